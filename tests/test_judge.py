@@ -12,6 +12,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
 from importlib.util import find_spec
 from io import StringIO
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from mmerg.show import main as show
 from tests import tiny_text
 from tests.composed import composed
 from tests.engine.parts import ROOT
-from tests.processes import forked
+from tests.processes import begun
 from tests.run_folders import all_events
 from tests.scoring.run_builder import build_run, result
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
@@ -296,19 +297,18 @@ def test_a_judgement_is_of_the_replies_that_the_run_has_now(judged: Judged) -> N
 
 @pytest.mark.parametrize("fatal", [1, 8])
 def test_a_killed_judging_goes_on_to_the_same_judgement(tmp_path: Path, whole: Judged, fatal: int) -> None:
-    killed: list[subprocess.Popen[bytes]] = []
+    process: BaseProcess | None = None
 
     def kill(number: int) -> None:
-        if number == fatal:
-            os.kill(killed[0].pid, signal.SIGKILL)
+        if process and number == fatal:
+            process.kill()
 
     with serving(answer=answer, on_call=kill) as server:
         broken = Judged(tmp_path, server.url)
         command = [sys.executable, "-m", "mmerg.judge", str(broken.a), *broken.settings, "cache=off"]
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        process = subprocess.Popen(command, cwd=broken.folder, env=ENVIRONMENT, **quiet)  # type: ignore[call-overload]
-        killed.append(process)
-        assert process.wait(120) == -signal.SIGKILL
+        process = begun(command, tmp_path, cwd=broken.folder, env=ENVIRONMENT)
+        process.join(120)
+        assert process.exitcode == -signal.SIGKILL
         assert broken(broken.a, "cache=off").returncode == 0
         assert server.calls <= 3 * SAMPLES + 3  # at most the calls of the one sample in flight
     assert [v.comparable() for v in broken.verdicts()] == [v.comparable() for v in whole.verdicts()]
@@ -411,9 +411,8 @@ def test_a_small_model_judges(tmp_path: Path) -> None:
         pytest.skip("needs the extra embedded")
     tiny = f"backbone.gguf={tiny_text.write(tmp_path / 'tiny.gguf')}"
     run = build_run(tmp_path / "run", [result("d0/4", "Oh no, again?")])
-    command = [sys.executable, "-m", "mmerg.judge", str(run), "backend=embedded", tiny, f"runs={tmp_path}/runs"]
-    done = forked(command, cwd=tmp_path, env=ENVIRONMENT)
-    assert done.returncode == 0, done.stdout + done.stderr
+    words = ("backend=embedded", tiny, f"runs={tmp_path}/runs", f"cache_dir={tmp_path}/cache")
+    assert launch(parse(composed(*words, name="judge"), JudgeSettings), [run]) == 0
     found = read_judgements(run)["smollm2-135m@likert"]
     assert (found.n, found.verdicts) == (1, 3)
     assert sum(score.n for score in found.scores.values()) == found.verdicts - found.unusable

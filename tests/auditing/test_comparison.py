@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -57,22 +58,31 @@ def results(path: Path) -> list[Result]:
     return list(read_results(path).values())
 
 
-def compared(folder: Path, url: str) -> tuple[Path, Path]:
-    """A run with findings, and the same with comparisons, whose decoys are from the first."""
+@pytest.fixture(scope="module")
+def decoys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that decoys are from."""
+    folder = tmp_path_factory.mktemp("decoys")
     corpus(folder / "data")
-    first = run(folder, url, "system.max_iterations=0")
-    return first, run(folder, url, "+audit=comparison", f"decoys={first}", *CALM)
+    with scripted_ollama(answer=answers(passes_all)) as server:
+        return run(folder, server.url, "system.max_iterations=0")
 
 
-def test_what_fits_passes_and_what_is_planted_is_found(tmp_path: Path) -> None:
+def compared(folder: Path, url: str, decoys: Path) -> Path:
+    """A run with comparisons."""
+    corpus(folder / "data")
+    return run(folder, url, "+audit=comparison", f"decoys={decoys}", *CALM)
+
+
+def test_what_fits_passes_and_what_is_planted_is_found(tmp_path: Path, decoys: Path) -> None:
+    first = Path(shutil.copytree(decoys, tmp_path / decoys.name))
     with scripted_ollama(answer=compares(fitting)) as server:
-        first, path = compared(tmp_path, server.url)
+        path = compared(tmp_path, server.url, first)
         assert main([str(path)]) == 0
         # What the decoys are belongs to the identity of a run, and where they lie does not.
         (tmp_path / "elsewhere").mkdir()
-        decoys = f"decoys={first.rename(tmp_path / 'elsewhere' / first.name)}"
-        assert run(tmp_path, server.url, "+audit=comparison", decoys, *CALM) == path
-        assert run(tmp_path, server.url, "+audit=comparison", decoys, *CALM, "system.loop.seed=1", "limit=1") != path
+        moved = f"decoys={first.rename(tmp_path / 'elsewhere' / first.name)}"
+        assert run(tmp_path, server.url, "+audit=comparison", moved, *CALM) == path
+        assert run(tmp_path, server.url, "+audit=comparison", moved, *CALM, "system.loop.seed=1", "limit=1") != path
     for one in results(path):
         assert (one.ended, one.passes) == ("passed", 1)
         assert set((one.audit or {}).values()) == {1}
@@ -83,9 +93,9 @@ def test_what_fits_passes_and_what_is_planted_is_found(tmp_path: Path) -> None:
     assert (scores["specificity"].value, scores["sensitivity"].value, scores["blame"].value) == (100, 100, 100)
 
 
-def test_one_that_leans_to_a_letter_prefers_nothing_and_says_what_to_mend(tmp_path: Path) -> None:
+def test_one_that_leans_to_a_letter_prefers_nothing_and_says_what_to_mend(tmp_path: Path, decoys: Path) -> None:
     with scripted_ollama(answer=compares(leaning)) as server:
-        _, path = compared(tmp_path, server.url)
+        path = compared(tmp_path, server.url, decoys)
     for one in results(path):
         assert (one.ended, one.passes) == ("max_iterations", 2)
         assert set((one.audit or {}).values()) == {0}
@@ -100,9 +110,9 @@ def test_one_that_leans_to_a_letter_prefers_nothing_and_says_what_to_mend(tmp_pa
     )
 
 
-def test_a_server_without_log_probabilities_leaves_the_first_pass_unaudited(tmp_path: Path) -> None:
+def test_a_server_without_log_probabilities_leaves_the_first_pass_unaudited(tmp_path: Path, decoys: Path) -> None:
     with scripted_ollama(answer=compares(lambda *_: "neither")) as server:
-        _, path = compared(tmp_path, server.url)
+        path = compared(tmp_path, server.url, decoys)
     assert {one.ended for one in results(path)} == {"unaudited"}
 
 

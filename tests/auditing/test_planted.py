@@ -1,10 +1,9 @@
 """Planted faults by the command itself, in this process: who audits is scripted, figures are counted by hand."""
 
-import os
 import signal
-import subprocess
 import sys
 from math import sqrt
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -21,8 +20,9 @@ from mmerg.runs.events import Audited, Called
 from mmerg.runs.manifest import read_manifest
 from mmerg.systems.audit import audit_of
 from tests.auditing.parts import DIALOGUES, LABELS, Auditor, answers, corpus, finds_all, passes_all, planted_of, run
-from tests.engine.parts import ROOT, STAGES, as_text, audit
+from tests.engine.parts import STAGES, as_text, audit
 from tests.frames.clips import numbered
+from tests.processes import begun
 from tests.run_folders import all_events
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 
@@ -92,11 +92,11 @@ def test_figures_of_an_auditor_at_random_are_what_counting_gives(tmp_path: Path)
     assert found.figures[ALL]["sensitivity"].n == len(STAGES) * DIALOGUES
 
 
-def test_what_is_planted_is_another_dialogues_and_of_another_emotion(made: Path) -> None:
-    assert main([str(made), "--n", "2", "--stages", "caef"]) == 0
-    few = planted_of(made)
-    assert main([str(made), "--n", "4"]) == 0
-    found = planted_of(made)
+def test_what_is_planted_is_another_dialogues_and_of_another_emotion(path: Path) -> None:
+    assert main([str(path), "--n", "2", "--stages", "caef"]) == 0
+    few = planted_of(path)
+    assert main([str(path), "--n", "4"]) == 0
+    found = planted_of(path)
     assert len(found.cases) == 4 * 5
     assert (len(few.cases), few.stages) == (2 * 2, ("caef",))
     assert {case.model_dump_json() for case in few.cases} < {case.model_dump_json() for case in found.cases}
@@ -188,10 +188,10 @@ def test_a_clean_pass_that_cannot_be_read_counts_as_not_passed() -> None:
         assert values == {"specificity": 50, "sensitivity": 50, "blame": 50, "j": 0}
 
 
-def test_a_call_that_fails_costs_its_sample_alone(made: Path) -> None:
-    prompts = prompts_of(settings_of(made, read_manifest(made)))
+def test_a_call_that_fails_costs_its_sample_alone(path: Path) -> None:
+    prompts = prompts_of(settings_of(path, read_manifest(path)))
     auditor, stages = prompts.system.agents[-1], prompts.system.stages[:1]
-    passes = FirstPasses(made, prompts.system, {f"d{number}/4": f"d{number}" for number in range(DIALOGUES)})
+    passes = FirstPasses(path, prompts.system, {f"d{number}/4": f"d{number}" for number in range(DIALOGUES)})
     passed = as_text(audit(dict.fromkeys(STAGES, True)))
     backend = Scripted([passed, CallError(Failure.SERVER_ERROR, "no more"), passed, passed])
     auditing = Auditing(passes, prompts, auditor, stages, Sampling(), 0)
@@ -204,19 +204,19 @@ def test_a_call_that_fails_costs_its_sample_alone(made: Path) -> None:
 
 def test_a_killed_command_goes_on_from_the_cache(tmp_path: Path) -> None:
     corpus(tmp_path / "data")
-    process: subprocess.Popen[bytes] | None = None
+    process: BaseProcess | None = None
 
     def on_call(number: int) -> None:
-        if process and process.poll() is None and number >= killed_at:
-            process.send_signal(signal.SIGKILL)
+        if process and number == killed_at:
+            process.kill()
 
     with scripted_ollama(on_call, answers(finds_all)) as server:
         path = run(tmp_path, server.url)
         killed_at = server.calls + 10
         before = server.calls
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        process = subprocess.Popen([sys.executable, "-m", "mmerg.audit", str(path)], env=environment)
-        assert process.wait() == -signal.SIGKILL
+        process = begun([sys.executable, "-m", "mmerg.audit", path], tmp_path)
+        process.join(120)
+        assert process.exitcode == -signal.SIGKILL
         assert not (path / PLANTED).exists()
         assert server.calls - before < len(STAGES) * DIALOGUES
         assert main([str(path)]) == 0

@@ -1,8 +1,7 @@
 """What cannot be audited is refused with what, where and what next; what was audited is shown, or is stale."""
 
 import json
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,28 +14,9 @@ from mmerg.report import main as report
 from mmerg.reporting.run_pages import RunPages
 from mmerg.runs.folder import RESULTS
 from mmerg.runs.manifest import MANIFEST
-from tests.auditing.parts import DIALOGUES, corpus, planted_of, run
+from tests.auditing.parts import DIALOGUES, planted_of
 from tests.composed import BASE, plain_of
-from tests.engine.parts import ROOT
 from tests.scripted_ollama import ScriptedOllama
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, server: ScriptedOllama) -> Path:
-    """A run whose templates are a copy in templates/ beside runs/."""
-    folder = tmp_path_factory.mktemp("made")
-    corpus(folder / "data")
-    shutil.copytree(ROOT / "mmerg/systems/merg/prompts", folder / "templates")
-    return run(folder, server.url, f"system.prompts={folder}/templates")
-
-
-@pytest.fixture
-def path(made: Path) -> Iterator[Path]:
-    """A copy of that run, which a test may change, as the one beside it whose cache it has."""
-    copy = made.with_name("copy")
-    shutil.copytree(made, copy)
-    yield copy
-    shutil.rmtree(copy)
 
 
 def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:

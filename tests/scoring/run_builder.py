@@ -3,8 +3,10 @@
 folder = build_run(tmp_path / "run", [result("a/1", "Oh no.", "sadness", gold="joy")])
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -44,6 +46,12 @@ def result(
     return Result.model_validate({"id": id, **given, **more})
 
 
+@cache
+def _merg() -> str:
+    """The settings of MERG as JSON: reading YAML takes longer than writing a run."""
+    return json.dumps(yaml.safe_load((ROOT / "conf/system/merg.yaml").read_text(encoding="utf-8")))
+
+
 def manifest_of(
     results: Sequence[Result],
     *,
@@ -59,7 +67,7 @@ def manifest_of(
 ) -> Manifest:
     """The manifest of a run with these results; `samples` is the protocol's n, `config` is laid over the settings."""
     n = len(results) if samples is None else samples
-    node = yaml.safe_load((ROOT / "conf/system/merg.yaml").read_text(encoding="utf-8")) | {"name": system}
+    node = json.loads(_merg()) | {"name": system}
     parts = ("config", "corpus", "clips", "engine", "prompts")
     settings = {"dataset": {"name": corpus}, "system": node, "backbone": {"name": model}, "seed": 0}
     described = protocol or f"targets=last emotions=all, n={n}"

@@ -89,18 +89,18 @@ def test_the_same_samples_are_paired_and_those_of_one_run_alone_counted() -> Non
 
 
 def test_permutation_agrees_with_all_exchanges() -> None:
-    a = [1.0, 2.0, 3.5, 1.0, 4.0, 2.0, 5.0, 3.0, 1.5, 2.0, 3.0, 2.5, 1.0, 2.0, 3.0]
-    b = [2.0, 3.5, 3.0, 2.5, 5.0, 2.5, 4.5, 5.0, 3.0, 1.5, 2.0, 3.5, 1.5, 1.0, 3.5]
+    a = [1.0, 2.0, 3.5, 1.0, 4.0, 2.0, 5.0, 3.0, 1.5, 2.0, 3.0]
+    b = [2.0, 3.5, 3.0, 2.5, 5.0, 2.5, 4.5, 5.0, 3.0, 1.5, 3.0]
     gaps = np.array(b) - np.array(a)
     sums = [abs(float(np.dot(signs, gaps))) for signs in product((1, -1), repeat=len(gaps))]
     exact = float(np.mean([one >= abs(gaps.sum()) - 1e-9 for one in sums]))
     assert 0.01 < exact < 0.1
-    found = compared(SECONDS, timed(a), timed(b), draws=4000)
-    assert found.p == pytest.approx(exact, abs=0.012)
-    assert found.test == "permutation, 4000 draws, seed 0"
-    found = compared(SECONDS, timed(a), timed(b), draws=2**15)
+    found = compared(SECONDS, timed(a), timed(b), draws=2000)
+    assert found.p == pytest.approx(exact, abs=0.015)
+    assert found.test == "permutation, 2000 draws, seed 0"
+    found = compared(SECONDS, timed(a), timed(b), draws=2**11)
     assert found.p == pytest.approx(exact)
-    assert found.test == "permutation, all 32768 exchanges of 15 dialogues"
+    assert found.test == "permutation, all 2048 exchanges of 11 dialogues"
 
 
 def test_few_dialogues_are_exchanged_in_every_way() -> None:
@@ -138,9 +138,9 @@ def test_no_p_is_below_one_in_all_draws() -> None:
 def test_dialogues_are_exchanged_whole() -> None:
     """Ten dialogues of four samples, all of a dialogue alike: McNemar's test would count each sample."""
     a, b = right("xxxx" * 2 + "...." * 8, each=4), right("...." * 2 + "xxxx" * 8, each=4)
-    found = compared(accuracy(), a, b, draws=20_000)
+    found = compared(accuracy(), a, b, draws=1024)
     assert (found.n, found.dialogues, found.a_right, found.b_right) == (40, 10, 8, 32)
-    assert found.p == pytest.approx(binomtest(2, 10).pvalue, abs=0.01)
+    assert found.p == pytest.approx(binomtest(2, 10).pvalue)
     assert found.test.startswith("permutation")
 
 
@@ -195,7 +195,7 @@ ANSWERS = st.lists(st.tuples(st.integers(0, 4), SIDE, SIDE), min_size=1, max_siz
 METRICS: list[Metric] = [accuracy(), distinct(1, words="whitespace"), SECONDS]
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(ANSWERS, st.sampled_from(METRICS))
 def test_exchanging_the_runs_turns_the_difference_round(drawn: list[tuple[int, Side, Side]], metric: Metric) -> None:
     a, b = [Told(d, *side) for d, side, _ in drawn], [Told(d, *side) for d, _, side in drawn]

@@ -105,7 +105,7 @@ def test_scoring_twice_gives_the_same_bytes(folder: Path) -> None:
     assert Scores.model_validate_json(first) == score_run(read_run(folder), QUICK)
 
 
-@settings(max_examples=20)
+@settings(max_examples=6)
 @given(st.integers(0, 1000))
 def test_the_order_of_samples_never_matters(seed: int) -> None:
     answers = [
@@ -205,25 +205,25 @@ def test_a_folder_whose_name_is_no_text(tmp_path: Path) -> None:
     assert write_scores(folder, score_run(read_run(folder), QUICK)) == score_run(read_run(folder), QUICK)
 
 
-def test_ten_thousand_samples() -> None:
+def test_thousands_of_samples() -> None:
     draw = random.Random(0)
-    words = [f"w{number}" for number in range(3000)]
+    words = [f"w{number}" for number in range(1000)]
     results = [
         result(
-            f"d{number % 3000}/{number}",
+            f"d{number % 750}/{number}",
             None if number % 50 == 0 else " ".join(draw.choices(words, k=draw.randint(3, 20))),
             draw.choice(["joy", "fear"]),
             gold=draw.choice(["joy", "fear"]),
         )
-        for number in range(10_000)
+        for number in range(2500)
     ]
     scores = scored(results, **{one.id: (-1.0,) for one in results if one.response})
-    assert (scores.n, scores.failed) == (10_000, 200)
+    assert (scores.n, scores.failed) == (2500, 50)
     assert scores.scores["acc"].interval is not None
     low, high = scores.scores["acc"].interval
-    assert high - low < 3
+    assert high - low < 5
     assert scores.scores["self_ppl"].value == pytest.approx(2.718281828)
-    assert scores.scores["dist2"].method == "jackknife, 200 groups of 2940 dialogues, seed 0"
+    assert scores.scores["dist2"].method == "jackknife, 200 groups of 735 dialogues, seed 0"
 
 
 def test_options_that_mean_nothing(folder: Path) -> None:
