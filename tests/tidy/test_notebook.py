@@ -17,7 +17,7 @@ def test_the_notebook_goes_from_a_run_to_a_figure(tmp_path: Path) -> None:
     assert score([str(run), "--resamples", "50"]) == 0
     (tmp_path / "docs").mkdir()
     page = Path(shutil.copy(ROOT / "docs/figure.ipynb", tmp_path / "docs"))
-    notebook = nbformat.read(page, as_version=4)
+    notebook = nbformat.read(page, as_version=4)  # type: ignore[no-untyped-call]
     cells = NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(page.parent)}}).execute()["cells"]
     samples, scores, figure = (cell["outputs"] for cell in cells if cell["cell_type"] == "code")
     assert "Oh no." in "".join(samples[0]["data"]["text/html"])
