@@ -10,7 +10,7 @@ import signal
 import socket
 import threading
 import webbrowser
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -20,9 +20,9 @@ from rich.console import Console
 from mmerg.backends.pool import Pool
 from mmerg.backends.protocol import Engine
 from mmerg.console.terminal import console, escape
-from mmerg.errors import ConfigError
+from mmerg.errors import ConfigError, MmergError
 from mmerg.experiment.wiring import answering
-from mmerg.serving.offered import offer
+from mmerg.serving.offered import Offered, offer
 from mmerg.settings.command import Line
 from mmerg.settings.model import ServeSettings
 
@@ -42,11 +42,12 @@ def serve(settings: ServeSettings, line: Line) -> int:
     except ImportError as error:
         hint = 'pip install "mmerg[serve]"'
         raise ConfigError("the server needs packages that are not installed", where=str(error), hint=hint) from error
-    with (
-        closing(listener(settings.host, settings.port)) as heard,
-        served_by(*answering(settings, patience=PATIENCE), settings, line) as served,
-    ):
-        token = _token(settings)
+    token = _token(settings)
+    with ExitStack() as opened:
+        heard = opened.enter_context(closing(listener(settings.host, settings.port)))
+        pool, engine = answering(settings, patience=PATIENCE)
+        opened.enter_context(closing(pool))
+        served = opened.enter_context(served_by(pool, settings, engine, *offer(settings, engine, line)))
         logging.basicConfig(format="%(asctime)s %(message)s")
         logging.getLogger("mmerg").setLevel(logging.INFO)
         page = _announce(console(), served, heard.getsockname()[1], token)
@@ -67,16 +68,20 @@ def _refuse_idle(line: Line) -> None:
 
 
 @contextmanager
-def served_by(pool: Pool, engine: Engine, settings: ServeSettings, line: Line) -> Iterator[Served]:
-    """What is served for as long as the block runs, at whose end turns under way are broken off. Raises MmergError
-    where the system that was asked for lacks something."""
+def served_by(
+    pool: Pool,
+    settings: ServeSettings,
+    engine: Engine,
+    offered: Mapping[str, Offered],
+    missing: Mapping[str, MmergError],
+) -> Iterator[Served]:
+    """What the routes share, for as long as the block runs; at its end turns under way are stopped and the pool is
+    closed."""
     from mmerg.serving.served import Served
     from mmerg.serving.work import Work
 
-    with closing(pool):
-        offered, missing = offer(settings, engine, line)
-        with closing(Work(pool, settings.limits.waiting)) as work:
-            yield Served(settings, engine, offered, missing, work, pool.slots, version("mmerg"))
+    with closing(Work(pool, settings.limits.waiting)) as work:
+        yield Served(settings, engine, offered, missing, work, version("mmerg"))
 
 
 def _announce(out: Console, served: Served, port: int, token: str) -> str:

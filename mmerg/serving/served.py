@@ -14,14 +14,13 @@ from mmerg.settings.model import ServeSettings
 
 @dataclass(frozen=True)
 class Served:
-    """offered: systems by the name of their model; missing: why others are not. slots: turns at once."""
+    """offered: systems by the name of their model; missing: why others are not."""
 
     settings: ServeSettings
     engine: Engine
     offered: Mapping[str, Offered]
     missing: Mapping[str, MmergError]
     work: Work
-    slots: int
     version: str
     chats: Chats = field(default_factory=Chats)
 

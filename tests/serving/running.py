@@ -5,22 +5,26 @@ with running(Scripted(script)) as server:
 """
 
 import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 
 from mmerg.backends.dry import Dry
 from mmerg.backends.pool import Host, Pool
-from mmerg.backends.protocol import Backend
+from mmerg.backends.protocol import Backend, Engine
+from mmerg.errors import MmergError
 from mmerg.serving.app import server_of
 from mmerg.serving.chats import MOST, Chats
 from mmerg.serving.launch import listener, served_by
+from mmerg.serving.offered import Offered, offer
 from mmerg.serving.served import Served
 from mmerg.settings.command import read_line
 from mmerg.settings.model import ServeSettings
 from mmerg.settings.parse import parse
 from tests.composed import composed
+
+OF_THE_SERVER = ("limits.", "names=", "backbone.note=")  # settings that no system reads
 
 
 @dataclass(frozen=True)
@@ -41,21 +45,32 @@ def running(
     chats: int = MOST,
 ) -> Iterator[Running]:
     """backend: None for the dry one. overrides: as the command line has them. chats: how many the page keeps."""
-    words = ["backend=dry", *overrides]
-    settings = parse(composed(*words, name="serve"), ServeSettings)
     pool = Pool([Host(backend or Dry(), slots, "scripted")], patience=patience, wait=0.05)
-    with served_by(pool, pool.describe(), settings, read_line(words)) as made:
-        served = replace(made, chats=Chats(chats))
-        server, heard = server_of(served, token), listener("127.0.0.1", 0)
-        thread = threading.Thread(target=server.run, args=([heard],))
-        thread.start()
-        try:
-            while not server.started:
-                assert thread.is_alive(), "the server has not started"
-                time.sleep(0.01)
-            port = heard.getsockname()[1]
-            yield Running(f"http://127.0.0.1:{port}", served)
-        finally:
-            server.should_exit = True
-            thread.join()
-            heard.close()
+    with closing(pool):
+        engine = pool.describe()
+        systems = offers(
+            tuple(word for word in overrides if not word.startswith(OF_THE_SERVER)), engine.model_dump_json()
+        )
+        with (
+            served_by(pool, settings_of(*overrides), engine, *systems) as made,
+            closing(listener("127.0.0.1", 0)) as heard,  # clients may connect before the thread accepts them
+        ):
+            served = replace(made, chats=Chats(chats))
+            server = server_of(served, token)
+            thread = threading.Thread(target=server.run, args=([heard],))
+            thread.start()
+            try:
+                yield Running(f"http://127.0.0.1:{heard.getsockname()[1]}", served)
+            finally:
+                server.should_exit = True
+                thread.join()
+
+
+@cache
+def offers(words: tuple[str, ...], engine: str) -> tuple[dict[str, Offered], dict[str, MmergError]]:
+    """The systems of all servers with these settings and this engine (as JSON), prepared once: they hold no state."""
+    return offer(settings_of(*words), Engine.model_validate_json(engine), read_line(["backend=dry", *words]))
+
+
+def settings_of(*words: str) -> ServeSettings:
+    return parse(composed("backend=dry", *words, name="serve"), ServeSettings)

@@ -1,40 +1,94 @@
-"""The page on the real server, whose agents are scripted."""
+"""The page on the real server, whose agents are scripted: one browser and one server for all tests of this folder."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
+from mmerg.backends.dry import Dry
+from mmerg.backends.protocol import Backend, Reply, Request
+from mmerg.backends.scripted import Scripted
+from mmerg.corpora.folder import demo_root
+from tests.browser import chromium
 from tests.reporting.watched import watched
+from tests.serving.page.film import filming
 from tests.serving.page.scripted import Agents
 from tests.serving.running import running
 
+CLIP = demo_root() / "fine_1.mp4"
+NOTE = "<b>x</b>"  # of the backbone, as the page shows it
+expect.set_options(timeout=60_000)  # milliseconds: no test depends on how fast the machine is
+
+
+@dataclass
+class Site:
+    """The server's address, and what answers there: every test puts agents of its own in that place."""
+
+    url: str = ""
+    model: Backend = field(default_factory=Dry)
+
+    def complete(self, request: Request) -> Reply:
+        return self.model.complete(request)
+
+
+@pytest.fixture(scope="package")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """With a camera that films the demo's clip; a page must be allowed to use it."""
+    with chromium(*filming(CLIP, tmp_path_factory.mktemp("film"))) as started:
+        yield started
+
+
+@pytest.fixture(scope="package")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    site = Site()
+    own = (f"runs={tmp_path_factory.mktemp('runs')}", f"backbone.note='{NOTE}'")
+    with running(Scripted(site.complete), "limits.text=20000", "limits.picture_mb=1", *own) as server:
+        site.url = server.url
+        yield site
+
+
+@pytest.fixture
+def agents(site: Site) -> Agents:
+    """Who answers at the site from now on."""
+    agents = Agents()
+    site.model = agents.backend
+    return agents
+
 
 @contextmanager
-def visiting(browser: Browser, agents: Agents | None, *overrides: str, **more: Any) -> Iterator[Page]:
-    """The page of a server of its own, the dry one without `agents`; fails on anything that it does and should not.
-    more: see `watched`."""
-    with (
-        running(agents.backend if agents else None, *overrides) as server,
-        watched(browser, origins=(server.url, f"blob:{server.url}"), **more) as view,
-    ):
-        view.page.goto(server.url)
+def visiting(browser: Browser, site: Site, clip_seconds: int = 0, **more: Any) -> Iterator[Page]:
+    """The page, opened anew; fails on anything that it does and should not. clip_seconds: the longest clip, as the page
+    hears of it, 0: the server's own. more: see `watched`."""
+
+    def setup(route: Route) -> None:
+        answer = route.fetch()
+        fields = answer.json()
+        fields["limits"] |= {"clip_seconds": clip_seconds}
+        route.fulfill(response=answer, json=fields)
+
+    with watched(browser, origins=(site.url, f"blob:{site.url}"), **more) as view:
+        if clip_seconds:
+            view.page.route("**/page/setup", setup)
+        view.page.goto(site.url)
         view.page.locator("#works article").first.wait_for(state="attached")
         yield view.page
         view.check()
 
 
 @pytest.fixture
-def agents() -> Agents:
-    return Agents()
+def page(browser: Browser, site: Site, agents: Agents) -> Iterator[Page]:
+    """On a laptop, in light."""
+    with visiting(browser, site) as page:
+        yield page
 
 
 @pytest.fixture
-def page(browser: Browser, agents: Agents) -> Iterator[Page]:
-    """On a laptop, in light."""
-    with visiting(browser, agents) as page:
+def filmed(browser: Browser, site: Site, agents: Agents) -> Iterator[Page]:
+    """The same, which may use the camera."""
+    with visiting(browser, site, permissions=["camera"]) as page:
         yield page
 
 

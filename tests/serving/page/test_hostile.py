@@ -3,12 +3,11 @@
 import json
 from pathlib import Path
 
-import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Page, expect
 
 import mmerg.serving
 from tests.reporting.parts import HOSTILE
-from tests.serving.page.conftest import answered, say, visiting
+from tests.serving.page.conftest import NOTE, answered, say
 from tests.serving.page.scripted import Agents
 
 FILES = sorted((Path(mmerg.serving.__file__).parent / "page").iterdir())
@@ -16,41 +15,35 @@ EMOJI = "👩‍👩‍👧 🏳️‍🌈 é"
 LONG = "w" * 3000
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_hostile_texts_are_text(browser: Browser, width: int) -> None:
-    said = {"textual_cues": [{"turn": 1, "cue": HOSTILE[:200]}]}
-    agents = Agents(sgrg=f"Oh. {EMOJI} {HOSTILE}", mpa=json.dumps(said))
-    with visiting(browser, agents, "limits.text=20000", width=width) as page:
-        say(page, f"{HOSTILE} {EMOJI} {LONG}")
-        answered(page)
-        page.get_by_role("button", name="How it came").click()
+def test_hostile_texts_are_text(page: Page, agents: Agents) -> None:
+    assert page.locator("#note").inner_text() == NOTE
+    cues = {"textual_cues": [{"turn": 1, "cue": HOSTILE[:200]}]}
+    agents.instead |= {"sgrg": f"Oh. {EMOJI} {HOSTILE}", "mpa": json.dumps(cues)}
+    say(page, f"{HOSTILE} {EMOJI} {LONG}")
+    answered(page)
+    page.get_by_role("button", name="How it came").click()
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert page.locator("script:not([src]), iframe, base, object, embed, style, [style]").count() == 0
-        found = page.eval_on_selector_all(
-            "*", "all => all.flatMap((one) => one.getAttributeNames().filter((name) => name.startsWith('on')))"
-        )
-        assert found == []
-        text = page.locator("body").evaluate("(one) => one.textContent")
-        assert not set(text) & set("\x00\x1b\u202a\u202e\u2066")
-        assert "<script>window.__pwned=1" in text
-        assert "\\u202e gnp.exe" in text
-        assert text.count(EMOJI) >= 2
-        assert LONG in text
+    assert page.locator("script:not([src]), iframe, base, object, embed, style, [style]").count() == 0
+    handlers = page.eval_on_selector_all(
+        "*", "all => all.flatMap((one) => one.getAttributeNames().filter((name) => name.startsWith('on')))"
+    )
+    assert handlers == []
+    text = page.locator("body").evaluate("(one) => one.textContent")
+    assert not set(text) & set("\x00\x1b\u202a\u202e\u2066")
+    assert "<script>window.__pwned=1" in text
+    assert "\\u202e gnp.exe" in text
+    assert text.count(EMOJI) >= 2
+    assert LONG in text
 
 
-def test_ten_thousand_characters_are_said_and_shown(browser: Browser) -> None:
-    agents = Agents()
-    with visiting(browser, agents, "limits.text=10000") as page:
-        words = ("It is fine. " * 1000)[:10_000].strip()
-        say(page, words)
-        answered(page)
-        expect(page.locator(".mine .text")).to_have_text(words)
-        assert words in agents.prompts("mpa")[0]
-
-
-def test_what_the_server_calls_things_is_text_as_well(browser: Browser) -> None:
-    with visiting(browser, Agents(), "backbone.note='<b>x</b>'") as page:
-        assert page.locator("#note").inner_text() == "<b>x</b>"
+def test_ten_thousand_characters_are_said_and_shown(page: Page, agents: Agents) -> None:
+    words = ("It is fine. " * 1000)[:10_000].strip()
+    say(page, words)
+    answered(page)
+    expect(page.locator(".mine .text")).to_have_text(words)
+    assert words in agents.prompts("mpa")[0]
 
 
 def test_the_page_is_small_and_names_no_other_place() -> None:

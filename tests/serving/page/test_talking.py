@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from mmerg.backends.dry import Dry
 from mmerg.errors import CallError, Failure
 from tests.reporting.watched import watched
 from tests.run_folders import all_events
-from tests.serving.page.conftest import answered, say, step, visiting
+from tests.serving.page.conftest import Site, answered, say, step
 from tests.serving.page.scripted import FIRST, REPLY, Agents
 from tests.serving.running import running
 
@@ -24,14 +25,11 @@ def bubbles(page: Page) -> list[str]:
     return page.locator(".turn .text").all_inner_texts()
 
 
-def test_before_anything_is_said_the_page_shows_who_will_work(page: Page) -> None:
+def test_the_work_fills_in_as_it_happens(page: Page, agents: Agents) -> None:
     titles = page.locator(".step h4").all_inner_texts()
     assert [title.split(" by ")[0] for title in titles] == MERG
     assert page.locator(".step.waits").count() == len(MERG)
     assert page.get_by_role("button", name="Forget").is_disabled()
-
-
-def test_the_work_fills_in_as_it_happens(page: Page, agents: Agents) -> None:
     with agents.held("psp"):
         say(page, WORDS)
         expect(page.locator(".step.asked h4")).to_contain_text("Plan")
@@ -45,7 +43,7 @@ def test_the_work_fills_in_as_it_happens(page: Page, agents: Agents) -> None:
     assert page.locator(".under-way").count() == 0
 
 
-def test_passes_are_shown_with_the_fault_and_the_chosen_one(page: Page) -> None:
+def test_passes_are_shown_with_the_fault_and_the_chosen_one_and_evidence_leads_to_its_turn(page: Page) -> None:
     say(page, WORDS)
     answered(page)
     passes = page.get_by_role("group", name="Passes").get_by_role("button")
@@ -63,11 +61,6 @@ def test_passes_are_shown_with_the_fault_and_the_chosen_one(page: Page) -> None:
     assert FIRST in step(page, "Reply by")
     assert "first fault" in step(page, "Audit")
     assert "mend caef" in step(page, "Audit")
-
-
-def test_evidence_leads_to_the_turn_that_it_cites(page: Page) -> None:
-    say(page, WORDS)
-    answered(page)
     turn = page.locator(".turn.mine")
     page.get_by_role("button", name="turn 1", exact=True).focus()
     assert "pointed" in (turn.get_attribute("class") or "")
@@ -157,28 +150,27 @@ def test_a_turn_that_failed_says_so_and_can_be_tried_again(page: Page, agents: A
     expect(page.locator(".theirs .text")).to_have_text(REPLY)
 
 
-def test_replies_that_could_not_be_used_are_shown_with_the_complaint(page: Page, agents: Agents) -> None:
+def test_what_an_agent_says_in_vain_is_shown_and_an_audit_that_cannot_be_read_is_no_pass(
+    page: Page, agents: Agents
+) -> None:
     agents.instead["mpa"] = '{"textual_cues": [{"turn": 9, "cue": "x"}]}'
     say(page, WORDS)
     answered(page)
     assert "there is no turn 9" in step(page, "Perception")
-
-
-def test_an_audit_that_cannot_be_read_is_no_pass(page: Page, agents: Agents) -> None:
-    agents.instead["gra"] = "fine, all of it"
-    say(page, WORDS)
+    agents.instead = {"gra": "fine, all of it"}
+    page.get_by_role("button", name="Try again").click()
     answered(page)
     assert "the audit cannot be read" in step(page, "Audit")
     assert page.locator(".step.bad h4").all_inner_texts() == ["Audit by gra"]
 
 
-@pytest.mark.parametrize("name", ["self_refine", "best_of_n", "multi_agent_esc", "direct_audit"])
-def test_other_systems_fill_in_as_well(browser: Browser, name: str) -> None:
-    with visiting(browser, None) as page:
+def test_other_systems_fill_in_as_well(page: Page, site: Site) -> None:
+    site.model = Dry()
+    for number, name in enumerate(("self_refine", "best_of_n", "multi_agent_esc", "direct_audit")):
         page.locator("#system").select_option(f"mmerg-{name}")
         say(page, WORDS)
         answered(page)
-        assert page.locator(".theirs .text").inner_text() == "This is a dry run."
+        assert page.locator(".theirs .text").all_inner_texts() == ["This is a dry run."] * (number + 1)
         assert page.locator(".step.waits h4").all_inner_texts() == ["Keyframes"]
         assert page.locator(".step:is(.asked, .lost)").count() == 0
 
@@ -217,25 +209,11 @@ def test_what_cannot_be_sent_is_told_before_it_is(page: Page, agents: Agents) ->
     wrong = page.get_by_role("alert")
     page.get_by_role("button", name="Send").click()
     expect(wrong).to_contain_text("nothing to send")
-    page.get_by_label("Your message").fill("x" * 4001)
+    page.get_by_label("Your message").fill("x" * 20_001)
     page.get_by_role("button", name="Send").click()
-    expect(wrong).to_contain_text("4,001 characters, at most 4,000")
-    assert page.get_by_label("Your message").input_value() == "x" * 4001
+    expect(wrong).to_contain_text("20,001 characters, at most 20,000")
+    assert page.get_by_label("Your message").input_value() == "x" * 20_001
     assert agents.backend.calls == 0
-
-
-def test_a_conversation_is_forgotten_only_if_that_is_meant(page: Page) -> None:
-    say(page, WORDS)
-    answered(page)
-    page.get_by_role("button", name="Forget").click()
-    page.get_by_role("button", name="Keep talking").click()
-    assert bubbles(page) == [WORDS, REPLY]
-    page.get_by_role("button", name="Forget").click()
-    with page.expect_request(lambda request: request.method == "DELETE") as asked:
-        page.get_by_role("button", name="Forget it").click()
-    assert "/page/chats/" in asked.value.url
-    expect(page.locator(".turn")).to_have_count(0)
-    assert page.locator(".step.waits").count() == len(MERG)
 
 
 def test_a_page_that_is_left_is_forgotten(browser: Browser, agents: Agents) -> None:
@@ -255,11 +233,11 @@ def test_a_page_that_is_left_is_forgotten(browser: Browser, agents: Agents) -> N
         pytest.fail("the chat is still there")
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_the_agents_are_a_view_of_their_own_on_a_phone(browser: Browser, agents: Agents, width: int) -> None:
-    with visiting(browser, agents, width=width) as page:
-        say(page, WORDS)
-        answered(page)
+def test_the_agents_are_a_view_of_their_own_on_a_phone(page: Page) -> None:
+    say(page, WORDS)
+    answered(page)
+    for width in (390, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
         assert page.locator("#works").is_visible() == (width == 1280)
         page.get_by_role("button", name="How it came").click()
         assert page.locator("#works").is_visible()
@@ -267,7 +245,9 @@ def test_the_agents_are_a_view_of_their_own_on_a_phone(browser: Browser, agents:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_what_is_saved_is_the_try_that_is_shown(page: Page) -> None:
+def test_what_is_saved_is_the_try_that_is_shown_and_a_conversation_is_forgotten_only_if_that_is_meant(
+    page: Page,
+) -> None:
     say(page, WORDS)
     answered(page)
     page.get_by_role("button", name="Try again").click()
@@ -275,14 +255,18 @@ def test_what_is_saved_is_the_try_that_is_shown(page: Page) -> None:
     page.get_by_role("button", name="The try before").click()
     with page.expect_response("**/page/save") as asked:
         page.get_by_role("button", name="Save").click()
-    [event] = [one for one in all_events(Path(json.loads(asked.value.body())["runs"][0])) if one.kind == "called"][:1]
-    assert event.sampling["seed"] == 0  # another try has a drawn one
-
-
-def test_a_saved_conversation_is_named(page: Page) -> None:
-    say(page, WORDS)
-    answered(page)
-    with page.expect_response("**/page/save") as asked:
-        page.get_by_role("button", name="Save").click()
     run = json.loads(asked.value.body())["runs"][0]
-    expect(page.get_by_role("dialog", name="Saved")).to_contain_text(f"mmerg show {run}")
+    saved = page.get_by_role("dialog", name="Saved")
+    expect(saved).to_contain_text(f"mmerg show {run}")
+    [event] = [one for one in all_events(Path(run)) if one.kind == "called"][:1]
+    assert event.sampling["seed"] == 0  # another try has a drawn one
+    saved.get_by_role("button", name="Close").click()
+    page.get_by_role("button", name="Forget").click()
+    page.get_by_role("button", name="Keep talking").click()
+    assert bubbles(page) == [WORDS, REPLY]
+    page.get_by_role("button", name="Forget").click()
+    with page.expect_request(lambda request: request.method == "DELETE") as forgetting:
+        page.get_by_role("button", name="Forget it").click()
+    assert "/page/chats/" in forgetting.value.url
+    expect(page.locator(".turn")).to_have_count(0)
+    assert page.locator(".step.waits").count() == len(MERG)
