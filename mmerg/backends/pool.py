@@ -66,6 +66,7 @@ class Pool:
         self._revive_after, self._patience, self._wait, self._attempts = revive_after, patience, wait, attempts
         self._clock = clock
         self._change = threading.Condition()
+        self._waiting: dict[int, list[Host]] = {}  # for each lease that waits the hosts that it may use, in order
         self._engine: Engine | None = None
         self._closed = Stop()
 
@@ -120,13 +121,20 @@ class Pool:
             host.backend.close()
 
     def _take(self, tried: Collection[Host]) -> Host:
-        """A host not in `tried`, with a slot of it taken."""
+        """A host not in `tried`, with a slot of it taken. First come, first served: nobody takes a host while one who
+        came before has a choice."""
+        hosts = [host for host in self._hosts if host not in tried]
         with self._change:
-            while not (host := self._best([host for host in self._hosts if host not in tried])):
-                self._change.wait(LOOK_AGAIN)
-            host.used += 1
-            host.since = self._clock()  # a host that is down is tried by one at a time
-            return host
+            self._waiting[id(hosts)] = hosts
+            try:
+                while not (host := self._best(hosts)) or next(filter(self._best, self._waiting.values())) is not hosts:
+                    self._change.wait(LOOK_AGAIN)
+                host.used += 1
+                host.since = self._clock()  # a host that is down is tried by one at a time
+                return host
+            finally:
+                del self._waiting[id(hosts)]
+                self._change.notify_all()
 
     def _best(self, hosts: Sequence[Host]) -> Host | None:
         """The host to use now: the least loaded that is up, else one to try again; None means wait."""

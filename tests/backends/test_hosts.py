@@ -117,7 +117,7 @@ def test_samples_of_a_host_that_dies_go_on_elsewhere_and_it_is_used_when_it_is_b
     alive, dying, clock = machines("alive"), machines("dying"), Clock()
     pool = pool_of(alive, dying, clock=clock)
     pool.describe()
-    alive.pause = dying.pause = 0.05
+    alive.pause = dying.pause = 0.02
     reached = meet(alive, dying)
 
     def killer() -> None:
@@ -126,13 +126,13 @@ def test_samples_of_a_host_that_dies_go_on_elsewhere_and_it_is_used_when_it_is_b
 
     thread = threading.Thread(target=killer)
     thread.start()
-    answers = served(pool, 12)
+    answers = served(pool, 8)
     thread.join()
-    assert answers.total() == 24
+    assert answers.total() == 16
     assert pool.down().keys() == {"dying"}
-    assert "dying" not in served(pool, 4), "its time has not come"
+    assert "dying" not in served(pool, 2), "its time has not come"
     clock.now += 60
-    assert "dying" not in served(pool, 4), "it is still dead"
+    assert "dying" not in served(pool, 2), "it is still dead"
     dying.start()
     clock.now += 60
     before = dying.asked

@@ -1,6 +1,7 @@
 """The variant over embeddings: what the artefact says of its embedder, what is learnt, and which runs are refused."""
 
 import json
+import random
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -33,12 +34,22 @@ def hashed(talks: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_planted_words_are_learnt() -> None:
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_planted_words_are_learnt_and_with_shuffled_labels_it_is_at_chance(shuffled: bool) -> None:
     labels, embedder = ["afraid", "joyful", "sad"], Hashed()
-    samples, tested = planted(labels, 100, seed=0), planted(labels, 100, seed=1)
+
+    def drawn(seed: int) -> list[Labelled]:
+        samples = planted(labels, 100, seed)
+        golds = [one.label for one in samples]
+        if shuffled:
+            random.Random(seed).shuffle(golds)
+        return [Labelled(one.history, gold) for one, gold in zip(samples, golds, strict=True)]
+
+    samples, tested = drawn(0), drawn(1)
     dense = fit_dense(embedded(embedder, samples), samples, labels)[0]
-    found = [next(iter(dense.predict(vector))) for vector in embedded(embedder, tested)]
-    assert sum(one == sample.label for one, sample in zip(found, tested, strict=True)) > 0.9 * len(tested)
+    predicted = [next(iter(dense.predict(vector))) for vector in embedded(embedder, tested)]
+    right = sum(one == sample.label for one, sample in zip(predicted, tested, strict=True)) / len(tested)
+    assert abs(right - 1 / 3) < 0.09 if shuffled else right > 0.9  # three standard errors of 300 are 0.082
 
 
 def embedded(embedder: Embedder, samples: list[Labelled]) -> Vectors:

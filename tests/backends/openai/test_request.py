@@ -13,10 +13,11 @@ import pytest
 
 from mmerg.backends.cache import Cache, replay, stored_engine
 from mmerg.backends.dialects import DIALECTS
+from mmerg.backends.ollama import Ollama
 from mmerg.backends.openai import OpenAI, token_from
 from mmerg.backends.protocol import Image, Message, Request, Sampling
 from mmerg.errors import CallError, ConfigError, Failure
-from tests.backends.conftest import Faulty, completion, json_answer
+from tests.backends.conftest import LAST, Faulty, completion, json_answer, line, stream
 
 CHAT = "/v1/chat/completions"
 SAMPLING = Sampling(
@@ -199,6 +200,18 @@ def test_the_token_goes_along_and_is_shown_nowhere(faulty: Faulty, monkeypatch: 
         told += [str(caught.value), str(caught.value.__cause__)]
     assert "***" in told[2]
     assert "hush" not in " ".join(told)
+
+
+def test_without_a_token_no_login_goes_along(faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where other programs find one of their own."""
+    monkeypatch.setenv("OPENAI_API_KEY", "hush-hush-1")
+    faulty.answer(stream(line("Hi"), LAST))
+    for backend in (asking(faulty), Ollama(host=faulty.host, model="m", load={"num_ctx": 512})):
+        with closing(backend):
+            backend.describe()
+            assert backend.complete(HELLO).text == "Hi"
+    assert {path for path, _ in faulty.requests} > {CHAT, "/api/chat"}
+    assert not any("authorization" in head.lower() or "hush" in head for head in faulty.heads)
 
 
 def test_replies_are_kept_and_replayed_without_server_or_token(
