@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 BENCHMARKS = $(shell grep -l '^def main' benchmarks/*.py)
 
+# What is compiled is kept, or each of the tests' many processes would compile it again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo chat bench test test-webui metrics check lint types benchmarks wheel clean
 

@@ -1,14 +1,24 @@
 """Fixtures and settings for every folder of tests."""
 
+import gc
 import signal
 
+import pytest
 from hypothesis import settings
 
 pytest_plugins = ["tests.browser", "tests.ollama_server"]
 
-settings.register_profile("mmerg", deadline=None)  # no test depends on how fast the machine is
+# No test depends on how fast the machine is. A test that needs more than half of Hypothesis's usual examples says so.
+settings.register_profile("mmerg", deadline=None, max_examples=50)
 settings.load_profile("mmerg")
 
 # A shell starts what it puts into the background with Ctrl-C ignored; commands that tests interrupt would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+gc.set_threshold(100_000, 10, 20)  # seldom, as each collection looks at all tests and libraries in memory
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Objects made before the first test live until the end: the garbage collector need not look at them again."""
+    gc.freeze()

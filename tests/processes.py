@@ -106,7 +106,7 @@ def _command(module: str, arguments: list[str], cwd: str, environment: dict[str,
         os.close(file)
     os.environ.clear()
     os.environ.update(environment)
-    sys.dont_write_bytecode = "PYTHONDONTWRITEBYTECODE" in environment
+    sys.dont_write_bytecode = bool(environment.get("PYTHONDONTWRITEBYTECODE"))
     tempfile.tempdir = None
     os.chdir(cwd)
     sys.path.insert(0, cwd)
