@@ -44,12 +44,18 @@ def server() -> ForkServerContext:
 
 
 def begun(
-    command: Sequence[object], out: Path, *, cwd: Path | None = None, env: Mapping[str, str] | None = None
+    command: Sequence[object],
+    out: Path,
+    *,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    own_group: bool = False,
 ) -> BaseProcess:
-    """The command begun; what it says goes to the files `out`/1 and `out`/2."""
+    """The command begun; what it says goes to the files `out`/1 and `out`/2. own_group: it and the processes that it
+    starts are a group, as in a terminal, so that a signal can go to all of them."""
     python, flag, module, *arguments = map(str, command)
     assert (python, flag) == (sys.executable, "-m")
-    given = (module, arguments, str(cwd or Path.cwd()), dict(os.environ if env is None else env), str(out))
+    given = (module, arguments, str(cwd or Path.cwd()), dict(os.environ if env is None else env), str(out), own_group)
     process = server().Process(target=_command, args=given)
     process.start()
     return process
@@ -98,8 +104,12 @@ def in_process(
     return subprocess.CompletedProcess(list(map(str, command)), code, out.getvalue(), err.getvalue())
 
 
-def _command(module: str, arguments: list[str], cwd: str, environment: dict[str, str], out: str) -> None:
+def _command(
+    module: str, arguments: list[str], cwd: str, environment: dict[str, str], out: str, own_group: bool
+) -> None:
     """In the forked process: what `python -m MODULE ARGUMENTS` does."""
+    if own_group:
+        os.setpgrp()
     for number in (1, 2):
         file = os.open(f"{out}/{number}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(file, number)

@@ -1,23 +1,27 @@
-"""`mmerg run shard=…` and `mmerg merge` as commands: against the plain run, and what opens the merged folder."""
+"""`mmerg run shard=…` and `mmerg merge`: against the plain run, and what opens the merged folder."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from mmerg import merge, score, show
+from mmerg.errors import ConfigError
+from mmerg.experiment.launch import launch
+from mmerg.runs.result import Ended
 from mmerg.runs.shards import SHARDS
-from tests.processes import forked
+from tests.composed import settings_of
 from tests.run_folders import held
 
 SETTINGS = ("dataset=demo", "backend=dry", "memory=none", "limit=null", "protocol.targets=all", "frames.last_turns=1")
 SCORE = ["--resamples", "20"]
 
 
-def run(runs: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    return forked([sys.executable, "-m", "mmerg.run", *SETTINGS, f"runs={runs}", *more])
+def run(runs: Path, *more: str) -> Ended:
+    """What `mmerg run` does."""
+    [ended] = launch(settings_of(*SETTINGS, f"runs={runs}", *more))
+    assert ended.code == 0
+    return ended
 
 
 def folder_of(runs: Path) -> Path:
@@ -30,16 +34,15 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the shards of a run lie."""
     runs = tmp_path_factory.mktemp("shards")
     for number in (1, 2, 3):
-        done = run(runs, f"shard={number}/3")
-        assert done.returncode == 0, done.stderr
-        assert f"run: {folder_of(runs)}/shards/0000{number}-of-00003" in done.stdout
+        ended = run(runs, f"shard={number}/3")
+        assert ended.run == f"{folder_of(runs)}/shards/0000{number}-of-00003"
     return runs
 
 
 def test_shards_merged_are_the_plain_run_file_by_file(
     three: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(tmp_path / "plain").returncode == 0
+    run(tmp_path / "plain")
     plain = folder_of(tmp_path / "plain")
     whole = held(plain)
     folder = folder_of(shutil.copytree(three, tmp_path / "parts"))
@@ -53,19 +56,22 @@ def test_shards_merged_are_the_plain_run_file_by_file(
     shutil.rmtree(folder / SHARDS)
     (folder / "scores.json").unlink()
     assert held(folder) == whole
-    assert "19 samples are finished already" in run(tmp_path / "parts").stdout  # the plain command knows it as its own
+    capsys.readouterr()
+    run(tmp_path / "parts")  # the plain command knows it as its own
+    assert "19 samples are finished already" in capsys.readouterr().out
 
 
-def test_a_shard_resumes_and_stays_as_it_is(three: Path) -> None:
+def test_a_shard_resumes_and_stays_as_it_is(three: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = folder_of(three) / SHARDS / "00001-of-00003" / "results.jsonl"
     before = results.read_bytes()
-    assert "are finished already" in run(three, "shard=1/3").stdout
+    run(three, "shard=1/3")
+    assert "are finished already" in capsys.readouterr().out
     assert results.read_bytes() == before
 
 
 def test_limit_counts_over_all_shards_and_a_shard_may_be_empty(tmp_path: Path) -> None:
     for number in range(1, 5):
-        assert run(tmp_path, "limit=2", f"shard={number}/4").returncode == 0
+        run(tmp_path, "limit=2", f"shard={number}/4")
     folder = folder_of(tmp_path)
     assert merge.main([str(folder)]) == 2
     assert merge.main([str(folder), "--partial"]) == 1
@@ -73,6 +79,6 @@ def test_limit_counts_over_all_shards_and_a_shard_may_be_empty(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("text", ["0/4", "5/4", "a/b"])
-def test_what_is_no_shard_is_refused(text: str, tmp_path: Path) -> None:
-    done = run(tmp_path, f"shard={text}")
-    assert (done.returncode, "3/64 is the third of 64" in done.stderr) == (2, True)
+def test_what_is_no_shard_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="3/64 is the third of 64"):
+        settings_of(*SETTINGS, f"shard={text}")

@@ -2,9 +2,7 @@
 
 import io
 import json
-import os
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,20 +16,13 @@ from mmerg.errors import RunError
 from mmerg.experiment.sweep import Member, cost, member, notes, table
 from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Ended
-from tests.engine.parts import ROOT
-from tests.processes import forked
+from tests.processes import begun
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 from tests.test_run import Runner, corpus_in
 
 
 class Sweeper(Runner):
-    """A runner whose command is a sweep."""
-
-    def sweep(self, *more: str) -> subprocess.CompletedProcess[str]:
-        command = self.arguments(*more)
-        command.insert(3, "--multirun")
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        return forked(command, cwd=self.corpus, env=environment)
+    """A runner whose command may be a sweep."""
 
     def runs_by(self, *path: str) -> dict[str, Path]:
         """Run folders by the value of a setting."""
@@ -56,7 +47,7 @@ def sweeper(tmp_path: Path, server: ScriptedOllama) -> Sweeper:
 
 
 def test_one_member_that_cannot_run_does_not_stop_the_rest(sweeper: Sweeper) -> None:
-    done = sweeper.sweep("memory=none", "limit=1", "system.without=[mpa],[nobody],[psp]")
+    done = sweeper("-m", "memory=none", "limit=1", "system.without=[mpa],[nobody],[psp]")
     assert done.returncode == 2
     assert "error: nobody is no agent of this system" in done.stderr
     assert len(sweeper.runs_by("system", "without")) == 2
@@ -68,21 +59,25 @@ def test_one_member_that_cannot_run_does_not_stop_the_rest(sweeper: Sweeper) -> 
 
 
 def test_repeats_differ_in_their_seed_and_need_a_temperature(sweeper: Sweeper) -> None:
-    refused = sweeper("memory=none", "limit=1", "repeats=3")
+    repeats = ("memory=none", "limit=1", "repeats=3")
+    refused = sweeper(*repeats)
     assert refused.returncode == 2
     assert "every agent's temperature is 0" in refused.stderr
-    done = sweeper("memory=none", "limit=1", "repeats=3", "backbone.sampling.temperature=0.7")
+    done = sweeper(*repeats, "backbone.sampling.temperature=0.7")
     assert done.returncode == 0, done.stderr
     assert sorted(sweeper.runs_by("seed")) == ["0", "1", "2"]
 
 
-def test_members_side_by_side_share_their_calls_too(sweeper: Sweeper, server: ScriptedOllama) -> None:
+def test_members_side_by_side_share_their_calls_too(sweeper: Sweeper, server: ScriptedOllama, tmp_path: Path) -> None:
     """Two processes start at once on rows that share all of a first pass."""
     command = sweeper.arguments("memory=none", "limit=2")
-    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(sweeper.runs)}
-    rows = ("system.max_iterations=0", "system.without=[gra]")
-    at_once = [subprocess.Popen([*command, row], cwd=sweeper.corpus, env=environment) for row in rows]
-    assert [process.wait(timeout=120) for process in at_once] == [0, 0]
+    at_once = []
+    for row in ("system.max_iterations=0", "system.without=[gra]"):
+        (out := tmp_path / row).mkdir()
+        at_once.append(begun([*command, row], out, cwd=sweeper.corpus))
+    for process in at_once:
+        process.join()
+    assert [process.exitcode for process in at_once] == [0, 0]
     assert server.calls == 5 * 2
 
 

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
-from tests.engine.parts import ROOT
+from tests.processes import begun
 from tests.run_folders import held
 from tests.scripted_ollama import merg_answer, scripted_ollama
 from tests.test_run import corpus_in
@@ -43,24 +42,15 @@ class Asked:
         return self.questions.total() - len(self.questions)
 
 
-def broken_off(sweeper: Sweeper, asked: Asked, *settings: str) -> tuple[int, str]:
+def broken_off(sweeper: Sweeper, asked: Asked, *settings: str) -> tuple[int | None, str]:
     """Exit code and stderr of a sweep that gets its signal, as a terminal sends it to the whole group."""
-    command = sweeper.arguments(*settings)
-    command.insert(3, "--multirun")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(
-        command,
-        cwd=sweeper.corpus,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        asked.group = process.pid
-        _, told = process.communicate(timeout=300)
+    out = sweeper.runs.with_name("out")
+    out.mkdir()
+    process = begun(sweeper.arguments("-m", *settings), out, cwd=sweeper.corpus, own_group=True)
+    asked.group = process.pid
+    process.join()
     asked.group = None
-    return process.returncode, told
+    return process.exitcode, (out / "2").read_text(encoding="utf-8")
 
 
 def folders(sweeper: Sweeper) -> dict[str, Path]:
@@ -73,18 +63,19 @@ def hold_the_same(sweeper: Sweeper, other: Sweeper) -> bool:
     return ours == theirs
 
 
-ROWS = ("system.without=[],[mpa],[psp]", "memory=none", "limit=2")
+ROWS = ("system.without=[],[mpa]", "memory=none", "limit=1")
 
 
 @pytest.fixture(scope="module")
-def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Sweeper, Asked]]:
-    """A sweep over ROWS that nothing breaks off, and what counts its server's questions: others are held against it."""
+def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Sweeper, Asked, int]]:
+    """A sweep over ROWS that nothing breaks off, what counts its server's questions, and how many it took: others are
+    held against it."""
     folder = tmp_path_factory.mktemp("unbroken")
     asked = Asked()
     with scripted_ollama(answer=asked) as server:
         whole = Sweeper(corpus_in(folder), folder / "runs", server.url)
-        assert whole.sweep(*ROWS).returncode == 0
-        yield whole, asked
+        assert whole("-m", *ROWS).returncode == 0
+        yield whole, asked, asked.questions.total()
 
 
 @pytest.mark.parametrize(
@@ -93,39 +84,40 @@ def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Sweeper
     ids=["ctrl-c", "ctrl-c-side-by-side", "term-side-by-side", "kill-side-by-side"],
 )
 def test_a_sweep_that_is_broken_off_goes_on_where_it_was(
-    tmp_path: Path, unbroken: tuple[Sweeper, Asked], how: signal.Signals, more: tuple[str, ...]
+    tmp_path: Path, unbroken: tuple[Sweeper, Asked, int], how: signal.Signals, more: tuple[str, ...]
 ) -> None:
-    whole, asked = unbroken
+    whole, asked, calls = unbroken
     asked.questions.clear()
-    asked.at, asked.how = 12, how  # each process has work: one that waits for more prints what loky says of Ctrl-C
+    asked.at, asked.how = calls * 2 // 3, how  # amid the second row, where they do not run side by side
     sweeper = Sweeper(whole.corpus, tmp_path / "broken", whole.url)
-    code, told = broken_off(sweeper, asked, *ROWS, *more)
-    assert code == (-how if how == signal.SIGKILL else 130), told
-    assert "Traceback" not in told
-    assert ("the same command goes on from here" in told) == (how != signal.SIGKILL)
-    done = sweeper.sweep(*ROWS)
+    code, printed = broken_off(sweeper, asked, *ROWS, *more)
+    assert code == (-how if how == signal.SIGKILL else 130), printed
+    assert "Traceback" not in printed
+    assert ("the same command goes on from here" in printed) == (how != signal.SIGKILL)
+    done = sweeper("-m", *ROWS)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert asked.again <= (2 if more else 1)  # what each process had asked and not been told
-    assert len(folders(sweeper)) == 3
+    assert asked.again <= (2 if more else 1)  # what each process had asked and not been answered
+    assert len(folders(sweeper)) == 2
     assert hold_the_same(sweeper, whole)
 
 
 def test_a_sweep_over_seeds_that_is_killed_amid_the_second_goes_on_there(tmp_path: Path) -> None:
     corpus = corpus_in(tmp_path)
-    settings = ("+experiment=iterations", "row=t1,t2", "repeats=3", "backbone.sampling.temperature=0.7", "memory=none")
+    rows = ("+experiment=iterations", "row=t1,t2", "memory=none", "limit=1")
+    settings = (*rows, "repeats=3", "backbone.sampling.temperature=0.7")
     asked = Asked()
     with scripted_ollama(answer=asked) as server:
         whole = Sweeper(corpus, tmp_path / "whole", server.url)
-        assert whole.sweep(*settings).returncode == 0
+        assert whole("-m", *settings).returncode == 0
         calls = len(asked.questions)
         first = [path for path in folders(whole).values() if _of(path) == (0, 1)]
-        asked.at = sum(result.calls for result in read_results(first[0]).values()) + 8
+        asked.at = sum(result.calls for result in read_results(first[0]).values()) + 3
         asked.questions.clear()
 
         sweeper = Sweeper(corpus, tmp_path / "broken", server.url)
         assert broken_off(sweeper, asked, *settings)[0] == -signal.SIGKILL
         assert sorted(map(_of, folders(sweeper).values())) == [(0, 1), (1, 1)]
-        done = sweeper.sweep(*settings)
+        done = sweeper("-m", *settings)
         assert done.returncode == 0, done.stdout + done.stderr
         assert (asked.again, len(asked.questions)) == (1, calls)  # the one that the kill cut off
     assert len(folders(sweeper)) == 2 * 3
