@@ -1,6 +1,6 @@
 """A run that is killed again and again against one that nobody disturbs: nothing lost, doubled or changed.
 
-A process works on 40 samples with four threads; it is ended with SIGKILL after a random time, and started again, so
+A process works on 24 samples with four threads; it is ended with SIGKILL after a random time, and started again, so
 many times, and then left to its end; every third sample fails. Then the same with only_failed, which takes these up and
 does them well. The results must be those of an undisturbed run byte for byte, each sample's events whole and of the
 same try as its line, and no sample that had been finished before a kill done again.
@@ -28,7 +28,7 @@ from mmerg.runs.samples import SAMPLES, read_events
 from tests.processes import begun
 from tests.scoring.run_builder import manifest_of, result
 
-SAMPLES_OF_IT, PAUSE = 40, 0.002  # seconds from one event to the next
+SAMPLES_OF_IT, PAUSE = 24, 0.002  # seconds from one event to the next
 
 
 def work(folder: Path, only_failed: bool) -> None:

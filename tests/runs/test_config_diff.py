@@ -1,5 +1,6 @@
 """What two runs' manifests say of their difference: settings that decide results, digests, engine, commit."""
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from tests.composed import BASE, plain_of
 from tests.scoring.run_builder import manifest_of
 
 
+@cache
 def run(*overrides: str) -> Manifest:
     """A manifest of a run so set."""
     return manifest_of([]).model_copy(update={"settings": plain_of(*BASE, *overrides)})

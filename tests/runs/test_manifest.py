@@ -82,7 +82,7 @@ def changed(manifest: Mapping[str, Any], path: tuple[str, ...], value: Any) -> d
     return found
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_no_change_by_hand_gives_a_traceback(
     pair: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], data: st.DataObject

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import signal
 import sys
@@ -64,18 +65,26 @@ def write_shard(run: Path, text: str, identity: str = "same", done: int | None =
     return folder
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
-    """Three shards that are whole."""
-    folder = tmp_path / "run"
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three shards that are whole, and the run of one process."""
+    folder = tmp_path_factory.mktemp("made")
     for number in (1, 2, 3):
-        write_shard(folder, f"{number}/3")
+        write_shard(folder / "run", f"{number}/3")
+    write(folder / "plain", manifest(), SAMPLES_OF_IT)
     return folder
 
 
 @pytest.fixture
-def plain(tmp_path: Path) -> Path:
-    return write(tmp_path / "plain", manifest(), SAMPLES_OF_IT)
+def run(made: Path, tmp_path: Path) -> Path:
+    """The shards, for this test alone."""
+    return shutil.copytree(made / "run", tmp_path / "run")
+
+
+@pytest.fixture
+def plain(made: Path, tmp_path: Path) -> Path:
+    """The run of one process, for this test alone."""
+    return shutil.copytree(made / "plain", tmp_path / "plain")
 
 
 def held_but(run: Path) -> dict[str, object]:
@@ -335,6 +344,23 @@ def test_a_merge_that_was_killed_leaves_no_run_and_is_made_again(run: Path, plai
         assert error.value.hint == f"mmerg merge {run}"
         merge(run)
         assert held_but(run) == held(plain)
+
+
+def merge_with_few_files(run: Path) -> None:
+    """In a process of its own that may open 64 files, and more where it asks for more."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, most))
+    merge(run)
+
+
+def test_more_shards_are_merged_than_files_may_be_open(tmp_path: Path) -> None:
+    for number in range(1, 41):
+        shard = Shard(number, 40)
+        folder = shard.folder(tmp_path)
+        write_order(folder, own(shard))
+        write(folder, manifest(shard), [sample for _, sample in own(shard)])
+    assert exit_code(merge_with_few_files, tmp_path) == 0
+    assert list(read_results(tmp_path)) == SAMPLES_OF_IT
 
 
 def test_the_command_says_what_it_merged(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
