@@ -1,7 +1,9 @@
 """`mmerg run shard=…` and `mmerg merge`: against the plain run, and what opens the merged folder."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
@@ -17,11 +19,20 @@ SETTINGS = ("dataset=demo", "backend=dry", "memory=none", "limit=null", "protoco
 SCORE = ["--resamples", "20"]
 
 
-def run(runs: Path, *more: str) -> Ended:
-    """What `mmerg run` does."""
-    [ended] = launch(settings_of(*SETTINGS, f"runs={runs}", *more))
-    assert ended.code == 0
-    return ended
+Run: TypeAlias = Callable[..., Ended]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """What `mmerg run` does; keyframes are taken from videos once for all."""
+    cache = tmp_path_factory.mktemp("cache")
+
+    def run(runs: Path, *more: str) -> Ended:
+        [ended] = launch(settings_of(*SETTINGS, f"cache_dir={cache}", "cache=off", f"runs={runs}", *more))
+        assert ended.code == 0
+        return ended
+
+    return run
 
 
 def folder_of(runs: Path) -> Path:
@@ -30,7 +41,7 @@ def folder_of(runs: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def three(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the shards of a run lie."""
     runs = tmp_path_factory.mktemp("shards")
     for number in (1, 2, 3):
@@ -40,7 +51,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_shards_merged_are_the_plain_run_file_by_file(
-    three: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: Run, three: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(tmp_path / "plain")
     plain = folder_of(tmp_path / "plain")
@@ -61,7 +72,7 @@ def test_shards_merged_are_the_plain_run_file_by_file(
     assert "19 samples are finished already" in capsys.readouterr().out
 
 
-def test_a_shard_resumes_and_stays_as_it_is(three: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_shard_resumes_and_stays_as_it_is(run: Run, three: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = folder_of(three) / SHARDS / "00001-of-00003" / "results.jsonl"
     before = results.read_bytes()
     run(three, "shard=1/3")
@@ -69,7 +80,7 @@ def test_a_shard_resumes_and_stays_as_it_is(three: Path, capsys: pytest.CaptureF
     assert results.read_bytes() == before
 
 
-def test_limit_counts_over_all_shards_and_a_shard_may_be_empty(tmp_path: Path) -> None:
+def test_limit_counts_over_all_shards_and_a_shard_may_be_empty(run: Run, tmp_path: Path) -> None:
     for number in range(1, 5):
         run(tmp_path, "limit=2", f"shard={number}/4")
     folder = folder_of(tmp_path)
