@@ -171,8 +171,8 @@ def session5(undecided: int = 5) -> list[Talk]:
 
 
 def write_official_size(root: Path) -> Path:
-    """A corpus with as many dialogues, utterances and labels as the release has, labels dealt out evenly, videos that
-    are none. Gives the folder that holds Session1 to Session5."""
+    """A corpus with as many dialogues, utterances and labels as the release has, labels dealt out evenly, without
+    recordings. Gives the folder that holds Session1 to Session5."""
     pool = [(label, (n + 0.5) / total) for label, total in LABELS.items() for n in range(total)]
     labels = iter([label for label, _ in sorted(pool, key=lambda dealt: (dealt[1], dealt[0]))])
     talks: list[Talk] = []
@@ -192,4 +192,5 @@ def write_official_size(root: Path) -> Path:
                 for n in range(share)
             ]
             talks.append(Talk(name, said))
-    return Builder(talks, release="IEMOCAP_full_release").write(root)
+    unread = frozenset({"sentences", "dialog/avi", "dialog/wav", "dialog/lab", "dialog/MOCAP_hand"})
+    return Builder(talks, release="IEMOCAP_full_release", without=unread).write(root)

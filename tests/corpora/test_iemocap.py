@@ -207,7 +207,7 @@ def test_the_configuration_passes_the_label_set_on(label_set: str) -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_lines_in_any_order_give_the_same_turns(data: st.DataObject) -> None:
     talk, notes = improvised(), Counter[str]()
     spoken = talk.transcription().splitlines(keepends=True)
@@ -259,7 +259,7 @@ def test_all_sessions_of_official_size(tmp_path: Path) -> None:
 
 
 @given(spoken=st.one_of(st.binary(max_size=200), LINES), judged=st.one_of(st.binary(max_size=200), EVALUATIONS))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_any_bytes_give_turns_and_labels(spoken: bytes, judged: bytes) -> None:
     turns = read_transcription(spoken, "Ses05F_impro01", Counter())
     assert all(turn.text.strip() and turn.actor in ("F", "M") for turn in turns)

@@ -1,27 +1,30 @@
 """IEMOCAP's video: which half of which file a turn's clip is, and which frames a run takes from a real one.
 
-The film drawn here has 720x480 pixels, two halves with their own frame codes, and turns that overlap; every sample's
-frames must come from the speaker's half, from inside the turn, and from before the target.
+The film drawn here has two halves with their own frame codes, and turns that overlap; every sample's frames must come
+from the speaker's half, from inside the turn, and from before the target.
 """
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from mmerg.corpora.dialogue import Clip, Corpus, Crop, Sample
 from mmerg.corpora.iemocap import LEFT, RIGHT, Iemocap
 from mmerg.corpora.protocols import select
 from mmerg.engine.look import Ahead, Looker, clips_by_file
-from mmerg.frames.picture import cv2, from_jpeg
+from mmerg.experiment.launch import launch
+from mmerg.frames.picture import from_jpeg
 from mmerg.frames.store import FrameStore
 from mmerg.runs import events
+from mmerg.runs.folder import read_results
+from mmerg.runs.manifest import read_manifest
 from mmerg.settings.model import FramesSettings
-from tests.composed import protocol
-from tests.frames.clips import FPS, code, picture
+from tests.composed import protocol, settings_of
+from tests.frames.clips import FPS, code, numbered
 from tests.frames.clips import RIGHT as RIGHT_CODE
+from tests.run_folders import all_events
 
-from .iemocap_builder import Builder, Said, Talk, improvised, played
+from .iemocap_builder import Builder, Said, Talk, improvised, played, session5
 
 SECONDS = 20
 DRAWN = [
@@ -77,21 +80,12 @@ def test_a_missing_film_leaves_turns_of_text_and_is_counted(tmp_path: Path) -> N
     assert Iemocap(base, clips=False).load().notes == {"labels_xxx": 1}
 
 
-def draw(film: Path, seconds: int = SECONDS) -> None:
-    """An avi of 720x480 pixels; the left half's code is the frame's number, the right half's is 512 more."""
-    film.unlink()
-    fourcc = cv2.VideoWriter_fourcc(*"XVID")
-    writer = cv2.VideoWriter(str(film), cv2.CAP_FFMPEG, fourcc, FPS, (720, 480))
-    assert writer.isOpened()
-    for number in range(seconds * FPS):
-        writer.write(np.asarray(cv2.resize(picture(number), (720, 480), interpolation=cv2.INTER_NEAREST)))
-    writer.release()
-
-
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     base = Builder([Talk("Ses05F_impro01", DRAWN)]).write(tmp_path_factory.mktemp("drawn"))
-    draw(base / "Session5/dialog/avi/DivX/Ses05F_impro01.avi")
+    film = base / "Session5/dialog/avi/DivX/Ses05F_impro01.avi"
+    film.unlink()
+    numbered(film, SECONDS * FPS, "XVID")
     return base
 
 
@@ -148,3 +142,30 @@ def test_the_target_of_the_default_protocol_is_not_seen(drawn: Path, tmp_path: P
     assert min(seen[5]) >= 9.0 * FPS
     assert max(seen[5]) < 11.75 * FPS
     assert max(seen[4]) - RIGHT_CODE < 9.0 * FPS
+
+
+def run(root: Path, runs: Path, *more: str) -> Path:
+    base = ("dataset=iemocap", f"dataset.root={root}", "backend=dry", f"runs={runs}", "memory=none", "system=one_pass")
+    [ended] = launch(settings_of(*base, *more))
+    return Path(ended.run)
+
+
+def test_a_run_over_session_5_gives_a_sample_a_dialogue(tmp_path: Path) -> None:
+    Builder([*session5(undecided=5), played("Ses02M_script01_1")]).write(tmp_path)
+    folder = run(tmp_path, tmp_path / "runs", "frames=none")
+    results = read_results(folder)
+    assert len(results) == len({result.dialogue for result in results.values()}) == 31
+    assert sorted(result.gold_response or "" for result in results.values()) == ["Three."] * 26 + ["Two."] * 5
+    protocol = read_manifest(folder).protocol
+    assert (protocol.samples, protocol.left_out) == (31, {"targets over max_per_dialogue": 26})
+
+
+def test_a_run_looks_at_every_turn_of_a_long_film(drawn: Path, tmp_path: Path) -> None:
+    folder = run(drawn, tmp_path, "protocol=every", "backbone.concurrency=3")
+    taken = [event for event in all_events(folder) if isinstance(event, events.FramesTaken)]
+    assert len(taken) == len(DRAWN) - 1
+    for event in taken:
+        target = DRAWN[int(event.sample.partition("/")[2]) - 1]
+        times = [frame.time for turn in event.turns for frame in turn.frames]
+        assert times
+        assert max(times) < target.start

@@ -230,7 +230,7 @@ def test_the_test_split_under_the_name_of_dev(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("variant", ["multi", "dyadic"])
 @given(data=ANY_CSV)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_bytes_give_a_corpus_or_our_error(variant: Literal["multi", "dyadic"], data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / CSV_NAMES[variant].format("test")).write_bytes(data)

@@ -6,6 +6,7 @@ rough texture, blurred where asked. 320x192 pixels, 25 frames a second, so frame
 
 import struct
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -23,17 +24,21 @@ RIGHT = 512  # added to the number in the right half
 
 def picture(number: int, scene: int = 0, *, blurred: bool = False) -> Picture:
     """Frame `number` of `scene`."""
-    rng = np.random.default_rng(scene)
-    rough = rng.integers(-60, 60, (48, 80, 1)) + np.array(COLOURS[scene % len(COLOURS)])
-    image = cv2.resize(rough.clip(0, 255).astype(np.uint8), (WIDTH, HEIGHT), interpolation=cv2.INTER_NEAREST)
-    if blurred:
-        image = cv2.GaussianBlur(image, (0, 0), 4)
+    image = _texture(scene, blurred=blurred).copy()
     block = WIDTH // 2 // BITS
     for half, value in enumerate((number, number + RIGHT)):
         for bit in range(BITS):
             left = half * WIDTH // 2 + bit * block
             image[-32:, left : left + block] = 255 * (value >> bit & 1)
-    return np.asarray(image)
+    return image
+
+
+@cache
+def _texture(scene: int, *, blurred: bool) -> Picture:
+    rng = np.random.default_rng(scene)
+    rough = rng.integers(-60, 60, (48, 80, 1)) + np.array(COLOURS[scene % len(COLOURS)])
+    image = cv2.resize(rough.clip(0, 255).astype(np.uint8), (WIDTH, HEIGHT), interpolation=cv2.INTER_NEAREST)
+    return np.asarray(cv2.GaussianBlur(image, (0, 0), 4) if blurred else image)
 
 
 def code(shown: Picture, *, halves: int = 2) -> int:

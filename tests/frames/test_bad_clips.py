@@ -66,7 +66,7 @@ def test_a_name_that_is_not_utf8_is_refused(tmp_path: Path, clip100: Path, store
     assert isinstance(found[2], tuple)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12)
 @given(
     container=st.sampled_from(["mp4", "avi"]),
     kept=st.floats(0.0, 1.0),

@@ -39,8 +39,8 @@ def flat_sharpness() -> float:
 
 
 def test_the_same_bytes_measure_the_same() -> None:
-    jpegs = [to_jpeg(picture(number, number), 85) for number in range(3)]
-    assert measure(jpegs, [0.0, 0.5, 1.0]) == measure(jpegs, [0.0, 0.5, 1.0])
+    jpegs = [to_jpeg(picture(number, number), 85) for number in range(2)]
+    assert measure(jpegs, [0.0, 0.5]) == measure(jpegs, [0.0, 0.5])
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_each_frame_has_its_own_number_in_its_corner() -> None:
         assert all(np.abs(corner - other).mean() > 10 for other in corners[i + 1 :])
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10)
 @given(
     sizes=st.lists(st.tuples(st.integers(33, 300), st.integers(33, 300)), min_size=1, max_size=12),
     long_side=st.integers(64, 700),
