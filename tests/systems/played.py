@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 
 from mmerg.backends.dry import TEXT, least
 from mmerg.backends.protocol import Request, Sampling
@@ -14,6 +14,7 @@ from mmerg.engine.sample import loop_of
 from mmerg.engine.sources import Supply
 from mmerg.engine.state import Correction, Draw, Output, State
 from mmerg.runs import events
+from mmerg.settings.model import RunSettings
 from mmerg.systems.build import build
 from mmerg.systems.system import Stage
 from tests.composed import settings_of
@@ -38,7 +39,12 @@ def plainly(stage: str, request: Request) -> str:
     return json.dumps(least(json.loads(request.schema), 0))
 
 
-def _found(supply: Supply, state: State, forecast: str | None) -> Supply:
+@cache
+def settings_on_demo(*words: str) -> RunSettings:
+    return settings_of("dataset=demo", *words)
+
+
+def _supply(supply: Supply, state: State, forecast: str | None) -> Supply:
     return supply
 
 
@@ -53,15 +59,14 @@ class Played:
         supplied: Mapping[str, Supply] | None = None,
         state: State | None = None,
     ) -> None:
-        run = settings_of("dataset=demo", f"system={system}", *settings)
+        run = settings_on_demo(f"system={system}", *settings)
         self.system = build(run.system, given=run.sources)
         self.events: list[events.Event] = []
-        known = supplied
-        if known is None:
-            known = {symbol: Supply(SUPPLIED.get(symbol, EXEMPLARS)) for symbol in run.sources}
+        if supplied is None:
+            supplied = {symbol: Supply(SUPPLIED.get(symbol, EXEMPLARS)) for symbol in run.sources}
         asking = [""]
         self.backend = Scripted(lambda request: script(asking[-1], request))
-        sources = {symbol: partial(_found, found) for symbol, found in known.items()}
+        sources = {symbol: partial(_supply, supply) for symbol, supply in supplied.items()}
         asker = Asker(
             Prompts(self.system, run.dataset.emotion_of), self.backend, Sampling(seed=7), self.events.append, sources
         )
@@ -91,10 +96,10 @@ class Played:
     def prompts(self) -> str:
         """All that a model is shown, as a golden file has it."""
         system = self.calls[0].messages[0].text
-        told = [
+        messages = [
             f"=== {call.stage}, pass {call.t}, {len(message.images)} images, {call.sampling.get('temperature')}\n"
             f"{message.text}\n"
             for call in self.calls
             for message in call.messages[1:]
         ]
-        return f"=== system\n{system}\n{''.join(told)}"
+        return f"=== system\n{system}\n{''.join(messages)}"

