@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,41 +9,40 @@ import pytest
 
 from mmerg.errors import ConfigError
 from mmerg.sem.artefact import CARD, WEIGHTS, read
+from tests.processes import server
 from tests.sem.talks import HASHED, train
 
-ROOT = Path(__file__).parents[2]
-CHILD = """
-import os, signal, sys
-from pathlib import Path
-from tests.sem.talks import train
-talks, out, event, name, *settings = sys.argv[1:]
 
-def watch(seen, arguments):
-    if seen == event and name in str(arguments[0]):
-        os.kill(os.getpid(), signal.SIGKILL)
+def train_until(event: str, name: str, talks: Path, out: Path, settings: tuple[str, ...]) -> None:
+    """In a process of its own: a training that ends as by SIGKILL once the interpreter is about to do `event` (an audit
+    event) with a file whose path has `name` in it."""
 
-sys.addaudithook(watch)
-train(Path(talks), Path(out), *settings)
-"""
+    def watch(audited: str, arguments: tuple[object, ...]) -> None:
+        if audited == event and name in str(arguments[0]):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(watch)
+    train(talks, out, *settings)
 
 
 @pytest.mark.parametrize(
     ("event", "name", "settings"),
     [
         ("none", "", (*HASHED, "+features.embedder.kill_at=2")),  # between training and validation
-        ("open", CARD, ()),
+        ("open", WEIGHTS, ()),
+        ("os.rename", f"{WEIGHTS}.", ()),  # they are written beside the place where they are read
+        ("open", CARD, ()),  # the weights are there, and nothing that names them
         ("os.rename", ".sem.", ()),  # all is written, and not in its place yet
     ],
 )
 def test_a_killed_training_leaves_no_model(
     event: str, name: str, settings: tuple[str, ...], talks: Path, sem: Path, tmp_path: Path
 ) -> None:
-    out = tmp_path / "sem"
-    lexicon = f"lexicon={talks}/vad.txt"
-    line = [sys.executable, "-c", CHILD, str(talks), str(out), event, name, lexicon, *settings]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, check=False, timeout=300)
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    out, lexicon = tmp_path / "sem", f"lexicon={talks}/vad.txt"
+    process = server().Process(target=train_until, args=(event, name, talks, out, (lexicon, *settings)))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
     assert not out.exists()
     with pytest.raises(ConfigError, match="there is no small empathetic model"):
         read(out)

@@ -172,9 +172,17 @@ def changed_card(folder: Path, **changes: object) -> None:
     (folder / CARD).write_text(json.dumps(card | changes), encoding="utf-8")
 
 
+def other_weights(folder: Path) -> None:
+    """The tables of a sound model that is another."""
+    with np.load(folder / WEIGHTS) as file:
+        tables = dict(file)
+    np.savez(folder / WEIGHTS, **tables | {"weights": -tables["weights"]})
+
+
 @pytest.mark.parametrize(
     "damage",
     [
+        other_weights,
         lambda folder: (folder / WEIGHTS).unlink(),
         lambda folder: (folder / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes()[:900]),
         lambda folder: (folder / CARD).write_bytes(b"\xff{}"),
