@@ -1,7 +1,7 @@
 """The server as clients meet it, over a socket, for as long as a block runs; what answers is scripted, or the dry one.
 
 with running(Scripted(script)) as server:
-    httpx.get(f"{server.url}/page/setup")
+    server.client.get("/page/setup")
 """
 
 import threading
@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
+
+import httpx
 
 from mmerg.backends.dry import Dry
 from mmerg.backends.pool import Host, Pool
@@ -29,9 +31,10 @@ OF_THE_SERVER = ("limits.", "names=", "backbone.note=")  # settings that no syst
 
 @dataclass(frozen=True)
 class Running:
-    """url: without a slash at its end."""
+    """url: without a slash at its end. client: asks there; its connections are kept."""
 
     url: str
+    client: httpx.Client
     served: Served
 
 
@@ -54,16 +57,22 @@ def running(
         with (
             served_by(pool, settings_of(*overrides), engine, *systems) as made,
             closing(listener("127.0.0.1", 0)) as heard,  # clients may connect before the thread accepts them
+            client_of(f"http://127.0.0.1:{heard.getsockname()[1]}") as client,
         ):
             served = replace(made, chats=Chats(chats))
             server = server_of(served, token)
             thread = threading.Thread(target=server.run, args=([heard],))
             thread.start()
             try:
-                yield Running(f"http://127.0.0.1:{heard.getsockname()[1]}", served)
+                yield Running(str(client.base_url).rstrip("/"), client, served)
             finally:
                 server.should_exit = True
                 thread.join()
+
+
+def client_of(url: str) -> httpx.Client:
+    """One without certificates, whose loading takes longer than ten requests."""
+    return httpx.Client(base_url=url, timeout=60, verify=False)
 
 
 @cache
@@ -72,5 +81,6 @@ def offers(words: tuple[str, ...], engine: str) -> tuple[dict[str, Offered], dic
     return offer(settings_of(*words), Engine.model_validate_json(engine), read_line(["backend=dry", *words]))
 
 
+@cache
 def settings_of(*words: str) -> ServeSettings:
     return parse(composed("backend=dry", *words, name="serve"), ServeSettings)

@@ -47,7 +47,7 @@ def port(server: Running) -> str:
 
 
 def get(server: Running, path: str, **headers: str) -> httpx.Response:
-    return httpx.get(f"{server.url}{path}", headers=headers)
+    return server.client.get(path, headers=headers)
 
 
 @pytest.mark.parametrize("path", ROUTES)
@@ -154,7 +154,7 @@ def test_what_does_not_say_how_large_it_is_is_refused_once_it_is_too_large(serve
 
     kind = {"Content-Type": "multipart/form-data; boundary=x"}
     try:
-        status = httpx.post(f"{server.url}{path}", content=endless(), headers=kind).status_code
+        status = server.client.post(path, content=endless(), headers=kind).status_code
     except httpx.TransportError:  # it was refused while it was sent
         status = 413
     assert status == 413
@@ -183,7 +183,7 @@ def test_who_sends_too_slowly_is_let_go(server: Running) -> None:
 def test_a_picture_that_is_too_large_is_refused(server: Running) -> None:
     url = "data:image/png;base64," + "A" * (2 * 2**20)
     message = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": url}}]}
-    answer = httpx.post(f"{server.url}/v1/chat/completions", json={**ASKED, "messages": [message]})
+    answer = server.client.post("/v1/chat/completions", json={**ASKED, "messages": [message]})
     assert (answer.status_code, "a picture has 1.5 MB, over 1" in answer.text) == (413, True)
 
 
@@ -194,12 +194,12 @@ def test_logs_hold_no_words_no_frames_and_no_token(caplog: pytest.LogCaptureFixt
     talk = {"chat": "a", "system": "mmerg-one_pass", "turns": [{"who": "you", "text": "my secret sorrow"}]}
     with caplog.at_level(logging.DEBUG), running(Scripted(fail), token=SECRET) as server:
         key = {"Authorization": f"Bearer {SECRET}"}
-        assert httpx.post(f"{server.url}/v1/chat/completions", json=ASKED, headers=key).status_code == 500
-        told = httpx.post(f"{server.url}/page/turns", files={"talk": (None, json.dumps(talk))}, headers=key)
+        assert server.client.post("/v1/chat/completions", json=ASKED, headers=key).status_code == 500
+        told = server.client.post("/page/turns", files={"talk": (None, json.dumps(talk))}, headers=key)
         assert "event: failed" in told.text
-        httpx.get(f"{server.url}/page/frames/{'f' * 64}.jpg", headers=key)
-        httpx.get(f"{server.url}/my-secret-sorrow", headers=key)
-        httpx.get(f"{server.url}/?token={SECRET}")
+        server.client.get(f"/page/frames/{'f' * 64}.jpg", headers=key)
+        server.client.get("/my-secret-sorrow", headers=key)
+        server.client.get(f"/?token={SECRET}")
     ours = [record.getMessage() for record in caplog.records if record.name.startswith("mmerg")]
     assert "POST /v1/chat/completions 500" in "\n".join(ours)
     assert [line for line in ours if "a fault of the server: ValueError at" in line]

@@ -5,7 +5,6 @@ import json
 import threading
 from collections.abc import Iterator
 
-import httpx
 import pytest
 from fastapi import Request
 from pydantic import BaseModel, Field
@@ -47,8 +46,8 @@ def test_nobody_waits_while_a_request_is_parsed() -> None:
 def test_a_request_of_too_many_values_is_refused(server: Running, path: str) -> None:
     """A parser takes a kilobyte for each of them."""
     body = json.dumps({"messages": [{}] * (VALUES // 2 + 1)})
-    sent = httpx.post(f"{server.url}{path}", files={"talk": (None, body)}) if "page" in path else None
-    answer = sent or httpx.post(f"{server.url}{path}", content=body)
+    sent = server.client.post(path, files={"talk": (None, body)}) if "page" in path else None
+    answer = sent or server.client.post(path, content=body)
     assert (answer.status_code, f"more than {VALUES} values" in answer.text) == (413, True)
 
 

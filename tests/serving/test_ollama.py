@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import ollama
 import pytest
 
@@ -37,10 +36,10 @@ def client(server: Running) -> Iterator[ollama.Client]:
 
 
 def test_the_server_is_taken_for_ollamas(server: Running) -> None:
-    assert httpx.get(server.url).text == "Ollama is running"
-    assert httpx.head(server.url).status_code == 200
-    assert set(httpx.get(f"{server.url}/api/version").json()) == {"version"}
-    assert httpx.head(f"{server.url}/api/tags").status_code == 200
+    assert server.client.get("/").text == "Ollama is running"
+    assert server.client.head("/").status_code == 200
+    assert set(server.client.get("/api/version").json()) == {"version"}
+    assert server.client.head("/api/tags").status_code == 200
 
 
 def test_models_are_listed_and_shown(client: ollama.Client) -> None:
@@ -84,12 +83,12 @@ def test_pictures_options_and_history_are_heeded(client: ollama.Client, scripted
 def test_null_is_as_good_as_nothing_and_a_seed_of_minus_one_as_random(server: Running, scripted: Scripted) -> None:
     talk = [{"role": "user", "content": None, "images": None}, {**HEY[0], "images": None}]
     body = {"model": MODEL, "messages": talk, "stream": None, "options": {"seed": -1}}
-    lines = httpx.post(f"{server.url}/api/chat", json=body).text.splitlines()
+    lines = server.client.post("/api/chat", json=body).text.splitlines()
     assert len(lines) > 1
     assert "You said: I lost my job." in lines[-2]
     assert 0 <= scripted.requests[-1].sampling.seed < 2**31
     empty = {"model": MODEL, "prompt": None, "images": None, "stream": False}
-    assert httpx.post(f"{server.url}/api/generate", json=empty).json()["done_reason"] == "load"
+    assert server.client.post("/api/generate", json=empty).json()["done_reason"] == "load"
 
 
 def test_generate_loads_and_answers(client: ollama.Client, scripted: Scripted) -> None:
@@ -116,14 +115,14 @@ def test_generate_loads_and_answers(client: ollama.Client, scripted: Scripted) -
     ],
 )
 def test_what_cannot_be_answered_is_refused(server: Running, wrong: dict[str, Any], said: str) -> None:
-    answer = httpx.post(f"{server.url}/api/chat", json={"model": MODEL, **wrong})
+    answer = server.client.post("/api/chat", json={"model": MODEL, **wrong})
     assert answer.status_code == 400
     assert list(answer.json()) == ["error"]
     assert said in answer.json()["error"]
 
 
 def test_what_a_server_of_systems_cannot_do_is_not_there(server: Running) -> None:
-    answer = httpx.post(f"{server.url}/api/pull", json={"model": "llama3"})
+    answer = server.client.post("/api/pull", json={"model": "llama3"})
     assert (answer.status_code, answer.json()) == (404, {"error": "there is nothing at this address"})
 
 

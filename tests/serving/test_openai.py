@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from openai import APIError, BadRequestError, NotFoundError, OpenAI
 
@@ -202,7 +201,7 @@ def test_nothing_is_fetched_and_no_file_is_read(client: OpenAI, url: str) -> Non
 
 def test_what_is_no_json_is_refused(server: Running) -> None:
     for body in (b"{", b"[]", b"\xff\xfe", b'{"model": "mmerg-merg"}'):
-        answer = httpx.post(f"{server.url}/v1/chat/completions", content=body)
+        answer = server.client.post("/v1/chat/completions", content=body)
         assert (answer.status_code, answer.json()["error"]["type"]) == (400, "invalid_request_error")
 
 

@@ -31,7 +31,7 @@ def server() -> Iterator[Running]:
 def turn(server: Running, *files: tuple[str, bytes], system: str = "mmerg-one_pass", **more: Any) -> httpx.Response:
     talk = {"chat": "a", "system": system, "turns": [{"who": "you", "text": "I lost my job."}], **more}
     form: list[tuple[str, Any]] = [("talk", (None, json.dumps(talk))), *((name, (name, data)) for name, data in files)]
-    return httpx.post(f"{server.url}/page/turns", files=form, timeout=60)
+    return server.client.post("/page/turns", files=form)
 
 
 def messages(answer: httpx.Response) -> Messages:
@@ -45,7 +45,7 @@ def messages(answer: httpx.Response) -> Messages:
 
 
 def test_the_setup_says_what_there_is(server: Running) -> None:
-    setup = httpx.get(f"{server.url}/page/setup").json()
+    setup = server.client.get("/page/setup").json()
     merg = setup["systems"][0]
     assert (merg["id"], merg["name"], merg["audits"]) == ("mmerg-merg", "merg", True)
     assert merg["agents"][0] == {"name": "mpa", "title": "Perception", "symbol": "E"}
@@ -83,13 +83,13 @@ def test_a_clip_gives_frames_that_can_be_seen_until_the_chat_is_forgotten(server
     [frames] = [fields for name, fields in told if name == "frames"]
     assert [frame["number"] for frame in frames["frames"]] == [1, 2, 3, 4]
     assert all(frame["turn"] == 1 and frame["time"] > 0 for frame in frames["frames"])
-    url = f"{server.url}{frames['frames'][0]['url']}"
-    seen = httpx.get(url)
+    url = frames["frames"][0]["url"]
+    seen = server.client.get(url)
     assert (seen.status_code, seen.headers["content-type"]) == (200, "image/jpeg")
     assert seen.content.startswith(b"\xff\xd8\xff")
-    assert httpx.delete(f"{server.url}/page/chats/{chat}").json() == {"forgotten": True}
-    assert httpx.get(url).status_code == 404
-    assert httpx.delete(f"{server.url}/page/chats/{chat}").json() == {"forgotten": False}
+    assert server.client.delete(f"/page/chats/{chat}").json() == {"forgotten": True}
+    assert server.client.get(url).status_code == 404
+    assert server.client.delete(f"/page/chats/{chat}").json() == {"forgotten": False}
 
 
 def test_a_form_that_cannot_be_read_is_refused_with_what_to_send(server: Running) -> None:
@@ -102,7 +102,7 @@ def test_a_form_that_cannot_be_read_is_refused_with_what_to_send(server: Running
 def test_pictures_are_frames_too(server: Running) -> None:
     told = messages(turn(server, ("picture", picture()), ("picture", picture(".jpg", 20)), chat="b"))
     [frames] = [fields for name, fields in told if name == "frames"]
-    seen = [httpx.get(f"{server.url}{frame['url']}").content for frame in frames["frames"]]
+    seen = [server.client.get(frame["url"]).content for frame in frames["frames"]]
     assert [Image.open(BytesIO(one)).size for one in seen] == [(160, 120)] * 2
 
 
@@ -142,7 +142,7 @@ def test_what_is_shown_is_decoded_before_its_turn_stands_in_the_models_line() ->
         places = []
         body: dict[str, Any] = {"chat": "b", "system": "mmerg-one_pass", "turns": [{"who": "you", "text": "See?"}]}
         form: list[tuple[str, Any]] = [("talk", (None, json.dumps(body))), ("picture", ("a", picture()))]
-        with httpx.stream("POST", f"{server.url}/page/turns", files=form, timeout=60) as told:
+        with server.client.stream("POST", "/page/turns", files=form) as told:
             for line in told.iter_lines():
                 if '"place"' in line:
                     places.append(json.loads(line.removeprefix("data: "))["place"])

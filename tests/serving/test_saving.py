@@ -26,7 +26,7 @@ def server(tmp_path: Path) -> Iterator[Running]:
 
 
 def save(server: Running, *turns: str) -> httpx.Response:
-    return httpx.post(f"{server.url}/page/save", json={"turns": turns})
+    return server.client.post("/page/save", json={"turns": turns})
 
 
 def told(answer: httpx.Response) -> str:
@@ -102,7 +102,7 @@ def test_each_system_of_a_chat_is_a_run(server: Running) -> None:
 def test_what_is_not_there_cannot_be_saved(server: Running, tmp_path: Path) -> None:
     assert save(server).status_code == save(server, "../x").status_code == 404
     gone = told(turn(server))
-    httpx.delete(f"{server.url}/page/chats/a")
+    server.client.delete("/page/chats/a")
     assert save(server, gone).json()["what"] == "no reply of this chat is in memory"
     assert not (tmp_path / "runs").exists()
 
@@ -110,7 +110,7 @@ def test_what_is_not_there_cannot_be_saved(server: Running, tmp_path: Path) -> N
 def test_saving_can_be_switched_off(tmp_path: Path) -> None:
     with running(Scripted(echo), f"runs={tmp_path}/runs", "save=false") as server:
         assert save(server, told(turn(server))).status_code == 403
-        assert httpx.get(f"{server.url}/page/setup").json()["saves"] is False
+        assert server.client.get("/page/setup").json()["saves"] is False
     assert not (tmp_path / "runs").exists()
 
 

@@ -5,7 +5,6 @@ import os
 import sys
 import threading
 
-import httpx
 import pytest
 
 from mmerg.backends.dry import Dry
@@ -32,18 +31,19 @@ class Faulty(Dry):
         return super().complete(request)
 
 
-def some(server: Running, client: httpx.Client, first: int) -> None:
-    """Fifteen turns of the page, each in a chat of its own, and three over every other API, some whose client hangs up,
+def some(server: Running, first: int) -> None:
+    """Ten turns of the page, each in a chat of its own, and two over every other API, some whose client hangs up,
     and some that fail; one shows something."""
     assert "event: done" in turn(server, ("picture", picture()), chat=f"chat-{first}").text
-    for number in range(first, first + 15):
+    client = server.client
+    for number in range(first, first + 10):
         assert "event: done" in turn(server, chat=f"chat-{number}").text
         if number % 5:
             continue
-        assert "[DONE]" in client.post(f"{server.url}/v1/chat/completions", json=ASKED).text
-        assert client.post(f"{server.url}/api/chat", json={**ASKED, "stream": False}).json()["done"]
-        assert "the server has a fault" in client.post(f"{server.url}/v1/chat/completions", json=BROKEN).text
-        with client.stream("POST", f"{server.url}/v1/chat/completions", json=ASKED):
+        assert "[DONE]" in client.post("/v1/chat/completions", json=ASKED).text
+        assert client.post("/api/chat", json={**ASKED, "stream": False}).json()["done"]
+        assert "the server has a fault" in client.post("/v1/chat/completions", json=BROKEN).text
+        with client.stream("POST", "/v1/chat/completions", json=ASKED):
             pass
 
 
@@ -57,13 +57,12 @@ def left() -> dict[str, int]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system tells open files elsewhere")
 def test_turns_leave_nothing_behind() -> None:
-    with running(Faulty(), chats=20) as server, httpx.Client(timeout=60) as client:
-        for first in (0, 15):
-            some(server, client, first)
-        client.get(f"{server.url}/v1/models")
+    with running(Faulty(), chats=10) as server:
+        some(server, 0)
+        server.client.get("/v1/models")
         early = left()
-        some(server, client, 30)
-        client.get(f"{server.url}/v1/models")
+        some(server, 10)
+        server.client.get("/v1/models")
         late = left()
-    assert early["Turn"] >= 20
+    assert early["Turn"] >= 10
     assert {name: late[name] - early[name] for name in late if late[name] > early[name] + 2} == {}
