@@ -42,7 +42,7 @@ def serve(settings: ServeSettings, line: Line) -> int:
     except ImportError as error:
         hint = 'pip install "mmerg[serve]"'
         raise ConfigError("the server needs packages that are not installed", where=str(error), hint=hint) from error
-    token = _token(settings)
+    token = token_of(settings)
     with ExitStack() as opened:
         heard = opened.enter_context(closing(listener(settings.host, settings.port)))
         pool, engine = answering(settings, patience=PATIENCE)
@@ -117,7 +117,7 @@ def listener(host: str, port: int) -> socket.socket:
     return opened
 
 
-def _token(settings: ServeSettings) -> str:
+def token_of(settings: ServeSettings) -> str:
     """What everybody is asked for; "" where only this machine can ask. Raises ConfigError."""
     from mmerg.serving.guard import is_loopback
 
