@@ -10,7 +10,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any
 
 from mmerg.backends.http import Answer, Http
 from mmerg.backends.protocol import Engine, Reply, Request, changed
@@ -42,8 +41,8 @@ class Adapter(ABC):
     def _ask(self, request: Request) -> Reply: ...
 
     @abstractmethod
-    def _serves(self) -> tuple[Any, ...]:
-        """The server's version, the digest of the model, and what else it says of it, now."""
+    def _serves(self) -> tuple[str, str]:
+        """The server's version and the digest of the model, now."""
 
     def describe(self) -> Engine:
         """The engine as the host answers now. Raises CallError (unreachable, model_not_found, …), and ConfigError where
@@ -74,7 +73,7 @@ class Adapter(ABC):
         self._server.close()
 
     def _check_still(self, engine: Engine) -> None:
-        version, digest, *_ = self._serves()
+        version, digest = self._serves()
         if (version, digest) != (engine.version, engine.digest):
             raise changed(engine, engine.model_copy(update={"version": version, "digest": digest}), self.host)
 

@@ -9,7 +9,8 @@ Studio. How a server is asked is in `chat.py` and `openai.py`.
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+
+from pydantic import JsonValue
 
 from mmerg.backends.protocol import Sampling
 from mmerg.errors import ConfigError
@@ -21,17 +22,17 @@ REPETITION = {"top_k": "top_k", "min_p": "min_p", "repeat_penalty": "repetition_
 OFF = {"top_k": 0, "min_p": 0.0, "repeat_penalty": 1.0}
 WHOLE = {"repeat_last_n": -1}  # the penalty looks at the whole prompt and reply
 
-Facts = Mapping[str, Any]
+Facts = Mapping[str, JsonValue]
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a server says of a model. context: tokens of one call, None where it is not said, as is vision. more: what
-    else decides replies, beside the model's own entry in the list of models."""
+class Description:
+    """What a server says of a model, as it says it. version: the server's. context: tokens of one call, None where the
+    answer lacks it, as is vision. more: what else decides replies, beside the model's entry in the list of models."""
 
     version: object = "unknown"
-    context: Any = None
-    vision: bool | None = None
+    context: object = None
+    vision: object = None
     more: Facts = field(default_factory=dict)
 
 
@@ -46,16 +47,16 @@ class Dialect:
     """A server's words. names: its name for each sampler of `Sampling`. without: the samplers that it has no name for,
     each with the value that it then uses, the only one that may be asked for. fixed: what goes with every request, as
     the model's files or the server's settings may hold other values. schema: the fields that ask for a JSON schema.
-    thinking: whether the model's template can be told to think or not. logprobs: whether it gives any. longer: how to
+    thinking: whether the model's template has a switch for thinking. logprobs: whether it gives any. longer: how to
     start it with a longer context.
 
-    models: where it lists its models. about: where it says more of itself. tell: reads the model's entry in that list
-    and each answer of `about`."""
+    models: where it lists its models. about: where it says more of itself. read: makes a description of the model's
+    entry in that list (with its `meta`) and each answer of `about`. Raises KeyError or TypeError where they lack it."""
 
     name: str
     names: Mapping[str, str]
     without: Mapping[str, float]
-    tell: Callable[..., Told]
+    read: Callable[..., Description]
     top_k_off: int = 0
     fixed: Mapping[str, object] = field(default_factory=dict)
     schema: Callable[[str], dict[str, object]] = response_format
@@ -83,22 +84,28 @@ class Dialect:
         return asked
 
 
-def _llama_server(model: Facts, props: Facts) -> Told:
-    context, vision = model["meta"]["n_ctx"], props["modalities"]["vision"]  # the context of a slot
-    return Told(props["build_info"], context, vision, {"chat_template": props["chat_template"]})
+def _llama_server(model: Facts, props: Facts) -> Description:
+    if not isinstance(modalities := props["modalities"], dict):
+        raise TypeError("modalities are no object")
+    template = {"chat_template": props["chat_template"]}
+    return Description(props["build_info"], model["n_ctx"], modalities["vision"], template)  # the context of a slot
 
 
-def _vllm(model: Facts, version: Facts) -> Told:
-    return Told(version["version"], model["max_model_len"])
+def _vllm(model: Facts, version: Facts) -> Description:
+    return Description(version["version"], model["max_model_len"])
 
 
-def _sglang(model: Facts, server: Facts, about: Facts) -> Told:
+def _sglang(model: Facts, server: Facts, about: Facts) -> Description:
     more = {name: about.get(name) for name in ("model_path", "weight_version")}
-    return Told(server["version"], model.get("max_model_len"), about.get("has_image_understanding"), more)
+    return Description(server["version"], model.get("max_model_len"), about.get("has_image_understanding"), more)
 
 
-def _lm_studio(model: Facts) -> Told:
-    return Told(context=model.get("loaded_context_length"), vision=model["type"] == "vlm")
+def _lm_studio(model: Facts) -> Description:
+    return Description(context=model.get("loaded_context_length"), vision=model["type"] == "vlm")
+
+
+def _other(model: Facts) -> Description:
+    return Description(context=model.get("max_model_len"))
 
 
 # Samplers that a Request does not name are switched off by name, as a GGUF may carry its own defaults for them.
@@ -128,7 +135,7 @@ VLLM = Dialect(
 SGLANG = replace(
     VLLM,
     name="sglang",
-    tell=_sglang,
+    read=_sglang,
     longer="sglang.launch_server --context-length TOKENS",
     about=("/server_info", "/model_info"),
 )
@@ -142,5 +149,5 @@ LM_STUDIO = Dialect(  # its documents do not list min_p; without it, the value s
     longer="lms load MODEL --context-length TOKENS",
     models="/api/v0/models",
 )
-OTHER = Dialect("other", OPENAI, OFF, lambda model: Told(context=model.get("max_model_len")), thinking=False)
+OTHER = Dialect("other", OPENAI, OFF, _other, thinking=False)
 DIALECTS = {dialect.name: dialect for dialect in (LLAMA_SERVER, VLLM, SGLANG, LM_STUDIO, OTHER)}

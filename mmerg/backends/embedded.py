@@ -23,9 +23,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import AliasPath, BaseModel, Field
 
 from mmerg.backends import chat
 from mmerg.backends.adapter import check_load
@@ -178,10 +177,13 @@ class LlamaServer(Http):
         self._folder.cleanup()
 
 
+class _Trained(BaseModel):
+    context: int = Field(validation_alias=AliasPath("data", 0, "meta", "n_ctx_train"))
+
+
 def _engine(server: LlamaServer, files: list[Path], options: Mapping[str, int]) -> Engine:
     model, *projector = files
-    answer = server.read(TypeAdapter(dict[str, Any]).validate_json, "/v1/models")
-    limit = int(answer["data"][0]["meta"]["n_ctx_train"])
+    limit = server.read(_Trained.model_validate_json, "/v1/models").context
     if options["num_ctx"] > limit:
         what = f"num_ctx {options['num_ctx']} is more than the model's {limit} tokens"
         raise ConfigError(what, where=str(model), hint=f"set num_ctx to {limit} or less")

@@ -6,9 +6,8 @@ engine = OllamaHost("http://127.0.0.1:11434").describe("qwen2.5vl:7b", load={"nu
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
-from pydantic import BaseModel, FiniteFloat
+from pydantic import BaseModel, FiniteFloat, JsonValue
 
 from mmerg.backends.adapter import Load
 from mmerg.backends.http import BODY_BYTES, Count, Deadlines, Http
@@ -46,7 +45,7 @@ class _Models(BaseModel):
 
 class _Shown(BaseModel):
     capabilities: tuple[str, ...] | None = None
-    model_info: dict[str, Any] | None = None
+    model_info: dict[str, JsonValue] | None = None
 
 
 class _Vectors(BaseModel):

@@ -15,13 +15,12 @@ import io
 import json
 import os
 from dataclasses import replace
-from typing import Any, NamedTuple
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter
 
 from mmerg.backends import chat
 from mmerg.backends.adapter import Adapter, Load, check_load
-from mmerg.backends.dialects import DIALECTS
+from mmerg.backends.dialects import DIALECTS, Description
 from mmerg.backends.http import Deadlines, Http
 from mmerg.backends.protocol import Engine, Image, Message, Reply, Request, Sampling
 from mmerg.backends.server_errors import Server
@@ -41,16 +40,23 @@ SERVER = Server(
     f"what it is: {', '.join(DIALECTS)}",
     login="set backend.adapter.token_env to the name of an environment variable that holds the server's token",
 )
-_facts = TypeAdapter(dict[str, Any]).validate_json
+_facts = TypeAdapter(dict[str, JsonValue]).validate_json
 
 
-class Served(NamedTuple):
-    """A model as a server describes it. context: tokens of one call, 0 where it does not say; vision: None there."""
+class _Listed(BaseModel):
+    """A model's entry in the server's list. meta: what llama-server says of its file."""
 
-    version: str
-    digest: str
-    context: int
-    vision: bool | None
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, JsonValue]
+
+    id: str
+    aliases: tuple[str, ...] = ()
+    meta: dict[str, JsonValue] | None = None
+    state: JsonValue = None
+
+
+class _Models(BaseModel):
+    data: tuple[_Listed, ...]
 
 
 class OpenAI(Adapter):
@@ -86,48 +92,56 @@ class OpenAI(Adapter):
         http = Http(address, server, deadlines, where=host, token=token_from(token_env))
         super().__init__(http, model, check_wait)
         self._think, self._num_ctx = think, int(load["num_ctx"])
-        self._eyes: dict[Served, bool] = {}  # as tried, where the server does not say
+        self._eyes: dict[tuple[str, str], bool] = {}  # by version and digest, as tried where the server does not say
 
     def _ask(self, request: Request) -> Reply:
         return chat.complete(self._server, request, self.model, self._dialect, self._think)
 
     def _describe(self) -> Engine:
-        served = self._serves()
-        if 0 < served.context < self._num_ctx:
-            what = f"num_ctx {self._num_ctx} is more than the server's {served.context} tokens"
-            hint = f"set backbone.load.num_ctx={served.context}, or {self._dialect.longer}, as far as the model goes"
+        version, digest, described = self._look()
+        context = self._server.context_length(described.context)
+        if 0 < context < self._num_ctx:
+            what = f"num_ctx {self._num_ctx} is more than the server's {context} tokens"
+            hint = f"set backbone.load.num_ctx={context}, or {self._dialect.longer}, as far as the model goes"
             raise ConfigError(what, where=f"{self.host} model {self.model}", hint=hint)
-        if (vision := served.vision) is None:
-            vision = self._eyes[served] = self._eyes[served] if served in self._eyes else self._sees()
+        if (vision := described.vision) is None:
+            if (version, digest) not in self._eyes:
+                self._eyes[version, digest] = self._sees()
+            vision = self._eyes[version, digest]
         return Engine(
             backend="openai",
-            version=served.version,
+            version=version,
             model=self.model,
-            digest=served.digest,
+            digest=digest,
             capabilities=("completion", "vision") if vision else ("completion",),
-            context_length=served.context,  # where it ends a reply does, and Phi's long rope begins by it
+            context_length=context,  # where it ends a reply does, and Phi's long rope begins by it
             load={"num_ctx": self._num_ctx, "dialect": self._dialect.name, "think": self._think, "adapter": REVISION},
         )
 
-    def _serves(self) -> Served:
-        """What the server says of the model. Raises CallError, model_not_found where it does not serve it."""
+    def _serves(self) -> tuple[str, str]:
+        version, digest, _ = self._look()
+        return version, digest
+
+    def _look(self) -> tuple[str, str, Description]:
+        """The server's version, the digest of what it says of the model, and the rest. Raises CallError,
+        model_not_found where it does not serve the model."""
         words, read = self._dialect, self._server.read
+        listed = read(_Models.model_validate_json, words.models).data
+        entry = next((one for one in listed if self.model in (one.id, *one.aliases)), None)
+        if entry is None:
+            names = ", ".join(one.id for one in listed) or "none"
+            raise self._absent(f"the host does not serve {self.model}; it serves {names}"[:500])
+        facts = entry.model_dump() | (entry.meta or {})
         try:
-            listed = read(_facts, words.models)["data"]
-            entry = next((one for one in listed if self.model in (one["id"], *one.get("aliases", ()))), None)
-            if entry is None:
-                names = ", ".join(one["id"] for one in listed) or "none"
-                raise self._absent(f"the host does not serve {self.model}; it serves {names}"[:500])
-            told = words.tell(entry, *(read(_facts, path) for path in words.about))
-            facts = {"aliases": (), **entry, **(entry.get("meta") or {})}
-        except (KeyError, TypeError, AttributeError) as error:
-            wrong = self._server.masked(" ".join(str(error).split()).encode())[:200]
-            raise self._server.odd(f"its answers are not those of {words.name}: {wrong}") from error
-        if entry.get("state") == "not-loaded":
+            described = words.read(facts, *(read(_facts, path) for path in words.about))
+        except (KeyError, TypeError) as error:
+            raise self._server.odd(f"its answers are not those of {words.name}: {error}") from error
+        if entry.state == "not-loaded":
             raise self._absent(f"{self.model} is not loaded")
-        kept = {name: _file_name(value) for name, value in {**facts, **told.more}.items() if name not in CHANGING}
-        digest = hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
-        return Served(str(told.version), digest, self._server.context_length(told.context), told.vision)
+        lasting = {name: value for name, value in {**facts, **described.more}.items() if name not in CHANGING}
+        named = {name: _file_name(value) for name, value in lasting.items()}
+        digest = hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
+        return str(described.version), digest, described
 
     def _absent(self, what: str) -> CallError:
         longer = f": {self._dialect.longer}" if self._dialect.name == "lmstudio" else ""

@@ -11,10 +11,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Literal, Protocol
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
@@ -57,9 +57,10 @@ class Sampling:
     seed: int = 0
     stop: tuple[str, ...] = ()
 
-    def changed(self, samplers: Mapping[str, Any]) -> Sampling:
+    def changed(self, samplers: Mapping[str, object]) -> Sampling:
         """A copy with `samplers`, by name, in place of its own."""
-        return replace(self, **{**samplers, "stop": tuple(samplers.get("stop", self.stop))})
+        values = vars(self) | dict(samplers)
+        return Sampling(**values | {"stop": tuple(values["stop"])})
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from threading import Lock
-from typing import Any, Protocol
+from typing import Protocol
 
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Engine, Finish, Message, Reply, Request, Sampling
@@ -86,6 +86,7 @@ class Ollama:
         """Refuse new calls and break off those in flight."""
         self._pool.close()
 
-    def _vector(self, text: str) -> Any:
+    def _vector(self, text: str) -> list[float]:
         with self._pool.lease() as backend:
-            return json.loads(backend.complete(Request((Message("user", text),), Sampling())).text)
+            vector: list[float] = json.loads(backend.complete(Request((Message("user", text),), Sampling())).text)
+        return vector

@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -123,7 +122,7 @@ class _Model:
         """The mean of the tokens' vectors, special tokens included: [dimensions]."""
         sound = text.encode(errors="replace").decode()  # half a surrogate pair is no text to the tokenizer
         ids = np.array([self._tokenizer.encode(sound).ids], dtype=np.int64)
-        feeds: dict[str, Any] = dict(zip(INPUTS, (ids, np.ones_like(ids), np.zeros_like(ids)), strict=True))
+        feeds = dict(zip(INPUTS, (ids, np.ones_like(ids), np.zeros_like(ids)), strict=True))
         [tokens] = self._session.run([self._output], {name: feeds[name] for name in self._inputs})
         mean: npt.NDArray[np.float64] = tokens[0].astype(np.float64).mean(axis=0)
         return mean
