@@ -368,14 +368,14 @@ def test_an_engine_that_is_not_clear_is_not_guessed(path: Path) -> None:
         made = Cache(Scripted(["x"], engine), path)
         made.complete(REQUEST)
         made.close()
-    for model, load, told in (
+    for model, load, parts in (
         ("script", {"num_ctx": 4096}, ("2 engines", LOADED.brief(), newer.brief())),
         ("script", {"num_ctx": 1}, ("no engines", LOADED.brief())),
         ("absent", {}, ("no engines", LOADED.brief())),
     ):
         with pytest.raises(ConfigError) as caught:
             stored_engine(path, "scripted", model, load)
-        assert all(words in caught.value.what for words in told)
+        assert all(part in caught.value.what for part in parts)
         assert caught.value.where == str(path)
 
 

@@ -167,11 +167,11 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["merge", str(to), str(run)]) == 0
     assert main(["info", str(to)]) == 0
     assert main(["prune", str(to), "--mb", "0"]) == 0
-    told = capsys.readouterr().out.splitlines()
-    assert told[0] == f"3 new of 2 files; {to} holds 3"
-    assert told[1].startswith(f"{to}: 3 replies, 0.0 MB")
-    assert told[2].strip() == ENGINE.brief()
-    assert told[3] == f"{to}: 0 of 3 replies are left"
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"3 new of 2 files; {to} holds 3"
+    assert lines[1].startswith(f"{to}: 3 replies, 0.0 MB")
+    assert lines[2].strip() == ENGINE.brief()
+    assert lines[3] == f"{to}: 0 of 3 replies are left"
     assert main(["info", str(tmp_path)]) == 2
     assert "there is no replies.sqlite here" in capsys.readouterr().err
 
@@ -212,7 +212,7 @@ def test_a_run_keeps_its_replies_on_scratch_and_takes_them_along_when_it_is_ende
 
 
 def filled_on_scratch(folder: Path, act: Callable[[Path], object]) -> None:
-    """Two replies for the run folder `run`, and `act`, told where they will lie, before they are copied there."""
+    """Two replies for the run folder `run`, and `act`, called with their place, before they are copied there."""
     kept, settings = folder / "run" / REPLIES, settings_of("dataset=demo", f"scratch={folder / 'local'}")
     with on_scratch(settings, kept.parent) as own:
         filled(Path(own.cache_dir) / REPLIES, "same", "new")
@@ -221,17 +221,17 @@ def filled_on_scratch(folder: Path, act: Callable[[Path], object]) -> None:
 
 def test_a_scratch_that_is_no_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "local").touch()
-    with pytest.raises(ConfigError, match="local cannot be used: File exists") as told:
+    with pytest.raises(ConfigError, match="local cannot be used: File exists") as caught:
         filled_on_scratch(tmp_path, lambda _: None)
-    assert (told.value.where, "scratch=/tmp" in told.value.hint) == ("scratch", True)
+    assert (caught.value.where, "scratch=/tmp" in caught.value.hint) == ("scratch", True)
 
 
 def test_replies_that_cannot_be_copied_from_scratch_stay_there(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="new replies were not copied to") as told:
+    with pytest.raises(RunError, match="new replies were not copied to") as caught:
         filled_on_scratch(tmp_path, lambda kept: kept.mkdir(parents=True))
     kept = tmp_path / "run" / REPLIES
     kept.rmdir()
-    assert merged([Path(told.value.where)], kept) == 2
+    assert merged([Path(caught.value.where)], kept) == 2
 
 
 def test_sigterm_in_the_midst_of_a_copy_from_scratch_waits_for_its_end(tmp_path: Path) -> None:

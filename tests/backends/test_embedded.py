@@ -361,16 +361,16 @@ def test_a_process_that_forgets_to_close_ends_and_what_is_missing_is_named(folde
 import socket
 missing = Embedded(sys.argv[1])
 backend.describe()
-def told():
+def show_error():
     try:
         missing.describe()
     except MmergError as error:
         print(type(error).__name__, error.what, "|", error.hint)
 unix = socket.AF_UNIX
 del socket.AF_UNIX  # as on Windows
-told()
+show_error()
 sys.modules["xllamacpp"] = None
-told()
+show_error()
 """
     out, err, code = run(script, folder)
     unix, package = out.splitlines()

@@ -202,7 +202,7 @@ def wired(folder: Path, *machines: Machine, clock: Clock | None = None) -> Pool:
     return Pool(hosts, revive_after=60.0, wait=0.05, attempts=8, clock=clock or Clock())
 
 
-def told_by_the_only_host(pool: Pool) -> str:
+def error_of_the_only_host(pool: Pool) -> str:
     with pool.lease() as backend, pytest.raises(ConfigError) as caught:
         backend.complete(HELLO)
     pool.close()
@@ -219,11 +219,11 @@ def test_a_host_that_restarts_as_another_engine_between_two_tries_of_a_call_ends
     machine.die()
     thread = threading.Timer(0.1, machine.start, kwargs=change)
     thread.start()
-    told = told_by_the_only_host(pool)
+    message = error_of_the_only_host(pool)
     thread.join()
-    assert f"no host serves any longer what the run began with: ollama {VERSION}, {MODEL} {DIGEST[:12]}" in told
+    assert f"no host serves any longer what the run began with: ollama {VERSION}, {MODEL} {DIGEST[:12]}" in message
     [(name, value)] = change.items()
-    assert f"another engine: {name} {value[:12]} in place of " in told
+    assert f"another engine: {name} {value[:12]} in place of " in message
     assert machine.asked == 1, "it answered, and was not asked again"
     machine.die()
     machine.start()
@@ -273,5 +273,5 @@ def test_a_model_that_is_removed_in_mid_run_ends_it_on_the_only_host(
     machine.die()
     machine.models = (OTHER,)
     machine.start()
-    told = told_by_the_only_host(pool)
-    assert f"ollama pull {MODEL}" in told
+    message = error_of_the_only_host(pool)
+    assert f"ollama pull {MODEL}" in message

@@ -24,7 +24,7 @@ OTHER = ENGINE.model_copy(update={"version": "2"})
 
 
 class Clock:
-    """Seconds that pass when told to."""
+    """Seconds that pass when a test says so."""
 
     def __init__(self) -> None:
         self.now = 0.0

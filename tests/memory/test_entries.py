@@ -1,4 +1,4 @@
-"""Which turns are entries, and by what text they are found."""
+"""Which turns are entries, and by what text they are searched."""
 
 import json
 
@@ -57,16 +57,16 @@ def test_a_corpus_without_situations_cannot_be_searched_by_them() -> None:
 
 
 def test_dialogues_without_a_situation_are_counted() -> None:
-    told = dialogue("told", "A: x", "B: y", situation="My cat ran away.")
-    entries, left_out = entries_of(corpus(TEA, told), Key(text="situation"))
-    assert [(entry.id, entry.situation) for entry in entries] == [("told/2", "My cat ran away.")]
+    talk = dialogue("talk", "A: x", "B: y", situation="My cat ran away.")
+    entries, left_out = entries_of(corpus(TEA, talk), Key(text="situation"))
+    assert [(entry.id, entry.situation) for entry in entries] == [("talk/2", "My cat ran away.")]
     assert left_out == {"turns without a situation": 3}
 
 
 def test_turns_that_are_found_by_one_situation_are_one_entry() -> None:
-    told = dialogue("told", "A: x", "B: y", "A: z", "B: w", situation="My cat ran away.")
-    entries, left_out = entries_of(corpus(TEA, told), Key(text="situation_or_history"))
-    assert [entry.id for entry in entries] == ["tea/2", "tea/3", "tea/4", "told/4"]
+    talk = dialogue("talk", "A: x", "B: y", "A: z", "B: w", situation="My cat ran away.")
+    entries, left_out = entries_of(corpus(TEA, talk), Key(text="situation_or_history"))
+    assert [entry.id for entry in entries] == ["tea/2", "tea/3", "tea/4", "talk/4"]
     assert [speaker for speaker, _ in entries[-1].history] == ["A", "B", "A"]
     assert left_out == {}
 

@@ -70,19 +70,19 @@ def test_the_same_scene(start: float | None, end: float | None, same: bool) -> N
 
 @pytest.mark.parametrize("reply", ["Oh no, not again!", "oh no not AGAIN", " Oh... no – not again "])
 def test_the_hidden_reply(reply: str) -> None:
-    told = replace(ELSEWHERE, reply=reply)
-    assert guard(told) == "same reply"
-    assert guard(told, wanted(exclude_same_reply=False)) == ""
+    entry = replace(ELSEWHERE, reply=reply)
+    assert guard(entry) == "same reply"
+    assert guard(entry, wanted(exclude_same_reply=False)) == ""
     assert guard(replace(ELSEWHERE, reply=f"{reply} Ever.")) == ""
 
 
 def test_the_hidden_reply_in_the_history_that_prompts_show() -> None:
-    def told(reply: str) -> str:
+    def guard_of(reply: str) -> str:
         entry = replace(ELSEWHERE, history=(("Ana", "It is gone."), ("Ben", f"{reply}?!"), ("Ana", "So what?")))
         return guard_against(entry, replace(QUERY, reply=reply), wanted(), lambda: 0.0)
 
-    assert told("I lost it in the") == "same reply"
-    assert told("I lost it in") == ""
+    assert guard_of("I lost it in the") == "same reply"
+    assert guard_of("I lost it in") == ""
     entry = replace(ELSEWHERE, history=(("Ana", "I lost it in the snow"),))
     assert guard_against(entry, replace(QUERY, reply="I lost it in the snow"), OFF, lambda: 0.0) == ""
 

@@ -30,15 +30,15 @@ def corpora() -> tuple[Corpus, Corpus]:
 
 
 def kept_back(exemplars: Exemplars, corpus: Corpus, top_k: int) -> dict[str, Any]:
-    """Over the last turns of the test split: samples with an exclusion, exclusions by guard, exemplars found."""
+    """Over the last turns of the test split: samples with an exclusion, exclusions by guard, exemplars given."""
     guards: Counter[str] = Counter()
-    samples = touched = found = 0
+    samples = touched = hits = 0
     for sample in select(corpus, protocol()).samples:
         answer = exemplars.memory.nearest(exemplars.query(sample), wanted(top_k=top_k))
         guards.update(hit.guard for hit in answer.excluded)
-        samples, touched, found = samples + 1, touched + bool(answer.excluded), found + len(answer.hits)
+        samples, touched, hits = samples + 1, touched + bool(answer.excluded), hits + len(answer.hits)
         assert not any(hit.entry.id.startswith("test_") for hit in answer.hits)
-    return {"samples": samples, "with_exclusions": touched, "guards": dict(sorted(guards.items())), "exemplars": found}
+    return {"samples": samples, "with_exclusions": touched, "guards": dict(sorted(guards.items())), "exemplars": hits}
 
 
 def test_what_is_found_and_kept_back(corpora: tuple[Corpus, Corpus], tmp_path: Path) -> None:

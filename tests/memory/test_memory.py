@@ -1,4 +1,4 @@
-"""What a query is answered: top k, emotions, thresholds, and what is told of what was kept back."""
+"""What a query is answered: top k, emotions, thresholds, and what it says of entries that were kept back."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -45,8 +45,8 @@ def replies(
 
 def test_that_nothing_is_like_it_enough_is_told(memory: Memory) -> None:
     unlike = Query(Origin("q"), "ac", "ac", emotion=None, reply="hidden")
-    found = memory.nearest(unlike, wanted(min_similarity=1.0, **ALL))
-    assert (found.hits, found.problem) == ((), "min_similarity, min_words or emotion leave no entry")
+    answer = memory.nearest(unlike, wanted(min_similarity=1.0, **ALL))
+    assert (answer.hits, answer.problem) == ((), "min_similarity, min_words or emotion leave no entry")
 
 
 @pytest.mark.parametrize("emotion", ["joy", "sadness", "anger", None])
@@ -62,8 +62,8 @@ def test_precise_then_fuzzy_is_as_by_brute_force(
     )
     near = [entry for entry, similarity in ranked if least is None or round(similarity, 6) >= least]
     precise = [entry for entry in near if emotion and entry.emotion == emotion]
-    found = replies(memory, replace(QUERY, emotion=emotion), top_k, "require_or_any", least)
-    assert found == [entry.reply for entry in (precise or near)[:top_k]]
+    answer = replies(memory, replace(QUERY, emotion=emotion), top_k, "require_or_any", least)
+    assert answer == [entry.reply for entry in (precise or near)[:top_k]]
 
 
 def test_the_forecast_emotion_is_preferred(memory: Memory) -> None:
@@ -85,35 +85,35 @@ def test_without_a_forecast_nothing_is_of_its_emotion(memory: Memory) -> None:
 def test_a_reply_of_too_few_words_is_no_exemplar(least: int, left: list[int], tmp_path: Path) -> None:
     source = corpus(*(dialogue(f"of {count}", "X: aaaa", f"Y: {'yes ' * count}") for count in (1, 2, 3)))
     memory, _ = open_memory(tmp_path, source, Key(), Letters(), Watching())
-    found = memory.nearest(QUERY, wanted(top_k=5, min_words=least, **ALL))
-    assert [len(hit.entry.reply.split()) for hit in found.hits] == left
+    answer = memory.nearest(QUERY, wanted(top_k=5, min_words=least, **ALL))
+    assert [len(hit.entry.reply.split()) for hit in answer.hits] == left
 
 
 def test_guards_are_walked_past_and_told(memory: Memory) -> None:
-    found = memory.nearest(replace(QUERY, reply="Second!"), wanted(top_k=1))
-    assert [(hit.entry.reply, hit.guard) for hit in found.excluded] == [
+    answer = memory.nearest(replace(QUERY, reply="Second!"), wanted(top_k=1))
+    assert [(hit.entry.reply, hit.guard) for hit in answer.excluded] == [
         ("first", "near duplicate"),
         ("second", "same reply"),
     ]
-    assert [(hit.entry.reply, hit.guard) for hit in found.hits] == [("third", "")]
-    assert found.excluded[0].similarity == 1.0
+    assert [(hit.entry.reply, hit.guard) for hit in answer.hits] == [("third", "")]
+    assert answer.excluded[0].similarity == 1.0
 
 
 def test_everything_may_be_kept_back(memory: Memory) -> None:
-    found = memory.nearest(QUERY, wanted(top_k=3, exclude_similarity=-1.0))
-    assert (found.hits, len(found.excluded)) == ((), 5)
+    answer = memory.nearest(QUERY, wanted(top_k=3, exclude_similarity=-1.0))
+    assert (answer.hits, len(answer.excluded)) == ((), 5)
 
 
 def test_near_duplicates_are_those_of_histories_whatever_the_key(tmp_path: Path) -> None:
-    told = corpus(
+    source = corpus(
         dialogue("a", "X: aaaa", "Y [joy]: first", situation="cat"),
         dialogue("b", "X: bbbb", "Y [joy]: second", situation="cat"),
     )
     key = Key(text="situation")
-    memory, _ = open_memory(tmp_path, told, key, Letters(), Watching())
-    found = memory.nearest(replace(QUERY, text="cat"), wanted(top_k=2))
-    assert [(hit.entry.reply, hit.similarity) for hit in found.hits] == [("second", 1.0)]
-    assert [(hit.entry.reply, hit.guard) for hit in found.excluded] == [("first", "near duplicate")]
+    memory, _ = open_memory(tmp_path, source, key, Letters(), Watching())
+    answer = memory.nearest(replace(QUERY, text="cat"), wanted(top_k=2))
+    assert [(hit.entry.reply, hit.similarity) for hit in answer.hits] == [("second", 1.0)]
+    assert [(hit.entry.reply, hit.guard) for hit in answer.excluded] == [("first", "near duplicate")]
 
 
 def test_the_emotion_may_be_part_of_the_key(tmp_path: Path) -> None:
@@ -135,8 +135,8 @@ def test_a_query_without_a_text_finds_nothing_and_says_why(tmp_path: Path) -> No
     embedder = Letters()
     memory = memory_of(tmp_path, embedder=embedder)
     asked = len(embedder.asked)
-    found = memory.nearest(replace(QUERY, text=""), wanted(top_k=1))
-    assert found == Retrieved((), (), "there is no history to search the memory by")
+    answer = memory.nearest(replace(QUERY, text=""), wanted(top_k=1))
+    assert answer == Retrieved((), (), "there is no history to search the memory by")
     assert len(embedder.asked) == asked
 
 
@@ -155,11 +155,11 @@ def test_a_text_is_embedded_once_however_often_it_is_compared(key: Key, tmp_path
 
 def test_histories_that_cannot_be_compared(tmp_path: Path) -> None:
     """By situation, a history may be without words on either side, or without a vector."""
-    told = corpus(
+    source = corpus(
         dialogue("a", "X: aaaa", "Y [joy]: first", situation="cat"),
         dialogue("b", "X: ", "Y [joy]: second", situation="cat"),
     )
-    memory, _ = open_memory(tmp_path, told, Key(text="situation"), Broken(), Watching())
+    memory, _ = open_memory(tmp_path, source, Key(text="situation"), Broken(), Watching())
     query = replace(QUERY, text="cat")
 
     def asked(history: str) -> Retrieved:

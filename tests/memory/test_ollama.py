@@ -119,8 +119,8 @@ class Silent(One):
         self.hosts.asked.append((self.name, tuple(texts)))
         if texts == ["interrupt"]:
             interrupt_main()
-        told = self.hosts.closed.wait(60)
-        raise CallError(Failure.INTERRUPTED if told else Failure.TIMEOUT, "the host is closed")
+        closed = self.hosts.closed.wait(60)
+        raise CallError(Failure.INTERRUPTED if closed else Failure.TIMEOUT, "the host is closed")
 
 
 def test_closing_breaks_off_what_hosts_are_asked() -> None:

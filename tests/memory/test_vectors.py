@@ -44,10 +44,10 @@ def brute(vectors: Vectors, query: Vectors, top_k: int = 50) -> list[int]:
 @given(count=st.integers(1, 300), dimensions=st.sampled_from([2, 5, 32]), seed=st.integers(0, 999))
 def test_the_order_is_that_of_all_cosines(count: int, dimensions: int, seed: int) -> None:
     vectors, [query] = random(count, dimensions, seed), random(1, dimensions, seed + 1000)
-    found = nearest(vectors, query)
+    ranking = nearest(vectors, query)
     exact = vectors.astype(np.float64) @ query.astype(np.float64)
-    assert np.allclose([score for _, score in found], sorted(exact, reverse=True)[:50], atol=2e-6)
-    assert np.allclose([exact[number] for number, _ in found], [score for _, score in found], atol=2e-6)
+    assert np.allclose([score for _, score in ranking], sorted(exact, reverse=True)[:50], atol=2e-6)
+    assert np.allclose([exact[number] for number, _ in ranking], [score for _, score in ranking], atol=2e-6)
 
 
 @settings(max_examples=30, deadline=None)
@@ -62,7 +62,7 @@ def test_equal_scores_come_by_number_however_many_there_are(kinds: list[int]) ->
 @given(kinds=st.lists(st.integers(0, 2), min_size=1, max_size=50))
 def test_scores_that_are_told_as_equal_come_by_number(kinds: list[int]) -> None:
     near = np.array([[np.cos(angle), np.sin(angle)] for angle in (0.0, 4e-4, 6e-4)], dtype=np.float32)
-    assert len(set((near @ near[0]).tolist())) == 3  # of three cosines, each is told as 1
+    assert len(set((near @ near[0]).tolist())) == 3  # of three cosines, each is given as 1
     assert nearest(near[kinds], near[0]) == [(number, 1.0) for number in range(len(kinds))]
 
 

@@ -302,9 +302,9 @@ SHAPES = [b"[1, 2]", b"3", b'"no"', b"null", b"[" * 60_000, b'{"a":' * 60_000, b
     "path", ["/api/version", "/api/tags", "/api/show", "/api/embed", "/api/ps", "/api/chat", *OPENAI]
 )
 def test_json_of_any_shape_is_a_named_failure(kept: Faulty, path: str) -> None:
-    for told in SHAPES:
+    for shape in SHAPES:
         for status in ("200 OK", "500 Oh"):
-            kept.answer(whole(told, status), path=path)
+            kept.answer(whole(shape, status), path=path)
             with pytest.raises(CallError) as caught:
                 ask_at(path, kept.host)
             assert caught.value.failure is Failure.SERVER_ERROR

@@ -13,10 +13,10 @@ def test_loaded_reads_the_line_of_its_model(faulty: Faulty) -> None:
         {"model": "m:latest", "size": 100, "size_vram": 60, "context_length": 4096},
     ]
     faulty.answer(json_answer({"models": rows}), path="/api/ps")
-    found = OllamaHost(faulty.host).loaded("m")
-    assert found == Listed(model="m:latest", size=100, size_vram=60, context_length=4096)
-    assert found
-    assert found.spilled
+    listed = OllamaHost(faulty.host).loaded("m")
+    assert listed == Listed(model="m:latest", size=100, size_vram=60, context_length=4096)
+    assert listed
+    assert listed.spilled
     assert OllamaHost(faulty.host).loaded("absent") is None
 
 
@@ -64,4 +64,4 @@ def test_of_two_models_the_one_that_is_named_with_its_host_is_meant(faulty: Faul
     assert [OllamaHost(faulty.host).describe(model, {}).digest for model in asked] == ["d1", "d2", "d3"]
     for shown in (rows, rows[::-1]):
         faulty.answer(json_answer({"models": shown}), path="/api/ps")
-        assert [found.size for model in asked if (found := OllamaHost(faulty.host).loaded(model))] == [1, 2, 3]
+        assert [listed.size for model in asked if (listed := OllamaHost(faulty.host).loaded(model))] == [1, 2, 3]

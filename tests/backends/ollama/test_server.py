@@ -155,9 +155,9 @@ def test_a_model_that_is_not_there(ollama_host: str) -> None:
 def test_loaded_and_embed(text: Ollama) -> None:
     text.complete(ask("Hello", num_predict=1))
     host = OllamaHost(text.host)
-    found = host.loaded(TEXT_MODEL)
-    assert found is not None
-    assert (found.context_length, found.size > 100_000) == (2048, True)
+    listed = host.loaded(TEXT_MODEL)
+    assert listed is not None
+    assert (listed.context_length, listed.size > 100_000) == (2048, True)
     vectors = host.embed(TEXT_MODEL, ["The sea is calm.", "I am angry."], load=text.load)
     assert [len(vector) for vector in vectors] == [64, 64]
     assert [float(np.linalg.norm(vector)) for vector in vectors] == pytest.approx([1.0, 1.0], abs=1e-3)

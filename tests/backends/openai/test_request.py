@@ -173,7 +173,7 @@ def test_an_address_may_end_as_the_sdk_has_it(faulty: Faulty, behind: str) -> No
 
 
 def test_images_for_a_model_without_eyes_are_not_sent(faulty: Faulty) -> None:
-    with pytest.raises(CallError, match="no eyes") as caught:  # both prompts are told to have 7 tokens
+    with pytest.raises(CallError, match="no eyes") as caught:  # both prompts have 7 tokens, the server says
         asking(faulty).complete(Request((Message("user", "look", (Image("0" * 64, PNG),)),), SAMPLING))
     assert caught.value.failure is Failure.IMAGE_REJECTED
     assert [len(body["messages"][0]["content"]) for body in faulty.asked(CHAT)] == [2, 2], "a text, and the trial"
@@ -187,7 +187,7 @@ def test_the_token_goes_along_and_is_shown_nowhere(faulty: Faulty, monkeypatch: 
     backend = asking(faulty, token_env="MY_TOKEN")
     backend.describe()
     assert all("authorization: bearer hush-hush-1\r\n" in head.lower() for head in faulty.heads)
-    told = [repr(vars(backend)), repr(backend.describe())]
+    texts = [repr(vars(backend)), repr(backend.describe())]
     for answer in (
         json_answer({"error": "the key hush-hush-1 is wrong"}, "401 Unauthorized"),
         json_answer({"error": "the key hush-hush-1 is wrong"}),
@@ -197,9 +197,9 @@ def test_the_token_goes_along_and_is_shown_nowhere(faulty: Faulty, monkeypatch: 
         faulty.answer(answer, path=CHAT)
         with pytest.raises(CallError) as caught:
             backend.complete(HELLO)
-        told += [str(caught.value), str(caught.value.__cause__)]
-    assert "***" in told[2]
-    assert "hush" not in " ".join(told)
+        texts += [str(caught.value), str(caught.value.__cause__)]
+    assert "***" in texts[2]
+    assert "hush" not in " ".join(texts)
 
 
 def test_without_a_token_no_login_goes_along(faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,7 +238,7 @@ def test_a_token_that_is_none_is_refused_and_not_shown(value: str | None, monkey
     monkeypatch.delenv("MY_TOKEN", raising=False)
     if value is not None:
         monkeypatch.setenv("MY_TOKEN", value)
-    told = "nothing that could be a token" if value and value.strip() else "no token"
-    with pytest.raises(ConfigError, match=f"variable MY_TOKEN holds {told}") as caught:
+    lack = "nothing that could be a token" if value and value.strip() else "no token"
+    with pytest.raises(ConfigError, match=f"variable MY_TOKEN holds {lack}") as caught:
         token_from("MY_TOKEN")
     assert "sh" not in str(caught.value).replace("export", "")
