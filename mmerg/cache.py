@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mmerg.backends.cache import REPLIES
-from mmerg.backends.cache_files import held, merged, pruned
+from mmerg.backends.cache_files import merge_caches, prune_cache, read_contents
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, plural, run_command, start
 from mmerg.errors import ConfigError
 from mmerg.runs.shards import shards_in
@@ -36,13 +36,13 @@ def lines_of(command: str, paths: Sequence[Path], megabytes: int) -> Iterator[st
     if command == "merge":
         target, *sources = paths
         files = list(cache_files(sources))
-        added = merged(files, target)
-        yield f"{added} new of {plural(len(files), 'file')}; {target} holds {held(target).replies}"
+        added = merge_caches(files, target)
+        yield f"{added} new of {plural(len(files), 'file')}; {target} holds {read_contents(target).replies}"
         return
     for file in cache_files(paths):
-        now = held(file)
+        now = read_contents(file)
         if command == "prune":
-            yield f"{file}: {pruned(file, megabytes)} of {now.replies} replies are left"
+            yield f"{file}: {prune_cache(file, megabytes)} of {now.replies} replies are left"
         else:
             use = "; it is being written, or was by a process that was killed" * now.in_use
             yield f"{file}: {now.replies} replies, {now.size / 1e6:.1f} MB{use}"

@@ -16,7 +16,7 @@ from mmerg.auditing.comparison import Comparison
 from mmerg.auditing.first_passes import AGAIN, FirstPasses, finished
 from mmerg.auditing.planted import ALL, COLUMNS, PLANTED, Case, Planted, figures
 from mmerg.backends.pool import Pool
-from mmerg.backends.protocol import Backend, Sampling, changed
+from mmerg.backends.protocol import Backend, Sampling, engine_changed
 from mmerg.console.progress import Progress
 from mmerg.console.terminal import console, escape
 from mmerg.engine.ask import Asker
@@ -198,5 +198,5 @@ def _pool(run: Path, settings: RunSettings, manifest: Manifest) -> Pool:
         raise
     if engine.key() != manifest.engine.key():
         pool.close()
-        raise changed(manifest.engine, engine, str(run))
+        raise engine_changed(manifest.engine, engine, str(run))
     return pool

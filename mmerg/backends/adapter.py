@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from mmerg.backends.http import Answer, Http
-from mmerg.backends.protocol import Engine, Reply, Request, changed
+from mmerg.backends.protocol import Engine, Reply, Request, engine_changed
 from mmerg.backends.retry import persist
 from mmerg.errors import CallError, ConfigError, Failure
 
@@ -75,7 +75,7 @@ class Adapter(ABC):
     def _check_still(self, engine: Engine) -> None:
         version, digest = self._serves()
         if (version, digest) != (engine.version, engine.digest):
-            raise changed(engine, engine.model_copy(update={"version": version, "digest": digest}), self.host)
+            raise engine_changed(engine, engine.model_copy(update={"version": version, "digest": digest}), self.host)
 
 
 def reply_to(server: Http, path: str, body: Mapping[str, object], num_predict: int, read: Read) -> Reply:

@@ -190,7 +190,7 @@ class Cache:
         return ConfigError(f"the reply cache cannot be used: {why}", where=str(self._path), hint=hint)
 
 
-def cached(inner: Backend, path: Path, mode: Mode, base: Path | None = None) -> Backend:
+def with_cache(inner: Backend, path: Path, mode: Mode, base: Path | None = None) -> Backend:
     """`inner` with its replies in `path`, unless `mode` is off; what `base` holds is answered from there. To read only,
     one is enough."""
     if mode == "off":

@@ -3,7 +3,7 @@
 A file is made anew on a local disk (`disk`; else the folder for temporary files) and its bytes are copied to their
 place in one step, as file systems of clusters break SQLite's locks. Who reads the file that was there goes on with it.
 
-    merged([Path("a/replies.sqlite"), Path("b/replies.sqlite")], Path("/shared/base.sqlite"))
+    merge_caches([Path("a/replies.sqlite"), Path("b/replies.sqlite")], Path("/shared/base.sqlite"))
 """
 
 import sqlite3
@@ -20,7 +20,7 @@ from mmerg.errors import ConfigError
 from mmerg.storage.files import write_whole
 
 
-class Held(NamedTuple):
+class Contents(NamedTuple):
     """What a file holds."""
 
     replies: int
@@ -29,25 +29,25 @@ class Held(NamedTuple):
     in_use: bool
 
 
-def held(path: Path) -> Held:
+def read_contents(path: Path) -> Contents:
     """Raises ConfigError where it is no reply cache."""
     with closing(Cache(Scripted([]), path, "read" if in_use(path) else "base")) as cache:
         replies, engines = cache.contents()
-    return Held(replies, path.stat().st_size, engines, in_use(path))
+    return Contents(replies, path.stat().st_size, engines, in_use(path))
 
 
-def merged(sources: Iterable[Path], target: Path, disk: Path | None = None) -> int:
+def merge_caches(sources: Iterable[Path], target: Path, disk: Path | None = None) -> int:
     """Adds the replies of `sources` to those of `target`, which may be new; how many are new in it. Of two replies to
     one call the first counts: those of `target`, then as the sources are given. Raises ConfigError where a file cannot
     be used, RunError where `target` cannot be written."""
     files = [*([target] if target.exists() else []), *sources]
-    counts = [held(file).replies for file in files]
+    counts = [read_contents(file).replies for file in files]
     return _rewrite(files, target, disk=disk) - (counts[0] if files[:1] == [target] else 0)
 
 
-def pruned(path: Path, megabytes: int) -> int:
+def prune_cache(path: Path, megabytes: int) -> int:
     """Drops the oldest replies until the others' texts are at most so many MB (10^6 bytes); how many are left."""
-    held(path)
+    read_contents(path)
     with closing(sqlite3.connect(_place(path), uri=True)) as database:
         [(last,)] = database.execute(
             "SELECT coalesce(max(row), 0) FROM (SELECT rowid AS row, sum(length(key) + length(CAST(reply AS BLOB)))"

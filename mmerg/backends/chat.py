@@ -48,7 +48,7 @@ def complete(host: Http, request: Request, model: str, dialect: Dialect, think: 
         if said.error is not None:
             raise host.error(200, raw, model)
         if said.message is None:
-            raise host.odd(f"the answer holds no reply: {host.masked(raw)[:100]!r}")
+            raise host.unexpected(f"the answer holds no reply: {host.without_token(raw)[:100]!r}")
         logprobs = (request.logprobs and said.logprobs) or ()
         if not request.alternatives:  # the server gives one even so
             logprobs = tuple(entry.model_copy(update={"top_logprobs": ()}) for entry in logprobs)

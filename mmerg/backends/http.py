@@ -110,24 +110,24 @@ class Http:
         try:
             return parse(data)
         except ValidationError as error:
-            what = f"the answer cannot be read: {error.errors()[0]['msg']}: {self.masked(data)[:100]!r}"
-            raise self.odd(what) from (None if self._token else error)  # which shows the answer as it came
+            what = f"the answer cannot be read: {error.errors()[0]['msg']}: {self.without_token(data)[:100]!r}"
+            raise self.unexpected(what) from (None if self._token else error)  # which shows the answer as it came
 
     def context_length(self, value: object) -> int:
         """A model's context in tokens as an answer gives it, 0 for None. Raises CallError where it is no number."""
         if value is None or (type(value) is int and 0 <= value <= 2**62):
             return value or 0
-        raise self.odd(f"the model's context length is {str(value)[:50]!r}")
+        raise self.unexpected(f"the model's context length is {str(value)[:50]!r}")
 
-    def odd(self, what: str) -> CallError:
+    def unexpected(self, what: str) -> CallError:
         """The error for something that is no such server, or one gone wrong."""
         return CallError(Failure.SERVER_ERROR, what, where=self.host, hint=self._server.address)
 
     def error(self, status: int, data: bytes, model: str = "") -> CallError:
         """The error that an answer of `status` stands for; 200 is an error inside an answer that began well."""
-        return self._server.classify(status, self.masked(data), model=model, where=self.host)
+        return self._server.classify(status, self.without_token(data), model=model, where=self.host)
 
-    def masked(self, data: bytes) -> str:
+    def without_token(self, data: bytes) -> str:
         """As an error may show it: without the token."""
         text = data.decode(errors="replace")
         return text.replace(self._token, "***") if self._token else text

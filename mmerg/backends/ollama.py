@@ -106,7 +106,7 @@ class Ollama(Adapter):
 
     def _read(self, answer: Answer) -> Reply:
         if answer.kind not in {"application/x-ndjson", "application/json"}:
-            raise self._host.odd(f"the answer is {answer.kind or 'of no type'}, not a stream of JSON")
+            raise self._host.unexpected(f"the answer is {answer.kind or 'of no type'}, not a stream of JSON")
         lines: list[_Line] = []
         for raw in answer.lines():
             lines.append(self._host.parse(_Line.model_validate_json, raw))
@@ -115,12 +115,12 @@ class Ollama(Adapter):
             if lines[-1].done:
                 break
         if not lines:
-            raise self._host.odd("the answer is empty")
+            raise self._host.unexpected("the answer is empty")
         last = lines[-1]
         # A stream that ends whole without its last word is the server's guard against repetition at work.
         reason = last.done_reason if last.done and last.done_reason else Finish.ABORT
         if reason not in set(Finish):
-            raise self._host.odd(f"the reply is done for the reason {reason!r}, not stop or length")
+            raise self._host.unexpected(f"the reply is done for the reason {reason!r}, not stop or length")
         return Reply(
             text="".join(line.message.content for line in lines),
             finish=Finish(reason),

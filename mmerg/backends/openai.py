@@ -135,7 +135,7 @@ class OpenAI(Adapter):
         try:
             described = words.read(facts, *(read(_facts, path) for path in words.about))
         except (KeyError, TypeError) as error:
-            raise self._server.odd(f"its answers are not those of {words.name}: {error}") from error
+            raise self._server.unexpected(f"its answers are not those of {words.name}: {error}") from error
         if entry.state == "not-loaded":
             raise self._absent(f"{self.model} is not loaded")
         lasting = {name: value for name, value in {**facts, **described.more}.items() if name not in CHANGING}

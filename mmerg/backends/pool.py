@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 
-from mmerg.backends.protocol import Backend, Engine, Reply, Request, changed
+from mmerg.backends.protocol import Backend, Engine, Reply, Request, engine_changed
 from mmerg.backends.retry import persist
 from mmerg.backends.stop import Stop, current
 from mmerg.errors import CallError, ConfigError, Failure, RunError
@@ -165,7 +165,7 @@ class Pool:
             what = f"the host came back unfit: {error.what}"
             raise CallError(failure, what, where=host.name, hint=error.hint) from error
         if self._engine and engine.key() != self._engine.key():
-            raise changed(self._engine, engine, host.name)
+            raise engine_changed(self._engine, engine, host.name)
 
     def _outlast(self, tried: Mapping[Host, CallError], end: float) -> None:
         """Wait until one of the hosts is back that a call was `tried` on. Raises the call's own error where a host was

@@ -180,7 +180,7 @@ class Engine(BaseModel):
         return f"{self.backend} {self.version}, {self.model} {self.digest[:SHOWN_DIGEST]}, load {self.load}"
 
 
-def changed(before: Engine, now: Engine, where: str) -> CallError:
+def engine_changed(before: Engine, now: Engine, where: str) -> CallError:
     """The error for a host that serves `now` in place of `before`: the model asked for is not there."""
     old, new = (engine.model_copy(update={"digest": engine.digest[:SHOWN_DIGEST]}) for engine in (before, now))
     changes = [f"{name} {value} in place of {getattr(old, name)}" for name, value in new if value != getattr(old, name)]

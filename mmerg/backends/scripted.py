@@ -57,14 +57,14 @@ class Scripted:
         if isinstance(answer, Exception):
             raise answer
         if isinstance(answer, str):
-            return worded(request, answer, "scripted", WORD_LOGPROB, self._latency)
+            return whole_reply(request, answer, "scripted", WORD_LOGPROB, self._latency)
         return answer
 
     def close(self) -> None:
         self._closed.set()
 
 
-def worded(request: Request, text: str, host: str, logprob: float, seconds: float = 0.0) -> Reply:
+def whole_reply(request: Request, text: str, host: str, logprob: float, seconds: float = 0.0) -> Reply:
     """A whole reply of `text`, with words for tokens, each with the blanks before it."""
     words = re.findall(r"\s*\S+", text)
     return Reply(

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mmerg.backends.cache import REPLIES
-from mmerg.backends.cache_files import merged
+from mmerg.backends.cache_files import merge_caches
 from mmerg.console.terminal import undisturbed
 from mmerg.errors import ConfigError, MmergError, RunError
 from mmerg.settings.model import RunSettings
@@ -35,7 +35,7 @@ def on_scratch(settings: RunSettings, folder: Path) -> Iterator[RunSettings]:
     kept, local = folder / REPLIES, made / REPLIES
     try:
         if kept.exists():
-            merged([kept], local, made)
+            merge_caches([kept], local, made)
         yield settings.model_copy(update={"cache_dir": str(made)})
     finally:
         with undisturbed():
@@ -46,7 +46,7 @@ def on_scratch(settings: RunSettings, folder: Path) -> Iterator[RunSettings]:
 
 def _bring(local: Path, kept: Path) -> None:
     try:
-        merged([local], kept, local.parent)
+        merge_caches([local], kept, local.parent)
     except (MmergError, OSError) as error:
         what = f"new replies were not copied to {kept}: {error.what if isinstance(error, MmergError) else why(error)}"
         raise RunError(what, where=str(local), hint=f"mmerg cache merge {kept} {local}") from error

@@ -12,7 +12,7 @@ from subprocess import run as run_process
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from mmerg.backends.cache import REPLIES, Mode, cached, replay, stored_engine
+from mmerg.backends.cache import REPLIES, Mode, replay, stored_engine, with_cache
 from mmerg.backends.pool import PATIENCE, Host, Pool
 from mmerg.backends.protocol import Engine, Sampling
 from mmerg.corpora.dialogue import Corpus, Sample
@@ -100,7 +100,7 @@ def pool_of(settings: AskingSettings, patience: float = PATIENCE) -> Pool:
     hosts = []
     for address in hosts_of(settings):
         adapter = make(backend.adapter, host=address)
-        hosts.append(Host(cached(adapter, *_replies(settings)), slots, address))
+        hosts.append(Host(with_cache(adapter, *_replies(settings)), slots, address))
     return Pool(hosts, backend.revive_after, patience, attempts=backend.attempts)
 
 
@@ -124,7 +124,7 @@ def answering(settings: AskingSettings, known: Engine | None = None, patience: f
             raise
     adapter, (path, mode, base) = settings.backend.adapter, _replies(settings)
     engine = known or stored_engine(path, settings.backend.name, adapter.model, adapter.load.plain(), base)
-    alone = cached(replay(engine), path, mode, base)
+    alone = with_cache(replay(engine), path, mode, base)
     return Pool([Host(alone, settings.backbone.concurrency, "the cache")]), engine
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from mmerg.memory.entries import Entry, history_text
 from mmerg.memory.guards import Query, guard_against
-from mmerg.memory.vectors import Embedder, NoVectorError, Vectors, checked
+from mmerg.memory.vectors import Embedder, NoVectorError, Vectors, check_vectors
 from mmerg.settings.model import KeySettings, MemorySettings
 
 PLACES = 6  # of a cosine, so that a text's with itself is 1
@@ -113,7 +113,7 @@ class Memory:
         return lru_cache(maxsize=KEPT)(self._embed)
 
     def _embed(self, text: str) -> Vectors:
-        vector: Vectors = checked(self.embedder.embed([text]), [repr(text)], self.vectors.shape[1])[0]
+        vector: Vectors = check_vectors(self.embedder.embed([text]), [repr(text)], self.vectors.shape[1])[0]
         return vector
 
 

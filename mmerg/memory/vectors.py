@@ -36,7 +36,7 @@ def unit(vectors: npt.ArrayLike) -> Vectors:
     return scaled
 
 
-def checked(vectors: Vectors, names: Sequence[str], dimensions: int | None = None) -> Vectors:
+def check_vectors(vectors: Vectors, names: Sequence[str], dimensions: int | None = None) -> Vectors:
     """`vectors` as an embedder gave them for what `names` names. Raises NoVectorError, with the name, for one that
     is not of length 1, ConfigError for an array of another shape."""
     if vectors.ndim != 2 or vectors.shape != (len(names), dimensions or vectors.shape[1]):
@@ -62,7 +62,7 @@ def embed_all(
     for start in range(0, len(distinct), AT_ONCE):
         batch = distinct[start : start + AT_ONCE]
         dimensions = parts[0].shape[1] if parts else None
-        parts.append(checked(embedder.embed(batch), [name_of[text] for text in batch], dimensions))
+        parts.append(check_vectors(embedder.embed(batch), [name_of[text] for text in batch], dimensions))
         progress(start + len(batch), len(distinct))
     row = {text: number for number, text in enumerate(distinct)}
     vectors: Vectors = np.concatenate(parts)[[row[text] for text in texts]]

@@ -12,7 +12,7 @@ from mmerg.corpora.dialogue import Sample
 from mmerg.engine.sources import Supply
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError
-from mmerg.memory.vectors import Embedder, checked
+from mmerg.memory.vectors import Embedder, check_vectors
 from mmerg.sem import artefact
 from mmerg.sem.model import text_of
 from mmerg.settings.model import SemSettings
@@ -48,7 +48,7 @@ class Sem:
         """emotions: the k2 most probable, with probabilities; high, low: cause words."""
         history = [turn.text for turn in sample.scene.history]
         if self._artefact.dense and self._embedder:
-            [vector] = checked(self._embedder.embed([text_of(history)]), [sample.id])
+            [vector] = check_vectors(self._embedder.embed([text_of(history)]), [sample.id])
             chances = self._artefact.dense.predict(vector)
         else:
             chances = self._artefact.model.predict(history)

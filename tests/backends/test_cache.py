@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.backends.cache import Cache, Mode, in_use, replay, stored_engine
-from mmerg.backends.cache import cached as with_cache
+from mmerg.backends.cache import Cache, Mode, in_use, replay, stored_engine, with_cache
 from mmerg.backends.protocol import Finish, Image, Message, Reply, Request, Sampling, TokenLogprob
 from mmerg.backends.scripted import ENGINE, Scripted
 from mmerg.errors import CallError, ConfigError, Failure

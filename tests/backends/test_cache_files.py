@@ -11,8 +11,8 @@ from types import FrameType
 
 import pytest
 
-from mmerg.backends.cache import REPLIES, Cache, cached, stored_engine
-from mmerg.backends.cache_files import held, merged, pruned
+from mmerg.backends.cache import REPLIES, Cache, stored_engine, with_cache
+from mmerg.backends.cache_files import merge_caches, prune_cache, read_contents
 from mmerg.backends.protocol import Engine, Message, Request, Sampling
 from mmerg.backends.scripted import ENGINE, Scripted
 from mmerg.cache import main
@@ -51,13 +51,13 @@ def said(path: Path, text: str) -> str | None:
 
 def test_a_base_answers_and_stays_byte_for_byte_as_it_is(tmp_path: Path) -> None:
     base = filled(tmp_path / "shared" / "base.sqlite", "a", "b")
-    merged([base], base)
+    merge_caches([base], base)
     before, modes = base.read_bytes(), (base.stat().st_mtime_ns, sorted(base.parent.iterdir()))
     base.chmod(0o400)
     base.parent.chmod(0o500)
     own = tmp_path / "own" / "replies.sqlite"
     inner = Scripted(["new"])
-    with closing(cached(inner, own, "on", base)) as cache:
+    with closing(with_cache(inner, own, "on", base)) as cache:
         assert (cache.complete(ask("a")).text, cache.complete(ask("a")).cached) == ("reply to a", True)
         assert not cache.complete(ask("c")).cached
         assert cache.complete(ask("c")).cached
@@ -65,13 +65,13 @@ def test_a_base_answers_and_stays_byte_for_byte_as_it_is(tmp_path: Path) -> None
     assert inner.calls == 1
     assert base.read_bytes() == before
     assert (base.stat().st_mtime_ns, sorted(base.parent.iterdir())) == modes
-    assert held(own).replies == 1  # what the base has is not kept twice
+    assert read_contents(own).replies == 1  # what the base has is not kept twice
 
 
 def test_with_a_base_a_replay_needs_no_cache_of_its_own(tmp_path: Path) -> None:
     base = filled(tmp_path / "base.sqlite", "a")
     own = tmp_path / "replies.sqlite"
-    with closing(cached(Scripted([]), own, "read", base)) as cache:
+    with closing(with_cache(Scripted([]), own, "read", base)) as cache:
         assert cache.complete(ask("a")).text == "reply to a"
     assert stored_engine(own, "scripted", "script", {}, base) == ENGINE
     assert not own.exists()
@@ -82,7 +82,7 @@ def test_with_a_base_a_replay_needs_no_cache_of_its_own(tmp_path: Path) -> None:
 
 def test_off_is_without_the_base_too(tmp_path: Path) -> None:
     base = filled(tmp_path / "base.sqlite", "a")
-    with closing(cached(Scripted(["asked"]), tmp_path / "own", "off", base)) as cache:
+    with closing(with_cache(Scripted(["asked"]), tmp_path / "own", "off", base)) as cache:
         assert cache.complete(ask("a")).text == "asked"
 
 
@@ -99,7 +99,7 @@ def test_a_base_that_cannot_be_one_is_refused(spoiled: str, tmp_path: Path) -> N
             match = "file is not a database"
         case _:
             match = "no cache file to read from"
-    with closing(cached(Scripted(["x"]), tmp_path / "own", "on", base)) as cache:
+    with closing(with_cache(Scripted(["x"]), tmp_path / "own", "on", base)) as cache:
         with pytest.raises(ConfigError, match=match) as error:
             cache.complete(ask("a"))
         assert error.value.where == str(base)
@@ -111,16 +111,16 @@ def test_merging_keeps_all_of_the_first_and_adds_what_is_new(tmp_path: Path) -> 
     a = filled(tmp_path / "a.sqlite", "one", "two")
     b = filled(tmp_path / "b.sqlite", "two", "three", answer="another to {}")
     to = tmp_path / "deep" / "base.sqlite"
-    assert merged([a, b], to) == 3
+    assert merge_caches([a, b], to) == 3
     assert [said(to, text) for text in ("one", "two", "three", "four")] == [
         *("reply to one", "reply to two", "another to three", None)
     ]
     c = filled(tmp_path / "c.sqlite", "one", "four", answer="last to {}", engine=ENGINE)
-    assert merged([c], to) == 1
+    assert merge_caches([c], to) == 1
     assert said(to, "one") == "reply to one"
-    assert merged([c], to) == 0
-    assert held(to).engines == (ENGINE,)
-    assert not held(to).in_use
+    assert merge_caches([c], to) == 0
+    assert read_contents(to).engines == (ENGINE,)
+    assert not read_contents(to).in_use
     assert oct(to.stat().st_mode)[-3:] == "600"
 
 
@@ -130,21 +130,21 @@ def test_replies_of_a_process_that_was_killed_are_merged_too(tmp_path: Path) -> 
     process, _ = start(die_with_a_reply, path)
     process.join()
     assert process.exitcode == -signal.SIGKILL
-    assert held(path).in_use
-    assert merged([path], tmp_path / "to.sqlite") == 1
+    assert read_contents(path).in_use
+    assert merge_caches([path], tmp_path / "to.sqlite") == 1
     with pytest.raises(ConfigError, match="is being written"):
-        pruned(path, 0)
+        prune_cache(path, 0)
 
 
 def test_pruning_drops_the_oldest(tmp_path: Path) -> None:
     path = filled(tmp_path / "a.sqlite", *(f"{number} " + "word " * 60_000 for number in range(5)))
-    assert pruned(path, 10) == 5
+    assert prune_cache(path, 10) == 5
     before = path.stat().st_size
-    assert 1 <= (left := pruned(path, 1)) < 5
+    assert 1 <= (left := prune_cache(path, 1)) < 5
     assert path.stat().st_size < before
     texts = [f"{number} " + "word " * 60_000 for number in range(5)]
     assert [said(path, text) is not None for text in texts] == [False] * (5 - left) + [True] * left
-    assert pruned(path, 0) == 0
+    assert prune_cache(path, 0) == 0
 
 
 def test_a_damaged_source_leaves_the_target_alone(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_damaged_source_leaves_the_target_alone(tmp_path: Path) -> None:
     bad.write_bytes(content)
     before = to.read_bytes()
     with pytest.raises(ConfigError):
-        merged([bad], to)
+        merge_caches([bad], to)
     assert to.read_bytes() == before
 
 
@@ -203,12 +203,12 @@ def test_a_run_keeps_its_replies_on_scratch_and_takes_them_along_when_it_is_ende
         ended.set()
         assert started[0].exitcode == 130
         replies = Shard(1, 1).folder(run.folder()) / "replies.sqlite"
-        assert (kept := held(replies).replies) == 8
+        assert (kept := read_contents(replies).replies) == 8
         assert list((tmp_path / "local").iterdir()) == []
         assert not (tmp_path / "runs" / ".cache" / "replies.sqlite").exists()
         calls = server.calls
         assert run(*given).returncode == 0
-        assert server.calls - calls == held(replies).replies - kept > 0
+        assert server.calls - calls == read_contents(replies).replies - kept > 0
 
 
 def filled_on_scratch(folder: Path, act: Callable[[Path], object]) -> None:
@@ -231,7 +231,7 @@ def test_replies_that_cannot_be_copied_from_scratch_stay_there(tmp_path: Path) -
         filled_on_scratch(tmp_path, lambda kept: kept.mkdir(parents=True))
     kept = tmp_path / "run" / REPLIES
     kept.rmdir()
-    assert merged([Path(caught.value.where)], kept) == 2
+    assert merge_caches([Path(caught.value.where)], kept) == 2
 
 
 def test_sigterm_in_the_midst_of_a_copy_from_scratch_waits_for_its_end(tmp_path: Path) -> None:
@@ -250,4 +250,4 @@ def test_sigterm_in_the_midst_of_a_copy_from_scratch_waits_for_its_end(tmp_path:
     finally:
         sys.setprofile(None)
         signal.signal(signal.SIGTERM, before)
-    assert held(tmp_path / "run" / REPLIES).replies == 2
+    assert read_contents(tmp_path / "run" / REPLIES).replies == 2

@@ -66,8 +66,8 @@ def test_dialogues_without_a_situation_are_counted() -> None:
 def test_turns_that_are_found_by_one_situation_are_one_entry() -> None:
     talk = dialogue("talk", "A: x", "B: y", "A: z", "B: w", situation="My cat ran away.")
     entries, left_out = entries_of(corpus(TEA, talk), Key(text="situation_or_history"))
-    assert [entry.id for entry in entries] == ["tea/2", "tea/3", "tea/4", "talk/4"]
-    assert [speaker for speaker, _ in entries[-1].history] == ["A", "B", "A"]
+    assert [entry.id for entry in entries] == ["talk/4", "tea/2", "tea/3", "tea/4"]
+    assert [speaker for speaker, _ in entries[0].history] == ["A", "B", "A"]
     assert left_out == {}
 
 

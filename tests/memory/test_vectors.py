@@ -11,7 +11,7 @@ from mmerg.errors import ConfigError
 from mmerg.memory.entries import Entry, Origin
 from mmerg.memory.guards import Query
 from mmerg.memory.memory import Memory
-from mmerg.memory.vectors import Vectors, checked, unit
+from mmerg.memory.vectors import Vectors, check_vectors, unit
 from mmerg.settings.model import KeySettings
 from tests.memory.parts import Letters, wanted
 
@@ -74,9 +74,9 @@ def test_a_text_is_wholly_like_itself() -> None:
 @pytest.mark.parametrize("bad", [[np.nan, 1.0], [0.0, 0.0], [np.inf, 0.0]])
 def test_what_is_no_vector_is_named(bad: list[float]) -> None:
     with pytest.raises(ConfigError, match="no vector of length 1 for second"):
-        checked(unit([[1.0, 2.0], bad]), ["first", "second"])
+        check_vectors(unit([[1.0, 2.0], bad]), ["first", "second"])
 
 
 def test_too_few_vectors_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"shape \(1, 2\) for 2 texts"):
-        checked(unit([[1.0, 2.0]]), ["first", "second"])
+        check_vectors(unit([[1.0, 2.0]]), ["first", "second"])

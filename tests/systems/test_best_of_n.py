@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mmerg.backends.protocol import Request
-from mmerg.backends.scripted import Answer, worded
+from mmerg.backends.scripted import Answer, whole_reply
 from mmerg.engine.ask import APART
 from mmerg.errors import CallError, ConfigError, Failure, SampleError
 from mmerg.experiment.launch import launch
@@ -34,7 +34,7 @@ def drawn(*draws: Drawn) -> Script:
         this = draws[number(asked)]
         if isinstance(this, tuple):
             text = json.dumps({"emotion": this[0], "response": f"Draft {number(asked)}."})
-            return worded(asked, text, "here", this[1])
+            return whole_reply(asked, text, "here", this[1])
         return this or "no JSON"
 
     return answer
@@ -86,7 +86,7 @@ def test_likelihood_is_that_of_the_response_by_the_token() -> None:
     def answer(stage: str, asked: Request) -> Answer:
         long = number(asked) == 1
         text = json.dumps({"emotion": "joy", "response": "Oh no, not that again." if long else "Oh."})
-        reply = worded(asked, text, "here", -1.0 if long else -1.5)
+        reply = whole_reply(asked, text, "here", -1.0 if long else -1.5)
         named, *rest = reply.logprobs[:2]
         assert '"joy"' in rest[0].token
         sure = rest[0].model_copy(update={"logprob": -9.0 if long else 0.0})
@@ -99,7 +99,8 @@ def test_likelihood_is_that_of_the_response_by_the_token() -> None:
 def test_a_response_is_as_likely_as_it_was_written_before_it_was_cleaned() -> None:
     def answer(stage: str, asked: Request) -> Answer:
         said = "Oh no. (sighs) Sit down." if number(asked) else "Oh no. Sit down."
-        return worded(asked, json.dumps({"emotion": "joy", "response": said}), "here", -1.0 if number(asked) else -2.0)
+        text = json.dumps({"emotion": "joy", "response": said})
+        return whole_reply(asked, text, "here", -1.0 if number(asked) else -2.0)
 
     this = Played("best_of_n", "system.draws=2", script=answer)
     assert selected(this).ranks == {0: (2, -2.0, 0), 1: (2, -1.0, -1)}
