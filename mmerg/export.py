@@ -7,7 +7,7 @@ needs `pip install 'mmerg[inspect]'`.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ def export(out: Console, paths: Sequence[Path], folder: Path | None, prompts: bo
 
     abouts = read_abouts(paths)
     target = folder or (paths[0] / "export" if len(paths) == 1 else Path("export"))
-    tables = {name: table.columns | (PROMPTS if prompts and name == "calls" else {}) for name, table in TABLES.items()}
+    tables = {name: columns | (PROMPTS if prompts and name == "calls" else {}) for name, columns in TABLES.items()}
     counts: Counter[str] = Counter()
     with writing(target), ExitStack() as opened:
         private_folder(target)
@@ -46,10 +46,9 @@ def export(out: Console, paths: Sequence[Path], folder: Path | None, prompts: bo
                 if lost == len(results):
                     raise gone(about.path)
                 out.print(escape(f"{about.run}: there are no events of {lost} samples: no passes, no calls"))
-            for name, columns in tables.items():
-                for batch in _batches(out, about, name, columns):
-                    writers[name].write_batch(batch)
-                    counts[name] += batch.num_rows
+            for name, batch in _batches(out, about, tables):
+                writers[name].write_batch(batch)
+                counts[name] += batch.num_rows
     for about in abouts if inspect else ():
         write_log(about, target / f"{about.run}.eval")
         out.print(escape(f"{target / about.run}.eval"), soft_wrap=True)
@@ -58,15 +57,15 @@ def export(out: Console, paths: Sequence[Path], folder: Path | None, prompts: bo
     return 0
 
 
-def _batches(out: Console, about: About, table: str, columns: Columns) -> Iterable[Any]:
-    """The rows of a run's table. Scores and verdicts that it lacks are told."""
-    if table not in ("scores", "verdicts"):
-        return batches(about, table, columns)
-    try:
-        return list(batches(about, table, columns))
-    except RunError as error:
-        out.print(escape(f"{about.run}: no {table}: {error.what}; next: {error.hint}"), soft_wrap=True)
-        return ()
+def _batches(out: Console, about: About, tables: Mapping[str, Columns]) -> Iterator[tuple[str, Any]]:
+    """The rows of a run's tables. Scores and verdicts that it lacks are named."""
+    later = ("scores", "verdicts")
+    yield from batches(about, {name: columns for name, columns in tables.items() if name not in later})
+    for name in later:
+        try:
+            yield from list(batches(about, {name: tables[name]}))
+        except RunError as error:
+            out.print(escape(f"{about.run}: no {name}: {error.what}; next: {error.hint}"), soft_wrap=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -7,9 +7,8 @@ tidy.samples.groupby("run").emotion.value_counts()
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import islice
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
@@ -19,7 +18,7 @@ from pydantic import BaseModel
 from mmerg.errors import RunError
 from mmerg.runs.manifest import About, read_abouts
 from mmerg.storage.files import SAFE
-from mmerg.tidy.tables import TABLES, Columns, fields_of, run_of
+from mmerg.tidy.tables import TABLES, Columns, Row, fields_of, rows_of, run_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -50,9 +49,9 @@ class Tidy:
 
         if table not in TABLES:
             raise AttributeError(table)
-        columns = TABLES[table].columns
-        found = [group for about in self.abouts for group in batches(about, table, columns)]
-        frame: DataFrame = pa.Table.from_batches(found, schema(columns)).to_pandas(maps_as_pydicts="strict")
+        columns = {table: TABLES[table]}
+        groups = [batch for about in self.abouts for _, batch in batches(about, columns)]
+        frame: DataFrame = pa.Table.from_batches(groups, schema(TABLES[table])).to_pandas(maps_as_pydicts="strict")
         setattr(self, table, frame)
         return frame
 
@@ -62,24 +61,33 @@ def load(runs: Sequence[str | os.PathLike[str]]) -> Tidy:
     return Tidy(read_abouts([Path(run) for run in runs]))
 
 
-def batches(about: About, table: str, columns: Columns) -> Iterator[Any]:
-    """These columns of a table of a run, as record batches of Arrow: memory holds a group of rows. Raises RunError for
-    a value that does not fit its column."""
+def batches(about: About, tables: Mapping[str, Columns]) -> Iterator[tuple[str, Any]]:
+    """The rows of these tables of a run with these columns, as record batches of Arrow, each with the name of its
+    table: memory holds a group of rows of each. Raises RunError for a value that does not fit its column."""
+    groups: dict[str, list[Row]] = {table: [] for table in tables}
+    for table, row in rows_of(about, tables):
+        groups[table].append(row)
+        if len(groups[table]) == GROUP:
+            yield table, _batch(about, table, tables[table], groups[table])
+            groups[table].clear()
+    for table, rows in groups.items():
+        if rows:
+            yield table, _batch(about, table, tables[table], rows)
+
+
+def _batch(about: About, table: str, columns: Columns, rows: Sequence[Row]) -> Any:
     import pyarrow as pa
 
-    of_run, types, rows = run_of(about), schema(columns), TABLES[table].rows(about)
-    while group := list(islice(rows, GROUP)):
-        try:
-            plain = [
-                {name: _plain(value) for name, value in (of_run | row).items() if name in columns} for row in group
-            ]
-            yield pa.RecordBatch.from_pylist(plain, schema=types)
-        except (OverflowError, pa.ArrowInvalid) as error:
-            raise RunError(
-                f"a value does not fit its column: {error}",
-                where=f"{about.run}, {table}, one of {group[0].get('sample')} to {group[-1].get('sample')}",
-                hint="a server counted what cannot be, or a file is damaged: look into those of samples/",
-            ) from error
+    of_run = run_of(about)
+    plain = [{name: _plain(value) for name, value in (of_run | row).items() if name in columns} for row in rows]
+    try:
+        return pa.RecordBatch.from_pylist(plain, schema=schema(columns))
+    except (OverflowError, pa.ArrowInvalid) as error:
+        raise RunError(
+            f"a value does not fit its column: {error}",
+            where=f"{about.run}, {table}, one of {rows[0].get('sample')} to {rows[-1].get('sample')}",
+            hint="a server counted what cannot be, or a file is damaged: look into those of samples/",
+        ) from error
 
 
 def schema(columns: Columns) -> Any:

@@ -5,23 +5,35 @@ write_log(about, Path("runs/A/export/A.eval"))
 """
 
 import importlib.util
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
+from mmerg.backends.protocol import Finish
 from mmerg.errors import ConfigError
+from mmerg.runs.events import Called
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import About
 from mmerg.runs.result import Result
+from mmerg.runs.samples import read_events
 from mmerg.scoring.score import UnscoredError, read_scores
 from mmerg.storage.files import private_folder, writing
-from mmerg.tidy.tables import Row, calls
+from mmerg.tidy.tables import Row
 
-_STOPS = {"stop": "stop", "length": "max_tokens", "abort": "unknown"}
+_STOPS = {Finish.STOP: "stop", Finish.LENGTH: "max_tokens", Finish.ABORT: "unknown"}
 _METADATA = {"dialogue", "responder", "plan", "audit", "selected_pass", "passes", "ended", "frames", "exemplars"}
+
+
+class Tokens(NamedTuple):
+    """What a call of a stage took in and gave out."""
+
+    stage: str
+    given: int
+    written: int
 
 
 def write_log(about: About, file: Path) -> None:
@@ -42,8 +54,11 @@ def write_log(about: About, file: Path) -> None:
 def _log(about: About) -> Row:
     manifest, results = about.manifest, list(read_results(about.path).values())
     model = f"{manifest.engine.backend}/{manifest.engine.model}"
-    every = list(calls(about))
-    of_sample = {sample: list(of_one) for sample, of_one in groupby(every, itemgetter("sample"))}
+    samples, tokens = [], list[Tokens]()
+    for result in results:
+        calls = [event for event in read_events(about.path, result.id) if isinstance(event, Called)]
+        samples.append(_sample(about, model, result, calls))
+        tokens += map(_tokens, calls)
     spec = {
         **dict.fromkeys(("eval_id", "run_id", "task_id"), about.run),
         "created": manifest.sessions[0].at,
@@ -62,12 +77,12 @@ def _log(about: About) -> Row:
         "status": "success",
         "eval": spec,
         "results": _results(about, results),
-        "stats": _usage(model, every),
-        "samples": [_sample(about, model, result, of_sample.get(result.id, [])) for result in results],
+        "stats": _usage(model, tokens),
+        "samples": samples,
     }
 
 
-def _sample(about: About, model: str, result: Result, calls: Sequence[Row]) -> Row:
+def _sample(about: About, model: str, result: Result, calls: Sequence[Called]) -> Row:
     label, given = result.gold_emotion, result.emotion or result.status == "failed"
     value = "C" if result.emotion == label else "I"
     acc = {"value": value, "answer": result.emotion, "explanation": f"label {label}"}
@@ -86,46 +101,46 @@ def _sample(about: About, model: str, result: Result, calls: Sequence[Row]) -> R
         "events": [event for call in calls for event in _events(model, call)],
         "total_time": result.seconds,
         "error": error if result.status == "failed" else None,
-        **_usage(model, calls),
+        **_usage(model, list(map(_tokens, calls))),
     }
 
 
-def _events(model: str, call: Row) -> Iterator[Row]:
+def _events(model: str, call: Called) -> Iterator[Row]:
     """A span of an agent and pass, with a call in it."""
-    span = {"span_id": f"{_id(call)}-span", "timestamp": call["at"], "working_start": 0.0}
-    name = f"{call['stage']}, pass {call['t']}"
+    span = {"span_id": f"{_id(call)}-span", "timestamp": call.at, "working_start": 0.0}
+    name = f"{call.stage}, pass {call.t}"
     yield {"event": "span_begin", "id": span["span_id"], "name": name, "type": "agent", **span}
     yield {
         "event": "model",
         "uuid": _id(call),
         "model": model,
-        "role": call["stage"],
+        "role": call.stage,
         "input": list(_sent(call)),
         "tools": [],
         "tool_choice": "none",
         "config": {},
         "output": {
-            **_output(model, _reply(call), _STOPS[call["finish"]]),
-            "usage": _tokens([call]),
-            "time": call["seconds"],
+            **_output(model, _reply(call), _STOPS[call.reply.finish]),
+            "usage": _summed([_tokens(call)]),
+            "time": call.reply.seconds,
         },
-        "cache": "read" if call["cached"] else None,
-        "completed": call["at"],
-        "working_time": call["seconds"],
+        "cache": "read" if call.reply.cached else None,
+        "completed": call.at,
+        "working_time": call.reply.seconds,
         **span,
     }
     yield {"event": "span_end", "id": span["span_id"], **span}
 
 
-def _sent(call: Row) -> Iterator[Row]:
+def _sent(call: Called) -> Iterator[Row]:
     """What an agent was sent; an image is named by the file under the run's frames/ that holds it."""
-    for place, message in enumerate(call["messages"]):
-        images = (f"[image {image}]" for image in message["images"])
-        yield _message(message["role"], "\n".join((*images, message["text"])), f"{_id(call)}-{place}")
+    for place, message in enumerate(call.messages):
+        images = (f"[image {image}]" for image in message.images)
+        yield _message(message.role, "\n".join((*images, message.text)), f"{_id(call)}-{place}")
 
 
-def _reply(call: Row) -> Row:
-    return _message("assistant", call["text"], f"{_id(call)}-reply")
+def _reply(call: Called) -> Row:
+    return _message("assistant", call.reply.text, f"{_id(call)}-reply")
 
 
 def _message(role: str, text: str, name: str) -> Row:
@@ -138,10 +153,10 @@ def _output(model: str, message: Row, stop: str = "stop") -> Row:
 
 def _results(about: About, results: Sequence[Result]) -> Row:
     """The figures of `mmerg score`; none where there are none of the run as it is."""
-    found: Row = {"total_samples": len(results), "completed_samples": sum(result.ok for result in results)}
+    counts: Row = {"total_samples": len(results), "completed_samples": sum(result.ok for result in results)}
     with suppress(UnscoredError):
         figures = read_scores(about.path, about.manifest.identity).scores.values()
-        found["scores"] = [
+        counts["scores"] = [
             {
                 "name": score.name,
                 "scorer": "mmerg score",
@@ -151,20 +166,24 @@ def _results(about: About, results: Sequence[Result]) -> Row:
             for score in figures
             if score.value is not None
         ]
-    return found
+    return counts
 
 
-def _usage(model: str, calls: Sequence[Row]) -> Row:
+def _tokens(call: Called) -> Tokens:
+    return Tokens(call.stage, call.reply.prompt_tokens, call.reply.response_tokens)
+
+
+def _usage(model: str, calls: Sequence[Tokens]) -> Row:
     """Tokens by model, and by agent."""
-    by_stage = sorted(calls, key=itemgetter("stage"))
-    roles = {stage: _tokens(list(of_stage)) for stage, of_stage in groupby(by_stage, itemgetter("stage"))}
-    return {"model_usage": {model: _tokens(calls)}, "role_usage": roles}
+    by_stage = groupby(sorted(calls), attrgetter("stage"))
+    return {"model_usage": {model: _summed(calls)}, "role_usage": {stage: _summed(of) for stage, of in by_stage}}
 
 
-def _tokens(calls: Sequence[Row]) -> Row:
-    given, written = (sum(call[name] for call in calls) for name in ("prompt_tokens", "response_tokens"))
+def _summed(calls: Iterable[Tokens]) -> Row:
+    spent = list(calls)
+    given, written = sum(call.given for call in spent), sum(call.written for call in spent)
     return {"input_tokens": given, "output_tokens": written, "total_tokens": given + written}
 
 
-def _id(call: Row) -> str:
-    return f"{call['sample']}-{call['t']}-{call['stage']}-{call['attempt']}"
+def _id(call: Called) -> str:
+    return f"{call.sample}-{call.t}-{call.stage}-{call.attempt}"

@@ -3,13 +3,12 @@
 A field that a result, a call or a score gains is a column. Outputs of agents, which differ from system to system, are
 JSON text; all else keeps its type. A row may hold more than the columns.
 
-TABLES["passes"].columns, list(TABLES["passes"].rows(about))
+TABLES["passes"], [row for table, row in rows_of(about, ["passes"])]
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from pydantic import BaseModel
 
@@ -17,6 +16,7 @@ from mmerg.backends.protocol import Reply
 from mmerg.errors import RunError
 from mmerg.judging.judgement import VERDICTS, Match, read_judgements, read_matches
 from mmerg.runs import events
+from mmerg.runs.events import Event
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import About
 from mmerg.runs.result import Result, Verdicts, read_lines
@@ -24,8 +24,9 @@ from mmerg.runs.samples import read_events
 from mmerg.scoring.score import Score, read_scores
 from mmerg.systems.audit import Finding
 
-Columns: TypeAlias = dict[str, Any]  # types by name, see `Table`
-Row: TypeAlias = dict[str, Any]
+# The type of each column, the same for every run: a class or an annotation, [type] of a list, {name: type} of a record.
+Columns: TypeAlias = dict[str, object]
+Row: TypeAlias = dict[str, object]
 RUN: Columns = dict.fromkeys(("run", "corpus", "split", "system", "backbone", "model"), str)
 NOT_OF_SAMPLES = ("id", "audit", "timing")  # of a result; calls have their own times
 NOT_OF_CALLS = ("kind", "logprobs", "reply")
@@ -44,53 +45,66 @@ def fields_of(kind: type[BaseModel], *without: str) -> Columns:
     return {name: info.annotation for name, info in kind.model_fields.items() if name not in without}
 
 
-def samples(about: About) -> Iterator[Row]:
-    """A row a finished sample, in the order of the results; of replies that another system wrote nothing is counted."""
+def rows_of(about: About, tables: Collection[str]) -> Iterator[tuple[str, Row]]:
+    """The rows of these tables of a run, each with the name of its table: those of a sample together, as its events are
+    read once. Raises RunError where what they are of cannot be read."""
+    of_samples = [table for table in _OF_SAMPLES if table in tables]
+    for result in read_results(about.path).values() if of_samples else ():
+        sample_events = read_events(about.path, result.id) if of_samples != ["samples"] else []
+        for table in of_samples:
+            for row in _OF_SAMPLES[table](about, result, sample_events):
+                yield table, row
+    for table in _OF_RUNS:
+        for row in _OF_RUNS[table](about) if table in tables else ():
+            yield table, row
+
+
+def samples(about: About, result: Result, _: object) -> Iterator[Row]:
+    """A row a finished sample; of replies that another system wrote nothing is counted."""
     counted = [name for name, kind in fields_of(Result).items() if kind in (int, float)]
-    unknown = dict.fromkeys(counted) if about.manifest.imported else {}
-    for result in read_results(about.path).values():
-        yield {
-            "sample": result.id,
-            "protocol": about.manifest.protocol.description,
-            **result.model_dump(exclude=set(NOT_OF_SAMPLES)),
-            "plan": None if result.plan is None else _json(result.plan),
-            "checks": None if result.audit is None else {name: bool(check) for name, check in result.audit.items()},
-            "history": [{"speaker": speaker, "text": text} for speaker, text in result.history],
-            "labels": about.manifest.corpus.labels,
-            **unknown,
-        }
+    yield {
+        "sample": result.id,
+        "protocol": about.manifest.protocol.description,
+        **result.model_dump(exclude=set(NOT_OF_SAMPLES)),
+        "plan": None if result.plan is None else _json(result.plan),
+        "checks": None if result.audit is None else {name: bool(check) for name, check in result.audit.items()},
+        "history": [{"speaker": speaker, "text": text} for speaker, text in result.history],
+        "labels": about.manifest.corpus.labels,
+        **(dict.fromkeys(counted) if about.manifest.imported else {}),
+    }
 
 
-def passes(about: About) -> Iterator[Row]:
+def passes(_: object, result: Result, sample_events: Sequence[Event]) -> Iterator[Row]:
     """A row a pass; none of a sample whose events are gone."""
-    for sample in read_results(about.path):
-        told = read_events(about.path, sample)
-        gives = {event.stage: event.symbol for event in told if isinstance(event, events.Produced)}
-        outputs: dict[str, object] = {}  # by symbol, those kept from the pass before among them
-        numbers = sorted({t for event in told if (t := getattr(event, "t", None)) is not None})
-        for t in numbers:
-            end = events.Selected if t < numbers[-1] else events.Selected | events.SampleFailed
-            of_pass = [event for event in told if getattr(event, "t", None) == t or isinstance(event, end)]
-            rerun = next((event for event in of_pass if isinstance(event, events.Rerun)), None)
-            kept = list(gives.values())[: list(gives).index(rerun.stage)] if rerun else []
-            outputs = {symbol: outputs[symbol] for symbol in kept if symbol in outputs}
-            outputs |= {event.symbol: event.output for event in of_pass if isinstance(event, events.Produced)}
-            yield {"sample": sample, "t": t, **_pass(t, of_pass), "outputs": _json(outputs)}
+    gives = {event.stage: event.symbol for event in sample_events if isinstance(event, events.Produced)}
+    outputs: Row = {}  # by symbol, those kept from the pass before among them
+    numbers = sorted({t for event in sample_events if (t := getattr(event, "t", None)) is not None})
+    for t in numbers:
+        end = events.Selected if t < numbers[-1] else events.Selected | events.SampleFailed
+        of_pass = [event for event in sample_events if getattr(event, "t", None) == t or isinstance(event, end)]
+        rerun = next((event for event in of_pass if isinstance(event, events.Rerun)), None)
+        kept = list(gives.values())[: list(gives).index(rerun.stage)] if rerun else []
+        outputs = {symbol: outputs[symbol] for symbol in kept if symbol in outputs}
+        outputs |= {event.symbol: event.output for event in of_pass if isinstance(event, events.Produced)}
+        yield {"sample": result.id, "t": t, **_pass(t, of_pass), "outputs": _json(outputs)}
 
 
-def _pass(t: int, of_pass: Iterable[events.Event]) -> Row:
+def _pass(t: int, of_pass: Iterable[Event]) -> Row:
     """What the events of pass t say of it. A pass is "failed" where the sample was given up before anything else."""
-    row: Row = {"status": "failed", "selected": False, "ran": [], "supplied": [], "excluded": []}
+    ran: list[str] = []
+    supplied: list[Row] = []
+    excluded: list[Row] = []
+    row: Row = {"status": "failed", "selected": False, "ran": ran, "supplied": supplied, "excluded": excluded}
     for event in of_pass:
         match event:
             case events.Rerun():
                 row |= dict(zip(RERUN, (event.stage, event.reason, event.correction), strict=True))
             case events.Supplied():
                 place = {"stage": event.stage, "symbol": event.symbol}
-                row["supplied"] += [place | {"content": _json(one)} for one in event.content]
-                row["excluded"] += [one.model_dump() | place for one in event.excluded]
+                supplied += [{**place, "content": _json(one)} for one in event.content]
+                excluded += [one.model_dump() | place for one in event.excluded]
             case events.Produced():
-                row["ran"].append(event.stage)
+                ran.append(event.stage)
             case events.Audited():
                 findings = event.audit.findings
                 checks = {name: finding.passed for name, finding in findings.items()}
@@ -109,24 +123,22 @@ def _pass(t: int, of_pass: Iterable[events.Event]) -> Row:
     return row
 
 
-def calls(about: About) -> Iterator[Row]:
+def calls(_: object, __: object, sample_events: Sequence[Event]) -> Iterator[Row]:
     """A row a call; none of a sample whose events are gone."""
-    for sample in read_results(about.path):
-        told = read_events(about.path, sample)
-        refused = {(one.t, one.stage, one.attempt): one for one in told if isinstance(one, events.Refused)}
-        for event in told:
-            if isinstance(event, events.Called):
-                complaint = refused.get((event.t, event.stage, event.attempt))
-                yield {
-                    **event.model_dump(exclude=set(NOT_OF_CALLS)),
-                    "sampling": _json(event.sampling),
-                    **event.reply.model_dump(exclude={"logprobs"}),
-                    "images": sum(len(message.images) for message in event.messages),
-                    "refused": complaint.failure if complaint else None,
-                    "complaint": complaint.complaint if complaint else None,
-                    "logprob": sum(token.logprob for token in event.reply.logprobs) if event.reply.logprobs else None,
-                    "logprob_tokens": len(event.reply.logprobs),
-                }
+    refused = {(one.t, one.stage, one.attempt): one for one in sample_events if isinstance(one, events.Refused)}
+    for event in sample_events:
+        if isinstance(event, events.Called):
+            complaint = refused.get((event.t, event.stage, event.attempt))
+            yield {
+                **event.model_dump(exclude=set(NOT_OF_CALLS)),
+                "sampling": _json(event.sampling),
+                **event.reply.model_dump(exclude={"logprobs"}),
+                "images": sum(len(message.images) for message in event.messages),
+                "refused": complaint.failure if complaint else None,
+                "complaint": complaint.complaint if complaint else None,
+                "logprob": sum(token.logprob for token in event.reply.logprobs) if event.reply.logprobs else None,
+                "logprob_tokens": len(event.reply.logprobs),
+            }
 
 
 def scores(about: About) -> Iterator[Row]:
@@ -160,48 +172,34 @@ def verdicts(about: About) -> Iterator[Row]:
             yield from (own | verdict.model_dump() for verdict in sample.verdicts)
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-@dataclass(frozen=True)
-class Table:
-    """columns: the type of each, the same for every run: a class or an annotation, [type] of a list, {name: type} of a
-    record. rows: of a run; raises RunError where what they are of cannot be read."""
-
-    columns: Columns
-    rows: Callable[[About], Iterator[Row]]
-
-
+_OF_SAMPLES: Mapping[str, Callable[[About, Result, Sequence[Event]], Iterator[Row]]] = {
+    "samples": samples,
+    "passes": passes,
+    "calls": calls,
+}
+_OF_RUNS: Mapping[str, Callable[[About], Iterator[Row]]] = {"scores": scores, "verdicts": verdicts}
 JUDGE: Columns = {"judge": str, "against": str}
 PROMPTS: Columns = {name: fields_of(events.Called)[name] for name in ("messages", "answer_schema")}
 STAGE: Columns = {"stage": str, "symbol": str}
-TABLES: Mapping[str, Table] = {
-    "samples": Table(
-        RUN
-        | {"protocol": str, "sample": str}
-        | fields_of(Result, *NOT_OF_SAMPLES)
-        | {"plan": str, "checks": dict[str, bool], "history": [{"speaker": str, "text": str}], "labels": [str]},
-        samples,
-    ),
-    "passes": Table(
-        RUN
-        | {"sample": str, "t": int, "outputs": str, "status": str, "selected": bool, **dict.fromkeys(RERUN, str)}
-        | {"ran": [str], "checks": dict[str, bool], "fault": str, "findings": dict[str, Finding]}
-        | {"failure": str, "failure_text": str}
-        | {"supplied": [STAGE | {"content": str}], "excluded": [fields_of(events.Excluded) | STAGE]},
-        passes,
-    ),
-    "calls": Table(
-        RUN
-        | fields_of(events.Called, *NOT_OF_CALLS, *PROMPTS)
-        | {"sampling": str}
-        | fields_of(Reply, "logprobs")
-        | {"images": int, "refused": str, "complaint": str, "logprob": float, "logprob_tokens": int},
-        calls,
-    ),
-    "scores": Table(
-        RUN | JUDGE | {"metric": str} | fields_of(Score, "name", "interval") | {"low": float, "high": float}, scores
-    ),
-    "verdicts": Table(RUN | JUDGE | {"sample": str, "dialogue": str} | fields_of(events.Verdict), verdicts),
+TABLES: Mapping[str, Columns] = {
+    "samples": RUN
+    | {"protocol": str, "sample": str}
+    | fields_of(Result, *NOT_OF_SAMPLES)
+    | {"plan": str, "checks": dict[str, bool], "history": [{"speaker": str, "text": str}], "labels": [str]},
+    "passes": RUN
+    | {"sample": str, "t": int, "outputs": str, "status": str, "selected": bool, **dict.fromkeys(RERUN, str)}
+    | {"ran": [str], "checks": dict[str, bool], "fault": str, "findings": dict[str, Finding]}
+    | {"failure": str, "failure_text": str}
+    | {"supplied": [STAGE | {"content": str}], "excluded": [fields_of(events.Excluded) | STAGE]},
+    "calls": RUN
+    | fields_of(events.Called, *NOT_OF_CALLS, *PROMPTS)
+    | {"sampling": str}
+    | fields_of(Reply, "logprobs")
+    | {"images": int, "refused": str, "complaint": str, "logprob": float, "logprob_tokens": int},
+    "scores": RUN | JUDGE | {"metric": str} | fields_of(Score, "name", "interval") | {"low": float, "high": float},
+    "verdicts": RUN | JUDGE | {"sample": str, "dialogue": str} | fields_of(events.Verdict),
 }

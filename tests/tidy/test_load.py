@@ -174,7 +174,7 @@ def test_every_column_is_documented() -> None:
     told = {re.split(r"[:\n]", section)[0]: section for section in sections}
     assert {f"`{name}`" for name in RUN} <= set(re.findall(r"`\w+`", told["Files"]))
     results = (ROOT / "docs/runs.md").read_text(encoding="utf-8").partition("## results.jsonl")[2].partition("##")[0]
-    for table, one in TABLES.items():
+    for table, columns in TABLES.items():
         told_of = told[table] + results * (table == "samples")
         names = {name for name in re.findall(r"`(\w+)`", told_of) if name not in NOT_OF_SAMPLES}
-        assert sorted(names) == sorted({*one.columns, *(PROMPTS if table == "calls" else ())} - {*RUN})
+        assert sorted(names) == sorted({*columns, *(PROMPTS if table == "calls" else ())} - {*RUN})
