@@ -38,7 +38,10 @@ def compare(given: argparse.Namespace) -> int:
     names = Counter(run.run for run in runs)
     runs = [replace(run, label=str(run.path)) if names[run.run] > 1 else run for run in runs]
     first, *others = by_setting(runs)
-    with Console(stderr=True).status("comparing"):
+    progress = Console(stderr=True)
+    if not progress.is_terminal:
+        progress.print(f"comparing {len(runs)} runs …")
+    with progress.status("comparing"):
         compared = compare_sides(first, others, options)
     called = {run.run: label for run, label in zip(runs, labels(runs), strict=True)}
     for part in terminal(compared, called, given.verbose):

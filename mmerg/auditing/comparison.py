@@ -29,7 +29,7 @@ from mmerg.systems.audit import Finding
 from mmerg.systems.fields import AtMost
 from mmerg.systems.system import Stage, System
 
-LIKELIEST = 10  # tokens that are told in the place of the letter
+LIKELIEST = 10  # tokens whose log-probabilities a server is asked for at each place
 FLOOR = -20.0  # log-probability of a letter that is not among them
 
 
@@ -79,8 +79,8 @@ class Comparison:
             if auditor is None or stage.name != auditor.name:
                 return ask(stage, state, t, correction, draw)
             assert auditor.output is not None
-            found = {one.name: self._finding(passes, ask, auditor, one, state, t) for one in system.stages}
-            return auditor.output(**found)
+            findings = {one.name: self._finding(passes, ask, auditor, one, state, t) for one in system.stages}
+            return auditor.output(**findings)
 
         return compared
 
@@ -93,28 +93,28 @@ class Comparison:
             what = f"there is no decoy for {audited.name}: it gave the same in every dialogue"
             raise RunError(what, where=str(passes.run), hint="decoys= a run of more dialogues")
         before, own = state.before(audited.gives), dict(state.outputs)[audited.gives]
-        shown = replace(auditor, audits=(audited.name,), by=None)
-        odds = [preferred(ask, shown, before, own, decoy, t) for decoy in decoys]
-        told = f"preferred to {sum(one > 0 for one in odds)} of {len(odds)} decoys, mean log-odds {fmean(odds):+.2f}"
+        one_check = replace(auditor, audits=(audited.name,), by=None)
+        odds = [preferred(ask, one_check, before, own, decoy, t) for decoy in decoys]
+        summary = f"preferred to {sum(one > 0 for one in odds)} of {len(odds)} decoys, mean log-odds {fmean(odds):+.2f}"
         if fmean(odds) > 0:
-            return Finding(reason=told, passed=True, correction="")
-        mend = ask(replace(shown, name="mend", output=Mend), before.with_(audited.gives, own), t)
+            return Finding(reason=summary, passed=True, correction="")
+        mend = ask(replace(one_check, name="mend", output=Mend), before.with_(audited.gives, own), t)
         assert isinstance(mend, Mend)
-        return Finding(reason=f"{told}: {mend.reason}", passed=False, correction=mend.correction)
+        return Finding(reason=f"{summary}: {mend.reason}", passed=False, correction=mend.correction)
 
 
-def preferred(ask: Ask, shown: Stage, before: State, own: Output, decoy: Output, t: int = 0) -> float:
-    """The log-odds that `own` is the better for the scene of `before`, over both orders. shown: an auditor that sees
-    one check. Raises ReplyError where the server does not tell the log-probability of the letter."""
+def preferred(ask: Ask, auditor: Stage, before: State, own: Output, decoy: Output, t: int = 0) -> float:
+    """The log-odds that `own` is the better for the scene of `before`, over both orders. auditor: one that sees
+    one check. Raises ReplyError where the server does not give the log-probability of the letter."""
     stage = replace(
-        shown,
+        auditor,
         name="compare",
         gives="better",
-        sees=(*shown.sees, "A", "B"),
+        sees=(*auditor.sees, "A", "B"),
         output=Better,
         logprobs=True,
         alternatives=LIKELIEST,
-        sampling={**shown.sampling, "num_predict": 16},
+        sampling={**auditor.sampling, "num_predict": 16},
     )
     total = 0.0
     for first, second, sign in ((own, decoy, 1), (decoy, own, -1)):
@@ -123,7 +123,7 @@ def preferred(ask: Ask, shown: Stage, before: State, own: Output, decoy: Output,
         reply, _ = draw.replies["better"]
         letters = letter_logprobs(reply.logprobs)
         if not letters:
-            what = "the server does not tell the log-probabilities of the letters"
+            what = "the server does not give the log-probabilities of the letters"
             raise ReplyError(Failure.SERVER_ERROR, what, where=reply.host, hint="leave +audit=comparison out")
         total += sign * (letters.get("A", FLOOR) - letters.get("B", FLOOR))
     return total
@@ -132,15 +132,15 @@ def preferred(ask: Ask, shown: Stage, before: State, own: Output, decoy: Output,
 def letter_logprobs(logprobs: tuple[TokenLogprob, ...]) -> Mapping[str, float]:
     """The log-probabilities of A and B where the answer has its letter; {} where no token is one."""
     for entry in logprobs:
-        told = sorted((*entry.top_logprobs, entry), key=lambda one: one.logprob)
-        letters = {letter: one.logprob for one in told if (letter := one.token.strip(' "}')) in ("A", "B")}
+        tokens = sorted((*entry.top_logprobs, entry), key=lambda one: one.logprob)
+        letters = {letter: one.logprob for one in tokens if (letter := one.token.strip(' "}')) in ("A", "B")}
         if entry.token.strip(' "}') in letters:
             return letters
     return {}
 
 
 def _text(output: Output) -> str:
-    """As it is shown: both sides alike, whatever template a stage's output has."""
+    """How an output is written in a prompt: both sides alike, whatever template a stage's output has."""
     if isinstance(output, str):
         return output
     return json.dumps(output.model_dump(mode="json", exclude_unset=True), ensure_ascii=False)

@@ -1,7 +1,7 @@
-"""The first passes of a finished run as its folder tells them, and what can be planted in them. No corpus is read.
+"""The first passes of a finished run, read from its folder alone, and what can be planted in them.
 
-Pass 0 is taken, as every finished sample has one and no audit had a hand in it: the selected pass is the one that the
-auditor itself ranked first.
+Pass 0 is taken, as every finished sample has one that no audit has shaped. The selected pass would not do: the auditor
+itself ranked it first.
 """
 
 import json
@@ -67,23 +67,23 @@ class FirstPasses:
 
     def images(self, sample: str) -> tuple[Image, ...]:
         """Those that were sent. Raises RunError where one is gone or another."""
-        found = []
+        images = []
         for digest in self.read(sample).images:
             path = self.run / FRAMES / f"{digest}.jpg"
-            found.append(Image(digest, path.read_bytes() if path.is_file() else b""))
-            if sha256(found[-1].data).hexdigest() != digest:
+            images.append(Image(digest, path.read_bytes() if path.is_file() else b""))
+            if sha256(images[-1].data).hexdigest() != digest:
                 raise RunError(f"an image that was sent for {sample} is gone or changed", where=str(path), hint=AGAIN)
-        return tuple(found)
+        return tuple(images)
 
     def _read(self, sample: str) -> FirstPass:
-        told = read_events(self.run, sample)
-        of_pass = [one for one in told if getattr(one, "t", 0) == 0]
+        every = read_events(self.run, sample)
+        of_pass = [one for one in every if getattr(one, "t", 0) == 0]
         outputs = {one.symbol: one.output for one in of_pass if isinstance(one, events.Produced)}
-        started = next((one for one in told if isinstance(one, events.SampleStarted)), None)
+        started = next((one for one in every if isinstance(one, events.SampleStarted)), None)
         if started is None or not outputs.keys() >= {stage.gives for stage in self.system.stages}:
             place = str(events_file(self.run, sample))
             raise RunError(f"the events of {sample} do not hold a whole first pass", where=place, hint=AGAIN)
-        taken = [one for one in told if isinstance(one, events.FramesTaken)]
+        taken = [one for one in every if isinstance(one, events.FramesTaken)]
         keyframes = tuple(
             Keyframe(turn.turn, frame, description)
             for event in taken
@@ -94,7 +94,7 @@ class FirstPasses:
         state = State(Scene(sample, history, started.responder, started.labels), keyframes)
         for stage in self.system.stages:
             state = self._with(state, stage, outputs[stage.gives])
-        messages = (message for one in told if isinstance(one, events.Called) for message in one.messages)
+        messages = (message for one in every if isinstance(one, events.Called) for message in one.messages)
         sent = next((message.images for message in messages if message.images), ())
         if not sent and taken and taken[0].form == "images":  # classes of the user's alone saw them
             sent = tuple(keyframe.frame.sha256 for keyframe in keyframes)

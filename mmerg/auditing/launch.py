@@ -54,7 +54,7 @@ def launch(run: Path, *, n: int, seed: int, stages: Sequence[str] = (), hosts: S
     known = {stage.name: stage for stage in prompts.system.stages if stage.gives in auditor.sees}
     if unknown := set(stages) - set(known):
         what = f"{auditor.name} sees no output of a stage {', '.join(sorted(unknown))}"
-        raise ConfigError(what, where="--stages", hint=f"those that it sees: {', '.join(known)}")
+        raise ConfigError(what, where="--stages", hint=f"it sees: {', '.join(known)}")
     planted_in = [stage for name, stage in known.items() if name in (stages or known)]
     dialogues = finished(run, manifest, results)
     samples = sorted(dialogues)
@@ -68,15 +68,15 @@ def launch(run: Path, *, n: int, seed: int, stages: Sequence[str] = (), hosts: S
         with pool.lease() as backend:
             return auditing.sample(sample, backend, progress.event)
 
-    found = []
+    audits = []
     with closing(_pool(run, settings, manifest)) as pool, progress:
         for one in in_flight(samples[:n], audited, pool.slots, pool.close):
             progress.result(one)
-            found.append(one)
-    failed = [one for one in found if one.status == "failed"]
-    if len(failed) == len(found):
+            audits.append(one)
+    failed = [one for one in audits if one.status == "failed"]
+    if len(failed) == len(audits):
         raise RunError(f"a call failed for every sample, first {failed[0].failure_text}", where=str(run))
-    cases = [case for one in sorted(found, key=lambda one: one.id) for case in one.cases]
+    cases = [case for one in sorted(audits, key=lambda one: one.id) for case in one.cases]
     if not any(case.stage for case in cases):
         what = "there is no fault to plant: each stage gave the same output, or emotion, in every dialogue"
         raise RunError(what, where=str(run), hint="take a run of more dialogues")

@@ -1,4 +1,4 @@
-"""What an auditor's words on clean and planted passes come to, as `planted.json` in the run's folder keeps it.
+"""How well an auditor tells clean passes from planted faults, as `planted.json` in the run's folder keeps it.
 
 In percent, of each stage's own check, and of all checks together:
 
@@ -69,23 +69,25 @@ class Planted(Record):
         planted = sum(bool(case.stage) for case in self.cases)
         passes = f"{len(self.cases) - planted} clean passes and {planted} with a planted fault"
         unread = sum(case.audit is None for case in self.cases)
-        told = [f"{self.auditor} audited {passes}", f"{unread} of the audits cannot be read"]
+        parts = [f"{self.auditor} audited {passes}", f"{unread} of the audits cannot be read"]
         if bare := ", ".join(stage for stage in self.stages if stage not in self.figures):
-            told.append(f"there is no fault to plant in {bare}, which gave the same output or emotion in all dialogues")
+            parts.append(
+                f"there is no fault to plant in {bare}, which gave the same output or emotion in all dialogues"
+            )
         if self.failed:
-            told.append(f"{self.failed} samples are left out, as a call failed")
-        return "; ".join(told)
+            parts.append(f"{self.failed} samples are left out, as a call failed")
+        return "; ".join(parts)
 
 
 def figures(cases: Sequence[Case], stages: Sequence[str], signature: str) -> dict[str, dict[str, Score]]:
     """The four figures by stage, without stages in which nothing could be planted, and over all of them."""
     clean = {case.sample: case for case in cases if not case.stage}
-    found = {}
+    by_stage = {}
     for stage in (*stages, ALL):
         planted = [case for case in cases if case.stage and stage in (case.stage, ALL)]
         if planted:
-            found[stage] = _figures([(clean[case.sample], case) for case in planted], stage, signature)
-    return found
+            by_stage[stage] = _figures([(clean[case.sample], case) for case in planted], stage, signature)
+    return by_stage
 
 
 def _figures(pairs: Sequence[tuple[Case, Case]], stage: str, signature: str) -> dict[str, Score]:
@@ -122,12 +124,12 @@ def read_planted(run: Path, identity: Mapping[str, str]) -> Planted | None:
     be read, or is of another state of the run."""
     file, again = run / PLANTED, f"mmerg audit {run}"
     try:
-        found = read_record(file, Planted)
+        planted = read_record(file, Planted)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         what = f"the planted faults cannot be read, or are of another version: {why(error)}"
         raise RunError(what, where=str(file), hint=again) from error
-    if (found.identity, found.results) != (identity, results_digest(read_results(run).values())):
+    if (planted.identity, planted.results) != (identity, results_digest(read_results(run).values())):
         raise RunError("the planted faults are stale: the run has changed since", where=str(file), hint=again)
-    return found
+    return planted

@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from statistics import fmean
-from typing import Any
 
 import numpy as np
 
@@ -35,38 +34,50 @@ ENDS = {"win": 1, "tie": 0, "lose": -1}
 # are no tie, those for the reply shown first; 50 % is no bias. flips: of pairs, those whose two orders prefer different
 # runs. agree_…: of two verdicts on a pair that differ in nothing but the order, or the seed, those that say the same.
 FIGURES: dict[str, Callable[[Sequence[Verdict]], list[bool]]] = {
-    "raw_win": lambda said: [one.preferred == A for one in said],
-    "raw_tie": lambda said: [one.preferred is None for one in said],
-    "raw_lose": lambda said: [one.preferred == B for one in said],
-    "first": lambda said: [one.choice == "first" for one in said if one.choice != "tie"],
-    "flips": lambda said: [{one.preferred, other.preferred} == {A, B} for one, other in _both_orders(said)],
-    "agree_orders": lambda said: [one.preferred == other.preferred for one, other in _both_orders(said)],
-    "agree_repeats": lambda said: [
-        one.choice == other.choice for one, other in combinations(said, 2) if one.order == other.order
+    "raw_win": lambda verdicts: [one.preferred == A for one in verdicts],
+    "raw_tie": lambda verdicts: [one.preferred is None for one in verdicts],
+    "raw_lose": lambda verdicts: [one.preferred == B for one in verdicts],
+    "first": lambda verdicts: [one.choice == "first" for one in verdicts if one.choice != "tie"],
+    "flips": lambda verdicts: [{one.preferred, other.preferred} == {A, B} for one, other in _both_orders(verdicts)],
+    "agree_orders": lambda verdicts: [one.preferred == other.preferred for one, other in _both_orders(verdicts)],
+    "agree_repeats": lambda verdicts: [
+        one.choice == other.choice for one, other in combinations(verdicts, 2) if one.order == other.order
     ],
 }
 
 
-def mean(name: str, cases: Sequence[Sequence[float]], dialogues: Sequence[str], by: IntervalBy, **about: Any) -> Score:
+def mean(
+    name: str,
+    cases: Sequence[Sequence[float]],
+    dialogues: Sequence[str],
+    by: IntervalBy,
+    *,
+    higher_is_better: bool | None = None,
+    signature: str,
+) -> Score:
     """The mean over samples of the mean of each one's cases; a sample without cases does not count. dialogues: where
-    each sample is from; about: other fields of the figure."""
+    each sample is from."""
     kept = [(fmean(of_one), dialogue) for of_one, dialogue in zip(cases, dialogues, strict=True) if of_one]
     if not kept:
-        return Score(name=name, value=None, n=0, why="no sample has verdicts for it", **about)
-    values = np.array([value for value, _ in kept])
-    found = Score.over(metric.mean(values), [dialogue for _, dialogue in kept], by, name=name, **about)
-    if found.method and by == "wilson" and not set(values.tolist()) <= {0.0, 100.0}:
-        return found.model_copy(update={"method": f"{found.method}, a sample's share of several cases as one case"})
-    return found
+        why = "no sample has verdicts for it"
+        return Score(name=name, value=None, n=0, higher_is_better=higher_is_better, signature=signature, why=why)
+    values, names = np.array([value for value, _ in kept]), [dialogue for _, dialogue in kept]
+    score = Score.over(
+        metric.mean(values), names, by, name=name, higher_is_better=higher_is_better, signature=signature
+    )
+    if score.method and by == "wilson" and not set(values.tolist()) <= {0.0, 100.0}:
+        return score.model_copy(update={"method": f"{score.method}, a sample's share of several cases as one case"})
+    return score
 
 
 def ratings(samples: Sequence[Verdicts], aspects: Sequence[str], signature: str) -> dict[str, Score]:
     """Mean ratings by aspect, 1 to 5, higher is better; a sample's rating is the mean over its repeats."""
-    dialogues, found = [sample.dialogue for sample in samples], {}
-    for aspect in aspects:
-        cases = [_ratings(sample, aspect) for sample in samples]
-        found[aspect] = mean(aspect, cases, dialogues, "bootstrap", higher_is_better=True, signature=signature)
-    return found
+    dialogues = [sample.dialogue for sample in samples]
+    cases = {aspect: [_ratings(sample, aspect) for sample in samples] for aspect in aspects}
+    return {
+        aspect: mean(aspect, of_aspect, dialogues, "bootstrap", higher_is_better=True, signature=signature)
+        for aspect, of_aspect in cases.items()
+    }
 
 
 def _ratings(sample: Verdicts, aspect: str) -> list[int]:
@@ -79,16 +90,16 @@ def preferences(samples: Sequence[Verdicts], aspects: Sequence[str], signature: 
     pairs lost; the others: see `FIGURES`."""
     dialogues = [sample.dialogue for sample in samples]
     ended = [list(_outcomes(sample, aspects)) for sample in samples]
-    verdicts = [list(_usable(sample, aspects)) for sample in samples]
+    usable = [list(_usable(sample, aspects)) for sample in samples]
     margins = [[100.0 * one for one in of_one] for of_one in ended]
     shares = {name: [[one == end for one in of_one] for of_one in ended] for name, end in ENDS.items()}
-    for name, of in FIGURES.items():
-        shares[name] = [[case for said in of_one for case in of(said)] for of_one in verdicts]
-    found = {"margin": mean("margin", margins, dialogues, "bootstrap", signature=signature)}
+    for name, cases_of in FIGURES.items():
+        shares[name] = [[case for verdicts in of_one for case in cases_of(verdicts)] for of_one in usable]
+    figures = {"margin": mean("margin", margins, dialogues, "bootstrap", signature=signature)}
     for name, cases in shares.items():
-        percent = [[100.0 * held for held in of_one] for of_one in cases]
-        found[name] = mean(name, percent, dialogues, "wilson", signature=signature)
-    return found
+        percent = [[100.0 * one for one in of_one] for of_one in cases]
+        figures[name] = mean(name, percent, dialogues, "wilson", signature=signature)
+    return figures
 
 
 def _outcomes(sample: Verdicts, aspects: Sequence[str]) -> Iterator[int]:
@@ -96,23 +107,24 @@ def _outcomes(sample: Verdicts, aspects: Sequence[str]) -> Iterator[int]:
     if sample.no_reply:
         yield (B in sample.no_reply) - (A in sample.no_reply)
         return
-    for said in _usable(sample, aspects):
-        pairs = [one.preferred if one.preferred == other.preferred else None for one, other in _both_orders(said)]
+    for verdicts in _usable(sample, aspects):
+        pairs = [one.preferred if one.preferred == other.preferred else None for one, other in _both_orders(verdicts)]
         if pairs:
             yield (2 * pairs.count(A) > len(pairs)) - (2 * pairs.count(B) > len(pairs))
 
 
-def _both_orders(said: Sequence[Verdict]) -> list[tuple[Verdict, Verdict]]:
+def _both_orders(verdicts: Sequence[Verdict]) -> list[tuple[Verdict, Verdict]]:
     """Of each repeat the verdicts with A first and with B first, where both are usable."""
-    shown = {(verdict.repeat, verdict.order[0]): verdict for verdict in said}
-    return [(shown[repeat, A], shown[repeat, B]) for repeat, first in shown if first == A and (repeat, B) in shown]
+    by_first = {(verdict.repeat, verdict.order[0]): verdict for verdict in verdicts}
+    repeats = [repeat for repeat, first in by_first if first == A and (repeat, B) in by_first]
+    return [(by_first[repeat, A], by_first[repeat, B]) for repeat in repeats]
 
 
 def _usable(sample: Verdicts, aspects: Sequence[str]) -> Iterator[list[Verdict]]:
     """The usable verdicts on each aspect that has some."""
     for aspect in aspects:
-        if said := [verdict for verdict in sample.verdicts if verdict.usable and verdict.aspect == aspect]:
-            yield said
+        if usable := [verdict for verdict in sample.verdicts if verdict.usable and verdict.aspect == aspect]:
+            yield usable
 
 
 class Sign(Record):

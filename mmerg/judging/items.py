@@ -85,8 +85,8 @@ def lot_of(*runs: ScoredRun, count: int | None = None, seed: int = 0) -> Lot:
 def _item(answers: Sequence[Result], where: str) -> Item:
     """A sample with the answers of all runs to it. Raises RunError where they are not to one and the same history."""
     first = answers[0]
-    shown = {(answer.history, answer.responder) for answer in answers if answer.ok}
-    if len(shown) > 1 or any(not history for history, _ in shown):
+    histories = {(answer.history, answer.responder) for answer in answers if answer.ok}
+    if len(histories) > 1 or any(not history for history, _ in histories):
         what = f"the results do not tell one and the same history of {first.id}"
         hint = "give runs with the same protocol.history; where a results.jsonl was changed, put the run's own back"
         raise RunError(what, where=where, hint=hint)

@@ -84,17 +84,17 @@ class Judge:
             asker = Asker(self.prompts, backend, sampling, emit, {REPLIES: lambda *_, supply=supply: supply})
             for stage in self.prompts.system.stages:
                 try:
-                    said = _said(asker(stage, state, number))
+                    answer = _fields_of(asker(stage, state, number))
                 except ReplyError as error:
-                    said = {"failure": error.failure}
+                    answer = {"failure": error.failure}
                 look = {"aspect": stage.name, "round": number, "order": order, "repeat": repeat, "seed": sampling.seed}
-                verdict = Verdict.model_validate(look | said)
+                verdict = Verdict.model_validate(look | answer)
                 emit(events.Judged(sample=item.id, t=number, verdict=verdict))
                 yield verdict
 
 
-def _said(answer: Output) -> Fields:
-    """What a verdict holds of the judge's answer."""
+def _fields_of(answer: Output) -> Fields:
+    """The fields of a verdict that the judge's answer gives."""
     if isinstance(answer, Preference):
         return {"choice": _CHOICES[answer.better], "reason": answer.reason}
     assert isinstance(answer, Rating)

@@ -1,4 +1,4 @@
-"""What a judge's verdicts come to, as the files keep it.
+"""The figures over a judge's verdicts, as files keep them.
 
 judgement.json in a judging's folder holds a `Judgement` of one run or a `Match` of two; beside a judged run,
 judgement-<judge's backbone>@<rubric>.json holds the fullest `Judgement` of its replies.
@@ -87,25 +87,25 @@ class Match(_Judged):
 
 def replies_digest(results: Iterable[Result]) -> str:
     """SHA-256 (hex) over all replies of a run, by id; None, for a sample that failed, among them."""
-    said = sorted((result.id, result.response) for result in results)
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+    replies = sorted((result.id, result.response) for result in results)
+    return hashlib.sha256(json.dumps(replies).encode()).hexdigest()
 
 
 def read_judgements(run: Path) -> dict[str, Judgement]:
     """Those beside the run in folder `run`, by their names. Raises RunError where one cannot be read, or is not of the
     run's replies as they are now."""
-    found = {}
+    judgements = {}
     for file in sorted(run.glob(judgement_file("*"))):
         one = _read(file, Judgement)
         _refuse_stale(run, one.replies, file, f"{run} judge={one.rubric} backbone={one.judge}")
-        found[one.name] = one
-    return found
+        judgements[one.name] = one
+    return judgements
 
 
 def read_matches(about: About) -> list[Match]:
     """The pairwise judgements beside a run in which it is run A. Raises RunError where one cannot be read, or is not of
     the run's replies as they are now."""
-    found = []
+    matches = []
     for file in sorted(about.path.resolve().parent.glob(f"judge-*/{JUDGEMENT}")):
         try:
             manifest = read_any_manifest(file.parent)
@@ -116,8 +116,8 @@ def read_matches(about: About) -> list[Match]:
             match = read_match(file.parent)
             if match.replies:
                 _refuse_stale(about.path, match.replies[0], file, " ".join(match.runs))
-            found.append(match)
-    return found
+            matches.append(match)
+    return matches
 
 
 def read_match(folder: Path) -> Match:

@@ -2,11 +2,10 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -141,8 +140,9 @@ class Judging:
             todo = pending(wanted, folder.results, settings.only_failed)
             carry_out(folder, wanted, todo, self.judge.item, pool, out)
             folder.seal([item.id for item in lot.items])
-            found = list(folder.results.only(item.id for item in lot.items).values())
-        made = self._judgement(lot, found, judge=backbone, judging=path.name, identity=manifest.identity)
+            verdicts = list(folder.results.only(item.id for item in lot.items).values())
+        about = {"judge": backbone, "judging": path.name, "identity": manifest.identity}
+        made = self._judgement(lot, verdicts, about)
         write_record(path / JUDGEMENT, made)
         file = lot.runs[0].path / judgement_file(made.name)
         # A dry run's ratings stand in no table.
@@ -151,53 +151,54 @@ class Judging:
             out.print(escape(f"{stays}, which is in {path / JUDGEMENT}"))
         for part in rated(made) if isinstance(made, Judgement) else compared(made):
             out.print(part)
-        if failed := failures(found):
+        if failed := failures(verdicts):
             out.print(failed)
         print(f"judging: {printable(str(path))}")  # noqa: T201 - for programs to read: no wrapping
         return 1 if failed else 0
 
-    def _judgement(self, lot: Lot, found: Sequence[Verdicts], **about: Any) -> Judgement | Match:
-        """The figures of what has been judged so far."""
-        judged = [one for one in found if one.status == "ok"]
+    def _judgement(self, lot: Lot, samples: Sequence[Verdicts], about: Mapping[str, object]) -> Judgement | Match:
+        """The figures of what has been judged so far. about: the fields that name the judging."""
+        judged = [one for one in samples if one.status == "ok"]
         replied = [one for one in judged if not one.no_reply]
         verdicts = [verdict for one in judged for verdict in one.verdicts]
         aspects, signature, some_failed = self.aspects, self.signature, len(replied) < len(judged)
         first, own = lot.runs[0], self.own(lot)
-        replies = tuple(replies_digest(run.answers) for run in lot.runs)
-        about |= {
+        replies = [replies_digest(run.answers) for run in lot.runs]
+        fields = {
+            **about,
             "engine": self.engine.in_words,
             "corpus": f"{first.manifest.corpus.name} {first.manifest.corpus.split}",
             "drawn": len(lot.items),
             "n": len(judged),
             "no_reply": len(judged) - len(replied),
-            "failed": len(found) - len(judged),
-            "unjudged": len(lot.items) - len(found),
+            "failed": len(samples) - len(judged),
+            "unjudged": len(lot.items) - len(samples),
             "left_out": lot.left_out,
             "verdicts": len(verdicts),
             "unusable": sum(not verdict.usable for verdict in verdicts),
         }
         if len(lot.runs) == 1:
-            return Judgement(
-                run=first.run,
-                protocol=first.manifest.protocol.description,
-                self_judged=bool(own),
-                replies=replies[0],
-                scores=ratings(judged, aspects, signature),
-                replies_alone=ratings(replied, aspects, signature) if some_failed else {},
-                **about,
-            )
+            fields |= {
+                "run": first.run,
+                "protocol": first.manifest.protocol.description,
+                "self_judged": bool(own),
+                "replies": replies[0],
+                "scores": ratings(judged, aspects, signature),
+                "replies_alone": ratings(replied, aspects, signature) if some_failed else {},
+            }
+            return Judgement.model_validate(fields)
         over = {**{aspect: [aspect] for aspect in aspects}, "all": aspects}
         alone = {name: preferences(replied, names, signature) for name, names in over.items()} if some_failed else {}
-        return Match(
-            runs=(first.run, lot.runs[1].run),
-            replies=replies,
-            self_judged=own,
-            aspects={aspect: preferences(judged, [aspect], signature) for aspect in aspects},
-            overall=preferences(judged, aspects, signature),
-            replies_alone=alone,
-            signs=signs(judged, aspects),
-            **about,
-        )
+        fields |= {
+            "runs": (first.run, lot.runs[1].run),
+            "replies": tuple(replies),
+            "self_judged": own,
+            "aspects": {aspect: preferences(judged, [aspect], signature) for aspect in aspects},
+            "overall": preferences(judged, aspects, signature),
+            "replies_alone": alone,
+            "signs": signs(judged, aspects),
+        }
+        return Match.model_validate(fields)
 
 
 def same_model(engine: Engine, other: Engine) -> bool:

@@ -70,25 +70,15 @@ def compare_sides(first: Side, others: Sequence[Side], options: Options) -> Comp
     baseline = first[0]
     for other in chain(*others):
         must_compare(baseline, other)
-    sides = [_as_many(first, other) for other in others]
+    sides = [_same_seeds(first, other) for other in others]
     pairings = [_pairing(a, b) for a, b in sides]
     pairs = _corrected([_pair(a, b, pairing, options) for (a, b), pairing in zip(sides, pairings, strict=True)])
-    warnings = [text for run in (baseline, *chain(*others)) for text in _of_run(run)]
-    for side, (a, b) in zip(others, sides, strict=True):
-        if left_out := [run.run for run in (*first, *side) if run not in (*a, *b)]:
-            warnings.append(f"not compared, as the other side has fewer seeds: {', '.join(left_out)}")
-    warnings += [
-        f"{baseline.run} and {other.run} have one identity: the same corpus, engine, prompts and settings"
-        for other in chain(*others)
-        if other.manifest.identity == baseline.manifest.identity
-    ]
-    warnings += [text for pair in pairs for text in (*_too_few(pair), *_dependent(pair))]
     return Compared(
         protocol=baseline.manifest.protocol.description,
         draws=options.resamples,
         seed=options.seed,
         pairs=tuple(pairs),
-        warnings=tuple(warnings),
+        warnings=(*_of_runs(first, others, sides), *chain(*map(_of_pair, pairs))),
     )
 
 
@@ -128,8 +118,9 @@ def _seed(run: ScoredRun) -> int:
     return seed_of(run.manifest)
 
 
-def _as_many(a: Side, b: Side) -> tuple[Side, Side]:
-    """As many runs of either side, those of the same seeds where both have some."""
+def _same_seeds(a: Side, b: Side) -> tuple[Side, Side]:
+    """An equal number of runs of either side: those of the seeds that both have, unless more can be compared without
+    looking at seeds."""
     most, shared = min(len(a), len(b)), set(map(_seed, a)) & set(map(_seed, b))
     if len(shared) < most:
         return a[:most], b[:most]
@@ -138,26 +129,26 @@ def _as_many(a: Side, b: Side) -> tuple[Side, Side]:
 
 def _pairing(a: Side, b: Side) -> Pairing:
     """Raises RunError where there is no sample that both finished, or one has two labels or replies of the data."""
-    found, where = pair(a, b), " and ".join(str(run.path) for run in (*a, *b))
-    if not found.a:
+    pairing, where = pair(a, b), " and ".join(str(run.path) for run in (*a, *b))
+    if not pairing.a:
         counts = [", ".join(str(len(run.answers)) for run in side) for side in (a, b)]
         what = f"no sample was finished by both runs: {counts[0]} by the one, {counts[1]} by the other"
         raise RunError(what, where=where, hint="run one of them on the ids of the other: ids=[…]")
     apart = []
-    for one, other in zip(found.a, found.b, strict=True):
+    for one, other in zip(pairing.a, pairing.b, strict=True):
         if one.gold_emotion != other.gold_emotion:
             apart.append(f"{one.id} (the label is {one.gold_emotion or 'none'} and {other.gold_emotion or 'none'})")
         elif one.gold_response != other.gold_response:
             apart.append(f"{one.id} (another reply)")
     if apart:
         raise RunError(
-            f"the runs disagree on the data's own labels or replies, in {len(apart)} of the {len(found.a)} samples "
+            f"the runs disagree on the data's own labels or replies, in {len(apart)} of the {len(pairing.a)} samples "
             f"that both finished: {some(apart)}",
             where=where,
             hint="one of them was made of another version of the data, or its results were changed: run it again; "
             "its calls come from the cache where nothing that is asked has changed",
         )
-    return found
+    return pairing
 
 
 def _pair(a: Side, b: Side, pairing: Pairing, options: Options) -> Pair:
@@ -198,7 +189,7 @@ def _comparison(metric: Metric, other: Metric, pairing: Pairing, options: Option
     )
 
 
-def _primary(metrics: Sequence[Metric], options: Options) -> tuple[str, ...]:
+def _primary(metrics: Sequence[Metric], options: Options) -> Sequence[str]:
     """The figures to test. Raises ConfigError for a declared one that is not there, or describes and does not judge."""
     known = {metric.name: metric for metric in metrics}
     for name in options.primary:
@@ -219,15 +210,25 @@ def _corrected(pairs: Sequence[Pair]) -> list[Pair]:
     return [pair.model_copy(update={"comparisons": tuple(map(correct, pair.comparisons))}) for pair in pairs]
 
 
-def _of_run(run: ScoredRun) -> Iterator[str]:
-    if without := describe_improper(improper(run.answers)):
-        yield f"{run.run}: {without}"
-    if (missing := run.manifest.protocol.samples - len(run.answers)) > 0:
-        yield f"{run.run} is not finished: {missing} samples of its protocol have no result yet"
+def _of_runs(first: Side, others: Sequence[Side], sides: Sequence[tuple[Side, Side]]) -> Iterator[str]:
+    """What to warn of before any figure. sides: what is compared of `first` and of each of the others."""
+    baseline = first[0]
+    for run in (baseline, *chain(*others)):
+        if without := describe_improper(improper(run.answers)):
+            yield f"{run.run}: {without}"
+        if (missing := run.manifest.protocol.samples - len(run.answers)) > 0:
+            yield f"{run.run} is not finished: {missing} samples of its protocol have no result yet"
+    for other, (a, b) in zip(others, sides, strict=True):
+        if left_out := [run.run for run in (*first, *other) if run not in (*a, *b)]:
+            yield f"not compared, as the other side has fewer seeds: {', '.join(left_out)}"
+    for run in chain(*others):
+        if run.manifest.identity == baseline.manifest.identity:
+            yield f"{baseline.run} and {run.run} have one identity: the same corpus, engine, prompts and settings"
 
 
-def _too_few(pair: Pair) -> Iterator[str]:
-    """Differences that are smaller than what so many pairs show, and were not shown."""
+def _of_pair(pair: Pair) -> Iterator[str]:
+    """Differences that are smaller than what so many pairs can show; and shares where dialogues have several samples,
+    which McNemar's test takes as independent."""
     missed = [
         f"{one.metric} ({one.n})"
         for one in pair.comparisons
@@ -236,10 +237,6 @@ def _too_few(pair: Pair) -> Iterator[str]:
     ]
     if missed:
         yield f"so few pairs cannot show a difference as small as found with {pair.b}: {', '.join(missed)}"
-
-
-def _dependent(pair: Pair) -> Iterator[str]:
-    """Shares where dialogues have several samples, which McNemar's test takes as independent."""
     for one in pair.comparisons if len(pair.a_runs) == 1 else ():
         if one.p is not None and one.a_right is not None and one.b_right is not None and one.dialogues < one.n:
             independent = format_p(mcnemar(one.a_right, one.b_right))

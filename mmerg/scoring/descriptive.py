@@ -22,11 +22,11 @@ def descriptive(words: Words, words_signature: str, imported: bool = False) -> l
     included; seconds; excluded, the share of exemplars that guards kept back, ×100. imported: another system wrote the
     replies, so that length alone is known."""
     length = f"mean|{words_signature}|failed:left-out"
-    found = [rate("length", length, "a reply", lambda result: len(words(result.response or "")), ok), *_MADE_HERE]
+    of_reply = rate("length", length, "a reply", lambda result: len(words(result.response or "")), ok)
     if not imported:
-        return found
+        return [of_reply, *_MADE_HERE]
     unknown, none = "passes and calls of ours: another system wrote the replies", lambda _: 0.0
-    return found[:1] + [rate(metric.name, "made-elsewhere", unknown, none, none) for metric in _MADE_HERE]
+    return [of_reply, *(rate(metric.name, "made-elsewhere", unknown, none, none) for metric in _MADE_HERE)]
 
 
 def _later_passes(result: Result) -> float:

@@ -90,12 +90,12 @@ class Distinct:
     expected: Callable[[Indices], Floats]
 
     def __call__(self, indices: Indices) -> float:
-        named = np.zeros(len(self.grams.lengths), bool)
-        named[indices] = True
-        found = np.zeros(self.grams.kinds, bool)
-        found[self.grams.ids[np.repeat(named, self.grams.lengths)]] = True
+        chosen = np.zeros(len(self.grams.lengths), bool)
+        chosen[indices] = True
+        present = np.zeros(self.grams.kinds, bool)
+        present[self.grams.ids[np.repeat(chosen, self.grams.lengths)]] = True
         total = np.asarray(self.grams.lengths[indices].sum())
-        return float(100 * np.count_nonzero(found) / self.expected(total)) if total else float("nan")
+        return float(100 * np.count_nonzero(present) / self.expected(total)) if total else float("nan")
 
     def without(self, groups: Indices) -> Floats:
         count = groups.max() + 1

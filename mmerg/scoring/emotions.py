@@ -22,7 +22,7 @@ def accuracy(*, ok_only: bool = False) -> Metric:
     """Correct forecasts over samples with a gold label. A failed sample is wrong (TRACE leaves these out, which
     `ok_only` does); a sample without a gold label does not count. Without a single forecast there is no figure: the
     system has no such stage."""
-    found = rate(
+    over_all = rate(
         "acc_ok" if ok_only else "acc",
         f"label:target|failed:{'left-out' if ok_only else 'wrong'}|scale:100",
         "a gold label and a forecast" + ("" if ok_only else ", or a failure"),
@@ -30,7 +30,7 @@ def accuracy(*, ok_only: bool = False) -> Metric:
         interval_by="wilson",
         higher_is_better=True,
     )
-    return replace(found, counted=partial(labelled, failed=not ok_only))
+    return replace(over_all, counted=partial(labelled, failed=not ok_only))
 
 
 def macro_f1() -> Metric:
@@ -78,8 +78,8 @@ def confusion(results: Sequence[Result], labels: Sequence[str]) -> Confusion | N
     kept = [result for result, counts in zip(results, labelled(results, failed=True), strict=True) if counts]
     if not kept:
         return None
-    found = {label for result in kept for label in (result.gold_emotion, result.emotion) if label is not None}
-    order = (*labels, *sorted(found - set(labels)))
+    occurring = {label for result in kept for label in (result.gold_emotion, result.emotion) if label is not None}
+    order = (*labels, *sorted(occurring - set(labels)))
     pairs = Counter((result.gold_emotion, result.emotion) for result in kept if result.ok)
     failed = Counter(result.gold_emotion for result in kept if not result.ok)
     return Confusion(

@@ -87,11 +87,11 @@ def interval(by: IntervalBy, value: Value, names: Sequence[str] | Indices, *, re
     if by == "wilson" and len(dialogues) > 1:
         return _wilson(value, dialogues)
     estimate = value(dialogues.results)
-    found = resampled(by, value, estimate, dialogues, draws=resamples, seed=seed)[0]
-    if by == "jackknife" and found.ends:  # shares in percent, though an expectation-adjusted one may be over 100
-        low, high = found.ends
-        return found._replace(ends=(max(0.0, low), min(max(100.0, estimate), high)))
-    return found
+    result, _ = resampled(by, value, estimate, dialogues, draws=resamples, seed=seed)
+    if by == "jackknife" and result.ends:  # shares in percent, though an expectation-adjusted one may be over 100
+        low, high = result.ends
+        return result._replace(ends=(max(0.0, low), min(max(100.0, estimate), high)))
+    return result
 
 
 def resampled(
@@ -111,9 +111,9 @@ def resampled(
     else:
         drawn = _kept_draws if draws * count <= KEPT else _draws
         of = dialogues.valued(value)
-        found = np.array([of(dialogues_drawn) for dialogues_drawn in drawn(count, draws, seed)])
+        values = np.array([of(dialogues_drawn) for dialogues_drawn in drawn(count, draws, seed)])
         outside = erfc(_student(count) * sqrt(count / (count - 1)) / sqrt(2)) / 2
-        error, (low, high) = float(found.std()), map(float, np.quantile(found, [outside, 1 - outside]))
+        error, (low, high) = float(values.std()), map(float, np.quantile(values, [outside, 1 - outside]))
         method = f"bootstrap, {draws} draws of {count} dialogues, seed {seed}"
     if not (isfinite(low) and isfinite(high)):
         return Interval(None, why="no interval: it has no end"), 0.0
@@ -175,8 +175,8 @@ def _jackknife(value: Value, dialogues: Dialogues, seed: int) -> float:
     if groups < count:
         group = np.random.default_rng(seed).permutation(group)
     if isinstance(value, LeavesOut):
-        found = value.without(group[dialogues.numbers])
+        values = value.without(group[dialogues.numbers])
     else:
         of = dialogues.valued(value)
-        found = np.array([of(np.flatnonzero(group != left_out)) for left_out in range(groups)])
-    return float(np.sqrt((groups - 1) / groups * np.sum((found - found.mean()) ** 2)))
+        values = np.array([of(np.flatnonzero(group != left_out)) for left_out in range(groups)])
+    return float(np.sqrt((groups - 1) / groups * np.sum((values - values.mean()) ** 2)))

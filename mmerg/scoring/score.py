@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -40,22 +39,32 @@ class Score(Record):
     signature: str = ""
     why: str = ""
 
-    @classmethod
+    @staticmethod
     def over(
-        cls,
         value: Value,
         dialogues: Sequence[str] | Indices,
         by: IntervalBy,
         *,
+        name: str,
+        higher_is_better: bool | None = None,
+        signature: str = "",
         resamples: int = DRAWS,
         seed: int = 0,
-        **about: Any,
     ) -> Score:
         """The figure that `value` gives for all of its samples, with its interval. dialogues: where each sample is
-        from; by: see `intervals`; about: the other fields."""
+        from; by: see `intervals`."""
         ends, method, why = interval(by, value, dialogues, resamples=resamples, seed=seed)
         n = len(dialogues)
-        return cls(value=value(np.arange(n)), n=n, interval=ends, method=method, why=why, **about)
+        return Score(
+            name=name,
+            value=value(np.arange(n)),
+            n=n,
+            interval=ends,
+            method=method,
+            higher_is_better=higher_is_better,
+            signature=signature,
+            why=why,
+        )
 
     def row(self) -> dict[str, object]:
         """A row of a table of figures: the name as `metric`, the ends of the interval as `low` and `high`."""

@@ -73,7 +73,8 @@ def terminal(
             numbers = [str(number) for number, run in enumerate(runs, start=1) if run in row.runs]
             columns.append(Row(f"mean of {','.join(numbers)}", row.runs))
     heads = ["figure", *(column.name for column in columns), "n"]
-    yield Sheet("", heads, [_line(columns, runs, name) for name in metrics])
+    rows_of_figures = [line(_head(runs, name), [column.figure(name) for column in columns]) for name in metrics]
+    yield Sheet("", heads, rows_of_figures)
     yield from _missing(runs, metrics)
     if verbose:
         yield Text("signatures")
@@ -118,21 +119,22 @@ def _head(runs: Sequence[Scores], name: str) -> str:
     return name + ARROWS[_scores(runs, name)[0].higher_is_better]
 
 
-def _line(columns: Sequence[Row], runs: Sequence[Scores], name: str) -> list[str]:
-    """A figure of each column; n once where it is the same for all runs, else beside each figure."""
-    counts = {score.n for score in _scores(runs, name)}
-    n = "" if len(counts) > 1 else str(counts.pop())
-    return [_head(runs, name), *(_cell(column.figure(name), " [{}]", own_n=not n) for column in columns), n]
+def line(name: str, scores: Sequence[Score | None]) -> list[str]:
+    """A row of figures: its name, a cell a score, and the n of most of them, the largest. A figure with another n has
+    it beside it."""
+    n = max((score.n for score in scores if score and not isinstance(score, Spread)), default=0)
+    return [name, *(_cell(score, " [{}]", n) for score in scores), str(n)]
 
 
-def _cell(score: Score | None, interval: str, own_n: bool = False) -> str:
-    """A figure with its interval, if it has one, in the form of `interval`."""
+def _cell(score: Score | None, interval: str, n: int | None = None) -> str:
+    """A figure with its interval, if it has one, in the form of `interval`; and its n, unless that is `n`."""
     if score is None:
         return NONE
     if isinstance(score, Spread):
         return f"{figure(score.value)} ± {figure(score.sd)}"
     ends = interval.format(between(*score.interval)) if score.interval else ""
-    return f"{figure(score.value)}{ends}" + f" n={score.n}" * own_n
+    own = f" n={score.n}" if n not in (None, score.n) and score.value is not None else ""
+    return f"{figure(score.value)}{ends}{own}"
 
 
 def _best(column: Sequence[Score | None], scores: Sequence[Score]) -> list[int]:
@@ -167,7 +169,7 @@ def _missing(runs: Sequence[Scores], metrics: Sequence[str]) -> Iterator[Text]:
 def _signatures(runs: Sequence[Scores], name: str) -> Iterator[Text]:
     """One line where all runs have one signature and interval; else one a run: their figures are not comparable."""
     scores = [run.scores.get(name) for run in runs]
-    found = _by_run([s.signature + f" ({s.method})" * bool(s.method) if s else "" for s in scores])
-    for text, numbers in found.items():
+    signatures = _by_run([s.signature + f" ({s.method})" * bool(s.method) if s else "" for s in scores])
+    for text, numbers in signatures.items():
         if text:
-            yield escape(f"  {name}{f' of {numbers}' if len(found) > 1 else ''}: {text}")
+            yield escape(f"  {name}{f' of {numbers}' if len(signatures) > 1 else ''}: {text}")

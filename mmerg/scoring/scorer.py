@@ -8,10 +8,10 @@ The same run, options and file before give the same bytes, whatever the order of
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import compress
 from math import isfinite
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -52,16 +52,25 @@ def _score(metric: Metric, answers: Sequence[Result], dialogues: Indices, option
     """One figure over those of `answers` that count for it. dialogues: the number of each one's."""
     counted = metric.counted(answers)
     kept = list(compress(answers, counted))
-    about: Any = {"name": metric.name, "higher_is_better": metric.higher_is_better, "signature": metric.signature}
+    name, better, signature = metric.name, metric.higher_is_better, metric.signature
+    missing = partial(Score, name=name, value=None, n=len(kept), higher_is_better=better, signature=signature)
     if not kept:
-        return Score(value=None, n=0, why=f"no sample has {metric.needs}", **about)
+        return missing(why=f"no sample has {metric.needs}")
     value = metric.ready(kept)
     if not isfinite(value(np.arange(len(kept)))):
-        perplexity = metric.name in ("self_ppl", "ref_ppl")
+        perplexity = name in ("self_ppl", "ref_ppl")
         why = "a token of probability 0" if perplexity else "its samples hold a number that is not finite"
-        return Score(value=None, n=len(kept), why=f"it is not finite: {why}", **about)
-    by, places = metric.interval_by, dialogues[counted]
-    return Score.over(value, places, by, resamples=options.resamples, seed=options.seed, **about)
+        return missing(why=f"it is not finite: {why}")
+    return Score.over(
+        value,
+        dialogues[counted],
+        metric.interval_by,
+        name=name,
+        higher_is_better=better,
+        signature=signature,
+        resamples=options.resamples,
+        seed=options.seed,
+    )
 
 
 def write_scores(folder: Path, scores: Scores) -> Scores:

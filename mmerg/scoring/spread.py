@@ -27,13 +27,13 @@ def seed_of(manifest: Manifest) -> int:
 
 def by_seeds(manifests: Sequence[Manifest]) -> list[list[int]]:
     """The places of runs by setting; a run whose seed its setting has already is one by itself."""
-    found: dict[str, list[int]] = {}
+    by_setting: dict[str, list[int]] = {}
     for place, manifest in enumerate(manifests):
         setting = alike_but_for(manifest, "seed")
-        if seed_of(manifest) in [seed_of(manifests[other]) for other in found.get(setting, ())]:
+        if seed_of(manifest) in [seed_of(manifests[other]) for other in by_setting.get(setting, ())]:
             setting += str(place)
-        found.setdefault(setting, []).append(place)
-    return list(found.values())
+        by_setting.setdefault(setting, []).append(place)
+    return list(by_setting.values())
 
 
 def over(scores: Sequence[Score | None]) -> Spread | None:

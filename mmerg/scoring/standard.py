@@ -6,8 +6,9 @@ for metric in standard_metrics(manifest.engine, options_of(parser.parse_args()))
 """
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, get_args
+from typing import get_args
 
 from mmerg.backends.protocol import Engine
 from mmerg.errors import ConfigError
@@ -27,7 +28,7 @@ from mmerg.systems.target import import_name
 class Options:
     """What may differ. vocabulary: V of EAD. bert, ref_ppl: the models of the figures that need one, None for without.
     metrics: of the user's own, as `folder/file.py:name` or by dotted name.
-    resamples and seed are the bootstrap's. primary: the figures whose differences are tested, () for the usual."""
+    resamples and seed are the bootstrap's. primary: the figures whose differences are tested, none for the usual."""
 
     tokenizer: Tokenizer = "nltk"
     level: Level = "corpus"
@@ -39,8 +40,8 @@ class Options:
     ref_context: bool = False
     resamples: int = DRAWS
     seed: int = 0
-    metrics: tuple[str, ...] = ()
-    primary: tuple[str, ...] = ()
+    metrics: Sequence[str] = ()
+    primary: Sequence[str] = ()
 
 
 DEFAULTS = Options()
@@ -48,7 +49,7 @@ DEFAULTS = Options()
 
 def add_arguments(parser: argparse.ArgumentParser, resamples: int = DRAWS) -> None:
     """Options in groups: of figures that count words, of those by another model, of intervals and tests."""
-    own = "one of your own, beside ours; may be given several times (docs/own.md)"
+    own = "a figure of your own; may be given several times (docs/own.md)"
     parser.add_argument("--metric", dest="metrics", metavar="FILE.py:NAME", action="append", default=[], help=own)
     words = parser.add_argument_group("words (dist, ead, length)").add_argument
     words("--tokenizer", choices=get_args(Tokenizer), default="nltk", help="default: nltk")
@@ -69,9 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser, resamples: int = DRAWS) -> No
 def options_of(given: argparse.Namespace) -> Options:
     """The options among what was given to a command."""
     values = vars(given) | {"bert": given.bert_model if given.bert else None}
-    found: dict[str, Any] = {field.name: values[field.name] for field in fields(Options) if field.name in values}
-    lists = {name: tuple(value) for name, value in found.items() if isinstance(value, list)}
-    return Options(**(found | lists))
+    return Options(**{field.name: values[field.name] for field in fields(Options) if field.name in values})
 
 
 def check(options: Options) -> None:

@@ -46,9 +46,10 @@ def write_log(about: About, file: Path) -> None:
     log = EvalLog.model_validate(_log(about))
     with writing(file):
         private_folder(file.parent)
-        with TemporaryDirectory(dir=file.parent) as beside:
-            write_eval_log(log, str(Path(beside) / file.name), format="eval")
-            (Path(beside) / file.name).replace(file)
+        with TemporaryDirectory(dir=file.parent) as folder:
+            part = Path(folder) / file.name
+            write_eval_log(log, str(part), format="eval")
+            part.replace(file)
 
 
 def _log(about: About) -> Row:

@@ -160,15 +160,15 @@ def _figures(scores: Mapping[str, Score], aspect: str = "", **whose: str) -> Ite
 def verdicts(about: About) -> Iterator[Row]:
     """A row a verdict of each judge beside the run, against none or against another run. Raises RunError where the
     folder of a judging is not there."""
-    for found in (*read_judgements(about.path).values(), *read_matches(about)):
-        file = about.path.resolve().parent / found.judging / VERDICTS
+    for judgement in (*read_judgements(about.path).values(), *read_matches(about)):
+        file = about.path.resolve().parent / judgement.judging / VERDICTS
         if not file.exists():
-            what = f"the verdicts of {found.name} are gone: its judging is not beside the run"
+            what = f"the verdicts of {judgement.name} are gone: its judging is not beside the run"
             hint = "put that folder back, or judge again: the calls come from the reply cache"
             raise RunError(what, where=str(file), hint=hint)
-        against = found.runs[1] if isinstance(found, Match) else None
+        against = judgement.runs[1] if isinstance(judgement, Match) else None
         for sample in read_lines(file, Verdicts).values():
-            own = {"judge": found.name, "against": against, "sample": sample.id, "dialogue": sample.dialogue}
+            own = {"judge": judgement.name, "against": against, "sample": sample.id, "dialogue": sample.dialogue}
             yield from (own | verdict.model_dump() for verdict in sample.verdicts)
 
 
