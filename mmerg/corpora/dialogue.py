@@ -34,6 +34,10 @@ class Clip:
     end: float | None = None
     crop: Crop | None = None
 
+    def __str__(self) -> str:
+        start, end = ("start" if self.start is None else self.start), ("end" if self.end is None else self.end)
+        return f"{self.path} [{start} to {end}]"
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:
@@ -82,7 +86,7 @@ class Corpus:
 
     @property
     def noted(self) -> str:
-        """The notes as told behind what is read: ", labels_missing 3"."""
+        """The notes as a list that goes on behind other words: ", labels_missing 3"."""
         return "".join(f", {name} {count}" for name, count in self.notes.items())
 
 

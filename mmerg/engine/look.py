@@ -19,7 +19,7 @@ from mmerg.engine.prompts import form
 from mmerg.engine.state import Keyframe, State
 from mmerg.errors import ClipError, ConfigError, Failure, SampleError
 from mmerg.frames.describe import measure, sentence
-from mmerg.frames.extract import Found, extract
+from mmerg.frames.extract import Outcome, extract
 from mmerg.frames.faces import reader
 from mmerg.frames.picture import captioned, montage, to_jpeg
 from mmerg.frames.store import Frame, FrameStore
@@ -92,7 +92,7 @@ class Ahead:
         self._taken: set[Path] = set()
         self._failed: dict[Clip, ClipError] = {}
 
-    def extract(self, clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> list[Found]:
+    def extract(self, clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> list[Outcome]:
         """As `mmerg.frames.extract.extract`; the first call for a planned file takes all of the plan's clips of it.
 
         Raises SampleError (clip_gone) where a file that was there is gone or has another size.
@@ -106,7 +106,7 @@ class Ahead:
         taken = self._extract([clip for clip in clips if clip not in self._failed], settings, store)
         return [taken[clip] if clip in taken else self._failed[clip] for clip in clips]
 
-    def _extract(self, clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> dict[Clip, Found]:
+    def _extract(self, clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> dict[Clip, Outcome]:
         found = dict(zip(clips, extract(clips, settings, store), strict=True))
         for path in self.there.changed({clip.path for clip in clips}):
             what = f"a clip was there when the run began and {'has changed' if path.exists() else 'is gone'}"

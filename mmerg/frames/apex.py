@@ -1,8 +1,8 @@
 """The frame where a face differs most from its usual look: the apex of an expression, which may last half a second.
 
-A face is followed through a shot by the finder, and where the finder misses it by its place before and after. Its
-usual look is the median of its pictures. A frame is like it by the best normalised correlation over small shifts, so
-that neither light nor a swaying head counts. Without a face the region that changes most is taken for one.
+A face is followed through a shot: where the finder misses it, its place is interpolated. Its usual look is the median
+of its pictures. How much a frame differs from it is measured by the best normalised correlation over small shifts, so
+that neither light nor a swaying head counts. Without a face, the region that changes most takes its place.
 
     apex(greys, thumbs)    # (17, "apex of a face"); None where nothing moves
 """
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmerg.frames.faces import boxes
+from mmerg.frames.faces import find_faces
 from mmerg.frames.picture import cv2, sharpness
 from mmerg.frames.store import Role
 
@@ -28,7 +28,7 @@ _SIDE, _MARGIN = 48, 8  # pixels: of a region as looked at, and by how much it m
 _INNER = slice(_MARGIN + 6, _MARGIN + _SIDE), slice(_MARGIN + 8, _MARGIN + _SIDE - 8)  # brows to chin, no background
 _BLURRED = 0.5  # of the usual sharpness; below it a face is not looked at
 _STILL = 3.0  # of 255: less change than that is noise
-_SURE = 4
+_NEIGHBOURS = 4  # windows around a face that must agree
 
 
 class Track(NamedTuple):
@@ -37,14 +37,14 @@ class Track(NamedTuple):
     frames: range
     middles: NDArray[np.float64]  # (frames, 2)
     width: float
-    seen: list[int]  # where it was found; elsewhere its place is between those before and after
+    detected: list[int]  # the frames in which the finder saw it; elsewhere its place is interpolated
 
 
 def apex(greys: Sequence[Grey], thumbs: Sequence[Floats]) -> tuple[int, Role] | None:
     """The frame where a face, or else the region that moves most, differs most from its usual look.
 
     greys: frames of one clip in order, of one size, some 240 to 480 pixels wide. thumbs: the same as small pictures of
-    values 0 to 1, from which cuts are told. None where no shot is long enough for a usual look, or nothing moves.
+    values 0 to 1, for finding cuts. None where no shot is long enough for a usual look, or nothing moves.
     """
     cuts = [0, *(n for n, (a, b) in enumerate(pairwise(thumbs), start=1) if ((a - b) ** 2).mean() > _CUT), len(greys)]
     shots = [range(*ends) for ends in pairwise(cuts) if ends[1] - ends[0] >= _FEWEST]
@@ -53,9 +53,9 @@ def apex(greys: Sequence[Grey], thumbs: Sequence[Floats]) -> tuple[int, Role] | 
         ("apex of motion", [track for shot in shots for track in _moving(greys, shot)]),
     )
     for role, tracks in kinds:
-        most = max((len(track.seen) * track.width**2 for track in tracks), default=0.0)
+        most = max((len(track.detected) * track.width**2 for track in tracks), default=0.0)
         # A face in the background, or a shadow that was taken for one, is no peer of the one that the clip shows.
-        peaks = [_peak(greys, track) for track in tracks if len(track.seen) * track.width**2 >= most / 4]
+        peaks = [_peak(greys, track) for track in tracks if len(track.detected) * track.width**2 >= most / 4]
         if peaks:
             return max(peaks)[1], role
     return None
@@ -63,10 +63,10 @@ def apex(greys: Sequence[Grey], thumbs: Sequence[Floats]) -> tuple[int, Role] | 
 
 def _faces(greys: Sequence[Grey], shot: range) -> Iterator[Track]:
     """The faces of a shot. A face is the same where its middle has moved by less than half its width."""
-    least = max(20, min(greys[0].shape) // 10)
+    narrowest = max(20, min(greys[0].shape) // 10)
     tracks: list[list[tuple[int, float, float, float]]] = []
     for n in shot[::2]:  # between two, a place is their mean; the finder is what takes time
-        for x, y, width, height in boxes(greys[n], least, _SURE, step=1.2):
+        for x, y, width, height in find_faces(greys[n], narrowest, _NEIGHBOURS, step=1.2):
             middle = x + width / 2, y + height / 2
             near = [
                 one
@@ -97,14 +97,15 @@ def _moving(greys: Sequence[Grey], shot: range) -> Iterator[Track]:
 
 def _peak(greys: Sequence[Grey], track: Track) -> tuple[float, int]:
     """How much more than usual the region differs where it does most, and in which frame."""
-    wide = [_window(greys[n], middle, track.width) for n, middle in zip(track.frames, track.middles, strict=True)]
-    usual = np.median([_even(wide[n - track.frames[0]][_INNER]) for n in track.seen], axis=0).astype(np.float32)
-    alike = [cv2.matchTemplate(one.astype(np.float32), usual, cv2.TM_CCOEFF_NORMED).max() for one in wide]
-    unlike = 1.0 - np.array(alike)
-    clear = np.array([sharpness(one) for one in wide])
-    unlike[clear < _BLURRED * np.median(clear)] = -np.inf
-    best = int(unlike.argmax())
-    return float(unlike[best] - np.median(unlike[np.isfinite(unlike)])), track.frames[best]
+    regions = [_window(greys[n], middle, track.width) for n, middle in zip(track.frames, track.middles, strict=True)]
+    faces = [_standardised(regions[n - track.frames[0]][_INNER]) for n in track.detected]
+    usual = np.median(faces, axis=0).astype(np.float32)
+    similar = [cv2.matchTemplate(one.astype(np.float32), usual, cv2.TM_CCOEFF_NORMED).max() for one in regions]
+    different = 1.0 - np.array(similar)
+    clear = np.array([sharpness(one) for one in regions])
+    different[clear < _BLURRED * np.median(clear)] = -np.inf
+    best = int(different.argmax())
+    return float(different[best] - np.median(different[np.isfinite(different)])), track.frames[best]
 
 
 def _window(grey: Grey, middle: NDArray[np.float64], width: float) -> Grey:
@@ -117,7 +118,7 @@ def _window(grey: Grey, middle: NDArray[np.float64], width: float) -> Grey:
     return np.asarray(cv2.resize(part, (size, size), interpolation=cv2.INTER_AREA))
 
 
-def _even(picture: Grey) -> Floats:
+def _standardised(picture: Grey) -> Floats:
     """The picture with a mean of 0 and a standard deviation of 1, whatever its light."""
     values = picture.astype(np.float32)
     return np.asarray((values - values.mean()) / max(float(values.std()), 1.0), np.float32)

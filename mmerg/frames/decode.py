@@ -1,7 +1,7 @@
 """One pass over a video file that gathers candidate frames for every span wanted of it.
 
-Nothing is sought: a short clip is one group of pictures, and a seek past the end of a truncated file gives a stale
-frame. Headers are not believed: frames are counted as they come, and have the times of their timestamps.
+There is no seeking: a short clip is one group of pictures, and a seek past the end of a truncated file gives a stale
+frame. Headers are not believed: frames are counted as they come, and their times are those of their timestamps.
 """
 
 import math
@@ -28,8 +28,8 @@ class Candidate:
 
 
 class _Gather:
-    """What one span has seen so far. closed: it needs no more frames. sparse: the header claimed far more than there
-    is; in a second pass `extent`, the seconds that the span covers, is known."""
+    """The candidates of one span so far. closed: it needs no more frames. sparse: the header claimed far more than
+    there is; a second pass then knows `extent`, the seconds that the span covers."""
 
     def __init__(self, clip: Clip, settings: FramesSettings, claimed: float, extent: float | None) -> None:
         """Space the candidates over what the header claims of the span (`claimed` seconds of the file; 0 or less:
@@ -94,8 +94,8 @@ class _Gather:
             self.sparse = self.extent < self.step * self.density / 2.0
         self.closed = True
 
-    def found(self) -> list[Candidate] | ClipError:
-        """The candidates or the error."""
+    def outcome(self) -> list[Candidate] | ClipError:
+        """The candidates, or why there are none."""
         if self.error is None and not self.kept:
             self._fail("empty", "no frame lies in the span", "check the times in the corpus")
         return self.error or self.kept
@@ -107,11 +107,11 @@ class _Gather:
         self._fail("too_long", what, "the clip is cut wrongly; if it is not, raise frames.max_seconds")
 
     def _fail(self, reason: str, what: str, hint: str) -> None:
-        self.error = ClipError(reason, what, where=describe(self.clip), hint=hint)
+        self.error = ClipError(reason, what, where=str(self.clip), hint=hint)
         self.closed = True
 
 
-def candidates(
+def decode(
     clips: Sequence[Clip], settings: FramesSettings, threads: int = 1
 ) -> Iterator[tuple[Clip, list[Candidate] | ClipError]]:
     """Each of `clips`, which are of one file, as it ends, with evenly spread candidates in order of time, or why there
@@ -125,9 +125,9 @@ def candidates(
         if gather.sparse and gather.extent:
             extents[gather.clip] = gather.extent
         else:
-            yield gather.clip, gather.found()
+            yield gather.clip, gather.outcome()
     for gather in _pass(list(extents), settings, threads, extents) if extents else ():
-        yield gather.clip, gather.found()
+        yield gather.clip, gather.outcome()
 
 
 def _pass(
@@ -160,9 +160,3 @@ def _pass(
             yield gather
     finally:
         capture.release()
-
-
-def describe(clip: Clip) -> str:
-    """The file and the span in words, for messages."""
-    start, end = ("start" if clip.start is None else clip.start), ("end" if clip.end is None else clip.end)
-    return f"{clip.path} [{start} to {end}]"

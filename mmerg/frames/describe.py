@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmerg.errors import ConfigError
-from mmerg.frames.faces import Reader, boxes, finder
+from mmerg.frames.faces import Reader, find_faces, finder
 from mmerg.frames.picture import cv2, from_jpeg, sharpness
 
 _GRID = (64, 36)  # pixels; on it frames are compared, so that noise does not count as motion
 
 
 class Face(NamedTuple):
-    """A face found: its box as percentages of the picture's width and height, from the top left corner. look: what a
-    reader took it for."""
+    """Where a face is, in percent of the picture's width and height from the top left corner. look: what a reader says
+    that it shows."""
 
     x: float
     y: float
@@ -61,9 +61,9 @@ def measure(jpegs: Sequence[bytes], times: Sequence[float], reader: Reader | Non
         motion = None if before is None else _percent(np.abs(grid - before).mean())
         before = grid
         height, width = grey.shape
-        found = boxes(grey, least=max(24, min(height, width) // 12), sure=6)
-        shares = np.round(100 * np.array(found).reshape(-1, 4) / (width, height, width, height), 1).tolist()
-        looks = [reader.read(grey, box) for box in found] if reader else [""] * len(found)
+        boxes = find_faces(grey, narrowest=max(24, min(height, width) // 12), neighbours=6)
+        shares = np.round(100 * np.array(boxes).reshape(-1, 4) / (width, height, width, height), 1).tolist()
+        looks = [reader.read(grey, box) for box in boxes] if reader else [""] * len(boxes)
         faces = tuple(Face(*box)._replace(look=look) for box, look in zip(shares, looks, strict=True))
         light = _percent(grey.mean()), _percent(grey.std())
         measured.append(Measures(round(time, 2), *light, round(sharpness(grey), 1), motion, faces))
@@ -77,8 +77,8 @@ def sentence(measured: Measures) -> str:
     if measured.motion is not None:
         parts.append(f"changed by {measured.motion:.1f}% since the frame before")
     places = "; ".join(face.place() for face in measured.faces)
-    found = {0: "no face found", 1: "one face found"}.get(len(measured.faces), f"{len(measured.faces)} faces found")
-    parts.append(f"{found} ({places})" if places else found)
+    count = {0: "no face found", 1: "one face found"}.get(len(measured.faces), f"{len(measured.faces)} faces found")
+    parts.append(f"{count} ({places})" if places else count)
     looks = [f"face {number}: {face.look}" for number, face in enumerate(measured.faces, start=1) if face.look]
     read = f" {'; '.join(looks)} (a small reader, often wrong)." if looks else ""
     return f"At {measured.time:.1f} s: {', '.join(parts)}.{read}"

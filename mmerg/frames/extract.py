@@ -1,10 +1,10 @@
-"""From clips to keyframes: each file is decoded in one pass for all spans wanted of it, and nothing twice.
+"""From clips to keyframes: a file is decoded in one pass for all spans wanted of it, and no span twice.
 
-The store keeps what was taken until file, span, crop or settings change. A bad clip costs no other clip its frames.
+The store keeps frames until file, span, crop or settings change. A bad clip costs no other clip its frames.
 
-    for found in extract([Clip(Path("dia1_utt0.mp4"))], FramesSettings(), FrameStore(Path("cache/frames"))):
-        if isinstance(found, ClipError): ...  # found.reason: missing, unreadable, empty, too_long, outside, too_small,
-        else: ...                             # bad_span; otherwise a tuple of frames in order of time
+    for frames in extract([Clip(Path("dia1_utt0.mp4"))], FramesSettings(), FrameStore(Path("cache/frames"))):
+        if isinstance(frames, ClipError): ...  # frames.reason: missing, unreadable, empty, too_long, outside,
+        else: ...                              # too_small, bad_span; otherwise a tuple of frames in order of time
 """
 
 import json
@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from mmerg.corpora.dialogue import Clip
 from mmerg.errors import ClipError
 from mmerg.frames.apex import LOOK_UNDER, apex
-from mmerg.frames.decode import Candidate, candidates, describe
+from mmerg.frames.decode import Candidate, decode
 from mmerg.frames.picture import cv2, halved, sharpness, shrink, to_jpeg
 from mmerg.frames.store import Frame, FrameStore, Role
 from mmerg.settings.model import FramesSettings
 
-Found: TypeAlias = tuple[Frame, ...] | ClipError
+Outcome: TypeAlias = tuple[Frame, ...] | ClipError  # the keyframes of a clip, or why there are none
 
 _METHOD = 1  # raise it when the same settings would take other frames or other bytes
 _LOOK_UNDER = 640  # pixels; sharpness is judged at about the size that a model sees
@@ -40,97 +40,103 @@ _TIME_WEIGHT = 0.02
 _SHARP_ENOUGH = 0.7  # of the sharpest in the segment; below that a frame is only taken where nothing better is
 
 
-def extract(clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> list[Found]:
-    """The keyframes of each clip, or the ClipError of those that have none, in the order given.
+def extract(clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> list[Outcome]:
+    """The outcome of each clip, in the order given.
 
     At most `settings.per_clip` frames a clip, in order of time, every one in its span [start, end). A file that ends
     before its span does gives the frames that are there.
     """
     # An absolute path, as resolve() would follow links.
     placed = [replace(clip, path=Path(os.path.abspath(clip.path))) for clip in clips]  # noqa: PTH100
-    known = {clip: _known(clip, settings, store) for clip in placed}
+    outcomes: dict[Clip, Outcome] = {}
     wanted: dict[Path, dict[Clip, str]] = {}
-    for clip, taken_from in known.items():
-        if isinstance(taken_from, str):
+    for clip in dict.fromkeys(placed):
+        try:
+            taken_from = _taken_from(clip, settings)
+        except ClipError as error:
+            outcomes[clip] = error
+            continue
+        if frames := store.find(taken_from):
+            outcomes[clip] = frames
+        else:
             wanted.setdefault(clip.path, {})[clip] = taken_from
     # Files side by side use the cores better than several decoder threads on one file after another.
     cores = os.cpu_count() or 1
     workers = max(1, min(len(wanted), cores))
-    found = {clip: one for clip, one in known.items() if not isinstance(one, str)}
     with ThreadPoolExecutor(workers) as pool:
         for taken in pool.map(lambda file: _take(file, settings, store, cores // workers), wanted.values()):
-            found |= taken
-    return [found[clip] for clip in placed]
+            outcomes |= taken
+    return [outcomes[clip] for clip in placed]
 
 
-def _known(clip: Clip, settings: FramesSettings, store: FrameStore) -> Found | str:
-    """What can be said without decoding: kept frames, or an error; else all that decides which the frames will be."""
-    failed = partial(ClipError, where=describe(clip))
+def _taken_from(clip: Clip, settings: FramesSettings) -> str:
+    """All that decides which the clip's frames are, as text. Raises ClipError where it is clear without decoding that
+    there are none."""
+    failed = partial(ClipError, where=str(clip))
     start, end = clip.start or 0.0, clip.end
     if not math.isfinite(start) or (end is not None and not (math.isfinite(end) and end > start)):
-        return failed("bad_span", "the span ends before it starts", hint="check the times in the corpus")
+        raise failed("bad_span", "the span ends before it starts", hint="check the times in the corpus")
     if any("\ud800" <= letter <= "\udfff" for letter in str(clip.path)):  # OpenCV crashes on another encoding's bytes
-        where = ascii(describe(clip))
-        return ClipError("unreadable", "the file's name is not UTF-8", where=where, hint="rename the file")
+        where = ascii(str(clip))
+        raise ClipError("unreadable", "the file's name is not UTF-8", where=where, hint="rename the file")
     try:
         status = clip.path.stat()
     except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a null byte in the name
-        return failed("missing", "there is no such file", hint="check the corpus's root folder")
+        raise failed("missing", "there is no such file", hint="check the corpus's root folder") from None
     except OSError as error:
-        return failed("unreadable", f"the file cannot be read: {error.strerror}", hint="check permissions")
+        what = f"the file cannot be read: {error.strerror}"
+        raise failed("unreadable", what, hint="check permissions") from None
     # How long a span without a start is, is known once it is decoded: its end is only the latest that it may have.
     if clip.start is not None and end is not None and end - start > settings.max_seconds:
         what = f"the span is {end - start:.0f} s long, over {settings.max_seconds:g} s"
-        return failed("too_long", what, hint="check its times; or raise frames.max_seconds")
-    # These choose among what was taken, or how it is shown.
-    how = settings.model_dump(exclude={"seen_by", "last_turns", "max_frames", "captions", "show", "face_reader"})
-    asked = {"clip": asdict(clip), "settings": how, "method": _METHOD}
+        raise failed("too_long", what, hint="check its times; or raise frames.max_seconds")
+    # The settings left out choose among the frames taken, or say how they are shown.
+    deciding = settings.model_dump(exclude={"seen_by", "last_turns", "max_frames", "captions", "show", "face_reader"})
+    asked = {"clip": asdict(clip), "settings": deciding, "method": _METHOD}
     file = {"bytes": status.st_size, "mtime_ns": status.st_mtime_ns}
-    taken_from = json.dumps(asked | file, sort_keys=True, default=str)
-    kept = store.find(taken_from)
-    return taken_from if kept is None else kept
+    return json.dumps(asked | file, sort_keys=True, default=str)
 
 
-def _take(clips: Mapping[Clip, str], settings: FramesSettings, store: FrameStore, threads: int) -> dict[Clip, Found]:
-    """Decode one file for all of `clips`, and store what they give."""
-    results: dict[Clip, Found] = {}
-    for clip, found in candidates(list(clips), settings, threads):
-        if isinstance(found, ClipError):
-            results[clip] = found
+def _take(clips: Mapping[Clip, str], settings: FramesSettings, store: FrameStore, threads: int) -> dict[Clip, Outcome]:
+    """Decode one file for all of `clips`, and store their frames. clips: with what decides their frames."""
+    outcomes: dict[Clip, Outcome] = {}
+    for clip, candidates in decode(list(clips), settings, threads):
+        if isinstance(candidates, ClipError):
+            outcomes[clip] = candidates
             continue
         frames = []
-        for choice, role in _pick(found, settings):
+        for choice, role in _pick(candidates, settings):
             sha256 = store.write(to_jpeg(shrink(choice.picture, choice.size), settings.jpeg_quality))
             width, height = choice.size
             source, time = clip.path.name, choice.time
             frames.append(Frame(sha256=sha256, source=source, time=time, width=width, height=height, role=role))
         store.remember(clips[clip], frames)
-        results[clip] = tuple(frames)
-    return results
+        outcomes[clip] = tuple(frames)
+    return outcomes
 
 
-def _pick(found: Sequence[Candidate], settings: FramesSettings) -> list[tuple[Candidate, Role]]:
+def _pick(candidates: Sequence[Candidate], settings: FramesSettings) -> list[tuple[Candidate, Role]]:
     """The candidates that become keyframes, and as what. With `method=apex` one is where a face differs most from its
-    usual look, or the region that moves most where no face is found; the others are those that represent the rest."""
-    times, k = [candidate.time for candidate in found], settings.per_clip
+    usual look, or without a face the region that moves most; the others are those that represent the rest."""
+    times, k = [candidate.time for candidate in candidates], settings.per_clip
     if settings.method == "uniform":
-        return [(found[i], "") for i in uniform(times, k)]
+        return [(candidates[i], "") for i in uniform(times, k)]
     thumbs, sharp = [], []
-    for candidate in found:
+    for candidate in candidates:
         small = halved(candidate.picture, _LOOK_UNDER)
         thumb = cv2.resize(halved(small, _LOOK_UNDER // 2), _THUMB, interpolation=cv2.INTER_AREA)
         thumbs.append(thumb.astype(np.float32) / 255.0)
         sharp.append(sharpness(cv2.cvtColor(small, cv2.COLOR_BGR2GRAY)))
     if settings.method == "representative":
-        return [(found[i], "") for i in representative(times, thumbs, sharp, k)]
-    greys = [cv2.cvtColor(halved(candidate.picture, LOOK_UNDER), cv2.COLOR_BGR2GRAY) for candidate in found]
+        return [(candidates[i], "") for i in representative(times, thumbs, sharp, k)]
+    greys = [cv2.cvtColor(halved(candidate.picture, LOOK_UNDER), cv2.COLOR_BGR2GRAY) for candidate in candidates]
     peak = apex(greys, thumbs)
     roles: dict[int, Role] = {peak[0]: peak[1]} if peak else {}
-    rest = [i for i in range(len(found)) if i not in roles]
+    rest = [i for i in range(len(candidates)) if i not in roles]
     if k > len(roles):
         own = [times[i] for i in rest], [thumbs[i] for i in rest], [sharp[i] for i in rest]
         roles |= {rest[i]: "context" for i in representative(*own, k - len(roles))}
-    return [(found[i], role) for i, role in sorted(roles.items())]
+    return [(candidates[i], role) for i, role in sorted(roles.items())]
 
 
 def uniform(times: Sequence[float], k: int) -> list[int]:

@@ -4,7 +4,7 @@ OpenCV's frontal-face cascade misses turned faces and sometimes sees one where t
 mini-Xception (58,423 weights, seven classes; Arriaga et al., 2017, arXiv 1710.07557), trained on FER-2013, of which
 people agree on some 65 %. `tools/get_face_reader.py` makes its file.
 
-    finder() and boxes(grey, least=24, sure=6)    # [(x, y, width, height), …] in pixels, from left to right
+    finder() and find_faces(grey, narrowest=24, neighbours=6)    # [(x, y, width, height), …] in pixels, left to right
     reader(Path("face_reader.onnx")).read(grey, (40, 20, 20, 30))    # "sadness 0.6, neutral 0.3"
 """
 
@@ -21,26 +21,31 @@ from mmerg.errors import ConfigError
 from mmerg.frames.picture import cv2
 
 CASCADE = "haarcascade_frontalface_default.xml"
-_own = threading.local()  # a finder is not safe from several threads
+_of_thread = threading.local()  # two threads must not use one finder at once
 CLASSES = ("anger", "disgust", "fear", "happiness", "sadness", "surprise", "neutral")
 SIDE = 64  # pixels
-_LEAST = 0.2  # what is less likely is not told
+_LIKELY = 0.2  # a class of a smaller share is left out
 
 
 def finder() -> Any | None:
     """This thread's face finder; None where OpenCV's build lacks it."""
-    if not hasattr(_own, "finder"):
-        made = cv2.CascadeClassifier(str(Path(cv2.data.haarcascades) / CASCADE))
-        _own.finder = None if made.empty() else made
-    return _own.finder
+    if not hasattr(_of_thread, "finder"):
+        cascade = cv2.CascadeClassifier(str(Path(cv2.data.haarcascades) / CASCADE))
+        _of_thread.finder = None if cascade.empty() else cascade
+    return _of_thread.finder
 
 
-def boxes(grey: NDArray[np.uint8], least: int, sure: int, step: float = 1.1) -> list[tuple[int, int, int, int]]:
-    """The faces (x, y, width, height; pixels) at least `least` wide of which so many neighbouring windows are `sure`,
-    in order, as several threads of OpenCV report into one list; none without a finder. step: how windows grow."""
-    made = finder()
-    found = made.detectMultiScale(grey, step, sure, minSize=(least, least)) if made else ()
-    return [(int(x), int(y), int(width), int(height)) for x, y, width, height in sorted(map(tuple, found))]
+def find_faces(
+    grey: NDArray[np.uint8], narrowest: int, neighbours: int, step: float = 1.1
+) -> list[tuple[int, int, int, int]]:
+    """The faces (x, y, width, height; pixels) from left to right; none without a finder.
+
+    narrowest: their least width. neighbours: how many windows around a face must agree. step: how windows grow.
+    """
+    cascade = finder()
+    faces = cascade.detectMultiScale(grey, step, neighbours, minSize=(narrowest, narrowest)) if cascade else ()
+    # Sorted, as several threads of OpenCV report into one list.
+    return [(int(x), int(y), int(width), int(height)) for x, y, width, height in sorted(map(tuple, faces))]
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ class Reader:
         """The likeliest classes, with their shares, of the face in `box` (x, y, width, height; pixels) of a picture."""
         x, y, width, height = box
         shares = self.shares(grey[y : y + height, x : x + width])
-        order = [place for place in np.argsort(-shares, kind="stable") if shares[place] >= _LEAST]
+        order = [place for place in np.argsort(-shares, kind="stable") if shares[place] >= _LIKELY]
         return ", ".join(f"{CLASSES[place]} {shares[place]:.1f}" for place in order[:2])
 
     def shares(self, face: NDArray[np.uint8]) -> NDArray[np.float32]:

@@ -1,7 +1,7 @@
-"""Keyframes, and where they lie: JPEG bytes by content hash, and which of them a clip gave.
+"""Keyframes, and where they are kept: JPEG bytes by their hash, and a list of frames for each clip.
 
-folder/jpeg/<sha256>.jpg    the bytes
-folder/taken/<key>.json     what was asked for, and the list of frames it gave
+folder/jpeg/<sha256>.jpg    the bytes of a frame
+folder/taken/<key>.json     the frames of a clip, with all that decided which they are
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ Role = Literal["", "apex of a face", "apex of motion", "context"]
 
 
 class Frame(Record):
-    """One keyframe. `sha256` is of the JPEG bytes in the store; `time` is seconds from the start of `source`. role: as
-    what `frames.method=apex` took it."""
+    """One keyframe. `sha256` is of the JPEG bytes in the store; `time` is seconds from the start of `source`. role: why
+    `frames.method=apex` chose it."""
 
     sha256: str
     source: str  # the clip's file name
@@ -32,7 +32,7 @@ class Frame(Record):
 
 
 class _Taken(Record):
-    """What a clip gave. taken_from: all that decides it, as text."""
+    """The frames of a clip. taken_from: all that decided which they are, as text."""
 
     taken_from: str
     frames: tuple[Frame, ...]
@@ -40,15 +40,15 @@ class _Taken(Record):
 
 @dataclass
 class FrameStore:
-    """Frames under `folder`, which several processes may share. Raises RunError where it cannot be written. What is
-    damaged counts as absent. Failures are not kept: a bad clip is tried again."""
+    """Frames under `folder`, which several processes may share. A damaged file counts as absent. Failures are not kept:
+    a bad clip is tried again. Raises RunError where a file cannot be written."""
 
     folder: Path
 
     def read(self, digest: str) -> bytes:
         """The JPEG bytes of a frame. Raises ClipError `lost` where they are absent or damaged."""
-        data = self._bytes(digest)
-        if data is None:
+        data = self._get(self._jpeg(digest))
+        if data is None or sha256(data).hexdigest() != digest:
             what, hint = "a keyframe is not in the frame store, or is damaged", "run again: its clip is decoded anew"
             raise ClipError("lost", what, where=str(self._jpeg(digest)), hint=hint)
         return data
@@ -56,31 +56,33 @@ class FrameStore:
     def write(self, data: bytes) -> str:
         """Keep JPEG bytes; gives their SHA-256 (hex)."""
         digest = sha256(data).hexdigest()
-        if self._bytes(digest) is None:
-            write_whole(self._jpeg(digest), data)
+        if self._get(self._jpeg(digest)) != data:
+            self._put(self._jpeg(digest), data)
         return digest
 
     def find(self, taken_from: str) -> tuple[Frame, ...] | None:
-        """The frames taken before, if all of their bytes are still whole. taken_from: all that decides which they are,
-        as text."""
+        """The frames that `remember` was given for the same text, if all of their bytes are still whole."""
         try:
-            taken = _Taken.model_validate_json(self._index(taken_from).read_bytes())
-        except (OSError, ValidationError):
+            taken = _Taken.model_validate_json(self._get(self._index(taken_from)) or b"")
+            for frame in taken.frames:
+                self.read(frame.sha256)
+        except (ValidationError, ClipError):
             return None
-        whole = taken.taken_from == taken_from and all(self._bytes(frame.sha256) is not None for frame in taken.frames)
-        return taken.frames if whole else None
+        return taken.frames if taken.taken_from == taken_from else None
 
     def remember(self, taken_from: str, frames: Sequence[Frame]) -> None:
-        """Note which frames a clip gave; their bytes must have been written before."""
+        """Note the frames of a clip; their bytes must have been written before."""
         taken = _Taken(taken_from=taken_from, frames=tuple(frames))
-        write_whole(self._index(taken_from), taken.model_dump_json(indent=1))
+        self._put(self._index(taken_from), taken.model_dump_json(indent=1).encode())
 
-    def _bytes(self, digest: str) -> bytes | None:
+    def _get(self, path: Path) -> bytes | None:
         try:
-            data = self._jpeg(digest).read_bytes()
+            return path.read_bytes()
         except OSError:
             return None
-        return data if sha256(data).hexdigest() == digest else None
+
+    def _put(self, path: Path, data: bytes) -> None:
+        write_whole(path, data)
 
     def _jpeg(self, digest: str) -> Path:
         return self.folder / "jpeg" / f"{digest}.jpg"
@@ -91,21 +93,13 @@ class FrameStore:
 
 @dataclass
 class HeldFrames(FrameStore):
-    """Frames in memory alone, for as long as this lives: nothing is written, and no clip is found again."""
+    """The same in memory alone: nothing is written to a disk."""
 
     folder: Path = Path("memory")
-    held: dict[str, bytes] = field(default_factory=dict)
+    files: dict[Path, bytes] = field(default_factory=dict)
 
-    def write(self, data: bytes) -> str:
-        digest = sha256(data).hexdigest()
-        self.held[digest] = data
-        return digest
+    def _get(self, path: Path) -> bytes | None:
+        return self.files.get(path)
 
-    def find(self, taken_from: str) -> None:
-        """None: a clip that comes again is decoded again."""
-
-    def remember(self, taken_from: str, frames: Sequence[Frame]) -> None:
-        """Nothing is noted."""
-
-    def _bytes(self, digest: str) -> bytes | None:
-        return self.held.get(digest)
+    def _put(self, path: Path, data: bytes) -> None:
+        self.files[path] = data

@@ -22,7 +22,7 @@ from mmerg.backends.stop import current
 from mmerg.corpora.dialogue import Clip
 from mmerg.engine.look import Ahead
 from mmerg.errors import ClipError
-from mmerg.frames.extract import Found
+from mmerg.frames.extract import Outcome
 from mmerg.frames.store import Frame, FrameStore
 from mmerg.settings.model import FramesSettings
 
@@ -59,11 +59,11 @@ class Uploads(Ahead):
         }
         return {str(path): "; ".join(errors) for path, errors in texts.items() if errors}
 
-    def extract(self, clips: Sequence[Clip], _: FramesSettings, store: FrameStore) -> list[Found]:
+    def extract(self, clips: Sequence[Clip], _: FramesSettings, store: FrameStore) -> list[Outcome]:
         """The keyframes of each clip, their bytes in `store`, or why there are none at all."""
         return [self._of(clip.path, store) for clip in clips]
 
-    def _of(self, path: Path, store: FrameStore) -> Found:
+    def _of(self, path: Path, store: FrameStore) -> Outcome:
         frames: list[Frame] = []
         for one in self._found[path]:
             if not isinstance(one, ClipError):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mmerg.corpora.dialogue import Clip, Crop
 from mmerg.errors import ClipError
-from mmerg.frames.decode import candidates
+from mmerg.frames.decode import decode
 from mmerg.frames.extract import extract
 from mmerg.frames.picture import from_jpeg
 from mmerg.frames.store import Frame, FrameStore
@@ -135,7 +135,7 @@ def test_a_long_file_with_many_spans_keeps_to_each_of_them(tmp_path: Path, store
 
 
 def test_candidates_of_a_span_stay_few_and_small(clip100: Path) -> None:
-    ((_, found),) = candidates([Clip(clip100)], FramesSettings(long_side=64))
+    ((_, found),) = decode([Clip(clip100)], FramesSettings(long_side=64))
     assert isinstance(found, list)
     assert 12 <= len(found) <= 32
     assert all(max(candidate.picture.shape) < 128 for candidate in found)

@@ -10,7 +10,7 @@ import pytest
 from mmerg.corpora.dialogue import Clip, Crop
 from mmerg.errors import ClipError, RunError
 from mmerg.frames.extract import extract
-from mmerg.frames.store import Frame, FrameStore
+from mmerg.frames.store import Frame, FrameStore, HeldFrames
 from mmerg.settings.model import FramesSettings
 from tests.frames.clips import numbered
 
@@ -34,6 +34,15 @@ def test_frames_are_found_again_until_the_file_changes(tmp_path: Path, store: Fr
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
     (found,) = extract([Clip(path)], SETTINGS, store)
     assert isinstance(found, ClipError)
+
+
+def test_frames_held_in_memory_are_the_same_and_are_found_again(clip100: Path, store: FrameStore) -> None:
+    held = HeldFrames()
+    first = taken(Clip(clip100), held)
+    files = dict(held.files)
+    assert taken(Clip(clip100), held) == first == taken(Clip(clip100), store)
+    assert held.files == files
+    assert not held.folder.exists()
 
 
 def test_a_bad_clip_is_tried_again(tmp_path: Path, store: FrameStore) -> None:
