@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 def job(settings: RunSettings) -> int:
     """The run, or one a repeat."""
-    from mmerg.experiment.launch import launch  # only once there is something to run: --help stays quick
+    from mmerg.experiment.launch import run_all  # only once there is something to run: --help stays quick
 
-    return max(ended.code for ended in launch(settings))
+    return run_all(settings)
 
 
 def sweep(rows: Sequence[Row], at_once: int) -> int:

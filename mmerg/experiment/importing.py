@@ -77,8 +77,8 @@ def import_replies(settings: ImportSettings) -> int:
     out.print(Summary(results, imported=True).replies())
     absent = [result.id for result in results if result.status == "failed"]
     if absent:
-        told = f"{plural(len(absent), 'sample')} without a reply, counted as failed: {some(absent)}"
-        out.print(escape(told), soft_wrap=True)
+        without = f"{plural(len(absent), 'sample')} without a reply, counted as failed: {some(absent)}"
+        out.print(escape(without), soft_wrap=True)
     bare = sum(line.emotion is None for line in lines.values())
     if 0 < bare < len(lines):
         out.print(f"{bare} of the replies have no emotion, which counts as a wrong one, as others have it")
@@ -89,8 +89,8 @@ def import_replies(settings: ImportSettings) -> int:
 def _lines(file: Path, content: bytes, selection: Selection, labels: tuple[str, ...]) -> dict[str, Line]:
     """The replies by sample. Raises CorpusError that names up to ten lines which cannot be used."""
     known = {sample.id for sample in selection.samples}
-    found: dict[str, Line] = {}
-    places: dict[str, int] = {}
+    replies: dict[str, Line] = {}
+    numbers: dict[str, int] = {}  # of their lines
     problems: list[str] = []
     for number, raw in enumerate(content.splitlines(), start=1):
         if not raw.strip():
@@ -102,22 +102,22 @@ def _lines(file: Path, content: bytes, selection: Selection, labels: tuple[str, 
             continue
         if line.id not in known:
             problems.append(f"line {number}: {line.id!r:.100} is the id of no sample")
-        if before := places.get(line.id):
+        if before := numbers.get(line.id):
             problems.append(f"line {number}: line {before} has the id {line.id!r:.100}, too")
         if line.emotion is not None and line.emotion not in labels:
             problems.append(f"line {number}: the emotion {line.emotion!r:.100} is none of {', '.join(labels)}")
-        found[line.id], places[line.id] = line, number
-    if problems or not found:
+        replies[line.id], numbers[line.id] = line, number
+    if problems or not replies:
         ids = ", ".join(sample.id for sample in selection.samples[:3])
         hint = f"correct the file; a line is {FORM}; ids of this dataset and protocol: {ids}, …"
         raise unusable("the replies cannot be used", problems or ["there is no line"], str(file), hint)
-    return found
+    return replies
 
 
 def _write(path: Path, manifest: Manifest, selection: Selection, lines: Mapping[str, Line]) -> list[Result]:
     """The folder, there once it is whole. Raises RunError where something is there or it cannot be written."""
 
-    def found(sample: Sample, emit: Emit) -> Result:
+    def imported(sample: Sample, emit: Emit) -> Result:
         def decide(*_: object) -> Fields:
             if sample.id not in lines:
                 raise SampleError(Failure.ABSENT, "the file has no reply for it")
@@ -134,7 +134,7 @@ def _write(path: Path, manifest: Manifest, selection: Selection, lines: Mapping[
     with folder as part:
         made = Path(part) / path.name
         with Run(made, manifest) as run:
-            results = [run.record(sample.id, partial(found, sample)) for sample in selection.samples]
+            results = [run.record(sample.id, partial(imported, sample)) for sample in selection.samples]
             run.seal(result.id for result in results)
         with writing(path):
             made.rename(path)

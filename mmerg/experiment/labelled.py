@@ -29,7 +29,8 @@ class Split:
         return data_of(self.corpus.name, self.corpus.split, self.samples)
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
+        """The split with its numbers, in a sentence."""
         left_out = f", {self.left_out} without a label or words left out" if self.left_out else ""
         labels = len(self.corpus.labels)
         read = f"{self.corpus.name} {self.corpus.split}: {len(self.samples)} samples of {labels} labels"

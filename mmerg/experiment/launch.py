@@ -97,7 +97,7 @@ class Task:
         """The run's folder: of another name for whatever decides results, wherever files lie."""
         settings = self.settings
         answered_by = settings.backend.name if settings.backend.name == DRY else settings.backbone.name
-        told = [settings.name] if settings.name else [settings.dataset.name, settings.system.name, answered_by]
+        names = [settings.name] if settings.name else [settings.dataset.name, settings.system.name, answered_by]
         digests = [self.config, self.prompts.digest(), self.corpus.fingerprint]
         for symbol, source in sorted(self.sources.items()):
             digest = source.source.fingerprint if isinstance(source, Exemplars) else digest_of(source)
@@ -105,12 +105,17 @@ class Task:
         models = map(Path, (settings.backbone.gguf, settings.backbone.mmproj))
         digests += [str(model.stat().st_size) for model in models if model.is_file()]  # two may share a name
         mark = hashlib.sha256(" ".join(digests).encode()).hexdigest()[:8]
-        return Path(settings.runs) / "-".join([*told, *settings.tags, mark])
+        return Path(settings.runs) / "-".join([*names, *settings.tags, mark])
+
+
+def run_all(settings: RunSettings) -> int:
+    """The exit code of the run, or the worst of its repeats."""
+    return max(ended.code for ended in launch(settings))
 
 
 def launch(settings: RunSettings, *, brief: bool = False) -> Iterator[Ended]:
-    """Runs what the settings say, once a repeat, and tells how each ended; brief: without the replies. Raises
-    MmergError where nothing can be run, and for repeats of which there is nothing to take up once the others ended."""
+    """Runs what the settings say, once a repeat, and yields how each ended; brief: without the replies. Raises
+    MmergError where nothing can be run, and for repeats in which nothing failed yet once the others ended."""
     task = Task.of(settings)
     wiring.refuse_idle_seeds(settings, task.prompts.system)
     seeds = range(settings.seed, settings.seed + settings.repeats)
@@ -140,7 +145,7 @@ def _run(task: Task, out: Console, brief: bool) -> Ended:
         whole = settings.only_failed or before.sealed(sample.id for sample in task.selection.samples)
         same = manifest.identity.get("clips") == clips.digest()
         if whole and same and not pending(wanted, before, settings.only_failed):
-            return _shown_again(task, out, before, known, brief)
+            return _print_finished(task, out, before, known, brief)
         if settings.only_failed:
             asked = describe_wanted(wanted, before)
     with ExitStack() as opened:
@@ -167,28 +172,31 @@ def _run(task: Task, out: Console, brief: bool) -> Ended:
             progress = carry_out(run, wanted, todo, work, pool, out, task.sources.values())
             run.seal([sample.id for sample in task.selection.samples])
             results = run.results.only(sample.id for sample in wanted).values()
-            _tell(out, settings, results, brief)
+            _print_tables(out, settings, results, brief)
             if changed := clips.changed():
-                files, named = "clip is" if len(changed) == 1 else "clips are", some([one.name for one in changed], 3)
-                told = f"{len(changed)} {files} gone or changed since the run began ({named}): samples that were to "
-                again = "the same command with only_failed=true does those again"
-                out.print(escape(f"{told}show them failed. Put them back, and {again}"))
+                clips_are = "clip is" if len(changed) == 1 else "clips are"
+                names = some([one.name for one in changed], 3)
+                warning = (
+                    f"{len(changed)} {clips_are} gone or changed since the run began ({names}): samples that were to "
+                    "show them failed. Put them back, and the same command with only_failed=true does those again"
+                )
+                out.print(escape(warning))
             return Ended.of(path, results, progress.kept, progress.made)
 
 
-def _shown_again(task: Task, out: Console, before: Results[Result], engine: Engine, brief: bool) -> Ended:
-    """A run in which nothing is left to do, told from what it has written: no server is asked."""
+def _print_finished(task: Task, out: Console, before: Results[Result], engine: Engine, brief: bool) -> Ended:
+    """Prints a run in which nothing is left to do from what it has written: no server is asked."""
     results = before.only(sample.id for sample in task.wanted).values()
     if task.settings.only_failed:
         out.print(describe_nothing(task.wanted, before))
     else:
         _announce(out, task, f"{len(results)} wanted now", engine)
         out.print(f"{plural(len(results), 'sample')} {'is' if len(results) == 1 else 'are'} finished already")
-        _tell(out, task.settings, results, brief)
+        _print_tables(out, task.settings, results, brief)
     return Ended.of(task.path, results, kept=len(results), made=0)
 
 
-def _tell(out: Console, settings: RunSettings, results: Collection[Result], brief: bool) -> None:
+def _print_tables(out: Console, settings: RunSettings, results: Collection[Result], brief: bool) -> None:
     """The run's tables; brief, as in a sweep of many runs, without the replies."""
     summary = Summary(results)
     out.print(summary.counted if brief else summary.replies())

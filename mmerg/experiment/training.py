@@ -36,11 +36,11 @@ def train(settings: TrainSettings) -> int:
     prepare(folder)
     lexicon = read_lexicon(Path(settings.lexicon)) if settings.lexicon else None
     embedder = cast(Embedder, make(settings.features.embedder)) if settings.features.embedder else None
-    identity = embedder.identity() if embedder else None  # what it lacks is told before any work
+    identity = embedder.identity() if embedder else None  # before any work, as it may lack a file
     wanted = (settings.split, settings.validation, settings.causes_split or settings.split)
     splits = {name: read_split(settings, name) for name in dict.fromkeys(wanted)}
     for split in splits.values():
-        out.print(escape(split.told))
+        out.print(escape(split.summary))
     fitted_to, validated_on, over = (splits[name] for name in wanted)
     refuse(settings, fitted_to, validated_on, over)
 
@@ -55,16 +55,16 @@ def train(settings: TrainSettings) -> int:
         chances: Chances = [by_embedding.predict(vector) for vector in _embedded(out, embedder, validated_on)]
     else:
         chances = [model.predict(sample.history) for sample in validated_on.samples]
-    found = figures(chances, validated_on.samples, validated_on.dialogues)
+    scores = figures(chances, validated_on.samples, validated_on.dialogues)
     taken = data_of(over.corpus.name, over.corpus.split, over.histories)
     causes = causes_of(model, over.histories, taken, settings.k1, lexicon)
     data = {"trained_on": fitted_to.data, "validated_on": validated_on.data}
-    said = {"embedder": identity, "causes": causes, "figures": found, **data}
+    facts = {"embedder": identity, "causes": causes, "figures": scores, **data}
     names = frozenset(map(id_digest, (*fitted_to.dialogues, *validated_on.dialogues)))
-    page = _page(settings, fitted_to, validated_on, chances, found)
-    made = write(folder, model, dense, names, said, page)
-    told = ", ".join(f"{name} {_with_interval(score)}" for name, score in found.items())
-    out.print(escape(f"{validated_on.corpus.split}, n={len(chances)}: {told} (percent, 95 % intervals)"))
+    page = _page(settings, fitted_to, validated_on, chances, scores)
+    made = write(folder, model, dense, names, facts, page)
+    accuracies = ", ".join(f"{name} {_with_interval(score)}" for name, score in scores.items())
+    out.print(escape(f"{validated_on.corpus.split}, n={len(chances)}: {accuracies} (percent, 95 % intervals)"))
     high = "cause words are off, as there is no lexicon"
     if lexicon and causes.high is not None:
         known = sum(word in lexicon.intensity for word in causes.words)
@@ -93,18 +93,18 @@ def _embedded(out: Console, embedder: Embedder, split: Split) -> Vectors:
 
 
 def _page(
-    settings: TrainSettings, fitted_to: Split, validated_on: Split, chances: Chances, found: Mapping[str, Score]
+    settings: TrainSettings, fitted_to: Split, validated_on: Split, chances: Chances, scores: Mapping[str, Score]
 ) -> dict[str, str | bytes]:
     """The page of the validation, and what it needs beside it, by name."""
-    [paper] = [table for table in published("hef") if set(table.columns) & set(found)]
+    [paper] = [table for table in published("hef") if set(table.columns) & set(scores)]
     page = render(
         "sem.j2",
         top="",
         faces="keep",
-        fitted_to=fitted_to.told,
-        validated_on=validated_on.told,
+        fitted_to=fitted_to.summary,
+        validated_on=validated_on.summary,
         features=settings.features.name,
-        figures=found,
+        figures=scores,
         paper=paper,
         confusion=confusion(chances, validated_on.samples, fitted_to.corpus.labels),
     )

@@ -68,8 +68,8 @@ def hosts_of(settings: DoctorSettings) -> tuple[str, ...]:
     places: dict[object, str] = {}
     for host in hosts:
         if earlier := places.get(place := _place(host)):
-            told = f"{host} is listed twice" if host == earlier else f"{earlier} and {host} are one host"
-            what = f"{told}: it would be given more calls at once than backbone.concurrency says"
+            twice = f"{host} is listed twice" if host == earlier else f"{earlier} and {host} are one host"
+            what = f"{twice}: it would be given more calls at once than backbone.concurrency says"
             hint = "name each host once; backbone.concurrency says how many calls it takes at once"
             raise ConfigError(what, where="backend.hosts", hint=hint)
         places[place] = host
@@ -86,11 +86,11 @@ def _place(host: str) -> object:
     if not url.hostname:
         return host
     try:
-        found = {info[4][0] for info in socket.getaddrinfo(url.hostname, None, type=socket.SOCK_STREAM)}
+        addresses = {str(info[4][0]) for info in socket.getaddrinfo(url.hostname, None, type=socket.SOCK_STREAM)}
     except (OSError, UnicodeError):
-        found = {url.hostname}
-    loopback = all(one == "::1" or one.startswith("127.") for one in map(str, found))
-    return (url.scheme, "loopback" if loopback else frozenset(found), port, url.path)
+        addresses = {url.hostname}
+    loopback = all(address == "::1" or address.startswith("127.") for address in addresses)
+    return (url.scheme, "loopback" if loopback else frozenset(addresses), port, url.path)
 
 
 def pool_of(settings: AskingSettings, patience: float = PATIENCE) -> Pool:
@@ -152,8 +152,8 @@ def prompts_of(settings: RunSettings) -> Prompts:
 
 
 def prepared_sources(settings: RunSettings, system: System, evaluated: Corpus) -> dict[str, Source]:
-    """What supplies the symbols that some agent sees, with the corpora that it needs read; without what supplies
-    nothing. Raises ConfigError where the settings do not fit each other, the system or the corpus that is evaluated."""
+    """What supplies the symbols that some agent sees; the corpora that it needs are read. Sources that supply nothing
+    are left out. Raises ConfigError where the settings do not fit each other, the system or the evaluated corpus."""
 
     @cache
     def remembered() -> Corpus:
@@ -164,19 +164,20 @@ def prepared_sources(settings: RunSettings, system: System, evaluated: Corpus) -
     opened: Opened = {}
     embedders: dict[str, Embedder | None] = {}
     nodes = {symbol: node for symbol, node in settings.sources.items() if node and system.sees(symbol)}
-    made, found = {symbol: _source(symbol, node) for symbol, node in nodes.items()}, dict[str, Source]()
+    made = {symbol: _source(symbol, node) for symbol, node in nodes.items()}
+    sources: dict[str, Source] = {}
     for symbol, source in made.items():
         if isinstance(source, FromMemory):
             embedder = json.dumps(nodes[symbol].plain().get("embedder"), sort_keys=True)
             source.embedder = embedders.setdefault(embedder, source.embedder)
             if prepared := source.prepare(symbol, system, evaluated, remembered, Path(settings.cache_dir), opened):
-                found[symbol] = prepared
+                sources[symbol] = prepared
         elif callable(getattr(source, "supply", None)):
-            found[symbol] = cast(Source, source)
+            sources[symbol] = cast(Source, source)
         else:
             hint = "it needs supply(self, sample, state, forecast), see docs/own.md"
             raise ConfigError(f"{nodes[symbol].target} is no source", where=f"sources.{symbol}", hint=hint)
-    return found
+    return sources
 
 
 def _source(symbol: str, node: Target) -> object:
@@ -198,8 +199,8 @@ def _remembered(node: MemorySourceSettings | None, evaluated: Corpus, without: s
         source = read_corpus(make(node.reader))
         refuse_evaluated(source, evaluated)
     except (CorpusError, ConfigError) as error:
-        told = "the corpus for exemplars cannot be read: " if isinstance(error, CorpusError) else ""
-        error.what, error.hint = f"{told}{error.what}", "; or ".join(filter(None, (error.hint, without)))
+        begin = "the corpus for exemplars cannot be read: " if isinstance(error, CorpusError) else ""
+        error.what, error.hint = f"{begin}{error.what}", "; or ".join(filter(None, (error.hint, without)))
         raise
     return source
 
@@ -265,11 +266,11 @@ def session_of(settings: AskingSettings) -> Session:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that can change a result."""
-    found = {"python": sys.version.split()[0]}
+    numbers = {"python": sys.version.split()[0]}
     for package in PACKAGES:
         with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
+            numbers[package] = version(package)
+    return numbers
 
 
 def git_commit() -> str | None:

@@ -112,14 +112,14 @@ def refusal(plain: Plain, path: Path, count: int = 1) -> ConfigError:
 def _nearest(plain: Plain, path: Path) -> str:
     """In what the settings differ from those of the run beside it that is most like it."""
     alike = f"{path.name.rpartition('-')[0]}-"
-    found: dict[str, list[Setting]] = {}
+    differences: dict[str, list[Setting]] = {}
     for folder in sorted(path.parent.glob("*/")):
         if folder.name.startswith(alike):
             with suppress(RunError):  # a command that is given it says so
-                found[folder.name] = settings_diff([read_manifest(folder).settings, plain])
-    if not found:
+                differences[folder.name] = settings_diff([read_manifest(folder).settings, plain])
+    if not differences:
         return f"none is called {alike}… in {path.parent}"
-    name, settings = min(found.items(), key=lambda one: len(one[1]))
+    name, settings = min(differences.items(), key=lambda one: len(one[1]))
     parts = [f"{one.name} is {one.values[0]} there and {one.values[1]} here" for one in settings[:_FEW]]
     more = [f"and {len(settings) - _FEW} more"] * (len(settings) > _FEW)
     return f"its settings differ from those of {name}: {'; '.join([*parts, *more]) or 'where the data lie'}"

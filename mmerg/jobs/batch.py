@@ -21,19 +21,19 @@ MONTH = 60 * 24 * 30  # minutes, as submitit wants a bound
 
 @dataclass(frozen=True)
 class Ended:
-    """A work that signals end in good order, and then without a result: what has one counts as over, though SLURM
-    requeues it. sees: the GPUs of a process of this machine, from which submitit hides all; None leaves them as SLURM
-    deals them out."""
+    """A work as submitit runs it. A signal ends it in good order, and then it leaves no result: a job with a result
+    counts as over, even where SLURM requeues it. gpus: the variable of the environment that names the GPUs of a process
+    of this machine, from which submitit hides all; None leaves it as SLURM sets it."""
 
     work: Work
-    sees: Mapping[str, str] | None = None
+    gpus: Mapping[str, str] | None = None
 
     def __call__(self) -> int:
         from submitit.core.job_environment import JobEnvironment
 
-        if self.sees is not None:
+        if self.gpus is not None:
             del os.environ[GPUS]
-            os.environ.update(self.sees)
+            os.environ.update(self.gpus)
         out_of_time = JobEnvironment._usr_sig()
         requeue: Any = signal.getsignal(out_of_time)  # submitit's; SLURM kills a job soon after it is requeued
         came = end_in_good_order(signal.SIGHUP, out_of_time)
@@ -74,8 +74,8 @@ class Batched:
 
 
 class Queued(Batched):
-    """One of SLURM's. Of some that are over sacct never says so: it may forget a job, and one that is cancelled as it
-    is preempted could as well be requeued. Then squeue is asked whether it is there."""
+    """A job of SLURM's. sacct does not say of every job that it is over: it may forget one, and one that was cancelled
+    as it was preempted looks like one that waits to be requeued. Then squeue is asked whether the job is there."""
 
     _again = 0.0
 
@@ -93,7 +93,7 @@ class Queued(Batched):
 
 
 class Process(Batched):
-    """One of this machine's, by the process that submitit starts for it."""
+    """A job of this machine, named by the process that submitit starts for it."""
 
     def ended(self) -> bool:
         return super().ended() if self._job._process else not _runs(int(self.name))
@@ -112,7 +112,7 @@ class Local:
 
     at_once: int | None = 2
     ctrl_c: Literal["leave", "cancel"] = "leave"
-    afar: bool = field(default=False, init=False)
+    remote: bool = field(default=False, init=False)
     package: str = field(default="submitit", init=False)
 
     def __post_init__(self) -> None:
@@ -124,10 +124,10 @@ class Local:
 
         executor = AutoExecutor(folder=folder, cluster="local")
         executor.update_parameters(timeout_min=MONTH)
-        sees = {GPUS: os.environ[GPUS]} if GPUS in os.environ else {}
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # which they inherit: Ctrl-C is for who watches them
+        gpus = {GPUS: os.environ[GPUS]} if GPUS in os.environ else {}
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # jobs inherit it: Ctrl-C is for who watches them
         try:
-            return [Process(executor.submit(Ended(work, sees))) for work in works]
+            return [Process(executor.submit(Ended(work, gpus))) for work in works]
         finally:
             signal.signal(signal.SIGINT, before)
 
@@ -151,9 +151,9 @@ class Slurm:
     requeues: int = 3
     ctrl_c: Literal["leave", "cancel"] = "leave"
     setup: Sequence[str] = ()
-    more: Mapping[str, Any] = field(default_factory=dict)
+    more: Mapping[str, object] = field(default_factory=dict)
     at_once: int | None = field(default=None, init=False)  # SLURM itself sees to that
-    afar: bool = field(default=True, init=False)
+    remote: bool = field(default=True, init=False)
     package: str = field(default="submitit", init=False)
 
     def start(self, works: Sequence[Work], folder: Path) -> list[Queued]:

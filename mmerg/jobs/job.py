@@ -13,7 +13,7 @@ class Job(Protocol):
     name: str
 
     def ended(self) -> bool:
-        """Whether it is over, however it ended: the shard's folder tells what it did."""
+        """Whether it is over, however it ended: what it did is in the shard's folder."""
 
     def code(self) -> int | None:
         """The exit code of the run, once it is over; None where its process died."""
@@ -22,16 +22,16 @@ class Job(Protocol):
         """Have it end in good order: what is in flight is given up."""
 
     def log(self) -> str:
-        """The end of what it said."""
+        """The last lines that it printed."""
 
 
 class Jobs(Protocol):
     """Where jobs run. at_once: how many are handed over at a time, None for all. ctrl_c: what becomes of those at work
-    on Ctrl-C. afar: whether they run on other machines. package: what must be installed."""
+    on Ctrl-C. remote: whether they run on other machines. package: what must be installed."""
 
     at_once: int | None
     ctrl_c: Literal["leave", "cancel"]
-    afar: bool
+    remote: bool
     package: str
 
     def start(self, works: Sequence[Work], folder: Path) -> Sequence[Job]:

@@ -45,8 +45,8 @@ def launch_cluster(settings: ClusterSettings, arguments: Sequence[str], look_eve
     _refuse(settings, task, jobs)
     folder = (task.run / SHARDS / JOBS).absolute()
     parts, work = parts_of(task, settings.shards), _work_of(settings, arguments, folder)
-    told = f"{plural(len(task.wanted), 'sample')} in {plural(len(parts), 'shard')}: {task.run}"
-    out.print(escape(told), soft_wrap=True)
+    plan = f"{plural(len(task.wanted), 'sample')} in {plural(len(parts), 'shard')}: {task.run}"
+    out.print(escape(plan), soft_wrap=True)
     with writing(folder):
         private_folder(folder)
     _take_up(settings.on.target, jobs, folder, parts)
@@ -64,11 +64,11 @@ def launch_cluster(settings: ClusterSettings, arguments: Sequence[str], look_eve
     except KeyboardInterrupt:
         _leave(jobs, parts, out, look_every)
         raise
-    if undone := [part for part in parts if part.state == "not done"]:
-        for part in undone:
+    if not_done := [part for part in parts if part.state == "not done"]:
+        for part in not_done:
             out.print(escape(f"shard {part.shard}: {part.log}"), soft_wrap=True)
-        names = some([str(part.shard) for part in undone])
-        what = f"{len(undone)} of {len(parts)} shards did not come to their end: {names}"
+        names = some([str(part.shard) for part in not_done])
+        what = f"{len(not_done)} of {len(parts)} shards did not come to their end: {names}"
         raise RunError(what, where=str(folder), hint="the same command runs those alone, and then merges all")
     merged = merge(task.run, partial=bool(run.limit or run.ids))
     out.print(escape(f"merged {merged}"))
@@ -78,7 +78,7 @@ def launch_cluster(settings: ClusterSettings, arguments: Sequence[str], look_eve
 
 def _refuse(settings: ClusterSettings, task: Task, jobs: Jobs) -> None:
     """Raises ConfigError for what does not go together."""
-    if jobs.afar and settings.cache == "on" and settings.scratch is None:
+    if jobs.remote and settings.cache == "on" and settings.scratch is None:
         what = "jobs of several machines cannot write one reply cache: shared disks break its locks"
         hint = "scratch=/tmp keeps each job's on its machine's own disk; or cache=off"
         raise ConfigError(what, where="scratch", hint=hint)
@@ -132,7 +132,8 @@ def _hand_over(kind: str, jobs: Jobs, folder: Path, parts: Sequence[Part], work:
 
 
 def _collect(parts: Sequence[Part], tries: int) -> None:
-    """Sees which jobs have ended, and what becomes of their shards: each is tried so many times."""
+    """Notes which jobs have ended, and whether their shards are done, wait for another try, or are given up after so
+    many `tries`."""
     for part in parts:
         if part.state != "at work" or not part.job or not part.job.ended():
             continue

@@ -17,8 +17,8 @@ State = Literal["waiting", "at work", "done", "not done"]
 
 @dataclass
 class Part:
-    """wanted: the samples that are asked for now. ids: of all its samples, in order. log: what a job said last that did
-    not come to its end. lines and failed: of its results so far."""
+    """wanted: the samples that are asked for now. ids: of all its samples, in order. log: the last lines of a job that
+    did not come to its end. lines and failed: of its results so far."""
 
     shard: Shard
     path: Path
@@ -44,7 +44,7 @@ class Part:
         self.state, self.job = "at work", job
 
     def look(self) -> None:
-        """Read what was added to its results since."""
+        """Count what was added to its results since the last look."""
         try:
             with (self.path / RESULTS).open("rb") as file:
                 number, at = os.fstat(file.fileno()).st_ino, self._read[1]

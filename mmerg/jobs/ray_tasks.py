@@ -58,7 +58,7 @@ class Ray:
     resources: Mapping[str, float] = field(default_factory=dict)
     at_once: int | None = field(default=None, init=False)  # Ray itself sees to that
     ctrl_c: Literal["leave", "cancel"] = field(default="cancel", init=False)
-    afar: bool = field(default=True, init=False)
+    remote: bool = field(default=True, init=False)
     package: str = field(default="ray", init=False)
 
     def start(self, works: Sequence[Work], folder: Path) -> list[RayTask]:
@@ -91,7 +91,8 @@ class Ray:
 
 
 def perform(work: Work, log: str, token: str | None) -> int:
-    """The work, what it says in a file. token: of a server; what Ray calls environment is shown on its pages."""
+    """The work; what it prints goes to a file. token: of a server. It is not in Ray's own environment of a task, which
+    Ray's pages show."""
     if token is not None:
         os.environ[work.token] = token
     with Path(log).open("a", encoding="utf-8", buffering=1) as file, redirect_stdout(file), redirect_stderr(file):

@@ -14,8 +14,8 @@ from time import monotonic, sleep
 
 from mmerg.console.terminal import run_command, undisturbed
 from mmerg.errors import ConfigError
+from mmerg.experiment.launch import run_all
 from mmerg.settings.command import run_composed
-from mmerg.settings.model import RunSettings
 
 POLL = 0.1  # seconds between two looks whether a server is ready
 GRACE = 10  # seconds that a server has to end
@@ -42,16 +42,10 @@ class Work:
 
     def _run(self) -> int:
         if not self.server:
-            return run_composed("config", _job, None, self.arguments)
+            return run_composed("config", run_all, None, self.arguments)
         log, secret = self.logs / f"server-{self.name}.log", os.environ.get(self.token, "")
         with _server(self.server, self.seconds, log, secret) as url:
-            return run_composed("config", _job, None, [*self.arguments, f"backend.hosts=[{url}]"])
-
-
-def _job(settings: RunSettings) -> int:
-    from mmerg.experiment.launch import launch
-
-    return max(ended.code for ended in launch(settings))
+            return run_composed("config", run_all, None, [*self.arguments, f"backend.hosts=[{url}]"])
 
 
 @contextmanager
@@ -64,15 +58,15 @@ def _server(command: str, seconds: float, log: Path, secret: str) -> Iterator[st
     url, words = f"http://127.0.0.1:{port}", ["env", *shlex.split(command.replace("{port}", str(port)))]
     started = None
     try:
-        with undisturbed(), log.open("ab") as said:  # its processes are a group of their own, so that none outlives it
-            started = subprocess.Popen(words, stdout=said, stderr=subprocess.STDOUT, start_new_session=True)
+        with undisturbed(), log.open("ab") as file:  # its processes are a group of their own, so that none outlives it
+            started = subprocess.Popen(words, stdout=file, stderr=subprocess.STDOUT, start_new_session=True)
         end = monotonic() + seconds
         while (code := started.poll()) is not None or not _is_ready(url):
             if code is not None or monotonic() > end:
                 ended = f"it ended with {code}" if code is not None else f"{seconds:g} s passed"
                 last = tail(log) or "nothing"
-                shown = last.replace(secret, "***") if secret else last
-                what = f"the job's server is not ready: {ended}; it said: {shown}"
+                last = last.replace(secret, "***") if secret else last
+                what = f"the job's server is not ready: {ended}; it said: {last}"
                 hint = "{port} in server= stands for the port to listen at; server_wait= gives it more seconds"
                 raise ConfigError(what, where=str(log), hint=hint)
             sleep(POLL)

@@ -47,14 +47,15 @@ def config_diff(manifests: Sequence[Started]) -> list[Setting]:
     """What differs between the runs, in the order of the settings; then the digests of what they read, the engine, and
     the commit. Of replies that another system wrote, no more is known than who wrote them, and to what."""
     commits = [short(one.sessions[0].git_commit or NONE) if one.sessions else NONE for one in manifests]
-    found = _differing(
+    settings = _differing(
         [_settings(one.settings) for one in manifests],
         [_digests(one) for one in manifests],
         [{"commit": commit} for commit in commits],
     )
     if any(isinstance(one, Manifest) and one.imported for one in manifests):
-        return [one for one in found if one.name.startswith(("system.name", "dataset.", "protocol.", "corpus digest"))]
-    return found
+        known = ("system.name", "dataset.", "protocol.", "corpus digest")
+        return [one for one in settings if one.name.startswith(known)]
+    return settings
 
 
 def settings_diff(settings: Sequence[Mapping[str, object]]) -> list[Setting]:
@@ -71,14 +72,14 @@ def alike_but_for(manifest: Started, *settings: str) -> str:
 def _differing(settings: Sequence[Mapping[str, str]], *rest: Sequence[Mapping[str, str]]) -> list[Setting]:
     """What differs, a mapping for each run, without what another difference explains."""
     several = len({leaves.get("system.name") for leaves in settings}) > 1
-    pages = [_usual(tuple(leaves.get(name, "") for name in _PAGES)) for leaves in settings if several]
-    found = []
+    pages = [_defaults(tuple(leaves.get(name, "") for name in _PAGES)) for leaves in settings if several]
+    differing = []
     for runs in (settings, *rest):
         for name in dict.fromkeys(name for leaves in runs for name in leaves):
             values = tuple(leaves.get(name, NONE) for leaves in runs)
             if len(set(values)) > 1 and not (several and _by_page(name, values, pages)):
-                found.append(Setting(name, values))
-    return [one for one in found if not any(_explains(other, one) for other in found if other is not one)]
+                differing.append(Setting(name, values))
+    return [one for one in differing if not any(_explains(other, one) for other in differing if other is not one)]
 
 
 def _by_page(name: str, values: Sequence[str], pages: Sequence[Mapping[str, str]]) -> bool:
@@ -104,7 +105,7 @@ def _explains(cause: Setting, effect: Setting) -> bool:
 
 
 @cache
-def _usual(pages: tuple[str, ...]) -> Mapping[str, str]:
+def _defaults(pages: tuple[str, ...]) -> Mapping[str, str]:
     """What these pages set where the user sets nothing. Empty where they do not compose, as those of the user's own."""
     from mmerg.settings.compose import compose
     from mmerg.settings.parse import parse

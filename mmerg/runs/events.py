@@ -124,7 +124,7 @@ class Supplied(_OfStage):
 
     kind: Literal["supplied"] = "supplied"
     symbol: str
-    content: tuple[dict[str, Any], ...]
+    content: tuple[dict[str, object], ...]
     excluded: tuple[Excluded, ...] = ()
     problem: str = ""  # why it gave nothing
 

@@ -13,7 +13,19 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 
 from mmerg.backends.protocol import Reply, TokenLogprob
-from mmerg.runs import events
+from mmerg.runs.events import (
+    OVER_BUDGET,
+    Called,
+    Cleaned,
+    Event,
+    FramesTaken,
+    PassLost,
+    Produced,
+    Rerun,
+    SampleStarted,
+    Selected,
+    Supplied,
+)
 from mmerg.runs.result import Timing
 
 ROUNDING = 1e-4  # what a server's single precision may put on top of 0, the logarithm of certainty
@@ -22,49 +34,49 @@ FEEDBACK = "audit"  # the symbol of what an auditor says
 BROKEN = "\ufffd"  # what a server writes for the bytes of a character that is made of several tokens
 
 
-def facts_of(told: Sequence[events.Event], response: str | None = None, place: str = "") -> dict[str, object]:
+def facts_of(events: Sequence[Event], response: str | None = None, place: str = "") -> dict[str, object]:
     """Those fields of a `Result` that the events of its try decide. response: the final one, if there is one; place:
     where the system's state holds it, as in its `result` ("R", or "o.reply" for a field of an output)."""
-    supplied = [event for event in told if isinstance(event, events.Supplied)]
+    supplied = [event for event in events if isinstance(event, Supplied)]
     exemplars = {(event.symbol, str(item["id"])) for event in supplied for item in event.content if "id" in item}
     excluded = {(kept.guard, event.symbol, kept.id) for event in supplied for kept in event.excluded}
-    cleaned = Counter(kind for event in told if isinstance(event, events.Cleaned) for kind in event.taken)
+    cleaned = Counter(kind for event in events if isinstance(event, Cleaned) for kind in event.taken)
     fields: dict[str, object] = {
-        "repeated_passes": len(repeats(told)),
+        "repeated_passes": len(repeats(events)),
         "cleaned": dict(sorted(cleaned.items())),
-        "timing": _timing([event.reply for event in told if isinstance(event, events.Called)]),
+        "timing": _timing([event.reply for event in events if isinstance(event, Called)]),
         "exemplars": len(exemplars),
         "excluded": dict(sorted(Counter(guard for guard, *_ in excluded).items())),
         "exemplars_problem": "; ".join(sorted({event.problem for event in supplied} - {""})) or None,
     }
-    for event in told:
-        if isinstance(event, events.SampleStarted):
+    for event in events:
+        if isinstance(event, SampleStarted):
             fields |= {"history": event.history, "responder": event.responder}
-        elif isinstance(event, events.FramesTaken):
+        elif isinstance(event, FramesTaken):
             fields |= {
                 "turns_looked_at": len(event.turns),
                 "frames": sum(len(turn.frames) for turn in event.turns),
                 "frames_form": event.form,
-                "clip_problems": sum(turn.problem not in ("", events.OVER_BUDGET) for turn in event.turns),
+                "clip_problems": sum(turn.problem not in ("", OVER_BUDGET) for turn in event.turns),
             }
     symbol, _, field = place.partition(".")
-    if response and (call := _response_call(told, symbol)):
+    if response and (call := _response_call(events, symbol)):
         fields["logprob"], fields["logprob_tokens"] = likelihood(call.reply, response, field)
     return fields
 
 
-def _response_call(told: Sequence[events.Event], symbol: str) -> events.Called | None:
+def _response_call(events: Sequence[Event], symbol: str) -> Called | None:
     """The last call, up to the selected pass, of the stage that gave the response: a pass that was run again from a
     later stage keeps the response, and of several attempts the last was accepted."""
-    stages = [event.stage for event in told if isinstance(event, events.Produced) and event.symbol == symbol]
-    selected = [event.t for event in told if isinstance(event, events.Selected)][-1:]
-    calls = [event for event in told if isinstance(event, events.Called) and [event.stage] == stages[-1:]]
+    stages = [event.stage for event in events if isinstance(event, Produced) and event.symbol == symbol]
+    selected = [event.t for event in events if isinstance(event, Selected)][-1:]
+    calls = [event for event in events if isinstance(event, Called) and [event.stage] == stages[-1:]]
     return next((call for call in reversed(calls) if selected and call.t <= selected[0]), None)
 
 
 def likelihood(reply: Reply, response: str, field: str = "") -> tuple[float | None, int]:
     """The sum of the natural logarithms of the response's own tokens in the reply, and how many they are. None where
-    they cannot be told from the others, or one is no logarithm of a probability."""
+    it is not clear which they are, or one is no logarithm of a probability."""
     own = of_response(reply.logprobs, reply.text, response, field) or ()
     proper = bool(own) and all(logprob <= ROUNDING for logprob in own)  # NaN is not
     return sum(own) if proper else None, len(own)
@@ -82,27 +94,27 @@ def _timing(replies: Iterable[Reply]) -> Timing:
     )
 
 
-def repeats(told: Iterable[events.Event]) -> dict[int, str]:
+def repeats(events: Iterable[Event]) -> dict[int, str]:
     """The passes of one try in which every stage that ran again gave what it had given before, and the stage that each
     began from. {2: "mpa"}: pass 2 is pass 1 again, mpa answered as before. What an auditor said makes no difference.
 
     MERG's loop goes on then: arXiv 2604.18988, section 3, knows no other end than a passed audit or the last pass.
     """
-    said: dict[str, object] = {}  # by symbol, what the agents gave last
+    outputs: dict[str, object] = {}  # by symbol, what the agents gave last
     repeated: dict[int, str] = {}
-    again: events.Rerun | None = None  # what began a pass in which nothing new was said so far
-    for event in told:
+    again: Rerun | None = None  # what began a pass in which nothing new was said so far
+    for event in events:
         match event:
-            case events.Rerun() | events.Selected():
+            case Rerun() | Selected():
                 if again:
                     repeated[again.t] = again.stage
-                again = event if isinstance(event, events.Rerun) else None
-            case events.PassLost():
+                again = event if isinstance(event, Rerun) else None
+            case PassLost():
                 again = None
-            case events.Produced(symbol=symbol, output=output) if symbol != FEEDBACK:
-                if symbol not in said or said[symbol] != output:
+            case Produced(symbol=symbol, output=output) if symbol != FEEDBACK:
+                if symbol not in outputs or outputs[symbol] != output:
                     again = None
-                said[symbol] = output
+                outputs[symbol] = output
     return repeated
 
 
@@ -110,7 +122,7 @@ def of_response(
     logprobs: Sequence[TokenLogprob], text: str, response: str, field: str = ""
 ) -> tuple[float, ...] | None:
     """The natural logarithms of the tokens of `response`, which stands in the reply's `text`: by itself, or in the JSON
-    string of `field`. None where it cannot be found there in one piece, as where something was taken out of its middle,
+    string of `field`. None where it does not stand there in one piece, as where something was taken out of its middle,
     or the tokens are not those of the text."""
     start = text.find(response)
     start, end = _in_json(text, response, field) if field else (start, start + len(response))
@@ -122,16 +134,16 @@ def of_response(
 
 
 def _in_json(text: str, response: str, field: str) -> tuple[int, int]:
-    for found in re.finditer(rf'{re.escape(json.dumps(field))}\s*:\s*("((?:[^"\\]|\\.)*)")', text):
+    for match in re.finditer(rf'{re.escape(json.dumps(field))}\s*:\s*("((?:[^"\\]|\\.)*)")', text):
         try:
-            value = json.loads(found[1])
+            value = json.loads(match[1])
         except ValueError:
             continue
         if value.strip() == response.strip():
-            return found.span(2)
+            return match.span(2)
         part = json.dumps(response, ensure_ascii=False)[1:-1]
-        if (start := found[2].find(part)) >= 0:
-            return found.start(2) + start, found.start(2) + start + len(part)
+        if (start := match[2].find(part)) >= 0:
+            return match.start(2) + start, match.start(2) + start + len(part)
     return -1, -1
 
 

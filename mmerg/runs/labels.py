@@ -22,15 +22,20 @@ def labels(abouts: Sequence[About]) -> list[str]:
     corpus, settings that differ and at last a number as far as these are needed."""
     given = [own(about) for about in abouts]
     clear = [bool(name) and given.count(name) == 1 for name in given]
-    found = [name or about.manifest.backbone for name, about in zip(given, abouts, strict=True)]
+    names = [name or about.manifest.backbone for name, about in zip(given, abouts, strict=True)]
     settings = [
         [f"{one.name.rpartition('.')[2]} {value[:_LONGEST]}" for value in one.values]
         for one in config_diff([about.manifest for about in abouts])
         if not one.name.startswith(_ELSEWHERE) and not one.name.endswith((" digest", "commit"))
     ]
-    names = [[about.manifest.system for about in abouts], [about.manifest.corpus.name for about in abouts]]
-    for part in (*names, *settings, [f"({number})" for number, _ in enumerate(abouts, start=1)]):
-        longer = [f"{label}{'' if sure else f' {text}'}" for label, sure, text in zip(found, clear, part, strict=True)]
-        if len(set(longer)) > len(set(found)):
-            found = longer
-    return found
+    parts = [
+        [about.manifest.system for about in abouts],
+        [about.manifest.corpus.name for about in abouts],
+        *settings,
+        [f"({number})" for number, _ in enumerate(abouts, start=1)],
+    ]
+    for part in parts:
+        longer = [name if unique else f"{name} {text}" for name, unique, text in zip(names, clear, part, strict=True)]
+        if len(set(longer)) > len(set(names)):
+            names = longer
+    return names

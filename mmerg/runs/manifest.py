@@ -98,8 +98,8 @@ class Started(Record):
 
     def setting(self, path: str, default: Any = None) -> Any:
         """The setting at a dotted path; `default` where there is none or it is null."""
-        found = at(self.settings, path)
-        return default if found is None else found
+        value = at(self.settings, path)
+        return default if value is None else value
 
 
 class Manifest(Started):
@@ -154,10 +154,10 @@ class About:
 
 def read_manifest(path: Path) -> Manifest:
     """The manifest of the run in folder `path`. Raises RunError where it is none, and names the key at fault."""
-    found = read_any_manifest(path)
-    if isinstance(found, Manifest):
-        return found
-    names = ", ".join(one.run for one in found.judged)
+    manifest = read_any_manifest(path)
+    if isinstance(manifest, Manifest):
+        return manifest
+    names = ", ".join(one.run for one in manifest.judged)
     hint = f"its figures are in judgement.json; give the run that was judged: {names}"
     raise RunError("this is the folder of a judging, not a run", where=str(path), hint=hint)
 
@@ -172,9 +172,9 @@ def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
         raise _no_run(path) from error
     except (OSError, ValueError, RecursionError) as error:
         raise RunError(f"the manifest cannot be read: {why(error)}", where=str(file)) from error
-    made = content.get("format", 1) if isinstance(content, dict) else None
-    if made != FORMAT:
-        what = f"this folder was made by another version of mmerg (format {made!r:.20}, not {FORMAT})"
+    version = content.get("format", 1) if isinstance(content, dict) else None
+    if version != FORMAT:
+        what = f"this folder was made by another version of mmerg (format {version!r:.20}, not {FORMAT})"
         raise RunError(what, where=str(file), hint=AGAIN)
     try:
         return (JudgingManifest if "judged" in content else Manifest).model_validate(content)

@@ -68,7 +68,7 @@ class _Part:
         passed over. Raises RunError where another is no result."""
         begin = number = 0
         try:
-            for number, line in enumerate(file, start=1):  # noqa: B007 - told below
+            for number, line in enumerate(file, start=1):  # noqa: B007 - an error names it
                 if line.endswith(b"\n"):
                     result = json.loads(line)
                     yield str(result["id"]), (begin, result["status"] == "failed")

@@ -74,7 +74,7 @@ class Result(SampleLine):
     failure: Failure | None = None
     failure_text: str | None = None
     responder: str = ""
-    history: tuple[tuple[str, str], ...] = ()  # (speaker, text) as it was shown
+    history: tuple[tuple[str, str], ...] = ()  # (speaker, text) as the agents saw it
 
     @property
     def ok(self) -> bool:
@@ -135,8 +135,9 @@ Line = TypeVar("Line", bound=SampleLine)
 
 
 class Results(Mapping[str, Line], Generic[Line]):
-    """Records by sample id, in the order in which their ids came first. Each is held as its line's bytes and parsed
-    when it is asked for. clean: the file has exactly these lines, in this order. lost: samples without their events."""
+    """Records by sample id, in the order in which their ids came first. Each is held as its line's bytes, so that
+    100,000 take little memory, and parsed when it is asked for. clean: the file has exactly these lines, in this order.
+    lost: samples without their events."""
 
     def __init__(self, record: type[Line], lines: dict[str, bytes] | None = None) -> None:
         self.record = record
@@ -151,9 +152,9 @@ class Results(Mapping[str, Line], Generic[Line]):
 
     def only(self, samples: Iterable[str]) -> "Results[Line]":
         """The records of those of `samples` that have one, in their order."""
-        found = Results(self.record, {sample: self.lines[sample] for sample in samples if sample in self.lines})
-        found.lost = self.lost
-        return found
+        some = Results(self.record, {sample: self.lines[sample] for sample in samples if sample in self.lines})
+        some.lost = self.lost
+        return some
 
     def in_order(self, samples: Iterable[str]) -> "Results[Line]":
         """All records, those of `samples` first, in their order."""
@@ -187,19 +188,19 @@ class Results(Mapping[str, Line], Generic[Line]):
 def read_lines(path: Path, record: type[Line]) -> Results[Line]:
     """The records of a file, none where there is none. A later line of a sample takes the place of an earlier one; a
     last line that is cut off is passed over. Raises RunError where it cannot be read or a line is no record."""
-    found = Results(record)
+    results = Results(record)
     try:
         with open_regular(path) as file:
             for number, line in enumerate(file, start=1):
                 try:
-                    found.put(found.parse(line).id, line.rstrip(b"\n") + b"\n")
+                    results.put(results.parse(line).id, line.rstrip(b"\n") + b"\n")
                 except (ValueError, RecursionError) as error:
                     if line.endswith(b"\n"):
                         what = f"line {number} is not a record of this version: {why(error)}"
                         raise RunError(what, where=str(path), hint="remove it, and run the same again") from error
-                found.clean &= line.endswith(b"\n")
+                results.clean &= line.endswith(b"\n")
     except FileNotFoundError:
         pass
     except OSError as error:
         raise RunError(f"the results cannot be read: {why(error)}", where=str(path)) from error
-    return found
+    return results
