@@ -4,10 +4,10 @@ The models have random weights, so a sample may end in a named failure; how it g
 """
 
 import json
-import os
-import sys
 from collections import defaultdict
+from contextlib import redirect_stderr, redirect_stdout
 from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path
 
 import jsonschema
@@ -17,15 +17,16 @@ from mmerg.backends.protocol import Finish
 from mmerg.console.terminal import plural
 from mmerg.errors import Failure
 from mmerg.reporting.story import lines
+from mmerg.run import job
 from mmerg.runs.events import Called, FramesTaken, Produced
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Result
+from mmerg.settings.command import settings_command
 from tests import tiny_text
 from tests.engine.parts import ROOT, STAGES
 from tests.frames.clips import numbered
 from tests.ollama_server import TEXT_MODEL, VISION_MODEL
-from tests.processes import forked
 from tests.run_folders import all_events
 
 MELD = ROOT.parent / "shared" / "data" / "meld"
@@ -63,19 +64,19 @@ class Ran:
     """A command that has ended, its run folder and what stands in it."""
 
     def __init__(self, runs: Path, *settings: str) -> None:
-        command = [sys.executable, "-m", "mmerg.run", f"runs={runs}", *settings]
-        environment = os.environ | {"PYTHONPATH": str(ROOT)}
-        done = forked(command, cwd=runs.parent, env=environment)
-        self.told = done.stdout + done.stderr
-        assert done.returncode in (0, 1), self.told
-        assert "Traceback" not in self.told
-        self.folder = Path(done.stdout.splitlines()[-1].removeprefix("run: "))
+        out, err = StringIO(), StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            code = settings_command("config", job, "", [f"runs={runs}", *settings])
+        self.printed = out.getvalue() + err.getvalue()
+        assert code in (0, 1), self.printed
+        assert "Traceback" not in self.printed
+        self.folder = Path(out.getvalue().splitlines()[-1].removeprefix("run: "))
         self.results: list[Result] = list(read_results(self.folder).values())
         failed = [result for result in self.results if result.status == "failed"]
-        assert done.returncode == int(bool(failed))
+        assert code == int(bool(failed))
         assert (
             f"{plural(len(self.results), 'sample')}: {len(self.results) - len(failed)} ok, {len(failed)} failed"
-            in self.told
+            in self.printed
         )
         self.events = list(all_events(self.folder))
 
@@ -89,10 +90,10 @@ class Ran:
 
     def images(self) -> dict[str, set[tuple[str, ...]]]:
         """The images that travelled, by the stage that asked."""
-        found: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+        images: dict[str, set[tuple[str, ...]]] = defaultdict(set)
         for call in self.calls:
-            found[call.stage].add(tuple(image for message in call.messages for image in message.images))
-        return dict(found)
+            images[call.stage].add(tuple(image for message in call.messages for image in message.images))
+        return dict(images)
 
 
 def check_whatever_the_end(ran: Ran, ids: list[str], stages: tuple[str, ...] = STAGES) -> None:
@@ -149,8 +150,8 @@ def test_a_vision_model_sees_the_keyframes(corpus: Path, ollama_host: str, tmp_p
 
 def test_every_agent_sees_the_keyframes_where_all_may(corpus: Path, ollama_host: str, tmp_path: Path) -> None:
     settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{ollama_host}]", *VISION)
-    ran = Ran(tmp_path / "runs", *settings, "frames=all", "limit=1")
-    check_whatever_the_end(ran, ["d0/3"])
+    ran = Ran(tmp_path / "runs", *settings, "frames=all", "limit=1", "system.without=[caef,gra]")
+    check_whatever_the_end(ran, ["d0/3"], ())
     images = ran.images()
     assert {"psp", "sgrg"} <= set(images)
     assert set.union(*images.values()) == images["mpa"]
@@ -159,8 +160,8 @@ def test_every_agent_sees_the_keyframes_where_all_may(corpus: Path, ollama_host:
 
 def test_nobody_sees_the_keyframes_where_none_may(corpus: Path, ollama_host: str, tmp_path: Path) -> None:
     settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{ollama_host}]", *VISION)
-    ran = Ran(tmp_path / "runs", *settings, "frames=none", "limit=1")
-    check_whatever_the_end(ran, ["d0/3"])
+    ran = Ran(tmp_path / "runs", *settings, "frames=none", "limit=1", "system.without=[psp,gra]")
+    check_whatever_the_end(ran, ["d0/3"], ())
     assert [(event.form, event.turns) for event in ran.frames] == [("none", ())]
     assert set.union(*ran.images().values()) == {()}
     assert not any("rame 1" in message.text for call in ran.calls for message in call.messages)
@@ -169,8 +170,8 @@ def test_nobody_sees_the_keyframes_where_none_may(corpus: Path, ollama_host: str
 
 def test_a_model_that_takes_one_image_sees_a_grid(corpus: Path, ollama_host: str, tmp_path: Path) -> None:
     settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{ollama_host}]", *VISION)
-    ran = Ran(tmp_path / "runs", *settings, "backbone.max_images=1", "limit=1")
-    check_whatever_the_end(ran, ["d0/3"])
+    ran = Ran(tmp_path / "runs", *settings, "backbone.max_images=1", "limit=1", "system.without=[caef,psp,gra]")
+    check_whatever_the_end(ran, ["d0/3"], ())
     assert [event.form for event in ran.frames] == ["montage"]
     [sent] = ran.images()["mpa"]
     keyframes = {frame.sha256 for turn in ran.frames[0].turns for frame in turn.frames}
@@ -186,14 +187,14 @@ def test_a_text_model_reads_measured_descriptions(corpus: Path, ollama_host: str
     )
     ran = Ran(tmp_path / "runs", *settings)
     check_whatever_the_end(ran, ["d0/3"], ("mpa", "sgrg"))
-    assert "this model has no eyes" in ran.told
+    assert "this model has no eyes" in ran.printed
     [taken] = ran.frames
     assert taken.form == "descriptions"
-    told = [text for turn in taken.turns for text in turn.descriptions]
-    assert len(told) == 2
+    descriptions = [text for turn in taken.turns for text in turn.descriptions]
+    assert len(descriptions) == 2
     prompts = {call.stage: call.messages[1].text for call in ran.calls}
     for stage, prompt in prompts.items():
-        assert [text in prompt for text in told] == [stage in ("mpa", "gra")] * 2
+        assert [text in prompt for text in descriptions] == [stage in ("mpa", "gra")] * 2
     assert "mpa" in prompts
     assert set.union(*ran.images().values()) == {()}
     check_replay(ran, tmp_path / "runs", *settings)
@@ -206,7 +207,7 @@ def test_a_system_that_sees_the_dialogue_alone_opens_no_clip(corpus: Path, ollam
         *("backbone=smollm2-135m", f"backbone.model={TEXT_MODEL}", "+backbone.load.num_thread=1"),
         *("backbone.sampling.num_predict=16", "system.max_repairs=0", f"cache_dir={tmp_path / 'cache'}"),
     )
-    assert "no eyes" not in ran.told
+    assert "no eyes" not in ran.printed
     assert [(event.form, event.turns) for event in ran.frames] == [("none", ())]
     assert (tmp_path / "cache" / "replies.sqlite").is_file()
     assert not [file for file in (tmp_path / "cache" / "frames").rglob("*") if file.is_file()]
@@ -220,8 +221,8 @@ def test_a_dialogue_of_meld_without_a_server(tmp_path: Path) -> None:
     tiny = f"backbone.gguf={tiny_text.write(tmp_path / 'tiny.gguf')}"
     settings = ("dataset=meld", f"dataset.root={MELD}", "memory=none", "limit=1", "backend=embedded", tiny)
     ran = Ran(tmp_path / "runs", *settings, "backbone.workers=[one]", "system.without=[mpa,caef,psp,gra]")
-    assert "meld test: 280 dialogues" in ran.told
-    assert "protocol: targets=last emotions=all, n=268, 12 dialogues without a history; 1 wanted now" in ran.told
+    assert "meld test: 280 dialogues" in ran.printed
+    assert "protocol: targets=last emotions=all, n=268, 12 dialogues without a history; 1 wanted now" in ran.printed
     check_whatever_the_end(ran, ["test_dia0/3"], ())
     assert [event.form for event in ran.frames] == ["none"]
     assert {call.reply.host for call in ran.calls} == {"one"}

@@ -20,7 +20,7 @@ from tests.engine.parts import ROOT
 from tests.memory.parts import quick_embedder
 from tests.run_folders import held
 from tests.scripted_ollama import merg_answer, scripted_ollama
-from tests.test_experiments import EXPERIMENTS, swept
+from tests.test_experiments import NAMES, swept
 
 FIRST_PASS = 5  # calls: four stages and the audit
 
@@ -76,7 +76,7 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
 
 
 # those of hef need a model that is trained first: tests/sem
-@pytest.mark.parametrize("experiment", [file.stem for file in EXPERIMENTS if not file.stem.startswith("hef_")])
+@pytest.mark.parametrize("experiment", [name for name in NAMES if not name.startswith("hef_")])
 def test_members_ask_once_for_what_they_share_and_hold_what_separate_runs_hold(
     experiment: str, demo: Demo, capsys: pytest.CaptureFixture[str]
 ) -> None:
