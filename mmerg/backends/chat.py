@@ -44,32 +44,32 @@ def complete(host: Http, request: Request, model: str, dialect: Dialect, think: 
 
     def read(answer: Answer) -> Reply:
         raw = answer.body()
-        said = host.parse(Completion.model_validate_json, raw)
-        if said.error is not None:
+        completion = host.parse(Completion.model_validate_json, raw)
+        if completion.error is not None:
             raise host.error(200, raw, model)
-        if said.message is None:
+        if completion.message is None:
             raise host.unexpected(f"the answer holds no reply: {host.without_token(raw)[:100]!r}")
-        logprobs = (request.logprobs and said.logprobs) or ()
+        logprobs = (request.logprobs and completion.logprobs) or ()
         if not request.alternatives:  # the server gives one even so
             logprobs = tuple(entry.model_copy(update={"top_logprobs": ()}) for entry in logprobs)
         return Reply(
-            text=said.content or "",
-            finish=_FINISHES.get(said.finish_reason or "", Finish.ABORT),
-            thinking=said.reasoning_content or said.reasoning or "",
+            text=completion.content or "",
+            finish=_FINISHES.get(completion.finish_reason or "", Finish.ABORT),
+            thinking=completion.reasoning_content or completion.reasoning or "",
             logprobs=logprobs,
-            prompt_tokens=said.prompt_tokens or 0,
-            reused_tokens=said.cached_tokens,
-            response_tokens=said.completion_tokens or 0,
-            prompt_seconds=(said.prompt_ms or 0.0) / 1000,
+            prompt_tokens=completion.prompt_tokens or 0,
+            reused_tokens=completion.cached_tokens,
+            response_tokens=completion.completion_tokens or 0,
+            prompt_seconds=(completion.prompt_ms or 0.0) / 1000,
         )
 
-    asked = body(request, model, dialect, think)
-    return reply_to(host, "/v1/chat/completions", asked, request.sampling.num_predict, read)
+    fields = request_body(request, model, dialect, think)
+    return reply_to(host, "/v1/chat/completions", fields, request.sampling.num_predict, read)
 
 
-def body(request: Request, model: str, dialect: Dialect, think: bool = False) -> dict[str, object]:
-    """The whole body of the call."""
-    asked: dict[str, object] = {
+def request_body(request: Request, model: str, dialect: Dialect, think: bool = False) -> dict[str, object]:
+    """The body of the call, as the server wants it."""
+    fields: dict[str, object] = {
         "model": model,
         "messages": [{"role": message.role, "content": _content(message)} for message in request.messages],
         "stream": False,
@@ -77,12 +77,12 @@ def body(request: Request, model: str, dialect: Dialect, think: bool = False) ->
         **dialect.fixed,
     }
     if dialect.thinking:
-        asked["chat_template_kwargs"] = {"enable_thinking": think}
+        fields["chat_template_kwargs"] = {"enable_thinking": think}
     if request.schema:
-        asked |= dialect.schema(request.schema)
+        fields |= dialect.schema(request.schema)
     if request.logprobs and dialect.logprobs:
-        asked |= {"logprobs": True, "top_logprobs": max(request.alternatives, 1)}  # without a number some give none
-    return asked
+        fields |= {"logprobs": True, "top_logprobs": max(request.alternatives, 1)}  # without a number some give none
+    return fields
 
 
 def _content(message: Message) -> str | list[object]:

@@ -1,8 +1,8 @@
-"""One connection to a server, and one request over it: h11 says what its bytes mean, and its socket waits only as long
-as the deadlines allow.
+"""One connection to a server, and one request over it. h11 parses the bytes; the socket waits only as long as the
+deadlines allow.
 
-So no silent, dripping or stalled server outlasts a deadline, and a body that is torn is told from one that ends. What
-goes wrong is an OSError or an `h11.ProtocolError`; `http.py` names it, keeps connections and breaks them off.
+So a server that is silent, slow or stalls cannot outlast a deadline, and a torn body is not taken for a whole one.
+Errors are OSError or `h11.ProtocolError`. `http.py` gives them names, keeps connections and breaks them off.
 """
 
 import select
@@ -59,19 +59,19 @@ class Timer:
 
 
 class Connection:
-    """A socket, and what was said over it so far."""
+    """A socket with the state of the HTTP over it."""
 
     def __init__(self, opened: socket.socket) -> None:
         self.socket, self.protocol = opened, h11.Connection(h11.CLIENT, HEAD_BYTES)
 
     def silent(self) -> bool:
-        """Whether there is nothing to read: the server neither hung up nor spoke unasked."""
+        """Whether there is nothing to read: the server has not hung up, and sent nothing without a request."""
         poll = select.poll()
         poll.register(self.socket, select.POLLIN)
         return not poll.poll(0)
 
     def reusable(self) -> bool:
-        """Whether the answer has ended and nothing came behind it, so that another request may follow."""
+        """Whether the answer has ended and nothing came after it, so that another request may follow."""
         done = self.protocol.our_state is self.protocol.their_state is h11.DONE
         if done := done and not self.protocol.trailing_data[0]:
             self.protocol.start_next_cycle()
@@ -164,15 +164,16 @@ def open_socket(url: SplitResult, file: str, trusted: ssl.SSLContext | None, pat
 
 
 def split_address(address: str) -> SplitResult:
-    """`address` as that of a server: http or https, a name, maybe a port and a path in front of the API's.
+    """The parts of a server's address: http or https, a name, maybe a port and a path before the API's.
 
-    Raises ConfigError, which shows no password, where it is none, or holds a user's name: that would end up in files.
+    Raises ConfigError where it is no address, or holds a user name or password, which would be written into files. The
+    error does not show them.
     """
     hint = "write it like http://127.0.0.1:11434"
     if "@" in address:
-        shown = repr(f"{address.partition('//')[0]}//***@{address.rpartition('@')[2]}")
+        masked = repr(f"{address.partition('//')[0]}//***@{address.rpartition('@')[2]}")
         what = "a host's address may hold no user name or password: it is written into runs, reports and errors"
-        raise ConfigError(what, where=shown, hint=f"{hint}; a proxy before the server may know it by its address")
+        raise ConfigError(what, where=masked, hint=f"{hint}; a proxy before the server may know it by its address")
     with suppress(ValueError):
         url = urlsplit(address)
         printable = address.isascii() and address.isprintable() and " " not in address

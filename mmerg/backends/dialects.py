@@ -1,7 +1,8 @@
-"""The words of OpenAI-style servers: one table, as a name that a server does not know is ignored without a word.
+"""What each OpenAI-style server calls its samplers and where it describes its models, in one table.
 
-Tried on llama-server (llama.cpp of 2026-11) and vLLM 0.32; read in the sources of SGLang and the documents of LM
-Studio. How a server is asked is in `chat.py` and `openai.py`.
+A server ignores a name that it does not know, without an error: so each gets its own names. They were tried on
+llama-server (llama.cpp of 2026-11) and vLLM 0.32, and read in SGLang's sources and LM Studio's documentation. The calls
+themselves are in `chat.py` and `openai.py`.
 
     DIALECTS["vllm"].sampling(Sampling(repeat_penalty=1.1, repeat_last_n=-1))    # {…, "repetition_penalty": 1.1}
 """
@@ -44,11 +45,11 @@ def response_format(schema: str) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Dialect:
-    """A server's words. names: its name for each sampler of `Sampling`. without: the samplers that it has no name for,
-    each with the value that it then uses, the only one that may be asked for. fixed: what goes with every request, as
-    the model's files or the server's settings may hold other values. schema: the fields that ask for a JSON schema.
-    thinking: whether the model's template has a switch for thinking. logprobs: whether it gives any. longer: how to
-    start it with a longer context.
+    """How one kind of server is asked. names: its name for each sampler of `Sampling`. without: the samplers that it
+    has no name for. Each has the value that the server always uses; any other is refused. fixed: fields of every
+    request. Without them the model's files or the server's settings decide. schema: the fields that ask for a JSON
+    schema. thinking: whether the model's template has a switch for thinking. logprobs: whether it gives any. longer:
+    how to start it with a longer context.
 
     models: where it lists its models. about: where it says more of itself. read: makes a description of the model's
     entry in that list (with its `meta`) and each answer of `about`. Raises KeyError or TypeError where they lack it."""
@@ -76,12 +77,12 @@ class Dialect:
                 other = ", or backbone.sampling.repeat_penalty=1" if name == "repeat_last_n" else ""
                 hint = f"set backbone.sampling.{name}={value:g}{other}"
                 raise ConfigError(what, where=f"dialect {self.name}", hint=hint)
-        asked = {theirs: values[ours] for ours, theirs in self.names.items()}
-        if "top_k" in asked:
-            asked["top_k"] = sampling.top_k or self.top_k_off
+        fields = {name: values[sampler] for sampler, name in self.names.items()}
+        if "top_k" in fields:
+            fields["top_k"] = sampling.top_k or self.top_k_off
         if not sampling.stop:
-            del asked["stop"]  # some refuse an empty list
-        return asked
+            del fields["stop"]  # some refuse an empty list
+        return fields
 
 
 def _llama_server(model: Facts, props: Facts) -> Description:

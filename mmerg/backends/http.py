@@ -1,8 +1,8 @@
-"""HTTP to one server, which is asked and answers in JSON: kept-alive connections, deadlines that hold, caps on what is
-read, calls that can be broken off.
+"""HTTP with JSON to one server: connections are kept, deadlines hold, the size of answers is limited, and calls can be
+broken off.
 
-Only the look-up of a host's name outlasts a deadline. An idle connection that the server has closed is replaced once,
-unseen. Every failure is a `CallError`. Follows no redirect, asks no proxy, and does not retry.
+Only the look-up of a host's name can outlast a deadline. Where the server has closed an idle connection, a new one is
+opened, once. Every failure is a `CallError`. Redirects are not followed, proxies not used, and nothing is retried.
 
     with Http("http://127.0.0.1:11434", OLLAMA).ask("/api/chat", {"model": "m"}, most=2**20) as answer:
         for line in answer.lines(): ...
@@ -41,10 +41,10 @@ class _NoAnswerError(CallError):
 
 
 class Http:
-    """Requests to a host at `address`, from any thread, over connections that are kept. where: what errors call it, if
-    not by its address. file: the Unix socket on which it listens, in this process: as an idle connection would keep one
-    of its few threads, none is kept. token: sent with each request, and shown by no error, as a server might repeat it.
-    Raises ConfigError for what is no address."""
+    """Requests to the host at `address`, from any thread, over connections that are kept. where: the name of the host
+    in errors, its address by default. file: the Unix socket of a server in this process. Its connections are not kept,
+    as an idle one would block one of its few threads. token: sent with each request. No error shows it, though a server
+    may repeat it. Raises ConfigError where `address` is none."""
 
     def __init__(
         self,
@@ -120,15 +120,15 @@ class Http:
         raise self.unexpected(f"the model's context length is {str(value)[:50]!r}")
 
     def unexpected(self, what: str) -> CallError:
-        """The error for something that is no such server, or one gone wrong."""
+        """The error for an answer that such a server does not give."""
         return CallError(Failure.SERVER_ERROR, what, where=self.host, hint=self._server.address)
 
     def error(self, status: int, data: bytes, model: str = "") -> CallError:
-        """The error that an answer of `status` stands for; 200 is an error inside an answer that began well."""
+        """The error for an answer of `status`; 200 stands for an error inside an answer that began well."""
         return self._server.classify(status, self.without_token(data), model=model, where=self.host)
 
     def without_token(self, data: bytes) -> str:
-        """As an error may show it: without the token."""
+        """The text of an answer as an error may show it."""
         text = data.decode(errors="replace")
         return text.replace(self._token, "***") if self._token else text
 

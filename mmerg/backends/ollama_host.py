@@ -43,7 +43,7 @@ class _Models(BaseModel):
     models: list[Listed] | None
 
 
-class _Shown(BaseModel):
+class _Details(BaseModel):
     capabilities: tuple[str, ...] | None = None
     model_info: dict[str, JsonValue] | None = None
 
@@ -53,8 +53,8 @@ class _Vectors(BaseModel):
 
 
 class OllamaHost(Http):
-    """One host. Safe to call from several threads. `setting` names the option that holds its address, for hints. Raises
-    ConfigError for what is no address."""
+    """One host. Safe to call from several threads. setting: the option that holds its address, for hints. Raises
+    ConfigError where `host` is no address."""
 
     def __init__(self, host: str, deadlines: Deadlines | None = None, setting: str = "backend.hosts") -> None:
         super().__init__(host, replace(OLLAMA, start=OLLAMA.start.replace("backend.hosts", setting)), deadlines)
@@ -62,23 +62,23 @@ class OllamaHost(Http):
     def serves(self, model: str) -> tuple[str, str]:
         """The server's version, and the digest of the manifest of `model`. Raises CallError, as all here."""
         version = self.read(_Version.model_validate_json, "/api/version").version
-        found = _find(self.read(_models, "/api/tags"), model)
-        if found is None:
+        listed = _find(self.read(_models, "/api/tags"), model)
+        if listed is None:
             raise self.error(404, f"model '{model}' not found".encode(), model)
-        return version, found.digest
+        return version, listed.digest
 
     def describe(self, model: str, load: Load) -> Engine:
         """The engine behind `model`: version, manifest digest, capabilities, context length."""
         version, digest = self.serves(model)
-        shown = self.read(_Shown.model_validate_json, "/api/show", {"model": model}, model)
-        info = shown.model_info or {}
+        details = self.read(_Details.model_validate_json, "/api/show", {"model": model}, model)
+        info = details.model_info or {}
         length = info.get(f"{info.get('general.architecture', '')}.context_length")
         return Engine(
             backend="ollama",
             version=version,
             model=model,
             digest=digest,
-            capabilities=shown.capabilities or (),
+            capabilities=details.capabilities or (),
             context_length=self.context_length(length),
             load=dict(load),
         )
@@ -88,7 +88,7 @@ class OllamaHost(Http):
         return _find(self.read(_models, "/api/ps"), model)
 
     def embed(self, model: str, texts: Sequence[str], load: Load | None = None) -> list[list[float]]:
-        """One vector for each text, L2-normalised by the server. Nothing is cut: a text that is too long fails all.
+        """One vector for each text, L2-normalised by the server. No text is cut: if one is too long, all fail.
 
         load: an engine's; of it, only the server's own load options are sent.
         """
@@ -120,7 +120,8 @@ def full_name(model: str) -> str:
 
 
 def names(model: str) -> tuple[str, ...]:
-    """The names under which a server may list `model`, the likeliest first. It leaves out the host (the first part,
-    where that has a dot) of the place that models come from by default, and lists others with theirs."""
+    """The names under which a server may list `model`, the likeliest first. A model's name may begin with the host that
+    it was pulled from (the first part, if it has a dot). The server lists it without the host if that is the
+    default."""
     host, slash, rest = model.partition("/")
     return (full_name(model), full_name(rest)) if slash and "." in host else (full_name(model),)

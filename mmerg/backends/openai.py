@@ -1,9 +1,8 @@
 """The backend that asks an OpenAI-style server: llama-server, vLLM, SGLang, LM Studio, or another one.
 
-Every sampler goes under the server's own name (`dialects.py`); what a server ignores without a word, `mmerg doctor`
-finds. As with Ollama, once the host was described a reply counts only where it still says the same of itself. None
-gives a digest of the weights: the digest is of what it says of the model, so other weights behind the same name, path
-and size go unnoticed.
+Every sampler is sent under the server's own name (`dialects.py`). `mmerg doctor` tells which ones a server ignores. As
+with Ollama, a reply counts only if the host still describes itself as at first. No such server gives a digest of the
+weights. The digest is of its description of the model, so other weights with the same name, path and size go unnoticed.
 
     backend = OpenAI(host="http://127.0.0.1:8000", model="Qwen/Qwen2.5-VL-7B-Instruct", dialect="vllm",
                      load={"num_ctx": 16384})
@@ -62,9 +61,9 @@ class _Models(BaseModel):
 class OpenAI(Adapter):
     """A `Backend` over one model at one server.
 
-    dialect: whose words it understands, a key of `DIALECTS`. load: `num_ctx`, the tokens that a call may need, which
-    the server must have. token_env: the environment variable that holds the server's token, which is read here and
-    written nowhere. think: whether the model thinks before it replies.
+    dialect: the kind of server, a key of `DIALECTS`. load: `num_ctx`, the tokens that a call may need; the server must
+    have them. token_env: the environment variable with the server's token. The token is written nowhere. think: whether
+    the model thinks before it replies.
     """
 
     def __init__(
@@ -82,12 +81,12 @@ class OpenAI(Adapter):
         if dialect not in DIALECTS:
             hint = f"known are {', '.join(DIALECTS)}; {did_you_mean(dialect, DIALECTS)}".rstrip("; ")
             raise ConfigError(f"there is no dialect {dialect!r}", where="backend.adapter.dialect", hint=hint)
-        self._dialect = words = DIALECTS[dialect]
-        if think and not words.thinking:
+        self._dialect = DIALECTS[dialect]
+        if think and not self._dialect.thinking:
             hint = "set backbone.think=false; what the server itself lets the model think is recorded all the same"
             raise ConfigError(f"{dialect} cannot be told to think", where=f"model {model}", hint=hint)
         check_load(load, {"num_ctx": 1}, f"model {model}")
-        server = replace(SERVER, longer=words.longer, name=SERVER.name if dialect == "other" else dialect)
+        server = replace(SERVER, longer=self._dialect.longer, name=SERVER.name if dialect == "other" else dialect)
         address = host.rstrip("/").removesuffix("/v1")  # as OpenAI's SDK wants it
         http = Http(address, server, deadlines, where=host, token=token_from(token_env))
         super().__init__(http, model, check_wait)
@@ -125,17 +124,17 @@ class OpenAI(Adapter):
     def _look(self) -> tuple[str, str, Description]:
         """The server's version, the digest of what it says of the model, and the rest. Raises CallError,
         model_not_found where it does not serve the model."""
-        words, read = self._dialect, self._server.read
-        listed = read(_Models.model_validate_json, words.models).data
+        dialect, read = self._dialect, self._server.read
+        listed = read(_Models.model_validate_json, dialect.models).data
         entry = next((one for one in listed if self.model in (one.id, *one.aliases)), None)
         if entry is None:
             names = ", ".join(one.id for one in listed) or "none"
             raise self._absent(f"the host does not serve {self.model}; it serves {names}"[:500])
         facts = entry.model_dump() | (entry.meta or {})
         try:
-            described = words.read(facts, *(read(_facts, path) for path in words.about))
+            described = dialect.read(facts, *(read(_facts, path) for path in dialect.about))
         except (KeyError, TypeError) as error:
-            raise self._server.unexpected(f"its answers are not those of {words.name}: {error}") from error
+            raise self._server.unexpected(f"its answers are not those of {dialect.name}: {error}") from error
         if entry.state == "not-loaded":
             raise self._absent(f"{self.model} is not loaded")
         lasting = {name: value for name, value in {**facts, **described.more}.items() if name not in CHANGING}
@@ -166,13 +165,13 @@ class OpenAI(Adapter):
 
 
 def _file_name(value: object) -> object:
-    """A path's last name, as copies of a model lie in other folders on other machines; all else as it is."""
+    """The last name of a path, as a model lies in different folders on different machines; any other value as it is."""
     return value.rpartition("/")[2] if isinstance(value, str) and value.startswith("/") else value
 
 
 def token_from(variable: str) -> str:
-    """The token in the environment variable of that name; none where no name is given. Raises ConfigError, which does
-    not show it, where there is none or a request cannot carry it."""
+    """The token in the environment variable of that name, "" where no name is given. Raises ConfigError where the
+    variable holds nothing that a request can carry. The error does not show it."""
     token = os.environ.get(variable, "").strip() if variable else ""
     if variable and not (token and token.isascii() and token.isprintable() and " " not in token):
         what = f"the environment variable {variable} holds {'nothing that could be a' if token else 'no'} token"

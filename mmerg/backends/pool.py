@@ -1,11 +1,11 @@
-"""Several hosts that serve the same engine: a sample leases a place on one of them for all its calls.
+"""Several hosts that serve the same engine: a sample leases a slot of one of them for all its calls.
 
-A host's prefix cache serves a sample's calls only if they run back to back on it, so the lease, not the call, is
-dealt out: no more samples on a host than it has slots, on the host with the most room. A call that may succeed another
-time is tried again. A host that dies, hangs, lacks the model or comes to serve another engine is left out, and its
-calls move on; after `revive_after` seconds one sample tries it again. While all hosts are down calls wait, and after
-`patience` seconds the run stops, to go on later. A call that fails on hosts that are alive is its sample's own failure;
-so is one that crashes the hosts, or finds no end there, again and again after they came back.
+A host's prefix cache helps only if a sample's calls run back to back on it. So slots are leased to samples, not to
+calls, and a sample gets the host with the most room. A call is tried again where that can help. A host that dies,
+hangs, loses the model or serves another engine is left out, and its calls move to others. After `revive_after` seconds
+one sample tries the host again. While all hosts are down calls wait; after `patience` seconds the run stops, to go on
+later. A call that fails while its hosts are alive fails its sample alone. So does one that crashes the hosts, or times
+out there, again after they came back.
 
     pool = Pool([Host(Ollama("http://a:11434", …), 2, "a"), Host(Ollama("http://b:11434", …), 2, "b")])
     engine = pool.describe()
@@ -26,7 +26,7 @@ from itertools import count
 from mmerg.backends.protocol import Backend, Engine, Reply, Request, engine_changed
 from mmerg.backends.retry import persist
 from mmerg.backends.stop import Stop, current
-from mmerg.errors import CallError, ConfigError, Failure, RunError
+from mmerg.errors import CallError, ConfigError, Failure, MmergError, RunError
 
 REACHED = frozenset({Failure.RUNNER_CRASH, Failure.TIMEOUT})  # the call was on a host, and may be what is wrong
 OF_NO_USE = REACHED | {Failure.UNREACHABLE, Failure.MODEL_NOT_FOUND}  # a host that hangs is as good as dead
@@ -37,8 +37,9 @@ LOOK_AGAIN = 0.5  # seconds between two looks by a lease that waits for a slot: 
 
 @dataclass(eq=False)
 class Host:
-    """A backend, how many samples may use it at once, and the name that errors give it. The rest is the pool's: how
-    many use it now, why it is left out, and since when or when it was last tried."""
+    """A backend, how many samples may use it at once, and its name in errors. The pool keeps the rest. used: samples
+    that use it now. down: why it is left out. since: when it was left out or last tried. checking: held by the call
+    that asks what it serves; checks: how often that was answered; unfit: the last answer, None where it may be used."""
 
     backend: Backend
     slots: int
@@ -46,12 +47,15 @@ class Host:
     used: int = field(default=0, init=False)
     down: CallError | None = field(default=None, init=False)
     since: float = field(default=0.0, init=False)
+    checking: threading.Lock = field(default_factory=threading.Lock, init=False)
+    checks: int = field(default=0, init=False)
+    unfit: CallError | None = field(default=None, init=False)
 
 
 class Pool:
-    """Deals out the slots of `hosts`. A call is tried up to `attempts` times on a host. `clock` gives seconds and never
-    goes back. While all hosts are down, they are looked at after `wait` seconds, 2·wait, 4·wait and so on, but at least
-    once in `revive_after`."""
+    """Leases the slots of `hosts`. A call is tried up to `attempts` times on a host. clock: gives seconds and never
+    goes back. While all hosts are down, they are asked again after `wait` seconds, 2·wait, 4·wait and so on, but at
+    least every `revive_after` seconds."""
 
     def __init__(
         self,
@@ -155,21 +159,33 @@ class Pool:
                 self._change.notify_all()
 
     def _check_same(self, host: Host) -> None:
-        """A host that comes back may have been updated in the meantime: then it stays out. Raises CallError."""
+        """Raises CallError where a host is still down, or has come back with another engine. One call asks the host;
+        calls that want to ask it meanwhile share the answer."""
+        checks = host.checks
+        with host.checking:
+            if host.checks == checks:
+                host.unfit = self._ask_engine(host)
+                host.checks += 1
+            if host.unfit:
+                raise host.unfit
+
+    def _ask_engine(self, host: Host) -> CallError | None:
+        """Why a host cannot be used now, None where it can. Raises CallError interrupted."""
         try:
             engine = host.backend.describe()
-        except (ConfigError, CallError) as error:
-            if isinstance(error, CallError) and error.failure in OF_NO_USE | {Failure.INTERRUPTED}:
+        except CallError as error:
+            if error.failure is Failure.INTERRUPTED:
                 raise
-            failure = Failure.UNREACHABLE if isinstance(error, CallError) else Failure.MODEL_NOT_FOUND
-            what = f"the host came back unfit: {error.what}"
-            raise CallError(failure, what, where=host.name, hint=error.hint) from error
+            return error if error.failure in OF_NO_USE else _back_unfit(Failure.UNREACHABLE, error, host.name)
+        except ConfigError as error:
+            return _back_unfit(Failure.MODEL_NOT_FOUND, error, host.name)
         if self._engine and engine.key() != self._engine.key():
-            raise engine_changed(self._engine, engine, host.name)
+            return engine_changed(self._engine, engine, host.name)
+        return None
 
     def _outlast(self, tried: Mapping[Host, CallError], end: float) -> None:
-        """Wait until one of the hosts is back that a call was `tried` on. Raises the call's own error where a host was
-        there all the time, RunError where none is back by `end`, ConfigError where none serves the same any longer."""
+        """Wait until one of the hosts is back on which a call was `tried`. Raises the call's own error where a host was
+        up all the time, RunError where none is back by `end`, ConfigError where all serve something else now."""
         failed = dict(tried)
         for looks in count():
             for host in [host for host, error in failed.items() if error.failure is not Failure.MODEL_NOT_FOUND]:
@@ -181,7 +197,7 @@ class Pool:
                     failed[host] = error
                     self._note(host, error)
                     continue
-                if not looks:  # it was there all the time
+                if not looks:  # it was up all the time
                     if tried[host].failure is not Failure.UNREACHABLE or self._clock() >= end:
                         raise tried[host]
                     self._rest(looks)
@@ -203,8 +219,12 @@ class Pool:
         self._closed.rest(min(self._wait * 2 ** min(looks, 30), most))
 
 
+def _back_unfit(failure: Failure, error: MmergError, host: str) -> CallError:
+    return CallError(failure, f"the host came back unfit: {error.what}", where=host, hint=error.hint)
+
+
 class _Lease:
-    """One slot, as a Backend for one thread; it moves to another host when its own dies."""
+    """One slot, as a Backend for one thread. It moves to another host when its own dies."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool

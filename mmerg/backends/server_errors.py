@@ -1,8 +1,8 @@
-"""What an error from a server means: status and body in, a `CallError` with its `Failure` and a hint out.
+"""What an error from a server means: makes a `CallError`, with its `Failure` and a hint, of a status and a body.
 
-The wordings are those of Ollama's Go source at v0.24 and of the llama-server that newer versions run as a child (whose
-own JSON comes nested as a string inside `error`), of vLLM, of SGLang and of LM Studio, whose errors are shaped
-{error: {message, type}}, {object: "error", message, type} and {error: "text"}. Knows nothing of sockets or requests.
+The wordings are from Ollama's Go source at v0.24, from the llama-server that newer versions of it run as a child (its
+JSON comes as a string inside `error`), from vLLM, SGLang and LM Studio. Their errors have the shapes
+{error: {message, type}}, {object: "error", message, type} and {error: "text"}.
 
     raise OLLAMA.classify(400, '{"error": "the input length exceeds the context length"}', model="m", where=host)
 """
@@ -16,8 +16,8 @@ from mmerg.errors import CallError, Failure
 UNWRAP_DEPTH = 3  # Ollama's own object, llama-server's as a string in it, and that one's `error` object
 SHOWN_CHARACTERS = 500
 
-# The first wording found in the text decides; an out-of-memory text often stands inside a crash text, so it goes first.
-# Behind "failed to process inputs" stands the decoder's complaint: image, png, invalid JPEG, unexpected EOF.
+# The first wording that matches decides. An out-of-memory text often stands inside a crash text, so it goes first.
+# After "failed to process inputs" comes the decoder's message: image, png, invalid JPEG, unexpected EOF.
 _WORDINGS = {
     Failure.CONTEXT_OVERFLOW: r"exceeds (the|maximum) context length|exceed_context_size_error|prompt too long|"
     r"exceeds the available context size|maximum context length|longer than the (maximum )?model'?s? |"
@@ -57,9 +57,10 @@ _HINTS = {
 
 @dataclass(frozen=True)
 class Server:
-    """A kind of server, as errors speak of it. name: what they call it; start: what to do where none answers; pull:
-    where the model is not there, with its name for {model}; address: where something else seems to answer; longer: for
-    a longer context; login: where it wants one; option: what the names of its deadlines follow in the settings."""
+    """A kind of server, with the hints of its errors. name: what errors call it. start: the hint where no server
+    answers. pull: where it has not the model, whose name replaces {model}. address: where the answer is not that of
+    such a server. longer: where the context is too short. login: where it asks for a login. option: the prefix of the
+    settings of its deadlines."""
 
     name: str
     start: str
@@ -77,10 +78,10 @@ class Server:
         hint = _HINTS[failure].format(longer=self.longer, pull=pull, address=self.address)
         if failure is Failure.BAD_REQUEST or 300 <= status < 400:
             hint = self._refused(status) or hint
-        said = " ".join(text.split())[:SHOWN_CHARACTERS] or "nothing"
+        message = " ".join(text.split())[:SHOWN_CHARACTERS] or "nothing"
         at = f"{where} model {model}" if model and where else where or model
         code = "an error line" if status == 200 else f"status {status}"
-        return CallError(failure, f"{self.name} answered with {code}: {said}", where=at, hint=hint)
+        return CallError(failure, f"{self.name} answered with {code}: {message}", where=at, hint=hint)
 
     def _refused(self, status: int) -> str:
         """What to do where the status alone says it."""
