@@ -36,8 +36,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def folder_of(runs: Path) -> Path:
-    [found] = runs.glob("demo-merg-*")
-    return found
+    [run] = runs.glob("demo-merg-*")
+    return run
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +59,8 @@ def test_shards_merged_are_the_plain_run_file_by_file(
     folder = folder_of(shutil.copytree(three, tmp_path / "parts"))
     assert folder.name == plain.name
     assert show.main([str(folder)]) == 2
-    told = capsys.readouterr().err
-    assert f"its shards are not merged yet\n  where: {folder}\n  next:  mmerg merge {folder}" in told
+    error = capsys.readouterr().err
+    assert f"its shards are not merged yet\n  where: {folder}\n  next:  mmerg merge {folder}" in error
     assert merge.main([str(folder)]) == 0
     assert show.main([str(folder)]) == 0
     assert score.main([str(folder), str(plain), *SCORE]) == 0

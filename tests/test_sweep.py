@@ -26,13 +26,13 @@ class Sweeper(Runner):
 
     def runs_by(self, *path: str) -> dict[str, Path]:
         """Run folders by the value of a setting."""
-        found = {}
+        runs = {}
         for manifest in sorted(self.runs.glob("folder-merg-*/manifest.json")):
             value: Any = read_manifest(manifest.parent).settings
             for name in path:
                 value = value[name]
-            found[json.dumps(value)] = manifest.parent
-        return found
+            runs[json.dumps(value)] = manifest.parent
+        return runs
 
 
 @pytest.fixture
@@ -51,11 +51,11 @@ def test_one_member_that_cannot_run_does_not_stop_the_rest(sweeper: Sweeper) -> 
     assert done.returncode == 2
     assert "error: nobody is no agent of this system" in done.stderr
     assert len(sweeper.runs_by("system", "without")) == 2
-    told = " ".join(done.stdout.split())
-    assert "not run: system.without=[nobody]: nobody is no agent of this system" in told
+    printed = " ".join(done.stdout.split())
+    assert "not run: system.without=[nobody]: nobody is no agent of this system" in printed
     for name in ("mpa", "nobody", "psp"):  # a heading over what each says, in the order in which they are begun
-        before, _, told = told.partition(f"── system.without=[{name}] ──")
-        assert told, before
+        before, _, printed = printed.partition(f"── system.without=[{name}] ──")
+        assert printed, before
 
 
 def test_repeats_differ_in_their_seed_and_need_a_temperature(sweeper: Sweeper) -> None:
@@ -86,13 +86,13 @@ def test_a_member_keeps_what_ran_before_it_failed_and_why(capsys: pytest.Capture
         yield ended("one", 9, 9)
         raise error
 
-    told = {
+    reasons = {
         RunError("no such run", where="x", hint="another"): "no such run; another",
         PermissionError(13, "Permission denied", "/x"): "Permission denied: /x",
     }
-    for error, why in told.items():
-        found = member(lambda error=error: launched(error), 3, ("row=a",))  # type: ignore[misc]
-        assert found == Member(number=3, overrides=("row=a",), code=2, error=why, runs=(ended("one", 9, 9),))
+    for error, why in reasons.items():
+        ended_as = member(lambda error=error: launched(error), 3, ("row=a",))  # type: ignore[misc]
+        assert ended_as == Member(number=3, overrides=("row=a",), code=2, error=why, runs=(ended("one", 9, 9),))
         assert capsys.readouterr().err.startswith("error: ")
 
 
@@ -113,8 +113,7 @@ SWEPT = (
 
 
 def test_the_report_says_what_is_one_run_and_what_to_do_where_one_could_not_be() -> None:
-    told = list(notes(SWEPT))
-    assert told == [
+    assert list(notes(SWEPT)) == [
         "their figures: mmerg score /runs/meld-merg-x-1 /runs/meld-merg-x-2",
         "which differences from the first hold: mmerg compare /runs/meld-merg-x-1 /runs/meld-merg-x-2",
         "row=full, row=same have the same settings: they are one run, meld-merg-x-1",
@@ -129,7 +128,7 @@ def test_runs_of_one_corpus_that_is_said_in_several_settings_are_to_be_compared(
         Member(number=n, overrides=("dataset=meld", "dataset.root=/MELD"), code=0, runs=(ended(f"x-{n}", 9, 9),))
         for n in range(2)
     ]
-    assert [told for told in notes(members) if "mmerg compare" in told]
+    assert [note for note in notes(members) if "mmerg compare" in note]
 
 
 def test_runs_of_several_corpora_or_a_single_one_are_not_to_be_compared() -> None:
@@ -138,7 +137,7 @@ def test_runs_of_several_corpora_or_a_single_one_are_not_to_be_compared() -> Non
             Member(number=n, overrides=(f"dataset={name}",), code=0, runs=(ended(f"{name}-x", 9, 9),))
             for n, name in enumerate(names)
         ]
-        assert not [told for told in notes(members) if "mmerg compare" in told]
+        assert not [note for note in notes(members) if "mmerg compare" in note]
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 20), st.integers(0, 20))))
@@ -148,9 +147,9 @@ def test_what_is_reused_is_never_less_than_nothing(starts: list[tuple[str, int, 
         Member(number=n, overrides=(f"row={n}",), code=0, runs=(ended(run, kept + made, made),))
         for n, (run, kept, made) in enumerate(starts)
     ]
-    told = re.match(r"(\d+) calls made, (\d+) reused; separate runs would take (\d+)", cost(members))
-    assert told, cost(members)
-    made, reused, separate = map(int, told.groups())
+    counts = re.match(r"(\d+) calls made, (\d+) reused; separate runs would take (\d+)", cost(members))
+    assert counts, cost(members)
+    made, reused, separate = map(int, counts.groups())
     assert made == sum(made for _, _, made in starts)
     assert max(0, separate - made) <= reused <= separate
 

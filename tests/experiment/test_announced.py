@@ -30,9 +30,9 @@ def test_a_dry_run_is_never_taken_for_the_backbones(
     first = capsys.readouterr().out
     [again] = launch(settings_of(*corpus))
     assert again.run == ended.run
-    for told in (first, capsys.readouterr().out):
-        assert DRY in told
-        assert OFF in " ".join(told.split())
+    for printed in (first, capsys.readouterr().out):
+        assert DRY in printed
+        assert OFF in " ".join(printed.split())
 
 
 def test_nothing_is_said_of_exemplars_where_no_agent_sees_them(

@@ -191,20 +191,20 @@ def test_a_run_keeps_its_number_of_shards(
         run_here(*dry, "shard=3/3")
 
 
-def test_jobs_that_are_killed_or_asked_to_end_are_done_again_and_nothing_is_lost(tmp_path: Path, plain: Plain) -> None:
-    """One is killed, one asked to end as SLURM does before it requeues it, which keeps its number: with a result it
-    would count as over. On SIGUSR2, as when its time is up, submitit itself starts the job again, here too."""
-    with holding_calls(3) as calls:
-        watched = Watched(tmp_path, calls.server, "shards=3", "on.at_once=3")
+def test_jobs_that_are_killed_or_out_of_time_are_done_again_and_nothing_is_lost(tmp_path: Path, plain: Plain) -> None:
+    """The one that is killed is handed over again. On SIGUSR2, as SLURM sends it before the time is up, submitit itself
+    starts the job again, here too."""
+    with holding_calls(2) as calls:
+        watched = Watched(tmp_path, calls.server, "shards=2")
         calls.begun.wait()
         watched.wait_for_jobs()
-        for job, how in zip(watched.jobs(), (signal.SIGKILL, signal.SIGTERM, signal.SIGUSR2), strict=True):
+        for job, how in zip(watched.jobs(), (signal.SIGKILL, signal.SIGUSR2), strict=True):
             os.kill(process_of(job), how)
         calls.go_on.set()
         assert watched.exit_code() == 0, watched.output()
     jobs = jobs_of(watched.runs)
-    assert len(list(jobs.glob("*_log.err"))) == 3 + 2
-    assert len(list(jobs.glob("*_result.pkl"))) == 3
+    assert len(list(jobs.glob("*_log.err"))) == 2 + 1
+    assert len(list(jobs.glob("*_result.pkl"))) == 2
     assert merged(folder_of(watched.runs)) == plain.held
 
 
@@ -225,6 +225,7 @@ def test_ctrl_c_leaves_or_cancels_the_jobs_and_the_same_command_goes_on(tmp_path
         assert len(list(jobs_of(first.runs).glob("*_log.err"))) == 2
         assert third.signalled(signal.SIGINT) == 130
         assert "2 jobs cancelled" in third.output()
+        assert not list(jobs_of(first.runs).glob("*_result.pkl"))  # with one, a job that SLURM requeues counts as over
         calls.go_on.set()
         last = Watched(tmp_path, calls.server, "shards=2")
         assert last.exit_code() == 0, last.output()

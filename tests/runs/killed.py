@@ -66,14 +66,14 @@ def ended(process: BaseProcess) -> int | None:
 
 def finished_in(folder: Path, only_failed: bool) -> set[str]:
     """The samples that have events and a whole line, both of one try; with only_failed those that came out well."""
-    found = set()
+    finished = set()
     results = read_results(folder)
     for sample in set(results) - results.lost:
         failed = results[sample].status == "failed"
         assert any(isinstance(event, events.SampleFailed) for event in read_events(folder, sample)) == failed, sample
         if not (failed and only_failed):
-            found.add(sample)
-    return found
+            finished.add(sample)
+    return finished
 
 
 def disturbed(folder: Path, kills: int, seed: int = 0) -> dict[str, int]:
@@ -113,25 +113,27 @@ def compared(folder: Path, kills: int) -> dict[str, int]:
         (folder / name).mkdir()
     for only_failed in (False, True):
         assert ended(start(folder / "calm" / "run", only_failed)) == 0
-    found = disturbed(folder / "wild", kills)
+    counts = disturbed(folder / "wild", kills)
     calm, wild = folder / "calm" / "run", folder / "wild" / "run"
     assert (calm / RESULTS).read_bytes() == (wild / RESULTS).read_bytes()
     listed = [sorted(path.name for path in (run / SAMPLES).iterdir()) for run in (calm, wild)]
     assert listed[0] == listed[1]
     assert {one.status for one in read_results(calm).values()} == {"ok"}
     for sample in read_results(calm):
-        told = [[event.model_dump(exclude={"at"}) for event in read_events(run, sample)] for run in (calm, wild)]
-        assert told[0] == told[1]
+        tries = [[event.model_dump(exclude={"at"}) for event in read_events(run, sample)] for run in (calm, wild)]
+        assert tries[0] == tries[1]
     assert len(json.loads((wild / MANIFEST).read_bytes())["sessions"]) >= kills / 2
-    return found
+    return counts
 
 
 def main() -> None:
     if sys.argv[1] == "--work":
         return work(Path(sys.argv[2]), "--only-failed" in sys.argv)
     with tempfile.TemporaryDirectory() as name:
-        found = compared(Path(name), int(sys.argv[1]))
-    sys.stdout.write(f"{found['landed']} of {found['kills']} kills hit it at work: nothing lost, doubled or changed\n")
+        counts = compared(Path(name), int(sys.argv[1]))
+    sys.stdout.write(
+        f"{counts['landed']} of {counts['kills']} kills hit it at work: nothing lost, doubled or changed\n"
+    )
     return None
 
 

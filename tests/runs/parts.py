@@ -61,15 +61,15 @@ def fill_the_disk(folder: Path) -> None:
     """Writes where no byte has room, then where a part of a line has, then where there is room again."""
     with Run(folder, MADE) as run:
         size = (folder / RESULTS).stat().st_size
-        told = []
+        errors = []
         for room, sample in ((0, "c"), (5, "d"), (resource.RLIM_INFINITY, "e")):
             limit = room if room == resource.RLIM_INFINITY else size + room
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
             try:
                 do(run, result(sample))
             except RunError as error:
-                told.append(error.what)
-    (folder / "told").write_text("\n".join(told), encoding="utf-8")
+                errors.append(error.what)
+    (folder / "errors").write_text("\n".join(errors), encoding="utf-8")
 
 
 class Dies(Result):

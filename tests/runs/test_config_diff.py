@@ -20,14 +20,14 @@ def run(*overrides: str) -> Manifest:
     return manifest_of([]).model_copy(update={"settings": plain_of(*BASE, *overrides)})
 
 
-def found(*manifests: Manifest) -> dict[str, tuple[str, ...]]:
+def differences(*manifests: Manifest) -> dict[str, tuple[str, ...]]:
     return {one.name: one.values for one in config_diff(manifests)}
 
 
 def test_runs_that_are_set_alike_differ_in_nothing() -> None:
-    assert found(run(), run()) == {}
-    assert found(run()) == {}
-    assert found() == {}
+    assert differences(run(), run()) == {}
+    assert differences(run()) == {}
+    assert differences() == {}
 
 
 @pytest.mark.parametrize(
@@ -46,54 +46,56 @@ def test_runs_that_are_set_alike_differ_in_nothing() -> None:
 def test_a_setting_is_named_by_its_path_and_once(setting: str, name: str, values: tuple[str, str]) -> None:
     first = run("dataset.labels=[neutral,joy,sadness,anger]", "backbone.load.num_ctx=16384")
     other = run("dataset.labels=[neutral,joy,sadness,anger]", "backbone.load.num_ctx=16384", setting)
-    told = found(first, other)
-    assert told.pop(name) == values
-    assert set(told) <= {"protocol.seed"}  # which decides nothing until samples are drawn
+    settings = differences(first, other)
+    assert settings.pop(name) == values
+    assert set(settings) <= {"protocol.seed"}  # which decides nothing until samples are drawn
 
 
 def test_of_several_systems_what_follows_from_their_names_is_not_told() -> None:
     systems = ("dataset.memory.root=/m", "system=few_shot"), ("dataset.memory.root=/m", "system=merg")
     for pair in (systems, systems[::-1]):
-        assert set(found(*(run(*settings) for settings in pair))) == {"system.name"}
-    assert set(found(run(), run("system=one_pass"), run("system=trace"))) == {"system.name"}
+        assert set(differences(*(run(*settings) for settings in pair))) == {"system.name"}
+    assert set(differences(run(), run("system=one_pass"), run("system=trace"))) == {"system.name"}
 
 
 def test_of_several_systems_what_the_user_set_is_told() -> None:
     warm, few = "system.stages.sgrg.sampling.temperature=1.5", "sources.X.top_k=2"
-    told = found(run("system=few_shot", few), run("system=merg", warm, "frames.per_clip=1"))
-    assert told["system.stages.sgrg.sampling.temperature"] == (NONE, "1.5")
-    assert told["sources.X.top_k"] == ("2", NONE)
-    assert told["frames.per_clip"][1] == "1"
-    assert "system.stages.sgrg.sampling.num_predict" not in told
+    settings = differences(run("system=few_shot", few), run("system=merg", warm, "frames.per_clip=1"))
+    assert settings["system.stages.sgrg.sampling.temperature"] == (NONE, "1.5")
+    assert settings["sources.X.top_k"] == ("2", NONE)
+    assert settings["frames.per_clip"][1] == "1"
+    assert "system.stages.sgrg.sampling.num_predict" not in settings
 
 
 def test_of_a_system_of_the_users_own_only_what_both_have_is_told() -> None:
     """Its page may be gone, so that nobody knows what follows from its name."""
     own = run("system=few_shot", "frames.per_clip=1")
     own = own.model_copy(update={"settings": {**own.settings, "system": own.settings["system"] | {"name": "mine"}}})
-    told = found(own, run("system=merg"))
-    assert told["frames.per_clip"][0] == "1"
-    assert not {"system.stages.sgrg.sees", "sources.X.key.text", "memory.key.text"} & set(told)
+    settings = differences(own, run("system=merg"))
+    assert settings["frames.per_clip"][0] == "1"
+    assert not {"system.stages.sgrg.sees", "sources.X.key.text", "memory.key.text"} & set(settings)
 
 
 def test_what_two_runs_of_a_system_differ_in_is_told_beside_another_system() -> None:
-    told = found(run(), run("system.stages.sgrg.check=short"), run("system=one_pass"))
-    assert told["system.stages.sgrg.check"][1:] == ("short", NONE)
+    settings = differences(run(), run("system.stages.sgrg.check=short"), run("system=one_pass"))
+    assert settings["system.stages.sgrg.check"][1:] == ("short", NONE)
 
 
 def test_a_line_feed_in_a_setting_is_no_line_of_its_own() -> None:
-    told = found(run(), run("system.stages.sgrg.sampling.stop=[END]"))
-    assert told == {"system.stages.sgrg.sampling.stop": ('"\\n"', "END")}
+    settings = differences(run(), run("system.stages.sgrg.sampling.stop=[END]"))
+    assert settings == {"system.stages.sgrg.sampling.stop": ('"\\n"', "END")}
 
 
 def test_how_results_were_had_and_where_files_lie_is_left_out() -> None:
     ways = ("limit=3", "backend.hosts=[http://a:1]", "cache_dir=/x", "runs=/x", "dataset.root=/elsewhere")
-    assert found(run(), run(*ways)) == {}
-    assert not {setting for setting in found(run("seed=1"), run("seed=2", *ways)) if setting.startswith(RUNTIME_KEYS)}
+    assert differences(run(), run(*ways)) == {}
+    assert not {
+        setting for setting in differences(run("seed=1"), run("seed=2", *ways)) if setting.startswith(RUNTIME_KEYS)
+    }
 
 
 @pytest.mark.parametrize(
-    ("base", "settings", "told"),
+    ("base", "settings", "names"),
     [
         (
             "backend=embedded",
@@ -104,14 +106,14 @@ def test_how_results_were_had_and_where_files_lie_is_left_out() -> None:
         ("memory=minilm", ("memory.embedder.folder=/models/minilm",), []),
     ],
 )
-def test_what_one_setting_decides_is_told_once(base: str, settings: tuple[str, ...], told: list[str]) -> None:
-    assert list(found(run(base), run(base, *settings))) == told
+def test_what_one_setting_decides_is_told_once(base: str, settings: tuple[str, ...], names: list[str]) -> None:
+    assert list(differences(run(base), run(base, *settings))) == names
 
 
 def test_what_merely_has_the_values_of_another_setting_is_told() -> None:
     one, other = run("system.max_iterations=1"), run("system.max_iterations=2")
     other = other.model_copy(update={"engine": other.engine.model_copy(update={"version": "2"})})
-    assert found(one, other) == {"system.max_iterations": ("1", "2"), "engine.version": ("1", "2")}
+    assert differences(one, other) == {"system.max_iterations": ("1", "2"), "engine.version": ("1", "2")}
 
 
 def test_what_no_setting_tells_has_a_name_of_its_own() -> None:
@@ -131,30 +133,30 @@ def test_what_no_setting_tells_has_a_name_of_its_own() -> None:
 
 def test_what_a_stage_that_is_left_out_had_is_not_told() -> None:
     trace = ("dataset=empathetic", "dataset.root=/ed", "system=trace")
-    assert found(run(*trace), run(*trace, "system.without=[srp]")) == {"system.without": (NONE, "srp")}
+    assert differences(run(*trace), run(*trace, "system.without=[srp]")) == {"system.without": (NONE, "srp")}
 
 
 @pytest.mark.parametrize("system", ["hef", "one_pass"])
 def test_what_is_read_of_what_is_evaluated_is_told_beside_any_system(system: str) -> None:
     base = ("dataset=empathetic", "dataset.root=/ed")
     other = {"hef": "false", "one_pass": NONE}[system]
-    told = found(run(*base, "system=hef", "sources.W.transductive=true"), run(*base, f"system={system}"))
-    assert told["sources.W.transductive"] == ("true", other)
+    settings = differences(run(*base, "system=hef", "sources.W.transductive=true"), run(*base, f"system={system}"))
+    assert settings["sources.W.transductive"] == ("true", other)
 
 
 def test_an_argument_of_the_users_has_any_name() -> None:
     name = "system.stages.mpa.by.root"
     by = "system.stages.mpa.by={_target_:x.Own,root:"
-    assert found(run(f"{by}1}}"), run(f"{by}2}}")) == {name: ("1", "2")}
+    assert differences(run(f"{by}1}}"), run(f"{by}2}}")) == {name: ("1", "2")}
 
 
 def test_two_stages_that_changed_alike_are_two_settings() -> None:
     names = [f"system.stages.{stage}.sampling.num_predict" for stage in ("caef", "psp")]
-    assert list(found(run(), run(*(f"{name}=9" for name in names)))) == names
+    assert list(differences(run(), run(*(f"{name}=9" for name in names)))) == names
 
 
 def test_several_runs_have_a_value_each() -> None:
-    assert found(run("seed=1"), run("seed=2"), run("seed=1")) == {"seed": ("1", "2", "1")}
+    assert differences(run("seed=1"), run("seed=2"), run("seed=1")) == {"seed": ("1", "2", "1")}
 
 
 @pytest.mark.parametrize(
@@ -168,9 +170,9 @@ def test_several_runs_have_a_value_each() -> None:
 )
 def test_what_follows_from_a_setting_is_told_by_the_setting_alone(setting: str, part: str) -> None:
     one, other = run("dataset=meld"), run("dataset=meld", setting)
-    assert f"{part} digest" not in found(one, elsewhere(other, part))
-    assert setting.partition("=")[0] in found(one, elsewhere(other, part))
-    assert list(found(one, elsewhere(one, part))) == [f"{part} digest"]
+    assert f"{part} digest" not in differences(one, elsewhere(other, part))
+    assert setting.partition("=")[0] in differences(one, elsewhere(other, part))
+    assert list(differences(one, elsewhere(one, part))) == [f"{part} digest"]
 
 
 def elsewhere(manifest: Manifest, part: str) -> Manifest:
@@ -190,9 +192,9 @@ configs = st.dictionaries(st.sampled_from("abcd"), plain, max_size=3)
 
 @given(st.lists(configs, min_size=1, max_size=3))
 def test_every_setting_has_a_text_a_run_and_they_are_not_all_one(given: list[dict[str, Any]]) -> None:
-    told = settings_diff(given)
-    assert len({one.name for one in told}) == len(told)
-    for one in told:
+    settings = settings_diff(given)
+    assert len({one.name for one in settings}) == len(settings)
+    for one in settings:
         assert len(one.values) == len(given)
         assert len(set(one.values)) > 1
         assert all(one.values)

@@ -6,6 +6,6 @@ from tests.runs.killed import compared
 
 
 def test_a_run_that_is_killed_again_and_again_loses_doubles_and_changes_nothing(tmp_path: Path) -> None:
-    found = compared(tmp_path, kills=6)
-    assert found["landed"] >= 3
-    assert found["finished_before_the_end"] > 0
+    counts = compared(tmp_path, kills=6)
+    assert counts["landed"] >= 3
+    assert counts["finished_before_the_end"] > 0

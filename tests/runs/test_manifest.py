@@ -60,8 +60,8 @@ def write(run: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def plain(run: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((run / MANIFEST).read_bytes())
-    return found
+    content: dict[str, Any] = json.loads((run / MANIFEST).read_bytes())
+    return content
 
 
 def keys(node: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -72,14 +72,14 @@ def keys(node: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple
 
 
 def changed(manifest: Mapping[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
-    found = node = copy.deepcopy(dict(manifest))
+    whole = node = copy.deepcopy(dict(manifest))
     for key in path[:-1]:
         node = node[key]
     if value is MISSING:
         del node[path[-1]]
     else:
         node[path[-1]] = value
-    return found
+    return whole
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -94,15 +94,15 @@ def test_no_change_by_hand_gives_a_traceback(
     write(run, changed(whole, path, value))
     try:
         code = COMMANDS[command](str(run), str(other), str(tmp_path / "out"))
-        told = capsys.readouterr().err
+        printed = capsys.readouterr().err
         assert code in (0, 2)
-        assert told.startswith("error: ") == (code == 2)
+        assert ("error: " in printed) == (code == 2)
     finally:
         write(run, whole)
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "told"),
+    ("key", "value", "problem"),
     [
         ("engine", MISSING, "engine: Field required"),
         ("engine.model", 3, "engine.model: "),
@@ -117,12 +117,12 @@ def test_no_change_by_hand_gives_a_traceback(
         ("unheard", 1, "unheard: Extra inputs"),
     ],
 )
-def test_the_key_is_named(key: str, value: Any, told: str, pair: tuple[Path, Path], tmp_path: Path) -> None:
+def test_the_key_is_named(key: str, value: Any, problem: str, pair: tuple[Path, Path], tmp_path: Path) -> None:
     write(tmp_path, changed(plain(pair[0]), tuple(key.split(".")), value))
     for read in (read_manifest, read_run, lambda path: check_runs([path])):
         with pytest.raises(RunError) as caught:
             read(tmp_path)
-        assert caught.value.what.startswith(f"the manifest is damaged: {told}")
+        assert caught.value.what.startswith(f"the manifest is damaged: {problem}")
         assert caught.value.where == str(tmp_path / MANIFEST)
         assert "run the same again" in caught.value.hint
 
@@ -154,14 +154,14 @@ def test_a_folder_that_is_no_run_names_those_within_and_around(pair: tuple[Path,
     run = pair[0]
     (tmp_path / "other").mkdir()
     (tmp_path / MANIFEST).touch()  # of something else
-    told = {
+    errors = {
         tmp_path / "nowhere": ("there is no such folder", "see `ls runs/`"),
         tmp_path / "other": ("it has no manifest.json", "see `ls runs/`"),
         run.parent: ("it has no manifest.json", f"give a run's own folder: {run} {pair[1]}"),
         run / "frames": ("it has no manifest.json", f"give a run's own folder: {run}"),
         run / MANIFEST: ("it has no manifest.json", f"give a run's own folder: {run}"),
     }
-    for path, (what, hint) in told.items():
+    for path, (what, hint) in errors.items():
         with pytest.raises(RunError) as caught:
             read_manifest(path)
         assert (caught.value.what, caught.value.hint) == (f"this is not a run folder: {what}", hint)

@@ -26,8 +26,8 @@ def test_what_became_of_each_sample() -> None:
         result("words", "No.", "joy"),
         result("new", "Oh.", "joy", gold="joy"),
     )
-    found = {line.sample: (line.changed, line.better, line.worse) for line in matrix([first, second])}
-    assert found == {
+    changes = {line.sample: (line.changed, line.better, line.worse) for line in matrix([first, second])}
+    assert changes == {
         "same": (False, False, False),
         "better": (True, True, False),
         "worse": (True, False, True),

@@ -104,8 +104,8 @@ def test_each_dialogue_is_in_one_shard(dialogues: set[str], of_all: int) -> None
 
 
 def test_where_a_dialogue_goes_never_changes(tmp_path: Path) -> None:
-    found = [next(n for n in range(1, 9) if Shard(n, 8).holds(f"test_dia{i}")) for i in range(10)]
-    assert found == [1, 1, 3, 3, 2, 5, 4, 2, 5, 6]
+    numbers = [next(n for n in range(1, 9) if Shard(n, 8).holds(f"test_dia{i}")) for i in range(10)]
+    assert numbers == [1, 1, 3, 3, 2, 5, 4, 2, 5, 6]
     assert Shard.of("3/64").folder(tmp_path) == tmp_path / "shards" / "00003-of-00064"
 
 

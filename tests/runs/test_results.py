@@ -1,4 +1,4 @@
-"""Lines of records: the last of a sample counts, torn and damaged ones are told, and any text is read back."""
+"""Lines of records: the last of a sample counts, torn and damaged ones are named, and any text is read back."""
 
 import math
 import os
@@ -21,18 +21,18 @@ def read(folder: Path, *lines: str | bytes) -> Results[Result]:
 
 
 def test_the_last_line_of_a_sample_counts_and_the_first_gives_its_place(tmp_path: Path) -> None:
-    told = [result("b"), result("é", "ä"), result("b", "\ud83d later")]
-    found = read(tmp_path, *(one.line() for one in told))
-    assert list(found) == ["b", "é"]
-    assert found == {"b": result("b", "\ud83d later"), "é": result("é", "ä")}
-    assert not found.clean
+    written = [result("b"), result("é", "ä"), result("b", "\ud83d later")]
+    results = read(tmp_path, *(one.line() for one in written))
+    assert list(results) == ["b", "é"]
+    assert results == {"b": result("b", "\ud83d later"), "é": result("é", "ä")}
+    assert not results.clean
 
 
 def test_what_is_put_is_found_as_it_will_be_written(tmp_path: Path) -> None:
-    found = read(tmp_path, result("a").line())
-    assert found.clean
-    found.put("b", result("b", "\ud83d ü").line().encode(errors="backslashreplace"))
-    assert [one.response for one in found.values()] == ["hi", "\ud83d ü"]
+    results = read(tmp_path, result("a").line())
+    assert results.clean
+    results.put("b", result("b", "\ud83d ü").line().encode(errors="backslashreplace"))
+    assert [one.response for one in results.values()] == ["hi", "\ud83d ü"]
 
 
 def test_some_are_those_that_are_there_in_the_order_asked_for(tmp_path: Path) -> None:
@@ -45,22 +45,22 @@ def test_a_file_that_is_not_there_holds_none(tmp_path: Path) -> None:
 
 
 def test_a_last_line_without_its_line_feed_is_read(tmp_path: Path) -> None:
-    found = read(tmp_path, result("a").line(), result("b").line().rstrip("\n"))
-    assert list(found) == ["a", "b"]
-    assert b"".join(found.lines.values()).endswith(b"}\n")
-    assert not found.clean
+    results = read(tmp_path, result("a").line(), result("b").line().rstrip("\n"))
+    assert list(results) == ["a", "b"]
+    assert b"".join(results.lines.values()).endswith(b"}\n")
+    assert not results.clean
 
 
 @pytest.mark.parametrize("cut", [1, 7, 40, -2])
 def test_a_last_line_that_is_cut_off_is_passed_over(cut: int, tmp_path: Path) -> None:
     for filled_up in (b"", b"\0" * 9):
-        found = read(tmp_path, result("a").line(), result("b").line()[:cut].encode() + filled_up)
-        assert list(found) == ["a"]
-        assert not found.clean
+        results = read(tmp_path, result("a").line(), result("b").line()[:cut].encode() + filled_up)
+        assert list(results) == ["a"]
+        assert not results.clean
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "problem"),
     [
         (b'{"id": 1}\n', "id: Input should be a valid string"),
         (b"\xff\xfe rubbish\n", "it is not UTF-8"),
@@ -84,10 +84,10 @@ def test_a_last_line_that_is_cut_off_is_passed_over(cut: int, tmp_path: Path) ->
         "unknown",
     ],
 )
-def test_a_line_that_is_no_record_is_named_with_what_is_wrong(line: bytes, told: str, tmp_path: Path) -> None:
+def test_a_line_that_is_no_record_is_named_with_what_is_wrong(line: bytes, problem: str, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="line 2 is not a record of this version") as caught:
         read(tmp_path, result("a").line(), line)
-    assert told in caught.value.what
+    assert problem in caught.value.what
     assert caught.value.where == str(tmp_path / "r")
 
 

@@ -264,7 +264,7 @@ def test_lone_surrogates_of_file_names_and_replies_are_kept(tmp_path: Path) -> N
         run.seal(["a"])
         do(run, result("b", response="\ud83d"))
     assert read_manifest(tmp_path / "r").settings == odd.settings
-    assert [found.response for found in read_results(tmp_path / "r").values()] == ["\ud83d", "\ud83d"]
+    assert [one.response for one in read_results(tmp_path / "r").values()] == ["\ud83d", "\ud83d"]
 
 
 @pytest.mark.parametrize("taken", ["", "r", "r/frames", "r/samples", "r/results.jsonl", "r/manifest.json", "r/.lock"])
@@ -316,8 +316,8 @@ def test_many_threads_finish_samples_at_once(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_our_own_error_and_nothing_follows_a_torn_line(folder: Path) -> None:
     assert exit_code(fill_the_disk, folder) == 0
-    told = (folder / "told").read_text(encoding="utf-8").splitlines()
-    assert told == ["the disk is full, or a limit on its use is reached"] * 2
+    errors = (folder / "errors").read_text(encoding="utf-8").splitlines()
+    assert errors == ["the disk is full, or a limit on its use is reached"] * 2
     assert ids(folder) == ["a", "b", "e"]
     assert not read_results(folder).lost
 

@@ -73,9 +73,9 @@ def run(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def write(run: Path, *told: events.Event, sample: str = "a") -> Path:
+def write(run: Path, *of_sample: events.Event, sample: str = "a") -> Path:
     with recording(run, sample) as emit:
-        for event in told:
+        for event in of_sample:
             emit(event)
     return events_file(run, sample)
 
@@ -131,7 +131,7 @@ def test_of_a_try_under_way_the_whole_lines_are_read(tmp_path_factory: pytest.Te
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "problem"),
     [
         (b'{"kind": "sample_done"}', "sample_done.sample: Field required"),
         (b'{"kind":"sample_done","sample":"b"}', "it is of the sample 'b'"),
@@ -142,12 +142,12 @@ def test_of_a_try_under_way_the_whole_lines_are_read(tmp_path_factory: pytest.Te
     ],
     ids=["field", "other sample", "deep", "rubbish", "blank", "not utf-8"],
 )
-def test_a_line_that_is_no_event_is_named(line: bytes, told: str, run: Path) -> None:
+def test_a_line_that_is_no_event_is_named(line: bytes, problem: str, run: Path) -> None:
     file = write(run, ALL[13])
     file.write_bytes(file.read_bytes() + line + b"\n")
     with pytest.raises(RunError, match="line 2 is no event of this sample") as caught:
         read_events(run, "a")
-    assert told in caught.value.what
+    assert problem in caught.value.what
     assert caught.value.where == str(file)
     assert "is then done again" in caught.value.hint
 
@@ -236,8 +236,8 @@ def test_lost_events_are_told_with_how_to_have_them_again(tmp_path: Path) -> Non
 def test_samples_of_many_threads_stay_apart(run: Path) -> None:
     def work(sample: str) -> None:
         for _ in range(5):
-            told = events.PassLost(sample=sample, t=1, failure=Failure.EMPTY, what=sample * 50_000)
-            write(run, told, told, sample=sample)
+            lost = events.PassLost(sample=sample, t=1, failure=Failure.EMPTY, what=sample * 50_000)
+            write(run, lost, lost, sample=sample)
 
     threads = [threading.Thread(target=work, args=(name,)) for name in ("a", "b", "c", "a")]
     for thread in threads:

@@ -1,4 +1,4 @@
-"""The tokens that real servers tell are found in their replies: emoji of several tokens, stop texts, line feeds."""
+"""The tokens that real servers list are matched to their replies: emoji of several tokens, stop texts, line feeds."""
 
 import importlib.util
 from collections.abc import Iterator
