@@ -3,9 +3,9 @@
     conv_id,utterance_idx,context,prompt,speaker_idx,utterance,selfeval,tags
     hit:0_conv:0,2,guilty,I forgot her birthday_comma_ again.,0,Did you call her_comma_ at least?,5|5|5_5|5|5,
 
-Nothing is quoted. Odd utterances are those of who tells ("Speaker"), even ones of who answers ("Listener"). `context`
-is the emotion of the whole talk: each of its turns carries it, which is what CEM, HEF and TRACE score a forecast
-against. `prompt` is the situation, which a source may show (TRACE).
+Nothing is quoted. Odd utterances are by the one who tells ("Speaker"), even ones by the one who answers ("Listener").
+`context` is the emotion of the whole talk. Each of its turns carries it, as CEM, HEF and TRACE score a forecast against
+it. `prompt` is the situation, which a source may show (TRACE).
 
     corpus = Empathetic("~/data/empatheticdialogues", split="test", label_set="ekman").load()
 """
@@ -30,7 +30,7 @@ COLUMNS = ("conv_id", "utterance_idx", "context", "prompt", "speaker_idx", "utte
 ROOT_HINT = "set dataset.root to the folder that holds train.csv, valid.csv and test.csv"
 CONVERSATION = re.compile(r"hit:[0-9]+_conv:[0-9]+")
 NUMBER = re.compile(r"[1-9][0-9]{0,8}")
-Talk = dict[int, Mapping[str, str]]  # rows by utterance_idx
+Rows = dict[int, Mapping[str, str]]  # of a talk, by utterance_idx
 
 # The six that TRACE (arXiv 2509.21849) merges the 32 into; `prepared`, which its map leaves out, is happiness here.
 _MERGED = {
@@ -59,14 +59,15 @@ class Empathetic:
         """The split. Only listeners' turns may be targets; dialogues are called `test_hit:0_conv:1`. Raises ConfigError
         for an unknown split or label set, CorpusError for a file that is not there, not the split's, or damaged so that
         no row can be used or most contexts are no emotions."""
-        files.refuse_other("dataset.split", self.split, SPLITS)
-        files.refuse_other("dataset.label_set", self.label_set, LABEL_SETS)
+        files.require_one_of(SPLITS, "dataset.split", self.split)
+        files.require_one_of(LABEL_SETS, "dataset.label_set", self.label_set)
         root = files.root_folder(self.root, ROOT_HINT)
         places = {split: [root / f"{split}.csv", root / "empatheticdialogues" / f"{split}.csv"] for split in SPLITS}
         what = f"no {self.split}.csv for EmpatheticDialogues' {self.split} split"
-        path, data = files.find_and_read(places[self.split], what, ROOT_HINT)
+        path = files.find(places[self.split], what, ROOT_HINT)
+        data = files.read_bytes(path)
         notes: Counter[str] = Counter()
-        talks: dict[str, Talk] = {}
+        talks: dict[str, Rows] = {}
         for _, cells in files.read_table(data, path, COLUMNS, notes, quoted=False):
             row = {column: cell.replace("_comma_", ",") for column, cell in cells.items()}
             name, number = row["conv_id"], row["utterance_idx"]
@@ -87,7 +88,7 @@ class Empathetic:
         refuse_mixed_up(corpus, path, data, places)
         return corpus
 
-    def _dialogue(self, name: str, talk: Talk, notes: Counter[str]) -> Dialogue:
+    def _dialogue(self, name: str, talk: Rows, notes: Counter[str]) -> Dialogue:
         rows = sorted(talk.items())
         contexts = Counter(row["context"] for _, row in rows if row["context"] in EKMAN)
         context = max(contexts, key=contexts.__getitem__, default=None)  # of two as frequent, the one that comes first
@@ -102,7 +103,7 @@ class Empathetic:
             conversation=name,
         )
 
-    def _refuse_wrong_contexts(self, talks: Mapping[str, Talk], path: Path, notes: Counter[str]) -> None:
+    def _refuse_wrong_contexts(self, talks: Mapping[str, Rows], path: Path, notes: Counter[str]) -> None:
         contexts = Counter(row["context"] for talk in talks.values() for row in talk.values())
         unknown = Counter({context: count for context, count in contexts.items() if context not in EKMAN})
         notes["labels_unknown"] = unknown.total()

@@ -1,9 +1,9 @@
-"""What the readers share: finding files and clips, lines of mixed encoding, tables with damaged rows, errors.
+"""What the readers share: finding files and clips, decoding lines of mixed encoding, tables with damaged rows, errors.
 
-Damage costs the line it is on, and is counted in `notes`.
+A damaged line is left out and counted in `notes`; the others are read.
 
-    path, data = find_and_read([Path("test_sent_emo.csv")], "no csv for the test split", "set dataset.root")
-    for line, cells in read_table(data, path, ("Utterance", "Speaker"), notes): ...
+    path = find([Path("test_sent_emo.csv")], "no csv for the test split", "set dataset.root")
+    for line, cells in read_table(read_bytes(path), path, ("Utterance", "Speaker"), notes): ...
 """
 
 import csv
@@ -12,7 +12,7 @@ import re
 import stat
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 
@@ -29,9 +29,9 @@ MARK = b"\xef\xbb\xbf"  # a byte order mark
 is_file, is_folder = os.path.isfile, os.path.isdir
 
 
-def refuse_other(key: str, value: object, known: Iterable[str]) -> None:
-    """Raises ConfigError where the setting is none of the words that are known."""
-    if value not in (words := tuple(known)):
+def require_one_of(choices: Iterable[str], key: str, value: object) -> None:
+    """Raises ConfigError where the value of the setting `key` is none of the choices."""
+    if value not in (words := tuple(choices)):
         raise ConfigError(f"{key} is {value!r}", where=key, hint=f"one of {', '.join(words)}")
 
 
@@ -51,7 +51,7 @@ def make_corpus(
     notes: Counter[str],
     absent: Mapping[str, str],
 ) -> Corpus:
-    """The corpus of what was read, with the notes that are not 0. digest: of its files; absent: see `Clips`."""
+    """The corpus, with the notes that are not 0. digest: of its files. absent: as `Clips` lists them."""
     counts = notes + Counter(clips_missing=len(absent))
     return Corpus(name, split, tuple(labels), tuple(dialogues), digest, dict(sorted(counts.items())), absent)
 
@@ -70,15 +70,15 @@ def first_file(places: Iterable[Path]) -> Path | None:
     return next(filter(is_file, places), None)
 
 
-def find_and_read(places: Sequence[Path], what: str, hint: str) -> tuple[Path, bytes]:
-    """The first of the places where there is a file, and its bytes. Raises CorpusError where there is none, which says
-    what is there and which archive is to be unpacked, and where it cannot be read."""
-    if path := first_file(places):
-        return path, read_bytes(path)
+def find(places: Sequence[Path], what: str, hint: str, *, is_there: Callable[[Path], bool] = is_file) -> Path:
+    """The first of the places where there is a file, or with `is_folder` a folder. Raises CorpusError where there is
+    none, which says what lies there instead and which archive is to be unpacked."""
+    if path := next(filter(is_there, places), None):
+        return path
     folders = list(dict.fromkeys(place.parent for place in places))
-    there = list(filter(is_folder, folders))
-    where = f"looked in {', '.join(map(str, folders))}; {'; '.join(map(holdings, there))}"
-    packed = next((archive for folder in there for archive in sorted(folder.glob("*.tar.gz"))), None)
+    present = list(filter(is_folder, folders))
+    where = f"looked in {', '.join(map(str, folders))}; {'; '.join(map(describe_folder, present))}"
+    packed = next((archive for folder in present for archive in sorted(folder.glob("*.tar.gz"))), None)
     raise CorpusError(what, where=where, hint=f"unpack {packed}; {hint}" if packed else hint)
 
 
@@ -91,8 +91,8 @@ def read_bytes(path: Path) -> bytes:
         raise CorpusError(f"cannot read {path.name}: {error.strerror}", where=str(path), hint=hint) from error
 
 
-def holdings(folder: Path) -> str:
-    """What the folder holds, for an error: the first names in order, a slash after a folder's."""
+def describe_folder(folder: Path) -> str:
+    """What the folder holds, for an error: its first names in order, a slash after a folder's."""
     try:
         names = sorted(name + "/" * is_folder(folder / name) for name in os.listdir(folder) if name[0] != ".")  # noqa: PTH208
     except OSError as error:
@@ -101,19 +101,22 @@ def holdings(folder: Path) -> str:
 
 
 class Clips:
-    """Finds the clips of turns in `folders`. absent: those that are not there, as `Corpus.absent` has them.
+    """Finds the clips of turns in `folders`, and lists those that are not there in `absent` (see `Corpus.absent`).
+    Without `look` it finds none and lists none.
 
-    Two names of one file (links) give one path: it must be seen that a clip is the target's own file.
+    Two names of one file (links) give one path, so that a clip that is the target's own file is recognised.
     """
 
-    def __init__(self, folders: Sequence[Path]) -> None:
-        self.folders = folders
+    def __init__(self, folders: Sequence[Path], *, look: bool = True) -> None:
+        self.folders, self.look = folders, look
         self.absent: dict[str, str] = {}
         self._paths: dict[tuple[int, int], Path] = {}  # by device and inode
 
     def find(self, turn: str, name: str) -> Path | None:
-        """The file `name` ("": the turn names none) of a turn ("dia0/3") in the first folder that has it. Raises
-        CorpusError for a folder that may not be searched and for a name that the system's encoding cannot spell."""
+        """The file `name` ("": the turn names none) of a turn ("dia0/3") in the first folder that has it, or None.
+        Raises CorpusError for a folder that may not be searched and a name that the system's encoding cannot spell."""
+        if not self.look:
+            return None
         path = next(filter(None, (self._path(folder / name) for folder in self.folders)), None) if name else None
         if path is None:
             self.absent[turn] = name
@@ -135,8 +138,9 @@ class Clips:
 def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:
     """The lines of a UTF-8 file, some of which may be cp1252; a byte order mark and any line ending are taken off.
 
-    Each line falls back by itself (`lines_cp1252`). C1 controls (U+0080 to U+009F) are what a cp1252 file becomes when
-    read as Latin-1 and saved as UTF-8: they go back through cp1252 (`characters_repaired`).
+    Each line is decoded by itself (`lines_cp1252` counts those that are not UTF-8). A cp1252 file that was read as
+    Latin-1 and saved as UTF-8 has C1 controls (U+0080 to U+009F), which become its characters again
+    (`characters_repaired`).
     """
     lines: list[str] = []
     for raw in data.removeprefix(MARK).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"):
@@ -156,8 +160,9 @@ def read_table(
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """The records of a comma-separated file: the line each starts on (from 1) and its cells, stripped, by column.
 
-    Left out and counted (`rows_malformed`) is one that is misquoted or too short, and where commas are quoted one that
-    is too long. Raises CorpusError for an empty file, UTF-16, and where one of `columns` is missing or there twice.
+    A record that is misquoted, too short, or too long though commas are quoted is left out and counted
+    (`rows_malformed`). Raises CorpusError for an empty file, UTF-16, and where one of `columns` is missing or there
+    twice.
     """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         hint = f"save it as UTF-8, or {AS_PUBLISHED}"

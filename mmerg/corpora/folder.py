@@ -1,6 +1,6 @@
 """Your own dialogues: a folder with `dialogues.jsonl`, a dialogue a line, and clips beside it (docs/datasets.md).
 
-What is wrong with the file is said at once, up to ten lines of it. Opens no clip.
+One error names up to ten wrong lines. No clip is opened.
 
     demo = Folder(demo_root()).load()    # the one that comes with the package: five drawn dialogues
 """
@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
-from mmerg.corpora.files import MARK, Clips, find_and_read, make_corpus, root_folder, unusable
+from mmerg.corpora.files import MARK, Clips, find, make_corpus, read_bytes, root_folder, unusable
 from mmerg.corpora.meld import MELD_LABELS
 from mmerg.storage.files import why
 
@@ -97,7 +97,8 @@ class Folder:
         """Read the file; a turn whose clip is missing goes on as text. Raises CorpusError where the file is missing or
         empty, and with up to ten lines that cannot be used."""
         root = root_folder(self.root, f"set dataset.root to the folder that holds {self.file}")
-        path, data = find_and_read([root / self.file], f"no {self.file} in the dataset's folder", LAYOUT)
+        path = find([root / self.file], f"no {self.file} in the dataset's folder", LAYOUT)
+        data = read_bytes(path)
         labels = MELD_LABELS if self.labels is None else self.labels
         name, digest, clips = root.resolve().name, hashlib.sha256(data).hexdigest(), Clips([root])
         dialogues: list[Dialogue] = []

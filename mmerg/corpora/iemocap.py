@@ -80,31 +80,36 @@ class Iemocap:
             given = ", ".join(map(str, sessions)) or "none"
             hint = "dataset.sessions is a list of 1 to 5, such as [5] or [1,2,3,4]"
             raise ConfigError(f"IEMOCAP has sessions 1 to 5; asked for: {given}", where="dataset.sessions", hint=hint)
-        files.refuse_other("dataset.label_set", self.label_set, LABEL_SETS)
-        files.refuse_other("dataset.reader.speaker_side", self.speaker_side, SIDES)
+        files.require_one_of(LABEL_SETS, "dataset.label_set", self.label_set)
+        files.require_one_of(SIDES, "dataset.reader.speaker_side", self.speaker_side)
         root = files.root_folder(self.root, ROOT_HINT)
-        notes, clips, digest = Counter[str](), files.Clips([root]), sha256()
+        notes, clips, digest = Counter[str](), files.Clips([root], look=self.clips), sha256()
         dialogues: list[Dialogue] = []
         for session in sessions:
-            folder = _session_folder(root, session)
-            for name in dialogue_names(folder):
-                paths = (folder / kind / f"{name}.txt" for kind in (TRANSCRIPTIONS, EVALUATIONS))
+            name = f"Session{session}"
+            what, hint = f"no folder {name} for IEMOCAP", f"{ROOT_HINT}; dataset.sessions says which sessions are read"
+            folder = files.find([root / name, root / RELEASE / name], what, hint, is_there=files.is_folder)
+            for dialogue in dialogue_names(folder):
+                paths = (folder / kind / f"{dialogue}.txt" for kind in (TRANSCRIPTIONS, EVALUATIONS))
                 transcription, evaluation = map(files.read_bytes, paths)
-                sizes = f"{name}\0{len(transcription)}\0{len(evaluation)}\0"
+                sizes = f"{dialogue}\0{len(transcription)}\0{len(evaluation)}\0"
                 digest.update(sizes.encode() + transcription + evaluation)
-                utterances, codes = read_transcription(transcription, name, notes), read_evaluation(evaluation, notes)
+                utterances, codes = (
+                    read_transcription(transcription, dialogue, notes),
+                    read_evaluation(evaluation, notes),
+                )
                 notes["evaluations_without_turn"] += len(codes.keys() - {utterance.id for utterance in utterances})
                 if not utterances:
                     notes["dialogues_without_turns"] += 1
                     continue
-                film = (folder / FILMS / f"{name}.avi").relative_to(root).as_posix()
+                film = (folder / FILMS / f"{dialogue}.avi").relative_to(root).as_posix()
                 turns: list[Turn] = []
                 for number, utterance in enumerate(utterances, start=1):
-                    file = clips.find(f"{name}/{number}", film) if self.clips else None
-                    turns.append(self._turn(utterance, name, codes.get(utterance.id, "missing"), file, notes))
-                play = name.split("_")[1][: len("script01")]  # without part and take: sessions perform the same ones
+                    file = clips.find(f"{dialogue}/{number}", film)
+                    turns.append(self._turn(utterance, codes.get(utterance.id, "missing"), file, notes))
+                play = dialogue.split("_")[1][: len("script01")]  # sessions perform the same plays, in parts and takes
                 script = play if play.startswith("script") else None
-                dialogues.append(Dialogue(name, tuple(turns), script=script, conversation=name))
+                dialogues.append(Dialogue(dialogue, tuple(turns), script=script, conversation=dialogue))
         split = f"session{'+'.join(map(str, sessions))}"
         if not dialogues:
             what = f"no transcription of IEMOCAP's {split} holds a turn"
@@ -112,7 +117,7 @@ class Iemocap:
         labels = LABEL_SETS[self.label_set]
         return files.make_corpus("iemocap", split, labels, dialogues, digest.hexdigest(), notes, clips.absent)
 
-    def _turn(self, utterance: Utterance, dialogue: str, code: str, film: Path | None, notes: Counter[str]) -> Turn:
+    def _turn(self, utterance: Utterance, code: str, film: Path | None, notes: Counter[str]) -> Turn:
         """The turn, without a label where the utterance has none of the set."""
         emotion = "happy" if code == "exc" and self.label_set == "four" else WORDS.get(code)
         if emotion not in LABEL_SETS[self.label_set]:
@@ -121,21 +126,9 @@ class Iemocap:
         end = utterance.end if utterance.end > utterance.start else None
         notes["spans_reversed"] += end is None
         markers, other = SIDES[self.speaker_side]
-        crop = markers if utterance.actor == dialogue[len("Ses05")] else other
+        crop = markers if utterance.actor == utterance.id[len("Ses05")] else other
         clip = Clip(film, utterance.start, end, crop) if film and end else None
         return Turn(ACTORS[utterance.actor], utterance.text, emotion, clip, utterance.start, end)
-
-
-def _session_folder(root: Path, session: int) -> Path:
-    """The folder of a session, in `root` or in the release there. Raises CorpusError where there is none."""
-    bases = (root, root / RELEASE)
-    places = [base / f"Session{session}" for base in bases]
-    if place := next(filter(files.is_folder, places), None):
-        return place
-    holdings = "; ".join(map(files.holdings, filter(files.is_folder, bases)))
-    where = f"looked for {places[0]} and {places[1]}; {holdings}"
-    hint = f"{ROOT_HINT}; dataset.sessions says which sessions are read"
-    raise CorpusError(f"no folder Session{session} for IEMOCAP's session {session}", where=where, hint=hint)
 
 
 def dialogue_names(session: Path) -> list[str]:
@@ -145,13 +138,13 @@ def dialogue_names(session: Path) -> list[str]:
     for kind in (TRANSCRIPTIONS, EVALUATIONS):
         folder = session / kind
         matches = (DIALOGUE.fullmatch(file.stem) for file in folder.glob("*.txt") if not files.is_folder(file))
-        found = {match[0] for match in matches if match and session.name == f"Session{match[1]}"}
-        if not found:
-            holdings = files.holdings(next(filter(files.is_folder, (folder, *folder.parents))))
-            where = f"looked for {folder}/Ses0{session.name[-1]}….txt; {holdings}"
+        of_kind = {match[0] for match in matches if match and session.name == f"Session{match[1]}"}
+        if not of_kind:
+            nearest = next(filter(files.is_folder, (folder, *folder.parents)))
+            where = f"looked for {folder}/Ses0{session.name[-1]}….txt; {files.describe_folder(nearest)}"
             hint = f"unpack {kind} of {session.name} from the full release, too; sentences/ is not read"
             raise CorpusError(f"{session.name} has no dialogue in {kind}", where=where, hint=hint)
-        names |= found
+        names |= of_kind
     return sorted(names)
 
 

@@ -3,8 +3,8 @@
     Sr No.,Utterance,Speaker,Emotion,Sentiment,Dialogue_ID,Utterance_ID,Season,Episode,StartTime,EndTime
     1,"Oh. That’s so...",Rachel,anger,negative,0,1,3,19,"00:14:40,629","00:14:47,385"
 
-Order comes from Utterance_ID, which has gaps. The dyadic variant cuts each dialogue into talks of two, in which turns
-recur; its Old_Dialogue_ID and Old_Utterance_ID are those of the row that a turn was, and name the clip.
+Turns are in order of Utterance_ID, which has gaps. The dyadic variant cuts each dialogue into talks of two, which share
+turns; Old_Dialogue_ID and Old_Utterance_ID are a turn's ids in the whole dialogue, and name its clip.
 
     corpus = Meld("~/data/MELD.Raw", split="test").load()
 """
@@ -42,9 +42,9 @@ ROOT_HINT = "set dataset.root to the folder that holds the csv files or MELD.Raw
 
 @dataclass(frozen=True)
 class Meld:
-    """One split. `root` is the folder with the csv files, MELD.Raw itself, or a folder that holds either; labels: None
-    for MELD's seven. `clips=False` reads the words alone. Turn times are seconds on the clock of the episode, which a
-    dialogue names (`s03e19`)."""
+    """One split. `root` is the folder with the csv files, MELD.Raw itself, or a folder that holds either. labels: None
+    for MELD's seven. `clips=False` reads the words alone. Turn times are seconds on the clock of the episode, which
+    `Dialogue.episode` names (`s03e19`)."""
 
     root: str | Path
     split: str = "test"
@@ -56,8 +56,8 @@ class Meld:
         """The split. Dialogues are called `test_dia3`, dyads `test_dyad3`; the conversation of both is that of the
         dialogue (`meld/test/dia3`), for a dyad that of the first row that names one. Raises ConfigError for an unknown
         split or variant, CorpusError for files that cannot be used."""
-        files.refuse_other("dataset.split", self.split, CLIP_FOLDERS)
-        files.refuse_other("dataset.variant", self.variant, FILES)
+        files.require_one_of(CLIP_FOLDERS, "dataset.split", self.split)
+        files.require_one_of(FILES, "dataset.variant", self.variant)
         root = files.root_folder(self.root, ROOT_HINT)
         csv, beside = FILES[self.variant]
         places = {
@@ -66,12 +66,13 @@ class Meld:
         }
         what = f"no {csv.format(self.split)} for MELD's {self.split} split"
         also = "; its folder MELD_Dyadic belongs beside MELD's own; or dataset.variant=multi" if self._dyadic else ""
-        path, data = files.find_and_read(places[self.split], what, ROOT_HINT + also)
+        path = files.find(places[self.split], what, ROOT_HINT + also)
+        data = files.read_bytes(path)
         notes = Counter[str]()
         rows = self._rows(path, data, notes)
         inner = CLIP_FOLDERS[self.split]
-        folders = (f"{RAW}/{self.split}/{inner}", f"{self.split}/{inner}", f"{RAW}/{inner}", inner)
-        clips = files.Clips([root / folder for folder in (*folders, f"{RAW}/{self.split}", self.split)])
+        folders = (f"{self.split}/{inner}", inner, self.split)
+        clips = files.Clips([base / folder for folder in folders for base in (root / RAW, root)], look=self.clips)
         dialogues = [
             self._dialogue(number, [rows[key] for key in keys], clips, notes)
             for number, keys in groupby(sorted(rows), key=lambda key: key[0])
@@ -119,7 +120,7 @@ class Meld:
         turns: list[Turn] = []
         for at, (row, origin) in enumerate(zip(rows, origins, strict=True), start=1):
             clip = f"dia{origin[0]}_utt{origin[1]}.mp4" if origin else ""
-            turns.append(self._turn(row, clips.find(f"{name}/{at}", clip) if self.clips else None, notes))
+            turns.append(self._turn(row, clips.find(f"{name}/{at}", clip), notes))
         episodes = {episode for _, cells in rows if (episode := _numbers(cells, ("Season", "Episode")))}
         notes["episodes_differing"] += len(episodes) > 1
         clock = "s{:02}e{:02}".format(*episodes.pop()) if len(episodes) == 1 else None

@@ -50,17 +50,19 @@ def test_a_root_that_is_no_folder(tmp_path: Path, name: str, complaint: str) -> 
 
 def test_a_wrong_root_names_what_was_looked_for_and_what_is_there(tmp_path: Path) -> None:
     (tmp_path / "MELD.Raw").mkdir()
+    packed = tmp_path / "IEMOCAP_full_release.tar.gz"
+    packed.write_bytes(b"packed")
     error = refusal(tmp_path)
-    assert error.what == "no folder Session5 for IEMOCAP's session 5"
-    assert f"looked for {tmp_path}/Session5 and {tmp_path}/IEMOCAP_full_release/Session5" in error.where
-    assert f"{tmp_path} holds MELD.Raw/" in error.where
-    assert "dataset.root" in error.hint
+    assert error.hint.startswith(f"unpack {packed}; set dataset.root")
+    assert error.what == "no folder Session5 for IEMOCAP"
+    assert f"looked in {tmp_path}, {tmp_path}/IEMOCAP_full_release; {tmp_path} holds IEMOCAP" in error.where
+    assert error.where.endswith("IEMOCAP_full_release.tar.gz, MELD.Raw/")
 
 
 def test_a_session_that_is_not_there_is_named_beside_those_that_are(tmp_path: Path) -> None:
     Builder([improvised(), played("Ses02M_script01_1")], release="IEMOCAP_full_release").write(tmp_path)
     error = refusal(tmp_path, (2, 3, 5))
-    assert "session 3" in error.what
+    assert "no folder Session3" in error.what
     assert "IEMOCAP_full_release holds Session2/, Session5/" in error.where
     assert "dataset.sessions" in error.hint
 
