@@ -23,7 +23,7 @@ def app_of(served: Served, token: str = "") -> Guard:
         app.include_router(api.routes(served))
 
     @app.exception_handler(MmergError)
-    async def told(request: Request, error: MmergError) -> Response:
+    async def expected(request: Request, error: MmergError) -> Response:
         return refuse(request.url.path, error)
 
     @app.exception_handler(HTTPException)

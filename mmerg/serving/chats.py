@@ -1,4 +1,4 @@
-"""The page's chats, in memory alone: what was told of each try at a reply, and its frames, until they are forgotten.
+"""The page's chats, in memory alone: the events of each try at a reply, and its frames, until they are forgotten.
 
 The least recently used go first once there are too many, or all together are over their room.
 """
@@ -27,19 +27,19 @@ class Turn:
     id: str = field(default_factory=lambda: uuid4().hex)
     frames: dict[str, bytes] = field(default_factory=dict)
     result: Result | None = None
-    _told: list[bytes] = field(default_factory=list)
+    _events: list[bytes] = field(default_factory=list)
     _packed: bytes = b""
 
     def keep_frame(self, sha256: str, read: Callable[[], bytes]) -> None:
         self.frames[sha256] = read()
 
     def note(self, event: Event) -> None:
-        self._told.append(event.model_dump_json().encode())
+        self._events.append(event.model_dump_json().encode())
 
     def end(self, result: Result) -> None:
         self.result = result
-        self._packed = zlib.compress(b"\n".join(self._told))  # prompts are long, and much alike
-        self._told.clear()
+        self._packed = zlib.compress(b"\n".join(self._events))  # prompts are long, and much alike
+        self._events.clear()
 
     def events(self) -> Iterator[Event]:
         """Of a turn that has ended."""

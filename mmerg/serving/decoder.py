@@ -33,10 +33,10 @@ def limit() -> None:
 def clip(descriptor: int, settings: FramesSettings) -> list[tuple[Frame, bytes]]:
     """The keyframes of a video. Raises ClipError."""
     store = HeldFrames()
-    [found] = extract([Clip(Path(f"/dev/fd/{descriptor}"))], settings, store)
-    if isinstance(found, ClipError):
-        raise found
-    return [(frame.model_copy(update={"source": "clip"}), store.read(frame.sha256)) for frame in found]
+    [frames] = extract([Clip(Path(f"/dev/fd/{descriptor}"))], settings, store)
+    if isinstance(frames, ClipError):
+        raise frames
+    return [(frame.model_copy(update={"source": "clip"}), store.read(frame.sha256)) for frame in frames]
 
 
 def picture(descriptor: int, settings: FramesSettings) -> list[tuple[Frame, bytes]]:
@@ -60,16 +60,16 @@ def main() -> None:
     job = json.load(sys.stdin)
     settings = FramesSettings.model_validate(job["settings"])
     limit()
-    told: list[dict[str, object]] = []
+    heads: list[dict[str, object]] = []
     jpegs: list[bytes] = []
     for kind, descriptor in job["files"]:
         try:
             for frame, data in (clip if kind == "clip" else picture)(descriptor, settings):
-                told.append({**frame.model_dump(), "bytes": len(data)})
+                heads.append({**frame.model_dump(), "bytes": len(data)})
                 jpegs.append(data)
         except ClipError as error:
-            told.append({"reason": error.reason, "what": error.what, "hint": error.hint})
-    sys.stdout.buffer.write(b"".join([json.dumps(told).encode(), b"\n", *jpegs]))
+            heads.append({"reason": error.reason, "what": error.what, "hint": error.hint})
+    sys.stdout.buffer.write(b"".join([json.dumps(heads).encode(), b"\n", *jpegs]))
 
 
 if __name__ == "__main__":

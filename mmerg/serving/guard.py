@@ -142,10 +142,10 @@ def _in_query(scope: Scope) -> str:
 
 def _in_cookie(headers: Headers) -> str:
     try:
-        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
     except CookieError:
         return ""
-    return found.value if found else ""
+    return cookie.value if cookie else ""
 
 
 def is_loopback(host: str) -> bool:

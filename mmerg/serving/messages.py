@@ -64,7 +64,7 @@ def parsed(data: bytes, kind: type[Body]) -> Body:
 
 
 def who(request: Request) -> str:
-    """Who asks, as far as that can be told: the address and the key."""
+    """Who asks, as far as the server can know: the address and the key."""
     host = request.client.host if request.client else ""
     return f"{host}\0{request.headers.get('authorization', '')}"
 
@@ -75,7 +75,7 @@ def owner_of(user: str, text: str) -> str:
 
 
 def asked_of(offered: Offered, sent: Sequence[Sent], limits: LimitSettings, seed: int | None, user: str) -> Asked:
-    """The reply that is wanted. user: whoever asks, as far as that can be told. Programs send the whole talk with every
+    """The reply that is wanted. user: who asks, see `who`. Programs send the whole talk with every
     turn: earlier pictures that nobody looks at any longer, or for which there is no room, are passed over. Raises
     RefusedError for what is no talk."""
     turns = list(_turns(sent))

@@ -1,6 +1,6 @@
 """Ollama's API, as far as its own programs and chat programs use it: models, chat, generate.
 
-What the agents say goes into `thinking`, unless it is switched off. There is nothing to load or to pull.
+The agents' outputs go into `thinking`, unless it is switched off. There is nothing to load or to pull.
 """
 
 import json
@@ -9,14 +9,14 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from mmerg.errors import MmergError
-from mmerg.serving.answers import Answer, Happening, Wish, answers, respond
+from mmerg.serving.answers import Answer, Steps, Wish, answers, respond
 from mmerg.serving.messages import AnySeed, Sent, read, who
 from mmerg.serving.offered import Offered
 from mmerg.serving.refused import sentence
@@ -25,7 +25,7 @@ from mmerg.serving.served import Served
 TAG = ":latest"  # behind the name of a model that has no other
 LINES = "application/x-ndjson"
 NEVER = "2318-01-01T00:00:00Z"  # when a model is unloaded, as Ollama itself writes it
-Put = Callable[[str, str], dict[str, Any]]  # text and thinking, as a route has them
+Put = Callable[[str, str], dict[str, object]]  # text and thinking as fields of a route's answer
 
 
 class Message(BaseModel):
@@ -41,15 +41,15 @@ class Options(BaseModel):
 
 
 class Asked(BaseModel):
-    """What is heeded of a request; the rest is for models with samplers and templates of their own. format: none."""
+    """The parts of a request that are used; the others are for models with samplers and templates. format: none."""
 
     model: str = ""
-    name: str = ""  # as Ollama's own program says it
+    name: str = ""  # in place of model, as Ollama's own program sends it
     stream: bool | None = None
     think: bool | str | None = None
     format: Literal[""] | None = None
     options: Options | None = None
-    keep_alive: Any = None
+    keep_alive: JsonValue = None
 
     def wish(self, client: str) -> Wish:
         options = self.options or Options()
@@ -114,10 +114,10 @@ async def _answered(served: Served, request: Request, body: Asked, sent: list[Se
         why = "unload" if body.keep_alive in (0, "0") else "load"
         return JSONResponse({**_line(body, put("", "")), "done": True, "done_reason": why})
 
-    async def streamed(happening: Happening) -> AsyncGenerator[bytes, None]:
+    async def streamed(steps: Steps) -> AsyncGenerator[bytes, None]:
         try:
-            async with aclosing(happening):
-                async for one in happening:
+            async with aclosing(steps):
+                async for one in steps:
                     if isinstance(one, Answer):
                         yield _json({**_line(body, put(one.text, "")), "done": False})
                         yield _json(_last(body, one, put("", "")))
@@ -127,26 +127,26 @@ async def _answered(served: Served, request: Request, body: Asked, sent: list[Se
         except MmergError as error:
             yield _json(failed(error))
 
-    def whole(answer: Answer, thoughts: str) -> dict[str, Any]:
+    def whole(answer: Answer, thoughts: str) -> dict[str, object]:
         return _last(body, answer, put(answer.text, "" if body.think is False else thoughts))
 
     ask = partial(answers, served, offered, sent, body.wish(who(request)))
     return await respond(request, ask, None if body.stream is False else streamed, LINES, whole)
 
 
-def _message(text: str, thinking: str) -> dict[str, Any]:
+def _message(text: str, thinking: str) -> dict[str, object]:
     return {"message": {"role": "assistant", "content": text, **({"thinking": thinking} if thinking else {})}}
 
 
-def _response(text: str, thinking: str) -> dict[str, Any]:
+def _response(text: str, thinking: str) -> dict[str, object]:
     return {"response": text, **({"thinking": thinking} if thinking else {})}
 
 
-def _line(body: Asked, put: dict[str, Any]) -> dict[str, Any]:
+def _line(body: Asked, put: dict[str, object]) -> dict[str, object]:
     return {"model": body.model, "created_at": _now(), **put}
 
 
-def _last(body: Asked, answer: Answer, put: dict[str, Any]) -> dict[str, Any]:
+def _last(body: Asked, answer: Answer, put: dict[str, object]) -> dict[str, object]:
     took = round(answer.seconds * 1e9)
     durations = {"total_duration": took, "load_duration": 0, "prompt_eval_duration": 0, "eval_duration": took}
     counts = {"prompt_eval_count": answer.prompt_tokens, "eval_count": answer.response_tokens}
@@ -166,7 +166,7 @@ def _details(served: Served) -> dict[str, object]:
 
 
 def _shown(served: Served, offered: Offered) -> dict[str, object]:
-    sees = ["vision"] if offered.system.sees("V") else []  # a model without eyes is told what is measured
+    sees = ["vision"] if offered.system.sees("V") else []  # a model without eyes gets descriptions of faces
     return {
         "modelfile": "",
         "parameters": "",
@@ -182,5 +182,5 @@ def _now() -> str:
     return datetime.now(UTC).isoformat().replace("+00:00", "Z")
 
 
-def _json(told: dict[str, Any]) -> bytes:
-    return f"{json.dumps(told)}\n".encode()
+def _json(line: dict[str, object]) -> bytes:
+    return f"{json.dumps(line)}\n".encode()

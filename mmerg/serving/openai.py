@@ -1,14 +1,14 @@
 """OpenAI's API: models, and chat completions, streamed or whole.
 
-While the agents work, a stream has what they say as `reasoning_content`, and what is done now as status events, which
-Open WebUI shows and OpenAI's own programs pass over.
+While the agents work, a stream carries their outputs as `reasoning_content`, and the current step as status events:
+Open WebUI shows these, OpenAI's own programs ignore them.
 """
 
 import json
 import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from uuid import uuid4
 
 from fastapi import APIRouter, Request
@@ -16,10 +16,11 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from mmerg.errors import MmergError
-from mmerg.serving.answers import Answer, Doing, Happening, Wish, answers, respond
+from mmerg.serving.answers import Answer, Steps, Wish, answers, respond
 from mmerg.serving.messages import AnySeed, Sent, of_data_url, read, who
 from mmerg.serving.refused import RefusedError, sentence, status_of
 from mmerg.serving.served import Served
+from mmerg.serving.updates import Update
 
 ALIVE = b": at work\n\n"  # a comment, for proxies and programs that give up on what is silent
 END = b"data: [DONE]\n\n"
@@ -61,7 +62,7 @@ class Format(BaseModel):
 
 
 class Completion(BaseModel):
-    """What is heeded of a request: no tools, as agents call none, and no samplers, as they have their own."""
+    """The parts of a request that are used: no tools, as agents call none, and no samplers, as they have their own."""
 
     model: str
     messages: Annotated[list[Said], Field(min_length=1)]
@@ -80,34 +81,34 @@ class Completion(BaseModel):
 
 
 class Chunks:
-    """Says what happens as chunks of one answer, or as one whole."""
+    """Writes updates and the answer as chunks of a stream, or as one whole."""
 
     def __init__(self, body: Completion) -> None:
         self._usage = bool(body.stream_options and body.stream_options.include_usage)
         self._head = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": body.model}
 
-    async def streamed(self, happening: Happening) -> AsyncGenerator[bytes, None]:
+    async def streamed(self, steps: Steps) -> AsyncGenerator[bytes, None]:
         yield self._delta({"role": "assistant", "content": ""})
         try:
-            async with aclosing(happening):
-                async for one in happening:
-                    for chunk in self._answer(one) if isinstance(one, Answer) else self._doing(one):
+            async with aclosing(steps):
+                async for one in steps:
+                    for chunk in self._answer(one) if isinstance(one, Answer) else self._update(one):
                         yield chunk
         except MmergError as error:
             yield _data(failed(error))
         yield END
 
-    def whole(self, answer: Answer, thoughts: str) -> dict[str, Any]:
+    def whole(self, answer: Answer, thoughts: str) -> dict[str, object]:
         message = {"role": "assistant", "content": answer.text, "reasoning_content": thoughts}
         choice = {"index": 0, "message": message, "finish_reason": answer.finish, "logprobs": None}
         return {**self._head, "object": "chat.completion", "choices": [choice], "usage": _usage(answer)}
 
-    def _doing(self, doing: Doing) -> Iterator[bytes]:
-        if doing.thought:
-            yield self._delta({"reasoning_content": f"{doing.thought}\n"})
-        if doing.status:
-            yield self._status(doing.status, done=False)
-        if not (doing.thought or doing.status):
+    def _update(self, update: Update) -> Iterator[bytes]:
+        if update.thought:
+            yield self._delta({"reasoning_content": f"{update.thought}\n"})
+        if update.status:
+            yield self._status(update.status, done=False)
+        if not (update.thought or update.status):
             yield ALIVE
 
     def _answer(self, answer: Answer) -> Iterator[bytes]:
@@ -143,7 +144,7 @@ def routes(served: Served) -> APIRouter:
         body = await read(request, Completion)
         chunks, client = Chunks(body), who(request)
 
-        def ask() -> Happening:
+        def ask() -> Steps:
             sent = [said.sent(number) for number, said in enumerate(body.messages, start=1)]
             return answers(served, served.model(body.model), sent, body.wish(client))
 
@@ -168,5 +169,5 @@ def _usage(answer: Answer) -> dict[str, int]:
     return {"prompt_tokens": prompt, "completion_tokens": response, "total_tokens": prompt + response}
 
 
-def _data(told: dict[str, Any]) -> bytes:
-    return f"data: {json.dumps(told)}\n\n".encode()
+def _data(chunk: dict[str, object]) -> bytes:
+    return f"data: {json.dumps(chunk)}\n\n".encode()

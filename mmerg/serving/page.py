@@ -25,8 +25,8 @@ from mmerg.serving.refused import RefusedError, plain
 from mmerg.serving.saving import save
 from mmerg.serving.served import Served
 from mmerg.serving.talk import Asked, Said, checked
-from mmerg.serving.told import SILENT, Message
 from mmerg.serving.turns import Streamed, begun, replying
+from mmerg.serving.updates import SILENT, Update
 from mmerg.serving.uploads import Upload
 from mmerg.settings.backbone import Seed
 
@@ -59,7 +59,7 @@ class Talk(BaseModel):
 
 
 class Saved(BaseModel):
-    turns: list[str]  # the ids of replies, as `accepted` told them
+    turns: list[str]  # the ids of replies, from their updates `accepted`
 
 
 def routes(served: Served) -> APIRouter:
@@ -120,20 +120,19 @@ def routes(served: Served) -> APIRouter:
     return router
 
 
-async def _streamed(happening: AsyncGenerator[Message, None]) -> AsyncGenerator[bytes, None]:
+async def _streamed(updates: AsyncGenerator[Update, None]) -> AsyncGenerator[bytes, None]:
     try:
-        async with aclosing(happening):
-            async for message in happening:
-                yield _event(message)
+        async with aclosing(updates):
+            async for update in updates:
+                yield _event(update)
     except MmergError as error:
-        yield _event(("failed", plain(error)))
+        yield _event(Update("failed", plain(error)))
 
 
-def _event(message: Message) -> bytes:
-    name, fields = message
-    if name == SILENT:
+def _event(update: Update) -> bytes:
+    if update.name == SILENT:
         return b": at work\n\n"  # a comment
-    return f"event: {name}\ndata: {json.dumps(fields)}\n\n".encode()
+    return f"event: {update.name}\ndata: {json.dumps(update.fields)}\n\n".encode()
 
 
 async def _received(request: Request, served: Served) -> tuple[Talk, tuple[Upload, ...]]:

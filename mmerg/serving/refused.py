@@ -1,4 +1,4 @@
-"""What a client is told that asks for something which cannot be had; `app.py` says it as the client's API does."""
+"""The answer to a request that cannot be fulfilled; `app.py` writes it as the client's API does."""
 
 from mmerg.errors import CallError, Failure, MmergError, SampleError, raised_at
 
@@ -32,7 +32,7 @@ def status_of(error: MmergError) -> int:
 
 
 def broken() -> RefusedError:
-    """What a client is told of a mistake in the code."""
+    """The answer to a client where the code has a mistake."""
     return RefusedError("the server has a fault, which its log names", hint="report it with the log", status=500)
 
 
@@ -42,7 +42,7 @@ def fault(error: Exception) -> str:
 
 
 def plain(error: MmergError) -> dict[str, str]:
-    """An error as the page is told it."""
+    """An error as the page gets it."""
     return {"what": error.what, "where": error.where, "hint": _hint(error)}
 
 

@@ -47,12 +47,12 @@ def _write(run: Run, turn: Turn) -> None:
     result = turn.result
     assert result
 
-    def told(emit: Emit) -> Result:
+    def replay(emit: Emit) -> Result:
         for event in turn.events():
             emit(event)
         return result
 
-    run.record(result.id, told)
+    run.record(result.id, replay)
     for sha256, data in turn.frames.items() if turn.kept else ():
         run.keep_frame(sha256, lambda data=data: data)  # type: ignore[misc]
 

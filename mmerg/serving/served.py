@@ -27,8 +27,8 @@ class Served:
     def model(self, name: str) -> Offered:
         """The system of that name; Ollama's programs put a tag behind it. Raises RefusedError where there is none."""
         name = name.removesuffix(":latest")
-        if found := self.offered.get(name):
-            return found
+        if offered := self.offered.get(name):
+            return offered
         if lacks := self.missing.get(name):
             raise RefusedError(f"{name} cannot be talked to: {sentence(lacks)}", where="model", status=404)
         hint = f"one of {', '.join(self.offered)}"

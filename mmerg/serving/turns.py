@@ -1,6 +1,6 @@
-"""From a reply that is asked for to what its client is told, for every API alike; and clients that hang up.
+"""From a request for a reply to updates for its client, for every API alike; and clients that hang up.
 
-async for name, fields in replying(served, asked): ...
+async for update in replying(served, asked): ...
 """
 
 import asyncio
@@ -20,23 +20,23 @@ from mmerg.serving.chats import Turn
 from mmerg.serving.refused import RefusedError
 from mmerg.serving.served import Served
 from mmerg.serving.talk import Asked
-from mmerg.serving.told import Message, Told
-from mmerg.serving.work import Tell
+from mmerg.serving.updates import Update, Updates
+from mmerg.serving.work import Report
 
 Item = TypeVar("Item")
 GONE = 499  # as proxies note a client that hung up
 
 
-async def replying(served: Served, asked: Asked, turn: Turn | None = None) -> AsyncGenerator[Message, None]:
-    """What happens until there is a reply, or the turn has failed; `turn` keeps of it what may be kept. Raises
-    MmergError where it cannot be had at all."""
+async def replying(served: Served, asked: Asked, turn: Turn | None = None) -> AsyncGenerator[Update, None]:
+    """The updates until there is a reply, or the turn has failed; `turn` keeps the events and frames for saving. Raises
+    MmergError where the turn cannot begin."""
     kept = turn or Turn(asked.offered.id, len(asked.said), kept=False)
-    told = Told(asked.offered, kept.id)
+    updates = Updates(asked.offered, kept.id)
     uploads, frames = asked.uploads, asked.offered.settings.frames
 
-    def job(backend: Backend, tell: Tell) -> Result:
+    def job(backend: Backend, report: Report) -> Result:
         def emit(event: Event) -> None:
-            tell(event)
+            report(event)
             if turn:
                 turn.note(event)
 
@@ -50,9 +50,9 @@ async def replying(served: Served, asked: Asked, turn: Turn | None = None) -> As
     for step in steps:
         async with aclosing(step) as happening:
             async for what in happening:
-                for message in told.of(what):
-                    yield message
-        told.wrong = uploads.wrong()
+                for update in updates.of(what):
+                    yield update
+        updates.problems = uploads.problems()
 
 
 async def begun(happening: AsyncGenerator[Item, None]) -> AsyncGenerator[Item, None]:

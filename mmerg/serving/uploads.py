@@ -32,7 +32,7 @@ SECONDS = 30.0  # that decoding may take
 
 @dataclass(frozen=True)
 class Upload:
-    """A file as it came; `data` is not to be believed."""
+    """A file as it came; `data` may be anything."""
 
     kind: Kind
     data: bytes
@@ -45,19 +45,20 @@ class Uploads(Ahead):
     def __init__(self, files: Mapping[Path, Sequence[Upload]]) -> None:
         super().__init__()
         self.files = files
-        self._found: dict[Path, list[tuple[Frame, bytes] | ClipError]] = {}
+        self._decoded: dict[Path, list[tuple[Frame, bytes] | ClipError]] = {}
 
     def take(self, settings: FramesSettings) -> None:
         """Decodes them all."""
-        self._found = {path: decoded(uploads, settings) for path, uploads in self.files.items()}
+        self._decoded = {path: decode(uploads, settings) for path, uploads in self.files.items()}
 
-    def wrong(self) -> dict[str, str]:
+    def problems(self) -> dict[str, str]:
         """Why some of a path's files, or all, give no frames, by path."""
-        told = {path: [one for one in found if isinstance(one, ClipError)] for path, found in self._found.items()}
-        texts = {
-            path: dict.fromkeys(f"{error.what}: {error.hint}" for error in errors) for path, errors in told.items()
-        }
-        return {str(path): "; ".join(errors) for path, errors in texts.items() if errors}
+        problems = {}
+        for path, decoded in self._decoded.items():
+            errors = dict.fromkeys(f"{one.what}: {one.hint}" for one in decoded if isinstance(one, ClipError))
+            if errors:
+                problems[str(path)] = "; ".join(errors)
+        return problems
 
     def extract(self, clips: Sequence[Clip], _: FramesSettings, store: FrameStore) -> list[Outcome]:
         """The keyframes of each clip, their bytes in `store`, or why there are none at all."""
@@ -65,13 +66,13 @@ class Uploads(Ahead):
 
     def _of(self, path: Path, store: FrameStore) -> Outcome:
         frames: list[Frame] = []
-        for one in self._found[path]:
+        for one in self._decoded[path]:
             if not isinstance(one, ClipError):
                 frames.append(one[0].model_copy(update={"sha256": store.write(one[1])}))
-        return tuple(frames) or next(one for one in self._found[path] if isinstance(one, ClipError))
+        return tuple(frames) or next(one for one in self._decoded[path] if isinstance(one, ClipError))
 
 
-def decoded(
+def decode(
     uploads: Sequence[Upload], settings: FramesSettings, seconds: float = SECONDS
 ) -> list[tuple[Frame, bytes] | ClipError]:
     """The keyframes of `uploads` as a child process gives them, with their JPEGs, where it needs no more seconds."""
@@ -100,7 +101,7 @@ def decoded(
         return list(_read(answer))
     except (ValidationError, ValueError, TypeError, KeyError):
         if len(uploads) > 1:  # one of them was too much for the process: not so the others
-            return [found for upload in uploads for found in decoded([upload], settings)]
+            return [one for upload in uploads for one in decode([upload], settings)]
         what = "it cannot be decoded: it is damaged, too large, or no picture or video at all"
         return [ClipError("unreadable", what, hint="play it, and export it as JPEG, PNG, MP4 or WebM")]
 
@@ -108,12 +109,12 @@ def decoded(
 def _read(answer: bytes) -> list[tuple[Frame, bytes] | ClipError]:
     """What the child wrote: a line of JSON, then the JPEGs that it speaks of, one behind the other."""
     head, _, rest = answer.partition(b"\n")
-    told: list[tuple[Frame, bytes] | ClipError] = []
+    decoded: list[tuple[Frame, bytes] | ClipError] = []
     for one in json.loads(head):
         if "reason" in one:
-            told.append(ClipError(one["reason"], one["what"], hint=one["hint"]))
+            decoded.append(ClipError(one["reason"], one["what"], hint=one["hint"]))
             continue
         size = one.pop("bytes")
-        told.append((Frame.model_validate(one), rest[:size]))
+        decoded.append((Frame.model_validate(one), rest[:size]))
         rest = rest[size:]
-    return told
+    return decoded

@@ -1,8 +1,8 @@
-"""Turns at work: each waits in the line, then runs in a thread of its own, and tells what happens as it happens.
+"""Turns at work: each waits in the line, then runs in a thread of its own, and reports what happens as it happens.
 
 A turn whose client is gone is broken off, its call to the model too; its slot is free once its thread has ended.
 
-    async for told in work.turn("chat 7", job):      # Place(2), Place(0), all that `job` tells, and what it returns
+    async for step in work.turn("chat 7", job):      # Place(2), Place(0), all that `job` reports, and what it returns
         ...
 """
 
@@ -21,8 +21,8 @@ from mmerg.serving.line import Line
 from mmerg.serving.refused import START, RefusedError, broken, fault
 
 log = logging.getLogger(__name__)
-Tell = Callable[[object], None]
-Job = Callable[[Backend, Tell], object]
+Report = Callable[[object], None]
+Job = Callable[[Backend, Report], object]
 DECODERS = 2  # processes at once
 SILENCE = object()
 
@@ -36,7 +36,7 @@ class Place:
 
 class Work:
     """Turns on the slots of `pool`, and what is decoded for them before; of each at most `longest` wait. silence:
-    seconds without news after which SILENCE is told. `close` breaks off all of them."""
+    seconds without news after which SILENCE comes. `close` breaks off all of them."""
 
     def __init__(self, pool: Pool, longest: int) -> None:
         self._pool = pool
@@ -45,13 +45,13 @@ class Work:
         self.silence = 15.0
 
     def turn(self, owner: str, job: Job) -> AsyncGenerator[object, None]:
-        """The turn's places in the line, what `job` tells, and what it returns. Raises what `job` raises, and
+        """The turn's places in the line, what `job` reports, and what it returns. Raises what `job` raises, and
         RefusedError where the line is too long, or no model's server is there."""
 
-        def leased(tell: Tell) -> object:
+        def leased(report: Report) -> object:
             try:
                 with self._pool.lease() as backend:
-                    return job(backend, tell)
+                    return job(backend, report)
             except (ConfigError, RunError) as error:  # their hints are for runs
                 raise RefusedError(error.what, where=error.where, hint=START, status=503) from None
 
@@ -62,7 +62,7 @@ class Work:
         return self._run(*self._decoding, owner, lambda _: job())
 
     async def _run(
-        self, line: Line, threads: ThreadPoolExecutor, owner: str, job: Callable[[Tell], object]
+        self, line: Line, threads: ThreadPoolExecutor, owner: str, job: Callable[[Report], object]
     ) -> AsyncGenerator[object, None]:
         ticket = line.join(owner)
         try:
@@ -74,20 +74,20 @@ class Work:
         except BaseException:
             line.leave(ticket)
             raise
-        stop, told = Stop(), asyncio.Queue[object]()
+        stop, reports = Stop(), asyncio.Queue[object]()
         loop, ended = asyncio.get_running_loop(), object()
 
-        def tell(what: object) -> None:
+        def report(what: object) -> None:
             stop.check()
-            loop.call_soon_threadsafe(told.put_nowait, what)
+            loop.call_soon_threadsafe(reports.put_nowait, what)
 
         def work() -> object:
             with stop.over_this_thread():
-                return job(tell)
+                return job(report)
 
         def end(_: object) -> None:
             line.leave(ticket)
-            told.put_nowait(ended)
+            reports.put_nowait(ended)
             if not future.cancelled():
                 future.exception()  # asked for, as asyncio logs one of which nobody hears
 
@@ -95,7 +95,7 @@ class Work:
         future.add_done_callback(end)
         try:
             yield Place(0)
-            while (one := await self._next(told)) is not ended:
+            while (one := await self._next(reports)) is not ended:
                 yield one
             yield await future  # its slot is free by now: who hears the end may go on at once
         except MmergError:
@@ -106,10 +106,10 @@ class Work:
         finally:
             stop.set()
 
-    async def _next(self, told: asyncio.Queue[object]) -> object:
+    async def _next(self, reports: asyncio.Queue[object]) -> object:
         try:
             async with asyncio.timeout(self.silence):
-                return await told.get()
+                return await reports.get()
         except TimeoutError:
             return SILENCE
 

@@ -12,14 +12,14 @@ from mmerg.backends.protocol import Reply, Request
 from mmerg.backends.stop import Stop
 from mmerg.serving.chats import Turn
 from mmerg.serving.line import Ticket
-from mmerg.serving.told import Told
+from mmerg.serving.updates import Updates
 from tests.serving.running import Running, running
 from tests.serving.scripts import picture
 from tests.serving.test_page import turn
 
 ASKED = {"model": "mmerg-one_pass", "messages": [{"role": "user", "content": "Hey."}], "stream": True}
 BROKEN = {**ASKED, "messages": [{"role": "user", "content": "Break."}]}
-KINDS = (Stop, Ticket, Told, Turn)
+KINDS = (Stop, Ticket, Turn, Updates)
 
 
 class Faulty(Dry):

@@ -16,7 +16,7 @@ from mmerg.corpora.folder import demo_root
 from mmerg.errors import CallError, ClipError, Failure
 from mmerg.frames.extract import extract
 from mmerg.frames.store import HeldFrames
-from mmerg.serving.uploads import Upload, Uploads, decoded
+from mmerg.serving.uploads import Upload, Uploads, decode
 from mmerg.settings.model import FramesSettings
 from tests.serving.scripts import picture
 
@@ -38,7 +38,7 @@ def test_a_clip_gives_the_frames_that_it_gives_a_run() -> None:
     store = HeldFrames()
     [straight] = extract([Clip(CLIP)], FramesSettings(), store)
     assert not isinstance(straight, ClipError)
-    found = decoded([Upload("clip", CLIP.read_bytes())], FramesSettings())
+    found = decode([Upload("clip", CLIP.read_bytes())], FramesSettings())
     assert not any(isinstance(one, ClipError) for one in found)
     jpegs = [one[1] for one in found if not isinstance(one, ClipError)]
     assert jpegs == [store.read(frame.sha256) for frame in straight]
@@ -55,7 +55,7 @@ def test_a_clip_gives_the_frames_that_it_gives_a_run() -> None:
     ],
 )
 def test_a_hostile_picture_is_an_error(data: bytes, reason: str) -> None:
-    [found] = decoded([Upload("picture", data)], FramesSettings())
+    [found] = decode([Upload("picture", data)], FramesSettings())
     assert isinstance(found, ClipError)
     assert found.reason == reason
 
@@ -68,11 +68,11 @@ def test_a_bad_picture_costs_the_others_of_its_turn_nothing(bad: bytes) -> None:
     [frames] = uploads.extract([Clip(place)], FramesSettings(), store)
     assert isinstance(frames, tuple)
     assert [(frame.width, frame.height) for frame in frames] == [(160, 120)]
-    assert "export it as JPEG" in uploads.wrong()["turn 1"]
+    assert "export it as JPEG" in uploads.problems()["turn 1"]
 
 
 def test_a_clip_that_is_too_long_is_an_error() -> None:
-    [found] = decoded([Upload("clip", CLIP.read_bytes())], FramesSettings(max_seconds=0.5))
+    [found] = decode([Upload("clip", CLIP.read_bytes())], FramesSettings(max_seconds=0.5))
     assert isinstance(found, ClipError)
     assert found.reason == "too_long"
 
@@ -87,13 +87,13 @@ def test_a_clip_that_says_it_is_huge_is_an_error(tmp_path: Path) -> None:
     parts = file.read_bytes().split(b"\xff\xc0\x00\x11\x08" + own)  # of each picture the size
     assert len(parts) == 11
     for hostile in ((b"\xff\xc0\x00\x11\x08" + huge).join(parts), b"".join(parts)):
-        [found] = decoded([Upload("clip", hostile)], FramesSettings())
+        [found] = decode([Upload("clip", hostile)], FramesSettings())
         assert isinstance(found, ClipError)
         assert found.reason == "unreadable"
 
 
 def test_a_clip_that_takes_too_long_is_an_error() -> None:
-    [found] = decoded([Upload("clip", CLIP.read_bytes())], FramesSettings(), seconds=0.1)
+    [found] = decode([Upload("clip", CLIP.read_bytes())], FramesSettings(), seconds=0.1)
     assert isinstance(found, ClipError)
     assert found.what == "it cannot be decoded within 0.1 s"
 
@@ -112,5 +112,5 @@ def test_nobody_decodes_for_one_who_is_gone() -> None:
     stop = Stop()
     stop.set()
     with stop.over_this_thread(), pytest.raises(CallError) as broken:
-        decoded([Upload("clip", CLIP.read_bytes())], FramesSettings())
+        decode([Upload("clip", CLIP.read_bytes())], FramesSettings())
     assert broken.value.failure is Failure.INTERRUPTED
