@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TypedDict
 
 from pydantic import BaseModel
 
@@ -36,6 +36,18 @@ APART = 1_000_003  # seeds between two draws: more than there are repeats, which
 MEND = "mend it; the same command with only_failed=true does the failed samples again"
 
 
+class _Place(TypedDict):
+    """Where in a run an event is."""
+
+    sample: str
+    t: int
+    stage: str
+
+
+class _Attempt(_Place):
+    attempt: int
+
+
 @dataclass(frozen=True)
 class Asker:
     """Implements `loops.loop.Ask` for one sample. sampling: the backbone's, of which a stage may override parts.
@@ -51,9 +63,9 @@ class Asker:
         self, stage: Stage, state: State, t: int, correction: Correction | None = None, draw: Draw | None = None
     ) -> Output:
         system = self.prompts.system
-        mark: dict[str, Any] = {"sample": state.scene.id, "t": t, "stage": stage.name}
+        place: _Place = {"sample": state.scene.id, "t": t, "stage": stage.name}
         bounds = bounds_of(system, stage, state)
-        supplied = self._supplied(stage, state, mark)
+        supplied = self._supplied(stage, state, place)
         if stage.by:
             return _ask_class(stage, stage.by, bounds, state, t, visible(stage, state) | supplied, correction)
         schema = json_schema(stage.output, bounds) if stage.output else None
@@ -67,16 +79,16 @@ class Asker:
         if number:
             samplers = replace(samplers, seed=(samplers.seed + APART * number) % SEEDS)
         for attempt in range(system.max_repairs + 1):
-            mark["attempt"] = attempt
+            this: _Attempt = {**place, "attempt": attempt}
             request = Request(messages, samplers, answer_schema, stage.logprobs, stage.alternatives)
             reply = self.backend.complete(request)
-            self.emit(_called(mark, request, reply))
+            self.emit(_called(this, request, reply))
             try:
                 written, cut = _read_output(stage, bounds, reply)
                 output, cleaned = _clean_response(system, stage, state, supplied, written)
             except ReplyError as error:
                 failure, what = error.failure, error.what
-                self.emit(events.Refused(**mark, failure=failure, complaint=what))
+                self.emit(events.Refused(**this, failure=failure, complaint=what))
                 if attempt == system.max_repairs:
                     hint = HINTS.get(failure, "").format(setting=limit_of(system, stage))
                     raise ReplyError(failure, what, where=f"{stage.name}, pass {t}", hint=hint) from error
@@ -84,22 +96,22 @@ class Asker:
                 messages = (*request.messages, Message("assistant", reply.text.strip() or "(blank)"), complaint)
             else:
                 if removed := (*cut, *cleaned):
-                    self.emit(events.Cleaned(**mark, taken=removed))
+                    self.emit(events.Cleaned(**this, taken=removed))
                 if draw:
                     draw.replies[stage.gives] = reply, written
                 return output
         raise AssertionError("the loop above returns or raises")
 
-    def _supplied(self, stage: Stage, state: State, mark: Mapping[str, Any]) -> Inputs:
+    def _supplied(self, stage: Stage, state: State, place: _Place) -> Inputs:
         supplied: Inputs = {}
         for symbol in [symbol for symbol in self.sources if symbol in stage.sees]:
-            with user_code(f"{stage.name}, pass {mark['t']}, sources.{symbol}"):
+            with user_code(f"{stage.name}, pass {place['t']}, sources.{symbol}"):
                 supply = self.sources[symbol](state, state.text_at(self.prompts.system.forecast(stage)))
                 if not isinstance(supply, Supply):
                     raise TypeError(f"it gave {type(supply).__name__}, and a Supply is wanted")
                 content, excluded = tuple(map(dict, supply.content)), supply.excluded
                 event = events.Supplied(
-                    **mark, symbol=symbol, content=content, excluded=excluded, problem=supply.problem
+                    **place, symbol=symbol, content=content, excluded=excluded, problem=supply.problem
                 )
                 json.dumps(event.model_dump(mode="json"))  # what no file can hold is the source's fault, too
             self.emit(event)
@@ -170,13 +182,13 @@ def _speakers(supplied: Inputs) -> set[str]:
     return {turn["speaker"] for turn in turns if isinstance(turn, Mapping) and "speaker" in turn}
 
 
-def _called(mark: Mapping[str, Any], request: Request, reply: Reply) -> events.Called:
+def _called(this: _Attempt, request: Request, reply: Reply) -> events.Called:
     messages = tuple(
         events.TracedMessage(role=one.role, text=one.text, images=tuple(image.sha256 for image in one.images))
         for one in request.messages
     )
     return events.Called(
-        **mark,
+        **this,
         digest=request.digest(),
         messages=messages,
         answer_schema=request.schema,
@@ -222,8 +234,8 @@ def _ask_class(
 
 @contextmanager
 def user_code(who: str) -> Iterator[None]:
-    """Runs code that may raise anything. Raises SampleError (code_error), naming `who` and where, for what is no error
-    of ours."""
+    """Runs code of the user's, which may raise anything. Raises SampleError (code_error), naming `who` and the line,
+    for any error but an MmergError."""
     try:
         yield
     except MmergError:

@@ -17,7 +17,7 @@ from mmerg.memory.vectors import Embedder, Vectors, embed_all
 from mmerg.paper.published import published
 from mmerg.reporting.render import ASSETS, asset, render
 from mmerg.scoring.score import Score
-from mmerg.sem.artefact import causes_of, data_of, id_digest, prepare, write
+from mmerg.sem.artefact import Card, causes_of, data_of, id_digest, prepare, write
 from mmerg.sem.fit import Chances, confusion, figures, fit, fit_dense
 from mmerg.sem.lexicon import read_lexicon
 from mmerg.sem.model import Dense, text_of
@@ -58,11 +58,18 @@ def train(settings: TrainSettings) -> int:
     scores = figures(chances, validated_on.samples, validated_on.dialogues)
     taken = data_of(over.corpus.name, over.corpus.split, over.histories)
     causes = causes_of(model, over.histories, taken, settings.k1, lexicon)
-    data = {"trained_on": fitted_to.data, "validated_on": validated_on.data}
-    facts = {"embedder": identity, "causes": causes, "figures": scores, **data}
+    card = Card(
+        labels=model.labels,
+        words=tuple(model.column),
+        embedder=identity,
+        causes=causes,
+        trained_on=fitted_to.data,
+        validated_on=validated_on.data,
+        figures=scores,
+    )
     names = frozenset(map(id_digest, (*fitted_to.dialogues, *validated_on.dialogues)))
     page = _page(settings, fitted_to, validated_on, chances, scores)
-    made = write(folder, model, dense, names, facts, page)
+    made = write(folder, card, model, dense, names, page)
     accuracies = ", ".join(f"{name} {_with_interval(score)}" for name, score in scores.items())
     out.print(escape(f"{validated_on.corpus.split}, n={len(chances)}: {accuracies} (percent, 95 % intervals)"))
     high = "cause words are off, as there is no lexicon"

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -66,14 +66,14 @@ class Card(Record):
     trained_on: Data
     validated_on: Data
     figures: Mapping[str, Score]
-    weights: str
+    weights: str = ""
     digest: str = ""
 
     @property
     def own_digest(self) -> str:
-        """SHA-256 (hex) of what the card says."""
-        said = json.dumps(self.model_dump(mode="json", exclude={"digest"}), sort_keys=True)
-        return hashlib.sha256(said.encode()).hexdigest()
+        """SHA-256 (hex) of all fields of the card but its digest."""
+        fields = json.dumps(self.model_dump(mode="json", exclude={"digest"}), sort_keys=True)
+        return hashlib.sha256(fields.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ class Artefact:
         """The words of a history that are in S, high ones and low ones, each once, as they come."""
         causes = self.card.causes
         in_s, high = set(causes.words), set(causes.high or ())
-        said = dict.fromkeys(word for text in history for word in words_of(text) if word in in_s)
-        return [word for word in said if word in high], [word for word in said if word not in high]
+        words = dict.fromkeys(word for text in history for word in words_of(text) if word in in_s)
+        return [word for word in words if word in high], [word for word in words if word not in high]
 
     def knows(self, conversation: str) -> bool:
         """Whether the conversation was there when the model was made."""
@@ -142,22 +142,21 @@ def prepare(folder: Path) -> None:
 
 def write(
     folder: Path,
+    card: Card,
     model: Model,
     dense: Dense | None,
     dialogues: frozenset[int],
-    said: Mapping[str, Any],
     files: Mapping[str, str | bytes],
 ) -> Artefact:
-    """The artefact at `folder`, there once it is whole. said: the fields of `Card` beside those of the model. files:
-    for people, by name. Raises ConfigError where a model did not converge, RunError where it cannot be written."""
-    arrays: dict[str, Any] = {"idf": model.idf, "weights": model.weights, "bias": model.bias}
+    """The artefact at `folder`, there once it is whole. card: without its digests. files: for people, by name. Raises
+    ConfigError where a model did not converge, RunError where it cannot be written."""
+    arrays = {"idf": model.idf, "weights": model.weights, "bias": model.bias}
     if dense:
         arrays |= {"dense_weights": dense.weights, "dense_bias": dense.bias}
     prepare(folder)
     tables = io.BytesIO()
-    np.savez(tables, dialogues=np.array(sorted(dialogues), np.uint64), **arrays)
-    digest = hashlib.sha256(tables.getbuffer()).hexdigest()
-    card = Card(labels=model.labels, words=tuple(model.column), weights=digest, **said)
+    np.savez(tables, allow_pickle=False, dialogues=np.array(sorted(dialogues), np.uint64), **arrays)
+    card = card.model_copy(update={"weights": hashlib.sha256(tables.getbuffer()).hexdigest()})
     text = card.model_copy(update={"digest": card.own_digest}).model_dump_json(indent=1) + "\n"
     with writing(folder):
         parts = tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.", suffix=PART)

@@ -11,16 +11,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import groupby
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic.errors import PydanticUserError
 from pydantic_core import from_json
 
 from mmerg.errors import ConfigError, Failure, ReplyError, SampleError, described, raised_at
 from mmerg.systems.fields import QUOTE, QUOTED, TAKEN, quotes
 
-Node: TypeAlias = dict[str, Any]  # of a JSON schema
+Node: TypeAlias = dict[str, JsonValue]  # of a JSON schema
 Record = TypeVar("Record", bound=BaseModel)
 IDLE = {"title", "default", "format", "uniqueItems", "examples", "deprecated"}  # say nothing that a grammar can hold to
 PLAIN = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
@@ -80,8 +80,8 @@ def json_schema(cls: type[BaseModel], bounds: Bounds) -> Schema:
 @lru_cache(maxsize=512)  # samples with as many turns and frames share theirs, but for what is quoted
 def _build(cls: type[BaseModel], bounds: Bounds) -> Schema:
     node = _concrete(_plain_schema(cls), bounds)
-    outline = "\n".join(_lines(node["properties"], ""))
-    return Schema(_dump(node, "x-words", "x-form"), outline, node["required"])
+    fields = _nodes_by_name(node, "properties")
+    return Schema(_dump(node, "x-words", "x-form"), "\n".join(_lines(fields, "")), tuple(fields))
 
 
 def schema_digest(cls: type[BaseModel]) -> str:
@@ -92,17 +92,40 @@ def schema_digest(cls: type[BaseModel]) -> str:
 def vocabularies(cls: type[BaseModel]) -> set[str]:
     """The vocabularies that a class chooses from, at any depth. Raises ConfigError, naming the field, for a type that
     no grammar or outline can tell a model, or that no value can be of."""
-    return {node["x-choice"] for node in _nodes(_plain_schema(cls)) if "x-choice" in node}
+    return {_text(node, "x-choice") for node in _nodes(_plain_schema(cls)) if "x-choice" in node}
 
 
 def _nodes(node: Node) -> Iterator[Node]:
     yield node
-    for inner in (*node.get("properties", {}).values(), *([node["items"]] if "items" in node else [])):
-        yield from _nodes(inner)
+    for inner in (*_nodes_by_name(node, "properties").values(), _items(node)):
+        yield from _nodes(inner) if inner else ()
+
+
+def _nodes_by_name(node: Node, key: str) -> dict[str, Node]:
+    """The nodes at `key` (properties, $defs) by name, in order; {} where there are none."""
+    inner = node.get(key)
+    return {name: one for name, one in inner.items() if isinstance(one, dict)} if isinstance(inner, dict) else {}
+
+
+def _items(node: Node) -> Node:
+    """What a list holds, {} where the node is no list."""
+    items = node.get("items")
+    return items if isinstance(items, dict) else {}
+
+
+def _text(node: Node, key: str) -> str:
+    """The text at `key`, "" where there is none."""
+    text = node.get(key)
+    return text if isinstance(text, str) else ""
+
+
+def _numbers(node: Node, *keys: str) -> list[float]:
+    """The numbers at those of `keys` that the node has."""
+    return [number for key in keys if isinstance(number := node.get(key), int | float)]
 
 
 def _dump(node: Node, *but_for: str) -> str:
-    def kept(node: Any) -> Any:
+    def kept(node: JsonValue) -> JsonValue:
         return {key: kept(one) for key, one in node.items() if key not in but_for} if isinstance(node, dict) else node
 
     return json.dumps(kept(node), ensure_ascii=False, separators=(",", ":"))
@@ -118,14 +141,15 @@ def _plain_schema(cls: type[BaseModel]) -> Node:
         raise _unsupported(cls.__name__, f"is of a type that JSON does not know ({error.message})") from error
     if schema != cls.model_json_schema(by_alias=False):
         raise _unsupported(cls.__name__, "has a field with an alias")
-    return _inlined({**schema, "description": None}, schema.get("$defs", {}), cls.__name__, ())
+    return _inlined({**schema, "description": None}, _nodes_by_name(schema, "$defs"), cls.__name__, ())
 
 
 def _inlined(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str, ...]) -> Node:
     """The node with what it refers to, or the one type of `X | None`, in its place: it is optional only because it may
     not be asked for; where it is asked for, it is required."""
-    options = [option for option in node.get("anyOf", ()) if option.get("type") != "null"]
-    ref: str = node.get("$ref", "")
+    any_of, ref = node.get("anyOf"), _text(node, "$ref")
+    options = [one for one in any_of if isinstance(one, dict)] if isinstance(any_of, list) else []
+    options = [option for option in options if option.get("type") != "null"]
     if len(options) > 1:
         raise _unsupported(place, "is of several types")
     if options or ref:
@@ -134,7 +158,7 @@ def _inlined(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str,
         inner = options[0] if options else {**defs[ref.rsplit("/", 1)[1]], "description": None}
         own = {key: value for key, value in node.items() if key not in ("$ref", "anyOf")}
         return _inlined(inner | own, defs, place, (*above, ref) if ref else above)
-    kind, odd = node.get("type"), sorted(set(node) - {*KEYS, *IDLE})
+    kind, odd = _text(node, "type"), sorted(set(node) - {*KEYS, *IDLE})
     refused = {
         "is a list whose items are not all of one type": "prefixItems" in odd
         or (kind == "array" and "items" not in node),
@@ -146,44 +170,42 @@ def _inlined(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str,
     for what, holds in refused.items():
         if holds:
             raise _unsupported(place, what)
-    children = {name: _inlined(one, defs, f"{place}.{name}", above) for name, one in node.get("properties", {}).items()}
-    items = _inlined(node["items"], defs, place, above) if "items" in node else None
-    whole = {**node, "properties": children or None, "items": items, "$defs": {}}
+    fields = _nodes_by_name(node, "properties").items()
+    children: Node = {name: _inlined(one, defs, f"{place}.{name}", above) for name, one in fields}
+    items = _inlined(_items(node), defs, place, above) if "items" in node else None
+    whole: Node = {**node, "properties": children or None, "items": items, "$defs": {}}
     return {key: whole[key] for key in (*KEYS, *node) if whole.get(key) is not None}
 
 
 def _is_void(node: Node) -> bool:
     """Whether no value is within the node's limits, of which it has those of one type."""
-    least = [node[limit] for limit in ("minLength", "minItems", "minimum") if limit in node]
-    most = [node[limit] for limit in ("maxLength", "maxItems", "maximum") if limit in node]
-    least += [math.nextafter(node[limit], math.inf) for limit in ["exclusiveMinimum"] if limit in node]
-    most += [math.nextafter(node[limit], -math.inf) for limit in ["exclusiveMaximum"] if limit in node]
+    least, most = _numbers(node, "minLength", "minItems", "minimum"), _numbers(node, "maxLength", "maxItems", "maximum")
+    least += [math.nextafter(limit, math.inf) for limit in _numbers(node, "exclusiveMinimum")]
+    most += [math.nextafter(limit, -math.inf) for limit in _numbers(node, "exclusiveMaximum")]
     return bool(max(least, default=-math.inf) > min(most, default=math.inf))
 
 
 def _concrete(node: Node, bounds: Bounds) -> Node:
     """The node as it is asked for in one call."""
-    kept = {key: node.get(key) for key in ("type", "enum", "description")}
+    kept: Node = {key: node.get(key) for key in ("type", "enum", "description")}
     if "const" in node:
-        kept["enum"] = (node["const"],)
-    if "x-choice" in node:
-        kept["enum"] = bounds.choices[node["x-choice"]]
-    if "x-index" in node:
-        kept |= {"minimum": 1, "maximum": bounds.counts[node["x-index"]]}
+        kept["enum"] = [node["const"]]
+    if choice := _text(node, "x-choice"):
+        kept["enum"] = [*bounds.choices[choice]]
+    if counted := _text(node, "x-index"):
+        kept |= {"minimum": 1, "maximum": bounds.counts[counted]}
     elif kept["enum"] is None:
-        pattern = node.get("pattern")
+        pattern = _text(node, "pattern")
         kept |= {name: node.get(name) for name in LIMITS} | {"x-form": f"of the form {pattern}" if pattern else None}
-        kept["pattern"] = pattern if pattern and GRAMMATICAL.fullmatch(pattern) else None
+        kept["pattern"] = pattern if GRAMMATICAL.fullmatch(pattern) else None
     if "x-quote" in node:
-        kept |= {"enum": quotes(bounds.quotable), "x-form": QUOTED}
-    if "items" in node:
-        kept["items"] = _concrete(node["items"], bounds)
-    if "properties" in node:
-        asked = {
-            name: one for name, one in node["properties"].items() if one.get("x-needs", "D") in bounds.seen | {"D"}
-        }
-        kept["properties"] = {name: _concrete(one, bounds) for name, one in asked.items()}
-        kept |= {"required": tuple(asked), "additionalProperties": False}
+        kept |= {"enum": [*quotes(bounds.quotable)], "x-form": QUOTED}
+    if items := _items(node):
+        kept["items"] = _concrete(items, bounds)
+    if fields := _nodes_by_name(node, "properties"):
+        asked = [name for name, one in fields.items() if _text(one, "x-needs") in bounds.seen | {""}]
+        kept["properties"] = {name: _concrete(fields[name], bounds) for name in asked}
+        kept |= {"required": [*asked], "additionalProperties": False}
     return {key: kept[key] for key in KEYS if kept.get(key) is not None}
 
 
@@ -199,21 +221,21 @@ def _unsupported(place: str, what: str) -> ConfigError:
 def _lines(properties: Mapping[str, Node], indent: str) -> list[str]:
     lines = []
     for node, alike in groupby(properties, key=lambda name: properties[name]):
-        names, inner = list(alike), node.get("items", node)
-        words = "; ".join(dict.fromkeys(one["description"] for one in (node, inner) if "description" in one))
+        names, inner = list(alike), _items(node) or node
+        words = "; ".join(dict.fromkeys(filter(None, (_text(one, "description") for one in (node, inner)))))
         about = f" ({words})" if words else ""
         quoted = ", ".join(f'"{name}"' for name in names)
         lines.append(f"{indent}- {quoted}: {'each ' if len(names) > 1 else ''}{_kind(node)}{about}")
-        lines += _lines(inner.get("properties", {}), indent + "  ")
+        lines += _lines(_nodes_by_name(inner, "properties"), indent + "  ")
     return lines
 
 
 def _kind(node: Node) -> str:
-    if "enum" in node and "x-form" not in node:
-        return "one of " + ", ".join(json.dumps(word, ensure_ascii=False) for word in node["enum"])
-    kind = node.get("type", "object")
+    if isinstance(choices := node.get("enum"), list) and "x-form" not in node:
+        return "one of " + ", ".join(json.dumps(word, ensure_ascii=False) for word in choices)
+    kind = _text(node, "type") or "object"
     if kind == "array":
-        return f"list of {node.get('minItems', 0)} to {node.get('maxItems', 'many')}, each {_kind(node['items'])}"
+        return f"list of {node.get('minItems', 0)} to {node.get('maxItems', 'many')}, each {_kind(_items(node))}"
     if kind == "integer" and {"minimum", "maximum"} <= node.keys():
         return f"number {node['minimum']} to {node['maximum']}"
     limits = [name for name in LIMITS if name in node and not (name == "maxLength" and "x-words" in node)]

@@ -1,8 +1,10 @@
 """`system=hef` with a small empathetic model: what its one call sees, and what a run refuses."""
 
 from pathlib import Path
+from typing import TypedDict
 
 import pytest
+from pydantic import TypeAdapter
 
 from mmerg.engine.sources import Supply
 from mmerg.errors import ConfigError
@@ -15,6 +17,17 @@ from tests.run_folders import all_events
 from tests.sem.talks import EKMAN, train
 from tests.serving.running import running
 from tests.systems.played import Played
+
+
+class Predicted(TypedDict):
+    """What the model says of a dialogue."""
+
+    emotions: list[dict[str, object]]
+    high: list[str]
+    low: list[str]
+
+
+PREDICTED = TypeAdapter(Predicted)
 
 
 def hef(talks: Path, sem: Path, tmp_path: Path, *settings: str) -> Path:
@@ -30,21 +43,21 @@ def test_one_call_sees_the_probable_emotions_and_the_cause_words(talks: Path, se
     assert all(result.calls == 1 and result.emotion and result.response for result in read_results(run).values())
     [supplied, other] = [event for event in all_events(run) if isinstance(event, Supplied)]
     [asked, _] = [event for event in all_events(run) if isinstance(event, Called)]
-    [content] = supplied.content
+    content, of_other = (PREDICTED.validate_python(event.content[0]) for event in (supplied, other))
     mood, word = "anger", "angryword"
     assert (content["emotions"][0]["label"], len(content["emotions"])) == (mood, 3)
     assert word in [*content["high"], *content["low"]]
-    assert "disgustedword" in [*other.content[0]["high"], *other.content[0]["low"]]
-    told = asked.messages[-1].text
-    assert f"the most probable first: {', '.join(one['label'] for one in content['emotions'])}\n" in told
-    assert all(f'"{label}"' in told for label in EKMAN)
-    assert f"telling: {word}" in told
+    assert "disgustedword" in [*of_other["high"], *of_other["low"]]
+    prompt = asked.messages[-1].text
+    assert f"the most probable first: {', '.join(str(one['label']) for one in content['emotions'])}\n" in prompt
+    assert all(f'"{label}"' in prompt for label in EKMAN)
+    assert f"telling: {word}" in prompt
 
 
 def test_high_and_low_words_are_told_apart() -> None:
     says = {"emotions": [{"label": "joy", "p": 0.5}], "high": ["fury", "rage"], "low": ["chair"]}
-    told = Played("hef", "sem=none", supplied={"W": Supply((says,))}).prompt(0)
-    assert "Most telling: fury, rage\nLess telling: chair\n" in told
+    prompt = Played("hef", "sem=none", supplied={"W": Supply((says,))}).prompt(0)
+    assert "Most telling: fury, rage\nLess telling: chair\n" in prompt
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def test_exemplars_are_precise_or_fuzzy_and_one_a_dialogue(run: Path) -> None:
     precise = [name for name, its in near.items() if its == emotion]
     for event in (supplied["K"], supplied["K2"]):
         assert sorted(str(item["id"]) for item in event.content) == (precise or sorted(near))
-        assert all(len(item["history"]) == 3 for item in event.content)
+        assert all(str(item["history"]).count("speaker") == 3 for item in event.content)
 
 
 @needs_embedder
