@@ -1,7 +1,7 @@
 """What the backends over a server share: which load options they take, which images are sent, which replies count.
 
-A reply does not say what gave it, and a server can be updated between any two calls. So once the host was described, it
-is asked after each reply (a millisecond), which counts only where the version and the digest are still those. A host
+A reply does not name the engine that gave it, and a server can be updated between two calls. So the host is asked again
+after each reply (a millisecond). The reply counts only if version and digest are those of the first description. A host
 that changes and changes back within one call goes unnoticed.
 """
 
@@ -18,21 +18,21 @@ from mmerg.errors import CallError, ConfigError, Failure
 
 MIN_SIDE = 32  # pixels; Qwen-VL runners panic under 28, the newer ones under 32
 MAX_ASPECT = 200
-CHECKS = 4  # tries to see whether a host still serves the same
-ANSWER_BYTES, TOKEN_BYTES = 2**20, 2**12  # that a reply may have at all, and for each token that it may have
+CHECKS = 4  # tries of the check after a reply
+ANSWER_BYTES, TOKEN_BYTES = 2**20, 2**12  # a reply may have so many, and so many more for each token allowed
 
 Load = Mapping[str, int | str | bool | float]
 Read = Callable[[Answer], Reply]
 
 
 class Adapter(ABC):
-    """A `Backend` over `model` at one server. check_wait: seconds before a host that did not say what it serves is
-    asked again. What a subclass asks of its server raises CallError."""
+    """A `Backend` over `model` at one server. check_wait: seconds before the first retry of the check after a reply.
+    The methods of subclasses raise CallError."""
 
     def __init__(self, server: Http, model: str, check_wait: float) -> None:
         self.host, self.model = server.host, model
         self._server, self._check_wait = server, check_wait
-        self._engine: Engine | None = None  # as first described: all replies are of it
+        self._engine: Engine | None = None  # the first description, which all replies must be of
 
     @abstractmethod
     def _describe(self) -> Engine: ...
@@ -45,14 +45,14 @@ class Adapter(ABC):
         """The server's version and the digest of the model, now."""
 
     def describe(self) -> Engine:
-        """The engine as the host answers now. Raises CallError (unreachable, model_not_found, …), and ConfigError where
-        it cannot do what the settings ask for."""
+        """The engine that the host serves now. Raises CallError (unreachable, model_not_found, …), and ConfigError
+        where it cannot do what the settings ask for."""
         engine = self._describe()
         self._engine = self._engine or engine
         return engine
 
     def complete(self, request: Request) -> Reply:
-        """The reply to `request` by the engine that was described first. Raises CallError (model_not_found where the
+        """The reply to `request` by the engine of the first description. Raises CallError (model_not_found where the
         host has another one now) or ConfigError."""
         engine = self._engine
         for image in request.images:
@@ -79,7 +79,8 @@ class Adapter(ABC):
 
 
 def reply_to(server: Http, path: str, body: Mapping[str, object], num_predict: int, read: Read) -> Reply:
-    """What `read` makes of the answer to a chat call. Raises CallError, ConfigError where the reply has no limit."""
+    """The reply that `read` makes of the answer to a chat call. Raises CallError, ConfigError for a reply without
+    limit."""
     if num_predict <= 0:
         what = f"num_predict is {num_predict}: without a limit a model can talk for minutes"
         raise ConfigError(what, where="backbone.sampling", hint="set num_predict over 0")
@@ -91,8 +92,8 @@ def reply_to(server: Http, path: str, body: Mapping[str, object], num_predict: i
 
 @lru_cache(maxsize=64)
 def image_fault(data: bytes) -> str:
-    """Why these bytes must not be sent as an image, as they crash or confuse vision models; empty where they may. Reads
-    the header alone."""
+    """Why these bytes must not be sent as an image; "" where they may. Some images crash or confuse vision models. Only
+    the header is read."""
     from PIL import Image
 
     try:
@@ -107,8 +108,8 @@ def image_fault(data: bytes) -> str:
 
 
 def check_load(load: Mapping[str, object], least: Mapping[str, int | None], where: str) -> None:
-    """Raises ConfigError where a load option is none of `least`, or its value is not a whole number of at least that
-    much; with None it is true or false. The context's length must be given."""
+    """Raises ConfigError where a load option is not in `least`, or its value is not a whole number of at least the one
+    there (None there: not true or false), or where num_ctx is missing."""
     unknown = [name for name in load if name not in least]
     if unknown or "num_ctx" not in load:
         what = f"not a load option: {', '.join(unknown)}" if unknown else "the load option num_ctx is not set"

@@ -1,9 +1,9 @@
 """A wrapper that keeps every whole reply in an SQLite file, so that a run can be replayed exactly and at no cost.
 
-The key covers the request and the engine that answers. A cut reply is kept too, so that a replayed run goes through the
-same repairs; a failed call is not, nor a reply that broke off, as a server that shuts down can end a stream so. Several
-threads and processes may share one file, which must lie on a local disk (write-ahead log). The file names its engines,
-so that a run can be replayed without any server.
+The key is a digest of the request and the engine. A reply cut at its token limit is kept, so that a replay makes the
+same repairs. Failed calls are not kept, nor are replies that broke off, as the end of a stream does when a server shuts
+down. Several threads and processes may share one file, which must lie on a local disk (write-ahead log). The file names
+its engines, so that a run can be replayed without a server.
 
     backend = Cache(Ollama(...), Path("runs/cache.sqlite"), mode="on")
     again = Cache(replay(stored_engine(path, "ollama", "qwen2.5vl:7b", {"num_ctx": 12288})), path, "read")
@@ -47,11 +47,11 @@ Mode = Literal["off", "read", "on", "base"]
 class Cache:
     """`inner` with its replies kept in `path`.
 
-    mode: `on` reads and writes; `read` answers what it can from an existing file and writes nothing; `base` does so
-    with one that nobody writes, which may lie on a shared disk. A hit is the reply as it was stored (its seconds too)
-    with `cached=True`. Identical calls in flight at once, from other hosts and other processes too, reach `inner` once.
-    A stored reply that cannot be read is named in a warning, and asked for anew. Raises ConfigError or RunError where a
-    file cannot be used, CallError as `inner`.
+    mode: `on` reads and writes. `read` reads an existing file; other calls go to `inner`, and nothing is written.
+    `base` is the same for a file that nobody writes, which may lie on a shared disk. A hit is the reply as it was
+    stored (its seconds too) with `cached=True`. Identical calls at once reach `inner` once, also from other processes.
+    A stored reply that cannot be read is named in a warning, and asked for again. Raises ConfigError or RunError where
+    a file cannot be used, CallError as `inner` does.
     """
 
     def __init__(self, inner: Backend, path: Path, mode: Mode = "on") -> None:
@@ -115,8 +115,8 @@ class Cache:
 
     @contextmanager
     def _alone(self, key: str) -> Iterator[None]:
-        """Hold a call, or the file's opening, for as long as the block runs: other threads and processes that want the
-        same wait. The lock is a file's, which the system frees when a process ends, however it ends."""
+        """Others, in any thread or process, wait with the same call (or with opening the file) until the block ends.
+        The system frees the lock, which is a file's, however a process ends."""
         thread = current()
         path = self._path.with_name(f"{self._path.name}.{key[:32]}.lock")
         lock = FileLock(path, thread_local=False)
@@ -151,8 +151,8 @@ class Cache:
             raise self._unusable("there is no cache file to read from")
         elif self._mode == "base" and in_use(self._path):
             raise self._unusable("it is being written, or was by a process that was killed")
-        how = {"on": "mode=rwc", "read": "mode=ro", "base": READ_ALONE}[self._mode]
-        place = f"{self._path.absolute().as_uri()}?{how}"
+        access = {"on": "mode=rwc", "read": "mode=ro", "base": READ_ALONE}[self._mode]
+        place = f"{self._path.absolute().as_uri()}?{access}"
         database = sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             self._prepare(database)
@@ -162,7 +162,7 @@ class Cache:
         return database
 
     def _prepare(self, database: sqlite3.Connection) -> None:
-        """Makes the tables in an empty file; anything but our own file of this version is refused untouched."""
+        """Make the tables in an empty file. A file of another program or version is refused and left as it is."""
         [(application, version, tables)] = database.execute(
             "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master) "
             "FROM pragma_application_id, pragma_user_version"
@@ -191,8 +191,8 @@ class Cache:
 
 
 def with_cache(inner: Backend, path: Path, mode: Mode, base: Path | None = None) -> Backend:
-    """`inner` with its replies in `path`, unless `mode` is off; what `base` holds is answered from there. To read only,
-    one is enough."""
+    """`inner` with its replies in `path`, unless `mode` is off. Replies of `base` are not asked for. In mode read one
+    of the two files is enough."""
     if mode == "off":
         return inner
     inner = Cache(inner, base, "base") if base else inner
@@ -200,16 +200,15 @@ def with_cache(inner: Backend, path: Path, mode: Mode, base: Path | None = None)
 
 
 def in_use(path: Path) -> bool:
-    """Whether a process has the cache open to write, or was killed meanwhile: then a part of it lies in its log. Who
-    only reads leaves an empty one."""
+    """Whether a process writes the cache, or was killed while it did: then the log beside it is not empty."""
     with suppress(FileNotFoundError):
         return path.with_name(f"{path.name}-wal").stat().st_size > 0
     return False
 
 
 def replay(engine: Engine) -> Backend:
-    """The `inner` of a cache in mode read where there is no server: stands for `engine` and has no reply of its own, so
-    that a call which is not in the cache fails its sample (not_cached)."""
+    """The `inner` of a cache in mode read where there is no server. It describes itself as `engine`, and every call
+    that the cache does not hold fails its sample (not_cached)."""
 
     def refuse(request: Request) -> CallError:
         what = f"this call is not in the cache: {request.digest()[:SHOWN_DIGEST]}"
@@ -222,10 +221,9 @@ def replay(engine: Engine) -> Backend:
 def stored_engine(
     path: Path, backend: str, model: str, load: Mapping[str, int | str | bool | float], base: Path | None = None
 ) -> Engine:
-    """The one engine of `backend` and `model` in the cache at `path`, or its base, that was loaded with `load` (and
-    maybe more).
+    """The one engine of `backend` and `model` in the cache at `path`, or in `base`, whose load options include `load`.
 
-    Raises ConfigError where there is none, or several (such as two versions of a server), naming what is there.
+    Raises ConfigError, which lists the engines, where there is none, or more than one (two versions of a server, say).
     """
     stored: dict[str, Engine] = {}
     modes: dict[Path, Mode] = {base: "base"} if base else {}
@@ -238,7 +236,7 @@ def stored_engine(
     fitting = [engine for engine in alike if load.items() <= engine.load.items()]
     if len(fitting) == 1:
         return fitting[0]
-    there = "; ".join(engine.brief() for engine in fitting or alike or stored.values()) or "no engine"
+    listed = "; ".join(engine.brief() for engine in fitting or alike or stored.values()) or "no engine"
     what = f"the cache holds replies of {len(fitting) or 'no'} engines that could be meant by {model} on {backend}"
     hint = "start the server, so that it says which it is"
-    raise ConfigError(f"{what}: {there}", where=str(path), hint=hint)
+    raise ConfigError(f"{what}: {listed}", where=str(path), hint=hint)

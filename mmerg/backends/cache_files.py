@@ -1,7 +1,7 @@
-"""Reply caches as files: what one holds, several as one, the oldest replies dropped.
+"""Reply caches as files: reads what one contains, merges several, drops the oldest replies.
 
-A file is made anew on a local disk (`disk`; else the folder for temporary files) and its bytes are copied to their
-place in one step, as file systems of clusters break SQLite's locks. Who reads the file that was there goes on with it.
+A file is written on a local disk (`disk`, or the folder for temporary files) and then copied to its place in one step,
+as SQLite's locks do not work on file systems of clusters. A process that reads the old file goes on reading it.
 
     merge_caches([Path("a/replies.sqlite"), Path("b/replies.sqlite")], Path("/shared/base.sqlite"))
 """
@@ -21,7 +21,7 @@ from mmerg.storage.files import write_whole
 
 
 class Contents(NamedTuple):
-    """What a file holds."""
+    """What a file contains."""
 
     replies: int
     size: int  # bytes
@@ -37,16 +37,17 @@ def read_contents(path: Path) -> Contents:
 
 
 def merge_caches(sources: Iterable[Path], target: Path, disk: Path | None = None) -> int:
-    """Adds the replies of `sources` to those of `target`, which may be new; how many are new in it. Of two replies to
-    one call the first counts: those of `target`, then as the sources are given. Raises ConfigError where a file cannot
-    be used, RunError where `target` cannot be written."""
+    """Add the replies of `sources` to `target`, which may be new; returns how many were added. Of two replies to one
+    call the first is kept: that of `target`, then those of the sources in their order. Raises ConfigError where a file
+    cannot be used, RunError where `target` cannot be written."""
     files = [*([target] if target.exists() else []), *sources]
     counts = [read_contents(file).replies for file in files]
     return _rewrite(files, target, disk=disk) - (counts[0] if files[:1] == [target] else 0)
 
 
 def prune_cache(path: Path, megabytes: int) -> int:
-    """Drops the oldest replies until the others' texts are at most so many MB (10^6 bytes); how many are left."""
+    """Drop the oldest replies until the texts of the rest take at most so many MB (10^6 bytes); returns how many are
+    left."""
     read_contents(path)
     with closing(sqlite3.connect(_place(path), uri=True)) as database:
         [(last,)] = database.execute(
@@ -58,7 +59,8 @@ def prune_cache(path: Path, megabytes: int) -> int:
 
 
 def _rewrite(sources: Iterable[Path], target: Path, first: int = 0, disk: Path | None = None) -> int:
-    """Writes `target` anew from `sources`, of each the rows from `first` on; how many replies it has."""
+    """Write `target` anew with the rows of `sources`, of each those from `first` on; returns how many replies it
+    has."""
     if target.exists() and in_use(target):
         what = "this cache is being written, or was by a process that was killed"
         hint = "wait for its end; of a killed one, the same run or mmerg cache merge NEW.sqlite takes up what it wrote"
@@ -84,5 +86,5 @@ def _rewrite(sources: Iterable[Path], target: Path, first: int = 0, disk: Path |
 
 
 def _place(path: Path) -> str:
-    """The address to read a file at: without locks where nobody writes it."""
+    """SQLite's address of a file to read, without locks where nobody writes it."""
     return f"{path.absolute().as_uri()}?{'mode=ro' if in_use(path) else READ_ALONE}"

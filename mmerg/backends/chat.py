@@ -1,7 +1,7 @@
 """One call to /v1/chat/completions: what is sent in a server's dialect, and what is read from its answer.
 
-Answers come in one piece, as some servers leave out log-probabilities of tokens whose text they hold back in a stream.
-Judges no reply: a blank or cut one is returned with its finish, and the engine decides.
+Answers are not streamed: in a stream some servers leave out the log-probabilities of tokens whose text they hold back.
+A blank or cut reply is returned with its finish, for the caller to judge.
 
     reply = complete(host, request, "Qwen/Qwen2.5-VL-7B-Instruct", DIALECTS["vllm"])
 """
@@ -24,7 +24,7 @@ def _at(first: str, *path: str | int) -> Any:
 
 
 class Completion(BaseModel):
-    """What is read of an answer, each from its place in it; any part may be missing where it is an error."""
+    """The parts of an answer that are read, each from its place. An error may lack any of them."""
 
     error: object = None
     message: dict[str, object] | None = _at("choices", 0, "message")
@@ -40,7 +40,7 @@ class Completion(BaseModel):
 
 
 def complete(host: Http, request: Request, model: str, dialect: Dialect, think: bool = False) -> Reply:
-    """The reply to `request`. Raises CallError, and ConfigError for a sampler that the server cannot be given."""
+    """The reply to `request`. Raises CallError, and ConfigError for a sampler that the server does not take."""
 
     def read(answer: Answer) -> Reply:
         raw = answer.body()
@@ -50,7 +50,7 @@ def complete(host: Http, request: Request, model: str, dialect: Dialect, think: 
         if completion.message is None:
             raise host.unexpected(f"the answer holds no reply: {host.without_token(raw)[:100]!r}")
         logprobs = (request.logprobs and completion.logprobs) or ()
-        if not request.alternatives:  # the server gives one even so
+        if not request.alternatives:  # one is always asked for
             logprobs = tuple(entry.model_copy(update={"top_logprobs": ()}) for entry in logprobs)
         return Reply(
             text=completion.content or "",

@@ -1,5 +1,5 @@
-"""A backend that needs no model, to see in seconds whether a system of one's own runs: it answers a schema with the
-least that it allows and free text with one sentence. Its figures mean nothing, and its name stands in every table.
+"""A backend without a model, to see in seconds whether a system of one's own runs. It answers a schema with the least
+that the schema allows, and free text with one sentence. Its scores mean nothing, and every table names it.
 
     mmerg run dataset=demo backend=dry
 """
@@ -18,7 +18,7 @@ TEXT = "This is a dry run."
 
 @dataclass(frozen=True)
 class Dry:
-    """Answers at once. The words of an enumeration are picked by the request's digest, so that results differ."""
+    """Answers at once. The request's digest picks the word of an enumeration, so that results differ."""
 
     host: str = "dry"
     model: str = ""  # what would answer

@@ -1,12 +1,11 @@
 """A backend without a server: llama.cpp in this process, for one GGUF file (and its projector, if it has eyes).
 
-For laptops, tests and offline use; a large model is better served by Ollama. The model's own chat template is used:
-give a system message, or some templates (SmolLM2's) put in one of their own. Needs Linux or macOS and
-`pip install "mmerg[embedded]"`.
+For laptops, tests and offline use; for a large model use Ollama. The model's own chat template is used. Some templates
+(SmolLM2's) add a system message where a call has none. Needs Linux or macOS and `pip install "mmerg[embedded]"`.
 
-xllamacpp always opens an HTTP door, by default a loopback port that any page in a browser may knock at. Here it is a
-socket file in a folder that only this user may enter, with a random key. Calls go through that door, as closing a
-connection stops its call: so deadlines and Ctrl-C work, and errors have one form.
+xllamacpp always opens an HTTP server, by default on a loopback port that any page in a browser can reach. Here it
+listens on a socket file in a folder that only this user may enter, and wants a random key. Calls use this server, as
+closing a connection stops its call. So deadlines and Ctrl-C work, and errors are those of other servers.
 
     backend = Embedded("models/SmolLM2-135M-Instruct.gguf", load={"num_ctx": 8192})
     reply = backend.complete(Request((Message("system", "Be brief."), Message("user", "Hello")), Sampling()))
@@ -37,8 +36,7 @@ from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.storage.files import locate, sha256_of
 
 # Part of the engine, and so of the keys of stored replies. Raise it with every change of what `chat.py`, `_grammar` or
-# LLAMA_SERVER send for the same request, or of what is read from the same answer: else replies from before the change
-# go on being served.
+# LLAMA_SERVER send for the same request, or of what is read from the same answer. Else the cache gives old replies.
 REVISION = 1
 
 DEFAULTS = {
@@ -47,17 +45,17 @@ DEFAULTS = {
     "parallel": 1,  # slots; each computes a shared prefix anew, so more rarely pay on a CPU
     "gpu_layers": -1,  # layers on the GPU where the installed build has one; -1 is all
     "threads": 0,  # 0 is all cores that this process may use but one; more than it may use are never taken
-    "cache_ram": 512,  # MiB a slot for prefixes that left it, as frames do while an agent sees words alone
+    "cache_ram": 512,  # MiB a slot for prefixes that were pushed out of it, as frames are by agents that see none
 }
 LEAST = dict.fromkeys(DEFAULTS, 1) | {"gpu_layers": -1, "threads": 0, "cache_ram": 0}
-NEUTRAL = frozenset({"threads", "cache_ram"})  # of these, replies do not depend
+NEUTRAL = frozenset({"threads", "cache_ram"})  # replies do not depend on these
 DESCRIBE_SECONDS = 60.0
 AGAIN = "run again; if it stays, report it to llama.cpp"
 LLAMA_CPP = Server("llama.cpp", AGAIN, AGAIN, AGAIN, option="backend.adapter.")
 
 
 class Embedded:
-    """Loads the model at the first call. Safe to call from several threads; `parallel` of them are answered at once.
+    """Loads the model at the first call. Safe to call from several threads. load's `parallel`: calls answered at once.
 
     model: a GGUF's path, or "package:NAME/FILE" for one inside an installed package (which is not imported). mmproj:
     the projector's, which gives vision. load: over DEFAULTS. total: seconds that a call may take, waiting for a free
@@ -83,9 +81,9 @@ class Embedded:
         return self._open()[1]
 
     def complete(self, request: Request) -> Reply:
-        """Raises CallError: context_overflow, image_rejected, bad_request (a schema that llama.cpp cannot hold to),
-        timeout, interrupted (by `close`) and so on. Of a character that is made of several tokens, llama.cpp gives one
-        log-probability, so `logprobs` can be shorter than `response_tokens`."""
+        """Raises CallError: context_overflow, image_rejected, bad_request (a schema that llama.cpp cannot enforce),
+        timeout, interrupted (by `close`) and so on. llama.cpp gives one log-probability for a character of several
+        tokens, so `logprobs` can be shorter than `response_tokens`."""
         server, engine = self._open()
         if request.images and not engine.vision:
             hint = "name the model's projector as mmproj, or use frames described as text"
@@ -94,7 +92,7 @@ class Embedded:
         if request.schema and reply.finish is Finish.STOP:
             try:
                 json.loads(reply.text)
-            except ValueError as error:  # a schema that llguidance cannot hold to is dropped without a word
+            except ValueError as error:  # llguidance drops a schema that it cannot enforce, without an error
                 hint = "use types, enum, properties, items, minItems, maxItems, minLength, maxLength, minimum and "
                 what = "llama.cpp ignored the schema"
                 raise CallError(Failure.BAD_REQUEST, what, where=engine.model, hint=f"{hint}maximum only") from error
@@ -126,8 +124,8 @@ class Embedded:
 
 
 class LlamaServer(Http):
-    """A model (and its projector), loaded through xllamacpp, whose calls may take `total` seconds. name: what errors
-    call it. Raises ConfigError where xllamacpp or the system's Unix sockets are missing, or the model does not load."""
+    """A model (and its projector), loaded by xllamacpp. total: seconds that a call may take. name: its name in errors.
+    Raises ConfigError where xllamacpp or the system's Unix sockets are missing, or the model does not load."""
 
     def __init__(self, files: list[Path], options: Mapping[str, int], total: float, name: str) -> None:
         try:
@@ -201,8 +199,8 @@ def _engine(server: LlamaServer, files: list[Path], options: Mapping[str, int]) 
 
 
 def thread_count(asked: int) -> int:
-    """How many threads compute. llama.cpp's threads wait for each other in a spin: with a thread on every core, any
-    other work on the machine (decoding video, say) makes it several times slower than with one thread fewer."""
+    """How many threads compute. llama.cpp's threads wait for each other by spinning. With one on every core, other work
+    on the machine (decoding video, say) makes them several times slower than with one thread fewer."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(asked, cores) if asked > 0 else max(cores - 1, 1)
 
@@ -210,8 +208,8 @@ def thread_count(asked: int) -> int:
 def _grammar(schema: str) -> dict[str, object]:
     """The JSON schema as an llguidance grammar, on one line of JSON.
 
-    llama.cpp's own `response_format` lets a model wrap its JSON in a fence that it then hides, lets blank lines go on
-    without end, and ignores ranges of floats; this keeps property order, is as fast, and none of these.
+    llama.cpp's own `response_format` lets a model write its JSON in a fence, which it hides, and blank lines without
+    end, and it ignores ranges of floats. A grammar does none of this, keeps the order of properties, and is as fast.
     """
     layout = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
     return {"grammar": f"%llguidance {{}}\nstart: %json {json.dumps({**json.loads(schema), 'x-guidance': layout})}"}

@@ -1,7 +1,7 @@
 """The backend that asks an Ollama server: one streamed POST /api/chat a call.
 
-Sends every sampler, never lets the server cut the prompt or shift the context (`truncate` and `shift` off), and names
-each way a call can fail. Judges no reply: a blank or cut one is returned with its finish, and the engine decides.
+Every sampler is sent, and the server may neither cut the prompt nor shift the context (`truncate` and `shift` off). A
+blank or cut reply is returned with its finish, for the caller to judge.
 
     backend = Ollama(host="http://127.0.0.1:11434", model="qwen2.5vl:7b", load={"num_ctx": 12288})
     reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
@@ -21,11 +21,11 @@ from mmerg.errors import ConfigError
 __all__ = ["Deadlines", "Ollama"]
 
 # Part of the engine, and so of the keys of stored replies. Raise it with every change of what `_body` sends for the
-# same request, or of what `_read` reads from the same answer: else replies from before the change go on being served.
+# same request, or of what `_read` reads from the same answer. Else the cache gives old replies.
 REVISION = 1
 
 
-class _Said(BaseModel):
+class _Message(BaseModel):
     content: str = ""
     thinking: str = ""
 
@@ -33,7 +33,7 @@ class _Said(BaseModel):
 class _Line(BaseModel):
     """One line of the stream; durations in nanoseconds."""
 
-    message: _Said = _Said()
+    message: _Message = _Message()
     logprobs: tuple[TokenLogprob, ...] | None = None
     done: bool = False
     done_reason: str = ""
@@ -117,7 +117,7 @@ class Ollama(Adapter):
         if not lines:
             raise self._host.unexpected("the answer is empty")
         last = lines[-1]
-        # A stream that ends whole without its last word is the server's guard against repetition at work.
+        # The server ends a stream without its last line where it detects that the model repeats itself.
         reason = last.done_reason if last.done and last.done_reason else Finish.ABORT
         if reason not in set(Finish):
             raise self._host.unexpected(f"the reply is done for the reason {reason!r}, not stop or length")

@@ -26,7 +26,7 @@ from mmerg.backends.server_errors import Server
 from mmerg.errors import CallError, ConfigError, Failure, did_you_mean
 
 # Part of the engine, and so of the keys of stored replies. Raise it with every change of what `chat.py` and
-# `dialects.py` send for the same request, or of what is read from the same answer.
+# `dialects.py` send for the same request, or of what is read from the same answer. Else the cache gives old replies.
 REVISION = 1
 NO_EYES = (Failure.IMAGE_REJECTED, Failure.BAD_REQUEST)
 CHANGING = ("meta", "created", "permission", "n_ctx", "state")  # of a model's entry: no part of its digest

@@ -1,7 +1,7 @@
-"""The seam between the engine and whatever answers: requests, replies, engines, and the `Backend` protocol.
+"""What stands between the agents and a model: requests, replies, engines, and the `Backend` protocol.
 
-A `Request` holds all that decides its reply apart from the `Engine` that answers. Adapters (`ollama.py`, `embedded.py`,
-`scripted.py`) and wrappers (`cache.py`, `pool.py`) are Backends alike. Knows nothing of stages or prompts.
+A `Request` and the `Engine` that answers it decide the reply. Adapters to servers (`ollama.py`, `embedded.py`,
+`scripted.py`) and wrappers (`cache.py`, `pool.py`) are both Backends.
 
     reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
 """
@@ -25,7 +25,7 @@ SHOWN_DIGEST = 12  # characters of a digest that people are shown
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A JPEG or PNG by its content hash; the bytes travel along but are never printed, compared or traced."""
+    """A JPEG or PNG, known by its content hash. Its bytes are sent, but never printed, compared or traced."""
 
     sha256: str
     data: bytes = field(repr=False, compare=False)
@@ -42,8 +42,8 @@ class Message:
 
 @dataclass(frozen=True)
 class Sampling:
-    """Every sampler pinned, so that no server default can change a result. top_k 0 and repeat_last_n 0 mean off. stop:
-    texts at which a reply ends, themselves left out."""
+    """A value for every sampler, so that no server default can change a result. top_k 0 and repeat_last_n 0 mean off.
+    stop: texts before which a reply ends."""
 
     num_predict: int = 256
     temperature: float = 0.0
@@ -65,8 +65,8 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Request:
-    """A chat call. schema: a JSON schema as canonical JSON text, empty for free text. logprobs: asks for the
-    log-probability of each generated token; alternatives: and for those of so many of the likeliest in its place."""
+    """A chat call. schema: a JSON schema as canonical JSON text, empty for free text. logprobs: whether the
+    log-probability of each generated token is asked for. alternatives: how many likeliest tokens in its place, too."""
 
     messages: tuple[Message, ...]
     sampling: Sampling
@@ -75,7 +75,7 @@ class Request:
     alternatives: int = 0
 
     def digest(self) -> str:
-        """SHA-256 (hex) over all that decides the reply; images by their content hash."""
+        """SHA-256 (hex) of all that decides the reply; of images their content hash."""
         return self._digest
 
     @cached_property
@@ -123,10 +123,10 @@ class TokenLogprob(BaseModel):
 
 
 class Reply(BaseModel):
-    """What came back whole from one call; whether it can be used is for the engine to judge.
+    """The whole reply to one call. Whether it can be used is checked elsewhere.
 
-    prompt_tokens: of the whole prompt; reused_tokens: the part of it that the server's prefix cache served, where it
-    says so. prompt_seconds: the server's prompt evaluation; seconds: our clock around the call.
+    prompt_tokens: of the whole prompt. reused_tokens: how many of them the server took from its prefix cache, None
+    where it does not say. prompt_seconds: the server's evaluation of the prompt. seconds: the whole call, by our clock.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -145,11 +145,11 @@ class Reply(BaseModel):
 
 
 class Engine(BaseModel):
-    """What answers: everything beside the request that can change a reply.
+    """What answers: everything but the request that can change a reply.
 
-    capabilities: the server's words (completion, vision, thinking, embedding). load: the options with which the model
-    is loaded, what else is set once for all calls (think), and as `adapter` the revision of the code that turns a
-    request into what the model gets. context_length: the model's own limit in tokens.
+    capabilities: as the server names them (completion, vision, thinking, embedding). load: the options with which the
+    model is loaded, options set once for all calls (think), and as `adapter` the revision of the code that sends
+    requests and reads answers. context_length: the model's own limit in tokens.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -172,7 +172,7 @@ class Engine(BaseModel):
         return "a dry run, no model" if self.backend == "dry" else f"{self.model} on {self.backend} {self.version}"
 
     def key(self) -> str:
-        """SHA-256 (hex) that two engines share only if the same request may be answered from one for the other."""
+        """SHA-256 (hex). Two engines share it only if a reply of one may stand for a reply of the other."""
         return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()
 
     def brief(self) -> str:
@@ -181,7 +181,7 @@ class Engine(BaseModel):
 
 
 def engine_changed(before: Engine, now: Engine, where: str) -> CallError:
-    """The error for a host that serves `now` in place of `before`: the model asked for is not there."""
+    """The error for a host that serves `now` in place of `before`."""
     old, new = (engine.model_copy(update={"digest": engine.digest[:SHOWN_DIGEST]}) for engine in (before, now))
     changes = [f"{name} {value} in place of {getattr(old, name)}" for name, value in new if value != getattr(old, name)]
     what = f"the host serves another engine: {', '.join(changes)}"
@@ -192,10 +192,10 @@ class Backend(Protocol):
     """Something that answers requests. Safe to call from several threads at once."""
 
     def describe(self) -> Engine:
-        """Which engine answers. Raises CallError where it cannot be reached or has no such model."""
+        """The engine that answers. Raises CallError where it cannot be reached or has no such model."""
 
     def complete(self, request: Request) -> Reply:
-        """Answer one request. Raises CallError, with the failure named, where no whole reply came back."""
+        """The reply to one request. Raises CallError, which names the failure, where no whole reply came back."""
 
     def close(self) -> None:
-        """Give back what is held and break off calls in flight (they raise CallError interrupted)."""
+        """Close connections and files, and break off calls in flight (they raise CallError interrupted)."""

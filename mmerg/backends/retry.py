@@ -1,7 +1,7 @@
-"""Tries a call again where that can help: crashes, deadlines, a full queue, a lost server.
+"""Tries a call again where that can help: after crashes, deadlines, a full queue, a lost server.
 
-What is wrong with the request itself (refused, too long, no such model) is never tried again, nor is a call that the
-user broke off. Knows nothing of hosts: `pool.py` moves a call elsewhere once the tries here are used up.
+A call whose request is wrong (refused, too long, no such model) is not tried again, nor is one that the user broke off.
+After the last try `pool.py` moves the call to another host.
 
     reply = persist(lambda: backend.complete(request), attempts=3, wait=1.0, closed=Stop())
 """
@@ -17,10 +17,11 @@ RETRIED = frozenset({Failure.RUNNER_CRASH, Failure.TIMEOUT, Failure.BUSY, Failur
 
 
 def persist(call: Callable[[], Made], attempts: int, wait: float, closed: Stop) -> Made:
-    """What `call` gives, tried up to `attempts` times, after pauses of `wait`, 2·wait, 4·wait, … seconds.
+    """The result of `call`, tried up to `attempts` times with pauses of `wait`, 2·wait, 4·wait, … seconds.
 
-    Raises the last CallError, with the number of tries in its message and as its cause the last one of a host that was
-    reached, if any; interrupted where `closed`, or the stop over the thread, ends a pause.
+    Raises the last CallError, with the number of tries in its message. Its cause is the last error of a try that
+    reached the host, if one did. Raises CallError interrupted where `closed`, or the stop over the thread, ends a
+    pause.
     """
     tries = 1
     reached: CallError | None = None

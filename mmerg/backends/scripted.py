@@ -1,7 +1,7 @@
 """A backend that answers from a script: a function of the request, or a list of answers in order.
 
-For tests at the seam, and to measure what the framework itself costs. It keeps every request, counts words for tokens,
-and does not look at schemas: what the script says is what comes back.
+For tests, and to measure what the framework itself costs. It keeps every request, counts words as tokens, and ignores
+schemas: it replies with the script's text as it is.
 
     backend = Scripted(lambda request: '{"emotion": "joy"}')
     backend = Scripted(["first reply", CallError(Failure.BUSY, "queue full"), "third reply"])
@@ -23,10 +23,10 @@ WORD_LOGPROB = -1.0  # of every word of a scripted text, where log-probabilities
 
 
 class Scripted:
-    """Answers by calling `script`, or with its next item; an exception is raised, a string becomes a whole reply.
+    """Answers by calling `script`, or with its next item. An exception is raised, a string becomes a whole reply.
 
-    `latency` is seconds that each call takes. `requests` holds every request so far, in the order of arrival.
-    Raises CallError: server_error when a list has run out, interrupted once closed.
+    latency: seconds that each call takes. requests: every request so far, in the order of arrival. Raises CallError:
+    server_error where a list has no item left, interrupted once closed.
     """
 
     def __init__(self, script: Script, engine: Engine = ENGINE, latency: float = 0.0) -> None:
@@ -65,7 +65,7 @@ class Scripted:
 
 
 def whole_reply(request: Request, text: str, host: str, logprob: float, seconds: float = 0.0) -> Reply:
-    """A whole reply of `text`, with words for tokens, each with the blanks before it."""
+    """A whole reply of `text`. Its tokens are words, each with the blanks before it."""
     words = re.findall(r"\s*\S+", text)
     return Reply(
         text=text,

@@ -1,4 +1,4 @@
-"""Lets another thread break off calls: all calls of a backend that closes, or those of one thread.
+"""Breaks off calls from another thread: all calls of a backend that closes, or those of one thread.
 
 stop = Stop()
 with stop.over_this_thread():       # in the thread that asks
@@ -13,11 +13,11 @@ from contextvars import ContextVar
 
 from mmerg.errors import CallError, Failure
 
-LOOK = 0.2  # seconds between two looks whether anybody waits for the reply
+LOOK = 0.2  # seconds between two looks at the stop over the thread
 
 
 class Stop:
-    """Set once, from any thread. What is held then is shut, and nothing can be held afterwards."""
+    """Set once, from any thread. Calls that are held then are shut, and none can be held afterwards."""
 
     def __init__(self) -> None:
         self._lock, self._event = threading.Lock(), threading.Event()
@@ -38,8 +38,8 @@ class Stop:
             raise CallError(Failure.INTERRUPTED, "the call was broken off", hint="run again to take up from here")
 
     def hold(self, shut: Callable[[], None]) -> None:
-        """Have `shut`, which ends what a thread waits for, called from the thread that sets this. Raises CallError
-        interrupted where it is set."""
+        """From now on `set` calls `shut`, which must end what this thread waits for. Raises CallError interrupted where
+        this is set already."""
         with self._lock:
             self.check()
             self._held.add(shut)
@@ -49,7 +49,7 @@ class Stop:
             self._held.discard(shut)
 
     def rest(self, seconds: float) -> None:
-        """Wait. Raises CallError interrupted soon after this, or the stop over the thread, is set."""
+        """Wait. Raises CallError interrupted soon after this stop, or the one over the thread, is set."""
         end, thread = time.monotonic() + seconds, current()
         while True:
             left = end - time.monotonic()

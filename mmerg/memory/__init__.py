@@ -1,1 +1,2 @@
-"""Replies of a corpus that is never evaluated, found by likeness: what supplies M (MERG, arXiv 2604.18988)."""
+"""Replies of a corpus that is never evaluated, searched by similarity: the source of the symbol M (MERG, arXiv
+2604.18988)."""

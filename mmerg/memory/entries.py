@@ -1,4 +1,4 @@
-"""What a memory holds: turns of a corpus with their history, and the text by which each is found."""
+"""The entries of a memory: turns of a corpus with their history, and the text by which each is searched."""
 
 import hashlib
 import html
@@ -22,8 +22,8 @@ _STAGE_DIRECTION = re.compile(r"\[[^\[\]]*\]")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a turn comes from, as guards compare it. words: digest of the words of the whole dialogue, empty where it
-    has fewer than three turns. start, end: seconds on the episode's clock."""
+    """Where a turn comes from, for guards to compare. words: digest of the words of the whole dialogue, "" where it has
+    fewer than three turns. start, end: seconds in the episode."""
 
     dialogue: str
     words: str = ""
@@ -48,8 +48,8 @@ class Entry:
 
 
 def text_of(key: KeySettings, history: Sequence[tuple[str, str]], situation: str | None, emotion: str | None) -> str:
-    """What stands for a turn, empty where there is nothing: the words of the last `key.turns` turns or the situation,
-    with `key.emotion` the emotion on a line of its own. Turns are alike by what is said, not by who says it."""
+    """The text by which a turn is searched, "" where it has none: the words of the last `key.turns` turns or the
+    situation. With `key.emotion` the emotion follows on a line of its own. Speakers are left out."""
     words = "" if key.text == "history" else (situation or "").strip()
     if not words and key.text != "situation":
         words = history_text(history[-key.turns :])
@@ -62,11 +62,11 @@ def history_text(history: Iterable[tuple[str, str]]) -> str:
 
 
 def plain_words(text: str) -> str:
-    """A text reduced so that two that say the same are equal: case, punctuation, white space and stage directions
-    ("[LAUGHTER]") go, "&amp;" and characters that Unicode writes in several ways (NFKC) become what they stand for.
-    Where nothing is left ("?!"), only case goes."""
+    """A text without case, punctuation, white space and stage directions ("[LAUGHTER]"), so that two texts of the same
+    words are equal. "&amp;" and characters that Unicode writes in several ways (NFKC) become one. Where nothing would
+    be left ("?!"), only case is dropped."""
     folded = unicodedata.normalize("NFKC", html.unescape(text)).casefold()
-    whole = unicodedata.normalize("NFKC", folded)  # folding may leave marks by themselves, which are joined again
+    whole = unicodedata.normalize("NFKC", folded)  # casefold may split marks from their letters: they are joined again
     words, in_word = [], False
     for character in _STAGE_DIRECTION.sub(" ", whole):
         in_word = character.isalnum() or (in_word and unicodedata.category(character).startswith("M"))
@@ -77,10 +77,10 @@ def plain_words(text: str) -> str:
 
 def origin_of(dialogue: Dialogue) -> Origin:
     times = [time for turn in dialogue.turns for time in (turn.start, turn.end) if time is not None]
-    said = "\n".join(plain_words(turn.text) for turn in dialogue.turns)
+    text = "\n".join(plain_words(turn.text) for turn in dialogue.turns)
     return Origin(
         dialogue=dialogue.id,
-        words=hashlib.sha256(said.encode(errors=SAFE)).hexdigest() if len(dialogue.turns) >= ENOUGH_TURNS else "",
+        words=hashlib.sha256(text.encode(errors=SAFE)).hexdigest() if len(dialogue.turns) >= ENOUGH_TURNS else "",
         conversation=dialogue.conversation,
         script=dialogue.script,
         episode=dialogue.episode,
@@ -92,9 +92,9 @@ def origin_of(dialogue: Dialogue) -> Origin:
 def entries_of(corpus: Corpus, key: KeySettings) -> tuple[tuple[Entry, ...], Mapping[str, int]]:
     """The entries of `corpus` in the order of their ids, and how many turns were left out, by reason.
 
-    An entry is a turn with a history, by a speaker whose replies are asked for, with words and a text to be found by;
-    where that is the situation, which all turns of a dialogue share, the last of them alone.
-    Raises ConfigError where no dialogue has the situation that `key` asks for, CorpusError where nothing is left.
+    An entry is a turn with words, a history and a text to search by, of a speaker whose replies are evaluated. If the
+    text is the situation, which all turns of a dialogue share, only the last turn is an entry. Raises ConfigError where
+    `key` asks for the situation and no dialogue has one, CorpusError where no entry is left.
     """
     named = f"{corpus.name} {corpus.split}"
     if key.text == "situation" and not any(dialogue.situation for dialogue in corpus.dialogues):

@@ -1,6 +1,6 @@
-"""What must not come back from a memory: the corpus that is evaluated, and entries that would tell its replies.
+"""What a memory must keep back: the corpus that is evaluated, and entries that would give its replies away.
 
-Guards are asked from what is surely a leak to what only looks like one. The first that says yes names the exclusion.
+Guards go from what is surely a leak to what only looks like one. The first that matches names the exclusion.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,9 +19,9 @@ ENOUGH_WORDS = 5  # of a reply that stands in a history: a shorter one ("Yeah.")
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A sample as the memory is asked for it. text: what is compared (see `text_of`), of what a prompt may show.
-    emotion: the forecast one. For guards alone: history, the words of the dialogue's last turns, shown or not; the
-    hidden reply."""
+    """The search for a sample. text: what is compared (see `text_of`), made of what prompts may show. emotion: the
+    forecast one. For guards alone are history, the words of the dialogue's last turns, also of those that no prompt
+    shows, and reply, the hidden reply."""
 
     origin: Origin
     text: str
@@ -31,7 +31,7 @@ class Query:
 
 
 def guard_against(entry: Entry, query: Query, settings: MemorySettings, likeness: Callable[[], float]) -> str:
-    """The name of the first guard that keeps `entry` back, or "". likeness: the cosine of the two histories."""
+    """The name of the first guard that keeps `entry` back, or "". likeness: gives the cosine of the two histories."""
     here, there, threshold = query.origin, entry.origin, settings.exclude_similarity
     if _same_dialogue(here, there):
         return "same dialogue"
@@ -45,8 +45,8 @@ def guard_against(entry: Entry, query: Query, settings: MemorySettings, likeness
 
 
 def _holds_reply(entry: Entry, reply: str) -> bool:
-    """The entry's reply says the same, however short ("Yeah." is the answer to the letter), or a turn of its history
-    does, which prompts may show, too."""
+    """Whether the entry's reply has the same words, however few. The turns of its history, which prompts may show, too,
+    are compared only where the hidden reply is not short."""
     words, turns = plain_words(reply), [entry.reply]
     if len(reply.split()) >= ENOUGH_WORDS:
         turns += (text for _, text in entry.history)
@@ -54,14 +54,14 @@ def _holds_reply(entry: Entry, reply: str) -> bool:
 
 
 def _same_dialogue(one: Origin, other: Origin) -> bool:
-    """The same id, the same conversation, or the same words in all turns: one dialogue under two names."""
+    """Whether two origins are one dialogue: by id, by conversation, or by the same words in all turns."""
     if one.conversation is not None and one.conversation == other.conversation:
         return True
     return one.dialogue == other.dialogue or bool(one.words and one.words == other.words)
 
 
 def _same_scene(one: Origin, other: Origin) -> bool:
-    """The same episode, at times that overlap or lie at most SCENE_GAP apart, or where a time is not known."""
+    """Whether two origins are of one episode and at most SCENE_GAP apart, or of one episode and without times."""
     if one.episode is None or one.episode != other.episode:
         return False
     if one.start is None or one.end is None or other.start is None or other.end is None:

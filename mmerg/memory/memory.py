@@ -1,6 +1,6 @@
-"""Answers a query: the entries most like it that no guard keeps back, and those that were kept back.
+"""Answers a query with the entries most similar to it, without those that a guard keeps back.
 
-found = memory.nearest(Query(origin, text, history), MemorySettings(name="mine", top_k=2))
+retrieved = memory.nearest(Query(origin, text, history), MemorySettings(name="mine", top_k=2))
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -31,8 +31,8 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The exemplars, best first, and what guards kept back before the last of them was found, in the same order.
-    problem: why there is none, where it is not for the guards; the same words for every such query."""
+    """hits: the exemplars, best first. excluded: the entries that guards kept back and that rank above the last of
+    them. problem: why there is neither; the same text for all such queries."""
 
     hits: tuple[Hit, ...]
     excluded: tuple[Hit, ...]
@@ -41,8 +41,8 @@ class Retrieved:
 
 @dataclass(frozen=True)
 class Memory:
-    """An open memory. digest: SHA-256 (hex) of what decides its answers. vectors: of the entries, [entries,
-    dimensions]. Safe to ask from several threads."""
+    """An open memory. digest: SHA-256 (hex) of all that decides its answers. vectors: of the entries, [entries,
+    dimensions]. Safe to use from several threads."""
 
     digest: str
     entries: Sequence[Entry]
@@ -51,13 +51,13 @@ class Memory:
     vectors: Vectors
 
     def nearest(self, query: Query, wanted: MemorySettings) -> Retrieved:
-        """At most `wanted.top_k` entries of at least `min_similarity`, whose replies have `min_words` at least, going
-        down the ranking past what guards keep back.
+        """At most `wanted.top_k` entries of at least `min_similarity` whose replies have at least `min_words`, the most
+        similar first. Those that guards keep back are passed over.
 
-        emotion: prefer puts entries of the query's emotion before all others, require leaves the others out. An entry
-        without a label is never of the emotion, and nothing is where the query has none. require_or_any is TRACE's
-        (arXiv 2509.21849): as require, and where that finds nothing, as any. A query without a text or a vector finds
-        nothing, with the reason. Raises what the embedder raises.
+        wanted.emotion: prefer puts entries of the query's emotion before all others, require leaves the others out. No
+        entry without a label is of the emotion, and none is where the query has no emotion. require_or_any is TRACE's
+        (arXiv 2509.21849): require, or any where that gives nothing. A query without a text or a vector gets no entry,
+        and the reason. Raises what the embedder raises.
         """
         if wanted.emotion == "require_or_any":
             precise = self.nearest(query, wanted.model_copy(update={"emotion": "require"}))
@@ -90,8 +90,8 @@ class Memory:
                 yield self.entries[number], float(scores[number])
 
     def _likeness(self, query: Query, entry: Entry, similarity: float) -> float:
-        """The cosine of the two histories: the ranking's own where it is of them, else from the embedder. Beside no
-        words, words are as unlike as can be."""
+        """The cosine of the two histories: that of the ranking where it compares histories, else from the embedder.
+        Without words on one side it is -1, without any 1."""
         if self.key.text == "history" and not self.key.emotion and query.text == query.history:
             return similarity
         history = history_text(entry.history)
@@ -109,7 +109,8 @@ class Memory:
 
     @cached_property
     def _vector(self) -> Callable[[str], Vectors]:
-        """Embeds a text, [dimensions]. A sample asks in every pass, and samples meet the same entries."""
+        """Embeds a text, [dimensions], and remembers it: every pass of a sample asks again, and samples share
+        entries."""
         return lru_cache(maxsize=KEPT)(self._embed)
 
     def _embed(self, text: str) -> Vectors:
@@ -118,13 +119,13 @@ class Memory:
 
 
 def cosines(vectors: Vectors, vector: Vectors) -> npt.NDArray[np.float64]:
-    """The cosine, rounded to six places, of `vector` [dimensions] and each of `vectors` [entries, dimensions]: equal
-    ones have equal cosines wherever they stand."""
+    """The cosine, rounded to six places, of `vector` [dimensions] and each of `vectors` [entries, dimensions]. Equal
+    vectors get equal cosines, whatever their place."""
     import faiss
 
     asked, rows = (np.ascontiguousarray(array, dtype=np.float32) for array in (vector, vectors))
-    found = np.empty(len(rows), dtype=np.float32)
-    # Every row is added up in the same order here, as in no matrix product.
+    scores = np.empty(len(rows), dtype=np.float32)
+    # This adds up every row in the same order, which a matrix product does not.
     products = cast(Any, faiss).fvec_inner_products_ny
-    products(*map(faiss.swig_ptr, (found, asked, rows)), len(asked), len(rows))
-    return found.astype(np.float64).round(PLACES)
+    products(*map(faiss.swig_ptr, (scores, asked, rows)), len(asked), len(rows))
+    return scores.astype(np.float64).round(PLACES)

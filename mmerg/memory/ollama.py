@@ -1,7 +1,7 @@
 """Embeds texts with any embedding model that Ollama serves, on one host or on several that hold the same model.
 
-Each text is sent alone, and to a host one at a time, so that its vector does not depend on what else is asked. Calls
-are tried again, move to other hosts and wait for lost ones as those of chat do: by the same `Pool`.
+Each text is sent alone, and a host gets one at a time, so that no vector depends on other texts. Calls are tried again,
+move to other hosts and wait for lost ones as chat calls do, by the same `Pool`.
 """
 
 import json
@@ -44,7 +44,7 @@ class _Embedding:
 
 
 class Ollama:
-    """connect: gives what asks the host of an address. wait, patience: seconds, see `Pool`."""
+    """connect: makes the client of a host's address. wait, patience: seconds, see `Pool`."""
 
     def __init__(
         self,

