@@ -1,10 +1,8 @@
 """`system=hef` with a small empathetic model: what its one call sees, and what a run refuses."""
 
 from pathlib import Path
-from typing import TypedDict
 
 import pytest
-from pydantic import TypeAdapter
 
 from mmerg.engine.sources import Supply
 from mmerg.errors import ConfigError
@@ -12,6 +10,7 @@ from mmerg.experiment.launch import Task, launch
 from mmerg.runs.events import Called, Supplied
 from mmerg.runs.folder import read_results
 from mmerg.sources.sem import Sem
+from mmerg.storage.record import Record
 from tests.composed import settings_of
 from tests.run_folders import all_events
 from tests.sem.talks import EKMAN, train
@@ -19,15 +18,12 @@ from tests.serving.running import running
 from tests.systems.played import Played
 
 
-class Predicted(TypedDict):
+class Predicted(Record):
     """What the model says of a dialogue."""
 
     emotions: list[dict[str, object]]
     high: list[str]
     low: list[str]
-
-
-PREDICTED = TypeAdapter(Predicted)
 
 
 def hef(talks: Path, sem: Path, tmp_path: Path, *settings: str) -> Path:
@@ -43,13 +39,13 @@ def test_one_call_sees_the_probable_emotions_and_the_cause_words(talks: Path, se
     assert all(result.calls == 1 and result.emotion and result.response for result in read_results(run).values())
     [supplied, other] = [event for event in all_events(run) if isinstance(event, Supplied)]
     [asked, _] = [event for event in all_events(run) if isinstance(event, Called)]
-    content, of_other = (PREDICTED.validate_python(event.content[0]) for event in (supplied, other))
+    content, of_other = (Predicted.model_validate(event.content[0]) for event in (supplied, other))
     mood, word = "anger", "angryword"
-    assert (content["emotions"][0]["label"], len(content["emotions"])) == (mood, 3)
-    assert word in [*content["high"], *content["low"]]
-    assert "disgustedword" in [*of_other["high"], *of_other["low"]]
+    assert (content.emotions[0]["label"], len(content.emotions)) == (mood, 3)
+    assert word in [*content.high, *content.low]
+    assert "disgustedword" in [*of_other.high, *of_other.low]
     prompt = asked.messages[-1].text
-    assert f"the most probable first: {', '.join(str(one['label']) for one in content['emotions'])}\n" in prompt
+    assert f"the most probable first: {', '.join(str(one['label']) for one in content.emotions)}\n" in prompt
     assert all(f'"{label}"' in prompt for label in EKMAN)
     assert f"telling: {word}" in prompt
 
