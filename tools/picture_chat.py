@@ -31,8 +31,8 @@ def served(*settings: str) -> Iterator[str]:
         assert server.stdout
         try:
             for line in server.stdout:
-                if found := re.match(r"page: (\S+)", line):
-                    yield found[1]
+                if match := re.match(r"page: (\S+)", line):
+                    yield match[1]
                     return
             raise SystemExit("the server did not start: see above")
         finally:

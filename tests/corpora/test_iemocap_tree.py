@@ -104,17 +104,17 @@ def test_what_may_not_be_read_is_our_error(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("without", "kind", "found"),
+    ("without", "kind", "nearest"),
     [
         ("dialog", "transcriptions", "Session5 holds sentences/"),
         ("dialog/transcriptions", "transcriptions", "dialog holds EmoEvaluation/, MOCAP_hand/"),
         ("dialog/EmoEvaluation", "EmoEvaluation", "dialog holds MOCAP_hand/, avi/"),
     ],
 )
-def test_an_archive_unpacked_in_part_names_the_folder(tmp_path: Path, without: str, kind: str, found: str) -> None:
+def test_an_archive_unpacked_in_part_names_the_folder(tmp_path: Path, without: str, kind: str, nearest: str) -> None:
     error = refusal(Builder(without=frozenset({without})).write(tmp_path))
     assert error.what == f"Session5 has no dialogue in dialog/{kind}"
-    assert found in error.where
+    assert nearest in error.where
     assert "unpack dialog/" in error.hint
 
 

@@ -68,9 +68,9 @@ def test_the_csv_is_found_in_every_layout(tmp_path: Path, folder: str) -> None:
 def test_the_variants_lie_beside_each_other(tmp_path: Path) -> None:
     Builder(csv_folder="data/MELD").write(tmp_path)
     dyadic(csv_folder="data/MELD_Dyadic").write(tmp_path)
-    found = {variant: Meld(tmp_path, variant=variant, clips=False).load() for variant in ("multi", "dyadic")}
-    assert {variant: len(corpus.dialogues) for variant, corpus in found.items()} == {"multi": 3, "dyadic": 2}
-    assert found["multi"].fingerprint != found["dyadic"].fingerprint
+    read = {variant: Meld(tmp_path, variant=variant, clips=False).load() for variant in ("multi", "dyadic")}
+    assert {variant: len(corpus.dialogues) for variant, corpus in read.items()} == {"multi": 3, "dyadic": 2}
+    assert read["multi"].fingerprint != read["dyadic"].fingerprint
 
 
 def test_the_dyadic_file_under_the_other_name(tmp_path: Path) -> None:

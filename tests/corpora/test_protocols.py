@@ -1,4 +1,4 @@
-"""Protocols: which turns are targets, what is left out and why, and what is told of it."""
+"""Protocols: which turns are targets, what is left out and why, and how it is described."""
 
 from collections import Counter
 from dataclasses import replace
@@ -145,7 +145,7 @@ def test_a_draw_keeps_the_order_and_follows_the_seed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "description"),
     [
         (protocol(), "targets=last emotions=all, n=3, 1 dialogues without a history"),
         (
@@ -156,8 +156,8 @@ def test_a_draw_keeps_the_order_and_follows_the_seed() -> None:
         (protocol("labelled", seed=7), "targets=labelled emotions=all, n=4, 1 dialogues without a history"),
     ],
 )
-def test_what_is_told_names_the_settings_and_n(asked: ProtocolSettings, told: str) -> None:
-    assert describe(asked, select(SOME, asked)) == told
+def test_the_description_names_the_settings_and_n(asked: ProtocolSettings, description: str) -> None:
+    assert describe(asked, select(SOME, asked)) == description
 
 
 @pytest.mark.parametrize(

@@ -17,20 +17,20 @@ SPLITS = [(str(name), str(split)) for name, corpus in FIGURES.items() for split 
 
 
 def known(name: str, split: str) -> Expected:
-    found = expected(name, split)
-    assert found is not None
-    return found
+    counts = expected(name, split)
+    assert counts is not None
+    return counts
 
 
 @pytest.mark.parametrize(("name", "split"), SPLITS)
 def test_every_split_has_counts_that_fit_each_other(name: str, split: str) -> None:
-    found = known(name, split)
-    assert found.dialogues is not None
-    assert found.turns is not None
-    assert 0 < found.dialogues <= found.turns
-    assert not found.labels or sum(found.labels.values()) == found.turns
-    assert found.replies is None or 2 * found.replies <= found.turns  # a listener answers a speaker
-    assert found.source
+    counts = known(name, split)
+    assert counts.dialogues is not None
+    assert counts.turns is not None
+    assert 0 < counts.dialogues <= counts.turns
+    assert not counts.labels or sum(counts.labels.values()) == counts.turns
+    assert counts.replies is None or 2 * counts.replies <= counts.turns  # a listener answers a speaker
+    assert counts.source
 
 
 def test_the_samples_of_merg() -> None:
@@ -40,18 +40,18 @@ def test_the_samples_of_merg() -> None:
 
 
 def test_all_sessions_carry_the_labels() -> None:
-    found = known("iemocap", "session1+2+3+4+5")
-    assert (found.dialogues, found.turns) == (151, 10039)
-    assert sum(found.labels[label] for label in ("hap", "sad", "neu", "ang", "exc", "fru")) == 7380
+    counts = known("iemocap", "session1+2+3+4+5")
+    assert (counts.dialogues, counts.turns) == (151, 10039)
+    assert sum(counts.labels[label] for label in ("hap", "sad", "neu", "ang", "exc", "fru")) == 7380
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=5, unique=True))
 def test_sessions_are_summed_in_any_order(sessions: list[int]) -> None:
-    found = known("iemocap", f"session{'+'.join(map(str, sessions))}")
+    counts = known("iemocap", f"session{'+'.join(map(str, sessions))}")
     parts = [known("iemocap", f"session{session}") for session in sessions]
-    assert found.dialogues == sum(part.dialogues or 0 for part in parts)
-    assert found.turns == sum(part.turns or 0 for part in parts)
-    assert bool(found.labels) == (len(sessions) == 5)
+    assert counts.dialogues == sum(part.dialogues or 0 for part in parts)
+    assert counts.turns == sum(part.turns or 0 for part in parts)
+    assert bool(counts.labels) == (len(sessions) == 5)
 
 
 @pytest.mark.parametrize(

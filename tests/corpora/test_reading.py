@@ -1,4 +1,4 @@
-"""What a reader gives is checked, and what it raises is told with the reader's file and line."""
+"""What a reader gives is checked, and what it raises is an error of ours with the reader's file and line."""
 
 import inspect
 from dataclasses import replace
@@ -53,7 +53,7 @@ def test_what_is_sound_is_what_the_reader_gave() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "problem"),
     [
         ({"dialogues": (TALK, TALK)}, "ids: 2 have the id 'tea': 0, 1"),
         ({"labels": ("joy", "anger", "joy")}, "labels: 2 have the label 'joy': 0, 2"),
@@ -76,13 +76,16 @@ def test_what_is_sound_is_what_the_reader_gave() -> None:
         ({"notes": {"rows": "3"}}, "notes.rows: Input should be a valid integer"),
     ],
 )
-def test_what_cannot_be_used_is_named_by_its_place(changes: dict[str, Any], told: str) -> None:
-    assert refused(made(**changes)).startswith(f"  {told}")
+def test_what_cannot_be_used_is_named_by_its_place(changes: dict[str, Any], problem: str) -> None:
+    assert refused(made(**changes)).startswith(f"  {problem}")
 
 
-def test_ten_problems_are_told_at_once() -> None:
-    told = refused(made(dialogues=tuple(talk(id=7) for _ in range(13)))).splitlines()
-    assert [line.split(":")[0].strip() for line in told] == [*(f"dialogues.{n}.id" for n in range(10)), "and 3 more"]
+def test_ten_problems_are_named_at_once() -> None:
+    problems = refused(made(dialogues=tuple(talk(id=7) for _ in range(13)))).splitlines()
+    assert [line.split(":")[0].strip() for line in problems] == [
+        *(f"dialogues.{n}.id" for n in range(10)),
+        "and 3 more",
+    ]
 
 
 @pytest.mark.parametrize("given", [None, {}, [TALK], "corpus"])
@@ -101,18 +104,18 @@ def test_what_a_reader_raises_is_told_with_its_file_and_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reader", "told"),
+    ("reader", "problem"),
     [
         (readers.Wordless(), "Wordless raised OddError"),
         (readers.Leaving(), "Leaving raised SystemExit: 0"),
         (readers.LeavingSooner(), "LeavingSooner raised SystemExit: 0"),
     ],
 )
-def test_a_reader_that_leaves_or_has_no_words_is_told(reader: object, told: str) -> None:
+def test_a_reader_that_leaves_or_has_no_words_is_refused(reader: object, problem: str) -> None:
     """Else a command that did nothing would end with code 0."""
     with pytest.raises(CorpusError) as caught:
         read_corpus(reader)
-    assert caught.value.what == f"tests.corpora.readers.{told}"
+    assert caught.value.what == f"tests.corpora.readers.{problem}"
     assert caught.value.where.startswith(HERE)
 
 
@@ -128,7 +131,7 @@ def test_labels_that_the_corpus_does_not_have_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "reader", "told"),
+    ("command", "reader", "problem"),
     [
         ("run", Doubled, "ids: 2 have the id 'tea': 0, 2"),
         ("data", Mislabelled, "'boredom' is none of the labels joy, anger"),
@@ -136,7 +139,7 @@ def test_labels_that_the_corpus_does_not_have_are_refused() -> None:
     ],
 )
 def test_the_commands_refuse_it(
-    command: str, reader: type, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str, reader: type, problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from mmerg.checking.check import check_data
 
@@ -148,7 +151,7 @@ def test_the_commands_refuse_it(
             lambda: check_data(parse(composed(*settings, f"runs={tmp_path}", name="data"), DataSettings))
         )
     assert code == 2
-    assert told in (error := capsys.readouterr().err)
+    assert problem in (error := capsys.readouterr().err)
     assert HERE in error
 
 

@@ -49,10 +49,10 @@ def code(shown: Picture, *, halves: int = 2) -> int:
     return sum(int(row[round((bit + 0.5) * block)].mean() > 127) << bit for bit in range(BITS))
 
 
-def codes(found: tuple[Frame, ...] | ClipError, store: FrameStore, *, halves: int = 2) -> list[int]:
+def codes(outcome: tuple[Frame, ...] | ClipError, store: FrameStore, *, halves: int = 2) -> list[int]:
     """The numbers of the frames taken; fails on an error."""
-    assert isinstance(found, tuple), found
-    return [code(from_jpeg(store.read(frame.sha256)), halves=halves) for frame in found]
+    assert isinstance(outcome, tuple), outcome
+    return [code(from_jpeg(store.read(frame.sha256)), halves=halves) for frame in outcome]
 
 
 def write(path: Path, pictures: Iterable[Picture], fourcc: str = "mp4v") -> Path:

@@ -16,9 +16,9 @@ SETTINGS = FramesSettings(method="apex", per_clip=2)
 
 
 def taken(path: Path, store: FrameStore, settings: FramesSettings = SETTINGS) -> tuple[Frame, ...]:
-    (found,) = extract([Clip(path)], settings, store)
-    assert isinstance(found, tuple), found
-    return found
+    (outcome,) = extract([Clip(path)], settings, store)
+    assert isinstance(outcome, tuple), outcome
+    return outcome
 
 
 def test_a_planted_expression_is_shown_beside_the_usual_look(tmp_path: Path, store: FrameStore) -> None:

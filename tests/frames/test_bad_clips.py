@@ -21,11 +21,11 @@ from tests.frames.clips import codes, moov_first, numbered
 SETTINGS = FramesSettings()
 
 
-def reason(found: object) -> str:
-    assert isinstance(found, ClipError), found
-    assert found.what
-    assert found.hint
-    return found.reason
+def reason(outcome: object) -> str:
+    assert isinstance(outcome, ClipError), outcome
+    assert outcome.what
+    assert outcome.hint
+    return outcome.reason
 
 
 def test_files_that_are_no_video_are_unreadable(tmp_path: Path, clip100: Path, store: FrameStore) -> None:
@@ -46,13 +46,13 @@ def test_files_that_are_no_video_are_unreadable(tmp_path: Path, clip100: Path, s
         sound.writeframes(bytes(32000))
     (tmp_path / "folder.mp4").mkdir()
     names = [*contents, "sound.mp4", "folder.mp4"]
-    found = extract([Clip(tmp_path / name) for name in names], SETTINGS, store)
-    assert {name: reason(one) for name, one in zip(names, found, strict=True)} == dict.fromkeys(names, "unreadable")
+    outcomes = extract([Clip(tmp_path / name) for name in names], SETTINGS, store)
+    assert {name: reason(one) for name, one in zip(names, outcomes, strict=True)} == dict.fromkeys(names, "unreadable")
 
 
 def test_a_missing_file_is_missing(tmp_path: Path, clip100: Path, store: FrameStore) -> None:
-    found = extract([Clip(tmp_path / "gone.mp4"), Clip(clip100 / "below_a_file.mp4")], SETTINGS, store)
-    assert [reason(one) for one in found] == ["missing", "missing"]
+    outcomes = extract([Clip(tmp_path / "gone.mp4"), Clip(clip100 / "below_a_file.mp4")], SETTINGS, store)
+    assert [reason(one) for one in outcomes] == ["missing", "missing"]
 
 
 def test_a_name_that_is_not_utf8_is_refused(tmp_path: Path, clip100: Path, store: FrameStore) -> None:
@@ -61,9 +61,9 @@ def test_a_name_that_is_not_utf8_is_refused(tmp_path: Path, clip100: Path, store
         path.write_bytes(clip100.read_bytes())
     except OSError:
         pytest.skip("this file system takes UTF-8 names only")
-    found = extract([Clip(path), Clip(tmp_path / "null\0.mp4"), Clip(clip100)], SETTINGS, store)
-    assert [reason(one) for one in found[:2]] == ["unreadable", "missing"]
-    assert isinstance(found[2], tuple)
+    outcomes = extract([Clip(path), Clip(tmp_path / "null\0.mp4"), Clip(clip100)], SETTINGS, store)
+    assert [reason(one) for one in outcomes[:2]] == ["unreadable", "missing"]
+    assert isinstance(outcomes[2], tuple)
 
 
 @settings(max_examples=12)
@@ -106,10 +106,11 @@ def test_a_bad_clip_costs_no_other(tmp_path: Path, clip100: Path, store: FrameSt
         Clip(clip100, 1.0, 2.0, Crop(0.9, 0.0, 0.05, 1.0)),
         Clip(clip100, 1.0, 2.0),
     ]
-    found = extract(clips, SETTINGS, store)
-    assert [reason(found[i]) for i in (0, 2, 3, 4, 5)] == ["unreadable", "outside", "missing", "bad_span", "too_small"]
-    assert all(0 <= number < 25 for number in codes(found[1], store))
-    assert all(25 <= number < 50 for number in codes(found[6], store))
+    outcomes = extract(clips, SETTINGS, store)
+    reasons = [reason(outcomes[i]) for i in (0, 2, 3, 4, 5)]
+    assert reasons == ["unreadable", "outside", "missing", "bad_span", "too_small"]
+    assert all(0 <= number < 25 for number in codes(outcomes[1], store))
+    assert all(25 <= number < 50 for number in codes(outcomes[6], store))
 
 
 @pytest.mark.parametrize(
@@ -118,30 +119,30 @@ def test_a_bad_clip_costs_no_other(tmp_path: Path, clip100: Path, store: FrameSt
 def test_a_span_that_ends_before_it_starts_is_bad(
     clip100: Path, store: FrameStore, start: float | None, end: float | None
 ) -> None:
-    (found,) = extract([Clip(clip100, start, end)], SETTINGS, store)
-    assert reason(found) == "bad_span"
+    (outcome,) = extract([Clip(clip100, start, end)], SETTINGS, store)
+    assert reason(outcome) == "bad_span"
 
 
 @pytest.mark.parametrize(
     "crop", [Crop(0.0, 0.0, 0.05, 1.0), Crop(0.0, 0.9, 1.0, 0.1), Crop(1.5, 0.0, 0.5, 1.0), Crop(0.5, 0.5, 0.0, 0.0)]
 )
 def test_a_crop_that_leaves_too_little_is_too_small(clip100: Path, store: FrameStore, crop: Crop) -> None:
-    (found,) = extract([Clip(clip100, crop=crop)], SETTINGS, store)
-    assert reason(found) == "too_small"
+    (outcome,) = extract([Clip(clip100, crop=crop)], SETTINGS, store)
+    assert reason(outcome) == "too_small"
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(1.0, "too_long"), (3.0, "too_long"), (3.96, "too_long"), (4.0, "")])
 def test_a_clip_longer_than_the_limit_is_refused(clip100: Path, store: FrameStore, limit: float, expected: str) -> None:
-    (found,) = extract([Clip(clip100)], FramesSettings(max_seconds=limit), store)
-    assert (reason(found) if isinstance(found, ClipError) else "") == expected
+    (outcome,) = extract([Clip(clip100)], FramesSettings(max_seconds=limit), store)
+    assert (reason(outcome) if isinstance(outcome, ClipError) else "") == expected
 
 
 def test_the_limit_is_for_spans_not_for_the_file(clip100: Path, store: FrameStore) -> None:
     clips = [Clip(clip100, 0.0, 1.5), Clip(clip100, 2.5), Clip(clip100, 0.0, 2.5), Clip(clip100, 1.0)]
-    found = extract(clips, FramesSettings(max_seconds=2.0), store)
-    assert all(0 <= number < 38 for number in codes(found[0], store))
-    assert all(63 <= number < 100 for number in codes(found[1], store))
-    assert [reason(one) for one in found[2:]] == ["too_long", "too_long"]
+    outcomes = extract(clips, FramesSettings(max_seconds=2.0), store)
+    assert all(0 <= number < 38 for number in codes(outcomes[0], store))
+    assert all(63 <= number < 100 for number in codes(outcomes[1], store))
+    assert [reason(one) for one in outcomes[2:]] == ["too_long", "too_long"]
 
 
 @pytest.mark.parametrize("end", [1.5, 4.0, 75.0, 1e6])
@@ -153,16 +154,16 @@ def test_a_whole_file_is_as_long_as_it_is_wherever_it_may_be_ended(
     assert len(codes(ended, store)) == 4
     assert (codes(ended, store) == codes(whole, store)) is (end >= 4.0)
     assert all(number < 25 * end for number in codes(ended, store))
-    (found,) = extract([Clip(clip100, None, end)], FramesSettings(max_seconds=2.0), store)
-    assert isinstance(found, tuple) is (end < 2.0)
-    if isinstance(found, ClipError):
-        assert found.reason == "too_long"
+    (outcome,) = extract([Clip(clip100, None, end)], FramesSettings(max_seconds=2.0), store)
+    assert isinstance(outcome, tuple) is (end < 2.0)
+    if isinstance(outcome, ClipError):
+        assert outcome.reason == "too_long"
 
 
 def test_a_file_shorter_than_its_span_gives_what_is_there(tmp_path: Path, store: FrameStore) -> None:
     path = numbered(tmp_path / "short.mp4", 20)
-    (found,) = extract([Clip(path, 0.4, 30.0)], SETTINGS, store)
-    numbers = codes(found, store)
+    (outcome,) = extract([Clip(path, 0.4, 30.0)], SETTINGS, store)
+    numbers = codes(outcome, store)
     assert len(numbers) == 4
     assert all(10 <= number < 20 for number in numbers)
 
@@ -176,8 +177,8 @@ def test_a_truncated_file_gives_frames_spread_over_what_is_left(
     data = moov_first(path.read_bytes()) if container == "mp4" else path.read_bytes()
     path.write_bytes(data[: round(len(data) * kept)])  # the header still claims 100 frames
     spans = [(None, None), (0.0, 4.0), (0.04, None)]
-    for found in extract([Clip(path, start, end) for start, end in spans], SETTINGS, store):
-        numbers = codes(found, store)
+    for outcome in extract([Clip(path, start, end) for start, end in spans], SETTINGS, store):
+        numbers = codes(outcome, store)
         assert len(numbers) == 4
         assert numbers == sorted(set(numbers))
         assert numbers[-1] - numbers[0] >= 100 * kept / 4
@@ -186,8 +187,8 @@ def test_a_truncated_file_gives_frames_spread_over_what_is_left(
 def test_a_video_under_a_wrong_name_is_read(tmp_path: Path, store: FrameStore) -> None:
     numbered(tmp_path / "clip.avi", 30, "MJPG").rename(tmp_path / "clip.mp4")
     (tmp_path / "50%03d.mp4").write_bytes((tmp_path / "clip.mp4").read_bytes())  # not a pattern for many files
-    found = extract([Clip(tmp_path / "clip.mp4"), Clip(tmp_path / "50%03d.mp4")], SETTINGS, store)
-    assert [len(codes(one, store)) for one in found] == [4, 4]
+    outcomes = extract([Clip(tmp_path / "clip.mp4"), Clip(tmp_path / "50%03d.mp4")], SETTINGS, store)
+    assert [len(codes(one, store)) for one in outcomes] == [4, 4]
 
 
 def test_damaged_files_print_nothing(tmp_path: Path, clip100: Path) -> None:
@@ -200,8 +201,8 @@ def test_damaged_files_print_nothing(tmp_path: Path, clip100: Path) -> None:
         "import sys; from pathlib import Path; from mmerg.corpora.dialogue import Clip;"
         "from mmerg.frames.extract import extract; from mmerg.frames.store import FrameStore;"
         "from mmerg.settings.model import FramesSettings;"
-        "found = extract([Clip(Path(p)) for p in sys.argv[2:]], FramesSettings(), FrameStore(Path(sys.argv[1])));"
-        "print([getattr(one, 'reason', 'frames') for one in found])"
+        "outcomes = extract([Clip(Path(p)) for p in sys.argv[2:]], FramesSettings(), FrameStore(Path(sys.argv[1])));"
+        "print([getattr(one, 'reason', 'frames') for one in outcomes])"
     )
     ran = subprocess.run(
         [sys.executable, "-c", script, tmp_path / "store", tmp_path / "damaged.mp4", tmp_path / "cut.mp4"],

@@ -98,8 +98,8 @@ def test_the_converted_model_answers_as_its_layers_do(model: tuple[list[dict[str
 def test_what_a_reader_says_stands_with_its_warning() -> None:
     sad, unread = Face(5, 4, 22, 30, "sadness 0.6, neutral 0.3"), Face(70, 40, 18, 24)
     measured = Measures(time=0.5, brightness=43.2, contrast=18.4, sharpness=120.3, motion=None, faces=(sad, unread))
-    told = sentence(measured)
-    assert told.endswith("). face 1: sadness 0.6, neutral 0.3 (a small reader, often wrong).")
+    words = sentence(measured)
+    assert words.endswith("). face 1: sadness 0.6, neutral 0.3 (a small reader, often wrong).")
 
 
 def test_a_reader_that_is_not_there_is_named(tmp_path: Path) -> None:

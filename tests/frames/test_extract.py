@@ -39,16 +39,16 @@ def test_a_span_is_half_open_and_gives_as_many_frames_as_it_can(
 ) -> None:
     store = fresh(tmp_path_factory)
     kept = FramesSettings(per_clip=k, method="uniform" if method == "uniform" else "representative")
-    (found,) = extract([Clip(clip100, seconds(start), seconds(end))], kept, store)
+    (outcome,) = extract([Clip(clip100, seconds(start), seconds(end))], kept, store)
     inside = [n for n in range(100) if (start or 0) <= 4 * n and (end is None or 4 * n < end)]
     if end is not None and end <= (start or 0):
-        assert isinstance(found, ClipError)
-        assert found.reason == "bad_span"
+        assert isinstance(outcome, ClipError)
+        assert outcome.reason == "bad_span"
     elif not inside:
-        assert isinstance(found, ClipError)
-        assert found.reason == ("outside" if (start or 0) >= 400 else "empty")
+        assert isinstance(outcome, ClipError)
+        assert outcome.reason == ("outside" if (start or 0) >= 400 else "empty")
     else:
-        numbers = codes(found, store)
+        numbers = codes(outcome, store)
         assert len(numbers) == min(k, len(inside))
         assert numbers == sorted(set(numbers))
         assert set(numbers) <= set(inside)
@@ -68,7 +68,7 @@ def test_one_pass_for_many_spans_equals_a_pass_for_each(
     clips = [Clip(clip100, start / 100, (start + length) / 100, crop) for start, length, crop in spans]
     together = extract(clips, SETTINGS, fresh(tmp_path_factory))
     apart = [extract([clip], SETTINGS, fresh(tmp_path_factory))[0] for clip in clips]
-    assert [str(found) for found in together] == [str(found) for found in apart]
+    assert [str(one) for one in together] == [str(one) for one in apart]
 
 
 def test_a_crop_takes_its_half(clip100: Path, store: FrameStore) -> None:
@@ -86,13 +86,13 @@ def test_a_crop_takes_its_half(clip100: Path, store: FrameStore) -> None:
 
 def test_frames_are_shrunk_to_the_long_side_and_never_enlarged(clip100: Path, store: FrameStore) -> None:
     for long_side, size in ((100, (100, 60)), (319, (319, 191)), (2000, (320, 192))):
-        (found,) = extract([Clip(clip100)], FramesSettings(long_side=long_side), store)
-        assert isinstance(found, tuple)
-        for frame in found:
+        (outcome,) = extract([Clip(clip100)], FramesSettings(long_side=long_side), store)
+        assert isinstance(outcome, tuple)
+        for frame in outcome:
             shown = from_jpeg(store.read(frame.sha256))
             assert (frame.width, frame.height) == size == (shown.shape[1], shown.shape[0])
-        numbers = codes(found, store)
-        assert [frame.time for frame in found] == pytest.approx([number / FPS for number in numbers])
+        numbers = codes(outcome, store)
+        assert [frame.time for frame in outcome] == pytest.approx([number / FPS for number in numbers])
 
 
 def test_every_scene_of_a_clip_with_cuts_is_shown_and_blurred_frames_are_avoided(
@@ -106,40 +106,40 @@ def test_every_scene_of_a_clip_with_cuts_is_shown_and_blurred_frames_are_avoided
         for scene, length in enumerate(lengths)
         for i in range(length)
     ]
-    (found,) = extract([Clip(write(tmp_path / "cuts.mp4", frames))], SETTINGS, store)
-    numbers = codes(found, store)
+    (outcome,) = extract([Clip(write(tmp_path / "cuts.mp4", frames))], SETTINGS, store)
+    numbers = codes(outcome, store)
     for number, start, length in zip(numbers, starts, lengths, strict=True):
         assert start + length // 2 <= number < start + length
 
 
 def test_uniform_frames_stand_near_the_middles_of_equal_windows(clip100: Path, store: FrameStore) -> None:
-    (found,) = extract([Clip(clip100)], FramesSettings(method="uniform"), store)
+    (outcome,) = extract([Clip(clip100)], FramesSettings(method="uniform"), store)
     spacing = 100 / 16  # of the candidates, in frames
-    assert codes(found, store) == pytest.approx([12.5, 37.5, 62.5, 87.5], abs=spacing)
+    assert codes(outcome, store) == pytest.approx([12.5, 37.5, 62.5, 87.5], abs=spacing)
 
 
 def test_a_short_clip_gives_all_its_frames(tmp_path: Path, store: FrameStore) -> None:
     one, three = numbered(tmp_path / "one.mp4", 1), numbered(tmp_path / "three.mp4", 3)
-    found = extract([Clip(one), Clip(three)], SETTINGS, store)
-    assert [codes(frames, store) for frames in found] == [[0], [0, 1, 2]]
+    outcomes = extract([Clip(one), Clip(three)], SETTINGS, store)
+    assert [codes(frames, store) for frames in outcomes] == [[0], [0, 1, 2]]
 
 
 def test_a_long_file_with_many_spans_keeps_to_each_of_them(tmp_path: Path, store: FrameStore) -> None:
     path = numbered(tmp_path / "dialogue.avi", 250, "MJPG")
     clips = [Clip(path, i * 0.8, i * 0.8 + 1.2, RIGHT_HALF if i % 2 else LEFT_HALF) for i in range(12)]
-    for i, found in enumerate(extract(list(reversed(clips)), SETTINGS, store)):
+    for i, outcome in enumerate(extract(list(reversed(clips)), SETTINGS, store)):
         clip = clips[-1 - i]
-        numbers = [number % RIGHT for number in codes(found, store, halves=1)]
+        numbers = [number % RIGHT for number in codes(outcome, store, halves=1)]
         assert len(numbers) == 4
         assert all((clip.start or 0) - 1e-9 <= n / FPS < (clip.end or 0) - 1e-9 for n in numbers)
 
 
 def test_candidates_of_a_span_stay_few_and_small(clip100: Path) -> None:
-    ((_, found),) = decode([Clip(clip100)], FramesSettings(long_side=64))
-    assert isinstance(found, list)
-    assert 12 <= len(found) <= 32
-    assert all(max(candidate.picture.shape) < 128 for candidate in found)
-    assert all(candidate.size == (64, 38) for candidate in found)
+    ((_, candidates),) = decode([Clip(clip100)], FramesSettings(long_side=64))
+    assert isinstance(candidates, list)
+    assert 12 <= len(candidates) <= 32
+    assert all(max(candidate.picture.shape) < 128 for candidate in candidates)
+    assert all(candidate.size == (64, 38) for candidate in candidates)
 
 
 def test_the_same_clips_give_the_same_bytes_however_they_are_decoded(

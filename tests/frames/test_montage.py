@@ -54,9 +54,9 @@ def test_frames_of_other_proportions_stand_in_the_middle_on_black() -> None:
 
 def test_captions_say_who_speaks_and_stay_within_the_frame() -> None:
     frame = flat((200, 200, 200))
-    plain, told = (from_jpeg(montage([frame] * 2, 896, 95, captions)) for captions in ((), ("1 Joey", "2 Rachel")))
+    plain, named = (from_jpeg(montage([frame] * 2, 896, 95, captions)) for captions in ((), ("1 Joey", "2 Rachel")))
     assert (plain[:20, 40:80] > 180).all()  # the number alone is narrower
-    assert (told[:20, 40:80] < 60).any()
+    assert (named[:20, 40:80] < 60).any()
     for name in ("Zoë", "王小明", "A name far too long for the corner of a small picture"):
         one = from_jpeg(captioned(frame, f"1 {name}", 95))
         assert one.shape == (120, 160, 3)

@@ -17,9 +17,9 @@ def frames_of(name: str, store: FrameStore, per_clip: int = 4) -> tuple[Frame, .
     path = FOLDER / name
     if not path.is_file():
         pytest.skip(f"the real clip {name} is not on this machine")
-    (found,) = extract([Clip(path)], FramesSettings(per_clip=per_clip), store)
-    assert isinstance(found, tuple), found
-    return found
+    (outcome,) = extract([Clip(path)], FramesSettings(per_clip=per_clip), store)
+    assert isinstance(outcome, tuple), outcome
+    return outcome
 
 
 def test_a_talking_head_is_covered_and_his_face_is_found(store: FrameStore) -> None:

@@ -18,9 +18,9 @@ SETTINGS = FramesSettings()
 
 
 def taken(clip: Clip, store: FrameStore, settings: FramesSettings = SETTINGS) -> tuple[Frame, ...]:
-    (found,) = extract([clip], settings, store)
-    assert isinstance(found, tuple), found
-    return found
+    (outcome,) = extract([clip], settings, store)
+    assert isinstance(outcome, tuple), outcome
+    return outcome
 
 
 def test_frames_are_found_again_until_the_file_changes(tmp_path: Path, store: FrameStore) -> None:
@@ -32,8 +32,8 @@ def test_frames_are_found_again_until_the_file_changes(tmp_path: Path, store: Fr
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert taken(Clip(path), FrameStore(store.folder)) == first
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
-    (found,) = extract([Clip(path)], SETTINGS, store)
-    assert isinstance(found, ClipError)
+    (outcome,) = extract([Clip(path)], SETTINGS, store)
+    assert isinstance(outcome, ClipError)
 
 
 def test_frames_held_in_memory_are_the_same_and_are_found_again(clip100: Path, store: FrameStore) -> None:
@@ -50,8 +50,8 @@ def test_a_bad_clip_is_tried_again(tmp_path: Path, store: FrameStore) -> None:
     data, status = path.read_bytes(), path.stat()
     path.write_bytes(bytes(len(data)))
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-    (found,) = extract([Clip(path)], SETTINGS, store)
-    assert isinstance(found, ClipError)
+    (outcome,) = extract([Clip(path)], SETTINGS, store)
+    assert isinstance(outcome, ClipError)
     path.write_bytes(data)
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert len(taken(Clip(path), store)) == 4
