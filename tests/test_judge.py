@@ -113,8 +113,8 @@ def judged(tmp_path: Path, server: ScriptedOllama) -> Judged:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Judged:
-    """Two runs, one rated and both compared; not to be changed."""
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
+    """Two runs, one rated and both compared, and their judge's server; not to be changed."""
     with serving(answer=answer) as server:
         judged = Judged(tmp_path_factory.mktemp("whole"), server.url)
         done = judged(judged.a)
@@ -124,7 +124,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Judged:
         assert "of replies alone" in done.stdout
         assert judged(judged.a, judged.b, "judge=pairwise").returncode == 0
         assert server.calls == (3 + 10) * SAMPLES
-    return judged
+        yield judged
 
 
 def test_ratings_stand_beside_the_run_and_in_a_folder_of_their_own(whole: Judged) -> None:
@@ -389,11 +389,13 @@ def test_a_dry_judging_goes_by_no_models_name(judged: Judged, server: ScriptedOl
         (("a", "backbone=gemma3-12b"), "ollama pull gemma3:12b"),
     ],
 )
-def test_what_is_wrong_is_said_without_a_traceback(judged: Judged, arguments: tuple[str, ...], told: str) -> None:
+def test_what_is_wrong_is_said_without_a_traceback(
+    whole: Judged, tmp_path: Path, arguments: tuple[str, ...], told: str
+) -> None:
     """In this process: an exception that nothing catches would be the test's."""
-    other = build_run(judged.folder / "other", [result("d0/4")], identity="other")
-    known = {"a": judged.a, "other": other, "nowhere": judged.folder / "nowhere"}
-    done = judged(*(known.get(one, one) for one in arguments))
+    other = build_run(tmp_path / "other", [result("d0/4")], identity="other")
+    known = {"a": whole.a, "other": other, "nowhere": tmp_path / "nowhere"}
+    done = whole(*(known.get(one, one) for one in arguments))
     assert done.returncode == 2
     assert told in done.stderr
 

@@ -58,13 +58,12 @@ def mean(
     """The mean over samples of the mean of each one's cases; a sample without cases does not count. dialogues: where
     each sample is from."""
     kept = [(fmean(of_one), dialogue) for of_one, dialogue in zip(cases, dialogues, strict=True) if of_one]
+    why = "no sample has verdicts for it"
+    score = Score(name=name, value=None, n=0, higher_is_better=higher_is_better, signature=signature, why=why)
     if not kept:
-        why = "no sample has verdicts for it"
-        return Score(name=name, value=None, n=0, higher_is_better=higher_is_better, signature=signature, why=why)
-    values, names = np.array([value for value, _ in kept]), [dialogue for _, dialogue in kept]
-    score = Score.over(
-        metric.mean(values), names, by, name=name, higher_is_better=higher_is_better, signature=signature
-    )
+        return score
+    values = np.array([value for value, _ in kept])
+    score = score.over(metric.mean(values), [dialogue for _, dialogue in kept], by)
     if score.method and by == "wilson" and not set(values.tolist()) <= {0.0, 100.0}:
         return score.model_copy(update={"method": f"{score.method}, a sample's share of several cases as one case"})
     return score

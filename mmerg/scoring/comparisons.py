@@ -174,8 +174,10 @@ def _pair(a: Side, b: Side, pairing: Pairing, options: Options) -> Pair:
 
 def _other_forecasts(pairing: Pairing) -> Score | None:
     both = [(a, b) for a, b in zip(pairing.a, pairing.b, strict=True) if a.emotion and b.emotion]
+    if not both:
+        return None
     differ = mean([100.0 * (a.emotion != b.emotion) for a, b in both])
-    return Score.over(differ, [dialogue(a) for a, _ in both], "wilson", name="other_forecasts") if both else None
+    return Score(name="other_forecasts", value=None, n=0).over(differ, [dialogue(a) for a, _ in both], "wilson")
 
 
 def _comparison(metric: Metric, other: Metric, pairing: Pairing, options: Options, tested: bool) -> Comparison:

@@ -39,32 +39,21 @@ class Score(Record):
     signature: str = ""
     why: str = ""
 
-    @staticmethod
     def over(
+        self,
         value: Value,
         dialogues: Sequence[str] | Indices,
         by: IntervalBy,
         *,
-        name: str,
-        higher_is_better: bool | None = None,
-        signature: str = "",
         resamples: int = DRAWS,
         seed: int = 0,
     ) -> Score:
-        """The figure that `value` gives for all of its samples, with its interval. dialogues: where each sample is
-        from; by: see `intervals`."""
+        """The same with the figure that `value` gives for all of its samples, and its interval. dialogues: where each
+        sample is from; by: see `intervals`."""
         ends, method, why = interval(by, value, dialogues, resamples=resamples, seed=seed)
-        n = len(dialogues)
-        return Score(
-            name=name,
-            value=value(np.arange(n)),
-            n=n,
-            interval=ends,
-            method=method,
-            higher_is_better=higher_is_better,
-            signature=signature,
-            why=why,
-        )
+        figure = value(np.arange(len(dialogues)))
+        update = {"value": figure, "n": len(dialogues), "interval": ends, "method": method, "why": why}
+        return self.model_copy(update=update)
 
     def row(self) -> dict[str, object]:
         """A row of a table of figures: the name as `metric`, the ends of the interval as `low` and `high`."""

@@ -8,7 +8,6 @@ The same run, options and file before give the same bytes, whatever the order of
 
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from itertools import compress
 from math import isfinite
 from pathlib import Path
@@ -52,25 +51,17 @@ def _score(metric: Metric, answers: Sequence[Result], dialogues: Indices, option
     """One figure over those of `answers` that count for it. dialogues: the number of each one's."""
     counted = metric.counted(answers)
     kept = list(compress(answers, counted))
-    name, better, signature = metric.name, metric.higher_is_better, metric.signature
-    missing = partial(Score, name=name, value=None, n=len(kept), higher_is_better=better, signature=signature)
+    why = f"no sample has {metric.needs}"
+    better, signature = metric.higher_is_better, metric.signature
+    score = Score(name=metric.name, value=None, n=len(kept), higher_is_better=better, signature=signature, why=why)
     if not kept:
-        return missing(why=f"no sample has {metric.needs}")
+        return score
     value = metric.ready(kept)
     if not isfinite(value(np.arange(len(kept)))):
-        perplexity = name in ("self_ppl", "ref_ppl")
-        why = "a token of probability 0" if perplexity else "its samples hold a number that is not finite"
-        return missing(why=f"it is not finite: {why}")
-    return Score.over(
-        value,
-        dialogues[counted],
-        metric.interval_by,
-        name=name,
-        higher_is_better=better,
-        signature=signature,
-        resamples=options.resamples,
-        seed=options.seed,
-    )
+        perplexity = metric.name in ("self_ppl", "ref_ppl")
+        cause = "a token of probability 0" if perplexity else "its samples hold a number that is not finite"
+        return score.model_copy(update={"why": f"it is not finite: {cause}"})
+    return score.over(value, dialogues[counted], metric.interval_by, resamples=options.resamples, seed=options.seed)
 
 
 def write_scores(folder: Path, scores: Scores) -> Scores:

@@ -141,12 +141,13 @@ def figures(chances: Chances, samples: Sequence[Labelled], dialogues: Sequence[s
         gaps = np.bincount(bins[indices], weights=away[indices], minlength=BINS)
         return float(100 * np.abs(gaps).sum() / len(indices))
 
-    found = {}
+    scores = {}
     for k in (k for k in TOPS if k < len(chances[0])):
-        about: Any = {"name": f"top{k}", "signature": f"label:target|among:{k}|scale:100", "higher_is_better": True}
-        found[f"top{k}"] = Score.over(share(k), dialogues, "wilson", **about)
-    about = {"name": "ece", "signature": f"bins:{BINS}|scale:100", "higher_is_better": False}
-    return found | {"ece": Score.over(ece, dialogues, "bootstrap", **about)}
+        signature = f"label:target|among:{k}|scale:100"
+        top = Score(name=f"top{k}", value=None, n=0, higher_is_better=True, signature=signature)
+        scores[top.name] = top.over(share(k), dialogues, "wilson")
+    error = Score(name="ece", value=None, n=0, higher_is_better=False, signature=f"bins:{BINS}|scale:100")
+    return scores | {"ece": error.over(ece, dialogues, "bootstrap")}
 
 
 def confusion(chances: Chances, samples: Sequence[Labelled], labels: Sequence[str]) -> Confusion:

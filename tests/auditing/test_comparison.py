@@ -77,7 +77,7 @@ def test_what_fits_passes_and_what_is_planted_is_found(tmp_path: Path, decoys: P
     first = Path(shutil.copytree(decoys, tmp_path / decoys.name))
     with scripted_ollama(answer=compares(fitting)) as server:
         path = compared(tmp_path, server.url, first)
-        assert main([str(path)]) == 0
+        assert main([str(path), "--n", "2"]) == 0
         # What the decoys are belongs to the identity of a run, and where they lie does not.
         (tmp_path / "elsewhere").mkdir()
         moved = f"decoys={first.rename(tmp_path / 'elsewhere' / first.name)}"
