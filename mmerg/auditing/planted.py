@@ -105,7 +105,7 @@ def _figures(pairs: Sequence[tuple[Case, Case]], stage: str, signature: str) -> 
         scores[name] = mean(name, shares, dialogues, "wilson", higher_is_better=True, signature=signature)
     failed = np.array([*(case.fails(stage) is not False for case, _ in pairs), *caught], float)
     j = Pairs(metric.mean(100 * failed), [case.dialogue for case in planted])
-    ends, method, why = j.of_shares().interval
+    ends, method, why = j.newcombe()
     known = {"interval": ends, "method": method, "why": why}
     score = Score(name="j", value=j.observed, n=len(pairs), higher_is_better=True, signature=signature)
     scores["j"] = score.model_copy(update=known)

@@ -21,16 +21,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from statistics import stdev
-from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mmerg.runs.result import Result
 from mmerg.scoring.answers import ScoredRun, dialogue
 from mmerg.scoring.intervals import ONE_DIALOGUE, ROUNDING, Dialogues, Interval, each, resampled
-from mmerg.scoring.metric import Floats, Indices, IntervalBy, Metric, Value
+from mmerg.scoring.metric import Floats, Indices, Metric, Value
 from mmerg.scoring.shares import DETECTABLE, mcnemar, newcombe, smallest_shift
 from mmerg.storage.record import Record
 
@@ -133,9 +133,16 @@ def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, tested: 
     if not np.isfinite(pairs.observed):
         return comparison(why="it is not finite over these pairs")
     shares = metric.interval_by == "wilson"
-    difference = pairs.of_shares() if shares else pairs.resampled(metric.interval_by, draws, seed)
-    a_right, b_right = difference.right_alone or (None, None)
-    p, test = pairs.test(difference, draws, seed) if tested else (None, "")
+    a_right, b_right = pairs.right_alone if shares else (None, None)
+    if shares:
+        ends, method, why = pairs.newcombe()
+        detectable = pairs.smallest_shift()
+    else:
+        (ends, method, why), error = resampled(
+            metric.interval_by, pairs.difference, pairs.observed, pairs.dialogues, draws=draws, seed=seed
+        )
+        detectable = DETECTABLE * error if error else None
+    p, test = pairs.test(shares, draws, seed) if tested else (None, "")
     each_seed = [value(np.arange(n) + n * place) for place in range(2 * seeds)]
     return comparison(
         a_value=pairs.value(pairs.a),
@@ -143,14 +150,14 @@ def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, tested: 
         a_sd=stdev(each_seed[:seeds]) if seeds > 1 else None,
         b_sd=stdev(each_seed[seeds:]) if seeds > 1 else None,
         difference=pairs.observed,
-        interval=difference.interval.ends,
-        method=difference.interval.method,
-        why=difference.interval.why,
+        interval=ends,
+        method=method,
+        why=why,
         p=p,
         test=test,
         a_right=a_right,
         b_right=b_right,
-        detectable=difference.detectable,
+        detectable=detectable,
         changes=tuple(_changes(metric, kept, value)) if tested else (),
     )
 
@@ -183,15 +190,6 @@ def _changes(metric: Metric, kept: Pairing, value: Value) -> Iterator[Change]:
         )
 
 
-class Difference(NamedTuple):
-    """What is known of a difference. detectable: see `Comparison`. right_alone: of shares, how many pairs A alone has
-    right, and B alone."""
-
-    interval: Interval
-    detectable: float | None
-    right_alone: tuple[int, int] | None = None
-
-
 class Pairs:
     """n results of A, then those of B, ready to be valued. names: the dialogues of A's."""
 
@@ -206,35 +204,52 @@ class Pairs:
     def difference(self, indices: Indices) -> float:
         return self.value(indices + len(self.a)) - self.value(indices)
 
-    def resampled(self, by: IntervalBy, draws: int, seed: int) -> Difference:
-        """The difference's interval by a bootstrap or a jackknife."""
-        interval, error = resampled(by, self.difference, self.observed, self.dialogues, draws=draws, seed=seed)
-        return Difference(interval, DETECTABLE * error if error else None)
+    @cached_property
+    def right(self) -> NDArray[np.bool_]:
+        """Shape [2, n], of shares: which pairs A has right, and B."""
+        return (each(self.value, 2 * len(self.a)) > 0).reshape(2, len(self.a))
 
-    def of_shares(self) -> Difference:
-        """Newcombe's interval of a difference of shares."""
-        n = len(self.a)
-        right_a, right_b = (each(self.value, 2 * n) > 0).reshape(2, n)
-        counts = [int(np.sum(a & b)) for a in (right_a, ~right_a) for b in (right_b, ~right_b)]
-        _, a_alone, b_alone, _ = counts
+    @property
+    def right_alone(self) -> tuple[int, int]:
+        """How many pairs A alone has right, and B alone."""
+        a, b = self.right
+        return int(np.sum(a & ~b)), int(np.sum(~a & b))
+
+    @cached_property
+    def gaps(self) -> Floats:
+        """Shape [n], of shares: 1 where B alone is right, -1 where A alone is."""
+        a, b = self.right.astype(float)
+        gaps: Floats = b - a
+        return gaps
+
+    @cached_property
+    def effective_n(self) -> float:
+        return float(len(self.a)) if self.independent else self.dialogues.effective_n(self.gaps)
+
+    def newcombe(self) -> Interval:
+        """The interval of a difference of shares."""
         if len(self.dialogues) < 2:
-            return Difference(Interval(None, why=ONE_DIALOGUE), None, (a_alone, b_alone))
-        gaps = right_b.astype(float) - right_a
-        effective = float(n) if self.independent else self.dialogues.effective_n(gaps)
-        low, high = newcombe(*(count * effective / n for count in counts))
-        method = "Newcombe, method 10" + f", {self.dialogues.describe_n(effective)}" * (not self.independent)
-        if self.independent:
-            detectable = smallest_shift(n, (a_alone + b_alone) / n)
-        else:
-            error = float(gaps.std()) / float(np.sqrt(effective))
-            detectable = DETECTABLE * error if 100 * error > ROUNDING else None
-        percent = None if detectable is None else 100 * detectable
-        return Difference(Interval((100 * low, 100 * high), method), percent, (a_alone, b_alone))
+            return Interval(None, why=ONE_DIALOGUE)
+        right_a, right_b = self.right
+        counts = [int(np.sum(a & b)) for a in (right_a, ~right_a) for b in (right_b, ~right_b)]
+        low, high = newcombe(*(count * self.effective_n / len(self.a) for count in counts))
+        method = "Newcombe, method 10" + f", {self.dialogues.describe_n(self.effective_n)}" * (not self.independent)
+        return Interval((100 * low, 100 * high), method)
 
-    def test(self, difference: Difference, draws: int, seed: int) -> tuple[float, str]:
+    def smallest_shift(self) -> float | None:
+        """Of shares, what so many pairs can show."""
+        if len(self.dialogues) < 2:
+            return None
+        if self.independent:
+            shift = smallest_shift(len(self.a), sum(self.right_alone) / len(self.a))
+            return None if shift is None else 100 * shift
+        error = 100 * float(self.gaps.std()) / float(np.sqrt(self.effective_n))
+        return DETECTABLE * error if error > ROUNDING else None
+
+    def test(self, shares: bool, draws: int, seed: int) -> tuple[float, str]:
         """p and how it was computed: McNemar's test for shares of independent pairs, else a permutation test."""
-        if difference.right_alone and self.independent:
-            return mcnemar(*difference.right_alone), "McNemar, exact"
+        if shares and self.independent:
+            return mcnemar(*self.right_alone), "McNemar, exact"
         from scipy.stats import permutation_test
 
         count, n = len(self.dialogues), len(self.a)
