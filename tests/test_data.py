@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -22,7 +21,7 @@ from tests.corpora import iemocap_builder
 from tests.corpora.meld_builder import Builder, Line
 from tests.engine.parts import ROOT
 from tests.frames.clips import HEIGHT, WIDTH, numbered, write
-from tests.processes import forked
+from tests.processes import begun, in_process
 
 REAL = ROOT / "../shared/data/meld"
 
@@ -327,12 +326,9 @@ def command(*settings: str) -> list[str]:
     return [sys.executable, "-m", "mmerg.data", *settings]
 
 
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
-
-
 def test_help_and_settings_that_do_not_compose(tmp_path: Path) -> None:
     for settings, code, told in ((["--help"], 0, "sheet=12"), (["dataset=demo", "sheets=1"], 2, "sheets")):
-        done = forked(command(*settings), cwd=tmp_path, env=ENVIRONMENT)
+        done = in_process(command(*settings), cwd=tmp_path)
         assert done.returncode == code
         assert told in done.stdout + done.stderr
     assert not list(tmp_path.iterdir())
@@ -343,22 +339,16 @@ def test_ctrl_c(tmp_path: Path) -> None:
     turns = [turn(f"{number}.mp4", start=0.0, end=1.0) for number in range(4000)]
     root = folder(tmp_path / "mine", {"id": "a", "turns": [turn("short.mp4"), *turns, turn(None, "Ben")]})
     numbered(root / "short.mp4", 3)  # so short that it is decoded, and its frames kept, first of all
-    grey = write(tmp_path / "grey.mp4", [np.full((HEIGHT, WIDTH, 3), 99, np.uint8)] * 50).read_bytes()
+    grey = write(tmp_path / "grey.mp4", [np.full((HEIGHT, WIDTH, 3), 99, np.uint8)] * 50)
     for number in range(4000):
-        (root / f"{number}.mp4").write_bytes(grey)
+        (root / f"{number}.mp4").hardlink_to(grey)
     runs = tmp_path / "runs"
-    process = subprocess.Popen(
-        command("dataset=folder", f"dataset.root={root}", f"runs={runs}"),
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    while not list(runs.glob(".cache/frames/taken/*.json")) and process.poll() is None:
+    process = begun(command("dataset=folder", f"dataset.root={root}", f"runs={runs}"), tmp_path, cwd=tmp_path)
+    while not list(runs.glob(".cache/frames/taken/*.json")) and process.is_alive():
         time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
-    assert process.returncode == 130, error
+    os.kill(process.pid or 0, signal.SIGINT)
+    process.join()
+    error = (tmp_path / "2").read_text(encoding="utf-8")
+    assert process.exitcode == 130, error
     assert error == "interrupted; no report is written, and a check starts over\n"
     assert not (runs / ".checks").exists()
