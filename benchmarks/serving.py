@@ -23,7 +23,7 @@ import httpx
 from benchmarks.parts import CALLS, ROOT, alternating, options, publish
 from mmerg.backends.dry import Dry
 from mmerg.backends.scripted import Scripted
-from mmerg.serving.talk import Asked, Said
+from mmerg.serving.talk import ReplyRequest, Utterance
 from tests.serving.running import running
 from tests.serving.scripts import echo
 
@@ -52,8 +52,8 @@ def speed(rounds: int) -> dict[str, list[float]]:
             return 1000 * (perf_counter() - begun)
 
         def straight() -> float:
-            said = Said("you", f"This is number {len(first)}, and I lost my job.")
-            asked = Asked(offered, "chat", (said,), None, "owner")
+            said = Utterance("you", f"This is number {len(first)}, and I lost my job.")
+            asked = ReplyRequest(offered, "chat", (said,), None, "owner")
             begun = perf_counter()
             result = asked.experiment.sample(asked.sample, Dry(), lambda _: None, lambda *_: None)
             assert result.calls == CALLS

@@ -16,11 +16,11 @@ from starlette.concurrency import run_in_threadpool
 from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request
 from mmerg.runs.events import OVER_BUDGET, FramesTaken, SampleFailed
 from mmerg.runs.result import Result
-from mmerg.serving.messages import Sent, asked_of, owner_of, task_of
+from mmerg.serving.messages import Sent, queue_owner, reply_request, task_prompt
 from mmerg.serving.offered import Offered
 from mmerg.serving.refused import OF_CALLS, RefusedError, hint_for
 from mmerg.serving.served import Served
-from mmerg.serving.turns import Streamed, begun, replying, unless_gone
+from mmerg.serving.turns import Streamed, reply_updates, started, unless_disconnected
 from mmerg.serving.updates import SILENT, Update
 from mmerg.serving.work import Report
 
@@ -61,10 +61,10 @@ ALIVE = Update(SILENT, {})
 def answers(served: Served, offered: Offered, sent: Sequence[Sent], wish: Wish) -> Steps:
     """The agents' work and its reply; what a front end asks for itself is one plain call. Raises MmergError: at once
     where the messages are no talk, later where the turn fails."""
-    if prompt := task_of(sent):
+    if prompt := task_prompt(sent):
         return _plain(served, offered, prompt, wish)
-    asked = asked_of(offered, sent, served.settings.limits, wish.seed, wish.user)
-    return _agents(replying(served, asked), wish)
+    asked = reply_request(offered, sent, served.settings.limits, wish.seed, wish.user)
+    return _agents(reply_updates(served, asked), wish)
 
 
 async def respond(
@@ -76,10 +76,10 @@ async def respond(
 ) -> Response:
     """The response to a request: a stream of updates and the answer, or the answer alone with all thoughts before
     it."""
-    steps = await begun(await run_in_threadpool(ask))
+    steps = await started(await run_in_threadpool(ask))
     if streamed:
         return Streamed(streamed(steps), media_type=media_type)
-    return JSONResponse(whole(*await unless_gone(request, _last(steps))))
+    return JSONResponse(whole(*await unless_disconnected(request, _last(steps))))
 
 
 async def _last(steps: Steps) -> tuple[Answer, str]:
@@ -102,7 +102,7 @@ async def _plain(served: Served, offered: Offered, prompt: str, wish: Wish) -> S
     def job(backend: Backend, _: Report) -> Reply:
         return backend.complete(request)
 
-    async with aclosing(served.work.turn(owner_of(wish.user, prompt), job)) as steps:
+    async with aclosing(served.work.turn(queue_owner(wish.user, prompt), job)) as steps:
         async for reply in steps:
             if isinstance(reply, Reply):
                 finish = "length" if reply.finish is Finish.LENGTH else "stop"

@@ -10,10 +10,10 @@ from mmerg.errors import MmergError
 from mmerg.serving import ollama, openai, page
 from mmerg.serving.guard import Guard
 from mmerg.serving.heads import Watched
-from mmerg.serving.refused import RefusedError, broken, plain, status_of
+from mmerg.serving.refused import RefusedError, code_fault, error_fields, status_of
 from mmerg.serving.served import Served
 
-MORE = 2**20  # bytes of a request beside its files
+FIELDS = 2**20  # bytes of a request besides its files
 
 
 def app_of(served: Served, token: str = "") -> Guard:
@@ -33,11 +33,11 @@ def app_of(served: Served, token: str = "") -> Guard:
 
     @app.exception_handler(Exception)
     async def bug(request: Request, _: Exception) -> Response:
-        return refuse(request.url.path, broken())
+        return refuse(request.url.path, code_fault())
 
     limits = served.settings.limits
     files = max(limits.clip_mb, limits.pictures * limits.picture_mb)
-    room = files * 2**20 * 4 // 3 + limits.text * limits.turns * 12 + MORE  # pictures may come as base64
+    room = files * 2**20 * 4 // 3 + limits.text * limits.turns * 12 + FIELDS  # pictures may come as base64
     return Guard(app, served.settings.names, token, room, refuse)
 
 
@@ -61,4 +61,4 @@ def refuse(path: str, error: MmergError) -> Response:
     status = status_of(error)
     if path.startswith("/v1"):
         return JSONResponse(openai.failed(error), status)
-    return JSONResponse(ollama.failed(error) if path.startswith("/api") else plain(error), status)
+    return JSONResponse(ollama.failed(error) if path.startswith("/api") else error_fields(error), status)

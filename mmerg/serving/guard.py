@@ -20,7 +20,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mmerg.serving.refused import RefusedError, fault
+from mmerg.serving.refused import RefusedError, describe_fault
 
 log = logging.getLogger("mmerg.serving")
 COOKIE = "mmerg"
@@ -86,7 +86,7 @@ class Guard:
         except ClientDisconnect:
             pass
         except Exception as error:  # noqa: BLE001 - it was answered
-            log.warning("%s", fault(error))
+            log.warning("%s", describe_fault(error))
         finally:
             route = getattr(scope.get("route"), "path", "-")  # not the path itself, which may say anything
             log.info("%s %s %d %.3f s", scope["method"], route, status, time.monotonic() - begun)
@@ -96,7 +96,7 @@ class Guard:
         headers, path = Headers(scope=scope), scope["path"]
         host, length = headers.get("host", ""), headers.get("content-length", "0")
         origin = headers.get("origin")
-        scheme, _, said = headers.get("authorization", "").partition(" ")
+        scheme, _, credentials = headers.get("authorization", "").partition(" ")
         wrong = None
         if not self._known(host):
             hint = "use the address that was printed at the start, or start with names=[…]"
@@ -109,7 +109,7 @@ class Guard:
             answer.set_cookie(COOKIE, self.token, httponly=True, samesite="lax")  # a link elsewhere may open the page
             return answer
         elif self.token and not (
-            (scheme.lower() == "bearer" and self._right(said)) or self._right(_in_cookie(headers))
+            (scheme.lower() == "bearer" and self._right(credentials)) or self._right(_in_cookie(headers))
         ):
             hint = "open the address that was printed at the start, or send the token as `Authorization: Bearer …`"
             wrong = RefusedError("the token is missing or wrong", hint=hint, status=401)

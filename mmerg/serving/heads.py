@@ -1,4 +1,4 @@
-"""Connections of which nothing comes: closed, as nothing above HTTP ever hears of them."""
+"""Closes connections on which no request comes; the app never hears of them."""
 
 import asyncio
 
@@ -7,8 +7,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 class Watched(H11Protocol):
-    """Closes its connection where it waits for a request's head for `patience` seconds, or somewhat longer once it has
-    answered one."""
+    """Closes its connection after `patience` seconds without the whole head of a request; after a first answer it may
+    wait up to twice as long."""
 
     patience = 30.0
 
@@ -20,13 +20,13 @@ class Watched(H11Protocol):
         self._looking.cancel()
         super().connection_lost(exc)
 
-    def _look_later(self, seen: object) -> None:
-        self._looking = self.loop.call_later(self.patience, self._look, seen)
+    def _look_later(self, before: object) -> None:
+        self._looking = self.loop.call_later(self.patience, self._look, before)
 
-    def _look(self, seen: object) -> None:
-        """seen: the request before the head that was waited for at the last look; the connection, where it was none."""
+    def _look(self, before: object) -> None:
+        """before: the last request at the look before, if a head was waited for then; else the connection itself."""
         now = self.cycle if self.conn.their_state is h11.IDLE else self
-        if now is seen is not self:
+        if now is before is not self:
             self.transport.close()
         else:
             self._look_later(now)

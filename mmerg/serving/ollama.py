@@ -17,9 +17,9 @@ from pydantic import BaseModel, JsonValue
 
 from mmerg.errors import MmergError
 from mmerg.serving.answers import Answer, Steps, Wish, answers, respond
-from mmerg.serving.messages import AnySeed, Sent, read, who
+from mmerg.serving.messages import AnySeed, Sent, client_key, read_body
 from mmerg.serving.offered import Offered
-from mmerg.serving.refused import sentence
+from mmerg.serving.refused import error_sentence
 from mmerg.serving.served import Served
 
 TAG = ":latest"  # behind the name of a model that has no other
@@ -84,18 +84,18 @@ def routes(served: Served) -> APIRouter:
 
     @router.post("/show")
     async def show(request: Request) -> dict[str, object]:
-        body = await read(request, Asked)
+        body = await read_body(request, Asked)
         return _shown(served, served.model(body.model or body.name))
 
     @router.post("/chat")
     async def chat(request: Request) -> Response:
-        body = await read(request, Chat)
+        body = await read_body(request, Chat)
         sent = [Sent(one.role, one.content or "", tuple(one.images or ())) for one in body.messages or ()]
         return await _answered(served, request, body, sent, _message)
 
     @router.post("/generate")
     async def generate(request: Request) -> Response:
-        body = await read(request, Generate)
+        body = await read_body(request, Generate)
         empty = not (body.prompt or body.images)
         sent = [] if empty else [Sent("user", body.prompt or "", tuple(body.images or ()))]
         return await _answered(served, request, body, sent, _response)
@@ -105,7 +105,7 @@ def routes(served: Served) -> APIRouter:
 
 def failed(error: MmergError) -> dict[str, object]:
     """An error as Ollama says it."""
-    return {"error": sentence(error)}
+    return {"error": error_sentence(error)}
 
 
 async def _answered(served: Served, request: Request, body: Asked, sent: list[Sent], put: Put) -> Response:
@@ -130,7 +130,7 @@ async def _answered(served: Served, request: Request, body: Asked, sent: list[Se
     def whole(answer: Answer, thoughts: str) -> dict[str, object]:
         return _last(body, answer, put(answer.text, "" if body.think is False else thoughts))
 
-    ask = partial(answers, served, offered, sent, body.wish(who(request)))
+    ask = partial(answers, served, offered, sent, body.wish(client_key(request)))
     return await respond(request, ask, None if body.stream is False else streamed, LINES, whole)
 
 

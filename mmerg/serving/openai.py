@@ -17,8 +17,8 @@ from pydantic import BaseModel, Field
 
 from mmerg.errors import MmergError
 from mmerg.serving.answers import Answer, Steps, Wish, answers, respond
-from mmerg.serving.messages import AnySeed, Sent, of_data_url, read, who
-from mmerg.serving.refused import RefusedError, sentence, status_of
+from mmerg.serving.messages import AnySeed, Sent, base64_of, client_key, read_body
+from mmerg.serving.refused import RefusedError, error_sentence, status_of
 from mmerg.serving.served import Served
 from mmerg.serving.updates import Update
 
@@ -36,7 +36,7 @@ class Part(BaseModel):
     image_url: ImageUrl | None = None
 
 
-class Said(BaseModel):
+class Message(BaseModel):
     role: str
     content: str | list[Part] | None = None
 
@@ -49,7 +49,7 @@ class Said(BaseModel):
             if not (part.type == "text" or (part.type == "image_url" and part.image_url)):
                 what = f"a part of the type {part.type!r:.40} cannot be taken, or holds nothing"
                 raise RefusedError(what, where=where, hint="text, or image_url with a data URL")
-        pictures = [of_data_url(part.image_url.url, where) for part in self.content if part.image_url]
+        pictures = [base64_of(part.image_url.url, where) for part in self.content if part.image_url]
         return Sent(self.role, "\n".join(part.text for part in self.content if part.type == "text"), tuple(pictures))
 
 
@@ -65,7 +65,7 @@ class Completion(BaseModel):
     """The parts of a request that are used: no tools, as agents call none, and no samplers, as they have their own."""
 
     model: str
-    messages: Annotated[list[Said], Field(min_length=1)]
+    messages: Annotated[list[Message], Field(min_length=1)]
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     n: Literal[1] | None = None
@@ -141,11 +141,11 @@ def routes(served: Served) -> APIRouter:
 
     @router.post("/chat/completions")
     async def complete(request: Request) -> Response:
-        body = await read(request, Completion)
-        chunks, client = Chunks(body), who(request)
+        body = await read_body(request, Completion)
+        chunks, client = Chunks(body), client_key(request)
 
         def ask() -> Steps:
-            sent = [said.sent(number) for number, said in enumerate(body.messages, start=1)]
+            sent = [message.sent(number) for number, message in enumerate(body.messages, start=1)]
             return answers(served, served.model(body.model), sent, body.wish(client))
 
         streamed = chunks.streamed if body.stream else None
@@ -157,7 +157,7 @@ def routes(served: Served) -> APIRouter:
 def failed(error: MmergError) -> dict[str, object]:
     """An error as OpenAI's API says it."""
     kind = "invalid_request_error" if status_of(error) < 500 else "server_error"
-    return {"error": {"message": sentence(error), "type": kind, "param": error.where or None, "code": None}}
+    return {"error": {"message": error_sentence(error), "type": kind, "param": error.where or None, "code": None}}
 
 
 def _model(name: str) -> dict[str, object]:

@@ -5,6 +5,7 @@ import re
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -19,13 +20,13 @@ from starlette.exceptions import HTTPException
 from mmerg.errors import MmergError
 from mmerg.runs.manifest import DRY
 from mmerg.serving.guard import is_loopback
-from mmerg.serving.messages import parsed, read
+from mmerg.serving.messages import parse_json, read_body
 from mmerg.serving.offered import Offered, titled
-from mmerg.serving.refused import RefusedError, plain
+from mmerg.serving.refused import RefusedError, error_fields
 from mmerg.serving.saving import save
 from mmerg.serving.served import Served
-from mmerg.serving.talk import Asked, Said, checked
-from mmerg.serving.turns import Streamed, begun, replying
+from mmerg.serving.talk import ReplyRequest, Utterance, check_talk
+from mmerg.serving.turns import Streamed, reply_updates, started
 from mmerg.serving.updates import SILENT, Update
 from mmerg.serving.uploads import Upload
 from mmerg.settings.backbone import Seed
@@ -83,13 +84,14 @@ def routes(served: Served) -> APIRouter:
     @router.post("/page/turns")
     async def turns(request: Request) -> Response:
         talk, uploads = await _received(request, served)
-        said = [Said(turn.who, turn.text) for turn in talk.turns]
-        if said:
-            said[-1] = Said(said[-1].who, said[-1].text, uploads)
-        kept = checked(said, served.settings.limits)
-        asked = Asked(served.model(talk.system), talk.chat, kept, talk.seed, owner=talk.chat)
-        turn = served.chats.begin(talk.chat, asked.offered.id, len(said), kept=talk.keep)
-        return Streamed(_streamed(await begun(replying(served, asked, turn))), media_type="text/event-stream")
+        sent = [Utterance(turn.who, turn.text) for turn in talk.turns]
+        if sent:
+            sent[-1] = replace(sent[-1], uploads=uploads)
+        kept = check_talk(sent, served.settings.limits)
+        asked = ReplyRequest(served.model(talk.system), talk.chat, kept, talk.seed, owner=talk.chat)
+        turn = served.chats.begin(talk.chat, asked.offered.id, len(sent), kept=talk.keep)
+        updates = await started(reply_updates(served, asked, turn))
+        return Streamed(_streamed(updates), media_type="text/event-stream")
 
     @router.get("/page/frames/{name}")
     async def frame(name: str) -> Response:
@@ -102,7 +104,7 @@ def routes(served: Served) -> APIRouter:
     async def keep(request: Request) -> dict[str, object]:
         if not served.settings.save:
             raise RefusedError("chats are not saved here", where="save=false", hint="start with save=true", status=403)
-        wanted = (await read(request, Saved)).turns
+        wanted = (await read_body(request, Saved)).turns
         turns = served.chats.ended(wanted)
         folders = await run_in_threadpool(save, served, turns)
         return {"runs": [str(folder) for folder in folders], "missing": len(wanted) - len(turns)}
@@ -126,7 +128,7 @@ async def _streamed(updates: AsyncGenerator[Update, None]) -> AsyncGenerator[byt
             async for update in updates:
                 yield _event(update)
     except MmergError as error:
-        yield _event(Update("failed", plain(error)))
+        yield _event(Update("failed", error_fields(error)))
 
 
 def _event(update: Update) -> bytes:
@@ -142,7 +144,7 @@ async def _received(request: Request, served: Served) -> tuple[Talk, tuple[Uploa
     try:
         async with request.form(max_files=limits.pictures + 1, max_fields=1, max_part_size=most) as form:
             files = [(name, await one.read()) for name, one in form.multi_items() if isinstance(one, UploadFile)]
-            talk = await run_in_threadpool(parsed, str(form.get("talk", "")).encode(), Talk)
+            talk = await run_in_threadpool(parse_json, str(form.get("talk", "")).encode(), Talk)
     except HTTPException as error:
         raise RefusedError(f"the form cannot be read: {error.detail}", where="the form", hint=FORM) from error
     names = [name for name, _ in files]
@@ -160,7 +162,7 @@ def _setup(served: Served) -> dict[str, object]:
     return {
         "systems": [_system(offered) for offered in served.offered.values()],
         "backbone": backbone,
-        "goes_to": " and the model at ".join([f"mmerg on {socket.gethostname()}", *remote]),  # all that is shown
+        "goes_to": " and the model at ".join([f"mmerg on {socket.gethostname()}", *remote]),  # all files that are sent
         "limits": settings.limits.plain() | {"clip_seconds": settings.frames.max_seconds},
         "saves": settings.save,
     }

@@ -6,7 +6,7 @@ OF_CALLS = {Failure.CONTEXT_OVERFLOW: 400, Failure.IMAGE_REJECTED: 400, Failure.
 
 START = "start the model's server, then try again"
 AGAIN = "try again"
-HINTS = {  # in place of those for runs, which name commands: who chats has none
+HINTS = {  # in place of the hints for runs: a chat has no command line
     **{Failure.UNREACHABLE: START, Failure.MODEL_NOT_FOUND: START, Failure.BUSY: "try again in a while"},
     **dict.fromkeys((Failure.TIMEOUT, Failure.RUNNER_CRASH, Failure.LOOP_ABORT, Failure.EMPTY), AGAIN),
     **dict.fromkeys((Failure.TRUNCATED, Failure.THINKING_EXHAUSTED, Failure.SCHEMA_INVALID), AGAIN),
@@ -31,22 +31,22 @@ def status_of(error: MmergError) -> int:
     return 503
 
 
-def broken() -> RefusedError:
+def code_fault() -> RefusedError:
     """The answer to a client where the code has a mistake."""
     return RefusedError("the server has a fault, which its log names", hint="report it with the log", status=500)
 
 
-def fault(error: Exception) -> str:
-    """A mistake in the code, for the log: not its text, which may quote what was said."""
+def describe_fault(error: Exception) -> str:
+    """A mistake in the code, for the log: without its text, which may quote the user."""
     return f"a fault of the server: {type(error).__name__} at {raised_at(error)}"
 
 
-def plain(error: MmergError) -> dict[str, str]:
+def error_fields(error: MmergError) -> dict[str, str]:
     """An error as the page gets it."""
     return {"what": error.what, "where": error.where, "hint": _hint(error)}
 
 
-def sentence(error: MmergError) -> str:
+def error_sentence(error: MmergError) -> str:
     """An error in one line, for APIs that have one text for it."""
     return f"{error.what}{f' ({error.where})' if error.where else ''}{f': {hint}' if (hint := _hint(error)) else ''}"
 

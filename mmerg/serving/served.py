@@ -7,7 +7,7 @@ from mmerg.backends.protocol import Engine
 from mmerg.errors import MmergError
 from mmerg.serving.chats import Chats
 from mmerg.serving.offered import Offered
-from mmerg.serving.refused import RefusedError, sentence
+from mmerg.serving.refused import RefusedError, error_sentence
 from mmerg.serving.work import Work
 from mmerg.settings.model import ServeSettings
 
@@ -30,6 +30,6 @@ class Served:
         if offered := self.offered.get(name):
             return offered
         if lacks := self.missing.get(name):
-            raise RefusedError(f"{name} cannot be talked to: {sentence(lacks)}", where="model", status=404)
+            raise RefusedError(f"{name} cannot be talked to: {error_sentence(lacks)}", where="model", status=404)
         hint = f"one of {', '.join(self.offered)}"
         raise RefusedError(f"there is no model {name!r:.80}", where="model", hint=hint, status=404)

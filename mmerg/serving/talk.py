@@ -1,4 +1,4 @@
-"""A talk as any client brings it, checked, and the sample that it is to the engine."""
+"""A talk as any client sends it, checked, and made a sample for the engine."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,22 +20,22 @@ Speaker = Literal["you", "mmerg"]
 
 
 @dataclass(frozen=True)
-class Said:
-    """One turn: who says it, the words, and what is shown with them."""
+class Utterance:
+    """One turn: the speaker, the words, and the files sent with them."""
 
     who: Speaker
     text: str
-    shown: tuple[Upload, ...] = ()
+    uploads: tuple[Upload, ...] = ()
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A reply that is wanted: of a system, in a chat, after these turns, with a seed (None: the settings'). owner: who
-    is in the line for it, by any name."""
+class ReplyRequest:
+    """Asks for the reply of a system in a chat. talk: the turns before it. seed: None for the settings'. owner: under
+    which name it waits in the line."""
 
     offered: Offered
     chat: str
-    said: tuple[Said, ...]
+    talk: tuple[Utterance, ...]
     seed: int | None
     owner: str
 
@@ -44,18 +44,18 @@ class Asked:
         settings = self.offered.settings
         names = {"you": settings.you, "mmerg": settings.answers_as}
         turns = [
-            Turn(names[one.who], one.text.strip() or WORDLESS, clip=Clip(_place(number)) if one.shown else None)
-            for number, one in enumerate(self.said, start=1)
+            Turn(names[one.who], one.text.strip() or WORDLESS, clip=Clip(_place(number)) if one.uploads else None)
+            for number, one in enumerate(self.talk, start=1)
         ]
         return sample_of(self.chat, turns, settings.answers_as, self.offered.corpus.labels)
 
     @cached_property
     def uploads(self) -> Uploads:
-        return Uploads({_place(number): one.shown for number, one in enumerate(self.said, start=1) if one.shown})
+        return Uploads({_place(number): one.uploads for number, one in enumerate(self.talk, start=1) if one.uploads})
 
     @property
     def experiment(self) -> Experiment:
-        """The system's own, with what is shown in this talk for its clips, and frames in memory alone."""
+        """The system's own, with this talk's uploads for clips, and frames in memory alone."""
         shared = self.offered.experiment
         sampling = shared.sampling if self.seed is None else replace(shared.sampling, seed=self.seed)
         return replace(shared, looker=replace(shared.looker, store=HeldFrames(), ahead=self.uploads), sampling=sampling)
@@ -65,17 +65,17 @@ def _place(number: int) -> Path:
     return Path(f"turn {number}")
 
 
-def checked(said: Sequence[Said], limits: LimitSettings) -> tuple[Said, ...]:
-    """The last limits.turns turns that say something, all but the last cut to limits.text. Raises RefusedError where
-    they are no talk that a reply can follow."""
-    kept = [one for one in said if one.text.strip() or one.shown][-limits.turns :]
+def check_talk(talk: Sequence[Utterance], limits: LimitSettings) -> tuple[Utterance, ...]:
+    """The last limits.turns turns that are not empty, all but the last cut to limits.text. Raises RefusedError where no
+    reply can follow them."""
+    kept = [one for one in talk if one.text.strip() or one.uploads][-limits.turns :]
     if not kept or kept[-1].who != "you":
         what = "there is no turn of the user's to reply to"
         raise RefusedError(what, where="the talk", hint="say something, and let the user's turn be the last")
-    shown = [upload for one in kept for upload in one.shown]
+    uploads = [upload for one in kept for upload in one.uploads]
     _limit("text", f"the turn has {len(kept[-1].text)} characters", len(kept[-1].text), limits.text)
-    _limit("pictures", f"{len(shown)} pictures are shown", len(shown), limits.pictures)
-    for upload in shown:
+    _limit("pictures", f"{len(uploads)} pictures are shown", len(uploads), limits.pictures)
+    for upload in uploads:
         size, most = len(upload.data) / 2**20, limits.clip_mb if upload.kind == "clip" else limits.picture_mb
         _limit(f"{upload.kind}_mb", f"a {upload.kind} has {size:.1f} MB", size, most)
     return (*(replace(one, text=one.text[: limits.text]) for one in kept[:-1]), kept[-1])

@@ -1,6 +1,6 @@
 """From a request for a reply to updates for its client, for every API alike; and clients that hang up.
 
-async for update in replying(served, asked): ...
+async for update in reply_updates(served, asked): ...
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from mmerg.runs.result import Result
 from mmerg.serving.chats import Turn
 from mmerg.serving.refused import RefusedError
 from mmerg.serving.served import Served
-from mmerg.serving.talk import Asked
+from mmerg.serving.talk import ReplyRequest
 from mmerg.serving.updates import Update, Updates
 from mmerg.serving.work import Report
 
@@ -27,10 +27,10 @@ Item = TypeVar("Item")
 GONE = 499  # as proxies note a client that hung up
 
 
-async def replying(served: Served, asked: Asked, turn: Turn | None = None) -> AsyncGenerator[Update, None]:
+async def reply_updates(served: Served, asked: ReplyRequest, turn: Turn | None = None) -> AsyncGenerator[Update, None]:
     """The updates until there is a reply, or the turn has failed; `turn` keeps the events and frames for saving. Raises
     MmergError where the turn cannot begin."""
-    kept = turn or Turn(asked.offered.id, len(asked.said), kept=False)
+    kept = turn or Turn(asked.offered.id, len(asked.talk), kept=False)
     updates = Updates(asked.offered, kept.id)
     uploads, frames = asked.uploads, asked.offered.settings.frames
 
@@ -46,30 +46,30 @@ async def replying(served: Served, asked: Asked, turn: Turn | None = None) -> As
 
     steps = [served.work.turn(asked.owner, job)]
     if uploads.files:  # before the turn stands in the model's line, so that it holds up nobody there
-        steps.insert(0, served.work.decoded(asked.owner, partial(uploads.take, frames)))
+        steps.insert(0, served.work.decode(asked.owner, partial(uploads.take, frames)))
     for step in steps:
-        async with aclosing(step) as happening:
-            async for what in happening:
-                for update in updates.of(what):
+        async with aclosing(step) as reports:
+            async for report in reports:
+                for update in updates.of(report):
                     yield update
         updates.problems = uploads.problems()
 
 
-async def begun(happening: AsyncGenerator[Item, None]) -> AsyncGenerator[Item, None]:
-    """The same, its first item awaited: what is wrong from the start is raised here, before an answer has a status."""
-    first = await anext(happening)
+async def started(items: AsyncGenerator[Item, None]) -> AsyncGenerator[Item, None]:
+    """The same items, the first of them awaited here: what it raises is raised before the response has a status."""
+    first = await anext(items)
 
-    async def all_of_it() -> AsyncGenerator[Item, None]:
-        async with aclosing(happening):
+    async def with_first() -> AsyncGenerator[Item, None]:
+        async with aclosing(items):
             yield first
-            async for item in happening:
+            async for item in items:
                 yield item
 
-    return all_of_it()
+    return with_first()
 
 
 class Streamed(StreamingResponse):
-    """Ends its generator when the client is gone, in whatever moment."""
+    """Closes its generator when the client disconnects, at any moment."""
 
     async def stream_response(self, send: Send) -> None:
         assert isinstance(self.body_iterator, AsyncGenerator)
@@ -77,9 +77,9 @@ class Streamed(StreamingResponse):
             await super().stream_response(send)
 
 
-async def unless_gone(request: Request, work: Awaitable[Item]) -> Item:
-    """What `work` gives; it is cancelled once the client of `request`, whose body was read, has hung up."""
-    working, gone = asyncio.ensure_future(work), asyncio.ensure_future(_gone(request))
+async def unless_disconnected(request: Request, work: Awaitable[Item]) -> Item:
+    """The result of `work`, which is cancelled once the client of `request` disconnects; its body was read before."""
+    working, gone = asyncio.ensure_future(work), asyncio.ensure_future(_disconnect(request))
     try:
         await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
         if working.done():
@@ -92,6 +92,6 @@ async def unless_gone(request: Request, work: Awaitable[Item]) -> Item:
                 await task
 
 
-async def _gone(request: Request) -> None:
+async def _disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass

@@ -18,7 +18,7 @@ from mmerg.backends.protocol import Backend
 from mmerg.backends.stop import Stop
 from mmerg.errors import ConfigError, MmergError, RunError
 from mmerg.serving.line import Line
-from mmerg.serving.refused import START, RefusedError, broken, fault
+from mmerg.serving.refused import START, RefusedError, code_fault, describe_fault
 
 log = logging.getLogger(__name__)
 Report = Callable[[object], None]
@@ -57,7 +57,7 @@ class Work:
 
         return self._run(*self._turns, owner, leased)
 
-    def decoded(self, owner: str, job: Callable[[], object]) -> AsyncGenerator[object, None]:
+    def decode(self, owner: str, job: Callable[[], object]) -> AsyncGenerator[object, None]:
         """As `turn`, for what is to be decoded."""
         return self._run(*self._decoding, owner, lambda _: job())
 
@@ -100,9 +100,9 @@ class Work:
             yield await future  # its slot is free by now: who hears the end may go on at once
         except MmergError:
             raise
-        except Exception as error:  # noqa: BLE001 - its frames hold what was said, and are let go
-            log.warning("%s", fault(error))
-            raise broken() from None
+        except Exception as error:  # noqa: BLE001 - its frames hold the user's words: none is kept
+            log.warning("%s", describe_fault(error))
+            raise code_fault() from None
         finally:
             stop.set()
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from starlette.types import Message
 
 from mmerg.backends.dry import Dry
-from mmerg.serving.messages import VALUES, owner_of, read, who
+from mmerg.serving.messages import VALUES, client_key, queue_owner, read_body
 from tests.serving.running import Running, running
 
 
@@ -36,7 +36,7 @@ def request(host: str = "127.0.0.1", key: str = "") -> Request:
 
 def test_nobody_waits_while_a_request_is_parsed() -> None:
     async def threads() -> tuple[int, int]:
-        return (await read(request(), Where)).thread, threading.get_ident()
+        return (await read_body(request(), Where)).thread, threading.get_ident()
 
     parsing, loop = asyncio.run(threads())
     assert parsing != loop
@@ -52,6 +52,11 @@ def test_a_request_of_too_many_values_is_refused(server: Running, path: str) -> 
 
 
 def test_strangers_who_begin_alike_have_each_a_place_in_the_line() -> None:
-    asking = [who(request()), who(request(host="10.0.0.2")), who(request(key="Bearer a")), who(request(key="Bearer b"))]
-    assert len({owner_of(one, "Hi") for one in asking}) == 4
-    assert owner_of(asking[0], "Hi") == owner_of(who(request()), "Hi")
+    asking = [
+        client_key(request()),
+        client_key(request(host="10.0.0.2")),
+        client_key(request(key="Bearer a")),
+        client_key(request(key="Bearer b")),
+    ]
+    assert len({queue_owner(one, "Hi") for one in asking}) == 4
+    assert queue_owner(asking[0], "Hi") == queue_owner(client_key(request()), "Hi")
