@@ -22,9 +22,10 @@ from mmerg.runs.events import Called, Supplied
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Result
-from mmerg.settings.model import KeySettings as Key
-from mmerg.settings.model import MemorySettings, RunSettings
+from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import parse
+from mmerg.settings.sources import KeySettings as Key
+from mmerg.settings.sources import MemorySettings
 from mmerg.show import main as show
 from mmerg.sources.exemplars import Exemplars
 from tests.composed import composed, plain_of, settings_of

@@ -21,7 +21,7 @@ MODULES = list(FILES)
 COMMANDS = [
     module for module, file in FILES.items() if 'if __name__ == "__main__":' in file.read_text(encoding="utf-8")
 ]
-SETTINGS = ("mmerg.settings.kinds", "mmerg.settings.backbone", "mmerg.settings.model")  # which all may import
+SETTINGS = tuple(f"mmerg.settings.{name}" for name in ("kinds", "backbone", "sources", "model"))  # which all may import
 HEAVY = (
     "PIL",
     "torch",
@@ -115,7 +115,7 @@ def test_every_module_can_be_imported_alone() -> None:
     [
         ("mmerg.errors", ()),
         ("mmerg.settings.kinds", ()),
-        *((f"mmerg.settings.{tree}", SETTINGS) for tree in ("model", "backbone")),
+        *((f"mmerg.settings.{tree}", SETTINGS) for tree in ("model", "backbone", "sources")),
         ("mmerg.corpora.dialogue", ()),
         ("mmerg.corpora", ("mmerg.corpora", "mmerg.errors", "mmerg.storage")),
         ("mmerg.frames", ("mmerg.frames", "mmerg.corpora.dialogue", "mmerg.errors", "mmerg.storage")),

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
 from mmerg.errors import ConfigError, CorpusError
-from mmerg.settings.model import KeySettings
+from mmerg.settings.sources import KeySettings
 from mmerg.storage.files import SAFE
 
 Spoken = tuple[tuple[str, str], ...]  # turns as (speaker, text)

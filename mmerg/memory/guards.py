@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from mmerg.corpora.dialogue import Corpus
 from mmerg.errors import ConfigError, some
 from mmerg.memory.entries import ENOUGH_TURNS, Entry, Origin, plain_words
-from mmerg.settings.model import MemorySettings
+from mmerg.settings.sources import MemorySettings
 
 # Seconds between two dialogues of an episode up to which they count as one scene. MELD cuts a scene into several
 # dialogues, and a split may take the one and leave the other; a scene of a sitcom lasts one to three minutes.

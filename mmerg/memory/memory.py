@@ -14,7 +14,7 @@ import numpy.typing as npt
 from mmerg.memory.entries import Entry, history_text
 from mmerg.memory.guards import Query, guard_against
 from mmerg.memory.vectors import Embedder, NoVectorError, Vectors, check_vectors
-from mmerg.settings.model import KeySettings, MemorySettings
+from mmerg.settings.sources import KeySettings, MemorySettings
 
 PLACES = 6  # of a cosine, so that a text's with itself is 1
 KEPT = 4096  # vectors, of the texts that were last asked for: 6 MiB where they have 384 dimensions

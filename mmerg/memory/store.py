@@ -19,7 +19,7 @@ from mmerg.errors import RunError, unwritable
 from mmerg.memory.entries import entries_of, line_of, text_of
 from mmerg.memory.memory import Memory
 from mmerg.memory.vectors import Embedder, Vectors, embed_all
-from mmerg.settings.model import KeySettings
+from mmerg.settings.sources import KeySettings
 from mmerg.storage.files import private_folder, write_whole
 
 FORMAT = 2  # raise it with every change of the vectors of the same entries

@@ -18,7 +18,7 @@ from mmerg.memory.memory import Hit, Memory
 from mmerg.memory.store import Watch, open_memory
 from mmerg.memory.vectors import Embedder
 from mmerg.runs.events import Excluded
-from mmerg.settings.model import KeySettings, MemorySettings
+from mmerg.settings.sources import KeySettings, MemorySettings
 from mmerg.settings.wrong import read_part
 from mmerg.systems.system import System
 

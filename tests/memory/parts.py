@@ -9,7 +9,7 @@ import numpy as np
 
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
 from mmerg.memory.vectors import Vectors, unit
-from mmerg.settings.model import MemorySettings
+from mmerg.settings.sources import MemorySettings
 
 
 class Letters:

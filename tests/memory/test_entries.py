@@ -7,7 +7,7 @@ import pytest
 from mmerg.corpora.dialogue import Dialogue, Turn
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.memory.entries import entries_of, history_text, line_of, origin_of, plain_words, text_of
-from mmerg.settings.model import KeySettings as Key
+from mmerg.settings.sources import KeySettings as Key
 from tests.memory.parts import corpus, dialogue
 
 TEA = dialogue("tea", "Ana [sadness]: I failed again.", "Ben [sadness]: That must hurt.", "Ana: It does.", "Ben: Tea?")

@@ -6,7 +6,7 @@ import pytest
 
 from mmerg.memory.entries import Entry, Origin
 from mmerg.memory.guards import Query, guard_against
-from mmerg.settings.model import MemorySettings
+from mmerg.settings.sources import MemorySettings
 from tests.memory.parts import wanted
 
 HERE = Origin("test_dia1", words="w1", conversation="c1", script="play", episode="s01e02", start=100.0, end=160.0)

@@ -13,7 +13,7 @@ from mmerg.memory.guards import Query
 from mmerg.memory.memory import Memory, Retrieved
 from mmerg.memory.store import open_memory
 from mmerg.memory.vectors import Vectors, unit
-from mmerg.settings.model import KeySettings as Key
+from mmerg.settings.sources import KeySettings as Key
 from tests.memory.parts import Broken, Letters, Watching, corpus, dialogue, wanted
 
 SOURCE = corpus(

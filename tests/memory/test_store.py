@@ -14,7 +14,7 @@ from mmerg.memory.guards import Query
 from mmerg.memory.memory import Memory
 from mmerg.memory.store import open_memory
 from mmerg.memory.vectors import AT_ONCE, Vectors, unit
-from mmerg.settings.model import KeySettings as Key
+from mmerg.settings.sources import KeySettings as Key
 from tests.memory.parts import Broken, Letters, Watching, corpus, dialogue, wanted
 
 SOURCE = corpus(dialogue("a", "X: abc", "Y: bcd", "X: cde"), dialogue("b", "X: abc", "Y: xyz"))

@@ -12,7 +12,7 @@ from mmerg.memory.entries import Entry, Origin
 from mmerg.memory.guards import Query
 from mmerg.memory.memory import Memory
 from mmerg.memory.vectors import Vectors, check_vectors, unit
-from mmerg.settings.model import KeySettings
+from mmerg.settings.sources import KeySettings
 from tests.memory.parts import Letters, wanted
 
 

@@ -1,0 +1,55 @@
+"""Settings of what prompts get besides the dialogue: exemplars of a memory, and what a small empathetic model says."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mmerg.settings.kinds import PLACE, RUNTIME, Count, Hosts, Name, Part, Path, Positive, Similarity, Target, Word
+
+
+class KeySettings(Part):
+    """What text is embedded: see `mmerg.memory.entries.text_of`."""
+
+    text: Literal["history", "situation", "situation_or_history"] = "history"
+    turns: Positive = 3
+    emotion: bool = False
+
+    @property
+    def named(self) -> str:
+        """What the text is called."""
+        return self.text.replace("_", " ")
+
+
+class EmbedderSettings(Target):
+    """What embeds texts; an embedder of one's own has settings of its own beside these."""
+
+    folder: Annotated[Path | None, PLACE] = None
+    max_length: Annotated[int, Field(ge=8)] = 256
+    threads: Annotated[Count, RUNTIME] = 0
+    hosts: Annotated[Hosts, RUNTIME] = ()
+
+
+class MemorySettings(Part):
+    """A retrieval memory, the source of M by default: see `conf/memory/minilm.yaml`, which explains each key."""
+
+    target: Word = Field("mmerg.sources.exemplars.FromMemory", alias="_target_")
+    name: Name
+    top_k: Annotated[int, Field(ge=0, le=50)] = 1
+    key: KeySettings = KeySettings()
+    emotion: Literal["any", "prefer", "require", "require_or_any"] = "any"
+    min_similarity: Similarity | None = None
+    min_words: Positive = 1
+    exclude_same_script: bool = True
+    exclude_same_scene: bool = True
+    exclude_same_reply: bool = True
+    exclude_similarity: Similarity | None = 0.98
+    embedder: EmbedderSettings | None = None
+
+
+class SemSettings(Part):
+    """A small empathetic model as a source: see `conf/system/hef.yaml`, which explains each key."""
+
+    folder: Path | None = None
+    k2: Count = 20
+    cause_words: bool = True
+    transductive: bool = False
