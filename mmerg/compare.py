@@ -19,7 +19,7 @@ from rich.text import Text
 
 from mmerg.console.terminal import STARTS_OVER, Parser, console, run_command, start
 from mmerg.errors import ConfigError
-from mmerg.runs.labels import labels
+from mmerg.runs.config_diff import labels
 from mmerg.runs.manifest import check_runs
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.compare_tables import terminal

@@ -31,7 +31,7 @@ from mmerg.plots.curve import Setting, describe_unscored, draw_curves
 from mmerg.plots.dots import draw_planted, draw_scores
 from mmerg.plots.matrix import draw_confusion, draw_plans
 from mmerg.plots.run_data import RunData
-from mmerg.runs.labels import labels
+from mmerg.runs.config_diff import labels
 from mmerg.runs.manifest import read_abouts
 from mmerg.runs.samples import read_events
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from mmerg.console.tables import FORMATS, deliver
 from mmerg.console.terminal import STARTS_OVER, Parser, plural, run_command, start
 from mmerg.errors import ConfigError
-from mmerg.runs.config_diff import config_diff
-from mmerg.runs.labels import labels
+from mmerg.runs.config_diff import config_diff, labels
 from mmerg.runs.manifest import check_runs
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.score_tables import Row, choose, facts, sheet, terminal

@@ -18,8 +18,8 @@ from mmerg.errors import RunError
 from mmerg.reporting.agents import Agents
 from mmerg.reporting.sample import Sample
 from mmerg.reporting.story import story
+from mmerg.runs.config_diff import labels
 from mmerg.runs.folder import read_results
-from mmerg.runs.labels import labels
 from mmerg.runs.manifest import MANIFEST, JudgingManifest, read_abouts, read_any_manifest
 from mmerg.runs.matrix import JUDGED, matrix
 from mmerg.runs.result import Result

@@ -1,4 +1,4 @@
-"""The splits of a corpus that the small empathetic model is fitted to and validated on: read, and seen to fit."""
+"""The splits of a corpus that the small empathetic model is fitted to and validated on: read, and checked."""
 
 from dataclasses import dataclass
 

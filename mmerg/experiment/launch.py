@@ -239,7 +239,7 @@ def _announce(out: Console, task: Task, asked: str, engine: Engine) -> None:
 
 
 def _remarks(task: Task, engine: Engine) -> Iterator[str]:
-    """What agents are not shown that they could be, and how to have it."""
+    """What agents could be given and are not, and how to set that."""
     corpus, settings, dataset, system = task.corpus, task.settings, task.settings.dataset, task.prompts.system
     if system.sees("V") and not engine.vision:
         yield "this model has no eyes: it gets measured frame descriptions in place of the images"

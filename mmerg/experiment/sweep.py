@@ -40,7 +40,7 @@ class Member(Record):
 
     @property
     def calls(self) -> int:
-        """What its samples take, however the replies were had: the cost of a run by itself."""
+        """What its samples take, replies from the cache included: the cost of a run by itself."""
         return sum(run.calls for run in self.runs)
 
 
@@ -71,8 +71,8 @@ def _run_row(job: Job) -> Member:
 
 
 class Processes:
-    """Rows that run side by side, each in a process of its own. An error in the block, or a signal that this process
-    alone is sent, ends those that run, as Ctrl-C does, and begins no other."""
+    """Rows that run side by side, each in a process of its own. An error in the block, or a signal to this process
+    alone, ends the rows at work, as Ctrl-C does, and begins no other."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -197,8 +197,8 @@ def notes(members: Sequence[Member]) -> Iterator[str]:
 
 
 def cost(members: Sequence[Member]) -> str:
-    """The sweep's calls, beside those of as many runs that share nothing. A run that several rows are counts once,
-    unless the rows took up other samples of it; one that made more calls than it takes counts as reusing none."""
+    """The sweep's calls, and how many its runs would take if they shared nothing. Where several rows are one run, it
+    counts once, unless the rows took up different samples; a run that made more calls than it takes reused none."""
     made: Counter[tuple[str, int, int]] = Counter()
     for run in (run for member in members for run in member.runs):
         made[run.run, run.samples, run.calls] += run.made

@@ -43,8 +43,8 @@ Line = TypeVar("Line", bound=SampleLine)
 
 
 def pending(wanted: Sequence[Item], known: Results[Line], only_failed: bool) -> list[Item]:
-    """Those of `wanted` without a record or its events. With `only_failed` those whose record is a failure, or lacks
-    its events: a killed process leaves such where it took up a failure."""
+    """The items of `wanted` without a record, or without its events. With `only_failed` the items whose record is a
+    failure, or is without its events: so a killed process leaves a failure that it did again."""
     if only_failed:
         begun = [item for item in wanted if item.id in known]
         return [item for item in begun if item.id in known.lost or known[item.id].status == "failed"]
@@ -110,7 +110,7 @@ def refusal(plain: Plain, path: Path, count: int = 1) -> ConfigError:
 
 
 def _nearest(plain: Plain, path: Path) -> str:
-    """In what the settings differ from those of the run beside it that is most like it."""
+    """In what the settings differ from the most similar run in the same folder."""
     alike = f"{path.name.rpartition('-')[0]}-"
     differences: dict[str, list[Setting]] = {}
     for folder in sorted(path.parent.glob("*/")):

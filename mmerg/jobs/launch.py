@@ -1,4 +1,4 @@
-"""A run in shards, each a job of a scheduler: handed over, watched, those that failed handed over again, merged.
+"""A run in shards, each a job of a scheduler: handed over, watched, handed over again where it failed, and merged.
 
 What a shard's folder holds decides what is left to do, so that the same command goes on wherever the last one ended.
 """

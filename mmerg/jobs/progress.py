@@ -45,17 +45,15 @@ class ShardsAtWork:
             part.look()
         ended = sum(part.state in ("done", "not done") for part in self._parts)
         if self._live:
-            shown = self._parts if len(self._parts) <= ROWS else at_work[:ROWS]
-            self._live.update(Group(self.counted(), _table(shown)), refresh=True)
+            rows = self._parts if len(self._parts) <= ROWS else at_work[:ROWS]
+            self._live.update(Group(self.counted(), _table(rows)), refresh=True)
         elif ended != self._ended or time.monotonic() - self._last >= self._every:
             self._last, self._ended = time.monotonic(), ended
             self._out.print(self.counted())
 
     def counted(self) -> str:
         states = Counter(part.state for part in self._parts)
-        shards = (
-            f"{plural(len(self._parts), 'shard')}: {', '.join(f'{count} {state}' for state, count in states.items())}"
-        )
+        shards = f"{plural(len(self._parts), 'shard')}: {', '.join(f'{count} {one}' for one, count in states.items())}"
         done, wanted = sum(part.lines for part in self._parts), sum(len(part.wanted) for part in self._parts)
         return f"{shards} · {done}/{wanted} samples · {sum(part.failed for part in self._parts)} failed"
 

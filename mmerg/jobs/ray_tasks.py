@@ -50,7 +50,7 @@ class RayTask:
 
 @dataclass
 class Ray:
-    """address: of the cluster, auto for that of this machine. resources: those that nodes were started with."""
+    """address: of the cluster; auto: the one of this machine. resources: of a task, by the names that nodes have."""
 
     address: str = "auto"
     cpus: float = 1

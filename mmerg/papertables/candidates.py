@@ -11,7 +11,6 @@ from pathlib import Path
 from mmerg.errors import ConfigError, RunError, did_you_mean
 from mmerg.judging.judgement import Judgement, read_judgements
 from mmerg.runs.folder import read_results
-from mmerg.runs.labels import own
 from mmerg.runs.manifest import About, JudgingManifest, Manifest, read_manifest
 from mmerg.runs.result import Result
 from mmerg.scoring.score import Score, Scores, read_scores
@@ -30,7 +29,7 @@ class Candidate(About):
     @property
     def name(self) -> str:
         """The user's own name for the run before that of its folder."""
-        return f"{name} ({self.run})" if (name := own(self)) else self.run
+        return f"{name} ({self.run})" if (name := self.manifest.own_name) else self.run
 
     def score(self, column: str) -> Score | None:
         """The figure of a column: of `scores.json`, or the rating of the one judge."""

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from mmerg.plots import style
 from mmerg.plots.run_data import TITLES, RunData, caption, plotted_metrics
-from mmerg.runs.config_diff import alike_but_for, config_diff
-from mmerg.runs.labels import labels
+from mmerg.runs.config_diff import alike_but_for, config_diff, labels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -25,9 +25,9 @@ from mmerg.reporting.frames import Faces, Frames
 from mmerg.reporting.outcome import OUTCOMES, Outcome, counted_outcomes, label_became, outcome
 from mmerg.reporting.render import file_name, render
 from mmerg.reporting.sample import FORMS, Sample
+from mmerg.runs.config_diff import labels
 from mmerg.runs.events import ENDED
 from mmerg.runs.folder import FRAMES
-from mmerg.runs.labels import labels
 from mmerg.runs.manifest import About, Session, read_manifest
 from mmerg.runs.result import Result
 from mmerg.runs.samples import read_events

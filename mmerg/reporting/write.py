@@ -16,8 +16,7 @@ from mmerg.reporting.frames import Faces
 from mmerg.reporting.outcome import counted_outcomes
 from mmerg.reporting.render import ASSETS, asset, render
 from mmerg.reporting.run_pages import RunPages, Say, write_plots
-from mmerg.runs.config_diff import config_diff
-from mmerg.runs.labels import labels
+from mmerg.runs.config_diff import config_diff, labels
 from mmerg.runs.manifest import read_abouts
 from mmerg.runs.matrix import JUDGED, matrix
 from mmerg.scoring.answers import read_run

@@ -1,7 +1,8 @@
-"""In which settings that decide results runs differ: what must be read before any figure of theirs is compared.
+"""In which settings runs differ that decide results, and what to call runs because of it.
 
 [one] = config_diff([read_manifest(a), read_manifest(b)])
-one.name, one.values    # "system.max_iterations", ("2", "0")
+one.name, one.values                    # "system.max_iterations", ("2", "0")
+labels([About(a, …), About(b, …)])      # ["qwen3.5-27b max_iterations 2", "qwen3.5-27b max_iterations 0"]
 """
 
 import json
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from mmerg.errors import ConfigError
-from mmerg.runs.manifest import Manifest, Started, short
+from mmerg.runs.manifest import About, Manifest, Started, short
 from mmerg.settings.identity import canonical
 from mmerg.settings.model import RunSettings
 
@@ -32,6 +33,11 @@ _IDLE = {  # what a run may lack where it has another value of this
     "system.without": ("system.", "sources.", "memory.", "dataset.memory."),
     "frames.seen_by": ("frames.",),
 }
+
+
+# Labels have names in place of the first five; values of stages are too long.
+_NOT_IN_LABELS = ("backbone.", "backend.", "engine.", "dataset.", "system.name", "system.stages.")
+_LONGEST_VALUE = 20  # characters in a label
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +62,30 @@ def config_diff(manifests: Sequence[Started]) -> list[Setting]:
         known = ("system.name", "dataset.", "protocol.", "corpus digest")
         return [one for one in settings if one.name.startswith(known)]
     return settings
+
+
+def labels(abouts: Sequence[About]) -> list[str]:
+    """A short label for each run, no two alike: the user's own where there is one, else its backbone; with system,
+    corpus, settings that differ and at last a number as far as these are needed."""
+    given = [about.manifest.own_name for about in abouts]
+    clear = [bool(name) and given.count(name) == 1 for name in given]
+    names = [name or about.manifest.backbone for name, about in zip(given, abouts, strict=True)]
+    settings = [
+        [f"{one.name.rpartition('.')[2]} {value[:_LONGEST_VALUE]}" for value in one.values]
+        for one in config_diff([about.manifest for about in abouts])
+        if not one.name.startswith(_NOT_IN_LABELS) and not one.name.endswith((" digest", "commit"))
+    ]
+    parts = [
+        [about.manifest.system for about in abouts],
+        [about.manifest.corpus.name for about in abouts],
+        *settings,
+        [f"({number})" for number, _ in enumerate(abouts, start=1)],
+    ]
+    for part in parts:
+        longer = [name if unique else f"{name} {text}" for name, unique, text in zip(names, clear, part, strict=True)]
+        if len(set(longer)) > len(set(names)):
+            names = longer
+    return names
 
 
 def settings_diff(settings: Sequence[Mapping[str, object]]) -> list[Setting]:
@@ -83,8 +113,8 @@ def _differing(settings: Sequence[Mapping[str, str]], *rest: Sequence[Mapping[st
 
 
 def _by_page(name: str, values: Sequence[str], pages: Sequence[Mapping[str, str]]) -> bool:
-    """Whether a difference follows from which systems these are, and not from what the user set. Nobody knows what
-    follows from a page of the user's own: there, what another system lacks."""
+    """Whether a difference follows from which systems these are, and not from what the user set. What a page of the
+    user's own sets is not known: there a difference follows if another system lacks the setting."""
     if not name.startswith(_BY_PAGE) or name == "system.name" or (name.endswith(".transductive") and "true" in values):
         return False
     return all(
@@ -106,7 +136,7 @@ def _explains(cause: Setting, effect: Setting) -> bool:
 
 @cache
 def _defaults(pages: tuple[str, ...]) -> Mapping[str, str]:
-    """What these pages set where the user sets nothing. Empty where they do not compose, as those of the user's own."""
+    """What these pages set where the user sets nothing. Empty where they do not compose, as pages of the user's own."""
     from mmerg.settings.compose import compose
     from mmerg.settings.parse import parse
 

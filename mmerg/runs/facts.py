@@ -83,7 +83,7 @@ def likelihood(reply: Reply, response: str, field: str = "") -> tuple[float | No
 
 
 def _timing(replies: Iterable[Reply]) -> Timing:
-    """Of the calls that no cache had."""
+    """How fast the calls were answered that no cache answered."""
     fresh = [reply for reply in replies if not reply.cached]
     rests = [(reply.response_tokens, reply.seconds - reply.prompt_seconds) for reply in fresh]
     return Timing(
@@ -95,14 +95,14 @@ def _timing(replies: Iterable[Reply]) -> Timing:
 
 
 def repeats(events: Iterable[Event]) -> dict[int, str]:
-    """The passes of one try in which every stage that ran again gave what it had given before, and the stage that each
-    began from. {2: "mpa"}: pass 2 is pass 1 again, mpa answered as before. What an auditor said makes no difference.
+    """The passes of one try in which every stage that ran again gave its output as before, and the stage that each
+    began from. {2: "mpa"}: pass 2 began from mpa and gave what pass 1 gave. The auditor's output does not count.
 
-    MERG's loop goes on then: arXiv 2604.18988, section 3, knows no other end than a passed audit or the last pass.
+    MERG's loop goes on then: by arXiv 2604.18988, section 3, it ends with a passed audit or the last pass alone.
     """
     outputs: dict[str, object] = {}  # by symbol, what the agents gave last
     repeated: dict[int, str] = {}
-    again: Rerun | None = None  # what began a pass in which nothing new was said so far
+    again: Rerun | None = None  # what began a pass in which no output is new so far
     for event in events:
         match event:
             case Rerun() | Selected():
@@ -148,7 +148,7 @@ def _in_json(text: str, response: str, field: str) -> tuple[int, int]:
 
 
 def _spans(tokens: Sequence[str], text: str) -> list[tuple[int, int]] | None:
-    """Where each token stands in `text`; outside of it for those of the thinking or after the end."""
+    """Where each token stands in `text`; tokens of the thinking and after the end stand outside of it."""
     first = "".join(tokens).rfind(text)
     if first >= 0:
         return list(pairwise(accumulate(map(len, tokens), initial=-first)))

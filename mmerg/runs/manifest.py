@@ -117,12 +117,17 @@ class Manifest(Started):
         return self.engine.backend == IMPORTED
 
     @property
+    def own_name(self) -> str:
+        """The user's own name and tags (`name=`, `tags=`), empty where there are none."""
+        return " ".join(filter(None, (self.name, *self.tags)))
+
+    @property
     def system(self) -> str:
         return str(self.setting("system.name", "–"))
 
     @property
     def backbone(self) -> str:
-        """Who is said to have replied: of a dry run no model."""
+        """The model that replied; of a dry run none did."""
         return "dry run" if self.engine.backend == DRY else str(self.setting("backbone.name", "–"))
 
 
@@ -142,7 +147,7 @@ class JudgingManifest(Started):
 
 @dataclass(frozen=True)
 class About:
-    """A run folder and its manifest: what must stand beside every figure of the run."""
+    """A run folder and its manifest."""
 
     path: Path
     manifest: Manifest

@@ -33,7 +33,7 @@ class SampleLine(Record):
 
 
 class Timing(Record):
-    """How fast a model answered the calls that no cache had."""
+    """How fast a model answered the calls that no cache answered."""
 
     calls: Count = 0
     prompt_tokens: Count = 0  # without those that the server's prefix cache served
@@ -51,7 +51,7 @@ class Result(SampleLine):
     audit: dict[str, int] | None = None
     selected_pass: Count | None = None
     passes: Count = 0
-    repeated_passes: Count = 0  # those that gave what the one before gave
+    repeated_passes: Count = 0  # passes that gave what the pass before gave
     cleaned: dict[str, Count] = Field(default_factory=dict)  # what was taken off how many replies
     ended: LoopEnd | None = None  # why the loop stopped
     gold_response: str | None = None
@@ -60,7 +60,7 @@ class Result(SampleLine):
     frames: Count = 0
     frames_form: Form | None = None
     clip_problems: Count = 0  # turns that went without frames
-    exemplars: Count = 0  # those that any pass was shown
+    exemplars: Count = 0  # how many any pass was given
     excluded: dict[str, Count] = Field(default_factory=dict)  # by guard, exemplars kept back
     exemplars_problem: str | None = None
     calls: Count = 0
@@ -102,8 +102,8 @@ class Verdicts(SampleLine):
 
 
 class Ended(Record):
-    """How one start of a run ended. samples, failed, unaudited: of those asked for. kept: finished before. calls: what
-    the samples took; made: those that this start had to make."""
+    """How one start of a run ended. samples, failed, unaudited: of the samples asked for. kept: finished before. calls:
+    what the samples took; made: the calls that this start had to make."""
 
     run: str
     samples: int
@@ -151,13 +151,13 @@ class Results(Mapping[str, Line], Generic[Line]):
         self.lines[sample] = line
 
     def only(self, samples: Iterable[str]) -> "Results[Line]":
-        """The records of those of `samples` that have one, in their order."""
+        """The records of `samples`, in their order, without samples that have none."""
         some = Results(self.record, {sample: self.lines[sample] for sample in samples if sample in self.lines})
         some.lost = self.lost
         return some
 
     def in_order(self, samples: Iterable[str]) -> "Results[Line]":
-        """All records, those of `samples` first, in their order."""
+        """All records: first of `samples`, in their order, then of others by id."""
         known = dict.fromkeys(samples)
         return self.only([*known, *sorted(self.keys() - known.keys())])
 

@@ -67,7 +67,7 @@ def keep_number(run: Path, of_all: int) -> None:
 
 
 def write_order(shard: Path, samples: Iterable[tuple[int, str]]) -> None:
-    """Note which samples are the shard's, with their places; those of one identity are always the same."""
+    """Note which samples are the shard's, with their places. Every start of one identity notes the same."""
     write_whole(shard / ORDER, (f"{json.dumps(place_and_id)}\n".encode() for place_and_id in samples))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mmerg.plots.run_data import describe_runs
-from mmerg.runs.labels import labels
+from mmerg.runs.config_diff import labels
 from mmerg.runs.manifest import About
 from tests.scoring.run_builder import manifest_of
 
