@@ -15,7 +15,7 @@ import json
 import os
 from dataclasses import replace
 
-from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter
+from pydantic import BaseModel, JsonValue, TypeAdapter
 
 from mmerg.backends import chat
 from mmerg.backends.adapter import Adapter, Load, check_load
@@ -42,11 +42,8 @@ SERVER = Server(
 _facts = TypeAdapter(dict[str, JsonValue]).validate_json
 
 
-class _Listed(BaseModel):
+class _Listed(BaseModel, extra="allow"):
     """A model's entry in the server's list. meta: what llama-server says of its file."""
-
-    model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, JsonValue]
 
     id: str
     aliases: tuple[str, ...] = ()
