@@ -19,7 +19,7 @@ from pydantic import BaseModel, JsonValue, TypeAdapter
 
 from mmerg.backends import chat
 from mmerg.backends.adapter import Adapter, Load, check_load
-from mmerg.backends.dialects import DIALECTS, Description
+from mmerg.backends.dialects import DIALECTS, Description, Facts
 from mmerg.backends.http import Deadlines, Http
 from mmerg.backends.protocol import Engine, Image, Message, Reply, Request, Sampling
 from mmerg.backends.server_errors import Server
@@ -42,17 +42,10 @@ SERVER = Server(
 _facts = TypeAdapter(dict[str, JsonValue]).validate_json
 
 
-class _Listed(BaseModel, extra="allow"):
-    """A model's entry in the server's list. meta: what llama-server says of its file."""
-
-    id: str
-    aliases: tuple[str, ...] = ()
-    meta: dict[str, JsonValue] | None = None
-    state: JsonValue = None
-
-
 class _Models(BaseModel):
-    data: tuple[_Listed, ...]
+    """The server's list of models, whose entries hold what it says of each."""
+
+    data: list[dict[str, JsonValue]]
 
 
 class OpenAI(Adapter):
@@ -123,20 +116,21 @@ class OpenAI(Adapter):
         model_not_found where it does not serve the model."""
         dialect, read = self._dialect, self._server.read
         listed = read(_Models.model_validate_json, dialect.models).data
-        entry = next((one for one in listed if self.model in (one.id, *one.aliases)), None)
-        if entry is None:
-            names = ", ".join(one.id for one in listed) or "none"
-            raise self._absent(f"the host does not serve {self.model}; it serves {names}"[:500])
-        facts = entry.model_dump() | (entry.meta or {})
         try:
+            entry = next((one for one in listed if self.model in _names(one)), None)
+            if entry is None:
+                names = ", ".join(str(one["id"]) for one in listed) or "none"
+                raise self._absent(f"the host does not serve {self.model}; it serves {names}"[:500])
+            meta = entry.get("meta")  # llama-server's, of the model's file
+            facts = {"aliases": [], **entry, **(meta if isinstance(meta, dict) else {})}
             described = dialect.read(facts, *(read(_facts, path) for path in dialect.about))
         except (KeyError, TypeError) as error:
             raise self._server.unexpected(f"its answers are not those of {dialect.name}: {error}") from error
-        if entry.state == "not-loaded":
+        if entry.get("state") == "not-loaded":
             raise self._absent(f"{self.model} is not loaded")
-        lasting = {name: value for name, value in {**facts, **described.more}.items() if name not in CHANGING}
-        named = {name: _file_name(value) for name, value in lasting.items()}
-        digest = hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()
+        facts |= described.more
+        lasting = {name: _file_name(value) for name, value in facts.items() if name not in CHANGING}
+        digest = hashlib.sha256(json.dumps(lasting, sort_keys=True).encode()).hexdigest()
         return str(described.version), digest, described
 
     def _absent(self, what: str) -> CallError:
@@ -159,6 +153,12 @@ class OpenAI(Adapter):
             if error.failure in NO_EYES:
                 return False
             raise
+
+
+def _names(entry: Facts) -> list[JsonValue]:
+    """The names under which calls may ask for a listed model."""
+    aliases = entry.get("aliases")
+    return [entry["id"], *(aliases if isinstance(aliases, list) else ())]
 
 
 def _file_name(value: object) -> object:
