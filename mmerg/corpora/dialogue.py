@@ -71,7 +71,7 @@ class Dialogue:
 @dataclass(frozen=True)
 class Corpus:
     """A split of a dataset as read. fingerprint: a digest of its files. notes: counts of what was repaired or left out.
-    absent: the clip file that was looked for in vain ("": none is named), by turn ("test_dia0/3")."""
+    absent: by turn ("test_dia0/3") the clip file that is not there ("": the data names none)."""
 
     # How `mmerg.corpora.reading` checks a corpus and all that is in it.
     __pydantic_config__ = ConfigDict(strict=True, revalidate_instances="always", allow_inf_nan=False)
@@ -86,7 +86,7 @@ class Corpus:
 
     @property
     def noted(self) -> str:
-        """The notes as a list that goes on behind other words: ", labels_missing 3"."""
+        """The notes as a list to put behind other words: ", labels_missing 3"."""
         return "".join(f", {name} {count}" for name, count in self.notes.items())
 
 

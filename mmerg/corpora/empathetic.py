@@ -80,11 +80,10 @@ class Empathetic:
             else:
                 notes["rows_incomplete"] += 1
         self._refuse_wrong_contexts(talks, path, notes)
-        dialogues = [self._dialogue(name, talk, notes) for name, talk in talks.items()]
+        dialogues = tuple(self._dialogue(name, talk, notes) for name, talk in talks.items())
         digest = hashlib.sha256(data).hexdigest()
-        corpus = files.make_corpus(
-            "empathetic", self.split, LABEL_SETS[self.label_set], dialogues, digest, notes, absent={}
-        )
+        labels = LABEL_SETS[self.label_set]
+        corpus = Corpus("empathetic", self.split, labels, dialogues, digest, files.nonzero(notes))
         refuse_mixed_up(corpus, path, data, places)
         return corpus
 
@@ -108,7 +107,9 @@ class Empathetic:
         unknown = Counter({context: count for context, count in contexts.items() if context not in EKMAN})
         notes["labels_unknown"] = unknown.total()
         if not contexts:
-            where = f"{path}; {', '.join(f'{count} {name}' for name, count in sorted((+notes).items())) or 'no rows'}"
+            where = (
+                f"{path}; {', '.join(f'{count} {name}' for name, count in files.nonzero(notes).items()) or 'no rows'}"
+            )
             raise CorpusError(f"{path.name} holds no usable row", where=where, hint=files.AS_PUBLISHED)
         if 2 * unknown.total() > contexts.total():
             some = ", ".join(repr(context[:40]) for context, _ in unknown.most_common(3))

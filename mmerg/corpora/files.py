@@ -12,11 +12,10 @@ import re
 import stat
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import StringIO
 from pathlib import Path
 
-from mmerg.corpora.dialogue import Corpus, Dialogue
 from mmerg.errors import ConfigError, CorpusError
 
 C1 = re.compile("[\x80-\x9f]")
@@ -42,18 +41,9 @@ def unusable(what: str, problems: Sequence[str], where: str, hint: str) -> Corpu
     return CorpusError("\n".join(lines + [f"  and {more} more"] * (more > 0)), where=where, hint=hint)
 
 
-def make_corpus(
-    name: str,
-    split: str,
-    labels: Sequence[str],
-    dialogues: Iterable[Dialogue],
-    digest: str,
-    notes: Counter[str],
-    absent: Mapping[str, str],
-) -> Corpus:
-    """The corpus, with the notes that are not 0. digest: of its files. absent: as `Clips` lists them."""
-    counts = notes + Counter(clips_missing=len(absent))
-    return Corpus(name, split, tuple(labels), tuple(dialogues), digest, dict(sorted(counts.items())), absent)
+def nonzero(notes: Counter[str]) -> dict[str, int]:
+    """The counts that are not 0, in order of their names."""
+    return dict(sorted((+notes).items()))
 
 
 def root_folder(root: str | Path, hint: str) -> Path:
@@ -101,14 +91,14 @@ def describe_folder(folder: Path) -> str:
 
 
 class Clips:
-    """Finds the clips of turns in `folders`, and lists those that are not there in `absent` (see `Corpus.absent`).
-    Without `look` it finds none and lists none.
+    """Finds the clips of turns in `folders`. Those that are not there are listed in `absent` (see `Corpus.absent`) and
+    counted in `notes` (`clips_missing`). Without `look` it finds none and lists none.
 
     Two names of one file (links) give one path, so that a clip that is the target's own file is recognised.
     """
 
-    def __init__(self, folders: Sequence[Path], *, look: bool = True) -> None:
-        self.folders, self.look = folders, look
+    def __init__(self, folders: Sequence[Path], notes: Counter[str], *, look: bool = True) -> None:
+        self.folders, self.notes, self.look = folders, notes, look
         self.absent: dict[str, str] = {}
         self._paths: dict[tuple[int, int], Path] = {}  # by device and inode
 
@@ -120,6 +110,7 @@ class Clips:
         path = next(filter(None, (self._path(folder / name) for folder in self.folders)), None) if name else None
         if path is None:
             self.absent[turn] = name
+            self.notes["clips_missing"] += 1
         return path
 
     def _path(self, file: Path) -> Path | None:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
-from mmerg.corpora.files import MARK, Clips, find, make_corpus, read_bytes, root_folder, unusable
+from mmerg.corpora.files import MARK, Clips, find, nonzero, read_bytes, root_folder, unusable
 from mmerg.corpora.meld import MELD_LABELS
 from mmerg.storage.files import why
 
@@ -100,7 +100,8 @@ class Folder:
         path = find([root / self.file], f"no {self.file} in the dataset's folder", LAYOUT)
         data = read_bytes(path)
         labels = MELD_LABELS if self.labels is None else self.labels
-        name, digest, clips = root.resolve().name, hashlib.sha256(data).hexdigest(), Clips([root])
+        digest, notes = hashlib.sha256(data).hexdigest(), Counter[str]()
+        clips = Clips([root], notes)
         dialogues: list[Dialogue] = []
         for line in _lines(data, path, labels):
             turns: list[Turn] = []
@@ -110,7 +111,8 @@ class Folder:
                 turns.append(Turn(turn.speaker, turn.text, turn.emotion, clip))
             conversation = f"{digest[:16]}#{line.id}"  # the same wherever the file lies
             dialogues.append(Dialogue(line.id, tuple(turns), line.respond_as, conversation=conversation))
-        return make_corpus(name, path.stem, labels, dialogues, digest, Counter(), clips.absent)
+        name = root.resolve().name
+        return Corpus(name, path.stem, tuple(labels), tuple(dialogues), digest, nonzero(notes), clips.absent)
 
 
 def _lines(data: bytes, path: Path, labels: Sequence[str]) -> Iterator[DialogueLine]:

@@ -83,7 +83,8 @@ class Iemocap:
         files.require_one_of(LABEL_SETS, "dataset.label_set", self.label_set)
         files.require_one_of(SIDES, "dataset.reader.speaker_side", self.speaker_side)
         root = files.root_folder(self.root, ROOT_HINT)
-        notes, clips, digest = Counter[str](), files.Clips([root], look=self.clips), sha256()
+        notes, digest = Counter[str](), sha256()
+        clips = files.Clips([root], notes, look=self.clips)
         dialogues: list[Dialogue] = []
         for session in sessions:
             name = f"Session{session}"
@@ -114,8 +115,8 @@ class Iemocap:
         if not dialogues:
             what = f"no transcription of IEMOCAP's {split} holds a turn"
             raise CorpusError(what, where=str(root), hint=f"take {TRANSCRIPTIONS} as published")
-        labels = LABEL_SETS[self.label_set]
-        return files.make_corpus("iemocap", split, labels, dialogues, digest.hexdigest(), notes, clips.absent)
+        labels, counts = LABEL_SETS[self.label_set], files.nonzero(notes)
+        return Corpus("iemocap", split, labels, tuple(dialogues), digest.hexdigest(), counts, clips.absent)
 
     def _turn(self, utterance: Utterance, code: str, film: Path | None, notes: Counter[str]) -> Turn:
         """The turn, without a label where the utterance has none of the set."""

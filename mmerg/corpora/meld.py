@@ -72,17 +72,19 @@ class Meld:
         rows = self._rows(path, data, notes)
         inner = CLIP_FOLDERS[self.split]
         folders = (f"{self.split}/{inner}", inner, self.split)
-        clips = files.Clips([base / folder for folder in folders for base in (root / RAW, root)], look=self.clips)
-        dialogues = [
+        clips = files.Clips(
+            [base / folder for folder in folders for base in (root / RAW, root)], notes, look=self.clips
+        )
+        dialogues = tuple(
             self._dialogue(number, [rows[key] for key in keys], clips, notes)
             for number, keys in groupby(sorted(rows), key=lambda key: key[0])
-        ]
+        )
         archives = [root / folder / f"{name}.tar.gz" for name in (self.split, RAW) for folder in ("", RAW)]
         if len(clips.absent) == len(rows) and (packed := files.first_file(archives)):
             hint = f"unpack {packed}, or read words only: dataset.reader.clips=false"
             raise CorpusError(f"no clip of MELD's {self.split} split is unpacked", where=str(root), hint=hint)
         name, digest = "meld-dyadic" if self._dyadic else "meld", hashlib.sha256(data).hexdigest()
-        corpus = files.make_corpus(name, self.split, self._labels, dialogues, digest, notes, clips.absent)
+        corpus = Corpus(name, self.split, tuple(self._labels), dialogues, digest, files.nonzero(notes), clips.absent)
         refuse_mixed_up(corpus, path, data, places)
         return corpus
 

@@ -20,7 +20,6 @@ from mmerg.engine.state import Keyframe, State
 from mmerg.errors import ClipError, ConfigError, Failure, SampleError
 from mmerg.frames.describe import measure, sentence
 from mmerg.frames.extract import Outcome, extract
-from mmerg.frames.faces import reader
 from mmerg.frames.picture import captioned, montage, to_jpeg
 from mmerg.frames.store import Frame, FrameStore
 from mmerg.runs import events
@@ -148,7 +147,7 @@ class Looker:
             times, file = [frame.time for frame in frames], self.settings.face_reader
             texts = [""] * len(frames)
             if not vision:
-                texts = list(map(sentence, measure(jpegs, times, reader(Path(file)) if file else None)))
+                texts = list(map(sentence, measure(jpegs, times, Path(file) if file else None)))
             keyframes += [Keyframe(number, frame, text) for frame, text in zip(frames, texts, strict=True)]
             images += [Image(frame.sha256, data) for frame, data in zip(frames, jpegs, strict=True)]
             captions += [scene.history[number - 1].speaker] * len(frames) if self.settings.captions else []

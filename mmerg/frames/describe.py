@@ -5,13 +5,14 @@ shows only where a reader for it was set, with a warning.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmerg.errors import ConfigError
-from mmerg.frames.faces import Reader, find_faces, finder
+from mmerg.frames.faces import find_faces, finder, read_face
 from mmerg.frames.picture import cv2, from_jpeg, sharpness
 
 _GRID = (64, 36)  # pixels; on it frames are compared, so that noise does not count as motion
@@ -47,9 +48,12 @@ class Measures(NamedTuple):
     faces: tuple[Face, ...]
 
 
-def measure(jpegs: Sequence[bytes], times: Sequence[float], reader: Reader | None = None) -> tuple[Measures, ...]:
-    """Measures of the frames of one clip, in order of time (seconds). Raises ClipError `unreadable` where bytes are no
-    picture, ConfigError where OpenCV's face cascade is not installed."""
+def measure(jpegs: Sequence[bytes], times: Sequence[float], face_reader: Path | None = None) -> tuple[Measures, ...]:
+    """Measures of the frames of one clip, in order of time (seconds). face_reader: the classifier's file.
+
+    Raises ClipError `unreadable` where bytes are no picture, ConfigError where OpenCV's face cascade or the classifier
+    is not there.
+    """
     if finder() is None:
         hint = "install opencv-python-headless, whose wheel holds it"
         raise ConfigError("OpenCV's face cascade is not installed", where=cv2.data.haarcascades, hint=hint)
@@ -63,7 +67,7 @@ def measure(jpegs: Sequence[bytes], times: Sequence[float], reader: Reader | Non
         height, width = grey.shape
         boxes = find_faces(grey, narrowest=max(24, min(height, width) // 12), neighbours=6)
         shares = np.round(100 * np.array(boxes).reshape(-1, 4) / (width, height, width, height), 1).tolist()
-        looks = [reader.read(grey, box) for box in boxes] if reader else [""] * len(boxes)
+        looks = [read_face(face_reader, grey, box) for box in boxes] if face_reader else [""] * len(boxes)
         faces = tuple(Face(*box)._replace(look=look) for box, look in zip(shares, looks, strict=True))
         light = _percent(grey.mean()), _percent(grey.std())
         measured.append(Measures(round(time, 2), *light, round(sharpness(grey), 1), motion, faces))

@@ -5,12 +5,11 @@ mini-Xception (58,423 weights, seven classes; Arriaga et al., 2017, arXiv 1710.0
 people agree on some 65 %. `tools/get_face_reader.py` makes its file.
 
     finder() and find_faces(grey, narrowest=24, neighbours=6)    # [(x, y, width, height), …] in pixels, left to right
-    reader(Path("face_reader.onnx")).read(grey, (40, 20, 20, 30))    # "sadness 0.6, neutral 0.3"
+    read_face(Path("face_reader.onnx"), grey, (40, 20, 20, 30))    # "sadness 0.6, neutral 0.3"
 """
 
 import threading
-from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -48,39 +47,30 @@ def find_faces(
     return [(int(x), int(y), int(width), int(height)) for x, y, width, height in sorted(map(tuple, faces))]
 
 
-@dataclass(frozen=True)
-class Reader:
-    """Reads faces with the model in `file`. Raises ConfigError, when it first reads, where there is none."""
+def read_face(file: Path, grey: NDArray[np.uint8], box: tuple[int, int, int, int]) -> str:
+    """The likeliest classes, with their shares, of the face in `box` (x, y, width, height; pixels) of a picture, by the
+    classifier in `file`. Raises ConfigError where that cannot be loaded."""
+    x, y, width, height = box
+    shares = class_shares(file, grey[y : y + height, x : x + width])
+    order = [place for place in np.argsort(-shares, kind="stable") if shares[place] >= _LIKELY]
+    return ", ".join(f"{CLASSES[place]} {shares[place]:.1f}" for place in order[:2])
 
-    file: Path
 
-    def read(self, grey: NDArray[np.uint8], box: tuple[int, int, int, int]) -> str:
-        """The likeliest classes, with their shares, of the face in `box` (x, y, width, height; pixels) of a picture."""
-        x, y, width, height = box
-        shares = self.shares(grey[y : y + height, x : x + width])
-        order = [place for place in np.argsort(-shares, kind="stable") if shares[place] >= _LIKELY]
-        return ", ".join(f"{CLASSES[place]} {shares[place]:.1f}" for place in order[:2])
-
-    def shares(self, face: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """The classes' shares, of a grey picture of a face alone."""
-        small = cv2.resize(face, (SIDE, SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)
-        given = (small / 255.0 - 0.5) * 2.0
-        return np.asarray(self._session.run(None, {"face": given[None, None]})[0][0], np.float32)
-
-    @cached_property
-    def _session(self) -> Any:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        try:
-            return onnxruntime.InferenceSession(str(self.file), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # onnxruntime's own kinds
-            hint = "python tools/get_face_reader.py writes it; or frames.face_reader=null"
-            raise ConfigError("the face reader cannot be loaded", where=str(self.file), hint=hint) from error
+def class_shares(file: Path, face: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """The classes' shares, of a grey picture of a face alone."""
+    small = cv2.resize(face, (SIDE, SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)
+    given = (small / 255.0 - 0.5) * 2.0
+    return np.asarray(_session(file).run(None, {"face": given[None, None]})[0][0], np.float32)
 
 
 @cache
-def reader(file: Path) -> Reader:
-    """The reader in a file, loaded once."""
-    return Reader(file)
+def _session(file: Path) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    try:
+        return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's own kinds
+        hint = "python tools/get_face_reader.py writes it; or frames.face_reader=null"
+        raise ConfigError("the face reader cannot be loaded", where=str(file), hint=hint) from error

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mmerg.errors import ConfigError
 from mmerg.frames.describe import Face, Measures, sentence
-from mmerg.frames.faces import Reader
+from mmerg.frames.faces import class_shares, read_face
 
 Array = NDArray[np.float64]
 Weights = Mapping[str, NDArray[np.float32]]
@@ -90,7 +90,7 @@ def test_the_converted_model_answers_as_its_layers_do(model: tuple[list[dict[str
     for _ in range(3):
         face = rng.integers(0, 256, (64, 64), np.uint8)
         expected = forward(layers, weights, (face[..., None] / 255.0 - 0.5) * 2.0)
-        shares = Reader(file).shares(face)
+        shares = class_shares(file, face)
         assert shares == pytest.approx(expected, abs=1e-5)
         assert shares.sum() == pytest.approx(1.0)
 
@@ -104,5 +104,5 @@ def test_what_a_reader_says_stands_with_its_warning() -> None:
 
 def test_a_reader_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="the face reader cannot be loaded") as caught:
-        Reader(tmp_path / "none.onnx").read(np.zeros((64, 64), np.uint8), (0, 0, 64, 64))
+        read_face(tmp_path / "none.onnx", np.zeros((64, 64), np.uint8), (0, 0, 64, 64))
     assert "get_face_reader.py" in caught.value.hint
