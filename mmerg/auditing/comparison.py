@@ -1,7 +1,7 @@
-"""A loop whose auditor compares: MERG's audit loop (arXiv 2604.18988, section 3), but for how a check is answered.
+"""MERG's audit loop (arXiv 2604.18988, section 3) with another auditor: it compares an output with decoys.
 
-Small models tell the better of two outputs where they cannot say whether one is good. A decoy is what another dialogue
-got from the same stage, in a finished run. `conf/audit/comparison.yaml` is its page.
+Small models can choose the better of two outputs where they cannot say whether one is good. A decoy is what the same
+stage gave in another dialogue of a finished run. `conf/audit/comparison.yaml` is its page.
 """
 
 import json
@@ -69,7 +69,7 @@ class Comparison:
         return audit(system, state, self.asking(system, ask), emit)
 
     def asking(self, system: System, ask: Ask) -> Ask:
-        """`ask`, but that the auditor's findings come from comparisons."""
+        """`ask` with an auditor whose findings come from comparisons."""
         auditor = system.auditor
         passes = self._passes = self._passes or FirstPasses(self._run, system, self._dialogues)
 

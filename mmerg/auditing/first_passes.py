@@ -103,7 +103,7 @@ class FirstPasses:
         return FirstPass(started, state, sent, {one.symbol: Supply(one.content) for one in given})
 
     def _with(self, state: State, stage: Stage, output: object) -> State:
-        """The state with what `stage` gave: those fields alone that it was asked for, which prompts may show."""
+        """The state with the output of `stage`, reduced to the fields that it was asked for."""
         if stage.output is None or not isinstance(output, dict):
             return state.with_(stage.gives, str(output))
         bounds = bounds_of(self.system, stage, state)

@@ -43,8 +43,8 @@ from mmerg.systems.system import Stage
 
 
 def launch(run: Path, *, n: int, seed: int, stages: Sequence[str] = (), hosts: Sequence[str] = ()) -> int:
-    """Audits `n` samples, drawn with the seed, and writes what that comes to: 0 all fine, 1 calls failed for some.
-    Raises MmergError where the run, an option, or who answers is not what is needed."""
+    """Audits `n` samples, drawn with the seed, and writes the figures. Returns 0, or 1 where calls failed for some
+    samples. Raises MmergError where the run, an option or the server does not do."""
     if n < 1 or seed < 0:
         raise ConfigError("n must be 1 or more, and seed 0 or more", where=f"--n {n} --seed {seed}")
     manifest, results = read_manifest(run), read_results(run)
@@ -105,14 +105,14 @@ def launch(run: Path, *, n: int, seed: int, stages: Sequence[str] = (), hosts: S
 
 
 class Audits(Verdicts):
-    """A sample's cases, the clean one first; or how a call failed."""
+    """The cases of a sample, the clean one first, or how a call failed."""
 
     cases: tuple[Case, ...] = ()
 
 
 @dataclass(frozen=True)
 class Auditing:
-    """What all samples share. stages: those to plant faults in."""
+    """What the audits of all samples share. stages: those to plant faults in."""
 
     passes: FirstPasses
     prompts: Prompts
@@ -176,7 +176,7 @@ def settings_of(run: Path, manifest: Manifest, hosts: Sequence[str] = ()) -> Run
 
 
 def _auditor(run: Path, prompts: Prompts, manifest: Manifest) -> Stage:
-    """Who audits. Raises RunError where nobody checks stages, or templates or classes are not what they were."""
+    """The stage that audits. Raises RunError where no stage checks others, or templates or classes have changed."""
     system, auditor = prompts.system, prompts.system.auditor
     if auditor is None or manifest.setting("system.auditor.output"):
         why_not = f"{auditor.name} gives free feedback and checks no stage" if auditor else "it has no auditor"

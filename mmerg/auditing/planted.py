@@ -65,7 +65,7 @@ class Planted(Record):
 
     @property
     def counted(self) -> str:
-        """What the figures are over, without a full stop."""
+        """How many passes were audited, and what is missing; without a full stop."""
         planted = sum(bool(case.stage) for case in self.cases)
         passes = f"{len(self.cases) - planted} clean passes and {planted} with a planted fault"
         unread = sum(case.audit is None for case in self.cases)
@@ -91,7 +91,7 @@ def figures(cases: Sequence[Case], stages: Sequence[str], signature: str) -> dic
 
 
 def _figures(pairs: Sequence[tuple[Case, Case]], stage: str, signature: str) -> dict[str, Score]:
-    """pairs: the clean pass and a planted one of a sample, which several pairs may be of."""
+    """pairs: a clean pass and a planted one of the same sample; a sample may have several."""
     clean, planted = list({case.sample: case for case, _ in pairs}.values()), [case for _, case in pairs]
     caught = [case.fails(stage) is True for case in planted]
     right = {

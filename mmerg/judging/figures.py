@@ -1,4 +1,4 @@
-"""Figures over verdicts: each is the mean over samples of what a sample's verdicts give, with an interval by dialogue.
+"""Figures over verdicts. Each is a mean over samples, with an interval by dialogue.
 
 Shares are in percent and get Wilson's interval, with n samples however many verdicts each has: wider than need be
 rather than too narrow, and with a width even where all verdicts are alike. Ratings and margins get a bootstrap.

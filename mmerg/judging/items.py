@@ -19,7 +19,7 @@ from mmerg.corpora.dialogue import Scene, Turn
 from mmerg.errors import ConfigError, RunError
 from mmerg.runs.result import Result
 from mmerg.scoring.answers import ScoredRun
-from mmerg.scoring.comparisons import must_compare
+from mmerg.scoring.comparisons import check_comparable
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,28 +45,28 @@ class Item:
 
 @dataclass(frozen=True)
 class Lot:
-    """The items of one judging, by dialogue and id; the runs they are of; and how many samples were left out, by
-    reason."""
+    """The items of one judging, in the order of dialogues and ids; the runs that replied; and how many samples were
+    left out, by reason."""
 
     runs: tuple[ScoredRun, ...]
     items: tuple[Item, ...]
     left_out: dict[str, int]
 
     def digest(self) -> str:
-        """SHA-256 (hex) over all that the judge is shown, and what it is of."""
+        """SHA-256 (hex) over all that the judge is shown, with ids and dialogues."""
         content = [[item.id, item.dialogue, item.history, item.responder, item.replies] for item in self.items]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def lot_of(*runs: ScoredRun, count: int | None = None, seed: int = 0) -> Lot:
     """The replies of one run, or of two to the samples that both have; at most `count` of them, drawn with the seed.
-    Raises ConfigError where it is one run twice, RunError where runs cannot be compared (see `must_compare`) or were
-    not shown the same, or there is no reply."""
+    Raises ConfigError where it is one run twice, RunError where runs cannot be compared (see `check_comparable`) or
+    have another history of a sample, or there is no reply."""
     where = " and ".join(str(run.path) for run in runs)
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise ConfigError("a run is to be compared with itself", where=where, hint="name two run folders")
     for other in runs[1:]:
-        must_compare(runs[0], other)
+        check_comparable(runs[0], other)
     answers = [{answer.id: answer for answer in run.answers} for run in runs]
     common = sorted(set.intersection(*map(set, answers)), key=lambda id: (answers[0][id].dialogue, id))
     items = tuple(_item([of_run[id] for of_run in answers], where) for id in common)

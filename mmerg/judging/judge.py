@@ -58,13 +58,13 @@ class Judge:
 
     @property
     def rounds(self) -> list[tuple[tuple[int, ...], int]]:
-        """The looks at an item: the order in which its replies are shown, and which repeat of this order it is. What
-        shares a prompt stands together, so that a server's prefix cache serves it."""
+        """How an item is asked about: each order of its replies, with the number of the repeat. Rounds with the same
+        prompt follow each other, so that a server's prefix cache serves them."""
         return list(product(permutations(range(self.replies)), range(self.repeats)))
 
     def item(self, item: Item, backend: Backend, emit: Emit) -> Verdicts:
-        """The verdicts on one item, failed or not. Raises CallError (interrupted), after which nothing is decided, and
-        ConfigError for what would fail every item."""
+        """The verdicts on one item, or how a call failed. Raises CallError where it is interrupted, and ConfigError for
+        what would fail every item."""
 
         def decide(note: Emit, _: object) -> Fields:
             return {"verdicts": tuple(self._verdicts(item, backend, note)), "no_reply": item.no_reply}
@@ -87,8 +87,8 @@ class Judge:
                     answer = _fields_of(asker(stage, state, number))
                 except ReplyError as error:
                     answer = {"failure": error.failure}
-                look = {"aspect": stage.name, "round": number, "order": order, "repeat": repeat, "seed": sampling.seed}
-                verdict = Verdict.model_validate(look | answer)
+                asked = {"aspect": stage.name, "round": number, "order": order, "repeat": repeat, "seed": sampling.seed}
+                verdict = Verdict.model_validate(asked | answer)
                 emit(events.Judged(sample=item.id, t=number, verdict=verdict))
                 yield verdict
 

@@ -29,10 +29,10 @@ JUDGEMENT, VERDICTS = "judgement.json", "verdicts.jsonl"  # of a judging's folde
 
 
 class _Judged(Record):
-    """judge: the name of its backbone. judging: the folder with the verdicts. drawn: samples to be judged, of which n
-    are, no_reply of them without a call, as a run failed there; failed: those on which a call failed; unjudged: those
-    not come to yet. left_out: those that were not to be judged, by reason. verdicts: answers asked for on the n
-    samples, of which so many were unusable. identity: what decided the verdicts."""
+    """judge: the name of its backbone. judging: the folder with the verdicts. drawn: samples to judge. n: those that
+    are judged, of which no_reply had no call, as a run failed there. failed: samples on which a call failed. unjudged:
+    samples that are still to be judged. left_out: samples that were not drawn, by reason. verdicts: answers asked for
+    on the n samples; unusable: those of them that cannot be used. identity: what decides the verdicts."""
 
     judge: str
     engine: str
@@ -92,8 +92,8 @@ def replies_digest(results: Iterable[Result]) -> str:
 
 
 def read_judgements(run: Path) -> dict[str, Judgement]:
-    """Those beside the run in folder `run`, by their names. Raises RunError where one cannot be read, or is not of the
-    run's replies as they are now."""
+    """The judgements beside the run in folder `run`, by their names. Raises RunError where one cannot be read, or is
+    not of the run's replies as they are now."""
     judgements = {}
     for file in sorted(run.glob(judgement_file("*"))):
         one = _read(file, Judgement)
@@ -127,8 +127,9 @@ def read_match(folder: Path) -> Match:
 
 
 def keep(judgement: Judgement, file: Path) -> int:
-    """Write `judgement` to the file beside its run, in place of an earlier one by the same judge and rubric. One of the
-    same replies over more samples stays: how many these are, else 0. Raises RunError where it cannot be written."""
+    """Write `judgement` to the file beside its run, in place of an earlier one by the same judge and rubric. An earlier
+    one of the same replies over more samples stays; then their number is returned, else 0. Raises RunError where it
+    cannot be written."""
     with suppress(RunError):  # there is none, or it is damaged and worth nothing to any reader
         before = _read(file, Judgement)
         if before.replies == judgement.replies and before.n > judgement.n:

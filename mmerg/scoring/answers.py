@@ -1,4 +1,4 @@
-"""What is scored: a run with its results, as its folder tells them.
+"""A run to be scored: its manifest and its results, read from its folder.
 
 run = read_run(Path("runs/meld-merg-…"))
 run.answers[0].response, run.answers[0].gold_response
@@ -16,8 +16,8 @@ from mmerg.runs.result import Result
 
 @dataclass(frozen=True)
 class ScoredRun(About):
-    """A run folder: its manifest, and a result for every sample that it finished, in the order of its file. label: its
-    name where that of its folder does not tell it from another's."""
+    """A run with a result for every sample that it finished, in the order of its file. label: what it is called where
+    another run's folder has the same name."""
 
     answers: tuple[Result, ...]
     label: str = ""
@@ -28,12 +28,13 @@ class ScoredRun(About):
 
 
 def dialogue(result: Result) -> str:
-    """Which samples are not independent of it; where its corpus has no dialogues, none."""
+    """The dialogue that a sample is from, its own id where the corpus has no dialogues. Samples of one dialogue are not
+    independent."""
     return result.dialogue or result.id
 
 
 def improper(results: Iterable[Result]) -> tuple[str, ...]:
-    """The samples without `self_ppl` as one of their log-probabilities is no logarithm of a probability."""
+    """The samples that are left out of `self_ppl`, as one of their log-probabilities is none."""
     return tuple(one.id for one in results if one.ok and one.logprob is None and one.logprob_tokens > 0)
 
 

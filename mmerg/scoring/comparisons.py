@@ -1,5 +1,5 @@
-"""Several runs compared with a first one, on all figures, with what a reader must be warned of. Runs that differ in
-their seeds alone are compared as one setting, unless no other is there.
+"""Compares several runs with a first one on all figures, and says what a reader must be warned of. Runs that differ in
+their seeds alone are compared as one setting, unless there is no other setting.
 
 compared = compare_sides([read_run(a)], [[read_run(b)]], Options(resamples=2000))
 compared.pairs[0].comparisons[0].difference, compared.warnings
@@ -22,13 +22,14 @@ from mmerg.storage.record import Record
 
 Side: TypeAlias = Sequence[ScoredRun]
 DRAWS = 2000
-PRIMARY = ("acc", "dist2", "bert_f1")  # what is tested unless it was declared otherwise: few, so that p means something
+PRIMARY = ("acc", "dist2", "bert_f1")  # what is tested by default: few figures, as p is corrected for all of them
 
 
 class Pair(Record):
-    """Two runs, or two settings with as many seeds: how many samples both finished, how many one of them alone; the
-    settings in which they differ, with both values; the share of samples whose forecast differs, which shows whether a
-    setting such as the frames does anything, None where no sample has two; and every figure."""
+    """Two runs, or two settings with equally many seeds. samples: those that both finished; a_alone, b_alone: those
+    that one of them finished alone. settings: those in which they differ, with both values. other_forecasts: the share
+    of samples whose forecast differs, which shows whether a setting such as the frames has an effect; None where no
+    sample has two forecasts."""
 
     a: str
     b: str
@@ -69,7 +70,7 @@ def compare_sides(first: Side, others: Sequence[Side], options: Options) -> Comp
     means nothing. Only the primary figures have a p, corrected for all of them and all sides together."""
     baseline = first[0]
     for other in chain(*others):
-        must_compare(baseline, other)
+        check_comparable(baseline, other)
     sides = [_same_seeds(first, other) for other in others]
     pairings = [_pairing(a, b) for a, b in sides]
     pairs = _corrected([_pair(a, b, pairing, options) for (a, b), pairing in zip(sides, pairings, strict=True)])
@@ -83,17 +84,16 @@ def compare_sides(first: Side, others: Sequence[Side], options: Options) -> Comp
 
 
 def by_setting(runs: Sequence[ScoredRun]) -> list[Side]:
-    """The runs that differ in their seeds alone together; each by itself where that leaves one setting, or a seed is
-    there twice."""
+    """Runs that differ in their seeds alone, together. Each run is a side by itself where there is one setting only, or
+    a setting has a seed twice."""
     settings = by_seeds([run.manifest for run in runs])
     if 1 < len(settings) == len({alike_but_for(run.manifest, "seed") for run in runs}):
         return [sorted((runs[place] for place in places), key=_seed) for places in settings]
     return [[run] for run in runs]
 
 
-def must_compare(a: ScoredRun, b: ScoredRun) -> None:
-    """Raises RunError where a sample of one is not the same task in the other: of another corpus or protocol, or with
-    other labels."""
+def check_comparable(a: ScoredRun, b: ScoredRun) -> None:
+    """Raises RunError where two runs did not have the same task: another corpus or protocol, or other labels."""
     differences = []
     files, other_files = (run.manifest.identity.get("corpus") for run in (a, b))
     if not files or not other_files:
@@ -119,8 +119,7 @@ def _seed(run: ScoredRun) -> int:
 
 
 def _same_seeds(a: Side, b: Side) -> tuple[Side, Side]:
-    """An equal number of runs of either side: those of the seeds that both have, unless more can be compared without
-    looking at seeds."""
+    """Equally many runs of either side: those of the seeds that both have, or the first ones where these are more."""
     most, shared = min(len(a), len(b)), set(map(_seed, a)) & set(map(_seed, b))
     if len(shared) < most:
         return a[:most], b[:most]

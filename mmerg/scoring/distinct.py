@@ -111,7 +111,7 @@ def _replies(results: Sequence[Result]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8)  # Distinct and EAD ask for the same: of two runs and both, n 1 and 2
 def grams_of(replies: tuple[str, ...], words: Tokenizer, lower: bool, n: int) -> Grams:
-    """The n-grams of replies; those of the last few lists are kept, as cutting takes longest."""
+    """The n-grams of replies. The last few results are kept, as cutting texts takes longest."""
     tokens = list(map(tokenizer(words, lower=lower), replies))
     numbers = {token: number for number, token in enumerate(dict.fromkeys(chain(*tokens)))}
     each = np.array([numbers[token] for token in chain(*tokens)], np.intp)

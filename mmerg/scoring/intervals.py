@@ -41,7 +41,8 @@ class Interval(NamedTuple):
 
 
 class Dialogues:
-    """Results by dialogue. numbers: shape [results], that of each one's dialogue, from 0, in the order of names."""
+    """Which results are of which dialogue. numbers: shape [results], the number of each result's dialogue, from 0, in
+    the order of names."""
 
     def __init__(self, names: Sequence[str] | Indices) -> None:
         kind = None if isinstance(names, np.ndarray) else object
@@ -55,7 +56,7 @@ class Dialogues:
         return len(self._sizes)
 
     def valued(self, value: Value) -> Value:
-        """`value` over the results of dialogues, one that is named twice giving its results twice."""
+        """`value` as a function of dialogues in place of results. A dialogue that is drawn twice counts twice."""
         if isinstance(value, Sums):
             return value.by_group(self.numbers)
 
@@ -67,22 +68,22 @@ class Dialogues:
         return of
 
     def effective_n(self, values: Floats) -> float:
-        """The n of independent samples that would know the mean of `values`, one a result, as well: all of them times
-        (z/t)² where dialogues do not differ."""
+        """How many independent samples would give the mean of `values` (one a result) as precisely. Where dialogues do
+        not differ these are all results, times (z/t)²."""
         count, away = len(self), values - values.mean()
         variance = float(np.sum(np.bincount(self.numbers, away) ** 2)) * count / (count - 1) / len(values) ** 2
         independent = min(len(values), float(np.mean(away**2)) / variance) if variance else len(values)
         return independent * (Z / _student(count)) ** 2
 
     def describe_n(self, effective: float) -> str:
-        """An effective n with what it is of."""
+        """An effective n, with the number of dialogues."""
         known = f"{effective:.1f}" if effective >= 1 else "under 1"
         return f"effective n {known} of {len(self)} dialogues{', too few to tell' * (effective < 1)}"
 
 
 def interval(by: IntervalBy, value: Value, names: Sequence[str] | Indices, *, resamples: int, seed: int) -> Interval:
-    """The interval of `value` over results, of which result i is from dialogue names[i]. It holds the estimate: where
-    resampling's bias or rounding would leave that outside, it is widened to it."""
+    """The interval of `value` over results; result i is from dialogue names[i]. It is widened where bias of resampling,
+    or rounding, would leave the estimate outside."""
     dialogues = Dialogues(names)
     if by == "wilson" and len(dialogues) > 1:
         return _wilson(value, dialogues)

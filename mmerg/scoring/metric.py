@@ -1,4 +1,5 @@
-"""What a metric is: made ready once over results, then a value for any of them, any number of times each.
+"""What a metric is. It is prepared once for a list of results, and then gives a value for any selection of them, in
+which a result may stand several times.
 
 The same few numpy operations then serve the figure itself, a bootstrap (dialogues drawn with repetition), and paired
 tests (two runs' results in one list, exchanged pairwise).
@@ -50,7 +51,8 @@ class Metric:
 
 @dataclass(frozen=True)
 class Sums:
-    """A value that sums decide, as means and rates are. parts: shape [k, results]; then: of their k sums."""
+    """A value that follows from sums, as means and rates do. parts: shape [k, results]; then: gives the value for their
+    k sums."""
 
     parts: Floats
     then: Callable[[Floats], float]
@@ -59,20 +61,20 @@ class Sums:
         return self.then(self.parts.take(indices, axis=1).sum(axis=1))
 
     def by_group(self, groups: Indices) -> Sums:
-        """The same over groups of results. groups: shape [results], the number of each one's."""
+        """The same with groups in place of results. groups: shape [results], the number of each result's group."""
         return Sums(np.array([np.bincount(groups, part) for part in self.parts]), self.then)
 
 
 @runtime_checkable
 class LeavesOut(Protocol):
-    """A value that is known without each of several groups at once, quicker than asked for one by one."""
+    """A value that can be computed without each of several groups at once, which is faster than one by one."""
 
     def without(self, groups: Indices) -> Floats:
-        """Shape [groups]. groups: shape [results], the number of each one's."""
+        """Shape [groups]. groups: shape [results], the number of each result's group."""
 
 
 def ratio(numerators: ArrayLike, denominators: ArrayLike, then: Callable[[float], float] = float) -> Sums:
-    """`then` of the sum of numerators over the sum of denominators, one of each a result."""
+    """The sum of numerators over the sum of denominators, of which each result has one, passed through `then`."""
     return Sums(
         np.array([numerators, denominators], float),
         lambda sums: then(float(sums[0]) / float(sums[1])) if sums[1] else float("nan"),
@@ -105,7 +107,7 @@ def rate(
     higher_is_better: bool | None = None,
     then: Callable[[float], float] = float,
 ) -> Metric:
-    """Σ of over Σ per, one of each a result: a mean over the results of which `per` is 1. One with 0 does not count."""
+    """Σ of / Σ per over the results: their mean, where `per` is 1. A result with a `per` of 0 does not count."""
     return Metric(
         name=name,
         signature=signature,

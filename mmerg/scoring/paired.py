@@ -51,15 +51,15 @@ class Pairing:
         return len(self.a) // self.seeds
 
     def counted(self, metric: Metric) -> Pairing:
-        """Those samples alone for which all runs have the figure."""
+        """The same without samples for which a run lacks the figure."""
         sides = [metric.counted(side).reshape(self.seeds, -1) for side in (self.a, self.b)]
         kept = np.flatnonzero(np.tile(np.all(sides, axis=(0, 1)), self.seeds))
         return replace(self, a=tuple(self.a[place] for place in kept), b=tuple(self.b[place] for place in kept))
 
 
 class Change(Record):
-    """A sample on which two sides differ by a figure, of which the values are means over seeds; a, b: its results of
-    the first seed."""
+    """A sample for which a figure differs between two sides. The values are means over seeds; a, b: its results of the
+    first seed."""
 
     better: bool
     a_value: float
@@ -100,7 +100,7 @@ class Comparison(Record):
 
 
 def pair(a: Sequence[ScoredRun], b: Sequence[ScoredRun]) -> Pairing:
-    """What all runs of both sides, as many on either, finished."""
+    """The samples that all runs finished, of which either side has equally many."""
     of_a, of_b = ([{answer.id: answer for answer in run.answers} for run in side] for side in (a, b))
     in_a, in_b = (set.intersection(*map(set, side)) for side in (of_a, of_b))
     common = sorted(in_a & in_b)
@@ -163,7 +163,7 @@ def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, tested: 
 
 
 def _mean_over_seeds(value: Value, n: int, seeds: int) -> Value:
-    """The mean over seeds of a figure over results that stand in blocks of `n`, a block a seed of either side."""
+    """The mean over seeds of a figure. Results stand in blocks of `n`, one for each seed of either side."""
 
     def mean(indices: Indices) -> float:
         seed = indices // n % seeds
@@ -173,8 +173,8 @@ def _mean_over_seeds(value: Value, n: int, seeds: int) -> Value:
 
 
 def _changes(metric: Metric, kept: Pairing, value: Value) -> Iterator[Change]:
-    """The samples on which B is better or worse, the largest differences first. None for what no sample has by itself,
-    such as distinct n-grams."""
+    """The samples on which B is better or worse, the largest differences first. There are none for figures that a
+    single sample does not have, such as distinct n-grams."""
     if metric.interval_by == "jackknife":
         return
     a, b = each(value, 2 * len(kept.a)).reshape(2, kept.seeds, kept.samples).mean(axis=1)
@@ -191,7 +191,7 @@ def _changes(metric: Metric, kept: Pairing, value: Value) -> Iterator[Change]:
 
 
 class Pairs:
-    """n results of A, then those of B, ready to be valued. names: the dialogues of A's."""
+    """n results of A, followed by the n of B that they are compared with. names: the dialogues of A's."""
 
     def __init__(self, value: Value, names: Sequence[str]) -> None:
         self.value = value

@@ -1,4 +1,4 @@
-"""A figure with what must stand beside it, and the file `scores.json` that keeps a run's.
+"""A figure with its n, interval and signature, and the file `scores.json` that keeps those of a run.
 
 scores = read_scores(folder, read_manifest(folder).identity)
 scores.scores["acc"].value, scores.scores["acc"].interval, scores.scores["acc"].n
@@ -48,8 +48,8 @@ class Score(Record):
         resamples: int = DRAWS,
         seed: int = 0,
     ) -> Score:
-        """The same with the figure that `value` gives for all of its samples, and its interval. dialogues: where each
-        sample is from; by: see `intervals`."""
+        """The same with the value for all samples, and its interval. dialogues: the dialogue of each sample; by: see
+        `intervals`."""
         ends, method, why = interval(by, value, dialogues, resamples=resamples, seed=seed)
         figure = value(np.arange(len(dialogues)))
         update = {"value": figure, "n": len(dialogues), "interval": ends, "method": method, "why": why}
@@ -92,7 +92,7 @@ class Scores(Record):
 
     @property
     def counted(self) -> str:
-        """How many samples were scored, and how many are yet to come."""
+        """How many samples were scored, and how many have no result yet."""
         unaudited = f", {self.unaudited} unaudited" * bool(self.unaudited)
         left = f"; unfinished: {self.unfinished} of the protocol's samples have no result yet" * bool(self.unfinished)
         return f"{self.n} samples scored, {self.failed} of them failed{unaudited}{left}"
@@ -120,7 +120,7 @@ def read_scores(folder: Path, identity: Mapping[str, str]) -> Scores:
 
 
 def results_digest(results: Iterable[Result]) -> str:
-    """SHA-256 (hex) of what results say, in the order of their ids. A field that says nothing is left out, so a later
+    """SHA-256 (hex) of results in the order of their ids. Fields with their default are left out, so that a later
     version with one more field gives the same."""
     digest = hashlib.sha256()
     for result in sorted(results, key=lambda result: result.id):

@@ -55,8 +55,8 @@ def terminal(
     differing: Sequence[Setting] = (),
     verbose: bool = False,
 ) -> Iterator[RenderableType]:
-    """Which runs these are, numbered from 1, in which settings they differ, their figures, why some are missing, and
-    with `verbose` the signatures. labels: what the runs are called. Behind them stand the means over seeds."""
+    """The runs, numbered from 1; the settings in which they differ; a table of their figures, with means over seeds in
+    its last columns; why figures are missing; with `verbose` the signatures. labels: what the runs are called."""
     runs = [run for row in rows for run in row.runs]
     for number, run in enumerate(runs, start=1):
         yield escape(f"{number}: {run.run}: {run.engine}")
@@ -101,7 +101,7 @@ def sheet(rows: Sequence[Row], metrics: Sequence[str], title: str = "", label: s
 
 
 def facts(rows: Sequence[Row], metrics: Sequence[str]) -> list[Mapping[str, object]]:
-    """A figure a row, with all that stands beside it."""
+    """The rows of a CSV: one for each figure of a run, with its interval, n, method and signature."""
     return [
         {"row": row.name, "run": run.run} | run.scores[name].row()
         for row in rows
@@ -167,7 +167,7 @@ def _missing(runs: Sequence[Scores], metrics: Sequence[str]) -> Iterator[Text]:
 
 
 def _signatures(runs: Sequence[Scores], name: str) -> Iterator[Text]:
-    """One line where all runs have one signature and interval; else one a run: their figures are not comparable."""
+    """One line where all runs have the same signature and interval method, else one for each that differs."""
     scores = [run.scores.get(name) for run in runs]
     signatures = _by_run([s.signature + f" ({s.method})" * bool(s.method) if s else "" for s in scores])
     for text, numbers in signatures.items():

@@ -2,7 +2,7 @@
 averaged.
 
 The standard deviation (with n − 1) says how much the sampler's luck moves a figure; the interval over samples, which
-stands beside each run, says how much the choice of samples does. Neither holds the other.
+stands beside each run, says how much the choice of samples does. Neither contains the other.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def seed_of(manifest: Manifest) -> int:
 
 
 def by_seeds(manifests: Sequence[Manifest]) -> list[list[int]]:
-    """The places of runs by setting; a run whose seed its setting has already is one by itself."""
+    """The indices of runs, grouped by setting. A run whose seed is in its group already starts a group of its own."""
     by_setting: dict[str, list[int]] = {}
     for place, manifest in enumerate(manifests):
         setting = alike_but_for(manifest, "seed")
@@ -37,7 +37,7 @@ def by_seeds(manifests: Sequence[Manifest]) -> list[list[int]]:
 
 
 def over(scores: Sequence[Score | None]) -> Spread | None:
-    """Over a score a seed, two at least; None unless all have a value, over as many samples and with one signature."""
+    """Of one score for each of two seeds or more; None unless all have a value, the same n and the same signature."""
     there = [score for score in scores if score]
     values = [score.value for score in there if score.value is not None]
     if not 1 < len(values) == len(scores) or len({(score.n, deciding(score.signature)) for score in there}) > 1:

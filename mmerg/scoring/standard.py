@@ -1,4 +1,4 @@
-"""Which figures a run is given, by what was asked for, and how a command is asked.
+"""The figures of a run, and the options with which a user chooses them.
 
 add_arguments(parser)
 for metric in standard_metrics(manifest.engine, options_of(parser.parse_args())):
@@ -26,9 +26,9 @@ from mmerg.systems.target import import_name
 
 @dataclass(frozen=True)
 class Options:
-    """What may differ. vocabulary: V of EAD. bert, ref_ppl: the models of the figures that need one, None for without.
-    metrics: of the user's own, as `folder/file.py:name` or by dotted name.
-    resamples and seed are the bootstrap's. primary: the figures whose differences are tested, none for the usual."""
+    """What a user may choose. vocabulary: V of EAD. bert, ref_ppl: the models of BERTScore and of perplexity by another
+    model, None to leave these out. metrics: the user's own, as `folder/file.py:name` or by dotted name. resamples,
+    seed: of the bootstrap. primary: the figures whose differences are tested, empty for the default."""
 
     tokenizer: Tokenizer = "nltk"
     level: Level = "corpus"

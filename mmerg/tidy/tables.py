@@ -7,7 +7,7 @@ TABLES["passes"], [row for table, row in rows_of(about, ["passes"])]
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from pydantic import BaseModel
@@ -46,23 +46,24 @@ def fields_of(kind: type[BaseModel], *without: str) -> Columns:
 
 
 def rows_of(about: About, tables: Collection[str]) -> Iterator[tuple[str, Row]]:
-    """The rows of these tables of a run, each with the name of its table: those of a sample together, as its events are
-    read once. Raises RunError where what they are of cannot be read."""
-    of_samples = [table for table in _OF_SAMPLES if table in tables]
-    for result in read_results(about.path).values() if of_samples else ():
-        sample_events = read_events(about.path, result.id) if of_samples != ["samples"] else []
-        for table in of_samples:
-            for row in _OF_SAMPLES[table](about, result, sample_events):
-                yield table, row
-    for table in _OF_RUNS:
-        for row in _OF_RUNS[table](about) if table in tables else ():
-            yield table, row
+    """The rows of these tables of a run, each with the name of its table. Those of a sample come together, as its
+    events are read once. Raises RunError where what they are of cannot be read."""
+    of_events = [(name, rows) for name, rows in (("passes", passes), ("calls", calls)) if name in tables]
+    for result in read_results(about.path).values() if of_events or "samples" in tables else ():
+        if "samples" in tables:
+            yield "samples", sample(about, result)
+        recorded = read_events(about.path, result.id) if of_events else []
+        for name, rows in of_events:
+            yield from ((name, row) for row in rows(recorded))
+    for name, of_run in (("scores", scores), ("verdicts", verdicts)):
+        if name in tables:
+            yield from ((name, row) for row in of_run(about))
 
 
-def samples(about: About, result: Result, _: object) -> Iterator[Row]:
-    """A row a finished sample; of replies that another system wrote nothing is counted."""
+def sample(about: About, result: Result) -> Row:
+    """The row of a finished sample; of replies that another system wrote nothing is counted."""
     counted = [name for name, kind in fields_of(Result).items() if kind in (int, float)]
-    yield {
+    return {
         "sample": result.id,
         "protocol": about.manifest.protocol.description,
         **result.model_dump(exclude=set(NOT_OF_SAMPLES)),
@@ -74,19 +75,19 @@ def samples(about: About, result: Result, _: object) -> Iterator[Row]:
     }
 
 
-def passes(_: object, result: Result, sample_events: Sequence[Event]) -> Iterator[Row]:
-    """A row a pass; none of a sample whose events are gone."""
-    gives = {event.stage: event.symbol for event in sample_events if isinstance(event, events.Produced)}
+def passes(recorded: Sequence[Event]) -> Iterator[Row]:
+    """A row for each pass of a sample; none where its events are gone."""
+    gives = {event.stage: event.symbol for event in recorded if isinstance(event, events.Produced)}
     outputs: Row = {}  # by symbol, those kept from the pass before among them
-    numbers = sorted({t for event in sample_events if (t := getattr(event, "t", None)) is not None})
+    numbers = sorted({t for event in recorded if (t := getattr(event, "t", None)) is not None})
     for t in numbers:
         end = events.Selected if t < numbers[-1] else events.Selected | events.SampleFailed
-        of_pass = [event for event in sample_events if getattr(event, "t", None) == t or isinstance(event, end)]
+        of_pass = [event for event in recorded if getattr(event, "t", None) == t or isinstance(event, end)]
         rerun = next((event for event in of_pass if isinstance(event, events.Rerun)), None)
         kept = list(gives.values())[: list(gives).index(rerun.stage)] if rerun else []
         outputs = {symbol: outputs[symbol] for symbol in kept if symbol in outputs}
         outputs |= {event.symbol: event.output for event in of_pass if isinstance(event, events.Produced)}
-        yield {"sample": result.id, "t": t, **_pass(t, of_pass), "outputs": _json(outputs)}
+        yield {"sample": recorded[0].sample, "t": t, **_pass(t, of_pass), "outputs": _json(outputs)}
 
 
 def _pass(t: int, of_pass: Iterable[Event]) -> Row:
@@ -123,10 +124,10 @@ def _pass(t: int, of_pass: Iterable[Event]) -> Row:
     return row
 
 
-def calls(_: object, __: object, sample_events: Sequence[Event]) -> Iterator[Row]:
-    """A row a call; none of a sample whose events are gone."""
-    refused = {(one.t, one.stage, one.attempt): one for one in sample_events if isinstance(one, events.Refused)}
-    for event in sample_events:
+def calls(recorded: Sequence[Event]) -> Iterator[Row]:
+    """A row for each call of a sample; none where its events are gone."""
+    refused = {(one.t, one.stage, one.attempt): one for one in recorded if isinstance(one, events.Refused)}
+    for event in recorded:
         if isinstance(event, events.Called):
             complaint = refused.get((event.t, event.stage, event.attempt))
             yield {
@@ -167,21 +168,15 @@ def verdicts(about: About) -> Iterator[Row]:
             hint = "put that folder back, or judge again: the calls come from the reply cache"
             raise RunError(what, where=str(file), hint=hint)
         against = judgement.runs[1] if isinstance(judgement, Match) else None
-        for sample in read_lines(file, Verdicts).values():
-            own = {"judge": judgement.name, "against": against, "sample": sample.id, "dialogue": sample.dialogue}
-            yield from (own | verdict.model_dump() for verdict in sample.verdicts)
+        for judged in read_lines(file, Verdicts).values():
+            own = {"judge": judgement.name, "against": against, "sample": judged.id, "dialogue": judged.dialogue}
+            yield from (own | verdict.model_dump() for verdict in judged.verdicts)
 
 
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-_OF_SAMPLES: Mapping[str, Callable[[About, Result, Sequence[Event]], Iterator[Row]]] = {
-    "samples": samples,
-    "passes": passes,
-    "calls": calls,
-}
-_OF_RUNS: Mapping[str, Callable[[About], Iterator[Row]]] = {"scores": scores, "verdicts": verdicts}
 JUDGE: Columns = {"judge": str, "against": str}
 PROMPTS: Columns = {name: fields_of(events.Called)[name] for name in ("messages", "answer_schema")}
 STAGE: Columns = {"stage": str, "symbol": str}
