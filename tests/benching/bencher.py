@@ -17,6 +17,7 @@ MODELS = ("qwen2.5vl:7b", "gemma3:12b", "own/model:1b")
 TWO = ("qwen2.5vl:7b", "gemma3-12b")
 NOWHERE = "backend.hosts=[http://127.0.0.1:9]"
 QUICK = ("system.without=[mpa,caef,psp,gra]", "memory=none", "frames=none")
+DRAWS = ("--resamples", "20")
 SHORT = ("system.without=[mpa,psp,gra]", *QUICK[1:])  # a call for the emotion, a call for the reply
 
 
@@ -49,7 +50,7 @@ class Bencher:
         self.settings = [*SHORT, f"runs={self.runs}", f"dataset.root={corpus_in(folder)}", f"backend.hosts=[{host}]"]
 
     def __call__(self, backbones: tuple[str, ...], *more: str, n: int = 3) -> int:
-        return main(["--backbones", *backbones, "--dataset", "folder", "--n", str(n), *self.settings, *more])
+        return main(["--backbones", *backbones, "--dataset", "folder", "--n", str(n), *self.settings, *DRAWS, *more])
 
     @property
     def folder(self) -> Path:

@@ -12,7 +12,7 @@ from mmerg.console.tables import as_markdown
 from mmerg.plots import style
 from mmerg.scoring.score import Score
 from tests.benching.parts import bench, row, score
-from tests.plots.boxes import outside, overlaps
+from tests.plots.boxes import drawn_texts, outside, overlaps
 
 
 def printed(made: Bench, width: int = 120) -> str:
@@ -125,8 +125,9 @@ def panels(*rows: Row) -> list[str]:
     with style.styled():
         figure = picture(rows)
         assert figure
-        assert not outside(figure)
-        assert not overlaps(figure)
+        texts = drawn_texts(figure)
+        assert not outside(texts, figure)
+        assert not overlaps(texts)
         return [axes.get_title(loc="left") for axes in figure.axes]
 
 

@@ -1,15 +1,18 @@
 """Where the texts of a figure come to stand, as its renderer says."""
 
+from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
+Drawn: TypeAlias = tuple[str, Bbox, float]
 
-def drawn_texts(figure: Figure) -> list[tuple[str, Bbox, float]]:
+
+def drawn_texts(figure: Figure) -> list[Drawn]:
     """Every text that is drawn: its words, its box in pixels, its size in points."""
     canvas: Any = FigureCanvasAgg(figure)  # its methods have no types
     canvas.draw()
@@ -35,25 +38,16 @@ def _hidden(figure: Figure) -> set[Text]:
     return hidden
 
 
-def overlaps(figure: Figure) -> list[tuple[str, str]]:
+def overlaps(texts: Sequence[Drawn]) -> list[tuple[str, str]]:
     """Pairs of texts whose boxes share more than a pixel each way."""
     return [
         (one, other)
-        for (one, box, _), (other, place, _) in combinations(drawn_texts(figure), 2)
+        for (one, box, _), (other, place, _) in combinations(texts, 2)
         if min(box.x1, place.x1) - max(box.x0, place.x0) > 1 and min(box.y1, place.y1) - max(box.y0, place.y0) > 1
     ]
 
 
-def outside(figure: Figure) -> list[str]:
+def outside(texts: Sequence[Drawn], figure: Figure) -> list[str]:
     """Texts that reach over the figure's edge by more than a pixel."""
     width, height = figure.get_size_inches() * figure.dpi
-    return [
-        words
-        for words, box, _ in drawn_texts(figure)
-        if box.x0 < -1 or box.y0 < -1 or box.x1 > width + 1 or box.y1 > height + 1
-    ]
-
-
-def smallest(figure: Figure) -> float:
-    """Points of the smallest text."""
-    return min(size for _, _, size in drawn_texts(figure))
+    return [words for words, box, _ in texts if box.x0 < -1 or box.y0 < -1 or box.x1 > width + 1 or box.y1 > height + 1]

@@ -13,7 +13,7 @@ from tests.browser import chromium
 from tests.reporting.parts import HISTORY, HOSTILE, HOSTILE_IDS, USUAL, Told, build
 from tests.scoring.run_builder import build_run, result
 
-MANY = 450  # samples of a run with more than are shown at once
+MANY = 501  # samples of a run with more than are shown at once, and than are written without a word
 TURNS = tuple(("Ben" if number % 2 else "Ana", f"This is turn {number}. " * 5) for number in range(1, 61))
 LONG = (Told("long/61", history=TURNS, frames=0), Told("many/4", ("0111", "1011", "1101", "1110", "1111"), frames=40))
 
@@ -72,13 +72,19 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The table of a run with more samples than are shown at once."""
+def many_told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """The table of a run with more samples than are shown at once, and what was said while it was written."""
     folder = tmp_path_factory.mktemp("many")
     results = [result(f"d{number}/2", f"Reply {number}.", selected_pass=number % 2) for number in range(MANY)]
     run = build_run(folder / "run", results)
-    write_report([run], folder / "report", faces="keep", say=say_nothing)
-    return folder / "report" / "samples.html"
+    progress: list[str] = []
+    write_report([run], folder / "report", faces="keep", say=progress.append)
+    return folder / "report" / "samples.html", progress
+
+
+@pytest.fixture
+def many(many_told: tuple[Path, list[str]]) -> Path:
+    return many_told[0]
 
 
 @pytest.fixture(scope="session")

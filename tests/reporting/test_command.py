@@ -25,7 +25,11 @@ def contents(folder: Path) -> dict[str, bytes]:
 def first_page(run: Path) -> str:
     """That of a new report, white space as one blank."""
     assert main([str(run)]) == 0
-    return " ".join((run / "report" / "index.html").read_text(encoding="utf-8").split())
+    return read(run / "report" / "index.html")
+
+
+def read(page: Path) -> str:
+    return " ".join(page.read_text(encoding="utf-8").split())
 
 
 def sample_page(run: Path) -> str:
@@ -35,28 +39,27 @@ def sample_page(run: Path) -> str:
 
 
 def test_a_report_stands_alone_and_is_the_same_wherever_it_is(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    report: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Moved away, its run gone, nothing in it is a link and no page names where it was made."""
-    run = build(tmp_path / "runs-of-mine" / "run", USUAL)
-    for _ in range(2):
-        assert main([str(run)]) == 0
-        assert capsys.readouterr().out.splitlines()[-1] == f"report: {run / 'report' / 'index.html'}"
-    found = contents(run / "report")
+    found = contents(report)
+    run = tmp_path / "runs-of-mine" / report.parent.name
+    shutil.copytree(report.parent, run)
+    assert main([str(run)]) == 0  # over the earlier one
+    assert capsys.readouterr().out.splitlines()[-1] == f"report: {run / 'report' / 'index.html'}"
+    assert contents(run / "report") == found
     assert {"index.html", "samples.html", "assets/report.css", "assets/report.js"} <= found.keys()
     assert sum(name.startswith("samples/") for name in found) == len(USUAL)
     assert sum(name.startswith("frames/") for name in found) == 3
-    assert main([str(run), "--out", str(tmp_path / "report")]) == 0
+    (run / "report").rename(tmp_path / "report")
     shutil.rmtree(run)
-    assert contents(tmp_path / "report") == found
     for name, data in found.items():
         assert not (tmp_path / "report" / name).is_symlink()
         assert b"runs-of-mine" not in data
 
 
-def test_the_first_page_counts_what_happened(tmp_path: Path) -> None:
-    run = build(tmp_path / "run", USUAL)
-    page = first_page(run)
+def test_the_first_page_counts_what_happened(report: Path, tmp_path: Path) -> None:
+    page = read(report / "index.html")
     for outcome, count in (("later", 2), ("kept", 2), ("passed", 1), ("failed", 2)):
         assert f'<a href="samples.html#outcome={outcome}">{count}</a>' in page
     tiles = page[: page.index("<section")]
@@ -75,6 +78,7 @@ def test_the_first_page_counts_what_happened(tmp_path: Path) -> None:
         '<p class="note">In 1 sample an audit could not be read;',
     ):
         assert words in page
+    run = build(tmp_path / "run", [])
     manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
     (run / "manifest.json").write_text(json.dumps({**manifest, "sessions": []}), encoding="utf-8")
     assert "<dt>commit of mmerg</dt><dd><code>unknown</code></dd>" in first_page(run)
@@ -114,15 +118,16 @@ def test_what_is_said_of_the_memory_is_what_run_and_results_say(tmp_path: Path) 
 def test_each_set_of_runs_has_a_report_of_its_own_and_none_is_taken_for_a_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    one, two, three = (build(tmp_path / name, USUAL[:1]) for name in ("one", "two", "three"))
-    for runs in ([one, two], [two, one], [one, two, three]):
+    one, two, three = (build(tmp_path / name, USUAL[-1:]) for name in ("one", "two", "three"))
+    assert folder_of([one, two]).name.startswith("one-with-1-")
+    for runs in ([two, one], [one, two, three]):
         assert main([str(run) for run in runs]) == 0
         folder = folder_of(runs)
         assert capsys.readouterr().out.splitlines()[-1] == f"report: {folder / 'index.html'}"
         pages = {f"run-{number}/{name}.html" for number in range(1, len(runs) + 1) for name in ("index", "samples")}
         assert {"index.html", "samples.html", *pages} <= contents(folder).keys()
     names = sorted(path.name.rpartition("-")[0] for path in (tmp_path / ".reports").iterdir())
-    assert names == ["one-with-1", "one-with-2", "two-with-1"]
+    assert names == ["one-with-2", "two-with-1"]
     assert score([str(path) for path in tmp_path.iterdir() if path.name[0] != "."]) == 0  # as a shell takes runs/*
     assert main([str(one), str(one)]) == 2
     assert "a run is given twice" in capsys.readouterr().err
@@ -141,7 +146,7 @@ def test_the_folder_is_told_as_the_runs_were_given(tmp_path: Path, monkeypatch: 
 
 
 def test_a_run_that_is_not_finished_or_empty_has_a_report(tmp_path: Path) -> None:
-    run = build(tmp_path / "run", USUAL, samples=9)
+    run = build(tmp_path / "run", USUAL[-3:], samples=9)
     lines = (run / "results.jsonl").read_bytes().splitlines(keepends=True)
     (run / "results.jsonl").write_bytes(b"".join(lines[:2]))
     assert "; 9 in the protocol" in first_page(run)
@@ -149,10 +154,8 @@ def test_a_run_that_is_not_finished_or_empty_has_a_report(tmp_path: Path) -> Non
     assert "No sample failed." in first_page(build(tmp_path / "empty", [], samples=5))
 
 
-def test_a_long_run_says_how_far_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = build_run(tmp_path / "run", [result(f"d{number}/2") for number in range(501)])
-    assert main([str(run)]) == 0
-    assert "500 of 501 samples" in capsys.readouterr().out
+def test_a_long_run_says_how_far_it_is(many_told: tuple[Path, list[str]]) -> None:
+    assert many_told[1] == ["500 of 501 samples"]
 
 
 def test_a_system_that_is_not_merg_and_what_any_source_supplied_can_be_read(tmp_path: Path) -> None:

@@ -11,22 +11,24 @@ from mmerg.report import folder_of, main
 from mmerg.score import main as score
 from tests.reporting.parts import USUAL, build
 from tests.scoring.run_builder import build_run, manifest_of, result
-from tests.test_report import first_page
+from tests.reporting.test_command import first_page, read
 
 
-def test_scores_are_shown_or_the_page_says_which_command_makes_them(tmp_path: Path) -> None:
-    run = build(tmp_path / "run", USUAL)
-    assert "mmerg score" in first_page(run)
-    assert score([str(run)]) == 0
-    page = first_page(run)
+def test_scores_are_shown_or_the_page_says_which_command_makes_them(
+    report: Path, two_runs: Path, tmp_path: Path
+) -> None:
+    assert "mmerg score" in read(report / "index.html")
+    page = read(two_runs / "run-1" / "index.html")
     assert "mmerg score" not in page
+    run = two_runs.parent / "demo-merg-tiny-1"
     scores = json.loads((run / "scores.json").read_bytes())
     for figure in scores["scores"].values():
         assert f'<th scope="row">{figure["name"]} ' in page
         assert escape(figure["signature"]) in page
-    assert (run / "report" / "plots" / "scores.svg").is_file()
+    assert (two_runs / "run-1" / "plots" / "scores.svg").is_file()
     assert "Gold label against forecast" in page
-    assert not (run / "report" / "plots" / "confusion.svg").exists()  # a table says the same
+    assert not (two_runs / "run-1" / "plots" / "confusion.svg").exists()  # a table says the same
+    run = build(tmp_path / "run", [])
     (run / "scores.json").write_text(json.dumps(scores | {"results": ""}), encoding="utf-8")
     assert "the scores of this run are stale" in first_page(run)
     (run / "scores.json").write_text("{", encoding="utf-8")
@@ -44,8 +46,8 @@ def test_samples_without_a_perplexity_for_bad_log_probabilities_are_named(tmp_pa
 
 def test_several_runs_say_first_in_which_settings_they_differ(tmp_path: Path) -> None:
     system = manifest_of([]).settings["system"]
-    one = build(tmp_path / "one", USUAL[:1])
-    two = build(tmp_path / "two", USUAL[:1], config={"seed": 7, "system": system | {"max_iterations": 0}})
+    one = build(tmp_path / "one", USUAL[-1:])
+    two = build(tmp_path / "two", USUAL[-1:], config={"seed": 7, "system": system | {"max_iterations": 0}})
     assert main([str(one), str(two)]) == 0
     page = (folder_of([one, two]) / "index.html").read_text(encoding="utf-8")
     first = page[page.index("How the runs differ") : page.index("What became of the samples")]
@@ -65,6 +67,7 @@ def test_runs_are_compared_as_compare_does_it(tmp_path: Path, capsys: pytest.Cap
     [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("p: ")]
     assert "exchanged in all ways, or in 2000 draws, seed 0, if there are more." in line
     assert line in page
-    other = build(tmp_path / "other", USUAL, identity="other", corpus="meld")
-    assert main([str(one), str(other)]) == 0
-    assert "These runs are not compared" in (folder_of([one, other]) / "index.html").read_text(encoding="utf-8")
+    bare = build(tmp_path / "bare", USUAL[-1:])
+    other = build(tmp_path / "other", USUAL[-1:], identity="other", corpus="meld")
+    assert main([str(bare), str(other)]) == 0
+    assert "These runs are not compared" in (folder_of([bare, other]) / "index.html").read_text(encoding="utf-8")
