@@ -10,8 +10,8 @@ from mmerg.compare import main as compare
 from mmerg.report import folder_of, main
 from mmerg.score import main as score
 from tests.reporting.parts import USUAL, build
-from tests.scoring.run_builder import build_run, manifest_of, result
 from tests.reporting.test_command import first_page, read
+from tests.scoring.run_builder import build_run, manifest_of, result
 
 
 def test_scores_are_shown_or_the_page_says_which_command_makes_them(

@@ -221,13 +221,17 @@ def test_a_name_breaks_between_its_words_and_not_within_one(browser: Browser, fo
             assert lines == [1, 1]  # each part stands on one line
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_what_has_the_focus_is_seen(browser: Browser, many: Path, width: int) -> None:
+def test_what_has_the_focus_is_seen(browser: Browser, many: Path) -> None:
     """Also where the heads stay in view: they lie over no focused link, going down or up."""
-    with watched(browser, width=width) as view:
+    with watched(browser) as view:
         page = view.open(many)
-        page.locator("#samples tbody tr:visible th a").nth(60).focus()
-        for key in ["j"] * 6 + ["k"] * 24 + ["Shift+Tab"] * 8 + ["Tab"] * 16:
+        for width, key in (
+            (w, key) for w in WIDTHS for key in ("", *"jjj", *"k" * 16, *["Shift+Tab"] * 4, *["Tab"] * 8)
+        ):
+            if not key:
+                page.set_viewport_size({"width": width, "height": 900})
+                page.locator("#samples tbody tr:visible th a").nth(60).focus()
+                continue
             page.keyboard.press(key)
             seen = page.evaluate(
                 """() => {
@@ -237,7 +241,7 @@ def test_what_has_the_focus_is_seen(browser: Browser, many: Path, width: int) ->
                   return [link.tagName, getComputedStyle(link).outlineStyle, seen(box.top + 2), seen(box.bottom - 2)];
                 }"""
             )
-            assert seen == ["A", "solid", True, True], key
+            assert seen == ["A", "solid", True, True], (width, key)
 
 
 def test_paper_has_all_that_fits_and_says_what_was_asked(browser: Browser, many: Path) -> None:
@@ -268,22 +272,21 @@ def test_paper_has_all_that_fits_and_says_what_was_asked(browser: Browser, many:
 
 
 def test_where_the_script_does_not_load_or_breaks_every_row_is_there(
-    browser: Browser, many: Path, tmp_path: Path
+    browser: Browser, report: Path, tmp_path: Path
 ) -> None:
-    report = tmp_path / "report"
-    shutil.copytree(many.parent / "assets", report / "assets")
-    page, script = many.read_text(encoding="utf-8"), report / "assets" / "report.js"
-    whole = script.read_text(encoding="utf-8")
-    cases = [("", 200, MANY), (whole.replace("const step =", "const step = nothing;"), 200, MANY), (whole, 7, 7)]
-    for text, step, rows in cases:
-        script.write_text(text, encoding="utf-8")
-        (report / many.name).write_text(page.replace('data-step="200"', f'data-step="{step}"'), encoding="utf-8")
-        with watched(browser) as view:
-            view.page.goto((report / many.name).as_uri())
+    copy, script = tmp_path / "samples.html", tmp_path / "assets" / "report.js"
+    shutil.copytree(report / "assets", script.parent)
+    page, whole = (report / copy.name).read_text(encoding="utf-8"), script.read_text(encoding="utf-8")
+    copy.write_text(page.replace('data-step="200"', 'data-step="3"'), encoding="utf-8")
+    broken = whole.replace("const step =", "const step = nothing;")
+    with watched(browser) as view:
+        for text, rows in (("", len(USUAL)), (broken, len(USUAL)), (whole, 3)):
+            script.write_text(text, encoding="utf-8")
+            view.page.goto(copy.as_uri())
             view.page.wait_for_load_state()
             assert visible(view.page) == rows
     with watched(browser, java_script_enabled=False) as view:
-        view.page.goto(many.as_uri())
-        assert visible(view.page) == MANY
+        view.page.goto(copy.as_uri())
+        assert visible(view.page) == len(USUAL)
         view.page.emulate_media(media="print")
-        assert view.page.locator(".asked").inner_text() == f"{MANY} samples of run"
+        assert view.page.locator(".asked").inner_text() == f"{len(USUAL)} samples of {report.parent.name}"
