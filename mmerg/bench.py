@@ -48,7 +48,7 @@ def bench(out: Console, given: argparse.Namespace, settings: Sequence[str], opti
         raise ConfigError("none of the backbones can be run", where="--backbones", hint=skipped[0].hint)
     check_scorer(options)
     first = ready[0][1]
-    corpus_of(first.dataset)  # what no backbone could read is told once
+    corpus_of(first.dataset)  # an error here is every backbone's
     settings = sorted(one for one in settings if one.lstrip("+").partition("=")[0] != "runs")
     folder = given.out or Path(first.runs) / ".bench" / _folder_name(first.dataset.name, given.n, settings, options)
     with writing(folder):

@@ -49,7 +49,7 @@ def examine(settings: DoctorSettings) -> int:
 
 
 def _findings(settings: DoctorSettings, host: str, absent: list[CallError]) -> Iterator[tuple[str, Finding]]:
-    """What is found of a host, as it comes; where there is no server, or it has no such model, `absent` gets why."""
+    """The checks of a host, one by one. Where there is no server, or it has no such model, `absent` gets the error."""
     with closing(make(settings.backend.adapter, host=host)) as backend:
         try:
             engine: Engine = backend.describe()

@@ -38,7 +38,7 @@ def report(out: Console, paths: Sequence[Path], folder: Path | None, faces: Face
         folder = paths[0] / "report" if len(paths) == 1 else folder_of(paths)
     if folder.resolve() in {path.resolve() for path in paths}:
         raise ConfigError("a report does not go into a run's own files", where="--out", hint="choose another folder")
-    first = write_report(paths, folder, faces=faces, say=lambda told: out.print(escape(told), soft_wrap=True))
+    first = write_report(paths, folder, faces=faces, say=lambda line: out.print(escape(line), soft_wrap=True))
     out.print(escape(f"report: {first}"), soft_wrap=True)
     return 0
 

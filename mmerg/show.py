@@ -49,14 +49,14 @@ def show_run(out: Console, path: Path) -> int:
 def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
     """The story of one sample. Raises RunError where the run has no such sample."""
     manifest = read_any_manifest(path)
-    found, results = read_events(path, sample), read_results(path)
-    if not found and sample in results:
+    trace, results = read_events(path, sample), read_results(path)
+    if not trace and sample in results:
         hint = "run the same again: a sample without events is done again, from the reply cache"
         raise RunError(f"the events of {sample} are gone", where=str(path), hint=hint)
-    if not found:
+    if not trace:
         known = ", ".join(list(results)[:8]) or "none yet"
         raise RunError(f"the run has no sample {sample!r}", where=str(path), hint=f"samples: {known}")
-    for part in story(Sample(found, Agents(manifest)), prompts):
+    for part in story(Sample(trace, Agents(manifest)), prompts):
         out.print(part if isinstance(part, Rule) else escape(part), soft_wrap=True)
     result = results.get(sample)
     if result and result.response and not result.passes:
@@ -83,21 +83,21 @@ def show_runs(out: Console, paths: Sequence[Path], sample: str | None) -> int:
     for name in ("sample", "gold", *labels(abouts)):
         table.add_column(escape(name), ratio=None if name in ("sample", "gold") else 1, overflow="fold")
     for line in lines[:ROWS]:
-        cells = [_told(result, line.gold, sample is not None) for result in line.results]
+        cells = [_describe(result, line.gold, sample is not None) for result in line.results]
         table.add_row(*map(escape, (line.sample, f"{line.gold or '–'} {'+' * line.better}{'-' * line.worse}", *cells)))
     out.print(table)
     return 0
 
 
-def _told(result: Result | None, gold: str, all_of_it: bool) -> str:
-    """A result as a cell: the label, right or not, and the reply; with the plan and the passes where asked for."""
+def _describe(result: Result | None, gold: str, whole: bool) -> str:
+    """A result as a cell: the label, right or not, and the reply. whole: with the plan and the passes, too."""
     if result is None:
         return "–"
     if result.status == "failed":
-        return f"failed: {result.failure}" + f"\n{result.failure_text}" * all_of_it
+        return f"failed: {result.failure}" + f"\n{result.failure_text}" * whole
     label = f"{result.emotion or 'no label'}{' ✓' if gold and gold == result.emotion else ' ✗' if gold else ''}"
     more = f"\n\nplan: {plan(result)}\n\nchosen: pass {result.selected_pass}, passes: {result.passes}"
-    return f"{label}\n{result.response or ''}" + more * all_of_it
+    return f"{label}\n{result.response or ''}" + more * whole
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -3,8 +3,8 @@
 Tables: main (the default), ablations, iterations, topk, backbones (MERG), trace, hef. Without RUN all scored runs under
 `--runs` that are of a table's dataset. Each figure of ours has its 95 % interval and n, and a mark whether the paper's
 lies in the interval. A run of a row's system on other data or another model stands with it, without marks; runs that
-fit no row are listed below. What differs is told. Reads scores.json and judgement-*.json. A small empathetic model, the
-folder that `mmerg train sem` makes, stands with HEF's own; the folder of a pairwise judging with TRACE's wins.
+fit no row are listed below. The notes say what differs. Reads scores.json and judgement-*.json. A small empathetic
+model, the folder that `mmerg train sem` makes, stands with HEF's own, and a pairwise judging with TRACE's wins.
 Exit code 0 printed, 2 a run or an option is wrong, 130 interrupted.
 """
 
@@ -43,8 +43,9 @@ def tables(given: argparse.Namespace) -> int:
         folders = [about.path for about in check_runs([path for path in paths if path not in others])]
         runs, left_out = _scored(folders, None)
     else:
-        found = {file.parent.resolve(): file.parent for file in sorted(given.runs.glob(f"*/{MANIFEST}"), reverse=True)}
-        runs, left_out = _scored(sorted(found.values()), datasets)
+        files = sorted(given.runs.glob(f"*/{MANIFEST}"), reverse=True)
+        folders = sorted({file.parent.resolve(): file.parent for file in files}.values())  # a link is the run itself
+        runs, left_out = _scored(folders, datasets)
     if given.judge:
         runs = judged_by(runs, given.judge)
     # a run stands in the tables of its dataset; where there is none, in all

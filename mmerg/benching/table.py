@@ -130,10 +130,10 @@ def picture(rows: Sequence[Row]) -> Figure | None:
     def has(row: Row, name: str) -> bool:
         return name in row.scores.scores and row.scores.scores[name].value is not None
 
-    found = [n for n in ("acc", "bert_f1", "dist2") if any(has(row, n) and has(row, "seconds") for row in rows)]
-    if not found:
+    drawn = [n for n in ("acc", "bert_f1", "dist2") if any(has(row, n) and has(row, "seconds") for row in rows)]
+    if not drawn:
         return None
-    titles = {name: TITLES[name] for name in (found[:2] if "acc" in found else found[:1])}
+    titles = {name: TITLES[name] for name in (drawn[:2] if "acc" in drawn else drawn[:1])}
     titles["seconds"] = "Seconds a sample"
     scores = {title: [row.scores.scores.get(name) for row in rows] for name, title in titles.items()}
     caption = " · ".join([describe_runs(rows), *dict.fromkeys(row.engine for row in rows)])

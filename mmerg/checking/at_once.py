@@ -28,25 +28,25 @@ def parallel(backend: Backend, concurrency: int, vision: bool) -> Finding:
     """Calls of unequal size, with images where the model has eyes, give sent at once what each gives alone."""
     chance = random.Random(7)
     number = max(concurrency, 2)
-    found: list[set[Agreement]] = []
+    groups: list[set[Agreement]] = []
     for _ in range(GROUPS):
         group = [_request(chance, 24, vision) for _ in range(min(number, ALONE))]
         alone = [backend.complete(one) for one in group]
         with ThreadPoolExecutor(number) as threads:
             together = list(threads.map(backend.complete, islice(cycle(group), number)))
-        found.append({agreement(one, two) for one, two in zip(cycle(alone), together, strict=False)})
-    other = sum("other" in group for group in found)
-    tied = sum("tied" in group for group in found)
-    groups = f"of {GROUPS} groups of {number} calls at once"
+        groups.append({agreement(one, two) for one, two in zip(cycle(alone), together, strict=False)})
+    other = sum("other" in group for group in groups)
+    tied = sum("tied" in group for group in groups)
+    of_groups = f"of {GROUPS} groups of {number} calls at once"
     if other and concurrency > 1:
-        return "failed", f"{other} {groups} gave other answers than alone: set backbone.concurrency=1"
+        return "failed", f"{other} {of_groups} gave other answers than alone: set backbone.concurrency=1"
     if other:
         asks = "one call at a time is what backbone.concurrency=1 asks for"
-        return "ok", f"{other} {groups} gave other answers than alone; {asks}"
+        return "ok", f"{other} {of_groups} gave other answers than alone; {asks}"
     if tied:
-        parted = f"{tied} {groups} parted from what each gives alone, where two tokens were equally likely"
+        parted = f"{tied} {of_groups} parted from what each gives alone, where two tokens were equally likely"
         return "open", f"{parted}: a batch's order of sums; replies that are not cached may differ"
-    return "ok", f"{groups.removeprefix('of ')} gave what each gave alone (or the server took them one by one)"
+    return "ok", f"{of_groups.removeprefix('of ')} gave what each gave alone (or the server took them one by one)"
 
 
 def agreement(one: Reply, two: Reply) -> Agreement:

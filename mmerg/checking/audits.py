@@ -7,7 +7,6 @@ to fail; by comparison the own line is to be preferred, over both orders. Chance
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from importlib.resources import files
-from typing import Any
 
 from mmerg.auditing.comparison import preferred
 from mmerg.backends.protocol import Backend, Sampling
@@ -20,6 +19,7 @@ from mmerg.errors import ReplyError
 from mmerg.experiment.wiring import prompts_of
 from mmerg.scoring.intervals import wilson
 from mmerg.settings.compose import compose
+from mmerg.settings.kinds import Plain
 from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import parse
 from mmerg.systems.audit import audit_of
@@ -32,15 +32,15 @@ RUNS = {"findings": "a run's auditor as it is", "comparison": "+audit=comparison
 
 def scenes() -> list[tuple[Scene, str]]:
     """Scenes with their next lines."""
-    found = []
+    pairs = []
     for block in files("mmerg.checking").joinpath("scenes.txt").read_text(encoding="utf-8").strip().split("\n\n"):
         *turns, (responder, line) = (text.split(": ", 1) for text in block.splitlines())
         history = tuple(Turn(speaker, words) for speaker, words in turns)
-        found.append((Scene(history[0].text, history, responder, LABELS), line))
-    return found
+        pairs.append((Scene(history[0].text, history, responder, LABELS), line))
+    return pairs
 
 
-def audits(backend: Backend, samplers: dict[str, Any], kinds: Collection[str]) -> Iterator[tuple[str, Finding]]:
+def audits(backend: Backend, samplers: Plain, kinds: Collection[str]) -> Iterator[tuple[str, Finding]]:
     """A finding for each auditor of `kinds`. samplers: the backbone's, as its page has them. Raises CallError."""
     prompts, lines = prompts_of(parse(compose("config", WRITER_ALONE).config, RunSettings)), scenes()
     auditor, [writer] = prompts.system.auditor, prompts.system.stages

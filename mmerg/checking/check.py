@@ -53,11 +53,11 @@ def check_data(settings: DataSettings) -> int:
         out.print(line, soft_wrap=isinstance(line, Text))
     problems = [*counts.problems, *clips.problems, *targets.problems, *memory.problems]
     parts = {"corpus": counts, "clips": clips, "targets": targets, "memory": memory}
-    found = {name: part.facts or None for name, part in parts.items()} | {"problems": problems}
+    facts = {name: part.facts or None for name, part in parts.items()} | {"problems": problems}
     # Two folders of one name are two corpora: the digest of their files tells them apart.
     name = f"{corpus.name}-{corpus.split}-{corpus.fingerprint[:8]}.json"
     path = Path(settings.out or Path(settings.runs) / ".checks" / name)
-    write_whole(path, json.dumps(found, indent=1) + "\n")
+    write_whole(path, json.dumps(facts, indent=1) + "\n")
     for problem in problems:
         out.print(escape(f"✗ {problem}"), soft_wrap=True)
     if flaws is not None and not own:  # mostly they were not downloaded, or lie elsewhere

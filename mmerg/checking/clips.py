@@ -67,8 +67,8 @@ def ended_clips(own: Iterable[Wanted], samples: Iterable[Sample], last_turns: in
     """The distinct clips that the samples show of their last turns beside the corpus's own: those that end where a
     target starts."""
     known = {one.clip for one in own}
-    seen = dict.fromkeys(clip for sample in samples for clip in recent_clips(sample.scene, last_turns).values())
-    return [Wanted(clip, (), math.inf, timed=False) for clip in seen if clip and clip not in known]
+    recent = dict.fromkeys(clip for sample in samples for clip in recent_clips(sample.scene, last_turns).values())
+    return [Wanted(clip, (), math.inf, timed=False) for clip in recent if clip and clip not in known]
 
 
 def listed(wanted: Iterable[Wanted]) -> dict[Clip, Flaw]:
@@ -109,9 +109,9 @@ def _examine_file(spans: Sequence[Wanted], settings: FramesSettings, store: Fram
     taken = dict(zip(doubtful, extract(doubtful, settings, store), strict=True))
     flaws: dict[Clip, Flaw] = {}
     for one in spans:
-        found = taken.get(one.clip)
-        if isinstance(found, ClipError):
-            flaws[one.clip] = Flaw(found.reason, found.what)
+        frames = taken.get(one.clip)
+        if isinstance(frames, ClipError):
+            flaws[one.clip] = Flaw(frames.reason, frames.what)
         elif header and header[0] and (odd := _odd(one, header[0])):
             flaws[one.clip] = odd
     return flaws

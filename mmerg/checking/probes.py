@@ -126,15 +126,13 @@ def two_images(backend: Backend) -> Finding:
     text = f'Which colour is each image? JSON with "first" and "second", each one of {", ".join(COLOURS)}.'
     for first, second in orders:
         reply = backend.complete(request(text, [images[first], images[second]], Colours))
-        found = read_answer(reply, Colours)
-        right += found is not None and (found.first, found.second) == (first, second)
-    found_text = (
-        f"{'' if any(same) else 'each changes the reply; '}colours told apart in {right} of {len(orders)} pairs"
-    )
+        answer = read_answer(reply, Colours)
+        right += answer is not None and (answer.first, answer.second) == (first, second)
+    result = f"{'' if any(same) else 'each changes the reply; '}colours told apart in {right} of {len(orders)} pairs"
     if right == len(orders):
-        return "ok", found_text
+        return "ok", result
     doubt = "that it can tell several images apart was not shown; consider backbone.max_images=1, which sends one grid"
-    return "open", f"{found_text} only: {doubt}"
+    return "open", f"{result} only: {doubt}"
 
 
 def request(

@@ -1,4 +1,4 @@
-"""The parts of a check of a corpus: of each what it found, what of it is wrong, and what a terminal shows.
+"""The parts of a check of a corpus: facts, problems, and lines for a terminal.
 
 check_counts(corpus).problems    # none: the corpus is as published
 """
@@ -37,7 +37,7 @@ SOME = 5  # clips that a message names; the JSON has all
 
 @dataclass(frozen=True)
 class Part:
-    """facts: for the JSON file; the same corpus gives the same. problems: a line each. shown: for a terminal."""
+    """facts: for the JSON file, always the same for one corpus. problems: a line each. shown: for a terminal."""
 
     facts: dict[str, object]
     problems: Sequence[str]
@@ -45,7 +45,7 @@ class Part:
 
 
 class Count(NamedTuple):
-    """What was found, and how many were published (None: not known)."""
+    """How many of something a corpus has, and how many were published (None: not known)."""
 
     what: str
     found: int
@@ -90,8 +90,8 @@ def check_counts(corpus: Corpus, official: Expected | None = None, memory: bool 
     facts |= {"counts": [one._asdict() for one in counts], "source": source, "notes": dict(corpus.notes)}
     if memory:
         verdict = UNKNOWN if source is None else "differs" if wrong else "as published"
-        found = ", ".join(str(one) for one in counts if not one.what.startswith("turns "))
-        return Part(facts, problems, [escape(f"memory: {name}: {found}; {verdict}")])
+        sizes = ", ".join(str(one) for one in counts if not one.what.startswith("turns "))
+        return Part(facts, problems, [escape(f"memory: {name}: {sizes}; {verdict}")])
     rows = []
     for one in counts:
         verdict = "✗ differs" if one.wrong else "✓" if one.official is not None else NONE
@@ -124,8 +124,8 @@ def check_targets(
         in_vain.update(useless[clip] for clip in clips if clip in useless)
         in_vain[COULD_SHOW_TARGET] += sum(number in turns for number in sample.dropped)
     reasons = dict(sorted((+in_vain).items()))
-    found = Counter(sample.target.emotion if sample.target else None for sample in selection.samples)
-    labels = {label: found[label] for label in corpus.labels} | ({"": found[None]} if found[None] else {})
+    targets = Counter(sample.target.emotion if sample.target else None for sample in selection.samples)
+    labels = {label: targets[label] for label in corpus.labels} | ({"": targets[None]} if targets[None] else {})
     published = expected(corpus.name, corpus.split)
     known = published.samples if published and published.sample_labels in (None, len(corpus.labels)) else {}
     same = protocol.model_copy(update={"name": "", "history": None, "seed": 0})

@@ -1,4 +1,4 @@
-"""Whether the longest dialogue of a corpus fits a model's context, told before a run meets it.
+"""Whether the longest dialogue of a corpus fits a model's context.
 
 Every prompt of one pass is rendered by the run's own code, a stand-in answering. Tokens are estimated. Added are what
 earlier agents will have said, exemplars, images as the backbone's page counts them, and repairs, each a refused reply

@@ -91,11 +91,11 @@ def match_rows(rows: Rows, runs: Sequence[Candidate]) -> MatchedTable:
     lines: list[Line] = []
     for row in table.rows:
         lines.append(_paper_line(table, row))
-        found = {n: rows.differences(row.name, run) for n, run in numbered.items() if row.fits is not None}
-        fitting = {number: "" for number, differences in found.items() if not differences}
+        compared = {n: rows.differences(row.name, run) for n, run in numbered.items() if row.fits is not None}
+        fitting = {number: "" for number, differences in compared.items() if not differences}
         similar = {
             number: f"set as its row, but {describe(differences)}"
-            for number, differences in found.items()
+            for number, differences in compared.items()
             if differences and rows.same_system(differences)
         }
         for numbers in (fitting, similar):
@@ -139,14 +139,14 @@ def _run_lines(
 def _inside(printed: Mapping[str, float], row: Published, run: Candidate) -> dict[str, bool]:
     """Whether the paper's figures lie in the run's intervals, where one scale measures both, over as many samples where
     that matters."""
-    found = {}
+    inside = {}
     for column, value in printed.items():
         score = run.score(column)
         comparable = column not in RATED and not run.scores.unfinished
         if score and score.interval and comparable and (column not in BY_SIZE or score.n == row.n):
             low, high = score.interval
-            found[column] = low - _ROUNDING <= value <= high + _ROUNDING
-    return found
+            inside[column] = low - _ROUNDING <= value <= high + _ROUNDING
+    return inside
 
 
 def _note(table: PaperTable, run: Candidate, differs: str) -> str:
@@ -181,8 +181,8 @@ def _describe_run(table: PaperTable, run: Candidate) -> str:
 
 def _signatures(table: PaperTable, runs: Sequence[Candidate]) -> Iterator[str]:
     for column in table.columns:
-        found = {score.signature: None for run in runs if (score := run.score(column)) and score.signature}
-        yield from (f"ours, {column}: {signature}" for signature in found if column not in PPL)
+        signatures = {score.signature: None for run in runs if (score := run.score(column)) and score.signature}
+        yield from (f"ours, {column}: {signature}" for signature in signatures if column not in PPL)
 
 
 def sheet(matched: MatchedTable, verbose: bool = True) -> Sheet:

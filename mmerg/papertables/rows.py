@@ -59,13 +59,13 @@ class Rows:
 
     def differences(self, row: str, run: Candidate) -> list[Setting]:
         """What the run has otherwise than the row, with both values."""
-        found = _differing(run.manifest.settings, self.settings[row])
+        differences = _differing(run.manifest.settings, self.settings[row])
         samples = run.manifest.protocol.samples
         if self.table.samples and samples != self.table.samples:
-            found.append(Setting(SAMPLES, (str(samples), str(self.table.samples))))
+            differences.append(Setting(SAMPLES, (str(samples), str(self.table.samples))))
         if self.table.keyframes and run.visual_input != KEYFRAMES:
-            found.append(Setting(VISUAL, (run.visual_input, KEYFRAMES)))
-        return found
+            differences.append(Setting(VISUAL, (run.visual_input, KEYFRAMES)))
+        return differences
 
     def same_system(self, differences: Sequence[Setting]) -> bool:
         """Whether a run with these differences is the row's system on other data or another model. Where the rows of
@@ -74,9 +74,9 @@ class Rows:
 
     def nearest(self, run: Candidate) -> str:
         """The row that a run differs from least, and in what."""
-        found = {row: self.differences(row, run) for row in self.settings}
-        row = min(found, key=lambda name: len(found[name]))
-        return f"no row of the paper; nearest is {row}, but {describe(found[row])}"
+        by_row = {row: self.differences(row, run) for row in self.settings}
+        row = min(by_row, key=lambda name: len(by_row[name]))
+        return f"no row of the paper; nearest is {row}, but {describe(by_row[row])}"
 
 
 def describe(differences: Sequence[Setting]) -> str:
@@ -90,10 +90,12 @@ def describe(differences: Sequence[Setting]) -> str:
 
 def _differing(*settings: Mapping[str, object]) -> list[Setting]:
     """What differs between settings but for the seed, without what follows from another page."""
-    found = [one for one in settings_diff(settings) if one.name != "seed"]
+    differences = [one for one in settings_diff(settings) if one.name != "seed"]
     prompts = tuple(str(at(one, PROMPTS)) for one in settings)
     if len(set(prompts)) > 1:
-        found.append(Setting(PROMPTS, prompts))
-    pages = [one.name for one in found if one.name in _BY_PAGE]
+        differences.append(Setting(PROMPTS, prompts))
+    pages = [one.name for one in differences if one.name in _BY_PAGE]
     follows = tuple(chain.from_iterable(_BY_PAGE[name] for name in pages))
-    return [one for one in found if one.name in pages or ".sampling." in one.name or not one.name.startswith(follows)]
+    return [
+        one for one in differences if one.name in pages or ".sampling." in one.name or not one.name.startswith(follows)
+    ]

@@ -28,11 +28,11 @@ PASSED, UNAUDITED, UNFINISHED = "passed all", "unaudited", "not finished"
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oooo")
 
 
-def count_blame(about: About, found: Iterable[Verdict]) -> DataFrame:
+def count_blame(about: About, verdicts: Iterable[Verdict]) -> DataFrame:
     """How many samples of a run got each verdict [verdict, pass], its stages first, in the order in which they run."""
     from pandas import DataFrame
 
-    counted = Counter(found)
+    counted = Counter(verdicts)
     given = dict.fromkeys(verdict for _, verdict in counted)
     last = [PASSED, *(verdict for verdict in (UNAUDITED, UNFINISHED) if verdict in given)]
     stages = [one for one in dict.fromkeys((*about.manifest.setting("system.stages", ()), *given)) if one not in last]
@@ -45,10 +45,10 @@ def count_audits(blame: DataFrame) -> list[int]:
     return [int(count) for count in blame.drop([UNAUDITED, UNFINISHED], errors="ignore").sum()]
 
 
-def verdicts(found: Iterable[events.Event]) -> Iterator[Verdict]:
-    """Those on the passes of a sample. A pass that failed before its audit is UNFINISHED."""
+def read_verdicts(trace: Iterable[events.Event]) -> Iterator[Verdict]:
+    """The verdicts on the passes of a sample. A pass that failed before its audit is UNFINISHED."""
     decided = -1
-    for event in found:
+    for event in trace:
         match event:
             case events.Audited():
                 decided = event.t

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,11 +34,11 @@ def draw_scores(runs: Sequence[RunData]) -> Figure | None:
 def draw_differences(compared: Mapping[str, Sequence[Comparison]], title: str, caption: str) -> Figure | None:
     """Differences from a first run, a panel for each other run by its name. Only scores in percent share an axis; None
     where there are none."""
-    found = {(run, one.metric): one for run, all in compared.items() for one in all if one.difference is not None}
-    rows = [metric for metric, title in TITLES.items() if title.endswith("%") and metric in {key[1] for key in found}]
+    known = {(run, one.metric): one for run, all in compared.items() for one in all if one.difference is not None}
+    rows = [metric for metric, title in TITLES.items() if title.endswith("%") and metric in {key[1] for key in known}]
 
     def score(run: str, metric: str) -> Score | None:
-        one = found.get((run, metric))
+        one = known.get((run, metric))
         return Score(name=metric, value=one.difference, interval=one.interval, n=one.n) if one else None
 
     scores = {f"{style.label(run)}, points": [score(run, metric) for metric in rows] for run in compared}
@@ -75,15 +76,15 @@ def _draw_panel(axes: Axes, heading: str, scores: Sequence[Score | None], zero: 
     axes.set_title(heading)
     if zero:
         axes.axvline(0, color=style.PALE, lw=0.8, zorder=0)
-    beside: dict[str, Any] = {"x": 1.04, "transform": axes.get_yaxis_transform(), "color": style.GREY}
-    axes.text(y=-0.75, s="n", style="italic", **beside)
+    write_at_right = partial(axes.text, 1.04, transform=axes.get_yaxis_transform(), color=style.GREY)
+    write_at_right(-0.75, "n", style="italic")
     for row, score in enumerate(scores):
         axes.axhline(row, color=style.FAINT, lw=0.5, zorder=0)
         if score and score.value is not None:
             axes.hlines(row, *(score.interval or (score.value, score.value)), color=style.INK, lw=1.0)
             axes.plot(score.value, row, "o", color=style.INK, ms=3.5)
         n = str(score.n) if score and score.value is not None else "–"
-        axes.text(y=row, s=n, va="center_baseline", **beside)
+        write_at_right(row, n, va="center_baseline")
     axes.xaxis.set_major_locator(MaxNLocator(3 if zero else 2, min_n_ticks=2))
     low, high = axes.dataLim.intervalx if np.isfinite(axes.dataLim.intervalx).all() else (0.0, 1.0)
     room = 0.12 * (high - low) or 0.05 * abs(high) or 1.0  # also where all values are equal

@@ -66,7 +66,7 @@ def describe_runs(abouts: Sequence[About]) -> str:
 def caption(runs: Sequence[RunData]) -> str:
     """What a plot of scores is of, which scores were not measured in one way, and how many runs have none."""
     signatures = {m: {deciding(one.signature) for run in runs if (one := run.score(m))} for m in plotted_metrics(runs)}
-    mixed = [TITLES[metric] for metric, found in signatures.items() if len(found) > 1]
+    mixed = [TITLES[metric] for metric, ways in signatures.items() if len(ways) > 1]
     missing = sum(run.scores is None for run in runs)
     parts = (
         describe_runs([run.about for run in runs]),

@@ -1,7 +1,7 @@
-"""The agents of a run as its config sets them: what each gives and is shown, symbols by their meaning.
+"""The agents of a run as its settings have them: what each gives and sees, in words.
 
-A symbol means what the stage that gives it is said to give; those that no stage gives are the sample's and the memory's
-(MERG, arXiv 2604.18988, section 3). What an ablation leaves out is not there, and nobody sees what is not made.
+Symbols are those of MERG (arXiv 2604.18988, section 3). One that no stage gives is part of the sample, or comes from
+the memory. What an ablation leaves out is not there, and nobody sees what is not made.
 """
 
 from collections.abc import Container
@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from mmerg.runs.manifest import Started
 
-GIVEN = {"D": "dialogue", "V": "keyframes", "M": "exemplars"}  # what stages see that no stage gives
+GIVEN = {"D": "dialogue", "V": "keyframes", "M": "exemplars"}  # symbols that no stage gives
 
 
 class Agent(NamedTuple):
-    """title: what it gives, in words. symbol: what later agents see that by; an auditor gives none. sees: symbols."""
+    """title: what it gives, in words. symbol: the name of that for later agents. sees: symbols."""
 
     title: str = ""
     symbol: str = ""
@@ -21,8 +21,8 @@ class Agent(NamedTuple):
 
 
 class Agents:
-    """named: the stages by name, in order. auditor: its name, "" for a system without one; audits: what it sees.
-    emotion: the symbol, and the field of it, that hold the forecast label."""
+    """named: the stages by name, in order. auditor: its name, "" for a system without one. audits: symbols that the
+    auditor sees. emotion: the symbol that has the forecast label, then the field."""
 
     def __init__(self, manifest: Started) -> None:
         system, auditor = manifest.setting("system", {}), manifest.setting("system.auditor", {})
@@ -32,13 +32,13 @@ class Agents:
         unseen = made if system.get("organization") == "independent" else gone
         frames = manifest.setting("frames.seen_by")
         self.named = {
-            name: _agent(stage, _shown(stage.get("sees"), unseen, frames))
+            name: _agent(stage, _visible(stage.get("sees"), unseen, frames))
             for name, stage in stages.items()
             if name not in without
         }
         if auditor.get("name") in without:
             auditor = {}
-        self.auditor, self.audits = str(auditor.get("name") or ""), _shown(auditor.get("sees"), gone, frames)
+        self.auditor, self.audits = str(auditor.get("name") or ""), _visible(auditor.get("sees"), gone, frames)
         self.emotion = str(manifest.setting("system.result.emotion", "")).split(".")
 
     def meaning(self, symbol: str) -> str:
@@ -52,10 +52,10 @@ def _agent(stage: Any, sees: tuple[str, ...]) -> Agent:
     return Agent({"text": "Response", "": symbol}.get(kind, kind), symbol, sees)
 
 
-def _shown(sees: Any, unseen: Container[object], frames: object) -> tuple[str, ...]:
-    """What an agent is shown of what it `sees`: `frames` may say that all see the keyframes, or none."""
-    found = [str(symbol) for symbol in sees or () if symbol not in unseen]
+def _visible(sees: Any, unseen: Container[object], frames: object) -> tuple[str, ...]:
+    """The symbols of `sees` that an agent really gets. frames: "all" or "none" where that many see the keyframes."""
+    symbols = [str(symbol) for symbol in sees or () if symbol not in unseen]
     if sees and frames in ("all", "none"):
-        found = [symbol for symbol in found if symbol != "V"]
-        found[1:1] = ["V"] * (frames == "all")
-    return tuple(found)
+        symbols = [symbol for symbol in symbols if symbol != "V"]
+        symbols[1:1] = ["V"] * (frames == "all")
+    return tuple(symbols)

@@ -56,14 +56,15 @@ class Field(NamedTuple):
 
 
 def fields(value: Any, before: Any = None) -> tuple[Field, ...]:
-    """The fields of `value` that are not empty, with what changed since `before` where that is there."""
+    """The fields of `value` that are not empty, with what changed since `before` where there is a `before`."""
     new, old = (one if isinstance(one, Mapping) else {} if one is None else {"": one} for one in (value, before))
-    found = []
+    compared = []
     for name in dict.fromkeys([*new, *old]):
         many = any(isinstance(one.get(name), list | tuple | Mapping) for one in (new, old))
         lines = _lines(new.get(name))
-        found.append(Field(str(name), tuple(lines if before is None else _compare(_lines(old.get(name)), lines)), many))
-    return tuple(field for field in found if field.lines)
+        changes = lines if before is None else _compare(_lines(old.get(name)), lines)
+        compared.append(Field(str(name), tuple(changes), many))
+    return tuple(field for field in compared if field.lines)
 
 
 def _lines(value: Any) -> list[Line]:
@@ -75,8 +76,8 @@ def _lines(value: Any) -> list[Line]:
     return [] if value in (None, "") else [Line(plain(describe(value)))]
 
 
-def _item(item: Mapping[str, Any]) -> Line:
-    places = {name: item[name] for name in ("turn", "frame") if type(item.get(name)) is int}
+def _item(item: Mapping[str, object]) -> Line:
+    places = {name: value for name in ("turn", "frame") if type(value := item.get(name)) is int}
     rest = {key: inner for key, inner in item.items() if key not in places and inner not in (None, "", [])}
     texts = [describe(inner) if len(rest) == 1 else f"{key}: {describe(inner)}" for key, inner in rest.items()]
     return Line(plain(" · ".join(texts)), **places)

@@ -1,7 +1,8 @@
-"""A folder that holds a report: written beside what is there, and put in its place when all of it is written.
+"""A folder with a report. A new one is written into a folder of its own in there, and moved to its place once it is
+whole: after an error the earlier report stands.
 
-A marker names every file of a report, so that a later one takes away those it no longer has, and never a file of
-somebody else. A folder that holds anything and has no marker is refused. After an error the earlier report stands.
+A marker names all files of a report. A later report removes these and no others. A folder with files and without a
+marker is refused.
 
     with report_folder(Path("runs/demo/report")) as folder:
         folder.write("index.html", text)
@@ -70,26 +71,29 @@ class ReportFolder:
         """The place of a new file, its folder made."""
         self._new.add(name)
         path = self._part / name
-        with suppress(OSError):  # what is wrong, writing the file tells
+        with suppress(OSError):  # writing the file raises it again
             private_folder(path.parent)
             path.unlink(missing_ok=True)  # it may share its bytes with a frame of a run
         return path
 
     def put_in_place(self) -> None:
-        """Take away the earlier report and move this one there; first see that nothing of somebody else is in its way.
-        The marker names the files of both until all is done, so that what a killed process leaves is known as ours."""
-        for name in sorted(self._new):
-            path = self.path / name
-            if not self._inside(name):
-                raise RunError("a report does not write through links", where=str(path.parent), hint="remove the link")
-            if name not in self._old and os.path.lexists(path):
+        """Remove the earlier report and move this one to its place, unless a file that is not a report's is in the way.
+        The marker names the files of both until all is done: what a killed process leaves is known as a report's."""
+        parents = {PurePosixPath(name).parent for name in self._new}
+        for parent in parents:
+            if not self._inside(parent):
+                where = str(self.path / parent)
+                raise RunError("a report does not write through links", where=where, hint="remove the link")
+        for name in self._new - self._old:
+            if os.path.lexists(path := self.path / name):
                 raise RunError("this file is not of a report", where=str(path), hint="move it away, or choose --out")
         self._mark(self._old | self._new)
         for name in self._old:
             with suppress(OSError):
                 (self.path / name).unlink()
-        for name in sorted(self._new):
-            private_folder((self.path / name).parent)
+        for parent in parents:
+            private_folder(self.path / parent)
+        for name in self._new:
             (self._part / name).rename(self.path / name)
         folders = {folder for name in self._old for folder in PurePosixPath(name).parents if folder.parts}
         for folder in sorted(folders, key=lambda one: -len(one.parts)):
@@ -98,22 +102,23 @@ class ReportFolder:
         self._mark(self._new)
 
     def _read_marker(self) -> set[str]:
-        """What an earlier report wrote here, but for names that lead out of the folder."""
+        """The files of an earlier report, without names that lead out of the folder."""
         marker = self.path / MARKER
         if marker.is_file():
             first, *names = marker.read_text(encoding="utf-8", errors="replace").split("\n")
             if first == _FIRST:
-                return {name for name in names if name and self._inside(name)}
+                inside = {parent for parent in {PurePosixPath(name).parent for name in names} if self._inside(parent)}
+                return {name for name in names if name and PurePosixPath(name).parent in inside}
         if any(file.name != PART for file in self.path.iterdir()):
             raise RunError(
                 "the folder holds files that are not a report's", where=str(self.path), hint="choose another --out"
             )
         return set()
 
-    def _inside(self, name: str) -> bool:
-        """Whether a file of this name lies in the folder, and not behind a link."""
-        parent = self.path.resolve() / PurePosixPath(name).parent
-        return parent.resolve() == parent and parent.is_relative_to(self.path.resolve())
+    def _inside(self, folder: PurePosixPath) -> bool:
+        """Whether this folder, relative to the report's, lies in it and not behind a link."""
+        place = self.path.resolve() / folder
+        return place.resolve() == place and place.is_relative_to(self.path.resolve())
 
     def _mark(self, names: set[str]) -> None:
         """Anew, whatever stood there: a torn line, or a link."""

@@ -1,7 +1,7 @@
-"""A run's keyframes in a report: shared with the run's folder, or copies in which found faces are made unrecognisable.
+"""A run's keyframes in a report: shared with the run's folder, or copies in which faces are blurred.
 
-Only what OpenCV's frontal-face cascade finds is blurred. Turned, small, covered and drawn faces are missed, and a frame
-in which none is found is shown as it is: this lowers the risk and does not make a folder anonymous.
+Only what OpenCV's frontal-face cascade finds is blurred. It misses turned, small, covered and drawn faces, and a frame
+in which it finds none stays as it is. This lowers the risk and does not make a folder anonymous.
 """
 
 import re
@@ -26,26 +26,27 @@ _QUALITY = 85
 
 
 class Frames:
-    """Puts the frames of the run's folder `source` into a report, each once, below `prefix`. counts: `found` faces, in
-    `blurred` frames; none were in `plain`; `unseen` could not be looked at, and a grey picture stands for each."""
+    """Puts the frames of the run's folder `source` into a report, each once, below `prefix`. counts: `faces` that were
+    blurred, frames with faces (`blurred`) and without (`plain`), and frames that could not be read (`unreadable`), for
+    which a grey picture stands."""
 
     def __init__(self, source: Path, folder: ReportFolder, faces: Faces, prefix: str = "") -> None:
         self.source, self.folder, self.faces, self.prefix = source, folder, faces, prefix
         self.counts: Counter[str] = Counter()
         self._done: set[str] = set()
 
-    def held(self, sha256: str) -> bool:
+    def has(self, sha256: str) -> bool:
         """Whether the run has a file of this frame. A link is none: it could name any file of this machine."""
         file = self.source / f"{sha256}.jpg"
         return bool(re.fullmatch("[0-9a-f]{64}", sha256)) and file.is_file() and not file.is_symlink()
 
     def put(self, sample: Sample) -> dict[str, str]:
-        """Put the images of a sample that the run has into the report, but for grids of frames where faces are blurred:
-        in these they are too small to be found. Returns what each is called, by its hash."""
+        """Put the images of a sample into the report, as far as the run has them; the name of each by its hash. Grids
+        of frames are left out where faces are blurred: there, faces are too small for the cascade."""
         named = {shot.frame.sha256: f"frame {shot.number}" for shot in sample.shots if shot.held}
         if self.faces == "keep":
             sent = [one for call in sample.calls for message in call.event.messages for one in message.images]
-            named |= {one: "the grid of frames" for one in sent if one not in named and self.held(one)}
+            named |= {one: "the grid of frames" for one in sent if one not in named and self.has(one)}
         self.add(named)
         return named
 
@@ -64,9 +65,9 @@ class Frames:
         try:
             [measured] = measure([data], [0.0])
         except ClipError:  # not for OpenCV; a browser may show it nevertheless
-            self.counts["unseen"] += 1
+            self.counts["unreadable"] += 1
             return to_jpeg(np.full((48, 64, 3), 128, np.uint8), _QUALITY)
-        self.counts.update(found=len(measured.faces), **{"blurred" if measured.faces else "plain": 1})
+        self.counts.update(faces=len(measured.faces), **{"blurred" if measured.faces else "plain": 1})
         return to_jpeg(blur(from_jpeg(data), measured.faces), _QUALITY) if measured.faces else data
 
 

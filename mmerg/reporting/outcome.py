@@ -30,12 +30,12 @@ def outcome(result: Result) -> Outcome:
     return "kept" if result.passes > 1 else "passed"
 
 
-def counted_outcomes(found: Collection[Outcome]) -> dict[Outcome, str]:
-    """Those that a page counts, with their names: of draws and imported replies it speaks only where there are some, of
-    passes not where all replies are imported."""
-    imported = "replied" in found and set(found) <= {"replied", "failed"}
-    shown = {"replied", "failed"} if imported else {"passed", "later", "kept", "failed", *found}
-    return {name: said for name, said in OUTCOMES.items() if name in shown}
+def counted_outcomes(outcomes: Collection[Outcome]) -> dict[Outcome, str]:
+    """The outcomes that a page counts, with their names. Draws and imported replies are counted only where there are
+    some, passes not where all replies are imported."""
+    imported = "replied" in outcomes and set(outcomes) <= {"replied", "failed"}
+    counted = {"replied", "failed"} if imported else {"passed", "later", "kept", "failed", *outcomes}
+    return {name: words for name, words in OUTCOMES.items() if name in counted}
 
 
 def wrong_label(result: Result) -> bool:

@@ -8,6 +8,7 @@ file_name("dia 3/../4")    # 'dia-3-4-' and 20 hexadecimal digits and '.html'
 import hashlib
 import json
 import re
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -21,7 +22,7 @@ from mmerg.reporting.outcome import outcome, wrong_label
 from mmerg.runs.manifest import short
 
 ASSETS = ("report.css", "report.js")
-ID, TEXT, FOUND = 80, 220, 2000  # characters of an id and a text in a table, and of each that its search looks through
+ID, TEXT, SEARCHED = 80, 220, 2000  # characters of an id and a text in a table, and of each that its search looks at
 STEP = 200  # rows of the table of samples that are shown at once
 _NAME, _DIGITS = 40, 20
 
@@ -37,7 +38,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.globals |= {"ID": ID, "TEXT": TEXT, "FOUND": FOUND, "STEP": STEP}
+    made.globals |= {"ID": ID, "TEXT": TEXT, "SEARCHED": SEARCHED, "STEP": STEP}
     made.filters |= {
         "pretty": lambda value: json.dumps(value, indent=2, ensure_ascii=False),
         "figure": lambda value: tables.figure(value).replace("-", "−"),
@@ -49,6 +50,7 @@ def _environment() -> Environment:
         "href": file_name,
         "outcome": outcome,
         "rewritten": rewritten,
+        "sampling": describe_sampling,
     }
     made.tests["wrong"] = wrong_label
     return made
@@ -88,6 +90,15 @@ def clipped(text: str, length: int = 200) -> str:
 def counted(count: int, one: str, many: str = "") -> str:
     """A count with its noun: 1 sample, 2 samples; many: a plural that is not regular."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def describe_sampling(sampling: Mapping[str, float | Sequence[str]]) -> str:
+    """The settings of a call: seed 0, stop "\\n", temperature 0.7."""
+    values = {
+        name: value if isinstance(value, int | float) else json.dumps(" ".join(value), ensure_ascii=False)
+        for name, value in sorted(sampling.items())
+    }
+    return ", ".join(f"{name} {value}" for name, value in values.items())
 
 
 def duration(seconds: float) -> str:

@@ -8,14 +8,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mmerg.auditing.planted import COLUMNS
 from mmerg.console.run_tables import Summary, describe_memory
 from mmerg.judging.judgement import read_judgements
 from mmerg.plots import style
-from mmerg.plots.blame import PASSED, TITLE, UNAUDITED, UNFINISHED, Verdict, count_audits, count_blame, draw_blame
-from mmerg.plots.blame import verdicts as verdicts_of
+from mmerg.plots.blame import (
+    PASSED,
+    TITLE,
+    UNAUDITED,
+    UNFINISHED,
+    Verdict,
+    count_audits,
+    count_blame,
+    draw_blame,
+    read_verdicts,
+)
 from mmerg.plots.dots import draw_planted, draw_scores
 from mmerg.plots.matrix import draw_plans
 from mmerg.plots.run_data import RunData, read_or_why
@@ -43,8 +52,8 @@ Say = Callable[[str], None]
 
 
 class Row(NamedTuple):
-    """A sample in the table. became: what choosing a later pass did to the label. blamed: agents that audits found at
-    fault. repaired: a reply was refused and a later one taken."""
+    """A sample in the table. became: what choosing a later pass did to the label. blamed: agents that audits blame.
+    repaired: a reply was refused and a later one taken."""
 
     result: Result
     became: str
@@ -53,8 +62,8 @@ class Row(NamedTuple):
 
 
 class RunPages(RunData):
-    """A run as its first page tells it. asked_again, given_up: refused replies by stage and reason, those that another
-    call of the stage in the same pass followed and those that none did. lost: keyframes that the run has no file of.
+    """A run as its first page shows it. asked_again, given_up: refused replies by stage and reason, the stage being
+    called again in the same pass or not. lost: keyframes that the run has no file of.
     Raises RunError where the folder is no run of this version."""
 
     def __init__(self, path: Path) -> None:
@@ -87,16 +96,16 @@ class RunPages(RunData):
         """prefix: where in the report the pages go, "" for all of it; others: runs beside this one, by their prefix."""
         frames = Frames(self.about.path / FRAMES, folder, faces, prefix)
         agents, results = Agents(self.manifest), self.results.values()
-        known: dict[str, Any] = {"o": self, "faces": faces, "results": results, **WORDS}
+        known: dict[str, object] = {"o": self, "faces": faces, "results": results, **WORDS}
         for count, (result, ways) in enumerate(zip(results, self._ways(), strict=True), start=1):
-            sample = Sample(read_events(self.about.path, result.id), agents, frames.held)
+            sample = Sample(read_events(self.about.path, result.id), agents, frames.has)
             row, name = self._add(result, sample), file_name(result.id)
-            beside = [
+            elsewhere = [
                 (other.name, f"../../{path}samples/{name}")
                 for path, other in others.items()
                 if result.id in other.results
             ]
-            values = {"page": sample, "row": row, "number": count, "ways": ways, "elsewhere": beside}
+            values = {"page": sample, "row": row, "number": count, "ways": ways, "elsewhere": elsewhere}
             top = "../../" if prefix else "../"
             page = render("sample.j2", up="../", top=top, images=frames.put(sample), **known, **values)
             folder.write(f"{prefix}samples/{name}", page)
@@ -131,17 +140,17 @@ class RunPages(RunData):
     def _ways(self) -> Iterator[dict[str, str | None]]:
         """Of each sample, in order, the ids of those before and after it, and of the next that failed and of which a
         later pass was chosen; None where there is none."""
-        ids, found = list(self.results), []
+        ids, ways = list(self.results), []
         ahead: dict[Outcome, str] = {}
         for at, result in reversed(list(enumerate(self.results.values()))):
             after = ids[at + 1] if at + 1 < len(ids) else None
-            ways = {"before": ids[at - 1] if at else None, "after": after}
-            found.append(ways | {name: ahead.get(name) for name in ("later", "failed")})
+            near = {"before": ids[at - 1] if at else None, "after": after}
+            ways.append(near | {name: ahead.get(name) for name in ("later", "failed")})
             ahead[outcome(result)] = result.id
-        return reversed(found)
+        return reversed(ways)
 
     def _add(self, result: Result, sample: Sample) -> Row:
-        self.verdicts += verdicts_of(sample.events)
+        self.verdicts += read_verdicts(sample.events)
         self.forms[sample.form] += 1
         self.problems.update(sample.problems.values())
         self.lost += sum(not shot.held for shot in sample.shots)
@@ -159,10 +168,10 @@ def write_plots(
     folder: ReportFolder, prefix: str, plots: Mapping[str, tuple[Figure | None, str]]
 ) -> dict[str, dict[str, object]]:
     """Put the plots that there are into a report; of each its size in pixels, and what it shows in words."""
-    found: dict[str, dict[str, object]] = {}
+    written: dict[str, dict[str, object]] = {}
     for name, (figure, alt) in plots.items():
         if figure:
             folder.write(f"{prefix}plots/{name}.svg", style.image(figure, "svg"))
             width, height = (round(96 * inches) for inches in figure.get_size_inches())
-            found[name] = {"width": width, "height": height, "alt": alt}
-    return found
+            written[name] = {"width": width, "height": height, "alt": alt}
+    return written

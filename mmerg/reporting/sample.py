@@ -1,5 +1,5 @@
-"""A sample by the events of its last try, as its page and `mmerg show` read it: who gave what in which pass, what was
-found wrong with it, and why a pass was selected. Stages are what the config and the events name; nothing knows MERG.
+"""A sample by the events of its last try, as its page and `mmerg show` need it: which stage gave what in which pass,
+what the audits say, and why a pass was selected. The stages are those of the settings and the events, of any system.
 
     sample = Sample(read_events(run, "d1/4"), Agents(manifest))
     [cell.state for cell in sample.cells("mpa")]    # ['made', 'kept']
@@ -26,7 +26,7 @@ _SHORT = 120  # characters; what is shorter is shown again
 
 
 class Shot(NamedTuple):
-    """A keyframe of a history turn, numbered over the sample as prompts number it. held: the run has its file."""
+    """A keyframe of a history turn, with its number in the prompts. held: the run has its file."""
 
     turn: int
     number: int
@@ -36,7 +36,7 @@ class Shot(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call, numbered over the sample, with the complaint where its reply was refused, or what was taken off it."""
+    """A call with its number in the sample. refused: why its reply was. cleaned: what was taken off the reply."""
 
     number: int
     event: events.Called
@@ -45,8 +45,8 @@ class Call(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A stage in a pass. made: it gave an output here; kept: that of pass `since` stands; none: it gave nothing that
-    could be used. since: the pass before in which it gave one, which `fields` are compared with, if any."""
+    """A stage in a pass t. made: it gave an output; kept: its output of pass `since` stands; none: it gave nothing that
+    could be used. `fields` are compared with the output of pass `since`; it is t itself where there is none before."""
 
     t: int
     state: Literal["made", "kept", "none"]
@@ -55,16 +55,16 @@ class Cell(NamedTuple):
 
 
 class Sample:
-    """held: whether the run's folder has a frame of this hash. numbers: the passes that were begun, from 0. order:
-    stages as the config has them, then what else the events name. checks: the names of the audit's. blamed: agents that
-    audits found at fault. repeated: passes that say what the one before said, and which agent was asked again."""
+    """has_frame: whether the run's folder has a frame of this hash. numbers: the passes that were begun, from 0. order:
+    stages as the settings have them, then what else the events name. checks: names of the audit's. blamed: agents that
+    audits blame. repeated: passes equal to the one before, each with the agent that was asked again."""
 
     def __init__(
-        self, found: Sequence[events.Event], agents: Agents, held: Callable[[str], bool] = lambda _: True
+        self, trace: Sequence[events.Event], agents: Agents, has_frame: Callable[[str], bool] = lambda _: True
     ) -> None:
-        self.events, self.agents, self.held = found, agents, held
+        self.events, self.agents, self.has_frame = trace, agents, has_frame
         self._by_kind: dict[str, list[events.Event]] = {}
-        for event in found:
+        for event in trace:
             self._by_kind.setdefault(event.kind, []).append(event)
         self.started, self.taken = self.last("sample_started"), self.last("frames_taken")
         self.selected, self.failed = self.last("selected"), self.last("sample_failed")
@@ -72,18 +72,18 @@ class Sample:
         self.form = self.taken.form if self.taken else "none"
         self.turns = self.taken.turns if self.taken else ()
         self.problems = {turn.turn: turn.problem for turn in self.turns if turn.problem}
-        self.numbers = sorted({0, *(getattr(event, "t", 0) for event in found)})
-        asked = [event.stage for event in found if event.kind in ("supplied", "called", "produced")]
+        self.numbers = sorted({0, *(getattr(event, "t", 0) for event in trace)})
+        asked = [event.stage for event in trace if event.kind in ("supplied", "called", "produced")]
         self.order = list(dict.fromkeys([*agents.named, *asked]))
         audits = self.find("audited")
         self.checks = list(audits[0].audit.findings) if audits else []
         self.blamed = tuple(dict.fromkeys(event.fault for event in audits if event.fault))
-        self.repeated = repeats(found)
+        self.repeated = repeats(trace)
 
     def find(self, kind: str, **where: object) -> list[Any]:
         """The events of a kind with these values, as `t=0, stage="psp"`."""
-        found = self._by_kind.get(kind, [])
-        return [event for event in found if all(getattr(event, name) == value for name, value in where.items())]
+        alike = self._by_kind.get(kind, [])
+        return [event for event in alike if all(getattr(event, name) == value for name, value in where.items())]
 
     def last(self, kind: str, **where: object) -> Any:
         """The last of them, None where there is none."""
@@ -97,23 +97,23 @@ class Sample:
             for frame, text in zip(turn.frames, chain(turn.descriptions, repeat("")), strict=False)
         ]
         numbered = enumerate(frames, start=1)
-        return tuple(Shot(turn, n, frame, text, self.held(frame.sha256)) for n, (turn, frame, text) in numbered)
+        return tuple(Shot(turn, n, frame, text, self.has_frame(frame.sha256)) for n, (turn, frame, text) in numbered)
 
     @cached_property
     def calls(self) -> tuple[Call, ...]:
-        def beside(call: events.Called, kind: str) -> Any:
+        def followed_by(call: events.Called, kind: str) -> Any:
             return self.last(kind, t=call.t, stage=call.stage, attempt=call.attempt)
 
         numbered = enumerate(self.find("called"), start=1)
-        return tuple(Call(n, call, beside(call, "refused"), beside(call, "cleaned")) for n, call in numbered)
+        return tuple(Call(n, call, followed_by(call, "refused"), followed_by(call, "cleaned")) for n, call in numbered)
 
     def calls_of(self, stage: str, t: int) -> list[Call]:
         return [call for call in self.calls if (call.event.stage, call.event.t) == (stage, t)]
 
     @cached_property
     def first_shown(self) -> dict[str, int]:
-        """The call that showed a long text first. Agents share most of their prompts: naming that call in place of the
-        text keeps a page of fifteen calls readable."""
+        """The first call with a long text, by the text. Agents share most of their prompts: later calls name that call
+        in place of the text."""
         first: dict[str, int] = {}
         for call in self.calls:
             for text in (*(message.text for message in call.event.messages), call.event.answer_schema):
@@ -146,7 +146,7 @@ class Sample:
         return self.agents.named.get(stage, Agent(symbol)).title or stage
 
     def sees(self, stage: str) -> tuple[str, ...]:
-        """What an agent is shown, in words; where it was asked, without what this sample had none of."""
+        """What an agent sees, in words; where it was called, without what this sample has none of."""
         symbols = self.agents.audits if stage == self.agents.auditor else self.agents.named.get(stage, Agent()).sees
         asked = self.find("called", stage=stage)
         there = {"M": any(event.content for event in self.find("supplied", symbol="M")), "V": self.form != "none"}
@@ -162,8 +162,8 @@ class Sample:
             made, again = produced.get(t), self.last("rerun", t=t)
             first = self.order.index(again.stage) if again and again.stage in self.order else 0
             kept = before and stage in self.order[:first] and not self.calls_of(stage, t)
-            shown = fields(made.output, before.output if before else None) if made else ()
-            yield Cell(t, "made" if made else "kept" if kept else "none", before.t if before else t, shown)
+            output = fields(made.output, before.output if before else None) if made else ()
+            yield Cell(t, "made" if made else "kept" if kept else "none", before.t if before else t, output)
             before = made or before
 
     @property
@@ -185,8 +185,8 @@ class Sample:
             return f"Pass {t} is {latest if checks else 'the last one'}"
         if not others:
             failed = [name for name, passed in zip(checks, ranks[t], strict=False) if not passed]
-            told = f"{' and '.join(failed)} failed" if failed else self.rank(t) or f"all {len(checks)} checks passed"
-            return f"Pass {t} is the only one that could be {'audited' if checks else 'ranked'}: {told}"
+            reason = f"{' and '.join(failed)} failed" if failed else self.rank(t) or f"all {len(checks)} checks passed"
+            return f"Pass {t} is the only one that could be {'audited' if checks else 'ranked'}: {reason}"
         second = max(others, key=lambda other: others[other])
         decided = next(at for at, (one, two) in enumerate(zip(ranks[t], others[second], strict=True)) if one != two)
         if decided == len(ranks[t]) - 1:  # only −t differs

@@ -73,9 +73,9 @@ def _lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR091
         case events.Rerun():
             yield f"why: {event.reason}\ncorrection: {event.correction}"
         case events.Judged(verdict=verdict):
-            said = verdict.choice if verdict.score is None else verdict.score
+            chosen = verdict.choice if verdict.score is None else verdict.score
             shown = f", run {verdict.order[0] + 1} shown first" if len(verdict.order) > 1 else ""
-            answer = said if verdict.usable else f"unusable ({verdict.failure})"
+            answer = chosen if verdict.usable else f"unusable ({verdict.failure})"
             yield f"{verdict.aspect}, repeat {verdict.repeat}{shown}: {answer}"
             yield from filter(None, [verdict.reason])
         case events.SampleFailed():
@@ -86,8 +86,8 @@ def _lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR091
 
 def _turn_frames(turn: events.TurnFrames) -> Iterator[str]:
     if turn.problem or not turn.frames:
-        said = f"no frames ({turn.problem})" if turn.problem else "no clip"
-        yield f"turn {turn.turn}: {said}, it goes on as text"
+        reason = f"no frames ({turn.problem})" if turn.problem else "no clip"
+        yield f"turn {turn.turn}: {reason}, it goes on as text"
     for number, frame in enumerate(turn.frames):
         described = f": {turn.descriptions[number]}" if turn.descriptions else ""
         taken = f"{frame.source} at {frame.time:.2f} s, {frame.width}x{frame.height}"

@@ -5,7 +5,6 @@ write_report([Path("runs/demo-merg-…")], Path("report"), faces="keep", say=pri
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from mmerg.errors import RunError
 from mmerg.plots import style
@@ -20,7 +19,7 @@ from mmerg.runs.config_diff import config_diff, labels
 from mmerg.runs.manifest import read_abouts
 from mmerg.runs.matrix import JUDGED, matrix
 from mmerg.scoring.answers import read_run
-from mmerg.scoring.comparisons import DRAWS, compare_sides, format_p
+from mmerg.scoring.comparisons import DRAWS, Pair, compare_sides, format_p
 from mmerg.scoring.standard import Options
 
 
@@ -54,25 +53,27 @@ def _write_comparison(folder: ReportFolder, places: dict[str, RunPages], faces: 
     for run, label in zip(runs, labels(abouts), strict=True):
         run.label = label
     lines = matrix([run.results for run in runs])
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         "runs": list(places.items()),
         "outcomes": counted_outcomes({name for run in runs for name in run.outcomes}),
         "lines": lines,
-        "judged": {name: (said, sum(getattr(line, name) for line in lines)) for name, said in JUDGED.items()},
+        "judged": {name: (words, sum(getattr(line, name) for line in lines)) for name, words in JUDGED.items()},
         "settings": config_diff([run.manifest for run in runs]),
         "names": list(dict.fromkeys(name for run in runs if run.scores for name in run.scores.scores)),
         "format_p": format_p,
         "refused": "",
-        "compared": [],
     }
+    pairs: Sequence[Pair] = ()
     try:
         baseline, *others = (read_run(run.about.path) for run in runs)
-        found = compare_sides([baseline], [[other] for other in others], Options(resamples=DRAWS))
+        compared = compare_sides([baseline], [[other] for other in others], Options(resamples=DRAWS))
     except RunError as error:
         values["refused"] = f"These runs are not compared: {error.what}. {error.hint}".strip()
     else:
-        values |= {"compared": found.pairs, "warnings": found.warnings, "how_p": found.describe_p()}
-    differences = {run.label: pair.comparisons for run, pair in zip(runs[1:], values["compared"], strict=False)}
+        pairs = compared.pairs
+        values |= {"warnings": compared.warnings, "how_p": compared.describe_p()}
+    values["compared"] = pairs
+    differences = {run.label: pair.comparisons for run, pair in zip(runs[1:], pairs, strict=False)}
     title, alike = f"Differences from {runs[0].label}, with 95 % intervals", "; the table has the same numbers"
     with style.styled():
         forest = draw_differences(differences, title, describe_runs(abouts))

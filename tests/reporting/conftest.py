@@ -15,7 +15,7 @@ from tests.scoring.run_builder import build_run, result
 
 MANY = 501  # samples of a run with more than are shown at once, and than are written without a word
 TURNS = tuple(("Ben" if number % 2 else "Ana", f"This is turn {number}. " * 5) for number in range(1, 61))
-LONG = (Told("long/61", history=TURNS, frames=0), Told("many/4", ("0111", "1011", "1101", "1110", "1111"), frames=40))
+LONG = (Told("long/61", history=TURNS, frames=0), Told("many/4", ("0111", "1011", "1101", "1110", "1111"), frames=24))
 
 
 @pytest.fixture(scope="package")
@@ -65,7 +65,7 @@ def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Samples at both ends of what a page must hold: sixty turns without a frame, forty frames in five passes."""
+    """Samples at both ends of what a page must hold: sixty turns without a frame, two dozen frames in five passes."""
     run = build(tmp_path_factory.mktemp("long") / "run", LONG)
     write_report([run], run / "report", faces="keep", say=say_nothing)
     return run / "report"

@@ -47,7 +47,7 @@ def test_a_face_is_no_longer_found_and_all_else_stays(face: bytes, tmp_path: Pat
         frames.add([name, plain, name])
     copy = (tmp_path / "report" / "frames" / f"{name}.jpg").read_bytes()
     assert measure([copy], [0.0])[0].faces == ()
-    assert frames.counts == {"found": 1, "blurred": 1, "plain": 1}
+    assert frames.counts == {"faces": 1, "blurred": 1, "plain": 1}
     assert (tmp_path / "report" / "frames" / f"{plain}.jpg").read_bytes() == jpeg(1)
     assert (tmp_path / "frames" / f"{name}.jpg").read_bytes() == face
     before, after = from_jpeg(face).astype(int), from_jpeg(copy).astype(int)
@@ -81,12 +81,12 @@ def test_what_is_no_picture_or_no_frame_of_the_run(tmp_path: Path) -> None:
     (tmp_path / "frames" / "notes.jpg").write_bytes(b"mine")
     with report_folder(tmp_path / "report") as folder:
         frames = Frames(tmp_path / "frames", folder, "blur")
-        held = [frames.held(one) for one in (name, linked, "notes", "../secret", "f" * 64, "")]
+        held = [frames.has(one) for one in (name, linked, "notes", "../secret", "f" * 64, "")]
         frames.add([name])
     assert held == [True, False, False, False, False, False]
     shown = (tmp_path / "report" / "frames" / f"{name}.jpg").read_bytes()
     assert np.ptp(from_jpeg(shown)) == 0  # a grey picture: nobody could say whose face would be on it
-    assert frames.counts == {"unseen": 1}
+    assert frames.counts == {"unreadable": 1}
 
 
 def test_a_report_without_blurred_faces_is_replaced_by_one_with_them(face: bytes, tmp_path: Path) -> None:

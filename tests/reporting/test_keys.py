@@ -55,7 +55,7 @@ def test_keys_lead_from_sample_to_sample(browser: Browser, report: Path) -> None
 def test_keys_are_switched_off_and_on_again_by_keyboard_alone(
     browser: Browser, report: Path, name: str, width: int
 ) -> None:
-    with watched(browser, width=width) as view:
+    with watched(browser, width=width, fresh=True) as view:
         page = view.open(report / name)
         button, dialog = page.get_by_role("button", name="Keys"), page.get_by_role("dialog", name="Keys")
         switch = page.get_by_label("Keys are on")
@@ -88,7 +88,7 @@ def test_keys_are_switched_off_and_on_again_by_keyboard_alone(
 
 
 def test_keys_that_are_off_move_nothing_here_and_on_other_pages(browser: Browser, report: Path) -> None:
-    with watched(browser) as view:
+    with watched(browser, fresh=True) as view:
         page = view.open(report / "samples.html")
         page.keyboard.press("j")
         assert focused(page) == IDS[0]
@@ -105,7 +105,7 @@ def test_keys_that_are_off_move_nothing_here_and_on_other_pages(browser: Browser
 
 
 def test_where_nothing_may_be_stored_the_switch_is_the_pages(browser: Browser, report: Path) -> None:
-    with watched(browser) as view:
+    with watched(browser, fresh=True) as view:
         view.page.add_init_script(REFUSED)
         page = view.open(report / "samples.html")
         page.get_by_role("button", name="Keys").click()

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 from playwright.sync_api import Browser, Dialog, Page, Request
 
@@ -53,6 +54,20 @@ class Watched:
         assert self.page.evaluate("typeof window.__pwned") == "undefined"
 
 
+_SHARED: WeakKeyDictionary[Browser, Watched] = WeakKeyDictionary()
+
+
+def _shared(browser: Browser) -> Watched:
+    """The page that tests of this browser share, blank."""
+    if browser not in _SHARED:
+        _SHARED[browser] = Watched(browser.new_page(), "file:")
+    view = _SHARED[browser]
+    view.page.goto("about:blank")
+    view.page.mouse.move(0, 0)
+    view.wrong.clear()
+    return view
+
+
 @contextmanager
 def watched(
     browser: Browser,
@@ -60,9 +75,17 @@ def watched(
     width: int = 1280,
     scheme: Literal["light", "dark"] = "light",
     origins: tuple[str, ...] = ("file:",),
+    fresh: bool = False,
     **more: Any,
 ) -> Iterator[Watched]:
-    """A page in a context of its own."""
+    """A page. fresh: in a context of its own, as for one that keeps something or has special options; others share one,
+    which halves what a test takes."""
+    if not (fresh or more or origins != ("file:",)):
+        view = _shared(browser)
+        view.page.emulate_media(media="null", color_scheme=scheme)
+        view.page.set_viewport_size({"width": width, "height": 900})
+        yield view
+        return
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, **more)
     try:
         yield Watched(context.new_page(), *origins)
