@@ -18,7 +18,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.rule import Rule
 
-from mmerg.benching.backbones import EMBEDDED, PAPER, Backbone, Skipped, Subset, asked, available
+from mmerg.benching.backbones import EMBEDDED, PAPER, Backbone, Skipped, Subset, available, find_backbone
 from mmerg.benching.measure import Row, check_scorer, keep_memory, measure
 from mmerg.benching.table import Bench, sheet, write
 from mmerg.console.terminal import INTERRUPTED, Parser, console, escape, run_command, start
@@ -36,12 +36,12 @@ def bench(out: Console, given: argparse.Namespace, settings: Sequence[str], opti
     """Run, score, write and print; the exit code. Raises MmergError where nothing can be run, before the first run for
     a wrong option."""
     subset = Subset(given.dataset, given.n, settings, given.config_dir)
-    wanted = dict.fromkeys(asked(name, given.config_dir) for name in given.backbones or PAPER)
+    wanted = dict.fromkeys(find_backbone(name, given.config_dir) for name in given.backbones or PAPER)
     ready, skipped = available(subset, list(wanted))
     for one in skipped:
         out.print(escape(str(one)), soft_wrap=True)
     if not ready and not given.backbones:
-        ready, _ = available(subset, [asked(EMBEDDED)])
+        ready, _ = available(subset, [find_backbone(EMBEDDED)])
         note = f"none of the paper's backbones is there: {EMBEDDED} runs in this process in their place"
         out.print(f"{note}; it shows the machinery, not the quality", soft_wrap=True)
     if not ready:

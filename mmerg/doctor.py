@@ -115,7 +115,7 @@ def _context(engine: Engine) -> Finding:
 
 
 def _memory(host: str, engine: Engine) -> Finding:
-    """The context and the place that the model was really loaded with; asked after the first call."""
+    """The context and the place that the model was really loaded with, as known after the first call."""
     now = OllamaHost(host).loaded(engine.model)
     if now is None:
         return "failed", "the model is not loaded after a call; the server unloads it at once"

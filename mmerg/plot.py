@@ -77,7 +77,7 @@ def plot(out: Console, given: argparse.Namespace) -> int:
 
 
 def _draw(runs: Sequence[RunData], only: Sequence[str], labelled: bool) -> Iterator[tuple[str, Drawn]]:
-    """Each figure by its name; those of one run are named by its label, too, where there are several."""
+    """Each figure by its name. With several runs, the name of a figure of one run ends with the run's label."""
     files: list[str] = []
     for run in runs:
         file = re.sub(r"[^\w.=+-]+", "-", run.label).strip("-.")

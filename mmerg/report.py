@@ -23,13 +23,13 @@ from mmerg.reporting.write import write_report
 
 
 def folder_of(paths: Sequence[Path]) -> Path:
-    """Where a report of several runs goes: no run folder, and another for every set of runs, or order of it, as the
-    first is what the others are compared with."""
+    """Where a report of several runs goes, which is in no run folder. Every set of runs has its own, and every order of
+    a set, as the first run is what the others are compared with."""
     first = paths[0].resolve()
-    beside = first.parent if paths[0].name in ("", "..") else paths[0].parent  # as it was given, but for "."
+    parent = first.parent if paths[0].name in ("", "..") else paths[0].parent  # as it was given, but for "."
     names = "\0".join(os.path.relpath(path.resolve(), first.parent) for path in paths)
     mark = hashlib.sha256(os.fsencode(names)).hexdigest()[:8]
-    return beside / ".reports" / f"{first.name}-with-{len(paths) - 1}-{mark}"
+    return parent / ".reports" / f"{first.name}-with-{len(paths) - 1}-{mark}"
 
 
 def report(out: Console, paths: Sequence[Path], folder: Path | None, faces: Faces) -> int:

@@ -1,8 +1,8 @@
 """Which backbone a name stands for, and which of them can be run now.
 
-    asked("gemma3:12b").overrides     # ("backend=ollama", "backbone=gemma3-12b")
-    asked("smollm2-135m").overrides   # ("backend=embedded", "backbone=smollm2-135m")
-    asked("gemma3:4b").generic        # True: it has no page of its own
+    find_backbone("gemma3:12b").overrides     # ("backend=ollama", "backbone=gemma3-12b")
+    find_backbone("smollm2-135m").overrides   # ("backend=embedded", "backbone=smollm2-135m")
+    find_backbone("gemma3:4b").generic        # True: it has no page of its own
 
 A name is a page of conf/backbone, or a model by the name that Ollama has for it. A model without a page runs with the
 settings of BASE, and with no more context than it has.
@@ -63,8 +63,8 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Subset:
-    """What every backbone runs: the same `n` samples of a dataset, drawn once. given: settings of the command line,
-    which win; own: the user's folder of pages."""
+    """The same `n` samples of a dataset for every backbone. given: settings of the command line, which win. own: the
+    user's folder of pages."""
 
     dataset: str
     n: int
@@ -72,7 +72,8 @@ class Subset:
     own: Path | None = None
 
     def settings(self, backbone: Backbone, *more: str) -> RunSettings:
-        """Of a backbone's run. Hosts are given for backbones that ask one. Raises ConfigError for what no run takes."""
+        """The settings of a backbone's run; hosts are left out for a model in this process. Raises ConfigError for
+        settings that no run takes."""
         settings = self._composed(backbone, *more, *self.given)
         if settings.backend.name == "embedded":
             return self._composed(backbone, *(one for one in self.given if "backend.hosts=" not in one))
@@ -84,9 +85,9 @@ class Subset:
         return parse(compose("config", checked(overrides, "config", self.own), self.own).config, RunSettings)
 
 
-def asked(name: str, own: Path | None = None) -> Backbone:
-    """The backbone of that name, from the user's folder of pages `own`, too. Raises ConfigError where it can be neither
-    a page nor a model."""
+def find_backbone(name: str, own: Path | None = None) -> Backbone:
+    """The backbone of that name; own: the user's folder of pages. Raises ConfigError where the name can be neither a
+    page nor a model."""
     pages = _pages(own)
     if name in pages:
         backend = "embedded" if pages[name].get("gguf") else "ollama"

@@ -3,7 +3,7 @@
     keep_memory(settings, ended)                                 # right after the run
     measure(backbone, Path(ended.run), Options()).scores.scores["reply tok/s"].value
 
-A figure that cannot be had says why. Results keep what their calls took, so a finished run has its speed, too.
+A figure without a value says why. Results keep the times of their calls, so a finished run has its speed, too.
 """
 
 import resource
@@ -32,12 +32,12 @@ from mmerg.scoring.standard import Options, check, standard_metrics
 from mmerg.settings.model import RunSettings
 from mmerg.storage.record import Record, read_record, write_record
 
-MEMORY = "memory.json"  # beside a run
+MEMORY = "memory.json"  # in a run's folder
 
 
 class Memory(Record):
-    """What a model took, in GiB, and the share of it outside of the GPU, in %; None: not known. why: what is to be
-    known of them."""
+    """The memory of a model in GiB, and the share of it outside of the GPU, in %; None: not known. why: why not, or how
+    it was measured."""
 
     size: float | None = None
     on_cpu: float | None = None
@@ -46,8 +46,8 @@ class Memory(Record):
 
 @dataclass(frozen=True)
 class Row(About):
-    """A run of a backbone. calls: what its samples took; cached: those that the reply cache served. fault: why its
-    scores could not be written beside it."""
+    """A run of a backbone. calls: of all samples; cached: from the reply cache. fault: why its scores could not be kept
+    in its folder."""
 
     backbone: Backbone
     scores: Scores
@@ -65,7 +65,7 @@ class Row(About):
 
 
 def measure(backbone: Backbone, path: Path, options: Options) -> Row:
-    """The run in folder `path`; its scores are written beside it. Raises RunError where it cannot be read."""
+    """The run in folder `path`; its scores are written there. Raises RunError where it cannot be read."""
     run, fault = read_run(path), ""
     scores = score_run(run, options)
     try:
@@ -79,9 +79,9 @@ def measure(backbone: Backbone, path: Path, options: Options) -> Row:
 
 
 def speed(results: Sequence[Result]) -> Iterator[Score]:
-    """Of what no cache served: the 95 % quantile of the seconds of samples that came out well, beside the median that
-    the scores have; the median over calls of generated tokens over the rest of a call's time; and prompt tokens over
-    the server's seconds for them."""
+    """Speeds without replies from the cache: the 95 % quantile of the seconds of samples that did not fail (the scores
+    have their median), the median over calls of tokens a second, and prompt tokens over the server's seconds for
+    them."""
     timed = [result.timing for result in results if result.timing.calls]
     cached = any(result.calls for result in results)
     untimed = "every call came from the reply cache" if cached else "no call was answered"
@@ -102,8 +102,8 @@ def speed(results: Sequence[Result]) -> Iterator[Score]:
 
 
 def keep_memory(settings: RunSettings, ended: Ended) -> None:
-    """Ask what the model takes that this start of a run has loaded, and keep it beside the run for later calls, which
-    need not load it."""
+    """Ask for the memory of the model that a run has just used, and keep it in the run's folder: a later call of the
+    bench may not load the model."""
     if ended.made:
         memory = _ask(settings)
         if memory.size or not _read_memory(Path(ended.run)).size:

@@ -43,7 +43,7 @@ _GENERAL = (
 
 @dataclass(frozen=True)
 class Bench:
-    """What a call was asked for and what came of it. n: samples that were asked for; a corpus may have fewer."""
+    """The runs of a call, and the backbones that did not run. n: samples to draw; a corpus may have fewer."""
 
     dataset: str
     n: int
@@ -71,7 +71,8 @@ def write(folder: Path, bench: Bench) -> list[Path]:
 
 
 def sheet(bench: Bench) -> Sheet:
-    """A row a backbone, of several seeds their means; below it the paper's figures. Last those that did not run."""
+    """A row a backbone, with means over several seeds; below it the paper's figures. Last the backbones that did not
+    run."""
     by_setting = by_seeds([row.manifest for row in bench.rows])
     groups = [[bench.rows[place] for place in places] for places in by_setting]
     columns = _columns(bench.rows)
@@ -90,7 +91,7 @@ def sheet(bench: Bench) -> Sheet:
 
 
 def _about(runs: Sequence[Row]) -> tuple[str, ...]:
-    """What stands below _HEADS."""
+    """The cells below _HEADS."""
     engine = runs[0].manifest.engine
     samples, failed, unaudited = (
         sum(getattr(run.scores, name) for run in runs) for name in ("n", "failed", "unaudited")

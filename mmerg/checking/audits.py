@@ -1,4 +1,4 @@
-"""Which of the two auditors a backbone can do: it is asked about scenes whose next line is known.
+"""Which of the two auditors a backbone can do: it audits scenes whose next line is known.
 
 By findings, as MERG's GRA gives them (arXiv 2604.18988, section 3), a scene's own line is to pass and another scene's
 to fail; by comparison the own line is to be preferred, over both orders. Chance is right in half the cases of either.

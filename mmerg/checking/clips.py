@@ -64,8 +64,7 @@ def wanted_clips(corpus: Corpus) -> list[Wanted]:
 
 
 def ended_clips(own: Iterable[Wanted], samples: Iterable[Sample], last_turns: int) -> list[Wanted]:
-    """The distinct clips that the samples show of their last turns beside the corpus's own: those that end where a
-    target starts."""
+    """The distinct clips of the samples' last turns that are not the corpus's own: they end where a target starts."""
     known = {one.clip for one in own}
     recent = dict.fromkeys(clip for sample in samples for clip in recent_clips(sample.scene, last_turns).values())
     return [Wanted(clip, (), math.inf, timed=False) for clip in recent if clip and clip not in known]
@@ -119,7 +118,7 @@ def _examine_file(spans: Sequence[Wanted], settings: FramesSettings, store: Fram
 
 def _header(path: Path) -> tuple[float | None, int, int] | None:
     """The seconds that the file claims (None: nothing that makes sense), and its first frame's width and height. None
-    where this frame cannot be had."""
+    where this frame cannot be decoded."""
     if any("\ud800" <= letter <= "\udfff" for letter in str(path)) or "\0" in str(path):
         return None  # OpenCV crashes on a name that is not proper Unicode
     capture = cv2.VideoCapture(str(path), cv2.CAP_FFMPEG, [cv2.CAP_PROP_N_THREADS, 1])

@@ -78,8 +78,8 @@ def count(corpus: Corpus, known: Expected) -> list[Count]:
 
 
 def check_counts(corpus: Corpus, official: Expected | None = None, memory: bool = False) -> Part:
-    """A corpus against its official counts; `official` in place of those that are known. memory: it is the one that
-    exemplars come from, which is shown on a line."""
+    """A corpus against its official counts; `official` in place of the known ones. memory: exemplars come from it; its
+    counts are shown on one line."""
     known = official or expected(corpus.name, corpus.split) or Expected(None, None)
     counts, name = count(corpus, known), f"{corpus.name} {corpus.split}"
     wrong = ", ".join(str(one) for one in counts if one.wrong)
@@ -179,8 +179,8 @@ def bad_clips(corpus: Corpus, wanted: Iterable[Wanted], flaws: Mapping[Clip, Fla
 
 
 def check_clips(corpus: Corpus, wanted: Sequence[Wanted], bad: Sequence[BadClip], looked: str) -> Part:
-    """The clips of the corpus. looked: `open` or `list`. Problems are those that give no frames and are no fault of the
-    release, by reason, the first by name; and turns without the clip they should have that `bad` cannot name."""
+    """The clips of the corpus. looked: `open` or `list`. Problems are clips that give no frames, by reason, unless they
+    are bad in the published release; and turns whose clip is missing and has no name in `bad`."""
     reasons: dict[str, dict[str, None]] = {}  # one file may have several bad spans
     for one in bad:
         if not one.known and not one.harmless:

@@ -56,9 +56,9 @@ def _calls(settings: RunSettings, engine: Engine, sample: Sample) -> Iterator[in
     shown = min(frames.max_frames, frames.per_clip * frames.last_turns)
     if engine.vision:
         images = 1 if backbone.max_images == 1 else min(shown, backbone.max_images)
-        seen = images * backbone.image_tokens + shown * FRAME
+        visual = images * backbone.image_tokens + shown * FRAME
     else:
-        seen = shown * DESCRIPTION
+        visual = shown * DESCRIPTION
     system = experiment.prompts.system
     agents = {agent.name: agent for agent in (*system.stages, *([system.auditor] if system.auditor else []))}
     for call in events:
@@ -69,4 +69,4 @@ def _calls(settings: RunSettings, engine: Engine, sample: Sample) -> Iterator[in
             exemplars = EXEMPLAR * settings.memory.top_k * ("M" in sees)
             reply = call.sampling["num_predict"]
             assert isinstance(reply, int | float)
-            yield round(written + seen * ("V" in sees) + OUTPUT * earlier + exemplars + reply)
+            yield round(written + visual * ("V" in sees) + OUTPUT * earlier + exemplars + reply)

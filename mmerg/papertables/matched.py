@@ -43,9 +43,9 @@ _ROUNDING = 0.005  # a paper's figure stands for all that round to it
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the paper, of a run, or of the mean of runs that differ in their seeds. row: the paper's that it stands
-    with, "" for none; fits: whether all settings are the row's. inside: by column, whether the paper's figure lies in
-    the run's interval, where the two compare. note: what a reader must know."""
+    """A line of the paper, of a run, or of the mean of runs that differ in their seeds. row: the row of the paper above
+    it, "" for none; fits: whether all settings are those of that row. inside: by column, whether the paper's figure
+    lies in the run's interval, where the two compare. note: what a reader must know."""
 
     name: str
     by: Literal["paper", "ours", "seeds"]
@@ -66,8 +66,8 @@ class Line:
 
 @dataclass(frozen=True)
 class MatchedTable:
-    """A paper's table with lines for runs. notes: of the runs and the marks; signatures: how the runs' figures were
-    had."""
+    """A paper's table with lines for runs. notes: on the runs and the marks. signatures: how the runs' figures were
+    measured."""
 
     paper: PaperTable
     lines: tuple[Line, ...]
@@ -82,9 +82,9 @@ class MatchedTable:
 
 
 def match_rows(rows: Rows, runs: Sequence[Candidate]) -> MatchedTable:
-    """The paper's rows, each followed by the runs that are set as it is, and by those that are its system on other data
-    or another model, which get no marks. Runs that fit no row come last, with what differs from the nearest. A table
-    that no run can fit stays the paper's alone."""
+    """The paper's rows, each followed by the runs with its settings, then by runs of its system on other data or of
+    another model, without marks. Runs that fit no row come last, with what differs from the nearest row. A table that
+    no run can fit has the paper's rows alone."""
     table = rows.table
     numbered = dict(enumerate(runs, start=1)) if rows.settings else {}
     left = dict(numbered)
@@ -118,7 +118,7 @@ def _paper_line(table: PaperTable, row: Published) -> Line:
 def _run_lines(
     table: PaperTable, row: Published | None, runs: Mapping[int, Candidate], numbers: Mapping[int, str]
 ) -> Iterator[Line]:
-    """A line for each of `numbers`, which say in what the run differs from the row; then the means over seeds."""
+    """A line for each run, then the means over seeds. numbers: the runs, each with its difference from the row."""
     place = row.name if row else ""
     for number, differs in numbers.items():
         run = runs[number]
@@ -137,8 +137,7 @@ def _run_lines(
 
 
 def _inside(printed: Mapping[str, float], row: Published, run: Candidate) -> dict[str, bool]:
-    """Whether the paper's figures lie in the run's intervals, where one scale measures both, over as many samples where
-    that matters."""
+    """Whether the paper's figures lie in the run's intervals, where both have one scale and, if it matters, one n."""
     inside = {}
     for column, value in printed.items():
         score = run.score(column)
@@ -167,7 +166,7 @@ def _notes(table: PaperTable, runs: Mapping[int, Candidate]) -> Iterator[str]:
 
 
 def _describe_run(table: PaperTable, run: Candidate) -> str:
-    """What a run is over, and whose models stand behind its figures."""
+    """The data of a run, and the models that its figures come from."""
     scores = run.scores
     parts = [f"{scores.corpus}, protocol {scores.protocol}", scores.counted]
     parts += [f"PPL is {one} of {s.signature}" for one in table.columns if one in PPL and (s := run.score(one))]
@@ -208,8 +207,7 @@ def _cell(line: Line, column: str) -> str:
 
 
 def facts(matched: MatchedTable) -> Iterator[Mapping[str, object]]:
-    """A figure a row. fits: whether a run is set as its row; where not, its note says in what. The note of the paper's
-    lines: the paper's."""
+    """A figure a row. fits: whether a run has the settings of its row; where not, the note says what differs."""
     for line in matched.lines:
         paper = line.by == "paper"
         about = {"table": matched.paper.title, "dataset": matched.paper.dataset, "by": line.by, "row": line.row}

@@ -21,8 +21,8 @@ from mmerg.sem.artefact import CARD, read
 
 @dataclass(frozen=True)
 class Other:
-    """A folder that is no run. table: the paper's that takes it. note: what a reader must know; of_first: whether it is
-    of the system of the table's first row."""
+    """A folder that is no run. table: the paper's table for it. note: what a reader must know. of_first: whether it
+    belongs to the first row of the table."""
 
     kind: str
     name: str
@@ -33,8 +33,8 @@ class Other:
 
 
 def read_other(path: Path) -> Other | None:
-    """What the folder holds; None where it is nothing of the kind, as a run. Raises ConfigError or RunError where it
-    cannot be read."""
+    """The model or judging in the folder; None where it holds something else, as a run. Raises ConfigError or RunError
+    where it cannot be read."""
     name = path.resolve().name
     if (path / CARD).is_file():
         card = read(path).card

@@ -1,4 +1,4 @@
-"""Which row of a paper's table a run is: all its settings that decide results, compared with those of the row.
+"""Which row of a paper's table a run is: its settings that decide results, compared with the settings of each row.
 
 Rows(table).differences("without MPA", run)    # [Setting("backbone.sampling.temperature", ("1.5", "0.0"))]
 """
@@ -18,7 +18,7 @@ from mmerg.settings.kinds import Plain
 PROMPTS = "system.prompts"  # the folder: what lies in it has a digest of its own in a run
 SAMPLES, VISUAL = "the protocol's n", "visual input"  # what no setting says
 ELSEWHERE = ("dataset.", "protocol.", "backbone.", "backend.", "frames.long_side", SAMPLES, VISUAL)
-_BY_PAGE = {  # what another page sets beside its name goes without saying, but for samplers
+_BY_PAGE = {  # settings that follow from another page's name, and are not listed; samplers are
     "dataset.name": ("dataset.",),
     "system.name": ("system.",),
     "backbone.name": ("backbone.", "frames.long_side"),
@@ -89,7 +89,7 @@ def describe(differences: Sequence[Setting]) -> str:
 
 
 def _differing(*settings: Mapping[str, object]) -> list[Setting]:
-    """What differs between settings but for the seed, without what follows from another page."""
+    """What differs between settings, without the seed and what follows from another page."""
     differences = [one for one in settings_diff(settings) if one.name != "seed"]
     prompts = tuple(str(at(one, PROMPTS)) for one in settings)
     if len(set(prompts)) > 1:

@@ -1,4 +1,4 @@
-"""Which agent the auditor blames: of each pass, the earliest stage whose check failed, or that all passed.
+"""Which agent the auditor blames in each pass: the earliest stage whose check failed, or none.
 
 MERG, arXiv 2604.18988, section 3: the earliest failed agent a* is the source of error.
 """

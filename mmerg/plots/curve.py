@@ -20,7 +20,7 @@ FEW = 4  # settings that are named
 
 
 def draw_curves(runs: Sequence[RunData], setting: Setting, labelled: bool = False) -> "tuple[Figure | None, str]":
-    """The figure, and which runs it lacks; or None, and why. labelled: the user gave the runs their labels."""
+    """The figure and the runs it leaves out, or None and why there is none. labelled: the labels are the user's."""
     path = PATHS[setting]
     if len({_value(run, setting) for run in runs} - {None}) < 2:
         return None, f"it takes runs that differ in {setting}"

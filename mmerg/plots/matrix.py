@@ -1,5 +1,5 @@
-"""A map of counts: colours show shares of a row, cells hold the counts, n stands beside each row. Of gold label against
-forecast, and of tone, stance, goal or tactic by forecast emotion, which MERG (arXiv 2604.18988) draws."""
+"""Maps of counts: gold label against forecast, and tone, stance, goal or tactic by forecast emotion, as MERG (arXiv
+2604.18988) draws them. Colours show shares of a row, cells the counts, and the name of a row its n."""
 
 from __future__ import annotations
 

@@ -76,9 +76,9 @@ def blur(picture: NDArray[np.uint8], faces: Iterable[Face]) -> NDArray[np.uint8]
     copy = picture.copy()
     height, width = copy.shape[:2]
     for face in faces:
-        beside, above = _MARGIN * face.width, _MARGIN * face.height
-        columns = _pixels(face.x - beside, face.x + face.width + beside, width)
-        rows = _pixels(face.y - above, face.y + face.height + above, height)
+        margin_x, margin_y = _MARGIN * face.width, _MARGIN * face.height
+        columns = _pixels(face.x - margin_x, face.x + face.width + margin_x, width)
+        rows = _pixels(face.y - margin_y, face.y + face.height + margin_y, height)
         part = copy[rows, columns]
         few = cv2.resize(part, (_BLOCKS, _BLOCKS), interpolation=cv2.INTER_AREA)
         copy[rows, columns] = cv2.resize(few, part.shape[1::-1], interpolation=cv2.INTER_NEAREST)

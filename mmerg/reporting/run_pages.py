@@ -93,7 +93,7 @@ class RunPages(RunData):
         self.lost = 0
 
     def write(self, folder: ReportFolder, prefix: str, faces: Faces, others: Mapping[str, RunPages], say: Say) -> None:
-        """prefix: where in the report the pages go, "" for all of it; others: runs beside this one, by their prefix."""
+        """prefix: the folder in the report for the pages, "" for its top. others: the other runs, by their prefix."""
         frames = Frames(self.about.path / FRAMES, folder, faces, prefix)
         agents, results = Agents(self.manifest), self.results.values()
         known: dict[str, object] = {"o": self, "faces": faces, "results": results, **WORDS}
@@ -138,8 +138,8 @@ class RunPages(RunData):
             folder.write(f"{prefix}{name}", render(template, up="", top=top, **known))
 
     def _ways(self) -> Iterator[dict[str, str | None]]:
-        """Of each sample, in order, the ids of those before and after it, and of the next that failed and of which a
-        later pass was chosen; None where there is none."""
+        """Where the page of each sample leads: the ids of the samples before and after it, of the next that failed, and
+        of the next with a later pass chosen. None where there is no such sample."""
         ids, ways = list(self.results), []
         ahead: dict[Outcome, str] = {}
         for at, result in reversed(list(enumerate(self.results.values()))):

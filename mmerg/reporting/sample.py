@@ -57,7 +57,7 @@ class Cell(NamedTuple):
 class Sample:
     """has_frame: whether the run's folder has a frame of this hash. numbers: the passes that were begun, from 0. order:
     stages as the settings have them, then what else the events name. checks: names of the audit's. blamed: agents that
-    audits blame. repeated: passes equal to the one before, each with the agent that was asked again."""
+    audits blame. repeated: passes equal to the one before, each with the agent that was called again."""
 
     def __init__(
         self, trace: Sequence[events.Event], agents: Agents, has_frame: Callable[[str], bool] = lambda _: True
@@ -73,8 +73,8 @@ class Sample:
         self.turns = self.taken.turns if self.taken else ()
         self.problems = {turn.turn: turn.problem for turn in self.turns if turn.problem}
         self.numbers = sorted({0, *(getattr(event, "t", 0) for event in trace)})
-        asked = [event.stage for event in trace if event.kind in ("supplied", "called", "produced")]
-        self.order = list(dict.fromkeys([*agents.named, *asked]))
+        active = [event.stage for event in trace if event.kind in ("supplied", "called", "produced")]
+        self.order = list(dict.fromkeys([*agents.named, *active]))
         audits = self.find("audited")
         self.checks = list(audits[0].audit.findings) if audits else []
         self.blamed = tuple(dict.fromkeys(event.fault for event in audits if event.fault))
@@ -128,7 +128,7 @@ class Sample:
         return sorted({event.t for event in (*self.find("audited"), *self.find("unaudited"), *calls)})
 
     def cached(self, t: int) -> bool:
-        """Whether the reply cache served all calls of a repeated pass but those of the agent that was asked again."""
+        """Whether the reply cache served all calls of a repeated pass, but for the agent that was called again."""
         rest = (call for call in self.find("called", t=t) if call.stage != self.repeated[t])
         return all(call.reply.cached for call in rest)
 
@@ -148,9 +148,9 @@ class Sample:
     def sees(self, stage: str) -> tuple[str, ...]:
         """What an agent sees, in words; where it was called, without what this sample has none of."""
         symbols = self.agents.audits if stage == self.agents.auditor else self.agents.named.get(stage, Agent()).sees
-        asked = self.find("called", stage=stage)
+        calls = self.find("called", stage=stage)
         there = {"M": any(event.content for event in self.find("supplied", symbol="M")), "V": self.form != "none"}
-        kept = [symbol for symbol in symbols if not asked or there.get(symbol, True)]
+        kept = [symbol for symbol in symbols if not calls or there.get(symbol, True)]
         described = "descriptions of " if self.form == "descriptions" else ""
         return tuple(f"{described if symbol == 'V' else ''}{self.agents.meaning(symbol)}" for symbol in kept)
 

@@ -29,13 +29,13 @@ def story(sample: Sample, prompts: bool) -> Iterator[Rule | str]:
 
 
 def lines(event: events.Event, prompts: bool) -> Iterator[str]:
-    """What there is to say of one event."""
+    """An event as lines of text."""
     head, *body = _lines(event, prompts)
     yield from filter(None, (head, *(INDENT + line for line in body)))
 
 
 def _lines(event: events.Event, prompts: bool) -> Iterator[str]:  # noqa: PLR0912 - a short branch an event
-    """The first line, "" for none, and those that are set in."""
+    """The first line, "" for none, then the indented ones."""
     match event:
         case events.SampleStarted():
             yield f"dialogue {event.dialogue}, reply by {event.responder or 'the next speaker'}"
@@ -107,7 +107,7 @@ def _call(event: events.Called, prompts: bool) -> Iterator[str]:
 
 
 def _exemplar(item: Mapping[str, object]) -> Iterator[str]:
-    """An item of a source: its reply, or all of it; of an exemplar also where it is from and what it answers."""
+    """An item of a source: its reply, or all of it. Of an exemplar also where it comes from and what it answers."""
     if not {"reply", "emotion", "id", "from", "similarity", "history"} <= item.keys():
         yield from _value(item.get("reply", item))
         return

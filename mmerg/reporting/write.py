@@ -27,19 +27,17 @@ def write_report(paths: Sequence[Path], out: Path, *, faces: Faces, say: Say) ->
     """Writes and returns the path of the first page. Raises RunError where a run cannot be read, two have one name, or
     `out` holds files that are not a report's or cannot be written."""
     read_abouts(paths)
-    runs = [RunPages(path) for path in paths]
+    several = len(paths) > 1
+    places = {f"run-{number}/" if several else "": RunPages(path) for number, path in enumerate(paths, start=1)}
     with report_folder(out) as folder:
         for name in ASSETS:
             folder.write(f"assets/{name}", asset(name))
-        if len(runs) == 1:
-            runs[0].write(folder, "", faces, {}, say)
-        else:
-            places = {f"run-{number}/": run for number, run in enumerate(runs, start=1)}
-            for prefix, run in places.items():
+        for prefix, run in places.items():
+            if several:
                 say(f"{prefix[:-1]}: {run.name}")
-                run.write(
-                    folder, prefix, faces, {place: other for place, other in places.items() if other is not run}, say
-                )
+            others = {place: other for place, other in places.items() if other is not run}
+            run.write(folder, prefix, faces, others, say)
+        if several:
             say("comparing the runs")
             _write_comparison(folder, places, faces)
     return out / "index.html"
@@ -47,7 +45,7 @@ def write_report(paths: Sequence[Path], out: Path, *, faces: Faces, say: Say) ->
 
 def _write_comparison(folder: ReportFolder, places: dict[str, RunPages], faces: Faces) -> None:
     """The first pages of several runs: how they differ in settings, figures and each sample, and paired tests against
-    the first run, as `mmerg compare` makes them by default. Runs that cannot be compared are said to be so."""
+    the first run, as `mmerg compare` makes them by default. For runs that cannot be compared the page says why."""
     runs = list(places.values())
     abouts = [run.about for run in runs]
     for run, label in zip(runs, labels(abouts), strict=True):

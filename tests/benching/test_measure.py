@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mmerg.backends.protocol import Finish, Reply
-from mmerg.benching.backbones import Subset, asked
+from mmerg.benching.backbones import Subset, find_backbone
 from mmerg.benching.measure import MEMORY, check_scorer, keep_memory, measure, speed
 from mmerg.errors import ConfigError
 from mmerg.runs import events
@@ -73,8 +73,8 @@ def test_quantiles_are_of_whole_samples() -> None:
 
 def memory(run: Path, made: int, *settings: str, name: str = "gemma3-12b") -> Score:
     ended = Ended(run=str(run), samples=1, failed=0, kept=0, calls=1, made=made)
-    keep_memory(Subset("demo", 3, settings).settings(asked(name)), ended)
-    return measure(asked(name), run, Options()).scores.scores["GiB"]
+    keep_memory(Subset("demo", 3, settings).settings(find_backbone(name)), ended)
+    return measure(find_backbone(name), run, Options()).scores.scores["GiB"]
 
 
 def test_memory_is_kept_beside_the_run_and_says_why_it_is_not_known(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What is counted: plans by emotion, and read_verdicts by pass, of each sample's last finished try."""
+"""What is counted: plans by emotion, and verdicts by pass, of each sample's last finished try."""
 
 from collections.abc import Sequence
 from pathlib import Path
