@@ -63,8 +63,8 @@ def _is_of(run: Candidate, paper: PaperTable, datasets: set[str]) -> bool:
 
 
 def _others(paths: Sequence[Path], papers: Sequence[PaperTable]) -> dict[Path, Other]:
-    """Those of the folders that are no runs. Raises ConfigError for what is not there, or stands in none of these
-    tables."""
+    """The folders that hold no run, with what they hold. Raises ConfigError for one that is not there, or that none of
+    these tables takes."""
     for path in paths:
         if not path.exists():
             hint = f"tables: {', '.join(FILES)}; for runs see `ls runs/`"
@@ -78,10 +78,10 @@ def _others(paths: Sequence[Path], papers: Sequence[PaperTable]) -> dict[Path, O
 
 
 def _scored(paths: Sequence[Path], datasets: set[str] | None) -> tuple[list[Candidate], list[str]]:
-    """The scored runs in these folders, and why others are left out; of `datasets` alone, unless that is None: then the
-    folders were named, and none may be left out. Raises RunError."""
+    """The scored runs in these folders, and why others are left out. datasets: of these alone; None: the user named the
+    folders, and none may be left out. Raises RunError."""
     runs: list[Candidate] = []
-    left_out: list[str] = []
+    errors: list[RunError] = []
     elsewhere: list[str] = []
     unscored: dict[str, UnscoredError] = {}
     for path in paths:
@@ -94,15 +94,13 @@ def _scored(paths: Sequence[Path], datasets: set[str] | None) -> tuple[list[Cand
         except UnscoredError as error:
             unscored[str(path)] = error
         except RunError as error:
-            if datasets is None:
-                raise
-            left_out.append(str(error))
+            errors.append(error)
     if unscored:
         what = "; ".join(dict.fromkeys(error.what for error in unscored.values()))
-        together = UnscoredError(what, where=", ".join(unscored), hint=f"mmerg score {shlex.join(unscored)}")
-        if datasets is None:
-            raise together
-        left_out.append(str(together))
+        errors.append(UnscoredError(what, where=", ".join(unscored), hint=f"mmerg score {shlex.join(unscored)}"))
+    if errors and datasets is None:
+        raise errors[0]
+    left_out = list(map(str, errors))
     if elsewhere:
         of = ", ".join(sorted(set(elsewhere)))
         left_out.append(f"{plural(len(elsewhere), 'run')} of {of}, of which no table is: name their folders")

@@ -50,7 +50,7 @@ def _environment() -> Environment:
         "href": file_name,
         "outcome": outcome,
         "rewritten": rewritten,
-        "sampling": describe_sampling,
+        "sampling": sampling,
     }
     made.tests["wrong"] = wrong_label
     return made
@@ -92,13 +92,12 @@ def counted(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
-def describe_sampling(sampling: Mapping[str, float | Sequence[str]]) -> str:
-    """The settings of a call: seed 0, stop "\\n", temperature 0.7."""
+def sampling(settings: Mapping[str, float | Sequence[str]]) -> str:
+    """The settings of a call as text."""
     values = {
-        name: value if isinstance(value, int | float) else json.dumps(" ".join(value), ensure_ascii=False)
-        for name, value in sorted(sampling.items())
+        name: one if isinstance(one, int | float) else json.dumps(" ".join(one)) for name, one in settings.items()
     }
-    return ", ".join(f"{name} {value}" for name, value in values.items())
+    return ", ".join(f"{name} {value}" for name, value in sorted(values.items()))
 
 
 def duration(seconds: float) -> str:
