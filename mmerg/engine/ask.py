@@ -124,7 +124,7 @@ def bounds_of(system: System, stage: Stage, state: State) -> Bounds:
     """What a reply of `stage` may refer to in `state`."""
     others = [turn.text for turn in state.scene.history if turn.speaker != state.scene.responder]
     return Bounds(
-        seen=frozenset(visible(stage, state)),
+        inputs=frozenset(visible(stage, state)),
         choices={**system.vocabulary, "emotion": state.scene.labels},
         counts={"turn": len(state.scene.history), "frame": len(state.keyframes)},
         quotable=tuple(others or [turn.text for turn in state.scene.history]),

@@ -1,4 +1,4 @@
-"""What a model writes around the words that are to be said: a speaker's name, quotation marks, stage directions.
+"""Takes off a response what a model writes around the spoken words: a speaker's name, quotation marks, directions.
 
 Only a name of the dialogue is taken for one. A direction in asterisks or round brackets stands by itself, before, after
 or between sentences, so that emphasis (*really*) and asides (the old one) stay. Square brackets are never spoken. A
@@ -19,8 +19,8 @@ _PUNCTUATION = f"{_ENDS},;:"
 
 
 def clean(text: str, names: Iterable[str], responder: str = "") -> tuple[str, tuple[str, ...]]:
-    """The words that are said, and what was taken off, each kind once. What is left may be empty. names: of those who
-    speak in the dialogue; one in front may have a turn's number before it, a surname and a direction behind it."""
+    """The spoken words, which may be none, and the kinds of what was taken off. names: of the dialogue's speakers; one
+    in front may have a turn's number before it, a surname and a direction behind it."""
     narration = re.compile(rf'{re.escape(responder)} [^"“”]+[.!?:,] (?="[^"]+"$|“[^“”]+”$)')
     called = "|".join(re.escape(name) for name in names if name)
     name = re.compile(rf"(\d+\.\s*)?[*_]*({called})(?-i:\s+[A-Z]\w*)?[*_]*\s*(\([^()]*\)\s*)?:[*_]*\s*", re.IGNORECASE)
@@ -30,8 +30,8 @@ def clean(text: str, names: Iterable[str], responder: str = "") -> tuple[str, tu
         before = text
         for kind, left in (
             ("stage directions", _without_directions(text)),
-            ("stage directions", text[found.end() :] if responder and (found := narration.match(text)) else text),
-            ("name", text[found.end() :] if called and (found := name.match(text)) else text),
+            ("stage directions", text[match.end() :] if responder and (match := narration.match(text)) else text),
+            ("name", text[match.end() :] if called and (match := name.match(text)) else text),
             ("quotation marks", _without_quotes(text)),
         ):
             if left != text:
@@ -43,16 +43,16 @@ def clean(text: str, names: Iterable[str], responder: str = "") -> tuple[str, tu
 
 def _without_directions(text: str) -> str:
     left = text
-    while found := next(filter(_is_direction, _DIRECTION.finditer(left)), None):
-        before, after = left[: found.start()].rstrip(), left[found.end() :].lstrip()
+    while match := next(filter(_is_direction, _DIRECTION.finditer(left)), None):
+        before, after = left[: match.start()].rstrip(), left[match.end() :].lstrip()
         left = f"{before}{'' if after[:1] in _PUNCTUATION else ' '}{after}".strip(" ,;:")
     return left if left == text or left.strip(_PUNCTUATION) else ""
 
 
-def _is_direction(found: re.Match[str]) -> bool:
-    before, after = found.string[: found.start()].rstrip(), found.string[found.end() :].lstrip(f" {_PUNCTUATION}")
+def _is_direction(match: re.Match[str]) -> bool:
+    before, after = match.string[: match.start()].rstrip(), match.string[match.end() :].lstrip(f" {_PUNCTUATION}")
     alone = (not before or before[-1] in f'{_ENDS}"”»') and not after[:1].islower()
-    return found[0].startswith("[") or (alone and not re.search(r"[.!?]", found[0]))
+    return match[0].startswith("[") or (alone and not re.search(r"[.!?]", match[0]))
 
 
 def _without_quotes(text: str) -> str:

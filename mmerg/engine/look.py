@@ -81,8 +81,9 @@ def files_there(samples: Iterable[Sample], last_turns: int) -> Snapshot:
 class Ahead:
     """Takes the clips of planned files ahead of their use: each file once, whichever thread comes first.
 
-    What was taken is found again in the store; what failed is kept here, as a span outside its file would cost a whole
-    pass once more. there: the files as they were when the run began; one that is gone or changed fails its sample.
+    Frames are read again from the store. Clips that failed are remembered here, as to decode a span outside its file
+    would cost a whole pass once more. there: the files as they were when the run began; one that is gone or changed
+    fails its sample.
     """
 
     def __init__(self, planned: Mapping[Path, tuple[Clip, ...]] | None = None, there: Snapshot | None = None) -> None:
@@ -99,19 +100,19 @@ class Ahead:
         for path in dict.fromkeys(clip.path for clip in clips if clip.path in self.planned):
             with self._locks[path]:
                 if path not in self._taken:
-                    found = self._extract(self.planned[path], settings, store)
-                    self._failed |= {clip: one for clip, one in found.items() if isinstance(one, ClipError)}
+                    outcomes = self._extract(self.planned[path], settings, store)
+                    self._failed |= {clip: one for clip, one in outcomes.items() if isinstance(one, ClipError)}
                     self._taken.add(path)
         taken = self._extract([clip for clip in clips if clip not in self._failed], settings, store)
         return [taken[clip] if clip in taken else self._failed[clip] for clip in clips]
 
     def _extract(self, clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> dict[Clip, Outcome]:
-        found = dict(zip(clips, extract(clips, settings, store), strict=True))
+        outcomes = dict(zip(clips, extract(clips, settings, store), strict=True))
         for path in self.there.changed({clip.path for clip in clips}):
             what = f"a clip was there when the run began and {'has changed' if path.exists() else 'is gone'}"
             hint = "put it back or mount its disk; the same command with only_failed=true does this sample again"
             raise SampleError(Failure.CLIP_GONE, what, where=str(path), hint=hint)
-        return found
+        return outcomes
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ class Looker:
         clips, most = _present_clips(scene, self.settings.last_turns), self.settings.max_frames
         taken = dict(zip(clips, self.ahead.extract(list(clips.values()), self.settings, self.store), strict=True))
         problems = dict.fromkeys(recent_clips(scene, self.settings.last_turns), "")
-        problems |= {n: found.reason for n, found in taken.items() if isinstance(found, ClipError)}
+        problems |= {n: failed.reason for n, failed in taken.items() if isinstance(failed, ClipError)}
         problems |= dict.fromkeys(dropped, COULD_SHOW_TARGET)
         good = {n: frames for n, frames in taken.items() if not isinstance(frames, ClipError)}
         kept = budget(good, min(most, max_images) if vision and max_images > 1 else most)

@@ -43,7 +43,7 @@ class Experiment:
     sources: Mapping[str, Source] = field(default_factory=dict)
 
     def sample(self, sample: Sample, backend: Backend, emit: Emit, keep_frame: KeepFrame) -> Result:
-        """One sample's result, failed or not. Raises CallError (interrupted), after which nothing is decided, and
+        """One sample's result, failed or not. Raises CallError (interrupted): the sample then has no result; and
         ConfigError for what would fail every sample."""
         system, store = self.prompts.system, self.looker.store
 
@@ -75,13 +75,13 @@ class Experiment:
 
 
 def loop_of(system: System) -> Loop:
-    """The loop that a system names: one of ours, or the user's function."""
+    """The loop that a system names: a built-in one, or the user's function."""
     return LOOPS[system.loop] if isinstance(system.loop, str) else cast(Loop, system.loop)
 
 
 def tried(sample: Sample, decide: Decide, emit: Emit, place: str = "") -> Result:
-    """The result of one try at a sample: as `attempt`, with what the events tell. place: where the system's state holds
-    the response."""
+    """The result of one try at a sample: the fields of `attempt`, the target's, and figures of its events. place: where
+    the system's state holds the response."""
     scene, target = sample.scene, sample.target
     started = events.SampleStarted(
         sample=sample.id,
@@ -97,8 +97,8 @@ def tried(sample: Sample, decide: Decide, emit: Emit, place: str = "") -> Result
 
 
 def attempt(started: events.SampleStarted, decide: Decide, emit: Emit) -> tuple[Fields, list[events.Event]]:
-    """One try at a sample, whatever is to be decided of it: its calls, how it failed, or what `decide` gives; and its
-    events. Raises CallError (interrupted), after which nothing is decided."""
+    """One try at a sample: the fields of its result (those that `decide` gives, or how it failed, and what its calls
+    took), and its events. Raises CallError (interrupted): the sample then has no result."""
     begun = time.monotonic()
     sample = started.sample
     so_far: list[events.Event] = []
@@ -134,7 +134,7 @@ def attempt(started: events.SampleStarted, decide: Decide, emit: Emit) -> tuple[
 def _missing_events(
     system: System, sample: str, outcome: Outcome, so_far: Sequence[events.Event]
 ) -> Iterator[events.Event]:
-    """What scoring needs and a loop of the user's did not emit: the selected pass and its outputs."""
+    """Events that scoring needs and a loop of the user's did not emit: the selected pass and its outputs."""
     made = {event.symbol for event in so_far if isinstance(event, events.Produced)}
     chosen = outcome.selected
     for stage in system.stages:

@@ -1,4 +1,4 @@
-"""What is known of a sample so far. Immutable: running again from a stage means dropping a suffix.
+"""What is known of a sample so far. It is immutable: to run again from a stage is to drop the outputs from there on.
 
 A `State` holds the scene, never the target, so nothing that renders prompts can reach it.
 """
@@ -44,9 +44,9 @@ class State:
         return getattr(self.get(symbol), name, None) if name else self.get(symbol)
 
     def text_at(self, path: str) -> str | None:
-        """What stands at a path where it is a text."""
-        found = self.at(path)
-        return found if isinstance(found, str) else None
+        """As `at`, where that is a text; else None."""
+        output = self.at(path)
+        return output if isinstance(output, str) else None
 
     def with_(self, symbol: str, output: Output) -> State:
         """The state with one more output; an output is never replaced."""
@@ -70,7 +70,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Correction:
-    """Why a stage runs again: its previous output, what was found, and what to do better. drafts: all that it gave so
+    """Why a stage runs again: its previous output, the reason, and what to do better. drafts: all that it gave so
     far, oldest first, where a loop shows the whole history."""
 
     stage: str

@@ -21,7 +21,7 @@ import numpy as np
 
 from mmerg.errors import ConfigError
 from mmerg.scoring.score import Score
-from mmerg.sem.fit import Labelled, idf, seen_in
+from mmerg.sem.fit import Labelled, document_counts, idf
 from mmerg.sem.lexicon import Lexicon
 from mmerg.sem.model import Dense, Model, words_of
 from mmerg.storage.files import PART, private_folder, sha256_of, why, write_whole, writing
@@ -107,8 +107,8 @@ def causes_of(model: Model, histories: Sequence[Sequence[str]], over: Data, k1: 
     """S over the histories, which are `over`, which of it is high, and the means; the IDF is over them, too. What
     equals a mean is not above it, whatever the sum was rounded to."""
     top = {word for history in histories for _, word, weight in model.salience(history)[:k1] if weight}
-    words, seen = tuple(sorted(top)), seen_in(histories)
-    table = {word: idf(len(histories), seen[word]) for word in words}
+    words, counts = tuple(sorted(top)), document_counts(histories)
+    table = {word: idf(len(histories), counts[word]) for word in words}
     mean_idf = fsum(table.values()) / max(len(words), 1)
     if not lexicon:
         return Causes(over=over, k1=k1, words=words, mean_idf=mean_idf)
@@ -119,7 +119,7 @@ def causes_of(model: Model, histories: Sequence[Sequence[str]], over: Data, k1: 
 
 
 def data_of(corpus: str, split: str, taken: Sequence[Labelled] | Sequence[Sequence[str]]) -> Data:
-    """What stands for samples, or for histories alone."""
+    """Describes samples, or histories alone."""
     lines = json.dumps([(one.history, one.label) if isinstance(one, Labelled) else one for one in taken])
     return Data(corpus=corpus, split=split, samples=len(taken), digest=hashlib.sha256(lines.encode()).hexdigest())
 

@@ -14,7 +14,7 @@ from mmerg.scoring.score import Confusion, Score
 from mmerg.sem.model import Columns, Dense, Model, tfidf, words_of
 
 FEWEST = 5  # samples of a label
-RARE = 2  # a word that fewer histories have tells nothing of others
+RARE = 2  # histories that must have a word: a rarer one says nothing of other histories
 Flat = np.ndarray[tuple[int], np.dtype[np.float64]]
 At = Callable[[int], None]
 BINS = 10  # of the calibration error
@@ -48,34 +48,34 @@ def refuse_unfit(samples: Sequence[Labelled], labels: Sequence[str], where: str)
         raise CorpusError(what, where=where, hint=hint)
 
 
-def seen_in(histories: Sequence[Sequence[str]]) -> Counter[str]:
+def document_counts(histories: Sequence[Sequence[str]]) -> Counter[str]:
     """In how many of the histories each word is."""
     return Counter(word for history in histories for word in {word for text in history for word in words_of(text)})
 
 
-def idf(count: int, seen: int) -> float:
-    """ln((1+N)/(1+df)) + 1 of a word that `seen` (df) of `count` (N) histories have."""
-    return float(np.log((1 + count) / (1 + seen)) + 1)
+def idf(histories: int, having: int) -> float:
+    """ln((1+N)/(1+df)) + 1 of a word that `having` (df) of `histories` (N) have."""
+    return float(np.log((1 + histories) / (1 + having)) + 1)
 
 
 def fit(
     samples: Sequence[Labelled], labels: Sequence[str], l2: float = 1.0, max_steps: int = 300, at: At = lambda _: None
 ) -> tuple[Model, str]:
     """The model over tf-idf with the least negative log likelihood + l2/2 · ‖weights‖², by L-BFGS, and how many steps
-    that took. at: is told of every step. Raises CorpusError where no two histories share a word."""
+    that took. at: is called with every step. Raises CorpusError where no two histories share a word."""
     from scipy.sparse import csr_matrix
 
-    seen = seen_in([sample.history for sample in samples])
-    column = {word: number for number, word in enumerate(sorted(word for word in seen if seen[word] >= RARE))}
+    counts = document_counts([sample.history for sample in samples])
+    column = {word: number for number, word in enumerate(sorted(word for word in counts if counts[word] >= RARE))}
     if not column:
         raise CorpusError("no word stands in two histories", where=f"{len(samples)} samples", hint="train on more")
-    table = np.array([idf(len(samples), seen[word]) for word in column])
+    table = np.array([idf(len(samples), counts[word]) for word in column])
     vectors = [tfidf(sample.history, column, table) for sample in samples]
     ends = np.cumsum([0, *(len(columns) for columns, _ in vectors)])
     columns, values = (np.concatenate(parts) for parts in zip(*vectors, strict=True))
     rows = csr_matrix((values, columns, ends), shape=(len(samples), len(column)))
-    found, steps = fit_dense(rows, samples, labels, l2, max_steps, at)
-    return Model(found.labels, column, table, found.weights, found.bias), steps
+    dense, steps = fit_dense(rows, samples, labels, l2, max_steps, at)
+    return Model(dense.labels, column, table, dense.weights, dense.bias), steps
 
 
 def fit_dense(
@@ -102,13 +102,14 @@ def fit_dense(
         callback=lambda _: at(next(steps)),
         options={"maxiter": max_steps, "maxfun": 2 * max_steps},
     )
-    found = best.x.reshape(shape).astype(np.float32)
+    parameters = best.x.reshape(shape).astype(np.float32)
     enough = "converged" if best.success else "not converged: max_steps=… gives it more"
-    return Dense(tuple(labels), found[:, :-1], found[:, -1]), f"{best.nit} steps, {enough}"
+    return Dense(tuple(labels), parameters[:, :-1], parameters[:, -1]), f"{best.nit} steps, {enough}"
 
 
 def objective(rows: Any, gold: Columns, shape: tuple[int, int], l2: float) -> Callable[[Flat], tuple[float, Flat]]:
-    """What is made least, a sample: its value and gradient at weights and bias [labels, columns + 1], laid out flat."""
+    """The loss that is minimised, divided by the number of samples: its value and its gradient at weights and bias
+    [labels, columns + 1], laid out flat."""
     samples, turned = len(gold), rows.T if isinstance(rows, np.ndarray) else rows.T.tocsr()
     every = np.arange(samples)
 

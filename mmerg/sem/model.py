@@ -81,5 +81,5 @@ class Model:
         for turn, text in enumerate(history, start=1):
             for word in words_of(text):
                 first.setdefault(word, turn)
-        found = [(turn, word, weights[self.column[word]]) for word, turn in first.items() if word in self.column]
-        return sorted(found, key=lambda one: -one[2])
+        known = [(turn, word, weights[self.column[word]]) for word, turn in first.items() if word in self.column]
+        return sorted(known, key=lambda one: -one[2])

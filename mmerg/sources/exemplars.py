@@ -65,25 +65,25 @@ class Exemplars:
         """Which situations are not there to search by; "" where all are, or the last turns were meant."""
         key, dialogues = self.wanted.key, self.source.dialogues
         lacking = sum(not sample.situation for sample in samples)
-        untold = sum(not dialogue.situation for dialogue in dialogues)
-        if key.text != "situation_or_history" or not (lacking or untold):
+        without_situation = sum(not dialogue.situation for dialogue in dialogues)
+        if key.text != "situation_or_history" or not (lacking or without_situation):
             return ""
-        of_memory = f"{untold} of {len(dialogues)} dialogues of {self.source.name} {self.source.split}"
+        of_memory = f"{without_situation} of {len(dialogues)} dialogues of {self.source.name} {self.source.split}"
         without = f"{lacking} of {len(samples)} samples and {of_memory} have no situation"
         return f"{without}: they are compared by their last {key.turns} turns"
 
     def supply(self, sample: Sample, state: State, forecast: str | None) -> Supply:  # noqa: ARG002 - for other sources
         """The exemplars for a sample of the evaluated corpus."""
-        found = self.memory.nearest(self.query(sample, forecast), self.wanted)
+        nearest = self.memory.nearest(self.query(sample, forecast), self.wanted)
         excluded = (
             Excluded(id=hit.entry.id, guard=hit.guard, similarity=hit.similarity, reply=hit.entry.reply)
-            for hit in found.excluded
+            for hit in nearest.excluded
         )
-        return Supply(tuple(map(self._content, found.hits)), tuple(excluded), found.problem)
+        return Supply(tuple(map(self._content, nearest.hits)), tuple(excluded), nearest.problem)
 
     def query(self, sample: Sample, emotion: str | None = None) -> Query:
-        """The sample as the memory is asked for it: by the history that is shown, of which `protocol.history` may have
-        left little. Guards are told of the dialogue's own last turns."""
+        """What the memory is searched by: the history that prompts show, which `protocol.history` may have cut short.
+        The guards compare the dialogue's own last turns."""
         key = self.wanted.key
         own = Dialogue(sample.dialogue_id, sample.scene.history)  # of a talk that is under way, which no corpus has
         dialogue = self._dialogues.get(sample.dialogue_id, own)

@@ -39,7 +39,7 @@ class Sem:
 
     @property
     def facts(self) -> dict[str, object]:
-        """What of the model decides which row of the paper a run is, beside the settings."""
+        """Together with the settings these decide which row of the paper a run is."""
         causes = self._artefact.card.causes
         features = "embedding" if self._artefact.dense else "tf-idf"
         return {"k1": causes.k1, "lexicon": causes.high is not None, "features": features}
@@ -93,7 +93,7 @@ class Sem:
             raise ConfigError(what, where="sources.W.embedder", hint=f"{hint}; or another model: {artefact.HINT}")
 
     def _refuse_other_causes(self) -> None:
-        """S over what is evaluated is no S over the training split: who runs it has to say so, and tables tell it."""
+        """S over the evaluated split is not S over the training split: a run's settings must say which it takes."""
         over, transductive = self._artefact.card.causes.over, self._artefact.transductive
         if self._with_causes and self.settings.transductive != transductive:
             is_over = f"the small empathetic model has its S from {over.corpus} {over.split}"

@@ -1,4 +1,4 @@
-"""Ablations of a system, on its settings: what is taken out is gone before anything is built.
+"""Ablations of a system: they change its settings, before anything is built.
 
 MERG's (arXiv 2604.18988): without one of MPA, CAEF, PSP, GRA, and the independent organisation, in which no stage sees
 another's output. An auditor keeps seeing what it audits.
@@ -9,7 +9,7 @@ from mmerg.settings.model import SystemSettings
 
 
 def ablated(node: SystemSettings, where: str) -> SystemSettings:
-    """The settings without the agents that `without` names, and with nobody seeing what they would have given.
+    """The settings without the agents that `without` names. No other agent sees the outputs that these would give.
 
     Raises ConfigError for a name that no agent has, and where no stage, no input or no response would be left.
     """

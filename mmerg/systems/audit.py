@@ -13,7 +13,7 @@ from mmerg.systems.fields import AtMost
 
 
 class Finding(Record):
-    """The auditor's word on one stage: reason first, then the verdict, then what to do better."""
+    """The auditor's finding on one stage: reason first, then the verdict, then what to do better."""
 
     reason: Annotated[str, AtMost(30), Field(min_length=1, description="what you checked and what you found")]
     passed: Annotated[bool, Field(description="true if the check holds, false if it fails")]

@@ -1,4 +1,5 @@
-"""Builds a system from its settings: classes and loop imported, prompts found, and all that cannot hold refused."""
+"""Builds a system from its settings: imports its classes and its loop, locates its prompts, and refuses settings that
+do not fit each other."""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -53,7 +54,7 @@ def build(node: SystemSettings, given: Collection[str] = (), group: str = "syste
         score=auditor.score if auditor else "",
         draws=node.draws,
     )
-    if auditor:  # where an ablation took it out, every loop of ours is one pass
+    if auditor:  # where an ablation took it out, every built-in loop is one pass
         _check_loop(system, auditor, where)
     _check_draws(system, where)
     _check_inputs(system, {*ALWAYS, *given}, where)
@@ -119,12 +120,12 @@ def _output_class(dotted: str, where: str) -> type[BaseModel]:
 
 def _check_sources(node: SystemSettings, given: Collection[str], where: str) -> None:
     """Every source must be for a symbol that some agent sees, as long as none is left out."""
-    seen = {symbol for stage in node.stages.values() for symbol in stage.sees}
-    seen |= set(node.auditor.sees) if node.auditor else set()
+    symbols = {symbol for stage in node.stages.values() for symbol in stage.sees}
+    symbols |= set(node.auditor.sees) if node.auditor else set()
     for symbol in given:
-        if symbol not in (MEMORY, *seen):
-            near = [one for one in sorted(seen) if get_close_matches(symbol.lower(), [one.lower()])]
-            hint = f"did you mean sources.{near[0]}?" if near else f"stages see {', '.join(sorted(seen))}"
+        if symbol not in (MEMORY, *symbols):
+            near = [one for one in sorted(symbols) if get_close_matches(symbol.lower(), [one.lower()])]
+            hint = f"did you mean sources.{near[0]}?" if near else f"stages see {', '.join(sorted(symbols))}"
             raise ConfigError(f"sources.{symbol} is given, and no stage sees {symbol}", where=where, hint=hint)
 
 

@@ -25,7 +25,7 @@ ROOM = 12  # characters a word: about twice what a word takes, so that few texts
 _SENTENCE = re.compile(r"[.!?…][\"'”’)\]]*(?=\s|$)")
 _SPEAKER = re.compile(r"^(?:\d+\. )?[^:]{1,40}: ")  # as turns stand in a prompt
 _BLANK = re.compile(r"\S(?=\s)")
-LEAST = 3  # words of a quote: fewer are found anywhere
+LEAST = 3  # words of a quote: almost any turn has two of them
 # Chinese and Japanese, where no blank tells words apart: each character counts as one
 UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 QUOTED = "a sentence of one turn, copied word for word"
@@ -67,18 +67,18 @@ class Index(_Mark):
 
 @dataclass(frozen=True)
 class Quote(_Mark):
-    """Three words or more, or a whole turn, of those who are answered (of anybody where nobody else has spoken), case
-    and punctuation aside. A speaker's name that was copied with them is taken off."""
+    """At least three words, or a whole turn, of the speakers who are answered (of any speaker where nobody else has
+    spoken). Case and punctuation do not count. A speaker's name that was copied with the words is taken off."""
 
     of: str = QUOTE
 
     def _checked(self, value: Any, info: ValidationInfo) -> Any:
-        said = _SPEAKER.sub("", value)
-        if not info.context or said == value or not self.complaint(value, info.context[self.of]):
+        words = _SPEAKER.sub("", value)
+        if not info.context or words == value or not self.complaint(value, info.context[self.of]):
             return super()._checked(value, info)
-        super()._checked(said, info)
+        super()._checked(words, info)
         info.context[TAKEN].append("speaker's name before a quote")
-        return said
+        return words
 
     def complaint(self, value: str, bound: tuple[str, ...]) -> str:
         if not any(_says(turn, value) for turn in bound):
@@ -91,17 +91,17 @@ class Quote(_Mark):
 def quotes(turns: tuple[str, ...]) -> tuple[str, ...]:
     """What a grammar lets a model quote: every sentence of these turns that has `LEAST` words; of a turn without one,
     all of it."""
-    found: dict[str, None] = {}
+    choices: dict[str, None] = {}
     for turn in (" ".join(turn.split()) for turn in turns):
-        ends = [0, *(found.end() for found in _SENTENCE.finditer(turn)), len(turn)]
+        ends = [0, *(end.end() for end in _SENTENCE.finditer(turn)), len(turn)]
         sentences = [turn[start:end].strip() for start, end in pairwise(ends)]
-        found |= dict.fromkeys([one for one in sentences if _count(one) >= LEAST] or [turn])
-    return tuple(found)
+        choices |= dict.fromkeys([one for one in sentences if _count(one) >= LEAST] or [turn])
+    return tuple(choices)
 
 
 class AtMost(_Mark):
-    """A text that is asked for in so many words (`of`) at most. One of `ROOM` characters a word or more is cut at a
-    sentence's end, or else at a word's; a grammar stops there, so a text of that very length is cut, too."""
+    """A text of at most `of` words, as the model is asked. One of `ROOM` characters a word or more is cut after a
+    sentence, or else after a word; a grammar stops there, so a text of that very length is cut, too."""
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {**handler(core), "maxLength": self.of * ROOM, "x-words": self.of}
@@ -119,14 +119,14 @@ def shortened(text: str, most: int) -> str:
     if len(text) < most:
         return text
     for ends in (_SENTENCE, _BLANK):
-        if places := [place for found in ends.finditer(text) if most / 2 <= (place := found.end()) <= most]:
+        if places := [place for end in ends.finditer(text) if most / 2 <= (place := end.end()) <= most]:
             return text[: places[-1]]
     return text[:most]
 
 
 def _says(turn: str, quote: str) -> bool:
-    said, quoted = _words(turn), _words(quote)
-    return f" {quoted} " in f" {said} " if quoted else quote.strip() == turn.strip()
+    words, quoted = _words(turn), _words(quote)
+    return f" {quoted} " in f" {words} " if quoted else quote.strip() == turn.strip()
 
 
 def _words(text: str) -> str:

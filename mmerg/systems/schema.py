@@ -1,7 +1,7 @@
 """From a schema class to the JSON schema of one call, to its outline in the prompt, and back from the reply's text.
 
-The three hold a reply to the same bounds: the server's grammar, what the model is told, and our validation, which
-alone decides (servers ignore parts of a schema, or all of it).
+The server's grammar, the outline and the validation hold a reply to the same bounds. The validation alone decides, as
+servers ignore parts of a schema, or all of it.
 """
 
 import json
@@ -52,13 +52,13 @@ class Bounds:
     """What a reply may refer to: inputs that the agent sees, words of each vocabulary, number of turns and frames, and
     turns that may be quoted."""
 
-    seen: frozenset[str]
+    inputs: frozenset[str]
     choices: Mapping[str, tuple[str, ...]]
     counts: Mapping[str, int]
     quotable: tuple[str, ...] = ()
 
     def __hash__(self) -> int:
-        return hash((self.seen, *self.choices.items(), *self.counts.items(), self.quotable))
+        return hash((self.inputs, *self.choices.items(), *self.counts.items(), self.quotable))
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,8 @@ def _dump(node: Node, *but_for: str) -> str:
 
 @cache
 def _plain_schema(cls: type[BaseModel]) -> Node:
-    """What pydantic says of a class, without references. Docstrings are for readers of the code, and `python -OO` has
-    none."""
+    """The JSON schema that pydantic makes of a class, without references. Docstrings are left out: they are for readers
+    of the code, and `python -OO` has none."""
     try:
         schema = cls.model_json_schema()
     except PydanticUserError as error:
@@ -178,7 +178,7 @@ def _inlined(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str,
 
 
 def _is_void(node: Node) -> bool:
-    """Whether no value is within the node's limits, of which it has those of one type."""
+    """Whether no value is within the node's limits, all of which are for values of one type."""
     least, most = _numbers(node, "minLength", "minItems", "minimum"), _numbers(node, "maxLength", "maxItems", "maximum")
     least += [math.nextafter(limit, math.inf) for limit in _numbers(node, "exclusiveMinimum")]
     most += [math.nextafter(limit, -math.inf) for limit in _numbers(node, "exclusiveMaximum")]
@@ -203,7 +203,7 @@ def _concrete(node: Node, bounds: Bounds) -> Node:
     if items := _items(node):
         kept["items"] = _concrete(items, bounds)
     if fields := _nodes_by_name(node, "properties"):
-        asked = [name for name, one in fields.items() if _text(one, "x-needs") in bounds.seen | {""}]
+        asked = [name for name, one in fields.items() if _text(one, "x-needs") in bounds.inputs | {""}]
         kept["properties"] = {name: _concrete(fields[name], bounds) for name in asked}
         kept |= {"required": [*asked], "additionalProperties": False}
     return {key: kept[key] for key in KEYS if kept.get(key) is not None}

@@ -23,8 +23,8 @@ FramesSeenBy = Literal["paper", "all", "none"]
 class Asked:
     """What a class that answers a stage is asked. inputs: what the stage sees, by symbol (D: turns with number, speaker
     and text; V: frames; outputs of stages; what sources supply), without what is absent. labels: the emotions that the
-    sample may have. images: JPEGs, where the stage sees V and the run's model has eyes. instruction: what an audit
-    found wrong with `previous`, both empty in the first pass."""
+    sample may have. images: JPEGs, where the stage sees V and the run's model has eyes. instruction: how to correct
+    `previous`, the stage's last output, after a failed check; both are empty in the first pass."""
 
     sample: str
     t: int
@@ -67,8 +67,8 @@ class Stage:
 class System:
     """prompts: folders of templates, of one name the first folder's counts. vocabulary: the words that schemas choose
     from. result: where response, emotion and plan stand among the outputs ("R", "e.emotion", "P"). loop: the name of
-    one of ours, or a function of the user's. stop, score: fields of the auditor's output. rerun_temperature: of a stage
-    that gets a correction; None: its own. draws: passes of loop=draws."""
+    a built-in loop, or a function of the user's. stop, score: fields of the auditor's output. rerun_temperature: of a
+    stage that gets a correction; None: its own. draws: passes of loop=draws."""
 
     name: str
     prompts: tuple[Path, ...]
@@ -87,7 +87,7 @@ class System:
 
     @property
     def agents(self) -> tuple[Stage, ...]:
-        """Everything that is asked: the stages, and the auditor where there is one."""
+        """Who is asked: the stages, and the auditor where there is one."""
         return (*self.stages, self.auditor) if self.auditor else self.stages
 
     def sees(self, symbol: str) -> bool:

@@ -72,8 +72,8 @@ def refine(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
 def _audited_passes(
     system: System, auditor: Stage, state: State, ask: Ask, emit: Emit, read: _Reader, by: FinalSelection
 ) -> Outcome:
-    """At most `max_iterations` + 1 passes, each shown to `auditor`. `read` takes its reply and gives the pass with what
-    was said of it, and what is corrected in the next one, or why the loop ends.
+    """At most `max_iterations` + 1 passes, each shown to `auditor`. `read` takes the auditor's reply. It gives the pass
+    with its audit or score, and the correction for the next pass, or else why the loop ends.
 
     An audit that cannot be read ends the loop, and so does a later pass that cannot be finished; the passes that are
     there stay candidates. Raises SampleError where the first pass fails, and where a call does.

@@ -42,8 +42,8 @@ def draws(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
 
 
 def _mean(path: str, draw: Draw) -> float:
-    """The mean log-probability of a token of the response, which stands at `path`. Raises ReplyError where it cannot be
-    had of this reply, ConfigError where it can be had of none."""
+    """The mean log-probability of a token of the response, which stands at `path`. Raises ReplyError where this reply
+    does not give it, ConfigError where no reply can."""
     symbol, _, field = path.partition(".")
     reply, written = draw.replies[symbol]
     if not reply.logprobs:

@@ -21,8 +21,8 @@ from mmerg.systems.system import Stage, System
 
 
 class Ask(Protocol):
-    """Answers for one stage in pass t; with a draw, by the seed of its number, and notes the reply there. Raises
-    ReplyError where no usable answer could be had, CallError where the backend failed."""
+    """Answers for one stage in pass t. With a draw it takes the seed of the draw's number, and keeps the reply there.
+    Raises ReplyError where no reply can be used, CallError where the backend failed."""
 
     def __call__(
         self, stage: Stage, state: State, t: int, correction: Correction | None = None, draw: Draw | None = None
