@@ -27,6 +27,7 @@ from mmerg.runs.result import Line, Result, Results, read_lines
 from mmerg.runs.samples import ENDING, SAMPLES, events_file, file_name, recording
 from mmerg.runs.shards import SHARDS
 from mmerg.storage.files import PART, SAFE, private_folder, sha256_of, write_whole, writing
+from mmerg.storage.record import write_record
 
 RESULTS, FRAMES, LOCK = "results.jsonl", "frames", ".lock"
 
@@ -107,7 +108,7 @@ class Folder(Generic[Line]):
             remove_parts(self.path, f".{MANIFEST}.")
         start = start.model_copy(update={"at": datetime.now(UTC).isoformat(timespec="seconds")})
         manifest = manifest.model_copy(update={"sessions": (*manifest.sessions, start)})
-        write_whole(file, manifest.text(), durable=True)
+        write_record(file, manifest, durable=True)
         self.results = _read(self.path, self._file, self.results.record)
         # A copy elsewhere may share the bytes, as a hard link: they must not change.
         if self.results.clean and self._file.exists() and self._file.stat().st_nlink == 1:

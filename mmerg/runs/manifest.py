@@ -93,9 +93,6 @@ class Started(Record):
     settings: Annotated[Plain, AfterValidator(_checked)] = Field(default_factory=dict)
     sessions: tuple[Session, ...] = ()
 
-    def text(self) -> str:
-        return json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
-
     def setting(self, path: str, default: Any = None) -> Any:
         """The setting at a dotted path; `default` where there is none or it is null."""
         value = at(self.settings, path)

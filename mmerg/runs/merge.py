@@ -24,7 +24,8 @@ from mmerg.runs.folder import FRAMES, RESULTS, hold, remove_parts
 from mmerg.runs.manifest import MANIFEST, Manifest, changes, read_manifest
 from mmerg.runs.samples import SAMPLES, file_name
 from mmerg.runs.shards import SHARDS, Shard, read_order, shards_in
-from mmerg.storage.files import open_regular, private_folder, replacing, why, write_whole, writing
+from mmerg.storage.files import open_regular, private_folder, replacing, why, writing
+from mmerg.storage.record import write_record
 
 _SAME = ("engine", "corpus", "protocol", "memories", "name", "tags")  # of a manifest, beside its identity
 _AGAIN = "run it again: mmerg run … shard={}, which goes on where it stands"
@@ -142,7 +143,7 @@ def merge(run: Path, partial: bool = False) -> Merged:
                 os.fsync(file.fileno())
                 (run / MANIFEST).unlink(missing_ok=True)
                 _link_all(run, parts, index)
-        write_whole(run / MANIFEST, merged.text(), durable=True)
+        write_record(run / MANIFEST, merged, durable=True)
     return Merged(len(parts), len(finished), index.failed, samples - len(finished))
 
 

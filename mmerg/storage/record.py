@@ -22,9 +22,11 @@ class Record(BaseModel):
 Kind = TypeVar("Kind", bound=Record)
 
 
-def write_record(path: Path, record: Record) -> None:
-    """Write a file whole or not at all. Raises RunError where it cannot be written."""
-    write_whole(path, json.dumps(record.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
+def write_record(path: Path, record: Record, *, durable: bool = False) -> None:
+    """Write a file whole or not at all; durable: wait until the disk has it. Raises RunError where it cannot be
+    written."""
+    text = json.dumps(record.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
+    write_whole(path, text, durable=durable)
 
 
 def read_record(path: Path, kind: type[Kind]) -> Kind:

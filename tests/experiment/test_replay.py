@@ -98,6 +98,16 @@ def test_where_things_lie_does_not_name_a_run_and_what_they_hold_does(tmp_path: 
     assert folder_of(*given(tmp_path / "b", "http://y:1")) != name
 
 
+def test_two_models_of_one_name_are_two_runs(tmp_path: Path) -> None:
+    names = []
+    for folder, data in (("a", b"one"), ("b", b"another"), ("c", b"one")):
+        file = tmp_path / folder / "model.gguf"
+        file.parent.mkdir()
+        file.write_bytes(data)
+        names.append(folder_of("dataset=demo", "memory=none", f"backbone.gguf={file}"))
+    assert names[0] == names[2] != names[1]
+
+
 class Knows:
     """A stage's answer, a loop and a source alike; all that matters here is what each is given."""
 

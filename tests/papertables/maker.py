@@ -174,7 +174,7 @@ def judging_of(first: Path, second: Path, corpus: str = "empathetic") -> Path:
     (folder / VERDICTS).write_text(sample.line())
     judged = (Judged(run=run, identity=m.identity, engine=m.engine) for run, m in zip(runs, manifests, strict=True))
     made = JudgingManifest(identity={}, engine=manifests[0].engine, judged=tuple(judged), items=1, left_out={})
-    (folder / MANIFEST).write_text(made.text())
+    write_record(folder / MANIFEST, made)
     return folder
 
 

@@ -24,6 +24,7 @@ from mmerg.runs.manifest import (
     read_manifest,
 )
 from mmerg.scoring.answers import read_run
+from mmerg.storage.record import write_record
 from tests.scoring.run_builder import build_run, manifest_of, result
 
 CONFIG = {"memory": {"top_k": 3}, "protocol": {"emotions": ["joy"]}, "dataset": {"name": "meld"}}
@@ -49,7 +50,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     runs = []
     for name in ("a", "b"):
         run = build_run(folder / name, lines, corpus="meld", config=CONFIG)
-        (run / MANIFEST).write_text(read_manifest(run).model_copy(update={"memory": memory}).text(), "utf-8")
+        write_record(run / MANIFEST, read_manifest(run).model_copy(update={"memory": memory}))
         runs.append(run)
     assert score.main([str(runs[0]), "--resamples", "3"]) == 0
     return runs[0], runs[1]
@@ -144,7 +145,7 @@ def test_a_manifest_is_read_as_what_it_was_written_as(pair: tuple[Path, Path], t
     made = manifest_of([], config={"dataset": {"root": odd, "split": odd}}).model_copy(
         update={"name": odd, "tags": ("a", odd)}
     )
-    (tmp_path / MANIFEST).write_text(made.text(), encoding="utf-8", errors="backslashreplace")
+    write_record(tmp_path / MANIFEST, made)
     assert read_manifest(tmp_path) == made
     assert read_manifest(tmp_path).setting("dataset.root") == odd
     assert made.setting("dataset.unheard.of", 3) == 3
@@ -179,7 +180,7 @@ def test_the_folder_of_a_judging_is_no_run(pair: tuple[Path, Path], tmp_path: Pa
     run = read_manifest(pair[0])
     judged = (Judged(run="a", identity=run.identity, engine=run.engine),)
     judging = JudgingManifest(identity={}, engine=run.engine, judged=judged, items=1, left_out={})
-    (tmp_path / MANIFEST).write_text(judging.text(), encoding="utf-8")
+    write_record(tmp_path / MANIFEST, judging)
     assert read_any_manifest(tmp_path) == judging
     for read in (read_manifest, lambda path: check_runs([path])):
         with pytest.raises(RunError, match=r"the folder of a judging, not a run[^$]*the run that was judged: a$"):
