@@ -71,7 +71,7 @@ class Cache:
             return hit
         if self._mode != "on":
             return self._inner.complete(request)
-        with self._alone(key):
+        with self._locked(key):
             return self._load(key) or self._keep(key, engine, self._inner.complete(request))
 
     def close(self) -> None:
@@ -114,7 +114,7 @@ class Cache:
         return reply
 
     @contextmanager
-    def _alone(self, key: str) -> Iterator[None]:
+    def _locked(self, key: str) -> Iterator[None]:
         """Others, in any thread or process, wait with the same call (or with opening the file) until the block ends.
         The system frees the lock, which is a file's, however a process ends."""
         thread = current()
@@ -173,7 +173,7 @@ class Cache:
         if made and version != SCHEMA_VERSION:
             raise self._unusable(f"it is a reply cache of version {version}, this mmerg reads version {SCHEMA_VERSION}")
         if self._mode == "on":
-            with self._alone("open"):  # SQLite does not wait for who is about to write, where it sets the log
+            with self._locked("open"):  # SQLite does not wait for who is about to write, where it sets the log
                 database.executescript(TABLES)
                 database.execute("PRAGMA journal_mode = WAL")  # it keeps its other log where there can be none
             database.execute("PRAGMA synchronous = NORMAL")

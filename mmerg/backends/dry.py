@@ -39,7 +39,7 @@ class Dry:
 
 
 def least(schema: dict[str, JsonValue], pick: int) -> JsonValue:
-    """The least value that a JSON schema of ours allows, without patterns; `pick` chooses among an enumeration."""
+    """The least value that a JSON schema of mmerg allows, without patterns. pick: chooses a word of an enumeration."""
     match schema:
         case {"enum": list(words)}:
             return words[pick % len(words)]

@@ -29,7 +29,7 @@ from mmerg.backends.stop import Stop, current
 from mmerg.errors import CallError, ConfigError, Failure, MmergError, RunError
 
 REACHED = frozenset({Failure.RUNNER_CRASH, Failure.TIMEOUT})  # the call was on a host, and may be what is wrong
-OF_NO_USE = REACHED | {Failure.UNREACHABLE, Failure.MODEL_NOT_FOUND}  # a host that hangs is as good as dead
+HOST_FAILURES = REACHED | {Failure.UNREACHABLE, Failure.MODEL_NOT_FOUND}  # a host that hangs counts as dead
 TRIES_AFTER = 2  # of one call on hosts that came back; where both crash or hang, the call does that, not an outage
 PATIENCE = 600.0  # seconds that a call waits while all hosts are down
 LOOK_AGAIN = 0.5  # seconds between two looks by a lease that waits for a slot: a host that was left out may be due
@@ -94,7 +94,7 @@ class Pool:
                 engines[host.name] = host.backend.describe()
                 self._note(host, None)
             except CallError as error:
-                if error.failure not in OF_NO_USE:
+                if error.failure not in HOST_FAILURES:
                     raise
                 self._note(host, error)
                 errors.append(error)
@@ -176,7 +176,7 @@ class Pool:
         except CallError as error:
             if error.failure is Failure.INTERRUPTED:
                 raise
-            return error if error.failure in OF_NO_USE else _back_unfit(Failure.UNREACHABLE, error, host.name)
+            return error if error.failure in HOST_FAILURES else _back_unfit(Failure.UNREACHABLE, error, host.name)
         except ConfigError as error:
             return _back_unfit(Failure.MODEL_NOT_FOUND, error, host.name)
         if self._engine and engine.key() != self._engine.key():
@@ -244,7 +244,7 @@ class _Lease:
                 called = True
                 reply = persist(partial(host.backend.complete, request), pool._attempts, pool._wait, pool._closed)
             except CallError as error:
-                if error.failure not in OF_NO_USE:
+                if error.failure not in HOST_FAILURES:
                     raise
                 pool._note(host, error)
                 tried[host] = error

@@ -20,7 +20,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from mmerg.errors import CallError, Failure
 
-SHOWN_DIGEST = 12  # characters of a digest that people are shown
+SHOWN_DIGEST = 12  # characters of a digest in texts for people
 
 
 @dataclass(frozen=True, slots=True)

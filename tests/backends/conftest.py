@@ -65,7 +65,7 @@ class Faulty(socketserver.ThreadingTCPServer):
         self._answers[path] = steps
 
     def answer_once(self, *steps: bytes, path: str = "/api/chat") -> None:
-        """What the next request gets, before what `answer` said."""
+        """What the next request gets, before that of `answer`."""
         self._once.setdefault(path, []).append(steps)
 
     def steps(self, path: str) -> tuple[bytes, ...]:

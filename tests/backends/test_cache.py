@@ -59,14 +59,14 @@ def test_a_miss_asks_and_a_hit_repeats_the_stored_reply_exactly(path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"),
+    ("text", "kept"),
     [("a\ud83d", "a\ufffd"), ("\ude00\ud83d.", "\ufffd\ufffd."), ("\ud83d\ude00", "😀"), ("\0a\0", "\0a\0")],
     ids=["half a pair", "two halves in the wrong order", "a pair in two halves", "NUL"],
 )
-def test_texts_that_no_file_takes_survive(path: Path, said: str, kept: str) -> None:
-    request = Request((Message("user", said),), replace(REQUEST.sampling, stop=(said,)))
-    logprobs = (TokenLogprob(token=said, logprob=-0.1),)
-    backend = Cache(Scripted([Reply(text=said, thinking=said, finish=Finish.STOP, logprobs=logprobs)]), path)
+def test_texts_that_no_file_takes_survive(path: Path, text: str, kept: str) -> None:
+    request = Request((Message("user", text),), replace(REQUEST.sampling, stop=(text,)))
+    logprobs = (TokenLogprob(token=text, logprob=-0.1),)
+    backend = Cache(Scripted([Reply(text=text, thinking=text, finish=Finish.STOP, logprobs=logprobs)]), path)
     for cached in (False, True):
         reply = backend.complete(request)
         assert (reply.text, reply.thinking, reply.logprobs[0].token, reply.cached) == (kept, kept, kept, cached)
@@ -148,9 +148,9 @@ def test_where_the_first_asker_fails_the_next_asks_itself(path: Path) -> None:
         return f"{reply.text} {reply.cached}"
 
     with ThreadPoolExecutor(3) as threads:
-        seen = sorted(threads.map(ask, range(3)))
+        outcomes = sorted(threads.map(ask, range(3)))
     backend.close()
-    assert seen == ["fine False", "fine True", "full"]
+    assert outcomes == ["fine False", "fine True", "full"]
 
 
 def test_a_process_killed_while_writing_leaves_a_file_that_works(path: Path) -> None:

@@ -40,8 +40,8 @@ def filled(path: Path, *texts: str, answer: str = "reply to {}", engine: Engine 
     return path
 
 
-def said(path: Path, text: str) -> str | None:
-    """What a file holds, None for nothing."""
+def reply_in(path: Path, text: str) -> str | None:
+    """The reply that a file holds to a call, None for none."""
     with closing(Cache(Scripted([]), path, "read")) as cache:
         try:
             return cache.complete(ask(text)).text
@@ -112,12 +112,12 @@ def test_merging_keeps_all_of_the_first_and_adds_what_is_new(tmp_path: Path) -> 
     b = filled(tmp_path / "b.sqlite", "two", "three", answer="another to {}")
     to = tmp_path / "deep" / "base.sqlite"
     assert merge_caches([a, b], to) == 3
-    assert [said(to, text) for text in ("one", "two", "three", "four")] == [
+    assert [reply_in(to, text) for text in ("one", "two", "three", "four")] == [
         *("reply to one", "reply to two", "another to three", None)
     ]
     c = filled(tmp_path / "c.sqlite", "one", "four", answer="last to {}", engine=ENGINE)
     assert merge_caches([c], to) == 1
-    assert said(to, "one") == "reply to one"
+    assert reply_in(to, "one") == "reply to one"
     assert merge_caches([c], to) == 0
     assert read_contents(to).engines == (ENGINE,)
     assert not read_contents(to).in_use
@@ -143,7 +143,7 @@ def test_pruning_drops_the_oldest(tmp_path: Path) -> None:
     assert 1 <= (left := prune_cache(path, 1)) < 5
     assert path.stat().st_size < before
     texts = [f"{number} " + "word " * 60_000 for number in range(5)]
-    assert [said(path, text) is not None for text in texts] == [False] * (5 - left) + [True] * left
+    assert [reply_in(path, text) is not None for text in texts] == [False] * (5 - left) + [True] * left
     assert prune_cache(path, 0) == 0
 
 

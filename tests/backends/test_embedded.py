@@ -84,11 +84,11 @@ def test_the_engine_is_described_by_its_file(backend: Embedded, folder: Path) ->
 
 def test_a_real_model_gets_chatml_and_nothing_else_and_answers() -> None:
     real = Embedded(SMOLLM2, load=LOAD)
-    said = [("system", "Be brief."), ("user", "Hi"), ("assistant", "Hello."), ("user", "Why?")]
-    messages = [{"role": role, "content": text} for role, text in said]
+    turns = [("system", "Be brief."), ("user", "Hi"), ("assistant", "Hello."), ("user", "Why?")]
+    messages = [{"role": role, "content": text} for role, text in turns]
+    written = "".join(f"<|im_start|>{role}\n{text}<|im_end|>\n" for role, text in turns)
     prompt = real._open()[0].read(json.loads, "/apply-template", {"messages": messages})["prompt"]
-    turns = "".join(f"<|im_start|>{role}\n{text}<|im_end|>\n" for role, text in said)
-    assert prompt == f"{turns}<|im_start|>assistant\n"
+    assert prompt == f"{written}<|im_start|>assistant\n"
     whole, cut = real.complete(ask("Say hello.", 60)), real.complete(ask("Say hello.", 3))
     real.close()
     assert (whole.finish, cut.finish, cut.response_tokens) == (Finish.STOP, Finish.LENGTH, 3)
@@ -122,7 +122,7 @@ def test_a_reply_stops_at_the_end_of_the_context_without_shifting_it(backend: Em
     assert 1000 < reply.prompt_tokens + reply.response_tokens <= 1024
 
 
-# Samplers: each is seen to act
+# Samplers: each has an effect
 
 STORY = "Tell a story about a storm."
 
@@ -216,8 +216,8 @@ def picture(grey: int, ending: str = ".jpg") -> Image:
 
 def test_images_reach_the_model_in_order(backend: Embedded) -> None:
     dark, light, png = picture(0), picture(255), picture(255, ".png")
-    shown = ((), (dark,), (light,), (png,), (dark, light), (light, dark))
-    replies = [backend.complete(ask("What is it?", 6, images=images)) for images in shown]
+    shots = ((), (dark,), (light,), (png,), (dark, light), (light, dark))
+    replies = [backend.complete(ask("What is it?", 6, images=images)) for images in shots]
     scores = [tuple(entry.logprob for entry in reply.logprobs) for reply in replies]
     assert scores[2] == scores[3]
     assert len(set(scores)) == 5
@@ -348,8 +348,8 @@ except KeyboardInterrupt:
     backend.close()
     print("stopped")
 """
-    said = ["context_overflow", "[]", "0o700 ['llama.sock']", "stopped"]
-    assert run(script, folder, TMPDIR=str(tmp_path)) == ("\n".join([*said, ""]), "", 0)
+    printed = ["context_overflow", "[]", "0o700 ['llama.sock']", "stopped"]
+    assert run(script, folder, TMPDIR=str(tmp_path)) == ("\n".join([*printed, ""]), "", 0)
     assert list(tmp_path.iterdir()) == []
 
 

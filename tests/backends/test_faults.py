@@ -116,8 +116,8 @@ def test_a_torn_answer_is_not_taken_for_its_end(faulty: Faulty, wire: Wire, name
 
 @pytest.mark.parametrize("part", [0, 1, 2], ids=["nothing", "after the head", "in the first line"])
 def test_silence_ends(faulty: Faulty, wire: Wire, part: int) -> None:
-    said = [b"", head(wire.kind), head(wire.kind) + chunk(wire.body[:9])][part]
-    error = wire.failure(faulty, said, HANG, deadlines=SILENT)
+    start = [b"", head(wire.kind), head(wire.kind) + chunk(wire.body[:9])][part]
+    error = wire.failure(faulty, start, HANG, deadlines=SILENT)
     assert error.failure is Failure.TIMEOUT
     assert "the first_token deadline of 0.1 s" in error.what
 
@@ -220,11 +220,11 @@ def test_describe_names_its_failures(faulty: Faulty, path: str, answer: bytes, f
 
 
 def test_a_whole_reply(faulty: Faulty) -> None:
-    said = [
+    lines = [
         line("Hel", thinking="ignored here", logprobs=[{"token": "Hel", "logprob": -0.5, "bytes": [72, 101, 108]}]),
         line("lo", message={"content": "lo", "thinking": "hm"}, logprobs=[{"token": "lo", "logprob": -0.25}]),
     ]
-    faulty.answer(stream(*said, LAST))
+    faulty.answer(stream(*lines, LAST))
     reply = backend(faulty.host).complete(REQUEST)
     assert (reply.text, reply.thinking, reply.finish) == ("Hello", "hm", Finish.STOP)
     assert [entry.logprob for entry in reply.logprobs] == [-0.5, -0.25]

@@ -17,8 +17,8 @@ from mmerg.backends.scripted import ENGINE
 from mmerg.backends.stop import Stop
 from mmerg.errors import CallError, ConfigError, Failure, RunError
 
-OF_NO_USE = ["model_not_found", "runner_crash", "timeout", "unreachable"]  # for such failures a call moves on
-OTHERS = sorted(set(Failure) - set(OF_NO_USE))
+HOST_FAILURES = ["model_not_found", "runner_crash", "timeout", "unreachable"]  # for such failures a call moves on
+OTHERS = sorted(set(Failure) - set(HOST_FAILURES))
 REQUEST = Request((Message("user", "hello"),), Sampling())
 OTHER = ENGINE.model_copy(update={"version": "2"})
 
@@ -136,14 +136,14 @@ def test_no_host_is_over_its_slots_and_a_sample_stays_on_its_host() -> None:
             return {say(backend) for _ in range(4)}
 
     with ThreadPoolExecutor(12) as threads:
-        seen = list(threads.map(sample, range(60)))
-    assert all(len(names) == 1 for names in seen)
+        hosts_of_samples = list(threads.map(sample, range(60)))
+    assert all(len(names) == 1 for names in hosts_of_samples)
     assert all(server.most <= number for number, server in enumerate(hosts, start=1))
     assert sum(server.calls for server in hosts) == 240
-    assert min(Counter(name for names in seen for name in names).values()) > 0
+    assert min(Counter(name for names in hosts_of_samples for name in names).values()) > 0
 
 
-@pytest.mark.parametrize("failure", [Failure(name) for name in OF_NO_USE])
+@pytest.mark.parametrize("failure", [Failure(name) for name in HOST_FAILURES])
 def test_a_call_moves_on_when_its_host_dies_and_stays_there(failure: Failure) -> None:
     a, b = servers("ab")
     pool = pool_of([a, b])
@@ -522,7 +522,7 @@ def test_engines_that_differ_are_named() -> None:
     assert "c:" not in caught.value.where
 
 
-@pytest.mark.parametrize("failure", [Failure(name) for name in OF_NO_USE])
+@pytest.mark.parametrize("failure", [Failure(name) for name in HOST_FAILURES])
 def test_hosts_that_do_not_answer_at_the_start_are_left_out(failure: Failure) -> None:
     a, b = servers("ab")
     a.failure = failure

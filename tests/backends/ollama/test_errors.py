@@ -68,9 +68,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("status", "said", "failure"), CASES)
-def test_wording_to_failure(status: int, said: str, failure: Failure) -> None:
-    error = OLLAMA.classify(status, json.dumps({"error": said}), model="nope", where="http://h:1")
+@pytest.mark.parametrize(("status", "wording", "failure"), CASES)
+def test_wording_to_failure(status: int, wording: str, failure: Failure) -> None:
+    error = OLLAMA.classify(status, json.dumps({"error": wording}), model="nope", where="http://h:1")
     assert error.failure is failure
     assert error.hint
     assert "http://h:1" in error.where

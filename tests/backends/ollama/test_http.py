@@ -313,8 +313,8 @@ def test_json_of_any_shape_is_a_named_failure(kept: Faulty, path: str) -> None:
 
 @pytest.mark.parametrize("length", ["1e999", '"many"', "-1", "1.5", "[]", "true", "9" * 30])
 def test_a_context_length_that_is_none_is_named(kept: Faulty, length: str) -> None:
-    shown = '{"capabilities": [], "model_info": {"general.architecture": "a", "a.context_length": ' + length + "}}"
-    kept.answer(whole(shown.encode()), path="/api/show")
+    details = '{"capabilities": [], "model_info": {"general.architecture": "a", "a.context_length": ' + length + "}}"
+    kept.answer(whole(details.encode()), path="/api/show")
     with closing(OllamaHost(kept.host)) as host, pytest.raises(CallError) as caught:
         host.describe("m", {})
     assert caught.value.failure is Failure.SERVER_ERROR

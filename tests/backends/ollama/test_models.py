@@ -62,6 +62,6 @@ def test_of_two_models_the_one_that_is_named_with_its_host_is_meant(faulty: Faul
     faulty.answer(json_answer({"models": rows}), path="/api/tags")
     asked = ("a/m", "models.example/a/m", "models.example/library/b:7b")
     assert [OllamaHost(faulty.host).describe(model, {}).digest for model in asked] == ["d1", "d2", "d3"]
-    for shown in (rows, rows[::-1]):
-        faulty.answer(json_answer({"models": shown}), path="/api/ps")
+    for models in (rows, rows[::-1]):
+        faulty.answer(json_answer({"models": models}), path="/api/ps")
         assert [listed.size for model in asked if (listed := OllamaHost(faulty.host).loaded(model))] == [1, 2, 3]

@@ -119,15 +119,15 @@ def test_thinking_and_not_thinking_share_no_replies(faulty: Faulty, tmp_path: Pa
     thinks = DESCRIPTIONS["/api/show"] | {"capabilities": ["completion", "thinking"]}
     faulty.answer(json_answer(thinks), path="/api/show")
     request = Request((Message("user", "Hello"),), SAMPLING)
-    seen = []
+    replies = []
     for think in (False, True, False, True):
         faulty.answer(stream(line(f"think {think}"), LAST))
         adapter = Ollama(host=faulty.host, model="m", load={"num_ctx": 512}, think=think)
         cache = Cache(adapter, tmp_path / "replies.sqlite")
         reply = cache.complete(request)
-        seen.append((reply.text, reply.cached))
+        replies.append((reply.text, reply.cached))
         cache.close()
-    assert seen == [("think False", False), ("think True", False), ("think False", True), ("think True", True)]
+    assert replies == [("think False", False), ("think True", False), ("think False", True), ("think True", True)]
 
 
 def test_thinking_of_a_model_that_cannot_is_refused(faulty: Faulty) -> None:
@@ -159,7 +159,7 @@ def test_a_call_without_limit_is_refused(faulty: Faulty, num_predict: int) -> No
 
 
 @pytest.mark.parametrize(
-    ("load", "said"),
+    ("load", "message"),
     [
         ({}, "num_ctx is not set"),
         ({"num_ctx": "abc"}, "num_ctx is 'abc', not a whole number"),
@@ -175,8 +175,8 @@ def test_a_call_without_limit_is_refused(faulty: Faulty, num_predict: int) -> No
         ({"num_ctx": 512, "use_mmap": 1}, "use_mmap is 1, not true or false"),
     ],
 )
-def test_load_options(load: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said) as caught:
+def test_load_options(load: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
         Ollama(model="m", load=load).describe()
     assert caught.value.where == "model m"
     assert caught.value.hint

@@ -49,12 +49,12 @@ def test_places_are_looked_at_in_order(tmp_path: Path, check: Callable[..., tupl
 
 
 @pytest.mark.parametrize(
-    ("named", "said"), [("", "run: python tools/get_ollama.py"), ("/none", "MMERG_OLLAMA is /none")]
+    ("named", "reason"), [("", "run: python tools/get_ollama.py"), ("/none", "MMERG_OLLAMA is /none")]
 )
 def test_without_a_binary_the_reason_is_said(
-    tmp_path: Path, check: Callable[..., tuple[int, str, str]], named: str, said: str
+    tmp_path: Path, check: Callable[..., tuple[int, str, str]], named: str, reason: str
 ) -> None:
     code, out, err = check(XDG_CACHE_HOME=str(tmp_path), PATH=str(tmp_path), MMERG_OLLAMA=named)
     assert (code, out) == (3, "")
-    assert said in err
+    assert reason in err
     assert list(tmp_path.iterdir()) == []
