@@ -64,8 +64,8 @@ def hung() -> Iterator[tuple[Hung, str]]:
             state.left.set()
             self.close_connection = True
 
-        def _send(self, told: object) -> None:
-            data = json.dumps(told).encode()
+        def _send(self, content: object) -> None:
+            data = json.dumps(content).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
@@ -134,8 +134,8 @@ def test_a_stream_in_which_nothing_happens_gives_signs_of_life(way: str) -> None
     path, request = WAYS[way]
     with running(Scripted(held)) as server:
         server.served.work.silence = 0.02
-        with server.client.stream("POST", path, **request) as told:  # type: ignore[arg-type]
-            for line in told.iter_lines():
+        with server.client.stream("POST", path, **request) as stream:  # type: ignore[arg-type]
+            for line in stream.iter_lines():
                 signs += line == ": at work" or '"message": {"role": "assistant", "content": ""}, "done": false' in line
                 if signs == 5:  # more than there are moves
                     held.let_go.set()
@@ -168,9 +168,9 @@ def test_a_server_that_dies_in_mid_reply_costs_the_turn_alone() -> None:
         backend = Ollama(model="m", load={"num_ctx": 4096}, host=model.url)
         server = stack.enter_context(running(backend, patience=0.1))
         model.dies = True
-        told = server.client.post("/v1/chat/completions", json=ASKED)
-        assert (told.status_code, told.json()["error"]["type"]) == (502, "server_error")
-        assert told.json()["error"]["message"].endswith(": try again")
+        whole = server.client.post("/v1/chat/completions", json=ASKED)
+        assert (whole.status_code, whole.json()["error"]["type"]) == (502, "server_error")
+        assert whole.json()["error"]["message"].endswith(": try again")
         streamed = server.client.post("/v1/chat/completions", json={**ASKED, "stream": True})
         assert '"error"' in streamed.text
         model.dies = False
@@ -187,9 +187,9 @@ def test_a_server_that_dies_is_told_and_one_that_comes_back_is_asked() -> None:
         with running(backend, patience=0.1) as server:
             assert _said(server, "Hey.") == "Here."
             stack.close()
-            told = server.client.post("/v1/chat/completions", json=ASKED)
-            assert (told.status_code, told.json()["error"]["type"]) == (503, "server_error")
-            assert "no host has answered" in told.json()["error"]["message"]
+            whole = server.client.post("/v1/chat/completions", json=ASKED)
+            assert (whole.status_code, whole.json()["error"]["type"]) == (503, "server_error")
+            assert "no host has answered" in whole.json()["error"]["message"]
             streamed = server.client.post("/v1/chat/completions", json={**ASKED, "stream": True})
             assert "no host has answered" in streamed.text
             assert "start the model's server, then try again" in streamed.text

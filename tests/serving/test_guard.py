@@ -195,8 +195,8 @@ def test_logs_hold_no_words_no_frames_and_no_token(caplog: pytest.LogCaptureFixt
     with caplog.at_level(logging.DEBUG), running(Scripted(fail), token=SECRET) as server:
         key = {"Authorization": f"Bearer {SECRET}"}
         assert server.client.post("/v1/chat/completions", json=ASKED, headers=key).status_code == 500
-        told = server.client.post("/page/turns", files={"talk": (None, json.dumps(talk))}, headers=key)
-        assert "event: failed" in told.text
+        answer = server.client.post("/page/turns", files={"talk": (None, json.dumps(talk))}, headers=key)
+        assert "event: failed" in answer.text
         server.client.get(f"/page/frames/{'f' * 64}.jpg", headers=key)
         server.client.get("/my-secret-sorrow", headers=key)
         server.client.get(f"/?token={SECRET}")

@@ -74,8 +74,8 @@ def test_thinking_can_be_switched_off(client: ollama.Client) -> None:
 def test_pictures_options_and_history_are_heeded(client: ollama.Client, scripted: Scripted) -> None:
     see: dict[str, Any] = {"role": "user", "content": "See?", "images": [picture()]}
     talk = [*HEY, {"role": "assistant", "content": "Oh no."}, see]
-    told = client.chat(MODEL, talk, options={"seed": 5, "stop": ["?"]})
-    assert told.message.content == "You said: See"
+    answer = client.chat(MODEL, talk, options={"seed": 5, "stop": ["?"]})
+    assert answer.message.content == "You said: See"
     assert (scripted.requests[-1].sampling.seed, len(scripted.requests[-1].images)) == (5, 1)
     assert "2. mmerg: Oh no." in scripted.requests[-1].messages[-1].text
 
@@ -140,14 +140,14 @@ def test_ollamas_own_program_talks_to_it(server: Running, ollama_binary: Path, t
     (tmp_path / "face.png").write_bytes(picture())
     environment = os.environ | {"OLLAMA_HOST": server.url, "HOME": str(tmp_path)}
 
-    def told(*words: str) -> str:
+    def printed(*words: str) -> str:
         command = [str(ollama_binary), *words]
         done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    assert f"{MODEL}:latest" in told("list")
-    assert "completion" in told("show", MODEL)
-    assert f"{MODEL}:latest" in told("ps")
-    assert "You said: I lost my job." in told("run", MODEL, "I lost my job.")
-    assert "You said: What is this?" in told("run", MODEL, "What is this? ./face.png")
+    assert f"{MODEL}:latest" in printed("list")
+    assert "completion" in printed("show", MODEL)
+    assert f"{MODEL}:latest" in printed("ps")
+    assert "You said: I lost my job." in printed("run", MODEL, "I lost my job.")
+    assert "You said: What is this?" in printed("run", MODEL, "What is this? ./face.png")

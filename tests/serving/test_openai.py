@@ -56,14 +56,14 @@ def test_every_system_whose_inputs_are_there_is_a_model(client: OpenAI) -> None:
 
 def test_a_whole_reply_says_what_it_took(client: OpenAI, scripted: Scripted) -> None:
     before = scripted.calls
-    told = say(client)
-    [choice] = told.choices
+    answer = say(client)
+    [choice] = answer.choices
     assert (choice.message.content, choice.finish_reason) == ("You said: I lost my job.", "stop")
     assert scripted.calls == before + 1
-    assert told.usage.prompt_tokens == len(scripted.requests[-1].messages[0].text.split()) + len(
+    assert answer.usage.prompt_tokens == len(scripted.requests[-1].messages[0].text.split()) + len(
         scripted.requests[-1].messages[1].text.split()
     )
-    assert told.usage.total_tokens == told.usage.prompt_tokens + told.usage.completion_tokens
+    assert answer.usage.total_tokens == answer.usage.prompt_tokens + answer.usage.completion_tokens
     assert choice.message.reasoning_content == "Answer: emotion joy; response You said: I lost my job."
 
 
@@ -87,8 +87,8 @@ def test_the_agents_are_seen_at_work(server: Running) -> None:
 
 def test_what_front_ends_ask_for_themselves_is_one_plain_call(client: OpenAI, scripted: Scripted) -> None:
     before, prompt = scripted.calls, "### Task:\nGive this chat a title."
-    told = say(client, messages=[*HEY, {"role": "assistant", "content": "Oh."}, {"role": "user", "content": prompt}])
-    assert (told.choices[0].message.content, scripted.calls) == (prompt, before + 1)
+    answer = say(client, messages=[*HEY, {"role": "assistant", "content": "Oh."}, {"role": "user", "content": prompt}])
+    assert (answer.choices[0].message.content, scripted.calls) == (prompt, before + 1)
     [message] = scripted.requests[-1].messages
     assert (message.role, message.text, scripted.requests[-1].schema) == ("user", prompt, "")
 
@@ -127,8 +127,8 @@ def test_stop_and_seed_are_heeded(client: OpenAI, scripted: Scripted) -> None:
 
 
 def test_what_programs_write_for_nothing_and_for_random_is_taken(client: OpenAI, scripted: Scripted) -> None:
-    told = say(client, max_completion_tokens=100, seed=-1, stop=None, user=None, extra_body={"stream": None})
-    assert told.choices[0].message.content == "You said: I lost my job."
+    answer = say(client, max_completion_tokens=100, seed=-1, stop=None, user=None, extra_body={"stream": None})
+    assert answer.choices[0].message.content == "You said: I lost my job."
     assert 0 <= scripted.requests[-1].sampling.seed < 2**31
 
 
@@ -140,15 +140,15 @@ def test_pictures_that_nobody_looks_at_any_longer_are_passed_over(client: OpenAI
     assert say(client, messages=[*old, new]).choices[0].message.content == "You said: And now?"
     assert len(scripted.requests[-1].images) == 1
     assert "1. You: (shows something and says nothing)" in scripted.requests[-1].messages[-1].text
-    told = say(client, messages=[seen, {"role": "user", "content": [shown(picture(grey=20))]}])  # both are looked at
-    assert told.choices[0].finish_reason == "stop"
+    answer = say(client, messages=[seen, {"role": "user", "content": [shown(picture(grey=20))]}])  # both are looked at
+    assert answer.choices[0].finish_reason == "stop"
     assert len(scripted.requests[-1].images) == 1
 
 
 def test_a_long_talk_goes_on_without_its_beginning(client: OpenAI, scripted: Scripted) -> None:
     old = [{"role": "user", "content": f"This is number {number}."} for number in range(8)]
-    told = say(client, messages=[*old, {"role": "assistant", "content": "Oh. " * 100}, *HEY])
-    assert told.choices[0].message.content == "You said: I lost my job."
+    answer = say(client, messages=[*old, {"role": "assistant", "content": "Oh. " * 100}, *HEY])
+    assert answer.choices[0].message.content == "You said: I lost my job."
     prompt = scripted.requests[-1].messages[-1].text
     assert "1. You: This is number 4." in prompt
     assert "number 3." not in prompt
@@ -209,8 +209,8 @@ def test_a_dataset_brings_labels_and_dialogues_for_exemplars(tmp_path: Path) -> 
     scripted = Scripted(echo)
     with running(scripted, "dataset=demo", f"cache_dir={tmp_path}") as server, sdk(server) as client:
         assert {"mmerg-few_shot", "mmerg-trace"} < {model.id for model in client.models.list()}
-        told = say(client, model="mmerg-few_shot")
-    assert "Exemplars for Few-shot: 5" in told.choices[0].message.reasoning_content
+        answer = say(client, model="mmerg-few_shot")
+    assert "Exemplars for Few-shot: 5" in answer.choices[0].message.reasoning_content
     assert '"neutral"' in scripted.requests[-1].schema
 
 

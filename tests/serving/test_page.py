@@ -19,7 +19,7 @@ from tests.serving.running import Running, running
 from tests.serving.scripts import Held, blaming, echo, picture
 
 CLIP = demo_root() / "fine_1.mp4"
-Messages = list[tuple[str, dict[str, Any]]]
+Updates = list[tuple[str, dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
@@ -34,14 +34,14 @@ def turn(server: Running, *files: tuple[str, bytes], system: str = "mmerg-one_pa
     return server.client.post("/page/turns", files=form)
 
 
-def messages(answer: httpx.Response) -> Messages:
+def read_updates(answer: httpx.Response) -> Updates:
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"].startswith("text/event-stream")
-    found = []
+    updates = []
     for block in answer.text.strip().split("\n\n"):
         name, data = block.split("\n")
-        found.append((name.removeprefix("event: "), json.loads(data.removeprefix("data: "))))
-    return found
+        updates.append((name.removeprefix("event: "), json.loads(data.removeprefix("data: "))))
+    return updates
 
 
 def test_the_setup_says_what_there_is(server: Running) -> None:
@@ -60,27 +60,27 @@ def test_the_setup_says_what_there_is(server: Running) -> None:
 
 def test_a_turn_is_told_as_it_happens() -> None:
     with running(Scripted(blaming("psp"))) as server:
-        told = messages(turn(server, system="mmerg-merg"))
-    names = [f"{name} {fields.get('agent') or fields.get('from') or ''}".strip() for name, fields in told]
+        updates = read_updates(turn(server, system="mmerg-merg"))
+    names = [f"{name} {fields.get('agent') or fields.get('from') or ''}".strip() for name, fields in updates]
     once = ["asked psp", "said psp", "asked sgrg", "said sgrg", "asked gra", "audit"]
     assert names == [
         *("accepted", "frames", "asked mpa", "said mpa", "asked caef", "said caef", *once),
         *("rerun psp", *once, "chosen", "reply", "done"),
     ]
-    audits = [fields for name, fields in told if name == "audit"]
+    audits = [fields for name, fields in updates if name == "audit"]
     assert [audit["blamed"] for audit in audits] == ["psp", None]
     assert audits[0]["instruction"] == "mend psp"
     assert audits[0]["findings"][2] == {"check": "psp", "passed": False, "reason": "psp looked at"}
-    [chosen] = [fields for name, fields in told if name == "chosen"]
+    [chosen] = [fields for name, fields in updates if name == "chosen"]
     assert (chosen["pass"], chosen["passes"]) == (1, 2)
     assert chosen["why"].startswith("all checks passed")
-    assert told[-1][1]["calls"] == 8
+    assert updates[-1][1]["calls"] == 8
 
 
 def test_a_clip_gives_frames_that_can_be_seen_until_the_chat_is_forgotten(server: Running) -> None:
     chat = uuid4().hex
-    told = messages(turn(server, ("clip", CLIP.read_bytes()), chat=chat))
-    [frames] = [fields for name, fields in told if name == "frames"]
+    updates = read_updates(turn(server, ("clip", CLIP.read_bytes()), chat=chat))
+    [frames] = [fields for name, fields in updates if name == "frames"]
     assert [frame["number"] for frame in frames["frames"]] == [1, 2, 3, 4]
     assert all(frame["turn"] == 1 and frame["time"] > 0 for frame in frames["frames"])
     url = frames["frames"][0]["url"]
@@ -100,8 +100,8 @@ def test_a_form_that_cannot_be_read_is_refused_with_what_to_send(server: Running
 
 
 def test_pictures_are_frames_too(server: Running) -> None:
-    told = messages(turn(server, ("picture", picture()), ("picture", picture(".jpg", 20)), chat="b"))
-    [frames] = [fields for name, fields in told if name == "frames"]
+    updates = read_updates(turn(server, ("picture", picture()), ("picture", picture(".jpg", 20)), chat="b"))
+    [frames] = [fields for name, fields in updates if name == "frames"]
     seen = [server.client.get(frame["url"]).content for frame in frames["frames"]]
     assert [Image.open(BytesIO(one)).size for one in seen] == [(160, 120)] * 2
 
@@ -121,17 +121,17 @@ def test_pictures_are_frames_too(server: Running) -> None:
 def test_what_cannot_be_decoded_is_told_and_the_turn_goes_on(
     server: Running, files: list[tuple[str, bytes]], problem: str
 ) -> None:
-    told = dict(messages(turn(server, *files)))
-    assert told["frames"]["frames"] == []
-    assert told["frames"]["problem"].startswith("turn 1: ")
-    assert problem in told["frames"]["problem"]
-    assert told["reply"]["text"] == "You said: I lost my job."
+    updates = dict(read_updates(turn(server, *files)))
+    assert updates["frames"]["frames"] == []
+    assert updates["frames"]["problem"].startswith("turn 1: ")
+    assert problem in updates["frames"]["problem"]
+    assert updates["reply"]["text"] == "You said: I lost my job."
 
 
 def test_a_bad_picture_leaves_the_good_ones_of_its_turn(server: Running) -> None:
-    told = dict(messages(turn(server, ("picture", picture()[:100]), ("picture", picture()))))
-    assert [frame["number"] for frame in told["frames"]["frames"]] == [1]
-    assert told["frames"]["problem"].startswith("turn 1: a picture is damaged")
+    updates = dict(read_updates(turn(server, ("picture", picture()[:100]), ("picture", picture()))))
+    assert [frame["number"] for frame in updates["frames"]["frames"]] == [1]
+    assert updates["frames"]["problem"].startswith("turn 1: a picture is damaged")
 
 
 def test_what_is_shown_is_decoded_before_its_turn_stands_in_the_models_line() -> None:
@@ -142,13 +142,13 @@ def test_what_is_shown_is_decoded_before_its_turn_stands_in_the_models_line() ->
         places = []
         body: dict[str, Any] = {"chat": "b", "system": "mmerg-one_pass", "turns": [{"who": "you", "text": "See?"}]}
         form: list[tuple[str, Any]] = [("talk", (None, json.dumps(body))), ("picture", ("a", picture()))]
-        with server.client.stream("POST", "/page/turns", files=form) as told:
-            for line in told.iter_lines():
+        with server.client.stream("POST", "/page/turns", files=form) as stream:
+            for line in stream.iter_lines():
                 if '"place"' in line:
                     places.append(json.loads(line.removeprefix("data: "))["place"])
                     if places[-1]:
                         held.let_go.set()
-        messages(first.result())
+        read_updates(first.result())
     assert places == [0, 1, 0]
 
 
@@ -184,26 +184,26 @@ def test_another_seed_is_another_try() -> None:
     scripted = Scripted(echo)
     with running(scripted) as server:
         for seed in (None, 7):
-            messages(turn(server, seed=seed))
+            read_updates(turn(server, seed=seed))
     assert [request.sampling.seed for request in scripted.requests] == [0, 7]
 
 
 def test_a_failed_turn_says_so_in_its_stream() -> None:
     dead = CallError(Failure.OOM, "out of memory", where="gpu 1", hint="a smaller model")
     with running(Scripted([dead])) as server:
-        name, fields = messages(turn(server))[-1]
+        name, fields = read_updates(turn(server))[-1]
     assert name == "failed"
     assert fields == {"what": "out of memory", "where": "gpu 1", "hint": "a smaller model", "failure": "oom"}
 
 
 def test_who_chats_is_not_told_what_to_do_about_a_run() -> None:
     with running(Scripted(lambda _: "no JSON")) as server:
-        name, fields = messages(turn(server))[-1]
+        name, fields = read_updates(turn(server))[-1]
     assert (name, fields["failure"], fields["hint"]) == ("failed", "schema_invalid", "try again")
 
 
 def test_no_frame_and_no_word_is_written_anywhere(tmp_path: Path) -> None:
     place = tmp_path / "runs"
     with running(Scripted(echo), f"runs={place}") as server:
-        messages(turn(server, ("clip", CLIP.read_bytes())))
+        read_updates(turn(server, ("clip", CLIP.read_bytes())))
     assert not list(tmp_path.rglob("*"))

@@ -38,9 +38,9 @@ def test_a_clip_gives_the_frames_that_it_gives_a_run() -> None:
     store = HeldFrames()
     [straight] = extract([Clip(CLIP)], FramesSettings(), store)
     assert not isinstance(straight, ClipError)
-    found = decode([Upload("clip", CLIP.read_bytes())], FramesSettings())
-    assert not any(isinstance(one, ClipError) for one in found)
-    jpegs = [one[1] for one in found if not isinstance(one, ClipError)]
+    decoded = decode([Upload("clip", CLIP.read_bytes())], FramesSettings())
+    assert not any(isinstance(one, ClipError) for one in decoded)
+    jpegs = [one[1] for one in decoded if not isinstance(one, ClipError)]
     assert jpegs == [store.read(frame.sha256) for frame in straight]
 
 
@@ -55,9 +55,9 @@ def test_a_clip_gives_the_frames_that_it_gives_a_run() -> None:
     ],
 )
 def test_a_hostile_picture_is_an_error(data: bytes, reason: str) -> None:
-    [found] = decode([Upload("picture", data)], FramesSettings())
-    assert isinstance(found, ClipError)
-    assert found.reason == reason
+    [error] = decode([Upload("picture", data)], FramesSettings())
+    assert isinstance(error, ClipError)
+    assert error.reason == reason
 
 
 @pytest.mark.parametrize("bad", [b"GIF89a", png(65000, 65000, b"")])
@@ -72,9 +72,9 @@ def test_a_bad_picture_costs_the_others_of_its_turn_nothing(bad: bytes) -> None:
 
 
 def test_a_clip_that_is_too_long_is_an_error() -> None:
-    [found] = decode([Upload("clip", CLIP.read_bytes())], FramesSettings(max_seconds=0.5))
-    assert isinstance(found, ClipError)
-    assert found.reason == "too_long"
+    [error] = decode([Upload("clip", CLIP.read_bytes())], FramesSettings(max_seconds=0.5))
+    assert isinstance(error, ClipError)
+    assert error.reason == "too_long"
 
 
 def test_a_clip_that_says_it_is_huge_is_an_error(tmp_path: Path) -> None:
@@ -87,15 +87,15 @@ def test_a_clip_that_says_it_is_huge_is_an_error(tmp_path: Path) -> None:
     parts = file.read_bytes().split(b"\xff\xc0\x00\x11\x08" + own)  # of each picture the size
     assert len(parts) == 11
     for hostile in ((b"\xff\xc0\x00\x11\x08" + huge).join(parts), b"".join(parts)):
-        [found] = decode([Upload("clip", hostile)], FramesSettings())
-        assert isinstance(found, ClipError)
-        assert found.reason == "unreadable"
+        [error] = decode([Upload("clip", hostile)], FramesSettings())
+        assert isinstance(error, ClipError)
+        assert error.reason == "unreadable"
 
 
 def test_a_clip_that_takes_too_long_is_an_error() -> None:
-    [found] = decode([Upload("clip", CLIP.read_bytes())], FramesSettings(), seconds=0.1)
-    assert isinstance(found, ClipError)
-    assert found.what == "it cannot be decoded within 0.1 s"
+    [error] = decode([Upload("clip", CLIP.read_bytes())], FramesSettings(), seconds=0.1)
+    assert isinstance(error, ClipError)
+    assert error.what == "it cannot be decoded within 0.1 s"
 
 
 def test_who_decodes_has_bounds_on_memory_and_time() -> None:

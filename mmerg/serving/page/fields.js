@@ -6,11 +6,11 @@ const CHIPS = new Set(["emotion", "final_emotion", "consistency", "goal", "stanc
 const LABELS = new Set(["emotion", "final_emotion"]);
 
 const empty = (value) => value === null || value === undefined || value === "" || (Array.isArray(value) && !value.length);
-const told = (value) => (typeof value === "boolean" ? (value ? "yes" : "no") : typeof value === "string" ? value : JSON.stringify(value));
+const inWords = (value) => (typeof value === "boolean" ? (value ? "yes" : "no") : typeof value === "string" ? value : JSON.stringify(value));
 
 /** cite(kind, number): an element that leads to turn or frame `number`, or null where there is none. */
 export function fields(output, cite) {
-  if (typeof output !== "object" || output === null) return text(told(output), "quote");
+  if (typeof output !== "object" || output === null) return text(inWords(output), "quote");
   return make("dl", { className: "fields" },
     Object.entries(output).filter(([, value]) => !empty(value)).map(([name, value]) => field(name, value, cite)));
 }
@@ -22,16 +22,16 @@ function field(name, value, cite) {
   }
   if (CHIPS.has(name)) {
     const kind = LABELS.has(name) ? " emotion" : value === "conflict" ? " conflict" : "";
-    return make("div", { className: "field chips" }, label, make("dd", {}, text(told(value), `chip${kind}`, "span")));
+    return make("div", { className: "field chips" }, label, make("dd", {}, text(inWords(value), `chip${kind}`, "span")));
   }
-  if (name === "response") return make("div", { className: "field many" }, label, text(told(value), "quote", "dd"));
-  return make("div", { className: name.startsWith("reasoning") ? "field quiet" : "field" }, label, text(told(value), "", "dd"));
+  if (name === "response") return make("div", { className: "field many" }, label, text(inWords(value), "quote", "dd"));
+  return make("div", { className: name.startsWith("reasoning") ? "field quiet" : "field" }, label, text(inWords(value), "", "dd"));
 }
 
 function line(item, cite) {
-  if (typeof item !== "object" || item === null) return make("li", {}, text(told(item), "", "span"));
+  if (typeof item !== "object" || item === null) return make("li", {}, text(inWords(item), "", "span"));
   const cites = ["frame", "turn"].filter((kind) => Number.isInteger(item[kind]));
   const rest = Object.entries(item).filter(([name, value]) => !cites.includes(name) && !empty(value));
-  const words = rest.map(([name, value]) => (rest.length === 1 ? told(value) : `${name}: ${told(value)}`)).join(" · ");
+  const words = rest.map(([name, value]) => (rest.length === 1 ? inWords(value) : `${name}: ${inWords(value)}`)).join(" · ");
   return make("li", {}, cites.map((kind) => cite(kind, item[kind])), text(words, "", "span"));
 }

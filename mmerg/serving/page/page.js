@@ -41,7 +41,7 @@ function start(setup) {
     follow();
   }
 
-  /** A run of replies, told at its start and its end to those who listen. */
+  /** A run of replies; its start and its end are announced to screen readers. */
   async function go(run) {
     said.scrollTop = said.scrollHeight;
     [following, work.scrollTop] = [true, 0];

@@ -20,11 +20,11 @@ async function ask(path, options = {}) {
     throw gone(location.host);
   }
   if (answer.ok) return answer;
-  let told = null;
+  let error = null;
   try {
-    told = await answer.json();
+    error = await answer.json();
   } catch { /* not mmerg's own words: the status has to do */ }
-  throw new Wrong(told?.what ? told : { what: `mmerg answered ${answer.status} ${answer.statusText}`, where: path });
+  throw new Wrong(error?.what ? error : { what: `mmerg answered ${answer.status} ${answer.statusText}`, where: path });
 }
 
 export const setup = async () => (await ask("/page/setup")).json();

@@ -26,9 +26,9 @@ function passButton(record, { number, audit }, side, changed) {
   const look = () => { record.view = number; changed(); };
   return [number, [pressed, chosen, passed], () => {
     const marks = make("span", { className: "marks", "aria-hidden": "true" }, passed.map((good) => make("span", { className: good ? "good" : "bad" }, good ? "✓" : "✗")));
-    const told = make("span", { className: "aside" }, passed.length ? `, ${passed.filter(Boolean).length} of ${passed.length} checks passed` : "");
+    const count = make("span", { className: "aside" }, passed.length ? `, ${passed.filter(Boolean).length} of ${passed.length} checks passed` : "");
     const element = button(`Pass ${number}`, look, { className: "pass", id: `pass-${side}-${number}`, "aria-pressed": pressed });
-    element.append(marks, told, ...(chosen ? [make("span", { className: "tag good" }, "chosen")] : []));
+    element.append(marks, count, ...(chosen ? [make("span", { className: "tag good" }, "chosen")] : []));
     return element;
   }];
 }
@@ -46,12 +46,12 @@ const note = (words, className = "took") => make("span", { className }, words);
 const since = (begun) => make("span", { className: "took", "data-since": String(begun) }, seconds((performance.now() - begun) / 1000));
 
 function framesStep({ frames, problem, state }) {
-  const found = frames ?? [];
-  const open = (number) => enlarge(found, number);
-  return ["frames", [frames, problem, state === "idle"], () => step(found.length ? "said" : "waits", "V", "Keyframes", "",
-    note(found.length ? plural(found.length, "frame") : frames ? "none: words alone" : ""),
-    found.length ? make("div", { className: found.some((frame) => frame.description) ? "shots told" : "shots" }, found.map((frame, place) => shot(frame, () => open(place)))) : null,
-    problem ? text(`${found.length ? "Not all is shown" : "No frames: words alone"}: ${problem.replaceAll("_", " ")}.`, "problem") : null)];
+  const taken = frames ?? [];
+  const open = (number) => enlarge(taken, number);
+  return ["frames", [frames, problem, state === "idle"], () => step(taken.length ? "said" : "waits", "V", "Keyframes", "",
+    note(taken.length ? plural(taken.length, "frame") : frames ? "none: words alone" : ""),
+    taken.length ? make("div", { className: "shots" }, taken.map((frame, place) => shot(frame, () => open(place)))) : null,
+    problem ? text(`${taken.length ? "Not all is shown" : "No frames: words alone"}: ${problem.replaceAll("_", " ")}.`, "problem") : null)];
 }
 
 function shot(frame, open) {
@@ -99,8 +99,8 @@ const refused = (complaint) => make("div", { className: "refused" }, make("stron
 
 function supplied({ symbol, items, problem }) {
   if (!items.length) return problem ? text(problem, "problem") : null;
-  const told = symbol === "M" ? plural(items.length, "exemplar") : `${shown(symbol)}: ${plural(items.length, "entry").replace("entrys", "entries")}`;
-  return make("details", { className: "supplied" }, make("summary", {}, told), make("ul", { className: "exemplars" }, items.map(exemplar)));
+  const summary = symbol === "M" ? plural(items.length, "exemplar") : `${shown(symbol)}: ${plural(items.length, "entry").replace("entrys", "entries")}`;
+  return make("details", { className: "supplied" }, make("summary", {}, summary), make("ul", { className: "exemplars" }, items.map(exemplar)));
 }
 
 function exemplar(item) {
@@ -120,13 +120,13 @@ function auditStep(record) {
   const good = audit && audit.findings.length > 0 && audit.findings.every((finding) => finding.passed);
   return [["the audit", [audit, critic, state, unfinished], () => step(audit ? `said ${good ? "good" : "bad"}` : state, audit ? (good ? "✓" : "✗") : "A", agent.title, agent.name, tookOf(state, audit ?? critic),
     ...(critic?.refused ?? []).map(refused),
-    audit ? make("ul", { className: "findings" }, audit.findings.map((finding) => found(finding, audit, record.system.agents))) : null,
+    audit ? make("ul", { className: "findings" }, audit.findings.map((finding) => drawFinding(finding, audit, record.system.agents))) : null,
     critic?.output ? fields(critic.output, citing(record)) : null,
     audit?.problem ? text(audit.problem, "problem") : null,
     unfinished ? text(`This pass could not be finished: ${unfinished}`, "problem") : null)]];
 }
 
-function found({ check, passed, reason }, { blamed, instruction }, agents) {
+function drawFinding({ check, passed, reason }, { blamed, instruction }, agents) {
   const title = agents.find((agent) => agent.name === check)?.title ?? check;
   const first = check === blamed;
   return make("li", {},

@@ -35,8 +35,8 @@ SAID: Mapping[str, Mapping[str, object]] = {
 
 
 class Agents:
-    """MERG's agents, and the one of one_pass. In the first pass they forecast joy, which the audit blames; told so they
-    forecast sadness, and all checks pass. instead: what a stage says in place of that."""
+    """MERG's agents, and the one of one_pass. In the first pass they forecast joy, which the audit blames; in the next
+    pass they forecast sadness, and all checks pass. instead: other replies, by stage."""
 
     def __init__(self, **instead: Answer) -> None:
         self.instead = instead
