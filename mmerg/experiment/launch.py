@@ -115,7 +115,7 @@ def run_all(settings: RunSettings) -> int:
 
 def launch(settings: RunSettings, *, brief: bool = False) -> Iterator[Ended]:
     """Runs what the settings say, once a repeat, and yields how each ended; brief: without the replies. Raises
-    MmergError where nothing can be run, and for repeats in which nothing failed yet once the others ended."""
+    MmergError where nothing can be run; once the others ended, for repeats never begun whose failures are asked for."""
     task = Task.of(settings)
     wiring.refuse_idle_seeds(settings, task.prompts.system)
     seeds = range(settings.seed, settings.seed + settings.repeats)

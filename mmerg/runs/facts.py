@@ -13,19 +13,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 
 from mmerg.backends.protocol import Reply, TokenLogprob
-from mmerg.runs.events import (
-    OVER_BUDGET,
-    Called,
-    Cleaned,
-    Event,
-    FramesTaken,
-    PassLost,
-    Produced,
-    Rerun,
-    SampleStarted,
-    Selected,
-    Supplied,
-)
+from mmerg.runs import events
 from mmerg.runs.result import Timing
 
 ROUNDING = 1e-4  # what a server's single precision may put on top of 0, the logarithm of certainty
@@ -34,43 +22,43 @@ FEEDBACK = "audit"  # the symbol of what an auditor says
 BROKEN = "\ufffd"  # what a server writes for the bytes of a character that is made of several tokens
 
 
-def facts_of(events: Sequence[Event], response: str | None = None, place: str = "") -> dict[str, object]:
+def facts_of(trace: Sequence[events.Event], response: str | None = None, place: str = "") -> dict[str, object]:
     """Those fields of a `Result` that the events of its try decide. response: the final one, if there is one; place:
     where the system's state holds it, as in its `result` ("R", or "o.reply" for a field of an output)."""
-    supplied = [event for event in events if isinstance(event, Supplied)]
+    supplied = [event for event in trace if isinstance(event, events.Supplied)]
     exemplars = {(event.symbol, str(item["id"])) for event in supplied for item in event.content if "id" in item}
     excluded = {(kept.guard, event.symbol, kept.id) for event in supplied for kept in event.excluded}
-    cleaned = Counter(kind for event in events if isinstance(event, Cleaned) for kind in event.taken)
+    cleaned = Counter(kind for event in trace if isinstance(event, events.Cleaned) for kind in event.taken)
     fields: dict[str, object] = {
-        "repeated_passes": len(repeats(events)),
+        "repeated_passes": len(repeats(trace)),
         "cleaned": dict(sorted(cleaned.items())),
-        "timing": _timing([event.reply for event in events if isinstance(event, Called)]),
+        "timing": _timing([event.reply for event in trace if isinstance(event, events.Called)]),
         "exemplars": len(exemplars),
         "excluded": dict(sorted(Counter(guard for guard, *_ in excluded).items())),
         "exemplars_problem": "; ".join(sorted({event.problem for event in supplied} - {""})) or None,
     }
-    for event in events:
-        if isinstance(event, SampleStarted):
+    for event in trace:
+        if isinstance(event, events.SampleStarted):
             fields |= {"history": event.history, "responder": event.responder}
-        elif isinstance(event, FramesTaken):
+        elif isinstance(event, events.FramesTaken):
             fields |= {
                 "turns_looked_at": len(event.turns),
                 "frames": sum(len(turn.frames) for turn in event.turns),
                 "frames_form": event.form,
-                "clip_problems": sum(turn.problem not in ("", OVER_BUDGET) for turn in event.turns),
+                "clip_problems": sum(turn.problem not in ("", events.OVER_BUDGET) for turn in event.turns),
             }
     symbol, _, field = place.partition(".")
-    if response and (call := _response_call(events, symbol)):
+    if response and (call := _response_call(trace, symbol)):
         fields["logprob"], fields["logprob_tokens"] = likelihood(call.reply, response, field)
     return fields
 
 
-def _response_call(events: Sequence[Event], symbol: str) -> Called | None:
+def _response_call(trace: Sequence[events.Event], symbol: str) -> events.Called | None:
     """The last call, up to the selected pass, of the stage that gave the response: a pass that was run again from a
     later stage keeps the response, and of several attempts the last was accepted."""
-    stages = [event.stage for event in events if isinstance(event, Produced) and event.symbol == symbol]
-    selected = [event.t for event in events if isinstance(event, Selected)][-1:]
-    calls = [event for event in events if isinstance(event, Called) and [event.stage] == stages[-1:]]
+    stages = [event.stage for event in trace if isinstance(event, events.Produced) and event.symbol == symbol]
+    selected = [event.t for event in trace if isinstance(event, events.Selected)][-1:]
+    calls = [event for event in trace if isinstance(event, events.Called) and [event.stage] == stages[-1:]]
     return next((call for call in reversed(calls) if selected and call.t <= selected[0]), None)
 
 
@@ -94,7 +82,7 @@ def _timing(replies: Iterable[Reply]) -> Timing:
     )
 
 
-def repeats(events: Iterable[Event]) -> dict[int, str]:
+def repeats(trace: Iterable[events.Event]) -> dict[int, str]:
     """The passes of one try in which every stage that ran again gave its output as before, and the stage that each
     began from. {2: "mpa"}: pass 2 began from mpa and gave what pass 1 gave. The auditor's output does not count.
 
@@ -102,16 +90,16 @@ def repeats(events: Iterable[Event]) -> dict[int, str]:
     """
     outputs: dict[str, object] = {}  # by symbol, what the agents gave last
     repeated: dict[int, str] = {}
-    again: Rerun | None = None  # what began a pass in which no output is new so far
-    for event in events:
+    again: events.Rerun | None = None  # what began a pass in which no output is new so far
+    for event in trace:
         match event:
-            case Rerun() | Selected():
+            case events.Rerun() | events.Selected():
                 if again:
                     repeated[again.t] = again.stage
-                again = event if isinstance(event, Rerun) else None
-            case PassLost():
+                again = event if isinstance(event, events.Rerun) else None
+            case events.PassLost():
                 again = None
-            case Produced(symbol=symbol, output=output) if symbol != FEEDBACK:
+            case events.Produced(symbol=symbol, output=output) if symbol != FEEDBACK:
                 if symbol not in outputs or outputs[symbol] != output:
                     again = None
                 outputs[symbol] = output
