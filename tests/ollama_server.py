@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from importlib.util import find_spec
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import ollama
@@ -76,6 +77,12 @@ def start_server(binary: Path, folder: Path) -> Server:
             pytest.fail(f"ollama serve did not start:\n{(folder / 'server.log').read_text()[-2000:]}")
         time.sleep(0.05)
     return server
+
+
+def start_server_and_die(sending: Connection, binary: Path, folder: Path) -> None:
+    """Start a server, send its address, and be killed."""
+    sending.send(start_server(binary, folder).host)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def create_from_gguf(host: str, name: str, gguf: Path) -> None:

@@ -17,10 +17,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from functools import cache
 from importlib import import_module
+from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -59,6 +60,15 @@ def begun(
     process = server().Process(target=_command, args=given)
     process.start()
     return process
+
+
+def start(act: Callable[..., None], *given: object) -> tuple[BaseProcess, Connection]:
+    """`act(connection, *given)` begun in another process; also the end on which what it sends arrives."""
+    receiving, sending = server().Pipe(duplex=False)
+    process = server().Process(target=act, args=(sending, *given))
+    process.start()
+    sending.close()
+    return process, receiving
 
 
 def forked(

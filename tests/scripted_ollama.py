@@ -37,6 +37,10 @@ class ScriptedOllama:
         self.url = ""
 
 
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 64  # with the usual 5, clients that come at once wait a second
+
+
 @contextmanager
 def scripted_ollama(
     on_call: Callable[[int], None] = lambda _: None,
@@ -101,7 +105,7 @@ def scripted_ollama(
             except ConnectionError:  # the run was killed
                 pass
 
-    with ThreadingHTTPServer(("127.0.0.1", port), Handler) as server, serving(server):
+    with _Server(("127.0.0.1", port), Handler) as server, serving(server):
         state.url = f"http://127.0.0.1:{server.server_address[1]}"
         yield state
 

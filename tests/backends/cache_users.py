@@ -4,25 +4,13 @@ process, numbers = start(write_replies, path, 0, 50)
 """
 
 import os
-from collections.abc import Callable
 from contextlib import closing
 from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from mmerg.backends.cache import Cache
 from mmerg.backends.protocol import Message, Request, Sampling
 from mmerg.backends.scripted import Scripted
-from tests.processes import server
-
-
-def start(act: Callable[..., None], *given: object) -> tuple[BaseProcess, Connection]:
-    """Run `act(connection, *given)` in another process; also the end on which what it sends arrives."""
-    receiving, sending = server().Pipe(duplex=False)
-    process = server().Process(target=act, args=(sending, *given))
-    process.start()
-    sending.close()
-    return process, receiving
 
 
 def hello(text: str = "hello") -> Request:

@@ -16,7 +16,8 @@ from mmerg.backends.cache import Cache, Mode, in_use, replay, stored_engine, wit
 from mmerg.backends.protocol import Finish, Image, Message, Reply, Request, Sampling, TokenLogprob
 from mmerg.backends.scripted import ENGINE, Scripted
 from mmerg.errors import CallError, ConfigError, Failure
-from tests.backends.cache_users import ask_slowly, hello, start, write_replies
+from tests.backends.cache_users import ask_slowly, hello, write_replies
+from tests.processes import start
 
 REQUEST = Request((Message("system", "be kind"), Message("user", "hello", (Image("ab" * 32, b"jpeg"),))), Sampling())
 

@@ -20,9 +20,9 @@ from mmerg.console.terminal import end_in_good_order
 from mmerg.errors import CallError, ConfigError, RunError
 from mmerg.experiment.scratch import on_scratch
 from mmerg.runs.shards import Shard
-from tests.backends.cache_users import die_with_a_reply, start
+from tests.backends.cache_users import die_with_a_reply
 from tests.composed import settings_of
-from tests.processes import begun
+from tests.processes import begun, start
 from tests.scripted_ollama import scripted_ollama
 from tests.test_run import Runner, corpus_in
 
