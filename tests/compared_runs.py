@@ -1,4 +1,4 @@
-"""Runs to hold against each other, told by a character a sample.
+"""Runs to compare, each written as a text with a character a sample.
 
 first, second = two_runs(tmp_path)
 other = run(tmp_path / "other", results("xx.f"))
@@ -19,11 +19,11 @@ FEW = ("--draws", "60")
 
 def results(pattern: str, *, shift: int = 0, start: int = 0) -> list[Result]:
     """A sample a character: x is right, . wrong, f failed; `shift` turns the replies."""
-    found = []
+    made = []
     for number, one in enumerate(pattern, start=start):
         reply = None if one == "f" else f"{WORDS[(number + shift) % len(WORDS)]} {number % (2 + shift)}."
-        found.append(result(f"d{number}/3", reply, "joy" if one == "x" else "anger", gold="joy"))
-    return found
+        made.append(result(f"d{number}/3", reply, "joy" if one == "x" else "anger", gold="joy"))
+    return made
 
 
 def run(folder: Path, lines: Sequence[Result], **more: Any) -> str:

@@ -20,19 +20,19 @@ OF_CONFIG = ("runs", "cache_dir")
 
 def held(run: Path) -> dict[str, Any]:
     """All files of a run folder by path, less how answers were had: results as bytes, events parsed."""
-    found: dict[str, Any] = {}
+    contents: dict[str, Any] = {}
     for file in sorted(path for path in run.rglob("*") if path.is_file() and path.name != LOCK):
         name = str(file.relative_to(run))
         match name:
             case "results.jsonl":
-                found[name] = OF_RESULT.sub(b"", file.read_bytes())
+                contents[name] = OF_RESULT.sub(b"", file.read_bytes())
             case "manifest.json":
-                found[name] = _manifest(json.loads(file.read_bytes()))
+                contents[name] = _manifest(json.loads(file.read_bytes()))
             case _:
-                found[name] = _events(file) if name.startswith(f"{SAMPLES}/") else file.read_bytes()
-    assert {RESULTS, MANIFEST} <= set(found)
-    assert all(name in (RESULTS, MANIFEST) or name.startswith((f"{FRAMES}/", f"{SAMPLES}/")) for name in found), found
-    return found
+                contents[name] = _events(file) if name.startswith(f"{SAMPLES}/") else file.read_bytes()
+    others = [name for name in contents if not name.startswith((f"{FRAMES}/", f"{SAMPLES}/"))]
+    assert sorted(others) == sorted((RESULTS, MANIFEST))
+    return contents
 
 
 def all_events(run: Path) -> list[Event]:
@@ -52,15 +52,15 @@ def add_events(run: Path, events: Iterable[Event]) -> None:
 
 
 def _events(file: Path) -> list[Any]:
-    found = []
+    events = []
     for line in file.read_bytes().splitlines():
         event = json.loads(line)
         del event["at"]
         if event["kind"] == "called":
             for name in OF_REPLY:
                 del event["reply"][name]
-        found.append(list(event.items()))  # in order: fields stand as they are written
-    return found
+        events.append(list(event.items()))  # in order: fields stand as they are written
+    return events
 
 
 def _manifest(manifest: dict[str, Any]) -> dict[str, Any]:

@@ -26,8 +26,8 @@ class Crop:
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """A video file, a span of it (seconds in the file; None is its start or end), and a part of the picture. Without a
-    start it is the whole file, however short, of which nothing from `end` on is shown."""
+    """A video file, a span of it (seconds in the file; None is its start or end), and a part of the picture. An `end`
+    without a start is the latest that the span may reach: the file may be shorter."""
 
     path: Path
     start: float | None = None
@@ -53,10 +53,13 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """Turns in order. respond_as: who speaks next where the reply is not part of the data. responders: whose turns may
-    be targets, empty for everybody's. situation: what a speaker wrote down before. script: the play it performs.
-    episode: whose clock its turns' times are on. conversation: what it is or is a part of, by a name that all splits
-    and variants of the data share. Of these, the first alone reaches a scene."""
+    """Turns in order. Beside them, `respond_as` alone reaches a scene.
+
+    respond_as: who speaks next where the data holds no reply. responders: the speakers whose turns may be targets
+    (empty: all). situation: what a speaker wrote down before. script: the play that is performed. episode: the episode
+    on whose clock the times are. conversation: the whole that the dialogue is or belongs to, by a name that all splits
+    and variants of the data share.
+    """
 
     id: Words
     turns: Annotated[tuple[Turn, ...], Field(min_length=1)]
@@ -104,8 +107,8 @@ class Scene:
 @dataclass(frozen=True, slots=True)
 class Sample:
     """A scene and its hidden target turn (None where the data holds no reply). dropped: the history turns (numbered
-    from 1) whose clip was left out because it could show the target. situation, for sources: the dialogue's.
-    conversation, for sources: the dialogue's, its id where it has none."""
+    from 1) whose clip was left out because it could show the target. Sources may know the dialogue's situation and its
+    conversation, or its id where it has none."""
 
     scene: Scene
     dialogue_id: str
@@ -120,8 +123,8 @@ class Sample:
 
 
 def cut(dialogue: Dialogue, target: int, labels: tuple[str, ...], history: int | None = None) -> Sample:
-    """The sample whose target is turn number `target` (from 0), `len(turns)` being the reply after the last turn; with
-    so many turns before it as `history` says (None: all).
+    """The sample whose target is turn number `target` (from 0; `len(turns)` is the reply after the last turn). Its
+    history is the `history` turns before it (None: all).
 
     History turns lose their gold emotion, and their clips end where the target starts, so that neither words, labels
     nor frames of the target reach a prompt (IEMOCAP turns overlap by 0.6 s in the median).
@@ -138,7 +141,7 @@ def cut(dialogue: Dialogue, target: int, labels: tuple[str, ...], history: int |
 
 
 def _before_target(turn: Turn, clip: Clip, target: Turn) -> Clip | None:
-    """`clip` ended at the target's start, or None where nothing of it is surely before the target."""
+    """`clip`, cut off where the target starts; None where no part of it is surely before the target."""
     begins = clip.start or 0.0
     ends = [] if clip.end is None else [clip.end]
     if target.clip and target.clip.path == clip.path:

@@ -20,15 +20,15 @@ NEUTRAL = "neutral"
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The samples, in the corpus's order, and what gave none, counted by reason."""
+    """The samples, in the corpus's order, and how many dialogues and turns gave none, by reason."""
 
     samples: tuple[Sample, ...]
     left_out: Mapping[str, int]
 
 
 def select(corpus: Corpus, protocol: ProtocolSettings) -> Selection:
-    """The samples of a corpus. Each setting works on what the one before leaves. Where a dialogue names its responders,
-    turns of others are no targets. Raises ConfigError for an emotion that is no label of the corpus."""
+    """The samples of a corpus. Settings apply in the order targets, emotions, max_per_dialogue, sample. If a dialogue
+    names its responders, turns of others are no targets. Raises ConfigError for an emotion that is no label."""
     allowed = _allowed(corpus, protocol)
     left_out: Counter[str] = Counter()
     taken: list[tuple[Dialogue, int]] = []
@@ -59,7 +59,7 @@ def select(corpus: Corpus, protocol: ProtocolSettings) -> Selection:
 
 
 def describe(protocol: ProtocolSettings, selection: Selection) -> str:
-    """The protocol with its n and what was left out, as every output names it."""
+    """The protocol's settings, the number of samples and what was left out, as every output shows them."""
     emotions = protocol.emotions if isinstance(protocol.emotions, str) else "+".join(protocol.emotions)
     names = ("max_per_dialogue", "sample", "history", *(["seed"] if protocol.sample is not None else []))
     limits = ((name, getattr(protocol, name)) for name in names)
@@ -81,8 +81,8 @@ def _allowed(corpus: Corpus, protocol: ProtocolSettings) -> frozenset[str] | Non
 
 
 def chosen(samples: Sequence[Sample], ids: Sequence[str] | None, limit: int | None) -> list[Sample]:
-    """The samples that `ids` (None: all) and `limit` (None: no limit) leave, in order. Raises ConfigError for an id
-    that is not there."""
+    """The samples with these ids (None: all), in order and at most `limit` of them (None: no limit). Raises ConfigError
+    for an id that is not there."""
     if ids is not None:
         asked = frozenset(ids)
         if unknown := sorted(asked - {sample.id for sample in samples}):

@@ -1,4 +1,4 @@
-"""What is known of published corpora (`published.yaml`), so that a copy can be held against it.
+"""The published counts of corpora (`published.yaml`), to compare a copy with.
 
 expected("meld", "test")           # 280 dialogues, 2610 turns, 1256 of them neutral
 expected("iemocap", "session2+5")  # the two sessions together
@@ -42,7 +42,7 @@ class _Published(BaseModel, frozen=True, extra="forbid"):
 
 
 def expected(name: str, split: str) -> Expected | None:
-    """What the corpus `name` (as `Corpus.name`) holds in `split` (as `Corpus.split`); None where nothing is known.
+    """The counts of a corpus (`Corpus.name`) in a split (`Corpus.split`); None where none are known.
 
     Sessions joined by a plus are summed; IEMOCAP's labels are known for all five together and no fewer.
     """
@@ -66,10 +66,10 @@ def refuse_mixed_up(corpus: Corpus, path: Path, data: bytes, splits: Mapping[str
     """Raises CorpusError where `corpus`, read from `data` at `path`, has the bytes of another split, or exactly its
     published counts: a memory that holds the test split would leak it. splits: where each one's file may be."""
     published = _corpora()[corpus.name].splits
-    sizes = {split: f"{one.turns} turns in {one.dialogues} dialogues" for split, one in published.items()}
+    sizes = {split: f"{counts.turns} turns in {counts.dialogues} dialogues" for split, counts in published.items()}
     own = f"{sum(len(dialogue.turns) for dialogue in corpus.dialogues)} turns in {len(corpus.dialogues)} dialogues"
-    for split in (split for split in splits if split != corpus.split):
-        other = first_file(splits[split])
+    others = {split: first_file(places) for split, places in splits.items() if split != corpus.split}
+    for split, other in others.items():
         if other and other.stat().st_size == len(data) and read_bytes(other) == data:
             what = f"{path} and {other} are the same file: one of them is not its split"
         elif sizes[split] == own:

@@ -54,7 +54,7 @@ def apex(greys: Sequence[Grey], thumbs: Sequence[Floats]) -> tuple[int, Role] | 
     )
     for role, tracks in kinds:
         most = max((len(track.detected) * track.width**2 for track in tracks), default=0.0)
-        # A face in the background, or a shadow that was taken for one, is no peer of the one that the clip shows.
+        # Small or seldom detected regions do not count: a face in the background, or a shadow that looks like one.
         peaks = [_peak(greys, track) for track in tracks if len(track.detected) * track.width**2 >= most / 4]
         if peaks:
             return max(peaks)[1], role

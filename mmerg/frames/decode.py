@@ -80,8 +80,8 @@ class _Gather:
         self.slot = self._slot(time)
 
     def end_of_file(self, last: float, gap: float, *, cut_off: bool) -> None:
-        """The file is over, its last frame at `last`; `gap` is the usual time between two frames (seconds). Where fewer
-        frames came than claimed, the last one may be a torn packet: it is left out if there are others."""
+        """The file ends; its last frame was at `last`, and `gap` is the usual time between two frames (seconds).
+        cut_off: it has fewer frames than it claims, so the last may be damaged and is left out if there are others."""
         if cut_off and len(self.kept) > 1 and self.kept[-1].time == last:
             self.kept.pop()
         if last == -math.inf:
@@ -114,11 +114,11 @@ class _Gather:
 def decode(
     clips: Sequence[Clip], settings: FramesSettings, threads: int = 1
 ) -> Iterator[tuple[Clip, list[Candidate] | ClipError]]:
-    """Each of `clips`, which are of one file, as it ends, with evenly spread candidates in order of time, or why there
-    are none. A span is half open: it holds no frame at its end.
+    """Each of `clips`, all of one file, with its candidates, evenly spread and in order of time, or why there are none.
+    A span is half open: it holds no frame at its end. The span that ends first comes first.
 
-    Holds no more pictures than the spans open at one time need. `threads` are for the decoder. Errors (as values):
-    unreadable, empty, outside, too_long, too_small; of the whole file, for every span.
+    Only the pictures of spans that are open at one time are in memory. threads: of the decoder. The errors (as values)
+    are unreadable, empty, outside, too_long and too_small; one of the whole file is given for every span.
     """
     extents: dict[Clip, float] = {}
     for gather in _pass(clips, settings, threads, extents):
@@ -133,7 +133,7 @@ def decode(
 def _pass(
     clips: Sequence[Clip], settings: FramesSettings, threads: int, extents: Mapping[Clip, float]
 ) -> Iterator[_Gather]:
-    """Grab frames until every span has ended; gives each gather once it has."""
+    """Decode the file until every span has ended; gives each one's candidates as it ends."""
     # The backend is named, or OpenCV would try others (image sequences, cameras) with the name.
     capture = cv2.VideoCapture(str(clips[0].path), cv2.CAP_FFMPEG, [cv2.CAP_PROP_N_THREADS, threads])
     try:
