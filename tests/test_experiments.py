@@ -64,7 +64,7 @@ def test_an_experiment_without_a_row_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "told", "hint"),
+    ("row", "message", "hint"),
     [
         (
             "{system: {max_iteration: 3}}",
@@ -79,10 +79,10 @@ def test_an_experiment_without_a_row_is_refused() -> None:
         ("many", "it is 'many', not settings", "settings by name"),
     ],
 )
-def test_a_row_that_cannot_be_is_refused_by_its_name(row: str, told: str, hint: str) -> None:
+def test_a_row_that_cannot_be_is_refused_by_its_name(row: str, message: str, hint: str) -> None:
     with pytest.raises(ConfigError) as caught:
         resolve(composed("dataset=demo", f"+rows.x={row}", "row=x"))
-    assert told in caught.value.what
+    assert message in caught.value.what
     assert (caught.value.where, hint in caught.value.hint) == ("row x", True)
 
 

@@ -99,11 +99,11 @@ def said(name: str, request: Request) -> str:
 
 @pytest.mark.parametrize("name", [name for name in ABLATIONS if name not in (*SAME_PROMPTS, *OTHER_K)])
 def test_the_prompts_are_as_in_the_golden_file(name: str) -> None:
-    told, file = Played(ABLATIONS[name]).prompts, GOLDEN / f"{name}.txt"
+    prompts, file = Played(ABLATIONS[name]).prompts, GOLDEN / f"{name}.txt"
     if os.environ.get("MMERG_WRITE_GOLDEN"):
         file.parent.mkdir(exist_ok=True)
-        file.write_text(told, encoding="utf-8")
-    assert told == file.read_text(encoding="utf-8")
+        file.write_text(prompts, encoding="utf-8")
+    assert prompts == file.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", SAME_PROMPTS)
@@ -146,8 +146,8 @@ def test_as_many_exemplars_as_were_asked_for_and_nothing_else_differs_before_the
     with_three = Played({"top_k": 3}).backend.requests[before]
     shown = "Example {0}\nEve: I failed.\nEmotion: sadness\nNext turn: Reply number {0}.\n\n"
     lines = [shown.format(n) for n in range(1, 6)]
-    told = with_three.messages[1].text.replace("".join(lines[:3]), "".join(lines[:k]))
-    assert played[before].messages[1].text == told
+    prompt = with_three.messages[1].text.replace("".join(lines[:3]), "".join(lines[:k]))
+    assert played[before].messages[1].text == prompt
     assert played[before + 1 :] == full[before + 1 :]
 
 
@@ -161,8 +161,8 @@ def test_independent_stages_are_told_nothing_of_each_other() -> None:
     played = Played(ABLATIONS["independent"])
     for stage, request in zip(played.asked, played.backend.requests, strict=True):
         shared = request.messages[1].text.split("Your step")[0]
-        told = [mark for mark in ("Evidence:", "Emotion of", "Plan for", "as written:") if mark in shared]
-        assert bool(told) == (stage == "gra")
+        marks = [mark for mark in ("Evidence:", "Emotion of", "Plan for", "as written:") if mark in shared]
+        assert bool(marks) == (stage == "gra")
 
 
 @pytest.mark.parametrize(
@@ -200,5 +200,5 @@ def test_so_many_refinements_and_no_more(most: int) -> None:
 def test_the_response_comes_from_the_best_pass_or_from_the_last(final_selection: str, selected: int) -> None:
     played = Played({"final_selection": final_selection}, "mpa", "sgrg", "psp")
     assert (len(played.outcome.passes), played.outcome.selected.t) == (3, selected)
-    [told] = [event for event in played.events if isinstance(event, events.Selected)]
-    assert (told.t, told.by) == (selected, final_selection)
+    [selection] = [event for event in played.events if isinstance(event, events.Selected)]
+    assert (selection.t, selection.by) == (selected, final_selection)

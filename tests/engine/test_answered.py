@@ -71,7 +71,7 @@ def test_it_is_shown_what_its_stage_sees_and_nothing_of_the_target(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("answer", "failure", "told"),
+    ("answer", "failure", "message"),
     [
         ({"emotion": "rage", "turn": 1}, Failure.SCHEMA_INVALID, "'rage' is not one of neutral, joy, sadness"),
         ({"emotion": "joy", "turn": 4}, Failure.SCHEMA_INVALID, "there is no turn 4"),
@@ -83,7 +83,7 @@ def test_it_is_shown_what_its_stage_sees_and_nothing_of_the_target(tmp_path: Pat
         ("raise", Failure.CODE_ERROR, "KeyError: 'no such weight'"),
     ],
 )
-def test_what_does_not_hold_costs_the_sample(answer: object, failure: Failure, told: str, tmp_path: Path) -> None:
+def test_what_does_not_hold_costs_the_sample(answer: object, failure: Failure, message: str, tmp_path: Path) -> None:
     system = labelled()
     [sem] = [stage for stage in system.stages if stage.by]
     assert isinstance(sem.by, Classifier)
@@ -91,7 +91,7 @@ def test_what_does_not_hold_costs_the_sample(answer: object, failure: Failure, t
     result = Lab(tmp_path, system)(Scripted(["Hm."]))
     assert (result.status, result.failure, result.calls) == ("failed", failure, 0)
     text = result.failure_text or ""
-    assert told in text
+    assert message in text
     assert f"sem, pass 0, {MODULE}.Classifier" in text
     if failure is Failure.CODE_ERROR:
         lines = (ROOT / "tests/outside/outside_parts.py").read_text(encoding="utf-8").splitlines()
@@ -107,7 +107,7 @@ def test_a_text_is_wanted_of_a_stage_that_gives_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("by", "stage", "told"),
+    ("by", "stage", "message"),
     [
         ({"_target_": f"{MODULE}.Nothing"}, {}, "Nothing"),
         ({"_target_": "nowhere.Nothing"}, {}, "nowhere"),
@@ -119,11 +119,11 @@ def test_a_text_is_wanted_of_a_stage_that_gives_one(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_answer_is_refused_before_anything_is_asked(
-    by: dict[str, Any], stage: dict[str, Any], told: str
+    by: dict[str, Any], stage: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
         labelled(by, **stage)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert "sem" in str(caught.value)
 
 

@@ -163,8 +163,8 @@ def test_a_source_supplies_what_no_stage_makes() -> None:
     made(system.stages[3], State(with_images().scene), 0)
     assert "Eve: I failed.\nEmotion: sadness\nNext turn: Hush.\n" in backend.requests[0].messages[1].text
     assert "Leaked" not in str(backend.requests[0].messages)
-    [told] = [event for event in log if isinstance(event, events.Supplied)]
-    assert (told.symbol, told.content, told.excluded) == ("M", supply.content, (kept_back,))
+    [supplied] = [event for event in log if isinstance(event, events.Supplied)]
+    assert (supplied.symbol, supplied.content, supplied.excluded) == ("M", supply.content, (kept_back,))
 
 
 def test_a_source_may_supply_what_a_file_can_hold_though_unicode_cannot() -> None:
@@ -174,8 +174,8 @@ def test_a_source_may_supply_what_a_file_can_hold_though_unicode_cannot() -> Non
     Asker(Prompts(system), backend, Sampling(), log.append, {"M": lambda *_: supply})(
         system.stages[3], State(with_images().scene), 0
     )
-    [told] = [event for event in log if isinstance(event, events.Supplied)]
-    assert told.content == supply.content
+    [supplied] = [event for event in log if isinstance(event, events.Supplied)]
+    assert supplied.content == supply.content
 
 
 def test_a_source_that_has_nothing_leaves_no_trace_in_the_prompt() -> None:

@@ -93,14 +93,14 @@ def lab(tmp_path: Path) -> Lab:
 def test_frames_are_kept_before_they_are_told_of(lab: Lab, tmp_path: Path) -> None:
     numbered(tmp_path / "c.mp4", 10)
     turns = (Turn("Ana", "It's fine.", clip=Clip(tmp_path / "c.mp4")),)
-    told: list[bool] = []
+    kept: list[bool] = []
 
     def emit(event: events.Event) -> None:
         if isinstance(event, events.FramesTaken):
-            told.extend(frame.sha256 in lab.kept for turn in event.turns for frame in turn.frames)
+            kept.extend(frame.sha256 in lab.kept for turn in event.turns for frame in turn.frames)
 
     lab.experiment.sample(Sample(replace(SCENE, history=turns), "d1", Turn("Ben", "x")), scripted(), emit, lab.keep)
-    assert told == [True, True]
+    assert kept == [True, True]
 
 
 def test_a_finished_sample(lab: Lab) -> None:
@@ -164,9 +164,9 @@ def test_what_several_sources_supply(lab: Lab) -> None:
     )
     result = lab(scripted())
     assert (result.status, result.exemplars, result.exemplars_problem) == ("ok", 2, None)
-    told = [event for event in lab.events if isinstance(event, events.Supplied)]
-    assert [(event.symbol, len(event.content)) for event in told] == [("M", 1), ("K", 2), ("N", 1)]
-    shown = [line for event in told for line in story_lines(event, prompts=False)]
+    supplied = [event for event in lab.events if isinstance(event, events.Supplied)]
+    assert [(event.symbol, len(event.content)) for event in supplied] == [("M", 1), ("K", 2), ("N", 1)]
+    shown = [line for event in supplied for line in story_lines(event, prompts=False)]
     assert shown[1:5] == ["    I am here.", "K, supplied to sgrg:", "    fact: A job is lost.", "    fact: It is fine."]
 
 
@@ -174,8 +174,8 @@ def test_a_source_that_cannot_be_asked_costs_no_sample(lab: Lab) -> None:
     lab.experiment = replace(lab.experiment, sources={"M": Always(Supply((), problem="no words"))})
     result = lab(scripted())
     assert (result.status, result.exemplars, result.exemplars_problem) == ("ok", 0, "no words")
-    [told] = [event for event in lab.events if isinstance(event, events.Supplied)]
-    assert list(story_lines(told, prompts=False)) == ["M, supplied to sgrg: nothing (no words)"]
+    [supplied] = [event for event in lab.events if isinstance(event, events.Supplied)]
+    assert list(story_lines(supplied, prompts=False)) == ["M, supplied to sgrg: nothing (no words)"]
 
 
 def test_the_target_stands_in_the_result_alone(lab: Lab) -> None:
@@ -233,11 +233,11 @@ FAILURES: list[tuple[dict[str, Answer], Failure, str, int]] = [
 ]
 
 
-@pytest.mark.parametrize(("script", "failure", "told", "calls"), FAILURES, ids=[str(case[1]) for case in FAILURES])
-def test_a_failed_sample(script: dict[str, Answer], failure: Failure, told: str, calls: int, lab: Lab) -> None:
+@pytest.mark.parametrize(("script", "failure", "message", "calls"), FAILURES, ids=[str(case[1]) for case in FAILURES])
+def test_a_failed_sample(script: dict[str, Answer], failure: Failure, message: str, calls: int, lab: Lab) -> None:
     result = lab(scripted(**{stage: lambda _, bad=bad: bad for stage, bad in script.items()}))
     assert (result.status, result.failure) == ("failed", failure)
-    assert told in (result.failure_text or "")
+    assert message in (result.failure_text or "")
     assert (result.response, result.emotion, result.plan, result.audit, result.selected_pass) == (None,) * 5
     assert (result.gold_response, result.calls) == ("SECRET words", calls)
     failed = lab.events[-1]

@@ -144,11 +144,11 @@ def test_a_model_without_eyes_gets_descriptions_and_no_image(clips: dict[str, Pa
     looked = Looked(sample(clips["one"], clips["two"]), tmp_path, vision=False, max_images=1)
     assert looked.state.images == ()
     assert looked.event.form == "descriptions"
-    told = [keyframe.description for keyframe in looked.state.keyframes]
-    assert all("brightness" in text for text in told)
+    descriptions = [keyframe.description for keyframe in looked.state.keyframes]
+    assert all("brightness" in text for text in descriptions)
     # Each clip is measured by itself: its first frame has none before it.
-    assert ["changed by" in text for text in told] == [False, True, False, True]
-    assert [text for turn in looked.event.turns for text in turn.descriptions] == told
+    assert ["changed by" in text for text in descriptions] == [False, True, False, True]
+    assert [text for turn in looked.event.turns for text in turn.descriptions] == descriptions
 
 
 @pytest.mark.parametrize("vision", [True, False])
@@ -220,9 +220,9 @@ def test_the_same_sample_gives_the_same_state(clips: dict[str, Path], tmp_path: 
 
 def test_a_turn_whose_frames_later_turns_took_is_said_to_be_over_budget(clips: dict[str, Path], tmp_path: Path) -> None:
     looked = Looked(sample(clips["one"], clips["one"], clips["one"]), tmp_path, per_clip=2, max_frames=2)
-    told = {turn.turn: turn.problem for turn in looked.event.turns}
-    assert "over_budget" in told.values()
-    assert told[max(told)] == ""
+    problems = {turn.turn: turn.problem for turn in looked.event.turns}
+    assert "over_budget" in problems.values()
+    assert problems[max(problems)] == ""
 
 
 def test_an_apex_outlasts_the_budget() -> None:
@@ -239,10 +239,10 @@ def test_captions_are_drawn_into_what_travels_and_not_into_the_store(clips: dict
     assert len({image.sha256 for image in looked.state.images} | {k.frame.sha256 for k in looked.state.keyframes}) == 8
     assert all(image.data != data for image, data in zip(looked.state.images, own, strict=True))
     assert looked.event.form == "images"
-    grid, told = (
+    grid, captioned = (
         Looked(sample(clips["one"]), tmp_path, max_images=1, captions=on).state.images for on in (False, True)
     )
-    assert (len(grid), len(told), grid == told) == (1, 1, False)
+    assert (len(grid), len(captioned), grid == captioned) == (1, 1, False)
 
 
 @pytest.mark.parametrize("vision", [True, False])
@@ -262,13 +262,13 @@ SHUFFLED = FramesSettings(show="shuffled", last_turns=2)
 
 def talks(*counts: int) -> list[Sample]:
     """A sample a conversation, with so many clips in its turns."""
-    found = []
+    samples = []
     for number, count in enumerate(counts):
         paths = [Path(f"/{number}/{turn}.mp4") for turn in range(count)]
         one = sample(*paths, None)
         scene = Scene(f"d{number}/9", one.scene.history, "Ben", ("joy",))
-        found.append(Sample(scene, f"d{number}", one.target, conversation=f"d{number}"))
-    return found
+        samples.append(Sample(scene, f"d{number}", one.target, conversation=f"d{number}"))
+    return samples
 
 
 def test_shuffled_clips_are_of_another_conversation_whoever_else_is_asked_for() -> None:

@@ -120,7 +120,7 @@ def test_a_loop_of_the_users() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"loop": "nowhere.loop"}, "'nowhere.loop' cannot be imported"),
         ({"loop": "mmerg.errors.Failure.EMPTY"}, "cannot be imported"),
@@ -137,10 +137,10 @@ def test_a_loop_of_the_users() -> None:
         ({"loop": "refine", "auditor": {**CRITIC, "output": "text"}}, "stop is good, which the auditor's output"),
     ],
 )
-def test_a_loop_that_does_not_hold_is_refused(changes: dict[str, Any], told: str) -> None:
+def test_a_loop_that_does_not_hold_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         own(**changes)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_what_decides_a_run_covers_the_loop_and_not_where_prompts_lie(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Sources, loops, validators and templates of the user's own that go wrong: told with the place, no traceback."""
+"""Sources, loops, validators and templates of the user's own that raise: the error names the place, no traceback."""
 
 import sys
 from collections.abc import Callable
@@ -59,7 +59,7 @@ class Source:
 
 
 @pytest.mark.parametrize(
-    ("give", "told"),
+    ("give", "message"),
     [
         (raises, "KeyError: 'no such fact'"),
         (leaves, "SystemExit: no weights"),
@@ -69,12 +69,12 @@ class Source:
         (lambda only: only, "TypeError"),
     ],
 )
-def test_a_source_that_goes_wrong_costs_the_sample(give: Callable[..., Any], told: str, tmp_path: Path) -> None:
+def test_a_source_that_goes_wrong_costs_the_sample(give: Callable[..., Any], message: str, tmp_path: Path) -> None:
     lab = Lab(tmp_path, system_of())
     lab.experiment = replace(lab.experiment, sources={"F": Source(give)})
     result = lab(Scripted(["Oh no."]))
     assert (result.status, result.failure) == ("failed", Failure.CODE_ERROR)
-    assert told in str(result.failure_text)
+    assert message in str(result.failure_text)
     assert "reply, pass 0, sources.F, " in str(result.failure_text)
 
 
@@ -89,7 +89,7 @@ def odd_outcome(_: System, state: State, *__: object) -> Outcome:
 
 
 @pytest.mark.parametrize(
-    ("loop", "told"),
+    ("loop", "message"),
     [
         *(
             ("raises", "no such fact"),
@@ -100,10 +100,10 @@ def odd_outcome(_: System, state: State, *__: object) -> Outcome:
         ("odd_outcome", "response\n  Input should be a valid string"),
     ],
 )
-def test_a_loop_that_goes_wrong_costs_the_sample(loop: str, told: str, tmp_path: Path) -> None:
+def test_a_loop_that_goes_wrong_costs_the_sample(loop: str, message: str, tmp_path: Path) -> None:
     result = Lab(tmp_path, system_of(loop=f"{__name__}.{loop}"))(Scripted(["Oh no."]))
     assert (result.status, result.failure) == ("failed", Failure.CODE_ERROR)
-    assert told in str(result.failure_text)
+    assert message in str(result.failure_text)
     assert f"loop {__name__}.{loop}, " in str(result.failure_text)
 
 
@@ -135,10 +135,10 @@ class Picky(BaseModel):
 
 
 def test_a_validator_that_raises_what_is_no_value_error_costs_the_sample() -> None:
-    with pytest.raises(SampleError, match="Picky raised KeyError: 'bad'") as told:
+    with pytest.raises(SampleError, match="Picky raised KeyError: 'bad'") as raised:
         parse(Picky, Bounds(frozenset(), {}, {}), '{"word": "bad"}')
-    assert told.value.failure is Failure.CODE_ERROR
-    assert __file__ in told.value.where
+    assert raised.value.failure is Failure.CODE_ERROR
+    assert __file__ in raised.value.where
 
 
 class Undigested:
@@ -148,9 +148,9 @@ class Undigested:
 
 
 def test_a_digest_that_raises_is_told_with_its_place() -> None:
-    with pytest.raises(ConfigError, match=r"the digest of .*Undigested raised KeyError: 'no file'") as told:
+    with pytest.raises(ConfigError, match=r"the digest of .*Undigested raised KeyError: 'no file'") as raised:
         digest_of(Undigested())
-    assert __file__ in told.value.where
+    assert __file__ in raised.value.where
 
 
 class Reads:
@@ -178,22 +178,22 @@ def test_a_digest_of_its_own_stands_for_what_a_class_reads(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("template", "told"),
+    ("template", "message"),
     [
         ("{{ 1 / 0 }}", "ZeroDivisionError: division by zero"),
         ("{% include 'reply.j2' %}", "RecursionError"),
         ("{% include 'none.j2' %}", "there is no none.j2"),
     ],
 )
-def test_a_template_that_cannot_be_rendered_is_refused(template: str, told: str, tmp_path: Path) -> None:
+def test_a_template_that_cannot_be_rendered_is_refused(template: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "reply.j2").write_text(template, encoding="utf-8")
     system = system_of(prompts=str(tmp_path))
-    with pytest.raises(ConfigError, match=f"the prompt reply.j2 cannot be rendered: {told}"):
+    with pytest.raises(ConfigError, match=f"the prompt reply.j2 cannot be rendered: {message}"):
         Prompts(system).messages(system.stages[0], State(SCENE), {}, "", None)
 
 
 @pytest.mark.parametrize(
-    ("node", "told"),
+    ("node", "message"),
     [
         ({"_target_": "no_such_module.Thing"}, "No module named 'no_such_module'"),
         ({"_target_": f"{__name__}.Source"}, "missing 1 required positional argument: 'give'"),
@@ -201,9 +201,9 @@ def test_a_template_that_cannot_be_rendered_is_refused(template: str, told: str,
         ({"_target_": f"{__name__}.leaves"}, "leaves cannot be made: SystemExit: no weights"),
     ],
 )
-def test_what_cannot_be_made_is_told_without_what_makes_it(node: dict[str, Any], told: str) -> None:
+def test_what_cannot_be_made_is_told_without_what_makes_it(node: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=r"cannot be (made|imported)") as raised:
         make(Target.model_validate(node), "sources.F")
-    assert told in raised.value.what
+    assert message in raised.value.what
     assert "HYDRA" not in raised.value.what
     assert raised.value.where == "sources.F" or __file__ in raised.value.where

@@ -1,6 +1,7 @@
 """Clips planned by file: one decoding pass for all samples of a run that share a file, whoever comes first."""
 
 import os
+import shutil
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +23,7 @@ from tests.composed import BASE, settings_of
 from tests.engine.parts import merg
 from tests.frames.clips import FPS, code, numbered
 
-SECONDS = 12
+SECONDS = 8
 SETTINGS = FramesSettings(per_clip=2, long_side=320)
 TWO = (Turn("a", "3"), Turn("b", "4"))
 
@@ -66,9 +67,15 @@ def spoil(film: Path) -> None:
     os.utime(film, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return numbered(tmp_path_factory.mktemp("film") / "film.avi", SECONDS * FPS, "MJPG")
+
+
 @pytest.fixture
-def film(tmp_path: Path) -> Path:
-    return numbered(tmp_path / "film.avi", SECONDS * FPS, "MJPG")
+def film(recorded: Path, tmp_path: Path) -> Path:
+    """A copy, which a test may spoil."""
+    return Path(shutil.copy(recorded, tmp_path))
 
 
 def test_the_plan_holds_each_clip_once_and_only_files_that_several_share() -> None:

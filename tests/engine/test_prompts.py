@@ -120,9 +120,9 @@ def test_nothing_of_the_target_and_no_label_reaches_a_prompt(tmp_path: Path) -> 
     assert sample.target is not None
     state = State(sample.scene, keyframes(1, described=True))
     for name in ("mpa", "caef"):
-        told = as_file(render(name, replace(state, keyframes=())))
-        assert "SECRET" not in told
-        assert "joy" not in told
+        prompt = as_file(render(name, replace(state, keyframes=())))
+        assert "SECRET" not in prompt
+        assert "joy" not in prompt
 
 
 def test_text_that_looks_like_a_template_stays_text() -> None:
@@ -203,8 +203,8 @@ def test_the_digest_is_of_the_templates_that_can_be_rendered_in_the_order_of_nam
     (tmp_path / "parts" / "one.j2").write_bytes(b"caf\xc3\xa9\r\n")
     (tmp_path / "notes.txt").write_bytes(b"no template: caf\xe9")
     texts = {"repair": "repair", "shared": shared, "system": "system", "parts/one": "café\n"}
-    told = "".join(f"{name}.j2\0{text}\0" for name, text in sorted(texts.items()))
-    assert Prompts(system).digest() == sha256(told.encode()).hexdigest()
+    parts = "".join(f"{name}.j2\0{text}\0" for name, text in sorted(texts.items()))
+    assert Prompts(system).digest() == sha256(parts.encode()).hexdigest()
 
 
 def test_the_digest_changes_with_a_template_and_with_a_schema(tmp_path: Path) -> None:

@@ -112,9 +112,9 @@ def test_upstream_checks_outrank_downstream_ones(first: Verdicts, second: Verdic
 
 def test_the_fault_is_the_first_failed_check_of_all_16() -> None:
     for verdict in TUPLES:
-        found = audit_of(audit(dict(zip(STAGES, verdict, strict=True))))
-        assert found.checks == tuple(map(int, verdict))
-        assert found.fault == next((name for name, ok in zip(STAGES, verdict, strict=True) if not ok), None)
+        audited = audit_of(audit(dict(zip(STAGES, verdict, strict=True))))
+        assert audited.checks == tuple(map(int, verdict))
+        assert audited.fault == next((name for name, ok in zip(STAGES, verdict, strict=True) if not ok), None)
 
 
 UNREADABLE = ReplyError(Failure.SCHEMA_INVALID, "no JSON", hint="see it")

@@ -48,11 +48,11 @@ class Noting:
 
 
 @pytest.mark.parametrize(
-    ("early", "late", "told"),
+    ("early", "late", "forecasts"),
     [(("M",), ("e",), [None, "joy"]), ((), ("e",), ["joy"]), (("M",), (), [None, None])],
 )
 def test_each_stage_that_asks_brings_the_forecast_that_it_sees(
-    early: tuple[str, ...], late: tuple[str, ...], told: list[str | None], tmp_path: Path
+    early: tuple[str, ...], late: tuple[str, ...], forecasts: list[str | None], tmp_path: Path
 ) -> None:
     system = early_and_late(*early, late=late)
     for name in ("asi", "ers"):
@@ -61,7 +61,7 @@ def test_each_stage_that_asks_brings_the_forecast_that_it_sees(
     lab.experiment = replace(lab.experiment, sources={"M": one, "N": other})
     assert isinstance(lab.experiment, Experiment)
     assert lab(Scripted(['{"emotion": "joy", "turn": 1}', "Oh."])).status == "ok"
-    assert (one.asked, other.asked) == (told, told[-1:])
+    assert (one.asked, other.asked) == (forecasts, forecasts[-1:])
 
 
 MEMORY = corpus(dialogue("m1", "A: one", "B [joy]: glad words"))
@@ -83,7 +83,7 @@ def test_an_emotion_can_be_preferred_where_a_later_stage_sees_the_forecast() -> 
 
 
 def test_a_memory_of_ones_own_takes_the_settings_of_a_memory_alone() -> None:
-    for wrong, told in (({"topk": 3}, "topk"), ({"emotion": "prefr"}, "prefer"), ({"top_k": 51}, "50")):
-        with pytest.raises(ConfigError, match=told):
+    for wrong, message in (({"topk": 3}, "topk"), ({"emotion": "prefr"}, "prefer"), ({"top_k": 51}, "50")):
+        with pytest.raises(ConfigError, match=message):
             FromMemory(embedder=Letters(), **wrong)
     assert prepared(early_and_late("M"), top_k=0) is None

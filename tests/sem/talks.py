@@ -34,14 +34,14 @@ FILLER = ["and", "then", "I", "told", "them", "in", "the", "end", "what", "it", 
 def planted(labels: list[str], each: int, seed: int = 0, sure: float = 1.0) -> list[Labelled]:
     """So many histories a label; its word `<label>word` stands in a share `sure` of them."""
     draw = random.Random(seed)
-    found = []
+    samples = []
     for number in range(each):
         for label in labels:
             words = draw.choices(FILLER, k=8)
             if draw.random() < sure:
                 words.insert(draw.randrange(8), f"{label}word")
-            found.append(Labelled((f"Talk {number} " + " ".join(words), "Oh, go on."), label))
-    return found
+            samples.append(Labelled((f"Talk {number} " + " ".join(words), "Oh, go on."), label))
+    return samples
 
 
 def write_talks(root: Path, labels: list[str], each: int = 6) -> Path:

@@ -85,7 +85,7 @@ def test_a_run_asks_the_embedding(talks: Path, hashed: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [
         (("+sources.W.embedder.salt=1",), r"on embeddings by {\"salt\": 0}, and here it is {\"salt\": 1}"),
         (("sources.W.embedder._target_=tests.sem.talks.Unnamed",), "on embeddings by .*, and here it is hashed"),
@@ -93,9 +93,9 @@ def test_a_run_asks_the_embedding(talks: Path, hashed: Path, tmp_path: Path) -> 
     ],
 )
 def test_a_run_with_another_embedder_or_none_is_refused(
-    settings: tuple[str, ...], told: str, talks: Path, hashed: Path, tmp_path: Path
+    settings: tuple[str, ...], message: str, talks: Path, hashed: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(ConfigError, match=f"was trained .*{told}") as caught:
+    with pytest.raises(ConfigError, match=f"was trained .*{message}") as caught:
         hef(talks, hashed, tmp_path, OWN, *settings)
     assert caught.value.where == "sources.W, sources.W.embedder"
     assert "sources.W.embedder" in caught.value.hint
@@ -112,13 +112,13 @@ def test_an_embedder_that_is_not_asked_makes_no_other_run(talks: Path, sem: Path
 def test_an_embedder_that_cannot_be_had_is_told_before_any_work(
     how: str, talks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = {"no vector": "gave no vector of length 1", "no package": "the embedder's folder has no model.onnx"}
+    message = {"no vector": "gave no vector of length 1", "no package": "the embedder's folder has no model.onnx"}
     settings = {
         "no vector": ("features.embedder._target_=tests.sem.talks.Hashed", "+features.embedder.salt=-1"),
         "no package": (f"features.embedder.folder={tmp_path}",),
     }
     assert train(talks, tmp_path / "sem", "features=minilm", *settings[how]) == 2
-    assert told[how] in " ".join(capsys.readouterr().err.split())
+    assert message[how] in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "sem").exists()
 
 

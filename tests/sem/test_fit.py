@@ -35,10 +35,10 @@ def test_known_words_are_learnt_and_weigh_most(model: Model) -> None:
 
 def test_probabilities_add_up_and_come_in_order(model: Model) -> None:
     for history in (["a sadword"], ["none of these known"], []):
-        found = model.predict(history)
-        assert sum(found.values()) == pytest.approx(1)
-        assert list(found.values()) == sorted(found.values(), reverse=True)
-        assert set(found) == set(LABELS)
+        chances = model.predict(history)
+        assert sum(chances.values()) == pytest.approx(1)
+        assert list(chances.values()) == sorted(chances.values(), reverse=True)
+        assert set(chances) == set(LABELS)
 
 
 def test_a_word_is_known_however_it_is_written(model: Model) -> None:
@@ -52,8 +52,8 @@ def test_with_shuffled_labels_it_is_at_chance() -> None:
         random.Random(seed).shuffle(labels)
         return [Labelled(sample.history, label) for sample, label in zip(samples, labels, strict=True)]
 
-    found = share_right(fit(shuffled(0), LABELS)[0], shuffled(1))
-    assert 1 / 3 - 0.08 < found < 1 / 3 + 0.08  # three standard errors of 600 are 0.058
+    share = share_right(fit(shuffled(0), LABELS)[0], shuffled(1))
+    assert 1 / 3 - 0.08 < share < 1 / 3 + 0.08  # three standard errors of 600 are 0.058
 
 
 def test_the_gradient_is_that_of_the_value() -> None:
@@ -107,7 +107,7 @@ def test_idf_is_over_histories_and_rare_words_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("samples", "told"),
+    ("samples", "message"),
     [
         ([], "no sample has a label and words"),
         (planted(["sad"], 30), "all 30 samples are sad"),
@@ -115,8 +115,8 @@ def test_idf_is_over_histories_and_rare_words_are_left_out() -> None:
         (planted(LABELS, 4)[:10], "10 samples are too few"),
     ],
 )
-def test_data_that_teach_nothing_are_refused(samples: list[Labelled], told: str) -> None:
-    with pytest.raises(CorpusError, match=told) as caught:
+def test_data_that_teach_nothing_are_refused(samples: list[Labelled], message: str) -> None:
+    with pytest.raises(CorpusError, match=message) as caught:
         refuse_unfit(samples, LABELS, "dataset=mine")
     assert caught.value.hint
     assert caught.value.where == "dataset=mine"

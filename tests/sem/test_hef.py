@@ -98,16 +98,16 @@ def test_another_model_is_another_run_and_its_place_is_not(talks: Path, sem: Pat
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [
         (("dataset.label_set=32",), "knows happiness, sadness, .* and the samples have afraid"),
         (("dataset.split=valid",), "was trained or validated on valid_hit:10_conv:10, which is evaluated"),
     ],
 )
 def test_a_run_that_does_not_fit_the_model_is_refused_before_the_first_call(
-    settings: tuple[str, ...], told: str, talks: Path, sem: Path, tmp_path: Path
+    settings: tuple[str, ...], message: str, talks: Path, sem: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(ConfigError, match=told):
+    with pytest.raises(ConfigError, match=message):
         hef(talks, sem, tmp_path, *settings)
     assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").glob("*/manifest.json"))
 

@@ -40,7 +40,7 @@ def test_both_versions_give_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told", "line"),
+    ("text", "message", "line"),
     [
         (V1 + "joy\tnan\t0.5\t0.5\n", "no valence and arousal between -1 and 1", "line 4"),
         ("joy\t8.4\t5.5\t6.1\n", "no valence and arousal between -1 and 1", "line 1"),
@@ -50,8 +50,8 @@ def test_both_versions_give_the_same(tmp_path: Path) -> None:
         (STRAY, "1 of 80 values are below 0: it is neither version", "vad.txt"),
     ],
 )
-def test_a_file_of_another_kind_is_refused(tmp_path: Path, text: str, told: str, line: str) -> None:
-    with pytest.raises(ConfigError, match=told) as caught:
+def test_a_file_of_another_kind_is_refused(tmp_path: Path, text: str, message: str, line: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
         read_lexicon(lexicon(tmp_path, text))
     assert caught.value.where.endswith(line)
     assert "NRC-VAD" in caught.value.hint

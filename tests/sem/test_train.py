@@ -24,15 +24,15 @@ def test_it_prints_figures_with_n_and_ends_with_the_folder(
     talks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert train(talks, tmp_path / "sem") == 0
-    told = capsys.readouterr().out
+    printed = capsys.readouterr().out
     share, ece = r"100\.00 \(\d\d\.\d\d to 100\.00\)", r"\d+\.\d\d \(\d+\.\d\d to \d+\.\d\d\)"
-    assert re.search(rf"valid, n=36: top1 {share}, top3 {share}, ece {ece} \(percent, 95 % intervals\)", flat(told))
-    assert "cause words are off, as there is no lexicon" in told
-    assert told.splitlines()[-1] == f"sem: {tmp_path}/sem"
+    assert re.search(rf"valid, n=36: top1 {share}, top3 {share}, ece {ece} \(percent, 95 % intervals\)", flat(printed))
+    assert "cause words are off, as there is no lexicon" in printed
+    assert printed.splitlines()[-1] == f"sem: {tmp_path}/sem"
     (tmp_path / "vad.txt").write_text("angryword\t0.1\t0.9\t0.5\nnirgends\t0.1\t0.9\t0.5\n", encoding="utf-8")
     assert train(talks, tmp_path / "other", f"lexicon={tmp_path}/vad.txt") == 0
-    told = flat(capsys.readouterr().out)
-    assert re.search(r"\d+ words in S, 1 of them in the lexicon, \d high", told)
+    printed = flat(capsys.readouterr().out)
+    assert re.search(r"\d+ words in S, 1 of them in the lexicon, \d high", printed)
 
 
 def test_rows_whose_label_is_none_of_the_datasets_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,8 +60,8 @@ def test_the_artefact_says_what_it_was_made_from(sem: Path) -> None:
 
 def test_a_model_that_did_not_converge_is_none(sem: Path, tmp_path: Path) -> None:
     made = read(sem)
-    for table, told in ((made.model.bias * np.nan, "hold what is no number"), (made.model.bias[1:], "other sizes")):
-        with pytest.raises(ConfigError, match=told):
+    for table, message in ((made.model.bias * np.nan, "hold what is no number"), (made.model.bias[1:], "other sizes")):
+        with pytest.raises(ConfigError, match=message):
             write(tmp_path / "sem", made.card, replace(made.model, bias=table), None, made.dialogues, {})
         assert not list(tmp_path.iterdir())
 
@@ -112,9 +112,9 @@ def test_nothing_is_overwritten_and_nothing_is_left_half(
     monkeypatch.chdir(tmp_path / "empty")
     capsys.readouterr()
     assert train(talks, Path()) == 2  # before any work: nothing could take this folder's place
-    told = capsys.readouterr()
-    assert "out is there already" in told.err
-    assert not told.out
+    printed = capsys.readouterr()
+    assert "out is there already" in printed.err
+    assert not printed.out
 
 
 def test_the_page_shows_figures_and_what_is_taken_for_what(sem: Path) -> None:
@@ -131,26 +131,28 @@ def test_the_page_shows_figures_and_what_is_taken_for_what(sem: Path) -> None:
     assert "http" not in page.replace("http-equiv", "")
 
 
-@pytest.mark.parametrize(("labels", "told"), [(["sad"], "all 30 samples are sadness"), (["glum"], "are no emotions")])
+@pytest.mark.parametrize(
+    ("labels", "message"), [(["sad"], "all 30 samples are sadness"), (["glum"], "are no emotions")]
+)
 def test_data_that_teach_nothing_are_told(
-    labels: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    labels: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_talks(tmp_path, labels, 30)
     assert train(tmp_path, tmp_path / "sem") == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not (tmp_path / "sem").exists()
 
 
 def test_what_is_trained_must_be_said(capsys: pytest.CaptureFixture[str]) -> None:
     before = sys.argv[:]
     try:
-        for words, told in (
+        for words, message in (
             ([], "say what is to be trained"),
             (["sam"], "nothing to train called 'sam'"),
             (["sem", "dataset=meld", "dataset.split=dev"], r"dataset.split says nothing[^$]*split=… is what"),
         ):
             sys.argv[:] = ["mmerg train", *words]
-            with pytest.raises(ConfigError, match=told):
+            with pytest.raises(ConfigError, match=message):
                 command()
         for words in (["--help"], ["sem", "--help"]):
             sys.argv[:] = ["mmerg train", *words]

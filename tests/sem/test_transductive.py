@@ -1,4 +1,4 @@
-"""S over what is evaluated, as in the paper: made, told, and never taken for S over the training split."""
+"""S over what is evaluated, as in the paper: made, named, and never taken for S over the training split."""
 
 from pathlib import Path
 
@@ -52,11 +52,11 @@ def test_the_artefact_and_the_command_say_it(
 def test_a_run_that_does_not_say_which_it_is_is_refused(
     transductive: Path, sem: Path, talks: Path, tmp_path: Path
 ) -> None:
-    for folder, settings, told in (
+    for folder, settings, message in (
         (transductive, (), "has its S from empathetic test, not from what it was trained on"),
         (sem, (SAYS,), "has its S from empathetic train, which is what it was trained on"),
     ):
-        with pytest.raises(ConfigError, match=told) as caught:
+        with pytest.raises(ConfigError, match=message) as caught:
             task(talks, folder, tmp_path, *settings)
         assert "sources.W.transductive" in caught.value.hint
 
@@ -67,6 +67,6 @@ def test_its_runs_are_others_and_tell_it(
     made = task(talks, transductive, tmp_path, SAYS, "limit=1")
     assert made.path.name != task(talks, sem, tmp_path).path.name
     [ended] = launch(made.settings)
-    told = " ".join(capsys.readouterr().out.split())
-    assert "cause words are transductive: S, its means and IDF are over empathetic test" in told
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "cause words are transductive: S, its means and IDF are over empathetic test" in printed
     assert read_manifest(Path(ended.run)).setting("sources.W.transductive") is True

@@ -11,11 +11,11 @@ NAMES = [f"talk {number}" for number in range(10)]
 
 
 def test_accuracy_and_calibration_by_hand() -> None:
-    found = figures([CONSTANT] * 10, TEN, NAMES)
-    assert {name: score.value for name, score in found.items()} == pytest.approx({"top1": 40, "top3": 80, "ece": 0})
-    assert {score.n for score in found.values()} == {10}
-    assert found["top3"].interval == pytest.approx([100 * end for end in wilson(0.8, 10)])
-    low, high = found["ece"].interval or (0, 0)
+    scores = figures([CONSTANT] * 10, TEN, NAMES)
+    assert {name: score.value for name, score in scores.items()} == pytest.approx({"top1": 40, "top3": 80, "ece": 0})
+    assert {score.n for score in scores.values()} == {10}
+    assert scores["top3"].interval == pytest.approx([100 * end for end in wilson(0.8, 10)])
+    low, high = scores["ece"].interval or (0, 0)
     assert low == pytest.approx(0)
     assert 10 < high < 60
     assert figures([CONSTANT] * 2, TEN[:2], NAMES[:2])["ece"].value == pytest.approx(60)
@@ -32,6 +32,6 @@ def test_samples_of_one_dialogue_are_no_independent_ones() -> None:
 
 def test_confusion_counts_labels_by_the_most_probable() -> None:
     other = {"b": 0.6, "a": 0.3, "c": 0.05, "d": 0.05}
-    found = confusion([CONSTANT] * 9 + [other], TEN, "abcd")
-    assert found.counts == ((4, 0, 0, 0), (2, 0, 0, 0), (2, 0, 0, 0), (1, 1, 0, 0))
-    assert found.labels == tuple("abcd")
+    matrix = confusion([CONSTANT] * 9 + [other], TEN, "abcd")
+    assert matrix.counts == ((4, 0, 0, 0), (2, 0, 0, 0), (2, 0, 0, 0), (1, 1, 0, 0))
+    assert matrix.labels == tuple("abcd")

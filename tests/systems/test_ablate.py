@@ -61,7 +61,7 @@ def test_what_is_left_out_changes_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"without": ["mpx"]}, "mpx is no agent of this system"),
         ({"without": ["mpaa"]}, "did you mean mpa"),
@@ -80,7 +80,7 @@ def test_what_is_left_out_changes_nothing_else() -> None:
         ),
     ],
 )
-def test_what_makes_no_sense_is_refused(changes: dict[str, Any], told: str) -> None:
+def test_what_makes_no_sense_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         ablation(**changes)
-    assert told in str(caught.value)
+    assert message in str(caught.value)

@@ -42,9 +42,9 @@ def test_every_field_is_required_in_class_order_and_nothing_else_is_allowed(cls:
     schema = sent(cls, BOUNDS)
     assert schema["required"] == list(schema["properties"]) == list(cls.model_fields)
     assert schema["additionalProperties"] is False
-    told = json.dumps(schema)
+    text = json.dumps(schema)
     for word in ("$ref", "$defs", "anyOf", "x-", "default", "title"):
-        assert word not in told
+        assert word not in text
     jsonschema.Draft202012Validator.check_schema(schema)
 
 
@@ -135,9 +135,9 @@ def test_a_text_that_is_too_long_ends_at_a_sentence_or_a_word(text: str, left: s
 
 def test_lengths_are_asked_for_in_words_and_the_grammar_leaves_room() -> None:
     assert sent(Forecast, BOUNDS)["properties"]["reasoning"]["maxLength"] == 480
-    told = json_schema(Forecast, BOUNDS).outline
-    assert '- "reasoning": text, at most 40 words (what' in told
-    assert "characters" not in told
+    outline = json_schema(Forecast, BOUNDS).outline
+    assert '- "reasoning": text, at most 40 words (what' in outline
+    assert "characters" not in outline
 
 
 def test_evidence_must_name_turns_and_frames_that_were_shown() -> None:
@@ -185,9 +185,9 @@ def test_parser_accepts_exactly_what_the_schema_allows(value: Any) -> None:
 
 
 def test_the_outline_names_each_field_with_its_bounds() -> None:
-    told = json_schema(Evidence, BOUNDS).outline
-    assert '- "textual_cues": list of 1 to 4, each an object with' in told
-    assert '  - "turn": number 1 to 3' in told
+    outline = json_schema(Evidence, BOUNDS).outline
+    assert '- "textual_cues": list of 1 to 4, each an object with' in outline
+    assert '  - "turn": number 1 to 3' in outline
     assert 'one of "neutral", "joy", "sadness"' in json_schema(Forecast, BOUNDS).outline
 
 
@@ -206,8 +206,8 @@ class Spans(BaseModel):
 
 
 def test_lists_of_plain_values_and_numbers_are_told_as_such() -> None:
-    told = json_schema(Spans, BOUNDS).outline
-    assert told.splitlines() == ['- "trigger": list of 1 to 2, each text', '- "weight": number']
+    outline = json_schema(Spans, BOUNDS).outline
+    assert outline.splitlines() == ['- "trigger": list of 1 to 2, each text', '- "weight": number']
 
 
 class Scored(BaseModel):
@@ -303,7 +303,7 @@ class Called(BaseModel):
 
 
 @pytest.mark.parametrize(
-    ("cls", "told"),
+    ("cls", "message"),
     [
         (Tree, "Tree.children holds itself"),
         (Outer, "Outer.inner.several is of several types"),
@@ -321,10 +321,10 @@ class Called(BaseModel):
         (Called, "Called is of a type that JSON does not know (Cannot generate a JsonSchema for core_schema."),
     ],
 )
-def test_what_no_model_can_be_asked_for_is_told_with_its_field(cls: type[BaseModel], told: str) -> None:
+def test_what_no_model_can_be_asked_for_is_told_with_its_field(cls: type[BaseModel], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         vocabularies(cls)
-    assert caught.value.what.startswith(told)
+    assert caught.value.what.startswith(message)
     assert caught.value.what.endswith(", which no model can be asked for")
     assert "list[X]" in caught.value.hint
 
@@ -423,11 +423,11 @@ def test_a_quote_is_words_of_those_who_are_answered() -> None:
     unspaced = Bounds(frozenset("D"), {"cause": ("loss",)}, {}, ("昨日、仕事をクビになった。", "我丢了工作,很难过。"))
     for quote in ("仕事をクビになった", "昨日、仕事", "我丢了", "ｸﾋﾞになった", "很难过。"):
         assert parse(Cause, unspaced, cause(quote))[0].trigger_spans == (quote,)
-    for quote, told in (
+    for quote, complaint in (
         ("仕事", "is under 3 words"),
         ("仕事がなくなった", "was not said so"),
         ("丢了了", "was not said so"),
     ):
-        with pytest.raises(ReplyError, match=told):
+        with pytest.raises(ReplyError, match=complaint):
             parse(Cause, unspaced, cause(quote))
     assert Cause.model_validate_json(cause("read back from a file, it is not checked again"))

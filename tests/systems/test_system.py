@@ -43,7 +43,7 @@ def changed(**paths: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("config", "told"),
+    ("config", "message"),
     [
         (changed(stages__mpa__sees=["D", "P"]), "stage mpa sees P, which nothing before it gives"),
         (changed(stages__psp__gives="E"), "stage psp gives E, which is already taken"),
@@ -75,10 +75,10 @@ def changed(**paths: Any) -> dict[str, Any]:
         (changed(result={"plan": "E.textual_cues"}), "which is no text"),
     ],
 )
-def test_a_system_that_does_not_hold_is_refused(config: dict[str, Any], told: str) -> None:
+def test_a_system_that_does_not_hold_is_refused(config: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         system_of(config)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 class Cues(RootModel[list[str]]):

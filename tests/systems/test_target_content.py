@@ -12,6 +12,6 @@ def test_a_file_counts_by_what_it_holds_and_a_word_is_no_file(tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     for name in ("history", "facts.txt"):
         (tmp_path / name).write_text("a fact")
-    found = by_content({"text": "history", "file": "facts.txt", "whole": str(tmp_path / "history")}, object())
+    settled = by_content({"text": "history", "file": "facts.txt", "whole": str(tmp_path / "history")}, object())
     digest = sha256_of(tmp_path / "history")
-    assert found == {"text": "history", "file": digest, "whole": digest}
+    assert settled == {"text": "history", "file": digest, "whole": digest}

@@ -107,7 +107,7 @@ def test_on_empathetic_dialogues_the_labels_are_ekmans_six_unless_set_otherwise(
     assert settings_of(*base, "system=trace", "dataset.label_set=32").dataset.label_set == "32"
 
 
-def told(split: str, *talks: tuple[str, str, str]) -> Builder:
+def split_of(split: str, *talks: tuple[str, str, str]) -> Builder:
     """Talks of four turns: a name, an emotion and the situation, which is the first turn, too."""
     lines = [
         Line(f"hit:{number}_conv:{number}", turn, text, context=emotion, prompt=situation, speaker=turn % 2)
@@ -120,13 +120,13 @@ def told(split: str, *talks: tuple[str, str, str]) -> Builder:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trace")
-    told(
+    split_of(
         "train",
         ("cat", "sad", "My old cat died last week."),
         ("dog", "prepared", "My dog died last week, of old age."),
         ("rent", "furious", "The landlord raised the rent again."),
     ).write(folder)
-    told("test", ("pet", "devastated", "My old cat died yesterday.")).write(folder)
+    split_of("test", ("pet", "devastated", "My old cat died yesterday.")).write(folder)
     settings = ("dataset=empathetic", f"dataset.root={folder}", "system=trace", "backend=dry")
     [ended] = launch(settings_of(*settings, f"runs={folder}/runs", "limit=1"))
     return Path(ended.run)
