@@ -41,8 +41,8 @@ class Adapter(ABC):
     def _ask(self, request: Request) -> Reply: ...
 
     @abstractmethod
-    def _serves(self) -> tuple[str, str]:
-        """The server's version and the digest of the model, now."""
+    def _serves(self) -> tuple[str, str, *tuple[object, ...]]:
+        """The server's version and the digest of the model, now; what follows is the subclass's own."""
 
     def describe(self) -> Engine:
         """The engine that the host serves now. Raises CallError (unreachable, model_not_found, …), and ConfigError
@@ -73,7 +73,7 @@ class Adapter(ABC):
         self._server.close()
 
     def _check_still(self, engine: Engine) -> None:
-        version, digest = self._serves()
+        version, digest, *_ = self._serves()
         if (version, digest) != (engine.version, engine.digest):
             raise engine_changed(engine, engine.model_copy(update={"version": version, "digest": digest}), self.host)
 

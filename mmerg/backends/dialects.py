@@ -105,10 +105,6 @@ def _lm_studio(model: Facts) -> Description:
     return Description(context=model.get("loaded_context_length"), vision=model["type"] == "vlm")
 
 
-def _other(model: Facts) -> Description:
-    return Description(context=model.get("max_model_len"))
-
-
 # Samplers that a Request does not name are switched off by name, as a GGUF may carry its own defaults for them.
 LLAMA_SERVER = Dialect(
     "llama-server",
@@ -150,5 +146,5 @@ LM_STUDIO = Dialect(  # its documents do not list min_p; without it, the value s
     longer="lms load MODEL --context-length TOKENS",
     models="/api/v0/models",
 )
-OTHER = Dialect("other", OPENAI, OFF, _other, thinking=False)
+OTHER = Dialect("other", OPENAI, OFF, lambda model: Description(context=model.get("max_model_len")), thinking=False)
 DIALECTS = {dialect.name: dialect for dialect in (LLAMA_SERVER, VLLM, SGLANG, LM_STUDIO, OTHER)}

@@ -87,7 +87,7 @@ class OpenAI(Adapter):
         return chat.complete(self._server, request, self.model, self._dialect, self._think)
 
     def _describe(self) -> Engine:
-        version, digest, described = self._look()
+        version, digest, described = self._serves()
         context = self._server.context_length(described.context)
         if 0 < context < self._num_ctx:
             what = f"num_ctx {self._num_ctx} is more than the server's {context} tokens"
@@ -107,11 +107,7 @@ class OpenAI(Adapter):
             load={"num_ctx": self._num_ctx, "dialect": self._dialect.name, "think": self._think, "adapter": REVISION},
         )
 
-    def _serves(self) -> tuple[str, str]:
-        version, digest, _ = self._look()
-        return version, digest
-
-    def _look(self) -> tuple[str, str, Description]:
+    def _serves(self) -> tuple[str, str, Description]:
         """The server's version, the digest of what it says of the model, and the rest. Raises CallError,
         model_not_found where it does not serve the model."""
         dialect, read = self._dialect, self._server.read
