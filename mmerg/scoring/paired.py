@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from mmerg.runs.result import Result
 from mmerg.scoring.answers import ScoredRun, dialogue
 from mmerg.scoring.intervals import ONE_DIALOGUE, ROUNDING, Dialogues, Interval, each, resampled
-from mmerg.scoring.metric import Floats, Indices, Metric, Value
+from mmerg.scoring.metric import Floats, Indices, IntervalBy, Metric, Value
 from mmerg.scoring.shares import DETECTABLE, mcnemar, newcombe, smallest_shift
 from mmerg.storage.record import Record
 
@@ -134,14 +134,7 @@ def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, tested: 
         return comparison(why="it is not finite over these pairs")
     shares = metric.interval_by == "wilson"
     a_right, b_right = pairs.right_alone if shares else (None, None)
-    if shares:
-        ends, method, why = pairs.newcombe()
-        detectable = pairs.smallest_shift()
-    else:
-        (ends, method, why), error = resampled(
-            metric.interval_by, pairs.difference, pairs.observed, pairs.dialogues, draws=draws, seed=seed
-        )
-        detectable = DETECTABLE * error if error else None
+    (ends, method, why), detectable = pairs.bounds(metric.interval_by, draws, seed)
     p, test = pairs.test(shares, draws, seed) if tested else (None, "")
     each_seed = [value(np.arange(n) + n * place) for place in range(2 * seeds)]
     return comparison(
@@ -212,8 +205,7 @@ class Pairs:
     @property
     def right_alone(self) -> tuple[int, int]:
         """How many pairs A alone has right, and B alone."""
-        a, b = self.right
-        return int(np.sum(a & ~b)), int(np.sum(~a & b))
+        return int(np.sum(self.gaps < 0)), int(np.sum(self.gaps > 0))
 
     @cached_property
     def gaps(self) -> Floats:
@@ -225,6 +217,13 @@ class Pairs:
     @cached_property
     def effective_n(self) -> float:
         return float(len(self.a)) if self.independent else self.dialogues.effective_n(self.gaps)
+
+    def bounds(self, by: IntervalBy, draws: int, seed: int) -> tuple[Interval, float | None]:
+        """The interval of the difference, and the smallest difference that so many pairs can show."""
+        if by == "wilson":
+            return self.newcombe(), self.smallest_shift()
+        interval, error = resampled(by, self.difference, self.observed, self.dialogues, draws=draws, seed=seed)
+        return interval, DETECTABLE * error if error else None
 
     def newcombe(self) -> Interval:
         """The interval of a difference of shares."""

@@ -5,13 +5,12 @@ write_log(about, Path("runs/A/export/A.eval"))
 """
 
 import importlib.util
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
 
 from mmerg.backends.protocol import Finish
 from mmerg.errors import ConfigError
@@ -26,14 +25,6 @@ from mmerg.tidy.tables import Row
 
 _STOPS = {Finish.STOP: "stop", Finish.LENGTH: "max_tokens", Finish.ABORT: "unknown"}
 _METADATA = {"dialogue", "responder", "plan", "audit", "selected_pass", "passes", "ended", "frames", "exemplars"}
-
-
-class Tokens(NamedTuple):
-    """What a call of a stage took in and gave out."""
-
-    stage: str
-    given: int
-    written: int
 
 
 def write_log(about: About, file: Path) -> None:
@@ -55,11 +46,11 @@ def write_log(about: About, file: Path) -> None:
 def _log(about: About) -> Row:
     manifest, results = about.manifest, list(read_results(about.path).values())
     model = f"{manifest.engine.backend}/{manifest.engine.model}"
-    samples, tokens = [], list[Tokens]()
+    samples, every = [], list[Called]()
     for result in results:
         calls = [event for event in read_events(about.path, result.id) if isinstance(event, Called)]
         samples.append(_sample(about, model, result, calls))
-        tokens += map(_tokens, calls)
+        every += [call.model_copy(update={"reply": call.reply.model_copy(update={"logprobs": ()})}) for call in calls]
     spec = {
         **dict.fromkeys(("eval_id", "run_id", "task_id"), about.run),
         "created": manifest.sessions[0].at,
@@ -78,7 +69,7 @@ def _log(about: About) -> Row:
         "status": "success",
         "eval": spec,
         "results": _results(about, results),
-        "stats": _usage(model, tokens),
+        "stats": _usage(model, every),
         "samples": samples,
     }
 
@@ -102,7 +93,7 @@ def _sample(about: About, model: str, result: Result, calls: Sequence[Called]) -
         "events": [event for call in calls for event in _events(model, call)],
         "total_time": result.seconds,
         "error": error if result.status == "failed" else None,
-        **_usage(model, list(map(_tokens, calls))),
+        **_usage(model, calls),
     }
 
 
@@ -122,7 +113,7 @@ def _events(model: str, call: Called) -> Iterator[Row]:
         "config": {},
         "output": {
             **_output(model, _reply(call), _STOPS[call.reply.finish]),
-            "usage": _summed([_tokens(call)]),
+            "usage": _tokens([call]),
             "time": call.reply.seconds,
         },
         "cache": "read" if call.reply.cached else None,
@@ -170,19 +161,15 @@ def _results(about: About, results: Sequence[Result]) -> Row:
     return counts
 
 
-def _tokens(call: Called) -> Tokens:
-    return Tokens(call.stage, call.reply.prompt_tokens, call.reply.response_tokens)
-
-
-def _usage(model: str, calls: Sequence[Tokens]) -> Row:
+def _usage(model: str, calls: Sequence[Called]) -> Row:
     """Tokens by model, and by agent."""
-    by_stage = groupby(sorted(calls), attrgetter("stage"))
-    return {"model_usage": {model: _summed(calls)}, "role_usage": {stage: _summed(of) for stage, of in by_stage}}
+    by_stage = groupby(sorted(calls, key=attrgetter("stage")), attrgetter("stage"))
+    roles = {stage: _tokens(list(of_stage)) for stage, of_stage in by_stage}
+    return {"model_usage": {model: _tokens(calls)}, "role_usage": roles}
 
 
-def _summed(calls: Iterable[Tokens]) -> Row:
-    spent = list(calls)
-    given, written = sum(call.given for call in spent), sum(call.written for call in spent)
+def _tokens(calls: Sequence[Called]) -> Row:
+    given, written = (sum(getattr(call.reply, name) for call in calls) for name in ("prompt_tokens", "response_tokens"))
     return {"input_tokens": given, "output_tokens": written, "total_tokens": given + written}
 
 
