@@ -94,7 +94,7 @@ class Judged:
     def judgement(self) -> bytes:
         return (self.a / f"judgement-{NAME}.json").read_bytes()
 
-    def found(self) -> Judgement:
+    def rated(self) -> Judgement:
         return Judgement.model_validate_json(self.judgement())
 
     def match(self) -> Match:
@@ -128,25 +128,31 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
 
 
 def test_ratings_stand_beside_the_run_and_in_a_folder_of_their_own(whole: Judged) -> None:
-    found = whole.found()
+    judgement = whole.rated()
     assert (whole.judging() / "judgement.json").read_bytes() == whole.judgement()
-    assert (found.n, found.no_reply, found.failed, found.unjudged, found.left_out) == (SAMPLES + 1, 1, 0, 0, {})
-    assert (found.verdicts, found.unusable) == (3 * SAMPLES, 0)
+    assert (judgement.n, judgement.no_reply, judgement.failed, judgement.unjudged, judgement.left_out) == (
+        SAMPLES + 1,
+        1,
+        0,
+        0,
+        {},
+    )
+    assert (judgement.verdicts, judgement.unusable) == (3 * SAMPLES, 0)
     given = [v.score for sample in whole.verdicts() for v in sample.verdicts if v.aspect == "empathy"]
     judged_sum = sum(score or 0 for score in given)
-    assert found.replies_alone["empathy"].value == judged_sum / SAMPLES
-    assert found.scores["empathy"].value == (judged_sum + 1) / (SAMPLES + 1)  # a failed reply has the lowest mark
-    assert list(found.scores) == ["empathy", "coherence", "fluency"]
-    assert found.scores["fluency"].interval
+    assert judgement.replies_alone["empathy"].value == judged_sum / SAMPLES
+    assert judgement.scores["empathy"].value == (judged_sum + 1) / (SAMPLES + 1)  # a failed reply has the lowest mark
+    assert list(judgement.scores) == ["empathy", "coherence", "fluency"]
+    assert judgement.scores["fluency"].interval
     manifest = read_any_manifest(whole.judging())
     assert isinstance(manifest, JudgingManifest)
     assert manifest.judged[0].identity == read_manifest(whole.a).identity
-    assert manifest.identity == found.identity
+    assert manifest.identity == judgement.identity
 
 
 def test_no_prompt_names_what_the_judge_must_not_know(whole: Judged) -> None:
-    told = [*all_events(whole.judging()), *all_events(whole.judging("pairwise"))]
-    prompts = [message.text for event in told if event.kind == "called" for message in event.messages]
+    recorded = [*all_events(whole.judging()), *all_events(whole.judging("pairwise"))]
+    prompts = [message.text for event in recorded if event.kind == "called" for message in event.messages]
     assert len(prompts) == 2 * (3 + 10) * SAMPLES
     assert not [prompt for prompt in prompts if "SECRET" in prompt or "disgust" in prompt or "merg" in prompt.lower()]
 
@@ -155,22 +161,22 @@ def test_a_report_tells_each_aspect_with_its_scale_interval_and_n(whole: Judged,
     assert report([str(whole.a), "--out", str(tmp_path / "report")]) == 0
     page = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
     tile = page[page.index(f"<dt>judge <bdi>{NAME}</bdi>, 1 to 5</dt>") :].partition("</div>")[0]
-    scores = whole.found().scores
+    scores = whole.rated().scores
     assert tile.count("<span>") == len(scores) == 3
     for name, score in scores.items():
         assert score.interval
         low, high = score.interval
-        told = f"{score.value:.2f}<small>{name}</small><small>{low:.2f} to {high:.2f}</small><small>n={SAMPLES + 1}<"
-        assert told in tile
+        shown = f"{score.value:.2f}<small>{name}</small><small>{low:.2f} to {high:.2f}</small><small>n={SAMPLES + 1}<"
+        assert shown in tile
 
 
 def test_a_judged_sample_can_be_shown(whole: Judged, capsys: pytest.CaptureFixture[str]) -> None:
     assert show([str(whole.judging("pairwise"))]) == 2
     assert "this is the folder of a judging" in capsys.readouterr().err
     assert show([str(whole.judging("pairwise")), "d0/4"]) == 0
-    told = capsys.readouterr().out
-    assert "empathy, repeat 0, run 2 shown first: " in told
-    assert "I hear you, 0." in told
+    out = capsys.readouterr().out
+    assert "empathy, repeat 0, run 2 shown first: " in out
+    assert "I hear you, 0." in out
 
 
 def test_a_judge_that_wrote_the_replies_is_refused_unless_asked_for(judged: Judged, server: ScriptedOllama) -> None:
@@ -191,7 +197,7 @@ def test_a_judge_that_wrote_the_replies_is_refused_unless_asked_for(judged: Judg
     assert judged.match().self_judged == (judged.a.name,)
     assert "judged by itself" not in judged(judged.b, "own_replies=true").stdout
     assert "judged by itself" in judged(judged.a, "own_replies=true").stdout
-    assert judged.found().self_judged
+    assert judged.rated().self_judged
 
 
 def test_a_judge_that_prefers_the_first_is_shown_to(tmp_path: Path) -> None:
@@ -199,14 +205,14 @@ def test_a_judge_that_prefers_the_first_is_shown_to(tmp_path: Path) -> None:
     with serving(answer=lambda _: first) as server:
         judged = Judged(tmp_path, server.url)
         assert judged(judged.a, judged.b, "judge=pairwise").returncode == 0
-    found = judged.match()
-    assert {name: score.value for name, score in found.overall.items()} == {
+    match = judged.match()
+    assert {name: score.value for name, score in match.overall.items()} == {
         **{"margin": 0, "win": 0, "tie": 100, "lose": 0, "raw_win": 50, "raw_tie": 0, "raw_lose": 50},
         **{"first": 100, "flips": 100, "agree_orders": 0, "agree_repeats": None},
     }
-    assert found.runs == (judged.a.name, judged.b.name)
-    assert {(sign.won, sign.lost, sign.p_holm) for sign in found.signs.values()} == {(0, 0, 1.0)}
-    assert all(figures["first"].interval for figures in found.aspects.values())
+    assert match.runs == (judged.a.name, judged.b.name)
+    assert {(sign.won, sign.lost, sign.p_holm) for sign in match.signs.values()} == {(0, 0, 1.0)}
+    assert all(figures["first"].interval for figures in match.aspects.values())
 
 
 def test_a_run_that_failed_loses_without_a_call(tmp_path: Path, judged: Judged, server: ScriptedOllama) -> None:
@@ -215,11 +221,11 @@ def test_a_run_that_failed_loses_without_a_call(tmp_path: Path, judged: Judged, 
         done = judged(judged.a, b, "judge=pairwise", more)
         assert done.returncode == 0, done.stderr
     assert server.calls == 10
-    found = judged.match()
-    assert (found.drawn, found.n, found.no_reply, found.verdicts) == (3, 3, 2, 10)
-    assert found.left_out == {"in one run only": 2}
-    for aspect, alone in found.replies_alone.items():
-        counted = found.aspects.get(aspect, found.overall)
+    match = judged.match()
+    assert (match.drawn, match.n, match.no_reply, match.verdicts) == (3, 3, 2, 10)
+    assert match.left_out == {"in one run only": 2}
+    for aspect, alone in match.replies_alone.items():
+        counted = match.aspects.get(aspect, match.overall)
         assert (counted["win"].n, alone["win"].n, counted["first"].n) == (3, 1, alone["first"].n)
         for end in ("win", "lose"):  # each run failed once where the other did not
             assert counted[end].value == pytest.approx(((alone[end].value or 0) + 100) / 3)
@@ -237,14 +243,14 @@ def test_what_cannot_be_used_is_counted(tmp_path: Path) -> None:
         done = judged(judged.a)
     assert done.returncode == 0
     assert "12 verdicts, 1 of them unusable (8.3 %)" in done.stdout
-    found = judged.found()
-    assert (found.n, found.verdicts, found.unusable) == (SAMPLES + 1, 12, 1)
-    assert [found.scores[aspect].n for aspect in ("empathy", "fluency")] == [SAMPLES + 1, SAMPLES]
+    judgement = judged.rated()
+    assert (judgement.n, judgement.verdicts, judgement.unusable) == (SAMPLES + 1, 12, 1)
+    assert [judgement.scores[aspect].n for aspect in ("empathy", "fluency")] == [SAMPLES + 1, SAMPLES]
 
 
 def test_the_same_command_goes_on_and_then_calls_nothing(judged: Judged, server: ScriptedOllama) -> None:
     judged(judged.a, "limit=2")
-    assert (judged.found().unjudged, server.calls) == (SAMPLES - 1, 2 * 3)
+    assert (judged.rated().unjudged, server.calls) == (SAMPLES - 1, 2 * 3)
     assert judged(judged.a).returncode == 0
     before = (judged.judgement(), (judged.judging() / "verdicts.jsonl").read_bytes())
     done = judged(judged.a)
@@ -273,8 +279,8 @@ def test_a_partial_judgement_stands_in_its_folder_and_not_in_place_of_a_fuller(j
     )
     assert judged.judgement() == before
     [partial] = [path for path in (judged.folder / "runs").glob("judge-likert-*") if path != folder]
-    found = Judgement.model_validate_json((partial / "judgement.json").read_bytes())
-    assert (found.drawn, found.n, found.left_out) == (2, 2, {"not drawn": SAMPLES - 1})
+    judgement = Judgement.model_validate_json((partial / "judgement.json").read_bytes())
+    assert (judgement.drawn, judgement.n, judgement.left_out) == (2, 2, {"not drawn": SAMPLES - 1})
     assert judged(judged.a, "judge.name=stricter").returncode == 0  # another rubric has a file of its own
     assert judged.judgement() == before
     other = read_judgements(judged.a)["qwen2.5vl-7b@stricter"]
@@ -327,11 +333,11 @@ def test_a_failed_call_costs_one_sample_and_can_be_taken_up_again(tmp_path: Path
         judged = Judged(tmp_path, server.url)
         done = judged(judged.a, "backend.attempts=1", "cache=off")
         assert done.returncode == 1, done.stdout + done.stderr
-        found = judged.found()
-        assert (found.n, found.failed, found.scores["empathy"].n) == (SAMPLES, 1, SAMPLES)
+        judgement = judged.rated()
+        assert (judgement.n, judgement.failed, judgement.scores["empathy"].n) == (SAMPLES, 1, SAMPLES)
         ill[0] = False
         assert judged(judged.a, "only_failed=true").returncode == 0
-        assert judged.found().n == SAMPLES + 1
+        assert judged.rated().n == SAMPLES + 1
 
 
 def test_repeats_ask_with_other_seeds_and_their_agreement_is_told(judged: Judged, server: ScriptedOllama) -> None:
@@ -339,9 +345,9 @@ def test_repeats_ask_with_other_seeds_and_their_agreement_is_told(judged: Judged
     assert done.returncode == 0, done.stderr
     assert server.calls == 20 * SAMPLES
     assert {v.seed for sample in judged.verdicts("pairwise") for v in sample.verdicts} == {5, 6}
-    found = judged.match()
-    assert found.overall["agree_repeats"].value is not None
-    assert "temperature:0.8|repeats:2|seed:5|settings:" in found.overall["win"].signature
+    match = judged.match()
+    assert match.overall["agree_repeats"].value is not None
+    assert "temperature:0.8|repeats:2|seed:5|settings:" in match.overall["win"].signature
 
 
 def test_the_signature_tells_settings_apart_and_a_servers_patch_release_does_not_count(
@@ -349,11 +355,11 @@ def test_the_signature_tells_settings_apart_and_a_servers_patch_release_does_not
 ) -> None:
     def signature() -> dict[str, str]:
         return dict(
-            part.split(":", 1) for part in judged.found().scores["empathy"].signature.replace("||", "|").split("|")
+            part.split(":", 1) for part in judged.rated().scores["empathy"].signature.replace("||", "|").split("|")
         )
 
     assert judged(judged.a).returncode == 0
-    before, whole = signature(), judged.found().scores["empathy"].signature
+    before, whole = signature(), judged.rated().scores["empathy"].signature
     assert judged(judged.a, "judge.aspects.fluency.sampling.num_predict=300").returncode == 0
     assert {name for name, value in signature().items() if value != before[name]} == {"settings"}
     server.version = "99.9.9"
@@ -361,7 +367,7 @@ def test_the_signature_tells_settings_apart_and_a_servers_patch_release_does_not
         shutil.rmtree(folder)
     assert judged(judged.a).returncode == 0
     assert {name for name, value in signature().items() if value != before[name]} == {"backend"}
-    assert deciding(judged.found().scores["empathy"].signature) == deciding(whole)
+    assert deciding(judged.rated().scores["empathy"].signature) == deciding(whole)
 
 
 def test_a_dry_judging_goes_by_no_models_name(judged: Judged, server: ScriptedOllama) -> None:
@@ -373,7 +379,7 @@ def test_a_dry_judging_goes_by_no_models_name(judged: Judged, server: ScriptedOl
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ((), "0 run folders are given"),
         (("a", "judge=pairwise"), "1 run folders are given, and this judge takes exactly two"),
@@ -390,14 +396,14 @@ def test_a_dry_judging_goes_by_no_models_name(judged: Judged, server: ScriptedOl
     ],
 )
 def test_what_is_wrong_is_said_without_a_traceback(
-    whole: Judged, tmp_path: Path, arguments: tuple[str, ...], told: str
+    whole: Judged, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     """In this process: an exception that nothing catches would be the test's."""
     other = build_run(tmp_path / "other", [result("d0/4")], identity="other")
     known = {"a": whole.a, "other": other, "nowhere": tmp_path / "nowhere"}
     done = whole(*(known.get(one, one) for one in arguments))
     assert done.returncode == 2
-    assert told in done.stderr
+    assert message in done.stderr
 
 
 def test_folders_come_first_whatever_they_are_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -415,7 +421,7 @@ def test_a_small_model_judges(tmp_path: Path) -> None:
     run = build_run(tmp_path / "run", [result("d0/4", "Oh no, again?")])
     words = ("backend=embedded", tiny, f"runs={tmp_path}/runs", f"cache_dir={tmp_path}/cache")
     assert launch(parse(composed(*words, name="judge"), JudgeSettings), [run]) == 0
-    found = read_judgements(run)["smollm2-135m@likert"]
-    assert (found.n, found.verdicts) == (1, 3)
-    assert sum(score.n for score in found.scores.values()) == found.verdicts - found.unusable
-    assert all(1 <= score.value <= 5 for score in found.scores.values() if score.value is not None)
+    judgement = read_judgements(run)["smollm2-135m@likert"]
+    assert (judgement.n, judgement.verdicts) == (1, 3)
+    assert sum(score.n for score in judgement.scores.values()) == judgement.verdicts - judgement.unusable
+    assert all(1 <= score.value <= 5 for score in judgement.scores.values() if score.value is not None)

@@ -124,9 +124,9 @@ def test_what_the_auditor_is_asked_of_frames_is_what_the_run_asked(
 ) -> None:
     numbered(corpus(tmp_path / "data", clips=True) / "clip.mp4", 20, scene=lambda number: number // 10)
     with scripted_ollama(answer=answers(finds_all), capabilities=capabilities) as server:
-        path = run(tmp_path, server.url, *more)
+        path = run(tmp_path, server.url, "ids=[d0/4,d1/4,d2/4]", *more)
         before = server.calls
-        assert main([str(path), "--stages", "sgrg", "--n", "3"]) == 0
+        assert main([str(path), "--stages", "sgrg"]) == 0
         assert server.calls - before == 3
         told = [event for event in all_events(path) if isinstance(event, Called) and event.stage == "gra"]
         assert all(bool(event.messages[1].images) == (form != "descriptions") for event in told)

@@ -30,9 +30,9 @@ def of_mean(by: IntervalBy, values: Sequence[float], dialogues: list[str], resam
     return interval(by, mean(values), dialogues, resamples=resamples, seed=0)
 
 
-def ends(found: Interval) -> tuple[float, float]:
-    assert found.ends is not None
-    return found.ends
+def ends(result: Interval) -> tuple[float, float]:
+    assert result.ends is not None
+    return result.ends
 
 
 @pytest.mark.parametrize(("right", "n"), [(26, 31), (0, 5), (5, 5), (1, 2), (700, 2610)])
@@ -41,15 +41,15 @@ def test_wilson_is_that_of_statsmodels(right: int, n: int) -> None:
 
     expected = proportion_confint(right, n, method="wilson")
     assert wilson(right / n, n) == pytest.approx(expected, abs=1e-12)
-    found = of_mean("wilson", [100.0] * right + [0.0] * (n - right), apart(n))
-    assert ends(found) == pytest.approx([100 * end for end in expected])
-    assert found.method == "wilson"
+    result = of_mean("wilson", [100.0] * right + [0.0] * (n - right), apart(n))
+    assert ends(result) == pytest.approx([100 * end for end in expected])
+    assert result.method == "wilson"
 
 
 def test_the_paper_s_interval_is_67_to_93_percent() -> None:
     answers = forecasts(*[("joy", "joy")] * 26, *[("joy", "fear")] * 5)
-    found = interval("wilson", accuracy().ready(answers), apart(31), resamples=10, seed=0)
-    assert [round(end) for end in ends(found)] == [67, 93]
+    result = interval("wilson", accuracy().ready(answers), apart(31), resamples=10, seed=0)
+    assert [round(end) for end in ends(result)] == [67, 93]
 
 
 def test_samples_of_one_dialogue_count_less() -> None:
@@ -59,15 +59,15 @@ def test_samples_of_one_dialogue_count_less() -> None:
     assert together.method == f"wilson, effective n {5 * few:.1f} of 6 dialogues"
     assert together.ends == pytest.approx([100 * end for end in wilson(0.5, 5 * few)])
     for values, share in (([100.0, 0.0] * 30, 0.5), ([0.0] * 60, 0)):  # they differ by nothing: all count
-        found = of_mean("wilson", values, grouped(60, 10))
-        assert found.ends == pytest.approx([100 * end for end in wilson(share, 60 * few)])
+        result = of_mean("wilson", values, grouped(60, 10))
+        assert result.ends == pytest.approx([100 * end for end in wilson(share, 60 * few)])
 
 
 def test_two_dialogues_of_two_samples_are_too_few_to_tell() -> None:
     """(z/t)² of them is 0.024: all four samples tell less than a single one of its own."""
-    found = of_mean("wilson", [100.0, 0.0] * 2, grouped(4, 2))
-    assert found.method == "wilson, effective n under 1 of 2 dialogues, too few to tell"
-    assert ends(found)[1] - ends(found)[0] > 97
+    result = of_mean("wilson", [100.0, 0.0] * 2, grouped(4, 2))
+    assert result.method == "wilson, effective n under 1 of 2 dialogues, too few to tell"
+    assert ends(result)[1] - ends(result)[0] > 97
 
 
 def test_one_miss_does_not_make_a_share_better_known() -> None:
@@ -98,8 +98,8 @@ def test_intervals_of_six_dialogues_hold_the_truth(by: IntervalBy, each: int, le
     for _ in range(300):
         own = np.repeat(draw.beta(3, 2, 6), each)
         values = 100.0 * (draw.random(6 * each) < own) if by == "wilson" else 100 * own
-        found = of_mean(by, values.tolist(), grouped(6 * each, each), resamples=200).ends
-        held += found is not None and found[0] <= 60 <= found[1]
+        result = of_mean(by, values.tolist(), grouped(6 * each, each), resamples=200).ends
+        held += result is not None and result[0] <= 60 <= result[1]
     assert held / 300 > least
 
 
@@ -131,22 +131,22 @@ def test_the_jackknife_s_standard_error_is_that_of_new_samples(n: int) -> None:
     rng = np.random.default_rng(1)
     weights = 1 / np.arange(1, 2001) ** 1.05
     weights /= weights.sum()
-    estimates, found = [], []
+    estimates, intervals = [], []
     for _ in range(60):
         texts = [" ".join(map(str, rng.choice(2000, size=rng.integers(5, 20), p=weights))) for _ in range(60)]
         value = distinct(n, "whitespace").ready(replies(*texts))
-        found.append(ends(interval("jackknife", value, apart(60), resamples=10, seed=0)))
+        intervals.append(ends(interval("jackknife", value, apart(60), resamples=10, seed=0)))
         estimates.append(value(np.arange(60)))
-    errors = [(high - low) / 2 / 1.96 for low, high in found]
+    errors = [(high - low) / 2 / 1.96 for low, high in intervals]
     assert 0.9 < np.mean(errors) / np.std(estimates) < 1.35
-    assert np.mean([low <= np.mean(estimates) <= high for low, high in found]) > 0.9
+    assert np.mean([low <= np.mean(estimates) <= high for low, high in intervals]) > 0.9
 
 
 def test_more_dialogues_than_groups_are_left_out_together() -> None:
     values = np.random.default_rng(3).normal(50, 10, 1000).tolist()
-    found = of_mean("jackknife", values, apart(1000))
-    assert found.method == "jackknife, 200 groups of 1000 dialogues, seed 0"
-    half = (ends(found)[1] - ends(found)[0]) / 2
+    result = of_mean("jackknife", values, apart(1000))
+    assert result.method == "jackknife, 200 groups of 1000 dialogues, seed 0"
+    half = (ends(result)[1] - ends(result)[0]) / 2
     assert half == pytest.approx(1.96 * np.std(values) / sqrt(1000), rel=0.2)
 
 
@@ -172,8 +172,8 @@ def test_a_jackknife_needs_ten_dialogues() -> None:
     rng = np.random.default_rng(4)
     value = distinct(1, "whitespace").ready(replies(*(" ".join(map(str, rng.zipf(1.5, 9))) for _ in range(10))))
     for count in (2, 5, 9):
-        found = interval("jackknife", value, apart(count), resamples=10, seed=0)
-        assert found == (None, "", "no interval: a jackknife of fewer than 10 dialogues misleads")
+        result = interval("jackknife", value, apart(count), resamples=10, seed=0)
+        assert result == (None, "", "no interval: a jackknife of fewer than 10 dialogues misleads")
     assert interval("jackknife", value, apart(10), resamples=10, seed=0).ends
 
 
@@ -208,11 +208,11 @@ def test_the_interval_holds_the_estimate_and_stays_within_bounds(
     if metric.name == "acc":
         answers = forecasts(*[("joy", "joy" if "so" in text else "fear") for text in texts])
     names = data.draw(st.lists(st.sampled_from("abc"), min_size=len(texts), max_size=len(texts)))
-    found = interval(metric.interval_by, metric.ready(answers), names, resamples=20, seed=seed)
+    result = interval(metric.interval_by, metric.ready(answers), names, resamples=20, seed=seed)
     if len(set(names)) == 1 or metric.interval_by == "wilson":
-        assert (found.ends is None) == (len(set(names)) == 1)
-    assert bool(found.ends) != bool(found.why)
-    if found.ends:
-        low, high = found.ends
+        assert (result.ends is None) == (len(set(names)) == 1)
+    assert bool(result.ends) != bool(result.why)
+    if result.ends:
+        low, high = result.ends
         assert 0 <= low <= figure(metric, answers) <= high <= max(100.0, figure(metric, answers))
-        assert found == interval(metric.interval_by, metric.ready(answers), names, resamples=20, seed=seed)
+        assert result == interval(metric.interval_by, metric.ready(answers), names, resamples=20, seed=seed)

@@ -26,7 +26,7 @@ Side: TypeAlias = tuple[str | None, str, float]
 
 
 @dataclass(frozen=True)
-class Told:
+class Sample:
     """A sample: in dialogue d, its forecast (None: failed) of the gold label joy, its reply, its time."""
 
     d: int
@@ -35,38 +35,40 @@ class Told:
     seconds: float = 1.0
 
 
-def run_of(told: Sequence[Told], start: int = 0) -> ScoredRun:
-    """Answers called d0/0, d0/1, …, numbered within `told` from `start`."""
+def run_of(samples: Sequence[Sample], start: int = 0) -> ScoredRun:
+    """Answers called d0/0, d0/1, …, numbered within `samples` from `start`."""
     answers = []
-    for number, one in enumerate(told, start=start):
+    for number, one in enumerate(samples, start=start):
         reply = None if one.emotion is None else one.reply
         line = result(f"d{one.d}/{number}", reply, one.emotion, gold="joy")
         answers.append(line.model_copy(update={"seconds": one.seconds}))  # numbers that no run has, too
     return ScoredRun(Path("run"), manifest_of([]), tuple(answers))
 
 
-def compared(metric: Metric, a: Sequence[Told], b: Sequence[Told], *, draws: int = 200, seed: int = 0) -> Comparison:
+def compared(
+    metric: Metric, a: Sequence[Sample], b: Sequence[Sample], *, draws: int = 200, seed: int = 0
+) -> Comparison:
     return compare(metric, pair([run_of(a)], [run_of(b)]), draws=draws, seed=seed)
 
 
-def right(pattern: str, *, each: int = 1) -> list[Told]:
+def right(pattern: str, *, each: int = 1) -> list[Sample]:
     """A sample a character: x is right, . wrong, f failed; `each` neighbours share a dialogue."""
     meaning = {"x": "joy", ".": "anger", "f": None}
-    return [Told(number // each, meaning[one]) for number, one in enumerate(pattern)]
+    return [Sample(number // each, meaning[one]) for number, one in enumerate(pattern)]
 
 
-def timed(seconds: Sequence[float]) -> list[Told]:
-    return [Told(number, "joy", seconds=one) for number, one in enumerate(seconds)]
+def timed(seconds: Sequence[float]) -> list[Sample]:
+    return [Sample(number, "joy", seconds=one) for number, one in enumerate(seconds)]
 
 
 def test_shares_are_compared_by_mcnemar() -> None:
-    found = compared(accuracy(), right("xxxx....ff"), right("xx..xxxxxf"))
-    assert (found.n, found.left_out) == (10, 0)
-    assert (found.a_value or 0, found.b_value or 0) == pytest.approx((40.0, 70.0))
-    assert found.difference == pytest.approx(30.0)
-    assert (found.a_right, found.b_right) == (2, 5)
-    assert found.p == pytest.approx(binomtest(2, 7).pvalue)
-    assert found.test == "McNemar, exact"
+    comparison = compared(accuracy(), right("xxxx....ff"), right("xx..xxxxxf"))
+    assert (comparison.n, comparison.left_out) == (10, 0)
+    assert (comparison.a_value or 0, comparison.b_value or 0) == pytest.approx((40.0, 70.0))
+    assert comparison.difference == pytest.approx(30.0)
+    assert (comparison.a_right, comparison.b_right) == (2, 5)
+    assert comparison.p == pytest.approx(binomtest(2, 7).pvalue)
+    assert comparison.test == "McNemar, exact"
 
 
 def test_failed_samples_are_wrong_in_accuracy_and_left_out_elsewhere() -> None:
@@ -79,13 +81,13 @@ def test_failed_samples_are_wrong_in_accuracy_and_left_out_elsewhere() -> None:
 
 
 def test_the_same_samples_are_paired_and_those_of_one_run_alone_counted() -> None:
-    found = pair([run_of(right("xxxx"))], [run_of(right("xx"))])
-    assert (len(found.a), found.a_alone, found.b_alone) == (2, 2, 0)
-    found = pair([run_of(right("xx"))], [run_of(right("xx"), start=5)])
-    assert (len(found.a), found.a_alone, found.b_alone) == (0, 2, 2)
+    pairing = pair([run_of(right("xxxx"))], [run_of(right("xx"))])
+    assert (len(pairing.a), pairing.a_alone, pairing.b_alone) == (2, 2, 0)
+    pairing = pair([run_of(right("xx"))], [run_of(right("xx"), start=5)])
+    assert (len(pairing.a), pairing.a_alone, pairing.b_alone) == (0, 2, 2)
     run = run_of(timed(range(6)))
-    found = pair([run], [replace(run, answers=run.answers[::-1])])
-    assert [answer.id for answer in found.a] == [answer.id for answer in found.b]
+    pairing = pair([run], [replace(run, answers=run.answers[::-1])])
+    assert [answer.id for answer in pairing.a] == [answer.id for answer in pairing.b]
 
 
 def test_permutation_agrees_with_all_exchanges() -> None:
@@ -95,12 +97,12 @@ def test_permutation_agrees_with_all_exchanges() -> None:
     sums = [abs(float(np.dot(signs, gaps))) for signs in product((1, -1), repeat=len(gaps))]
     exact = float(np.mean([one >= abs(gaps.sum()) - 1e-9 for one in sums]))
     assert 0.01 < exact < 0.1
-    found = compared(SECONDS, timed(a), timed(b), draws=2000)
-    assert found.p == pytest.approx(exact, abs=0.015)
-    assert found.test == "permutation, 2000 draws, seed 0"
-    found = compared(SECONDS, timed(a), timed(b), draws=2**11)
-    assert found.p == pytest.approx(exact)
-    assert found.test == "permutation, all 2048 exchanges of 11 dialogues"
+    comparison = compared(SECONDS, timed(a), timed(b), draws=2000)
+    assert comparison.p == pytest.approx(exact, abs=0.015)
+    assert comparison.test == "permutation, 2000 draws, seed 0"
+    comparison = compared(SECONDS, timed(a), timed(b), draws=2**11)
+    assert comparison.p == pytest.approx(exact)
+    assert comparison.test == "permutation, all 2048 exchanges of 11 dialogues"
 
 
 def test_few_dialogues_are_exchanged_in_every_way() -> None:
@@ -124,24 +126,24 @@ def test_permutation_of_distinct_n_grams_agrees_with_all_exchanges() -> None:
         both = [(x, y) if side else (y, x) for x, y, side in zip(one, other, sides, strict=True)]
         gaps.append(abs(share([x for x, _ in both]) - share([y for _, y in both])))
     exact = float(np.mean([gap >= gaps[-1] - 1e-9 for gap in gaps]))
-    a, b = ([Told(number, "joy", reply) for number, reply in enumerate(side)] for side in (one, other))
-    found = compared(distinct(1, words="whitespace"), a, b, draws=10_000)
-    assert abs(found.difference or 0) == pytest.approx(gaps[-1])
-    assert found.p == pytest.approx(exact)
+    a, b = ([Sample(number, "joy", reply) for number, reply in enumerate(side)] for side in (one, other))
+    comparison = compared(distinct(1, words="whitespace"), a, b, draws=10_000)
+    assert abs(comparison.difference or 0) == pytest.approx(gaps[-1])
+    assert comparison.p == pytest.approx(exact)
 
 
 def test_no_p_is_below_one_in_all_draws() -> None:
-    found = compared(SECONDS, timed([1.0] * 40), timed([9.0] * 40), draws=199)
-    assert found.p == pytest.approx(1 / 200)
+    comparison = compared(SECONDS, timed([1.0] * 40), timed([9.0] * 40), draws=199)
+    assert comparison.p == pytest.approx(1 / 200)
 
 
 def test_dialogues_are_exchanged_whole() -> None:
     """Ten dialogues of four samples, all of a dialogue alike: McNemar's test would count each sample."""
     a, b = right("xxxx" * 2 + "...." * 8, each=4), right("...." * 2 + "xxxx" * 8, each=4)
-    found = compared(accuracy(), a, b, draws=1024)
-    assert (found.n, found.dialogues, found.a_right, found.b_right) == (40, 10, 8, 32)
-    assert found.p == pytest.approx(binomtest(2, 10).pvalue)
-    assert found.test.startswith("permutation")
+    comparison = compared(accuracy(), a, b, draws=1024)
+    assert (comparison.n, comparison.dialogues, comparison.a_right, comparison.b_right) == (40, 10, 8, 32)
+    assert comparison.p == pytest.approx(binomtest(2, 10).pvalue)
+    assert comparison.test.startswith("permutation")
 
 
 def test_the_interval_and_what_can_be_detected_agree_with_theory() -> None:
@@ -150,20 +152,20 @@ def test_the_interval_and_what_can_be_detected_agree_with_theory() -> None:
     b = [one + draw.gauss(0.5, 1) for one in a]
     gaps = np.array(b) - np.array(a)
     error = float(gaps.std() / np.sqrt(len(gaps)))
-    found = compared(SECONDS, timed(a), timed(b), draws=4000)
-    assert found.interval
-    assert found.interval[0] == pytest.approx(gaps.mean() - 1.96 * error, abs=0.15 * error)
-    assert found.interval[1] == pytest.approx(gaps.mean() + 1.96 * error, abs=0.15 * error)
-    assert found.detectable == pytest.approx(2.8016 * error, rel=0.05)
+    comparison = compared(SECONDS, timed(a), timed(b), draws=4000)
+    assert comparison.interval
+    assert comparison.interval[0] == pytest.approx(gaps.mean() - 1.96 * error, abs=0.15 * error)
+    assert comparison.interval[1] == pytest.approx(gaps.mean() + 1.96 * error, abs=0.15 * error)
+    assert comparison.detectable == pytest.approx(2.8016 * error, rel=0.05)
 
 
 def test_the_jackknife_of_a_mean_is_its_standard_error() -> None:
     draw = random.Random(9)
     gaps = [draw.gauss(1, 2) for _ in range(50)]
-    found = compared(replace(SECONDS, interval_by="jackknife"), timed([0.0] * 50), timed(gaps))
+    comparison = compared(replace(SECONDS, interval_by="jackknife"), timed([0.0] * 50), timed(gaps))
     error = float(np.std(gaps, ddof=1) / np.sqrt(50))
-    assert found.detectable == pytest.approx(2.801585 * error)
-    assert found.interval == pytest.approx((np.mean(gaps) - 1.96 * error, np.mean(gaps) + 1.96 * error), rel=1e-3)
+    assert comparison.detectable == pytest.approx(2.801585 * error)
+    assert comparison.interval == pytest.approx((np.mean(gaps) - 1.96 * error, np.mean(gaps) + 1.96 * error), rel=1e-3)
 
 
 def test_dialogues_with_several_samples_are_drawn_whole() -> None:
@@ -171,8 +173,8 @@ def test_dialogues_with_several_samples_are_drawn_whole() -> None:
     draw = random.Random(6)
     seconds = [draw.gauss(0, 1) for _ in range(50)]
     single = compared(SECONDS, timed([0.0] * 50), timed(seconds), draws=2000)
-    a = [Told(number // 4, "joy", seconds=0.0) for number in range(200)]
-    b = [Told(number // 4, "joy", seconds=seconds[number // 4]) for number in range(200)]
+    a = [Sample(number // 4, "joy", seconds=0.0) for number in range(200)]
+    b = [Sample(number // 4, "joy", seconds=seconds[number // 4]) for number in range(200)]
     fourfold = compared(SECONDS, a, b, draws=2000)
     assert fourfold.detectable == pytest.approx(single.detectable, rel=0.08)
 
@@ -180,14 +182,14 @@ def test_dialogues_with_several_samples_are_drawn_whole() -> None:
 def test_distinct_n_grams_have_an_interval_that_holds_the_difference() -> None:
     draw = random.Random(7)
     sides = [
-        [Told(number, "joy", " ".join(draw.choices(words, k=9))) for number in range(60)]
+        [Sample(number, "joy", " ".join(draw.choices(words, k=9))) for number in range(60)]
         for words in (["w" + str(n) for n in range(80)], ["w" + str(n) for n in range(300)])
     ]
-    found = compared(distinct(1, words="whitespace"), sides[0], sides[1])
-    assert found.interval
-    assert found.difference is not None
-    assert 0 < found.interval[0] < found.difference < found.interval[1]
-    assert sum(found.interval) / 2 == pytest.approx(found.difference)
+    comparison = compared(distinct(1, words="whitespace"), sides[0], sides[1])
+    assert comparison.interval
+    assert comparison.difference is not None
+    assert 0 < comparison.interval[0] < comparison.difference < comparison.interval[1]
+    assert sum(comparison.interval) / 2 == pytest.approx(comparison.difference)
 
 
 SIDE = st.tuples(st.sampled_from(["joy", "anger", None]), st.sampled_from(["a b", "a a", "c"]), st.floats(0, 9))
@@ -198,7 +200,7 @@ METRICS: list[Metric] = [accuracy(), distinct(1, words="whitespace"), SECONDS]
 @settings(max_examples=15)
 @given(ANSWERS, st.sampled_from(METRICS))
 def test_exchanging_the_runs_turns_the_difference_round(drawn: list[tuple[int, Side, Side]], metric: Metric) -> None:
-    a, b = [Told(d, *side) for d, side, _ in drawn], [Told(d, *side) for d, _, side in drawn]
+    a, b = [Sample(d, *side) for d, side, _ in drawn], [Sample(d, *side) for d, _, side in drawn]
     one, other, alike = (compared(metric, *sides, draws=30) for sides in ((a, b), (b, a), (a, a)))
     assert (one.n, one.left_out, one.why) == (other.n, other.left_out, other.why)
     assert (alike.difference, alike.p) == ((0.0, 1.0) if alike.n else (None, None))
@@ -225,8 +227,8 @@ def test_the_same_seed_gives_the_same_figures() -> None:
 
 
 def test_one_pair_has_a_difference_and_nothing_that_needs_more() -> None:
-    found = compared(SECONDS, timed([1.0]), timed([3.0]))
-    assert (found.difference, found.interval, found.detectable, found.p) == (2.0, None, None, 1.0)
+    comparison = compared(SECONDS, timed([1.0]), timed([3.0]))
+    assert (comparison.difference, comparison.interval, comparison.detectable, comparison.p) == (2.0, None, None, 1.0)
     share = compared(accuracy(), right("x"), right("."))
     assert (share.difference, share.interval, share.detectable, share.p) == (-100.0, None, None, 1.0)
 
@@ -240,8 +242,8 @@ def test_where_all_failed_accuracy_is_nought_and_the_rest_is_not_there() -> None
 
 
 def test_what_is_not_finite_has_no_difference() -> None:
-    found = compared(SECONDS, timed([1.0, float("inf")]), timed([1.0, 2.0]))
-    assert (found.difference, found.p, found.why) == (None, None, "it is not finite over these pairs")
+    comparison = compared(SECONDS, timed([1.0, float("inf")]), timed([1.0, 2.0]))
+    assert (comparison.difference, comparison.p, comparison.why) == (None, None, "it is not finite over these pairs")
 
 
 def test_the_interval_of_shares_is_newcombes() -> None:
@@ -262,9 +264,9 @@ def test_the_interval_of_shares_holds_the_truth() -> None:
 def test_shares_that_do_not_differ_have_an_interval_with_width() -> None:
     for pattern in ("x" * 31, "x" * 20 + "." * 11, "." * 31):
         for each in (1, 3):
-            found = compared(accuracy(), right(pattern, each=each), right(pattern, each=each))
-            assert found.interval
-            assert found.interval[0] < -2 < 2 < found.interval[1]
+            comparison = compared(accuracy(), right(pattern, each=each), right(pattern, each=each))
+            assert comparison.interval
+            assert comparison.interval[0] < -2 < 2 < comparison.interval[1]
 
 
 def test_an_interval_of_shares_knows_dialogues() -> None:
