@@ -4,10 +4,9 @@ The models have random weights, so a sample may end in a named failure; how it g
 """
 
 import json
+import sys
 from collections import defaultdict
-from contextlib import redirect_stderr, redirect_stdout
 from importlib.util import find_spec
-from io import StringIO
 from pathlib import Path
 
 import jsonschema
@@ -17,16 +16,15 @@ from mmerg.backends.protocol import Finish
 from mmerg.console.terminal import plural
 from mmerg.errors import Failure
 from mmerg.reporting.story import lines
-from mmerg.run import job
 from mmerg.runs.events import Called, FramesTaken, Produced
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Result
-from mmerg.settings.command import settings_command
 from tests import tiny_text
 from tests.engine.parts import ROOT, STAGES
 from tests.frames.clips import numbered
 from tests.ollama_server import TEXT_MODEL, VISION_MODEL
+from tests.processes import in_process
 from tests.run_folders import all_events
 
 MELD = ROOT.parent / "shared" / "data" / "meld"
@@ -64,16 +62,14 @@ class Ran:
     """A command that has ended, its run folder and what stands in it."""
 
     def __init__(self, runs: Path, *settings: str) -> None:
-        out, err = StringIO(), StringIO()
-        with redirect_stdout(out), redirect_stderr(err):
-            code = settings_command("config", job, "", [f"runs={runs}", *settings])
-        self.printed = out.getvalue() + err.getvalue()
-        assert code in (0, 1), self.printed
+        done = in_process([sys.executable, "-m", "mmerg.run", f"runs={runs}", *settings], cwd=runs.parent)
+        self.printed = done.stdout + done.stderr
+        assert done.returncode in (0, 1), self.printed
         assert "Traceback" not in self.printed
-        self.folder = Path(out.getvalue().splitlines()[-1].removeprefix("run: "))
+        self.folder = Path(done.stdout.splitlines()[-1].removeprefix("run: "))
         self.results: list[Result] = list(read_results(self.folder).values())
         failed = [result for result in self.results if result.status == "failed"]
-        assert code == int(bool(failed))
+        assert done.returncode == int(bool(failed))
         assert (
             f"{plural(len(self.results), 'sample')}: {len(self.results) - len(failed)} ok, {len(failed)} failed"
             in self.printed

@@ -32,12 +32,10 @@ def build(node: SystemSettings, given: Collection[str] = (), group: str = "syste
     _check_sources(node, given, where)
     node = ablated(node, where)
     auditor = node.auditor
-    refined = node.loop == "refine" and auditor is not None and not auditor.score
-    if node.final_selection == "last" and (auditor is None or node.max_iterations == 0 or refined):
-        one = "without an auditor" if auditor is None else "with max_iterations=0" if node.max_iterations == 0 else ""
-        cause = f"{one}: there is one pass" if one else "in loop=refine without a score: the last draft is taken"
-        what = f"system.final_selection=last has no meaning {cause}"
-        raise ConfigError(what, where=where, hint="leave final_selection as it is")
+    ranked = auditor is not None and node.max_iterations > 0 and (node.loop != "refine" or auditor.score)
+    if node.final_selection == "last" and not ranked:
+        hint = "an auditor, max_iterations over 0 and, in loop=refine, a score; or leave final_selection as it is"
+        raise ConfigError("system.final_selection=last needs several passes with ranks", where=where, hint=hint)
     system = System(
         name=node.name,
         prompts=(locate_folder(node.prompts, where=f"{where}, prompts"), COMMON),

@@ -67,11 +67,11 @@ def test_what_is_left_out_changes_nothing_else() -> None:
         ({"without": ["mpaa"]}, "did you mean mpa"),
         ({"without": ["sgrg"]}, "without sgrg nobody writes the response"),
         ({"result": {"response": "P.reasoning"}, "without": ["psp"]}, "without psp nobody writes the response"),
-        ({"without": ["gra"], "final_selection": "last"}, "has no meaning without an auditor: there is one pass"),
-        ({"max_iterations": 0, "final_selection": "last"}, "has no meaning with max_iterations=0: there is one pass"),
+        ({"without": ["gra"], "final_selection": "last"}, "last needs several passes with ranks"),
+        ({"max_iterations": 0, "final_selection": "last"}, "last needs several passes with ranks"),
         (
             {"loop": "refine", "auditor": {**MERG["auditor"], "output": "text"}, "final_selection": "last"},
-            "has no meaning in loop=refine without a score: the last draft is taken",
+            "last needs several passes with ranks",
         ),
         ({"without": ["mpa", "caef", "psp", "sgrg"]}, "without sgrg nobody writes the response"),
         (
