@@ -17,7 +17,7 @@ FIELDS = 2**20  # bytes of a request besides its files
 
 
 def app_of(served: Served, token: str = "") -> Guard:
-    """The app. token: what everybody has to show, "" for nothing."""
+    """The app. token: see `token_of`."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     for api in (openai, ollama, page):
         app.include_router(api.routes(served))
@@ -42,7 +42,7 @@ def app_of(served: Served, token: str = "") -> Guard:
 
 
 def server_of(served: Served, token: str = "") -> uvicorn.Server:
-    """What runs the app on a socket. At its end turns under way have a second."""
+    """A server that runs the app on a socket. At its end turns under way have one second to finish."""
     config = uvicorn.Config(
         app_of(served, token),
         access_log=False,
@@ -57,7 +57,7 @@ def server_of(served: Served, token: str = "") -> uvicorn.Server:
 
 
 def refuse(path: str, error: MmergError) -> Response:
-    """An error as the API of the path says it."""
+    """The response for an error, in the form of the path's API."""
     status = status_of(error)
     if path.startswith("/v1"):
         return JSONResponse(openai.failed(error), status)

@@ -18,8 +18,8 @@ ROOM = 64 * 2**20  # bytes of all of them
 
 @dataclass
 class Turn:
-    """A try at the reply to `place` turns, by the system of the model `model`. kept: its frames may be saved. frames:
-    JPEGs by SHA-256. result: None until it has ended."""
+    """A try of the model `model` at the reply that follows `place` turns. kept: whether its frames may be saved.
+    frames: JPEGs by SHA-256. result: None until it has ended."""
 
     model: str
     place: int
@@ -58,8 +58,8 @@ class Chats(dict[str, list[Turn]]):
         self._most, self._room = most, room
 
     def begin(self, name: str, model: str, place: int, *, kept: bool) -> Turn:
-        """Another try in a chat, begun where there is none. What came after that place was of a talk that goes on
-        otherwise now."""
+        """Another try in a chat, which is made where there is none. Later turns of the chat are dropped: the user has
+        edited the turn before them."""
         turn = Turn(model, place, kept)
         self[name] = [*(before for before in self.pop(name, []) if before.place <= place), turn]
         sizes = {chat: sum(turn.size for turn in turns) for chat, turns in self.items()}

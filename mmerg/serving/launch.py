@@ -10,19 +10,15 @@ import signal
 import socket
 import threading
 import webbrowser
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
-from importlib.metadata import version
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from mmerg.backends.pool import Pool
-from mmerg.backends.protocol import Engine
 from mmerg.console.terminal import console, escape
-from mmerg.errors import ConfigError, MmergError
+from mmerg.errors import ConfigError
 from mmerg.experiment.wiring import answering
-from mmerg.serving.offered import Offered, offer
+from mmerg.serving.offered import offer
 from mmerg.settings.command import Line
 from mmerg.settings.model import ServeSettings
 
@@ -31,14 +27,16 @@ if TYPE_CHECKING:
 
 TOKEN = "MMERG_TOKEN"
 IDLE = ("protocol", "limit", "only_failed", "ids", "repeats", "name", "tags", "decoys")  # what runs do with samples
-PATIENCE = 5.0  # seconds that a turn waits for hosts to come back; somebody looks at it
+PATIENCE = 5.0  # seconds that a turn waits for hosts to come back: a user is waiting for it
 
 
 def serve(settings: ServeSettings, line: Line) -> int:
-    """Serves until a signal. line: the command line. Raises MmergError where it cannot."""
+    """Serves until a signal comes. line: the command line. Raises MmergError where it cannot."""
     _refuse_idle(line)
     try:
         from mmerg.serving.app import server_of
+        from mmerg.serving.served import Served
+        from mmerg.serving.work import Work
     except ImportError as error:
         hint = 'pip install "mmerg[serve]"'
         raise ConfigError("the server needs packages that are not installed", where=str(error), hint=hint) from error
@@ -46,20 +44,20 @@ def serve(settings: ServeSettings, line: Line) -> int:
     with ExitStack() as opened:
         heard = opened.enter_context(closing(listener(settings.host, settings.port)))
         pool, engine = answering(settings, patience=PATIENCE)
-        opened.enter_context(closing(pool))
-        served = opened.enter_context(served_by(pool, settings, engine, *offer(settings, engine, line)))
+        work = opened.enter_context(closing(Work(pool, settings.limits.waiting)))  # its end stops turns under way
+        served = Served(settings, engine, *offer(settings, engine, line), work)
         logging.basicConfig(format="%(asctime)s %(message)s")
         logging.getLogger("mmerg").setLevel(logging.INFO)
         page = _announce(console(), served, heard.getsockname()[1], token)
         if settings.browser:
             threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()  # it may wait for an answer
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # either ends it in good order
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # either signal ends the server in good order
         server_of(served, token).run([heard])
     return 0
 
 
 def _refuse_idle(line: Line) -> None:
-    """Raises ConfigError for a setting of the command line that a talk has no use for."""
+    """Raises ConfigError for a setting of the command line that has no meaning in a talk."""
     for setting in line.settings:
         key = setting.partition("=")[0].lstrip("+").partition(".")[0]
         if key in IDLE or setting in ("frames=shuffled", "frames.show=shuffled"):
@@ -67,25 +65,8 @@ def _refuse_idle(line: Line) -> None:
             raise ConfigError(what, where="command line", hint=hint)
 
 
-@contextmanager
-def served_by(
-    pool: Pool,
-    settings: ServeSettings,
-    engine: Engine,
-    offered: Mapping[str, Offered],
-    missing: Mapping[str, MmergError],
-) -> Iterator[Served]:
-    """What the routes share, for as long as the block runs; at its end turns under way are stopped and the pool is
-    closed."""
-    from mmerg.serving.served import Served
-    from mmerg.serving.work import Work
-
-    with closing(Work(pool, settings.limits.waiting)) as work:
-        yield Served(settings, engine, offered, missing, work, version("mmerg"))
-
-
 def _announce(out: Console, served: Served, port: int, token: str) -> str:
-    """Says what is served, and where; returns the address of the page."""
+    """Prints what is served, and where; returns the address of the page."""
     engine, host = served.engine, served.settings.host
     host = socket.gethostname() if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     address = f"http://{host}:{port}"
@@ -118,12 +99,12 @@ def listener(host: str, port: int) -> socket.socket:
 
 
 def token_of(settings: ServeSettings) -> str:
-    """What everybody is asked for; "" where only this machine can ask. Raises ConfigError."""
+    """The token that every request must have; "" where only this machine can send requests. Raises ConfigError."""
     from mmerg.serving.guard import is_loopback
 
     given = os.environ.get(TOKEN, "")
     if given and not re.fullmatch(r"[A-Za-z0-9_-]{16,}", given):
         what = "the token is too short, or has characters that not every client can send"
         raise ConfigError(what, where=f"the environment variable {TOKEN}", hint="16 or more of A-Z a-z 0-9 _ -")
-    alone = is_loopback(settings.host) and not settings.names  # a name is for those who ask from elsewhere
+    alone = is_loopback(settings.host) and not settings.names  # a name serves other machines
     return given or ("" if alone else secrets.token_urlsafe(32))

@@ -1,6 +1,6 @@
-"""Who waits for a slot: a line in which everybody's first turn comes before anybody's second, and nobody waits without
-end. Turns are numbered as in start-time fair queueing (Goyal, Vin and Cheng, 1997): a newcomer's is one past the turn
-that began last, an owner's next one past his own before it; the lowest comes next.
+"""The line of turns that wait for a slot: every owner's first turn comes before any owner's second, and all come at
+last. Turns are numbered as in start-time fair queueing (Goyal, Vin and Cheng, 1997). A new owner's turn is one past the
+turn that began last, an owner's next turn one past the one before it; the lowest number comes next.
 
 ticket = line.join("chat 7")         # on the event loop, as all here
 while place := line.place(ticket): await line.moved(ticket, place)
@@ -16,14 +16,14 @@ from mmerg.serving.refused import RefusedError
 
 @dataclass(frozen=True, eq=False)
 class Ticket:
-    """A turn in the line. owner: whose it is; rank: its number, then how many of the owner's are before it."""
+    """A turn in the line. rank: its number, then how many turns of its owner are before it."""
 
     owner: str
     rank: tuple[int, int]
 
 
 class Line:
-    """`slots` turns at once, at most `longest` waiting."""
+    """At most `slots` turns run, and at most `longest` wait."""
 
     def __init__(self, slots: int, longest: int) -> None:
         self._slots, self._longest = slots, longest

@@ -1,7 +1,7 @@
-"""The systems that can be talked to: each page of `conf/system/` whose inputs a talk has or the settings give.
+"""The systems that can be served: each page of `conf/system/` whose inputs come from a talk or from the settings.
 
 offered, missing = offer(settings, engine, line)
-offered["mmerg-merg"].experiment; missing["mmerg-hef"]    # a ConfigError that says what to give
+offered["mmerg-merg"].experiment; missing["mmerg-hef"]    # a ConfigError that says what to set
 """
 
 from collections.abc import Mapping
@@ -49,13 +49,13 @@ TITLES = {  # what people call the agents of our systems
 
 
 def titled(name: str) -> str:
-    """What people call a system or an agent: a user's own goes by its name."""
+    """The title of a system or an agent; a user's own has its name for one."""
     return TITLES.get(name, name)
 
 
 @dataclass(frozen=True)
 class Offered:
-    """A system as a model of the server. experiment: what all turns share."""
+    """A system as a model of the server. experiment: shared by all turns."""
 
     settings: ServeSettings
     experiment: Experiment
@@ -72,8 +72,8 @@ class Offered:
 
 
 def offer(settings: ServeSettings, engine: Engine, line: Line) -> tuple[dict[str, Offered], dict[str, MmergError]]:
-    """What can be talked to by its name, the system of `settings` first, and why the others cannot. line: the command
-    line, which sets what it sets for every system. Raises MmergError where the system that was asked for lacks
+    """The systems that can be served, by the name of their model, that of `settings` first; and why the others cannot.
+    line: the command line, whose settings hold for every system. Raises MmergError where the system of `settings` lacks
     something."""
     first = _offered(settings, engine)
     offered, missing = {first.id: first}, dict[str, MmergError]()

@@ -9,6 +9,7 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
+from importlib import metadata
 from typing import Literal
 
 from fastapi import APIRouter, Request
@@ -72,7 +73,7 @@ def routes(served: Served) -> APIRouter:
 
     @router.api_route("/version", methods=["GET", "HEAD"])
     async def version() -> dict[str, str]:
-        return {"version": served.version}
+        return {"version": metadata.version("mmerg")}
 
     @router.api_route("/tags", methods=["GET", "HEAD"])
     async def tags() -> dict[str, object]:

@@ -1,6 +1,6 @@
 """A chat as run folders, one for each system that answered in it: `mmerg show` and `mmerg report` open them.
 
-The frames of a turn are there only where its user said that they may be kept.
+The frames of a turn are written only where its user allowed it.
 """
 
 from collections.abc import Collection, Iterable
@@ -23,8 +23,8 @@ from mmerg.storage.files import Snapshot
 
 
 def save(served: Served, ended: Iterable[Turn]) -> list[Path]:
-    """The folders of turns that have ended. Raises RefusedError where there is none, RunError where a folder cannot be
-    written."""
+    """Writes turns that have ended; returns the folders. Raises RefusedError where there are no turns, RunError where a
+    folder cannot be written."""
     replies: dict[str, dict[str, Turn]] = {}
     for turn in ended:
         assert turn.result

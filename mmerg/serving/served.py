@@ -21,7 +21,6 @@ class Served:
     offered: Mapping[str, Offered]
     missing: Mapping[str, MmergError]
     work: Work
-    version: str
     chats: Chats = field(default_factory=Chats)
 
     def model(self, name: str) -> Offered:

@@ -7,7 +7,7 @@ with running(Scripted(script)) as server:
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import httpx
@@ -18,9 +18,10 @@ from mmerg.backends.protocol import Backend, Engine
 from mmerg.errors import MmergError
 from mmerg.serving.app import server_of
 from mmerg.serving.chats import MOST, Chats
-from mmerg.serving.launch import listener, served_by
+from mmerg.serving.launch import listener
 from mmerg.serving.offered import Offered, offer
 from mmerg.serving.served import Served
+from mmerg.serving.work import Work
 from mmerg.settings.command import read_line
 from mmerg.settings.model import ServeSettings
 from mmerg.settings.parse import parse
@@ -49,25 +50,23 @@ def running(
 ) -> Iterator[Running]:
     """backend: None for the dry one. overrides: as the command line has them. chats: how many the page keeps."""
     pool = Pool([Host(backend or Dry(), slots, "scripted")], patience=patience, wait=0.05)
-    with closing(pool):
+    settings = settings_of(*overrides)
+    words = tuple(word for word in overrides if not word.startswith(OF_THE_SERVER))
+    with (
+        closing(Work(pool, settings.limits.waiting)) as work,
+        closing(listener("127.0.0.1", 0)) as heard,  # clients may connect before the thread accepts them
+        client_of(f"http://127.0.0.1:{heard.getsockname()[1]}") as client,
+    ):
         engine = pool.describe()
-        systems = offers(
-            tuple(word for word in overrides if not word.startswith(OF_THE_SERVER)), engine.model_dump_json()
-        )
-        with (
-            served_by(pool, settings_of(*overrides), engine, *systems) as made,
-            closing(listener("127.0.0.1", 0)) as heard,  # clients may connect before the thread accepts them
-            client_of(f"http://127.0.0.1:{heard.getsockname()[1]}") as client,
-        ):
-            served = replace(made, chats=Chats(chats))
-            server = server_of(served, token)
-            thread = threading.Thread(target=server.run, args=([heard],))
-            thread.start()
-            try:
-                yield Running(str(client.base_url).rstrip("/"), client, served)
-            finally:
-                server.should_exit = True
-                thread.join()
+        served = Served(settings, engine, *offers(words, engine.model_dump_json()), work, Chats(chats))
+        server = server_of(served, token)
+        thread = threading.Thread(target=server.run, args=([heard],))
+        thread.start()
+        try:
+            yield Running(str(client.base_url).rstrip("/"), client, served)
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 def client_of(url: str) -> httpx.Client:
