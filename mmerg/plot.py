@@ -26,7 +26,7 @@ from rich.console import Console
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, start
 from mmerg.errors import ConfigError
 from mmerg.plots import style
-from mmerg.plots.blame import UNAUDITED, count_audits, count_blame, draw_blame, read_verdicts
+from mmerg.plots.blame import UNAUDITED, count_audits, count_blame, draw_blame, verdicts_of
 from mmerg.plots.curve import Setting, describe_unscored, draw_curves
 from mmerg.plots.dots import draw_planted, draw_scores
 from mmerg.plots.matrix import draw_confusion, draw_plans
@@ -97,7 +97,7 @@ def _draw_run(run: RunData, name: str) -> Drawn:
     if name in PLANS:
         return draw_plans(run, name), f"no sample of {about.run} has a forecast and a plan with a {name}"
     if name == "blame":
-        blame = count_blame(about, (one for id in run.results for one in read_verdicts(read_events(about.path, id))))
+        blame = count_blame(about, (one for id in run.results for one in verdicts_of(read_events(about.path, id))))
         audited = any(count_audits(blame)) or UNAUDITED in blame.index
         return draw_blame(blame, about) if audited else None, f"no pass of {about.run} came to an audit"
     if name == "planted":

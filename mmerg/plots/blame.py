@@ -45,7 +45,12 @@ def count_audits(blame: DataFrame) -> list[int]:
     return [int(count) for count in blame.drop([UNAUDITED, UNFINISHED], errors="ignore").sum()]
 
 
-def read_verdicts(trace: Iterable[events.Event]) -> Iterator[Verdict]:
+def blamed_agents(blame: DataFrame) -> list[str]:
+    """The stages that were blamed in any pass."""
+    return list(blame.index[blame.any(axis=1)].difference([PASSED, UNAUDITED, UNFINISHED], sort=False))
+
+
+def verdicts_of(trace: Iterable[events.Event]) -> Iterator[Verdict]:
     """The verdicts on the passes of a sample. A pass that failed before its audit is UNFINISHED."""
     decided = -1
     for event in trace:

@@ -14,17 +14,7 @@ from mmerg.auditing.planted import COLUMNS
 from mmerg.console.run_tables import Summary, describe_memory
 from mmerg.judging.judgement import read_judgements
 from mmerg.plots import style
-from mmerg.plots.blame import (
-    PASSED,
-    TITLE,
-    UNAUDITED,
-    UNFINISHED,
-    Verdict,
-    count_audits,
-    count_blame,
-    draw_blame,
-    read_verdicts,
-)
+from mmerg.plots.blame import PASSED, TITLE, Verdict, blamed_agents, count_audits, count_blame, draw_blame, verdicts_of
 from mmerg.plots.dots import draw_planted, draw_scores
 from mmerg.plots.matrix import draw_plans
 from mmerg.plots.run_data import RunData, read_or_why
@@ -113,12 +103,11 @@ class RunPages(RunData):
                 say(f"{count} of {len(results)} samples")
         blame = count_blame(self.about, self.verdicts)
         audited = count_audits(blame)
-        blamed = {*blame.index[blame.any(axis=1)]} - {PASSED, UNAUDITED, UNFINISHED}
         known |= {
             "frames": frames,
             "blame": blame,
             "audited": audited,
-            "agents": [name for name in blame.index if name in blamed],
+            "agents": blamed_agents(blame),
             "outcomes": counted_outcomes(self.outcomes),
             "memory": "; ".join(map(describe_memory, self.manifest.memories.values())),
             "describe_improper": describe_improper,
@@ -150,7 +139,7 @@ class RunPages(RunData):
         return reversed(ways)
 
     def _add(self, result: Result, sample: Sample) -> Row:
-        self.verdicts += read_verdicts(sample.events)
+        self.verdicts += verdicts_of(sample.events)
         self.forms[sample.form] += 1
         self.problems.update(sample.problems.values())
         self.lost += sum(not shot.held for shot in sample.shots)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from mmerg.errors import RunError
-from mmerg.plots.blame import count_audits, count_blame, read_verdicts
+from mmerg.plots.blame import count_audits, count_blame, verdicts_of
 from mmerg.plots.matrix import plan_counts
 from mmerg.plots.run_data import RunData
 from mmerg.runs.manifest import About, read_manifest
@@ -18,7 +18,7 @@ from tests.scoring.run_builder import build_run, manifest_of, result
 
 
 def counted(folder: Path, *ids: str) -> pd.DataFrame:
-    found = (one for id in ids for one in read_verdicts(read_events(folder, id)))
+    found = (one for id in ids for one in verdicts_of(read_events(folder, id)))
     return count_blame(About(folder, read_manifest(folder)), found)
 
 
