@@ -23,12 +23,12 @@ from mmerg.settings.kinds import (
     Words,
 )
 
-SEEDS = 2**31  # those there are, from 0
+SEEDS = 2**31  # a seed is from 0 to one less
 Seed = Annotated[int, Field(ge=0, lt=SEEDS)]
 
 
 class SamplingSettings(Given):
-    """Samplers, over those of `mmerg.backends.protocol.Sampling`. The seed is the run's."""
+    """Options of sampling, in place of the defaults of `mmerg.backends.protocol.Sampling`. The seed is the run's."""
 
     num_predict: int | None = None
     temperature: Annotated[Number | None, Field(ge=0)] = None
@@ -87,8 +87,8 @@ class DeadlineSettings(Target):
 
 
 class AdapterSettings(Target):
-    """What asks one host. An adapter of one's own has settings of its own beside these. token_env: the environment
-    variable with the server's token."""
+    """The class that asks one host. The user's own may have more settings. token_env: the environment variable that
+    holds the server's token."""
 
     model: Text
     load: LoadSettings = LoadSettings()
@@ -117,7 +117,7 @@ class DoctorSettings(Part):
 
 
 class ExamSettings(DoctorSettings):
-    """What `doctor` is told beside: whether to try how well the backbone audits, which takes 80 calls."""
+    """The settings of `doctor`. audits: also try how well the backbone audits, which takes 80 calls."""
 
     audits: bool = False
 

@@ -1,7 +1,7 @@
 """A command whose settings Hydra composes: it reads the command line, and runs its job once or as a sweep.
 
 def main() -> int:
-    return settings_command("data", check, __doc__)    # check: is given what reads the settings
+    return settings_command("data", job, __doc__)    # job(settings) does the work and gives the exit code
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from mmerg.settings.model import RunSettings
 
-Job: TypeAlias = Callable[[Any], int]  # is given the settings
-GOES_ON = "the same command goes on from here"  # what a command says that was interrupted
+Job: TypeAlias = Callable[[Any], int]  # from settings to an exit code
+GOES_ON = "the same command goes on from here"  # said when a command was interrupted
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Line(Namespace):
 
 
 def read_line(arguments: Sequence[str]) -> Line:
-    """The options among `arguments`, the rest being settings. Raises ConfigError for an option that is none."""
+    """Tells options from settings. Raises ConfigError for an option that there is not."""
     parser = ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument("--config-dir", "-cd", dest="own", nargs="?", const="", type=folder_of_pages)
     parser.add_argument("--cfg", "-c", choices=["job"])
@@ -100,15 +100,16 @@ def settings_command(
     interrupted: str = GOES_ON,
     sweep: Sweep | None = None,
 ) -> int:
-    """The exit code of a command, its errors printed: see `run_composed`. interrupted: what Ctrl-C leaves to say."""
+    """Runs a command as `run_composed` does, prints its errors, and gives its exit code. interrupted: what it says
+    after Ctrl-C."""
     given = sys.argv[1:] if arguments is None else arguments
     return run_command(lambda: run_composed(page, job, usage, given, sweep), interrupted)
 
 
 def run_composed(page: str, job: Job, usage: str | None, arguments: Sequence[str], sweep: Sweep | None = None) -> int:
-    """Runs `job` on what the command line composes of `page`; its exit code. usage: what --help begins with. sweep:
-    does the rows of a sweep, so many at once; without it there are none. Raises ConfigError for all that is wrong with
-    the command line or its settings."""
+    """Composes `page` with the command line, runs `job` on the settings, and gives its exit code. usage: the first
+    lines of --help. sweep: runs the rows of a sweep, so many at once; a command without it has no sweeps. Raises
+    ConfigError for all that is wrong with the command line or its settings."""
     line = read_line(arguments)
     if line.help:
         print(help_text(page, usage or "", line.own, sweep=sweep is not None))  # noqa: T201
@@ -123,11 +124,11 @@ def run_composed(page: str, job: Job, usage: str | None, arguments: Sequence[str
         raise ConfigError("sweeps are for mmerg run", where="-m", hint="give a command for each value")
     words = checked(line.settings, page, line.own, sweep=line.multirun)
     if line.multirun and sweep:
-        found = [Row(tuple(row), line.own) for row in rows(page, words, line.own)]
-        if not found:
+        swept = [Row(tuple(row), line.own) for row in rows(page, words, line.own)]
+        if not swept:
             hint = "give each key one value at least, separated by commas"
             raise ConfigError("the sweep has no row", where="command line", hint=hint)
-        return sweep(found, line.at_once)
+        return sweep(swept, line.at_once)
     composed = compose(page, words, line.own)
     if line.cfg:
         return _print_config(composed.config, line.package)

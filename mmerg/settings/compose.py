@@ -27,7 +27,7 @@ from mmerg.errors import ConfigError
 from mmerg.settings.kinds import PASSWORD
 from mmerg.settings.overrides import chooses_page, read_word, rows_of
 from mmerg.settings.pages import conf_folder, no_page, ollama_host
-from mmerg.settings.wrong import COMMAND_LINE, CONFIGURATION
+from mmerg.settings.problems import COMMAND_LINE, CONFIGURATION
 
 _FAILURES = (HydraException, OmegaConfBaseException, YAMLError, ValueError)
 _NO_SUCH_GROUP = re.compile(r"In '([^']+)/([^'/]+)': Could not override '([^']+)'")
@@ -44,7 +44,7 @@ class Composed:
 
 
 class OwnPages(SearchPathPlugin):
-    """The user's own folder of pages (`--config-dir`): where it has a name of ours, its page wins."""
+    """The user's own folder of pages (`--config-dir`). Its page wins over mmerg's page of the same name."""
 
     folder: Path | None = None
 
@@ -54,7 +54,7 @@ class OwnPages(SearchPathPlugin):
 
 
 def compose(page: str, words: Sequence[str], own: Path | None = None) -> Composed:
-    """What the words of a command line make of `page`. Raises ConfigError where it does not compose."""
+    """The config that `page` and the words of a command line give. Raises ConfigError where they do not compose."""
     use(own)
     try:
         read = [read_word(word) for word in words]
@@ -99,8 +99,8 @@ def rows(page: str, words: Sequence[str], own: Path | None) -> list[list[str]]:
 
 
 def use(own: Path | None) -> None:
-    """Make our resolver and the user's own pages known to Hydra in this process, and the Python files among these to
-    what pages name."""
+    """Makes the resolver `ollama_host` and the user's own pages known to Hydra in this process. Pages may name
+    classes in the Python files of that folder."""
     OwnPages.folder = own
     if own and str(own) not in sys.path:
         sys.path.append(str(own))  # behind all that is installed
@@ -114,7 +114,7 @@ def own_folder() -> Path | None:
 
 
 def _not_composed(error: Exception, own: Path | None) -> ConfigError:
-    """An error of Hydra's, in one line."""
+    """What Hydra's error says, in one line."""
     if isinstance(error, YAMLError):
         return ConfigError(f"a page is no YAML: {' '.join(str(error).split())}", where=CONFIGURATION)
     lines = str(error).strip().splitlines() or [type(error).__name__]
@@ -139,16 +139,16 @@ def _files(own: Path | None, page: str) -> list[Path]:
 
 
 def notes(composed: Composed, own: Path | None, known: Collection[str]) -> Iterator[str]:
-    """What a run says of its pages: those of the user's own in place of ours, and what a dataset's page sets beside
-    the dataset, of what is `known` to the command."""
+    """What a run says of its pages: which of the user's are taken in place of mmerg's, and what else than the dataset a
+    dataset's page sets. known: the settings of the command."""
     for group, page in composed.choices.items():
         files = _files(own, f"{group}/{page}")
         if len(files) > 1:
             yield f"{group}={page} is {files[0]}, in place of mmerg's own"
         if group == "dataset" and files and "@package _global_" in files[0].read_text(encoding="utf-8"):
             sets = OmegaConf.load(files[0])
-            beside = {key for key in known if key != "dataset"}
-            given = {key: value for key, value in leaves(sets) if key.partition(".")[0] in beside}
+            others = {key for key in known if key != "dataset"}
+            given = {key: value for key, value in leaves(sets) if key.partition(".")[0] in others}
             kept = [f"{key}={value}" for key, value in given.items() if OmegaConf.select(composed.config, key) == value]
             if kept:
                 yield f"dataset={page} sets {', '.join(kept)}"

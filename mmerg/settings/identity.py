@@ -1,7 +1,7 @@
-"""Which settings decide results: with those of RUNTIME_KEYS changed a run goes on, all else makes it another.
+"""Which settings decide results. A run goes on when settings of RUNTIME_KEYS change; any other change makes a new run.
 
-Two configs that ask for the same are one run: what has no effect is left out, and order that means nothing is put in
-order. Knows plain values only.
+Two configs that ask for the same are one run: settings without effect are left out, and lists whose order means nothing
+are sorted. Works on plain values only.
 
     identity_hash(settings.plain())    # a part of what the end of a run folder's name stands for
 """
@@ -32,12 +32,12 @@ _NO_EXEMPLARS = {"top_k": 0}
 
 
 def runtime_settings(plain: Plain) -> Plain:
-    """What a resolved config sets of RUNTIME_KEYS, by dotted path: what a start notes beside what decides results."""
+    """The RUNTIME_KEYS that a resolved config sets, by dotted path. Each start of a run notes them."""
     return {path: value for path in RUNTIME_KEYS if (value := at(plain, path)) is not None}
 
 
 def with_runtime_settings(plain: Plain, runtime: Plain) -> Plain:
-    """A config with what `runtime_settings` gave of another start in place of its own."""
+    """The config with the runtime settings of another start in place of its own."""
     changed = copy.deepcopy(plain)
     for path, value in runtime.items():
         above, _, last = path.rpartition(".")
@@ -51,8 +51,8 @@ def identity_hash(plain: Mapping[str, object]) -> str:
 
 
 def canonical(plain: Mapping[str, object], *but_for: str) -> Plain:
-    """What decides results, spelled in one way, without the settings at the dotted paths `but_for`. A setting that is
-    not there, as in the manifest of an older run, is one that is off."""
+    """The settings that decide results, each spelled in one way, without the dotted paths `but_for`. A setting that is
+    absent, as in the manifest of an older run, counts as off."""
     kept: Plain = _wherever_it_lies(plain)
     for part, settle in (("protocol", _settle_protocol), ("system", _settle_system)):
         if isinstance(kept.get(part), dict):
@@ -77,8 +77,8 @@ def canonical(plain: Mapping[str, object], *but_for: str) -> Plain:
 
 
 def _wherever_it_lies(node: Any, path: str = "") -> Any:
-    """A copy without the settings that decide no result, and without where files lie; for all that a corpus is read
-    from its own digest stands."""
+    """A copy without runtime settings and without the folders that files lie in. The corpus has a digest of its own, so
+    that its root does not count."""
     of_corpus = path.split(".", maxsplit=1)[0] == "dataset"
     if isinstance(node, Mapping):
         above = f"{_EMBEDDER.sub('memory.embedder', path)}." if path else ""
@@ -129,8 +129,8 @@ def _settle_system(system: Plain) -> None:
 
 
 def _source(node: Plain) -> Plain:
-    """A source without what has no effect. A small empathetic model's digest, which is a part of a run's identity,
-    tells its embedder."""
+    """A source without settings that have no effect. A small empathetic model's embedder is left out, as the model's
+    digest, a part of a run's identity, covers it."""
     if at(node, "top_k") == 0:
         return dict(_NO_EXEMPLARS)
     if at(node, "_target_") != _SEM:

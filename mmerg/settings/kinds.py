@@ -15,27 +15,27 @@ from pydantic import (
     model_serializer,
 )
 
-RUNTIME = "decides no result"  # it says how results are had, not what they are: a run goes on with it changed
-PLACE = "a path"  # where a file or folder lies, which decides no result either
+RUNTIME = "decides no result"  # how a run works, not what comes out: an interrupted run goes on with it changed
+PLACE = "a path"  # where a file or folder lies: of it only the last name can decide results
 PASSWORD = re.compile(r"://[^/\s]*@")  # in an address
 NO_PASSWORD = "no name and no password, which a run's files would show: reach the server through a tunnel or a proxy"
 Plain: TypeAlias = dict[str, Any]  # settings as YAML has them
 Value = TypeVar("Value")
 
 
-def _where(holds: Callable[[Value], object], otherwise: str) -> Callable[[Value], Value]:
-    """Passes on a value for which `holds`."""
+def _must(holds: Callable[[Value], object], what: str) -> Callable[[Value], Value]:
+    """A check that passes on a value for which `holds`. Its error says what a value must be."""
 
     def checked(value: Value) -> Value:
         if not holds(value):
-            raise ValueError(otherwise)
+            raise ValueError(what)
         return value
 
     return checked
 
 
 def _text(value: Any) -> str:
-    """Takes what pydantic's own type refuses, as names of files may hold it, and numbers, as in `ids=[5]`."""
+    """Takes also what pydantic's own type refuses: characters that names of files may hold, and numbers (`ids=[5]`)."""
     if type(value) in (int, float):
         return str(value)
     if not isinstance(value, str):
@@ -48,8 +48,8 @@ def _is_text(value: object) -> bool:
 
 
 def _is_shard(text: str) -> bool:
-    found = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})", text)
-    return found is not None and int(found[1]) <= int(found[2])
+    match = re.fullmatch(r"([1-9]\d{0,4})/([1-9]\d{0,4})", text)
+    return match is not None and int(match[1]) <= int(match[2])
 
 
 def _is_emotions(value: object) -> bool:
@@ -58,35 +58,35 @@ def _is_emotions(value: object) -> bool:
 
 
 def _is_finite(value: object) -> bool:
-    """Whether JSON, as which settings are kept, has all of the value: nan and inf would turn to null."""
+    """Whether JSON can hold the value, as settings are kept in JSON. It has no nan and no inf."""
     if isinstance(value, dict | list | tuple):
         return all(map(_is_finite, value.values() if isinstance(value, dict) else value))
     return not isinstance(value, float) or math.isfinite(value)
 
 
 Text = Annotated[str, PlainValidator(_text)]
-Word = Annotated[str, PlainValidator(_where(lambda value: _is_text(value) and value, "a text that is not empty"))]
+Word = Annotated[str, PlainValidator(_must(lambda value: _is_text(value) and value, "a text that is not empty"))]
 Name = Annotated[  # becomes a part of a folder's name
     Text,
-    AfterValidator(_where(re.compile(r"[\w.+-]*\w[\w.+-]*").fullmatch, "letters, digits, '.', '_', '+' and '-' only")),
+    AfterValidator(_must(re.compile(r"[\w.+-]*\w[\w.+-]*").fullmatch, "letters, digits, '.', '_', '+' and '-' only")),
 ]
-Path = Annotated[str, PlainValidator(_where(_is_text, "a path; in quotes where it looks like something else"))]
+Path = Annotated[str, PlainValidator(_must(_is_text, "a path; in quotes where it looks like something else"))]
 JsonFile = Annotated[
     Path,
-    AfterValidator(_where(lambda file: file.endswith(".json"), "a file that ends in .json; the sheet goes beside it")),
+    AfterValidator(_must(lambda file: file.endswith(".json"), "a file that ends in .json; the sheet goes beside it")),
 ]
 ShardOf = Annotated[  # mmerg.runs.shards
     Text,
-    AfterValidator(_where(_is_shard, "i/n with 1 ≤ i ≤ n ≤ 99999: 3/64 is the third of 64")),
+    AfterValidator(_must(_is_shard, "i/n with 1 ≤ i ≤ n ≤ 99999: 3/64 is the third of 64")),
 ]
 Texts = Annotated[tuple[Text, ...], Field(strict=False)]
 Words = Annotated[tuple[Word, ...], Field(strict=False, min_length=1)]
 Hosts = Annotated[
     tuple[Word, ...],
     Field(strict=False),
-    AfterValidator(_where(lambda hosts: not any(map(PASSWORD.search, hosts)), NO_PASSWORD)),
+    AfterValidator(_must(lambda hosts: not any(map(PASSWORD.search, hosts)), NO_PASSWORD)),
 ]
-Emotions = Annotated[Any, PlainValidator(_where(_is_emotions, "all, nonneutral, or a list: [joy,anger]"))]
+Emotions = Annotated[Any, PlainValidator(_must(_is_emotions, "all, nonneutral, or a list: [joy,anger]"))]
 Numbers = Annotated[tuple[int, ...], Field(strict=False)]
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(ge=1)]
@@ -106,7 +106,7 @@ class Part(BaseModel):
 
 
 class Given(Part):
-    """A node of which only what was set counts: for the rest, what it is handed to has defaults of its own."""
+    """A node of which only what was set is passed on. Who takes it has defaults for the rest."""
 
     @model_serializer(mode="wrap")
     def _given(self, handler: SerializerFunctionWrapHandler) -> Plain:
@@ -119,7 +119,7 @@ class Target(Given):
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[
-        str, Annotated[Any, AfterValidator(_where(_is_finite, "numbers, which nan and inf are not"))]
+        str, Annotated[Any, AfterValidator(_must(_is_finite, "numbers, which nan and inf are not"))]
     ]
 
     target: Word = Field(alias="_target_")

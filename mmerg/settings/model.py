@@ -68,9 +68,9 @@ class DatasetSettings(Part):
 
 class ProtocolSettings(Part):
     """Which turns are targets. targets: last (the final turn, or the reply after it where `respond_as` asks for one),
-    all (every turn that has a history), labelled (those of them that carry a label). emotions: all, nonneutral, or the
-    labels that a target may have. max_per_dialogue: the latest so many. sample: so many of all, drawn with `seed`.
-    history: turns shown."""
+    all (every turn that has a history), labelled (every such turn that carries a label). emotions: all, nonneutral, or
+    the labels that a target may have. max_per_dialogue: the latest so many. sample: so many of all, drawn with `seed`.
+    history: how many earlier turns a prompt shows."""
 
     name: Text = ""
     targets: Literal["last", "all", "labelled"] = "last"

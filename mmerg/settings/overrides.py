@@ -17,8 +17,8 @@ from hydra.errors import HydraException
 from mmerg.settings.kinds import NO_PASSWORD, PASSWORD, PLACE, Part
 from mmerg.settings.model import DataSettings, ImportSettings, TrainSettings
 from mmerg.settings.pages import groups, no_page, pages_of
+from mmerg.settings.problems import COMMAND_LINE, Problem, as_typed, unknown
 from mmerg.settings.tree import fields_of, kind_at, marked
-from mmerg.settings.wrong import COMMAND_LINE, Wrong, as_typed, unknown
 
 PATHS = tuple({key: None for kind in (DataSettings, TrainSettings, ImportSettings) for key in marked(kind, PLACE)})
 _KEY = re.compile(r"(?!rows?\b)\w+(\.\w+)*")
@@ -30,8 +30,8 @@ def read_word(word: str) -> Override:
 
 
 def quoted(word: str) -> str:
-    """A word that sets a path, as Hydra takes it: to its grammar ~, blanks and brackets mean something else, and few
-    shells expand the ~ of `dataset.root=~/MELD`."""
+    """A word with its path in quotes, and the home in place of ~. Hydra's grammar takes ~, blanks and brackets for
+    something else, and few shells expand the ~ of `dataset.root=~/MELD`."""
     key, _, path = word.partition("=")
     if key not in PATHS or path in ("", "null") or path[0] in "'\"" or path.endswith("\\"):
         return word
@@ -44,13 +44,13 @@ def chooses_page(word: Override, own: Path | None) -> bool:
     return word.key_or_group in groups(own) or word.package is not None or "/" in word.key_or_group
 
 
-def wrongs_of(argument: str, kind: type[Part], own: Path | None, *, sweep: bool) -> Iterator[Wrong]:
+def problems_of(argument: str, kind: type[Part], own: Path | None, *, sweep: bool) -> Iterator[Problem]:
     """What is wrong with a word of a command line."""
     prefixed, _, value = argument.partition("=")
     key = prefixed.lstrip("+~")
 
-    def wrong(what: str, hint: str) -> Wrong:
-        return Wrong(key, what, hint, COMMAND_LINE)
+    def wrong(what: str, hint: str) -> Problem:
+        return Problem(key, what, hint, COMMAND_LINE)
 
     try:
         several = read_word(argument).is_sweep_override()
@@ -58,7 +58,7 @@ def wrongs_of(argument: str, kind: type[Part], own: Path | None, *, sweep: bool)
         group = next((group for group in groups(own) if argument in pages_of(group, own)), None)
         quotes = "key=value; in quotes where it has brackets: \"key='a [b]'\""
         hint = f"did you mean {group}={argument}?" if group else quotes
-        yield Wrong(group or key, f"{as_typed(argument)} cannot be read as a setting", hint, COMMAND_LINE)
+        yield Problem(group or key, f"{as_typed(argument)} cannot be read as a setting", hint, COMMAND_LINE)
         return
     if re.split(r"[./]", key)[0] == "hydra":
         yield wrong(
@@ -70,7 +70,7 @@ def wrongs_of(argument: str, kind: type[Part], own: Path | None, *, sweep: bool)
         hint = f"rows of a page can each have their own (docs/experiments.md); one path: \"{key}='{value}'\""
         yield wrong(f"a path cannot be swept over, and {key} is {value}", hint)
     elif key in _groups(kind, own):
-        yield from _wrong_pages(prefixed, value, own, sweep)
+        yield from _problems_of_pages(prefixed, value, own, sweep)
     elif _KEY.fullmatch(key) and prefixed[0] != "+" and not _is_known(kind, key):
         yield unknown(kind, key)
     elif several and not sweep:
@@ -85,20 +85,20 @@ def _is_known(kind: type[Part], key: str) -> bool:
     return True
 
 
-def _wrong_pages(prefixed: str, value: str, own: Path | None, sweep: bool) -> Iterator[Wrong]:
+def _problems_of_pages(prefixed: str, value: str, own: Path | None, sweep: bool) -> Iterator[Problem]:
     group = prefixed.lstrip("+~")
     pages = pages_of(group, own)
     if value.startswith("[") and group != "experiment":
         hint = f"one page: {group}={pages[0]}; -m {group}={','.join(pages[:2])} runs each"
-        yield Wrong(group, f"{group}={value} mixes pages", hint, COMMAND_LINE)
+        yield Problem(group, f"{group}={value} mixes pages", hint, COMMAND_LINE)
     elif prefixed[0] != "~" and not re.search(r"[\[(]", value):
         for page in (one.strip("'\" ") for one in (value.split(",") if sweep else [value])):
             if page not in pages:
-                yield Wrong(group, f"there is no {group}={page}", no_page(group, page, own), COMMAND_LINE)
+                yield Problem(group, f"there is no {group}={page}", no_page(group, page, own), COMMAND_LINE)
 
 
 def _groups(kind: type[Part], own: Path | None) -> list[str]:
-    """The groups that a command chooses from: its own, the experiments of runs, and those of the user's own folder."""
+    """The groups of which a command takes a page: its own, experiments if it runs, and those of the user's folder."""
     others = {group for group in groups() if group not in fields_of(kind)}
     return [group for group in groups(own) if group not in others or (group == "experiment" and "system" not in others)]
 

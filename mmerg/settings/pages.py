@@ -13,7 +13,7 @@ OLLAMA = "http://127.0.0.1:11434"
 
 
 def conf_folder() -> Path:
-    """The folder of YAML files: inside the package where it is installed, beside it in a checkout."""
+    """The folder of YAML files: inside an installed package, next to the package in a checkout."""
     here = Path(__file__).parents[1]
     return next(folder for folder in (here / "conf", here.parent / "conf") if folder.is_dir())
 
@@ -26,13 +26,13 @@ def groups(own: Path | None = None) -> list[str]:
 
 def pages_of(group: str, own: Path | None = None) -> list[str]:
     """The pages of a group by name, those of its subfolders as `folder/page`."""
-    found = (folder / group for folder in (conf_folder(), own) if folder)
-    files = ((folder, file) for folder in found for file in folder.rglob("*.yaml"))
+    folders = (folder / group for folder in (conf_folder(), own) if folder)
+    files = ((folder, file) for folder in folders for file in folder.rglob("*.yaml"))
     return sorted({file.relative_to(folder).with_suffix("").as_posix() for folder, file in files})
 
 
 def no_page(group: str, choice: str | None, own: Path | None = None) -> str:
-    """What to say where `choice` is no page of a group: those there are, and which is meant."""
+    """The hint where `choice` is no page of a group: the pages that there are, and the one that may be meant."""
     pages = pages_of(group, own)
     all_of = f"one of {', '.join(pages)}"
     if group == "dataset" and not choice:
@@ -51,8 +51,8 @@ def no_page(group: str, choice: str | None, own: Path | None = None) -> str:
 def _model(page: str, own: Path | None) -> str:
     files = (folder / "backbone" / f"{page}.yaml" for folder in (own, conf_folder()) if folder)
     text = next((file.read_text(encoding="utf-8", errors="replace") for file in files if file.is_file()), "")
-    found = re.search(r"^model: *[\"']?([^\s\"'#]+)", text, re.MULTILINE)
-    return found[1] if found else ""
+    match = re.search(r"^model: *[\"']?([^\s\"'#]+)", text, re.MULTILINE)
+    return match[1] if match else ""
 
 
 def ollama_host() -> str:

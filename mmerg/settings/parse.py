@@ -20,10 +20,10 @@ from mmerg.settings.compose import compose, leaves, own_folder
 from mmerg.settings.identity import at
 from mmerg.settings.kinds import RUNTIME, Given, Part, Plain
 from mmerg.settings.model import COMMANDS, DataSettings
-from mmerg.settings.overrides import PATHS, wrongs_of
+from mmerg.settings.overrides import PATHS, problems_of
 from mmerg.settings.pages import groups, no_page
+from mmerg.settings.problems import CONFIGURATION, Problem, as_typed, error_of, no_value, of_validation
 from mmerg.settings.tree import bare, fields_of, is_part, marked
-from mmerg.settings.wrong import CONFIGURATION, Wrong, as_typed, no_value, of_validation, refusal
 
 _AS_TYPED = tuple(key for key in PATHS if key in marked(DataSettings, RUNTIME))  # the others are made absolute
 _PASSED_ON = ("root", "split", "sessions", "variant", "label_set")  # by a dataset's page, to its reader
@@ -31,30 +31,31 @@ Settings = TypeVar("Settings", bound=Part)
 
 
 def checked(words: Sequence[str], page: str, own: Path | None = None, *, sweep: bool = False) -> list[str]:
-    """The words of a command line. Raises ConfigError for all that is wrong with them and with what they compose
-    without that: a setting or page that is not there, a value that cannot be read, a sweep over paths."""
+    """The words of a command line. Raises ConfigError for all that is wrong with them: a setting or page that is not
+    there, a value that cannot be read, a sweep over paths. It also names what is wrong with the settings that the other
+    words compose."""
     kind = COMMANDS[page]
-    found = [(word, list(wrongs_of(word, kind, own, sweep=sweep))) for word in words]
-    wrongs = [wrong for _, of_word in found for wrong in of_word]
-    if wrongs and not sweep:
-        named = {wrong.key for wrong in wrongs}
+    by_word = [(word, list(problems_of(word, kind, own, sweep=sweep))) for word in words]
+    problems = [problem for _, of_word in by_word for problem in of_word]
+    if problems and not sweep:
+        named = {problem.key for problem in problems}
         with suppress(ConfigError):
-            config = compose(page, [word for word, of_word in found if not of_word], own).config
-            wrongs += [wrong for wrong in _parsed(config, kind)[1] if wrong.key.partition(".")[0] not in named]
-    if wrongs:
-        raise refusal(wrongs)
+            config = compose(page, [word for word, of_word in by_word if not of_word], own).config
+            problems += [one for one in _parsed(config, kind)[1] if one.key.partition(".")[0] not in named]
+    if problems:
+        raise error_of(problems)
     return [*words]
 
 
 def parse(config: DictConfig, kind: type[Settings]) -> Settings:
     """The settings of a composed config. Raises ConfigError with all that is wrong."""
-    settings, wrongs = _parsed(config, kind)
-    if settings is None or wrongs:
-        raise refusal(wrongs)
+    settings, problems = _parsed(config, kind)
+    if settings is None or problems:
+        raise error_of(problems)
     return settings
 
 
-def _parsed(config: DictConfig, kind: type[Settings]) -> tuple[Settings | None, list[Wrong]]:
+def _parsed(config: DictConfig, kind: type[Settings]) -> tuple[Settings | None, list[Problem]]:
     """The settings of a config, None where they cannot be read, and what is wrong with them."""
     own = own_folder()
     if kind.model_config["extra"] == "ignore":  # before it is resolved: what is left out may refer to what is not there
@@ -67,7 +68,7 @@ def _parsed(config: DictConfig, kind: type[Settings]) -> tuple[Settings | None, 
     missing = [key for key, value in leaves(raw) if value == "???"]  # left to the command line
     for key in missing:
         OmegaConf.update(config, key, None)
-    unresolved: list[Wrong] = []
+    unresolved: list[Problem] = []
     try:
         _settle(config, own)
         plain: Any = OmegaConf.to_container(config, resolve=True)
@@ -76,24 +77,24 @@ def _parsed(config: DictConfig, kind: type[Settings]) -> tuple[Settings | None, 
     reader = at(plain, "dataset.reader")
     if isinstance(reader, dict) and reader.get("root", "given") in (None, ""):
         missing.append("dataset.root")
-    wrongs = [Wrong(group, f"no {group} is chosen", no_page(group, None, own)) for group in absent]
-    wrongs += [*map(no_value, dict.fromkeys(missing)), *_unread(raw, where)]
+    problems = [Problem(group, f"no {group} is chosen", no_page(group, None, own)) for group in absent]
+    problems += [*map(no_value, dict.fromkeys(missing)), *_unread(raw, where)]
     try:
-        return kind.model_validate(plain), wrongs or unresolved
+        return kind.model_validate(plain), problems or unresolved
     except ValidationError as error:
         invalid = [one for one in of_validation(error, kind, where) if not _is_below(one.key, [*missing, *absent])]
-    # What takes its value from another setting has the same wrong with it.
+    # A setting that takes its value from another has the same problem, which is named once.
     copies = [key for key, value in leaves(raw) if isinstance(value, str) and "${" in value]
-    wrongs += [one for one in invalid if not _is_below(one.key, copies)]
-    return None, wrongs or unresolved or invalid
+    problems += [one for one in invalid if not _is_below(one.key, copies)]
+    return None, problems or unresolved or invalid
 
 
 def _is_below(key: str, keys: Sequence[str]) -> bool:
     return f"{key}.".startswith(tuple(f"{one}." for one in keys))
 
 
-def _unread(raw: Plain, where: str) -> Iterator[Wrong]:
-    """What is set of a dataset, and its page passes on to no reader. raw: the settings, references not followed."""
+def _unread(raw: Plain, where: str) -> Iterator[Problem]:
+    """Settings of the dataset that its page passes to no reader. raw: the settings, references not followed."""
     read = sorted(set(re.findall(r"\bdataset\.(?:memory\.)?\w+", str(raw))))
     for above in ("dataset", "dataset.memory"):
         reader = at(raw, f"{above}.reader")
@@ -103,7 +104,7 @@ def _unread(raw: Plain, where: str) -> Iterator[Wrong]:
             if value is not None and path not in read and isinstance(reader.get(key), dict | type(None)):
                 takes = ", ".join(one for one in read if one.rpartition(".")[0] == above) or "none"
                 what = f"{path} is {as_typed(value)}, and dataset={at(raw, 'dataset.name')} passes it to no reader"
-                yield Wrong(path, what, f"leave it out; its page takes {takes}", where)
+                yield Problem(path, what, f"leave it out; its page takes {takes}", where)
 
 
 def _add_defaults(config: DictConfig, kind: type[Part]) -> None:
@@ -123,8 +124,8 @@ def _add_defaults(config: DictConfig, kind: type[Part]) -> None:
 
 
 def _with_row(config: DictConfig) -> tuple[DictConfig, str]:
-    """The config with the settings of the row that was asked for in place of its rows, and where they come from. The
-    same settings are the same run in every experiment."""
+    """The config with the settings of the row that `row` names, and without `rows`; and where its settings come from.
+    The same settings are the same run in every experiment."""
     row, given = config.pop("row", None), config.pop("rows", None)
     rows: Any = OmegaConf.to_container(given) if OmegaConf.is_dict(given) else {}
     if row is None and not rows:
@@ -145,13 +146,13 @@ def _with_row(config: DictConfig) -> tuple[DictConfig, str]:
 
 
 def _settle(config: DictConfig, own: Path | None) -> None:
-    """Spells out what others refer to: paths, and a name that YAML takes for a number."""
+    """Completes paths, and makes text of a name that YAML takes for a number, before other settings refer to them."""
     for key in PATHS:
         if isinstance(path := OmegaConf.select(config, key), str) and path:
             OmegaConf.update(config, key, _literal(_whole(key, path)))
     if isinstance(label_set := OmegaConf.select(config, "dataset.label_set"), int):
         OmegaConf.update(config, "dataset.label_set", str(label_set))
-    for group in ("system", "judge") if own else ():  # templates lie beside the user's own page, as ours in a package
+    for group in ("system", "judge") if own else ():  # the user's templates lie next to the user's page
         key = f"{group}.prompts"
         prompts = OmegaConf.select(config, key)
         if own and isinstance(prompts, str) and prompts and not prompts.startswith("package:"):
@@ -160,7 +161,7 @@ def _settle(config: DictConfig, own: Path | None) -> None:
 
 
 def _whole(key: str, path: str) -> str:
-    """A path with the user's home in place of ~, also where no command line set it; what a run reads is absolute."""
+    """A path with the user's home in place of ~. Paths that a run reads are made absolute."""
     try:
         home = Path(path).expanduser()
     except RuntimeError as error:
@@ -172,13 +173,13 @@ def _whole(key: str, path: str) -> str:
 
 
 def _literal(path: str) -> str:
-    """A path as a config holds it: what looks like an interpolation is a part of it."""
-    return re.sub(r"(\\*)\$\{", lambda found: found[1] * 2 + r"\${", path)
+    """A path as a config holds it: a `${…}` in it is a part of its name, and refers to no setting."""
+    return re.sub(r"(\\*)\$\{", lambda match: match[1] * 2 + r"\${", path)
 
 
-def _unresolved(error: OmegaConfBaseException, where: str) -> Wrong:
-    """A setting whose value names another that is not there."""
+def _unresolved(error: OmegaConfBaseException, where: str) -> Problem:
+    """The problem that a value refers to a setting which is not there."""
     key = getattr(error, "full_key", None) or "?"
     looks_like = isinstance(error, InterpolationResolutionError | UnsupportedInterpolationType)
     escape = r"; where a path has ${…} in its name, write \${…}" if looks_like else ""
-    return Wrong(key, str(error).splitlines()[0], f"set it on the command line: {key}=…{escape}", where)
+    return Problem(key, str(error).splitlines()[0], f"set it on the command line: {key}=…{escape}", where)

@@ -21,7 +21,7 @@ class KeySettings(Part):
 
 
 class EmbedderSettings(Target):
-    """What embeds texts; an embedder of one's own has settings of its own beside these."""
+    """The class that embeds texts. An embedder of the user's may have more settings."""
 
     folder: Annotated[Path | None, PLACE] = None
     max_length: Annotated[int, Field(ge=8)] = 256

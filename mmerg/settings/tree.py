@@ -1,4 +1,4 @@
-"""The settings as a tree of keys: what stands at a key, and which are marked.
+"""The settings as a tree of keys: the kind of part at a key, and the keys with a mark.
 
 keys_of(FramesSettings)                  # ["seen_by", "last_turns", …]
 kind_at(RunSettings, "frames")           # FramesSettings
@@ -23,8 +23,8 @@ def keys_of(kind: type[Part]) -> list[str]:
 
 
 def kind_at(kind: type[Part], key: str) -> type[Part] | None:
-    """The part at a dotted key, None where a value stands there or anything may, as among what a class of anybody's is
-    made with. Raises KeyError where there is no such setting."""
+    """The part at a dotted key; None where the key holds a value, or may hold anything, as the arguments of a class
+    of the user's do. Raises KeyError where there is no such setting."""
     node: Any = kind
     for name in key.split("."):
         if get_origin(node) is dict:
@@ -39,7 +39,7 @@ def kind_at(kind: type[Part], key: str) -> type[Part] | None:
 
 
 def every_key(kind: type[Part], above: str = "") -> Iterator[tuple[str, FieldInfo]]:
-    """All settings with a name of their own, dotted, those of parts among them."""
+    """All settings by dotted key, with those inside parts."""
     for key, info in fields_of(kind).items():
         if not key.startswith("_"):
             yield f"{above}{key}", info
@@ -57,7 +57,7 @@ def is_part(node: Any) -> TypeGuard[type[Part]]:
 
 
 def bare(annotation: Any) -> Any:
-    """A type without what is said about it, and without "or null"."""
+    """A type without its annotations and without "or None"."""
     if get_origin(annotation) is Annotated:
         return bare(get_args(annotation)[0])
     inner = [one for one in get_args(annotation) if one is not type(None)]

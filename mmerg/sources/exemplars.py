@@ -18,8 +18,8 @@ from mmerg.memory.memory import Hit, Memory
 from mmerg.memory.store import Watch, open_memory
 from mmerg.memory.vectors import Embedder
 from mmerg.runs.events import Excluded
+from mmerg.settings.problems import read_part
 from mmerg.settings.sources import KeySettings, MemorySettings
-from mmerg.settings.wrong import read_part
 from mmerg.systems.system import System
 
 # The memories of a run's one corpus for exemplars, by key and embedder: sources that search alike share vectors, too.

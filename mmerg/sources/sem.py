@@ -15,8 +15,8 @@ from mmerg.errors import ConfigError
 from mmerg.memory.vectors import Embedder, check_vectors
 from mmerg.sem import artefact
 from mmerg.sem.model import text_of
+from mmerg.settings.problems import read_part
 from mmerg.settings.sources import SemSettings
-from mmerg.settings.wrong import read_part
 
 PLACES = 4  # of a probability
 

@@ -14,7 +14,7 @@ from mmerg.corpora.dialogue import Scene, Turn
 from mmerg.engine.state import Keyframe, State
 from mmerg.frames.store import Frame
 from mmerg.settings.model import SystemSettings
-from mmerg.settings.wrong import read_part
+from mmerg.settings.problems import read_part
 from mmerg.systems.audit import audit_class
 from mmerg.systems.build import build
 from mmerg.systems.merg.schemas import Evidence, Forecast, Plan, TextualCue, VisualCue

@@ -10,7 +10,7 @@ from mmerg.backends.scripted import Scripted
 from mmerg.engine.prompts import Prompts
 from mmerg.errors import ConfigError, Failure
 from mmerg.settings.model import SystemSettings
-from mmerg.settings.wrong import read_part
+from mmerg.settings.problems import read_part
 from mmerg.systems.build import build
 from mmerg.systems.system import Asked, System
 from tests.engine.parts import ROOT, SCENE

@@ -16,7 +16,7 @@ from mmerg.engine.state import Draft, State
 from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.runs import events
 from mmerg.settings.model import SystemSettings
-from mmerg.settings.wrong import read_part
+from mmerg.settings.problems import read_part
 from mmerg.systems.build import build
 from mmerg.systems.system import System
 from tests.engine.parts import ROOT, SCENE

@@ -18,7 +18,7 @@ from mmerg.errors import ConfigError, Failure, SampleError
 from mmerg.runs import events
 from mmerg.settings.kinds import Target
 from mmerg.settings.model import SystemSettings
-from mmerg.settings.wrong import read_part
+from mmerg.settings.problems import read_part
 from mmerg.systems.build import build
 from mmerg.systems.schema import Bounds, parse
 from mmerg.systems.system import System

@@ -13,7 +13,7 @@ from mmerg.engine.sources import Supply
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError
 from mmerg.settings.model import SystemSettings
-from mmerg.settings.wrong import read_part
+from mmerg.settings.problems import read_part
 from mmerg.sources.exemplars import FromMemory
 from mmerg.systems.build import build
 from mmerg.systems.system import System

@@ -9,7 +9,7 @@ from pydantic import RootModel
 
 from mmerg.errors import ConfigError
 from mmerg.settings.model import SystemSettings
-from mmerg.settings.wrong import read_part
+from mmerg.settings.problems import read_part
 from mmerg.systems.build import build
 from tests.engine.parts import ROOT, merg, system_of
 

@@ -1,6 +1,6 @@
-"""What is wrong with settings, all of it at once: each key, what it may be, and the nearest right word.
+"""What is wrong with settings, named all at once: each key, what it may be, and the nearest right word.
 
-raise refusal([unknown(RunSettings, "limt")])    # there is no setting limt; did you mean limit?
+raise error_of([unknown(RunSettings, "limt")])    # there is no setting limt; did you mean limit?
 """
 
 import re
@@ -38,8 +38,8 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
 
 
 @dataclass(frozen=True)
-class Wrong:
-    """One thing that is wrong: what it is, and what may stand there. key: of the setting that is meant."""
+class Problem:
+    """One thing that is wrong, and what may stand there. key: the setting that is meant."""
 
     key: str
     what: str
@@ -47,21 +47,22 @@ class Wrong:
     where: str = CONFIGURATION
 
 
-def no_value(key: str, where: str = CONFIGURATION) -> Wrong:
-    return Wrong(key, f"{key} has no value", f"set it on the command line: {key}=…", where)
+def no_value(key: str, where: str = CONFIGURATION) -> Problem:
+    return Problem(key, f"{key} has no value", f"set it on the command line: {key}=…", where)
 
 
-def refusal(wrongs: Sequence[Wrong]) -> ConfigError:
-    """All of `wrongs` as one error."""
-    places = ", ".join(dict.fromkeys(one.where for one in wrongs))
-    if len(wrongs) == 1:
-        return ConfigError(wrongs[0].what, where=places, hint=wrongs[0].hint)
-    lines = (f"  {one.what}; {one.hint}" for one in wrongs)
-    return ConfigError("\n".join([f"{len(wrongs)} settings are wrong", *lines]), where=places)
+def error_of(problems: Sequence[Problem]) -> ConfigError:
+    """One error that names all problems."""
+    places = ", ".join(dict.fromkeys(one.where for one in problems))
+    if len(problems) == 1:
+        return ConfigError(problems[0].what, where=places, hint=problems[0].hint)
+    lines = (f"  {one.what}; {one.hint}" for one in problems)
+    return ConfigError("\n".join([f"{len(problems)} settings are wrong", *lines]), where=places)
 
 
-def unknown(kind: type[Part], key: str, where: str = COMMAND_LINE) -> Wrong:
-    """A key that no setting has, with what it may be meant for: a key beside it, or one of this name elsewhere."""
+def unknown(kind: type[Part], key: str, where: str = COMMAND_LINE) -> Problem:
+    """The problem that there is no setting `key`. The hint names the nearest: one of the same group, or one with this
+    name in another group."""
     above, _, last = key.rpartition(".")
     try:
         parent = kind_at(kind, above) if above else kind
@@ -76,20 +77,20 @@ def unknown(kind: type[Part], key: str, where: str = COMMAND_LINE) -> Wrong:
     )
     known = f"settings: {', '.join(siblings.values() or keys_of(kind))}"
     hint = f"did you mean {' or '.join(near[:3])}?" if near else known
-    return Wrong(near[0] if near else key, f"there is no setting {key}", hint, where)
+    return Problem(near[0] if near else key, f"there is no setting {key}", hint, where)
 
 
-def of_validation(error: ValidationError, kind: type[Part], where: str = CONFIGURATION) -> Iterator[Wrong]:
-    """Each thing that pydantic found, in our words."""
-    for found in error.errors(include_url=False):
-        key, value, context = ".".join(map(str, found["loc"])), found["input"], found.get("ctx", {})
+def of_validation(error: ValidationError, kind: type[Part], where: str = CONFIGURATION) -> Iterator[Problem]:
+    """Pydantic's errors in the words of the command line."""
+    for invalid in error.errors(include_url=False):
+        key, value, context = ".".join(map(str, invalid["loc"])), invalid["input"], invalid.get("ctx", {})
         what = f"{key} is {as_typed(value)}"
-        match found["type"]:
+        match invalid["type"]:
             case "extra_forbidden":
                 yield unknown(kind, key, where)
             case "missing" if key.endswith("._target_"):
                 what = f"{key.removesuffix('._target_')} names no class that would take settings"
-                yield Wrong(key, what, f"leave its settings away, or name one: {key}=…", where)
+                yield Problem(key, what, f"leave its settings away, or name one: {key}=…", where)
             case "missing":
                 yield no_value(key, where)
             case "model_type" if part := kind_at(kind, key):  # as where a row chooses a page of a group
@@ -97,14 +98,14 @@ def of_validation(error: ValidationError, kind: type[Part], where: str = CONFIGU
                     f"its settings by name: {', '.join(keys_of(part)) or '_target_, a class, and what it is made with'}"
                 )
                 hint += "" if value is None or "." in key else f"; {key}={value} goes on the command line"
-                yield Wrong(key, f"{what}, and it holds several settings", hint, where)
-            case "too_short" if value:  # of its items one is wrong, which is told
+                yield Problem(key, f"{what}, and it holds several settings", hint, where)
+            case "too_short" if value:  # one of its items is wrong and has an error of its own
                 continue
             case "literal_error":
-                yield Wrong(key, what, one_of(value, re.findall(r"'([^']*)'", context["expected"])), where)
+                yield Problem(key, what, one_of(value, re.findall(r"'([^']*)'", context["expected"])), where)
             case other:
-                hint = _MAY_BE[other].format(**context) if other in _MAY_BE else found["msg"]
-                yield Wrong(key, what, hint, where)
+                hint = _MAY_BE[other].format(**context) if other in _MAY_BE else invalid["msg"]
+                yield Problem(key, what, hint, where)
 
 
 def read_part(kind: type[Node], plain: Mapping[str, object], where: str) -> Node:
@@ -112,11 +113,11 @@ def read_part(kind: type[Node], plain: Mapping[str, object], where: str) -> Node
     try:
         return kind.model_validate(plain)
     except ValidationError as error:
-        raise refusal(list(of_validation(error, kind, where))) from error
+        raise error_of(list(of_validation(error, kind, where))) from error
 
 
 def one_of(value: Any, allowed: Sequence[str]) -> str:
-    """The words that are allowed, and whether the nearest is meant."""
+    """The words that are allowed, and the question whether the nearest is meant."""
     words = f"one of {', '.join(allowed)}"
     if isinstance(value, bool) and "off" in allowed:
         return f'{words}; in YAML on and off are true and false: write "on" or "off", in quotes'
@@ -124,7 +125,7 @@ def one_of(value: Any, allowed: Sequence[str]) -> str:
 
 
 def as_typed(value: Any) -> str:
-    """A value as a command line has it; a long one is cut, and a password is not shown."""
+    """A value as it is typed on a command line. A long one is cut, and a password is hidden."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     return PASSWORD.sub("://***@", _SHORT.repr(value))
