@@ -1,7 +1,6 @@
 """The commands by name: `mmerg run dataset=demo` is `python -m mmerg.run dataset=demo`.
 
-Each module beside this one that has a `main` is a command, and the first line of what it says of itself is its line in
-`mmerg --help`.
+Each module in this folder that has a `main` is a command. The first line of its docstring stands in `mmerg --help`.
 """
 
 import sys
@@ -27,7 +26,7 @@ def main() -> int:
     tolerate_closed_output()
     name, rest = (sys.argv[1] if len(sys.argv) > 1 else "--help"), sys.argv[2:]
     if name in ("-h", "--help", "help"):
-        print(USAGE.format(commands="\n".join(f"  {name:<10}  {told}" for name, told in commands().items())))  # noqa: T201
+        print(USAGE.format(commands="\n".join(f"  {name:<10}  {what}" for name, what in commands().items())))  # noqa: T201
         return 0 if len(sys.argv) > 1 else WRONG
     if name == "--version":
         from mmerg.settings.command import print_version

@@ -6,19 +6,17 @@ from mmerg.console.terminal import commands, run_command, start
 from mmerg.errors import ConfigError
 from mmerg.settings.command import read_line
 from mmerg.settings.listing import OPTIONS, groups_of, keys_of_page
-from mmerg.settings.pages import groups, pages_of
+from mmerg.settings.pages import conf_folder, groups, pages_of
 
-# Commands that compose a page of their name; run and bench compose another.
-ITS_OWN = ("cluster", "data", "doctor", "import", "judge", "serve", "train")
-PAGES = {"run": "config", "bench": "config"} | {name: name for name in ITS_OWN}
+PAGES = {"run": "config", "bench": "config"}  # other commands compose the page of their name, if there is one
 # What stands behind the last = or : is a word of its own to bash, and only that is replaced.
 BASH = r"""_mmerg() {
   local line="${COMP_LINE:0:COMP_POINT}"
   local word="${line##*[[:space:]]}"
   local cut="${word%"${COMP_WORDS[COMP_CWORD]#[=:]}"}"
-  local found
+  local reply
   COMPREPLY=()
-  while IFS= read -r found; do COMPREPLY+=("${found#"$cut"}"); done < <(mmerg completion words "$line")
+  while IFS= read -r reply; do COMPREPLY+=("${reply#"$cut"}"); done < <(mmerg completion words "$line")
   [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace
 }
 complete -o default -o nospace -F _mmerg mmerg"""
@@ -30,8 +28,8 @@ def words(line: str) -> list[str]:
     _, *given = [word for word in before if word] or [""]
     if not given:
         return [f"{name} " for name in commands() if name.startswith(last)]
-    page = PAGES.get(given[0])
-    if page is None:
+    page = PAGES.get(given[0], given[0])
+    if not (conf_folder() / f"{page}.yaml").is_file():
         return []
     return [word for word in _words(page, given[1:], last) if word.startswith(last)]
 

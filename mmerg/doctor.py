@@ -2,9 +2,9 @@
 
 For every host: reachable, version, digest, capabilities; a reply, a schema, log-probabilities, penalties, seeds; with
 eyes two images; calls at once, and how many are worth it; on Ollama also the context as loaded, what spills to the CPU,
-and embeddings. A line each. With a
-dataset (dataset=iemocap dataset.root=…, and what else a run is given) also whether its longest dialogue fits; with
-audits=true which auditor the backbone can do: the one by findings, or the one that compares.
+and embeddings. A line each. With a dataset (dataset=iemocap dataset.root=…, and what else a run is given) also whether
+its longest dialogue fits; with audits=true which auditor the backbone can do: the one by findings, or the one that
+compares.
 A host that is away or lacks the model is a failed check while another can be examined.
 Exit code 0 nothing failed, 1 a check failed, 2 configuration wrong, no server or no such model.
 """
@@ -32,7 +32,7 @@ MARKS = {"ok": "✓", "failed": "✗", "open": "?"}
 
 
 def examine(settings: DoctorSettings) -> int:
-    """Report on every host of the settings; the exit code. Raises CallError where not one host could be examined."""
+    """Reports on every host, and gives the exit code. Raises CallError where no host could be examined."""
     out = console()
     failed = 0
     hosts = hosts_of(settings)

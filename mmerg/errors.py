@@ -106,11 +106,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def by_reason(pairs: Iterable[tuple[Key, str]]) -> dict[Key, str]:
-    """The names that go with each reason, in one text, in the order of the pairs of both."""
-    found: dict[Key, list[str]] = {}
+    """The names of each reason, joined by commas. Reasons and names keep their order."""
+    by_key: dict[Key, list[str]] = {}
     for reason, name in pairs:
-        found.setdefault(reason, []).append(name)
-    return {reason: ", ".join(names) for reason, names in found.items()}
+        by_key.setdefault(reason, []).append(name)
+    return {reason: ", ".join(names) for reason, names in by_key.items()}
 
 
 def some(names: Sequence[str], most: int = 5) -> str:

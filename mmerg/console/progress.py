@@ -18,8 +18,8 @@ PLAIN_EVERY = 15.0  # seconds between plain lines while no sample ends
 
 
 class Progress:
-    """Samples, calls, tokens/s and time left. `total`: what this command is to do, `kept`: what an earlier one did,
-    `kept_failed` of it without success. Off a terminal a line is at a sample's end, and every `every` seconds."""
+    """Samples, calls, tokens/s and time left. total: samples that this command does. kept: samples of an earlier one,
+    `kept_failed` of which failed. Off a terminal it prints a line when a sample ends, and every `every` seconds."""
 
     def __init__(
         self, console: Console, total: int, kept: int, kept_failed: int = 0, every: float = PLAIN_EVERY
@@ -34,9 +34,9 @@ class Progress:
 
     def __enter__(self) -> Self:
         if self.kept:
-            said = "is finished already and is kept" if self.kept == 1 else "are finished already and are kept"
+            finished = "is finished already and is kept" if self.kept == 1 else "are finished already and are kept"
             failed = f", {self._kept_failed} of them failed: only_failed=true takes those up again"
-            self._console.print(f"{plural(self.kept, 'sample')} {said}{failed * (self._kept_failed > 0)}")
+            self._console.print(f"{plural(self.kept, 'sample')} {finished}{failed * (self._kept_failed > 0)}")
         if self._live:
             self._live.start()
         return self
@@ -78,7 +78,7 @@ class Progress:
         )
 
     def _left(self) -> str:
-        """As the samples that ended went, counted down until the next one ends."""
+        """The time left at the mean pace of the samples that ended, counted down until the next one ends."""
         if not self._ended:
             return "?"
         then = (self._last_end - self._begun) / self._ended * (self._total - self._ended)
@@ -86,7 +86,7 @@ class Progress:
 
 
 class Bar(Steps):
-    """Steps of work on `what`, told from one thread; off a terminal as lines, one in `every` seconds at most."""
+    """A bar of steps of `what`, moved by one thread. Off a terminal: plain lines, at most one in `every` seconds."""
 
     def __init__(self, out: Console, what: str, every: float = PLAIN_EVERY) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -103,7 +103,7 @@ class Bar(Steps):
 
 
 class Building(Bar):
-    """Implements `mmerg.memory.store.Watch` on a console: how far a memory is, and a line at its end."""
+    """Implements `mmerg.memory.store.Watch` on a console: a bar while a memory is built, and a line at its end."""
 
     def __init__(self, out: Console) -> None:
         super().__init__(out, "memory: texts embedded")

@@ -1,4 +1,4 @@
-"""What a run comes to, for the terminal: counts, the replies, what failed, what the memory's guards kept back."""
+"""The results of a run for the terminal: counts, replies, failures, exemplars that the memory's guards kept back."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,15 +15,15 @@ WORD = 40  # characters: what is longer is a sentence
 
 
 class Summary:
-    """Results added up in one pass; the first `rows` of them are kept for the table, and all that failed. imported:
-    another system wrote the replies, so that no call is known."""
+    """Counts over results, made in one pass. Keeps the first `rows` results for the table, and all that failed.
+    imported: another system wrote the replies, so that no call is known."""
 
     def __init__(self, results: Iterable[Result], rows: int = ROWS, imported: bool = False) -> None:
         self.imported = imported
         self.first: list[Result] = []
         self.failed: list[Result] = []
         self.counts: Counter[str] = Counter()
-        self.guards: dict[str, Counter[str]] = {}  # in how many samples each kept back how many exemplars
+        self.guards: dict[str, Counter[str]] = {}  # by guard: samples, and exemplars that it kept back
         self.problems: Counter[str] = Counter()  # why a source had no exemplars
         self.cleaned: Counter[str] = Counter()  # what was taken off replies
         for result in results:
@@ -47,7 +47,7 @@ class Summary:
 
     @property
     def counted(self) -> str:
-        """Samples and calls, in one line; and which samples have no seconds of their own, as the cache helped."""
+        """A line with samples and calls, and with samples that the cache helped: figures of seconds leave them out."""
         samples, failed = plural(self.counts["samples"], "sample"), len(self.failed)
         unaudited = f" ({self.counts['unaudited']} unaudited)" if self.counts["unaudited"] else ""
         ended = f"{samples}: {self.counts['samples'] - failed} ok{unaudited}, {failed} failed"
@@ -76,7 +76,7 @@ class Summary:
 
     @property
     def kept_back(self) -> str:
-        """What guards kept back, in one line; empty where they had nothing to do."""
+        """A line with the exemplars that guards kept back; empty where there are none."""
         parts = {
             guard: f"{count['exemplars']} in {plural(count['samples'], 'sample')}"
             for guard, count in self.guards.items()
@@ -85,7 +85,7 @@ class Summary:
         return f"exemplars kept back in {touched} ({_listed(parts)})" if parts else ""
 
     def notes(self) -> Iterator[str]:
-        """What else there is to say, a line each."""
+        """A line for each: clip problems, missing exemplars, cleaned replies, unread audits, repeated passes."""
         if count := self.counts["clip_problems"]:
             yield f"clip problems: {plural(count, 'turn')} went on as text; mmerg show RUN SAMPLE says why"
         if self.problems:
@@ -105,7 +105,7 @@ def _listed(parts: Mapping[str, object]) -> str:
 
 
 def plan(result: Result) -> str:
-    """The fields of the plan, a line each; where some are words, without those that are sentences."""
+    """The fields of the plan, a line each. Sentences are left out if any field is a word."""
     fields = result.plan.values() if isinstance(result.plan, dict) else [result.plan]
     texts = [str(field) for field in fields if field not in (None, "", [], {})]
     words = [text for text in texts if not text.endswith((".", "!", "?")) and len(text) <= WORD]
@@ -126,8 +126,8 @@ def failures(results: Iterable[Result | Verdicts]) -> Table | None:
     if not failed:
         return None
     again = "; only_failed=true takes them up again, with cache=off where the model's own replies were the fault"
-    told = f"{len(failed)} failed{again * (counts.keys() != {Failure.ABSENT})}"
-    table = Table("failure", title=told, title_justify="left")
+    title = f"{len(failed)} failed{again * (counts.keys() != {Failure.ABSENT})}"
+    table = Table("failure", title=title, title_justify="left")
     table.add_column("samples", justify="right")
     table.add_column("first", ratio=1, overflow="fold")
     for failure, count in counts.most_common():

@@ -141,15 +141,15 @@ def as_latex(sheet: Sheet) -> str:
 
 
 def as_csv(rows: Sequence[Mapping[str, object]]) -> str:
-    """Facts as comma-separated values, a key a column: numbers plain, unknown ones empty, no text a formula."""
+    """Comma-separated values with a column for each key. Unknown numbers are empty, and no text is a formula."""
     from pandas import DataFrame
 
-    told = [{key: plain(value) if isinstance(value, str) else value for key, value in row.items()} for row in rows]
-    return str(DataFrame(told, dtype=object).to_csv(index=False, lineterminator="\n"))
+    cells = [{key: plain(value) if isinstance(value, str) else value for key, value in row.items()} for row in rows]
+    return str(DataFrame(cells, dtype=object).to_csv(index=False, lineterminator="\n"))
 
 
 def plain(text: str) -> str:
-    """Foreign text that no spreadsheet takes for a formula, on one line."""
+    """Foreign text on one line that no spreadsheet takes for a formula."""
     flat = _flat(text)
     return f"'{flat}" if flat.startswith(_FORMULA) else flat
 
@@ -195,7 +195,7 @@ def _flat(text: str) -> str:
 
 
 def _markdown(text: str) -> str:
-    """Foreign text with what Markdown and HTML would take for markup made escape."""
+    """Foreign text in which Markdown and HTML see no markup."""
     return re.sub(r"([\\`*_{}\[\]<>|~#&$])", r"\\\1", _flat(text))
 
 

@@ -19,14 +19,14 @@ from rich.text import Text
 from mmerg.errors import MmergError
 
 WRONG, INTERRUPTED = 2, 130
-STARTS_OVER = "the same command starts over"  # what an interrupted command says that has nothing to go on from
+STARTS_OVER = "the same command starts over"  # said when a command was interrupted that keeps nothing
 
 # Control characters could steer the terminal, bidi controls could reorder what is read. Line feed and tab may stay.
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class Parser(argparse.ArgumentParser):
-    """Its errors show what was typed with control characters spelled out."""
+    """An argument parser whose errors spell out control characters that were typed."""
 
     def __init__(self, prog: str, description: str | None, **how: Any) -> None:
         by_name = sys.argv[0] if sys.argv[0].startswith("mmerg ") else ""
@@ -37,19 +37,19 @@ class Parser(argparse.ArgumentParser):
 
 
 def commands() -> dict[str, str]:
-    """The commands, each with the first words of its module at the top of the package."""
-    found = {}
+    """The commands by name, each with the first line of its module's docstring."""
+    lines = {}
     for file in sorted(Path(__file__).parents[1].glob("[!_]*.py")):
         source = file.read_text(encoding="utf-8")
         if "\ndef main(" in source:
             docs = ast.get_docstring(ast.parse(source)) or ""
-            found[file.stem.rstrip("_")] = docs.partition("\n")[0].partition(": `")[0].rstrip(".:")
-    return found
+            lines[file.stem.rstrip("_")] = docs.partition("\n")[0].partition(": `")[0].rstrip(".:")
+    return lines
 
 
 def printable(text: str) -> str:
     """Foreign text (transcripts, replies, file names) with control characters spelled out."""
-    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def escape(text: str) -> Text:
@@ -69,8 +69,8 @@ def console() -> Console:
 
 
 def tolerate_closed_output() -> None:
-    """Let no display end a run: what a terminal cannot show is replaced, and where nobody reads on (`| head`, a full
-    disk behind `>`) output stops and work goes on; `run_command` then says what could not be written."""
+    """Keeps a run going whatever becomes of its output. A character that the terminal lacks is replaced. Where nobody
+    reads on (`| head`, a full disk behind `>`) output stops and work goes on; `run_command` then says what was lost."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -80,7 +80,7 @@ def tolerate_closed_output() -> None:
 
 
 class _Tolerant(io.TextIOWrapper):
-    """Standard output that falls silent when it can no longer be written to. lost: why, where somebody still reads."""
+    """Standard output that writes nothing more once a write failed. lost: the error, unless the reader went away."""
 
     lost: OSError | None = None
 
@@ -94,7 +94,7 @@ class _Tolerant(io.TextIOWrapper):
             super().flush()
 
     def raise_lost(self) -> None:
-        """Raises MmergError where some of it was lost; once, as the members of a sweep share the output."""
+        """Raises MmergError where output was lost, and only once, as the rows of a sweep share the output."""
         self.flush()
         lost, self.lost = self.lost, None
         if lost:
@@ -113,13 +113,13 @@ class _Tolerant(io.TextIOWrapper):
 
 
 def start(main: Callable[[], int]) -> NoReturn:
-    """What a command does that was begun as `python -m mmerg.NAME`."""
+    """Runs a command that was begun as `python -m mmerg.NAME`, and ends the process with its exit code."""
     tolerate_closed_output()
     sys.exit(main())
 
 
 def end_in_good_order(*more: int) -> list[int]:
-    """SIGTERM, and `more` signals, do what Ctrl-C does, but only the first of them. The list holds those that came."""
+    """Lets SIGTERM and `more` signals do what Ctrl-C does. Later ones do nothing. The list gets all that came."""
     came: list[int] = []
 
     def interrupt(number: int, _: object) -> None:
@@ -134,7 +134,7 @@ def end_in_good_order(*more: int) -> list[int]:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Signals that ask the process to end wait for the end of the block. An error of the block comes before them."""
+    """Holds back signals that ask the process to end, until the block has ended. An error of the block comes first."""
     came: list[int] = []
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR2)  # the last is submitit's
     before = {number: signal.signal(number, lambda which, _: came.append(which)) for number in numbers}
@@ -149,23 +149,26 @@ def undisturbed() -> Iterator[None]:
 
 
 def run_command(command: Callable[[], int], interrupted: str = "the same command goes on from here") -> int:
-    """The exit code of `command`. Our own errors, a path that the system refuses, and output that could not be written,
-    which only the end shows, are printed and give 2; Ctrl-C gives 130 and says what is left."""
+    """Runs `command` and gives its exit code: 2 after an error of mmerg's, a path that the system refuses, or output
+    that could not be written, all of which are printed; 130 after Ctrl-C, with `interrupted` as the text."""
     try:
         code = command()
         if isinstance(sys.stdout, _Tolerant):
             sys.stdout.raise_lost()
     except MmergError as error:
-        told = error
+        return _print_error(error)
     except OSError as error:
         if error.errno not in (errno.ENAMETOOLONG, errno.EACCES):
             raise
         what, hint = f"a path cannot be used: {error.strerror}", "give another, or one that you may open"
-        told = MmergError(what, where=f"{error.filename!s:.300}", hint=hint)
+        return _print_error(MmergError(what, where=f"{error.filename!s:.300}", hint=hint))
     except KeyboardInterrupt:
         print(f"interrupted; {interrupted}", file=sys.stderr)  # noqa: T201
         return INTERRUPTED
-    else:
-        return code
-    print(printable(f"error: {told}"), file=sys.stderr)  # noqa: T201
+    return code
+
+
+def _print_error(error: MmergError) -> int:
+    """Prints the error, and gives the exit code."""
+    print(printable(f"error: {error}"), file=sys.stderr)  # noqa: T201
     return WRONG
