@@ -245,8 +245,10 @@ def seeds(folder: Path, name: str, *patterns: str, first: int = 0) -> list[str]:
 def test_seeds_of_one_setting_are_compared_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a = seeds(tmp_path, "a", "xxxx....", "xxx.....")
     b = seeds(tmp_path, "bb", "xxxxxx..", "xxxxx...")
+    edit(a[1], lambda manifest: manifest["protocol"].update(samples=9))
     compared = kept(a[0], b[1], a[1], b[0])
     shown = capsys.readouterr().out
+    assert "warning: a1 is not finished: 1 samples of its protocol" in shown
     [pair], [acc], [dist] = compared.pairs, of(compared, "acc"), of(compared, "dist1")
     assert (pair.a_runs, pair.b_runs, pair.samples) == (("a0", "a1"), ("bb0", "bb1"), 8)
     assert (acc.n, acc.dialogues, acc.a_value, acc.b_value, acc.difference) == (8, 8, 43.75, 68.75, 25.0)

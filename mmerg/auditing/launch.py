@@ -44,7 +44,7 @@ from mmerg.systems.system import Stage
 
 def launch(run: Path, *, n: int, seed: int, stages: Sequence[str] = (), hosts: Sequence[str] = ()) -> int:
     """Audits `n` samples, drawn with the seed, and writes the figures. Returns 0, or 1 where calls failed for some
-    samples. Raises MmergError where the run, an option or the server does not do."""
+    samples. Raises MmergError where the run, an option or the server cannot be used."""
     if n < 1 or seed < 0:
         raise ConfigError("n must be 1 or more, and seed 0 or more", where=f"--n {n} --seed {seed}")
     manifest, results = read_manifest(run), read_results(run)

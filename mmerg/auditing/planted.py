@@ -102,7 +102,7 @@ def _figures(pairs: Sequence[tuple[Case, Case]], stage: str, signature: str) -> 
     scores = {}
     for name, (of, verdicts) in right.items():
         shares, dialogues = [[100.0 * one] for one in verdicts], [case.dialogue for case in of]
-        scores[name] = mean(name, shares, dialogues, "wilson", higher_is_better=True, signature=signature)
+        scores[name] = mean(name, shares, dialogues, "wilson", signature, higher_is_better=True)
     failed = np.array([*(case.fails(stage) is not False for case, _ in pairs), *caught], float)
     j = Pairs(metric.mean(100 * failed), [case.dialogue for case in planted])
     ends, method, why = j.newcombe()

@@ -51,9 +51,8 @@ def mean(
     cases: Sequence[Sequence[float]],
     dialogues: Sequence[str],
     by: IntervalBy,
-    *,
-    higher_is_better: bool | None = None,
     signature: str,
+    higher_is_better: bool | None = None,
 ) -> Score:
     """The mean over samples of the mean of each one's cases; a sample without cases does not count. dialogues: where
     each sample is from."""
@@ -74,7 +73,7 @@ def ratings(samples: Sequence[Verdicts], aspects: Sequence[str], signature: str)
     dialogues = [sample.dialogue for sample in samples]
     cases = {aspect: [_ratings(sample, aspect) for sample in samples] for aspect in aspects}
     return {
-        aspect: mean(aspect, of_aspect, dialogues, "bootstrap", higher_is_better=True, signature=signature)
+        aspect: mean(aspect, of_aspect, dialogues, "bootstrap", signature, higher_is_better=True)
         for aspect, of_aspect in cases.items()
     }
 
@@ -94,10 +93,10 @@ def preferences(samples: Sequence[Verdicts], aspects: Sequence[str], signature: 
     shares = {name: [[one == end for one in of_one] for of_one in ended] for name, end in ENDS.items()}
     for name, cases_of in FIGURES.items():
         shares[name] = [[case for verdicts in of_one for case in cases_of(verdicts)] for of_one in usable]
-    figures = {"margin": mean("margin", margins, dialogues, "bootstrap", signature=signature)}
+    figures = {"margin": mean("margin", margins, dialogues, "bootstrap", signature)}
     for name, cases in shares.items():
         percent = [[100.0 * one for one in of_one] for of_one in cases]
-        figures[name] = mean(name, percent, dialogues, "wilson", signature=signature)
+        figures[name] = mean(name, percent, dialogues, "wilson", signature)
     return figures
 
 

@@ -34,7 +34,7 @@ def dialogue(result: Result) -> str:
 
 
 def improper(results: Iterable[Result]) -> tuple[str, ...]:
-    """The samples that are left out of `self_ppl`, as one of their log-probabilities is none."""
+    """The samples that are left out of `self_ppl`, as one of their log-probabilities cannot be one."""
     return tuple(one.id for one in results if one.ok and one.logprob is None and one.logprob_tokens > 0)
 
 

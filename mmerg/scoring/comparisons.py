@@ -69,7 +69,7 @@ def compare_sides(first: Side, others: Sequence[Side], options: Options) -> Comp
     `by_setting`). Raises RunError where runs cannot be compared or share no sample, ConfigError for an option that
     means nothing. Only the primary figures have a p, corrected for all of them and all sides together."""
     baseline = first[0]
-    for other in chain(*others):
+    for other in (*first[1:], *chain(*others)):
         check_comparable(baseline, other)
     sides = [_same_seeds(first, other) for other in others]
     pairings = [_pairing(a, b) for a, b in sides]
@@ -79,7 +79,7 @@ def compare_sides(first: Side, others: Sequence[Side], options: Options) -> Comp
         draws=options.resamples,
         seed=options.seed,
         pairs=tuple(pairs),
-        warnings=(*_of_runs(first, others, sides), *chain(*map(_of_pair, pairs))),
+        warnings=(*_run_warnings(first, others, sides), *chain(*map(_pair_warnings, pairs))),
     )
 
 
@@ -211,10 +211,10 @@ def _corrected(pairs: Sequence[Pair]) -> list[Pair]:
     return [pair.model_copy(update={"comparisons": tuple(map(correct, pair.comparisons))}) for pair in pairs]
 
 
-def _of_runs(first: Side, others: Sequence[Side], sides: Sequence[tuple[Side, Side]]) -> Iterator[str]:
-    """What to warn of before any figure. sides: what is compared of `first` and of each of the others."""
+def _run_warnings(first: Side, others: Sequence[Side], sides: Sequence[tuple[Side, Side]]) -> Iterator[str]:
+    """Warnings about the runs. sides: which runs of `first`, and of each other side, are compared."""
     baseline = first[0]
-    for run in (baseline, *chain(*others)):
+    for run in (*first, *chain(*others)):
         if without := describe_improper(improper(run.answers)):
             yield f"{run.run}: {without}"
         if (missing := run.manifest.protocol.samples - len(run.answers)) > 0:
@@ -227,9 +227,9 @@ def _of_runs(first: Side, others: Sequence[Side], sides: Sequence[tuple[Side, Si
             yield f"{baseline.run} and {run.run} have one identity: the same corpus, engine, prompts and settings"
 
 
-def _of_pair(pair: Pair) -> Iterator[str]:
-    """Differences that are smaller than what so many pairs can show; and shares where dialogues have several samples,
-    which McNemar's test takes as independent."""
+def _pair_warnings(pair: Pair) -> Iterator[str]:
+    """Warnings about a pair: differences that are smaller than what so many samples can show, and shares where
+    dialogues have several samples, which McNemar's test takes as independent."""
     missed = [
         f"{one.metric} ({one.n})"
         for one in pair.comparisons
