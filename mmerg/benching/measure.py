@@ -36,8 +36,8 @@ MEMORY = "memory.json"  # in a run's folder
 
 
 class Memory(Record):
-    """The memory of a model in GiB, and the share of it outside of the GPU, in %; None: not known. why: why not, or how
-    it was measured."""
+    """The memory of a model in GiB, and the share of it outside of the GPU in %, None where not known. why: why it is
+    not known, or how it was measured."""
 
     size: float | None = None
     on_cpu: float | None = None

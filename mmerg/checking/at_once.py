@@ -1,4 +1,4 @@
-"""What a doctor asks with several calls at once: whether each gives what it gives alone, and how many are worth it."""
+"""The doctor's checks with several calls at once: do they give the same replies as alone, and how many pay off?"""
 
 import math
 import random
@@ -25,7 +25,7 @@ Agreement = Literal["alike", "tied", "other"]
 
 
 def parallel(backend: Backend, concurrency: int, vision: bool) -> Finding:
-    """Calls of unequal size, with images where the model has eyes, give sent at once what each gives alone."""
+    """Calls of unequal size give the same replies at once as alone. A model with eyes gets images, too."""
     chance = random.Random(7)
     number = max(concurrency, 2)
     groups: list[set[Agreement]] = []
@@ -50,8 +50,8 @@ def parallel(backend: Backend, concurrency: int, vision: bool) -> Finding:
 
 
 def agreement(one: Reply, two: Reply) -> Agreement:
-    """Whether two replies are alike to what a GPU's order of sums may change; tied: they part where the tokens that
-    they chose were equally likely."""
+    """Whether two replies are alike, but for what a GPU's order of sums may change. tied: they differ from a token on
+    where both choices were equally likely."""
     for a, b in zip(one.logprobs, two.logprobs, strict=False):
         if abs(a.logprob - b.logprob) > AGREE:
             return "other"
@@ -61,8 +61,8 @@ def agreement(one: Reply, two: Reply) -> Agreement:
 
 
 def worth(backend: Backend, concurrency: int, vision: bool) -> Finding:
-    """How many calls at once are worth it: tokens a second of 1, 2, 4, …, as long as twice as many give more. With eyes
-    every other call has an image, as a run's have."""
+    """How many calls at once pay off: tokens a second of 1, 2, 4, … calls, as long as twice as many give more. For a
+    model with eyes every other call has an image, as in a run."""
     chance = random.Random(11)
     rates: dict[int, float] = {}
     number = 1
@@ -82,7 +82,7 @@ def worth(backend: Backend, concurrency: int, vision: bool) -> Finding:
 
 
 def paying(rates: Mapping[int, float]) -> int:
-    """The most calls at once that gave enough more than half as many; 0 where nothing was tried."""
+    """The largest number of calls at once that gave GAIN times the tokens of half as many; 0 where none was tried."""
     best = min(rates, default=0)
     while rates.get(2 * best, 0) >= GAIN * rates.get(best, 1):
         best *= 2
@@ -90,7 +90,7 @@ def paying(rates: Mapping[int, float]) -> int:
 
 
 def _request(chance: random.Random, num_predict: int, pictured: bool, side: int = 0) -> Request:
-    """With an image of noise, or a prompt of a length and a beginning of its own, so that no other's is reused."""
+    """A call with an image of noise, or with a prompt whose beginning no other has, so that no server reuses it."""
     if pictured:
         side = side or chance.choice((96, 160, SIDE, 288, 352))
         blocks = np.random.default_rng(chance.randrange(2**31)).integers(0, 256, (8, 8, 3), np.uint8)

@@ -62,7 +62,7 @@ def audits(backend: Backend, samplers: Plain, kinds: Collection[str]) -> Iterato
 
 
 def _passes(ask: Ask, auditor: Stage, scene: Scene, line: str) -> bool | None:
-    """None where the audit cannot be read, which is right of neither line."""
+    """Whether the audit passes the line; None where it cannot be read, which is a wrong answer for any line."""
     try:
         reply = ask(auditor, State(scene).with_("R", line), 0)
     except ReplyError:

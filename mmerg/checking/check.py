@@ -72,7 +72,7 @@ def check_data(settings: DataSettings) -> int:
 
 
 def _memory(settings: DataSettings, system: System, corpus: Corpus) -> Part:
-    """The corpus that exemplars come from, if a run would use one; or why a run could not."""
+    """The counts of the corpus that exemplars come from, if a run uses one, or why a run would stop there."""
     try:
         sources = prepared_sources(settings, system, corpus).values()
     except (CorpusError, ConfigError) as error:

@@ -34,7 +34,7 @@ _SHORTEST = 0.2  # seconds; in a shorter span there may be no frame
 
 @dataclass(frozen=True)
 class Wanted:
-    """A clip and its turns (`dialogue/3`). seconds: what the last of them takes, by its times or at a word a second."""
+    """A clip and its turns (`dialogue/3`). seconds: the length of the last turn by its times, or at a word a second."""
 
     clip: Clip
     turns: tuple[str, ...]
@@ -43,7 +43,7 @@ class Wanted:
 
 
 class Flaw(NamedTuple):
-    """What is wrong with a clip. reason: that of the ClipError a run meets, or a HARMLESS one."""
+    """What is wrong with a clip. reason: as in the ClipError of a run, or a HARMLESS one."""
 
     reason: str
     what: str
@@ -71,7 +71,7 @@ def ended_clips(own: Iterable[Wanted], samples: Iterable[Sample], last_turns: in
 
 
 def listed(wanted: Iterable[Wanted]) -> dict[Clip, Flaw]:
-    """The clips whose file is not there, cannot be looked at, or is empty. Opens none."""
+    """The clips whose file is missing, unreadable or empty, without opening any."""
     flaws: dict[Clip, Flaw] = {}
     for one in wanted:
         try:
@@ -87,8 +87,8 @@ def listed(wanted: Iterable[Wanted]) -> dict[Clip, Flaw]:
 def examine(
     wanted: Iterable[Wanted], settings: FramesSettings, store: FrameStore, progress: Callable[[int, int], None]
 ) -> dict[Clip, Flaw]:
-    """The clips with a flaw. Several files at a time; `progress` gets how many are done, of how many. Raises RunError
-    where the store, which keeps what had to be decoded, cannot be written."""
+    """The clips with a flaw. `progress` gets how many files are done, of how many. Raises RunError where the store of
+    decoded frames cannot be written."""
     files: dict[Path, list[Wanted]] = {}
     for one in wanted:
         files.setdefault(one.clip.path, []).append(one)
@@ -117,7 +117,7 @@ def _examine_file(spans: Sequence[Wanted], settings: FramesSettings, store: Fram
 
 
 def _header(path: Path) -> tuple[float | None, int, int] | None:
-    """The seconds that the file claims (None: nothing that makes sense), and its first frame's width and height. None
+    """The length in seconds by the file's header (None: no sensible one), and its first frame's width and height. None
     where this frame cannot be decoded."""
     if any("\ud800" <= letter <= "\udfff" for letter in str(path)) or "\0" in str(path):
         return None  # OpenCV crashes on a name that is not proper Unicode
@@ -134,7 +134,7 @@ def _header(path: Path) -> tuple[float | None, int, int] | None:
 
 
 def _doubtful(clip: Clip, seconds: float | None, width: int, height: int, settings: FramesSettings) -> bool:
-    """Whether the header leaves a doubt that a run gets frames."""
+    """Whether, by the header, a run may get no frames."""
     if seconds is None:
         return True
     start = clip.start or 0.0
@@ -148,7 +148,7 @@ def _doubtful(clip: Clip, seconds: float | None, width: int, height: int, settin
 
 
 def _odd(one: Wanted, claimed: float) -> Flaw | None:
-    """Why a clip that gives frames is worth a look, by its container (seconds `claimed`)."""
+    """Why a clip is worth a look although it gives frames. claimed: its seconds by its header."""
     clip = one.clip
     if clip.end is not None and clip.end > claimed + 1.0:
         return Flaw(PAST_END, f"the span ends at {clip.end:g} s, and the file at {claimed:.1f} s, by its container")

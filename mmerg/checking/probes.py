@@ -75,7 +75,7 @@ def logprobs(backend: Backend) -> Finding:
 
 
 def penalties(backend: Backend, sampling: Sampling) -> Finding:
-    """Each penalty changes what a repetitive prompt brings. One that the backbone sets must."""
+    """Each penalty changes the reply to a repetitive prompt. It fails where one that the backbone sets does not."""
     plain = sampling.changed({"temperature": 0.0, "num_predict": 32, **NEUTRAL})
     text = "Write the word rain thirty times."
     without = backend.complete(request(text, sampling=plain)).text
@@ -95,7 +95,7 @@ def penalties(backend: Backend, sampling: Sampling) -> Finding:
 
 
 def seeds(backend: Backend, sampling: Sampling) -> Finding:
-    """A seed gives its reply again and another seed another one. Where the backbone samples, they must."""
+    """A seed gives its reply again, another seed another reply. It fails only where the backbone samples."""
     hot = replace(sampling, temperature=1.0, num_predict=32)
     text = "Tell a story about a storm."
     texts = (backend.complete(request(text, sampling=replace(hot, seed=seed))).text for seed in (7, 7, *OTHER_SEEDS))
@@ -157,6 +157,6 @@ def read_answer(reply: Reply, kind: type[Answer]) -> Answer | None:
 
 
 def picture(pixels: NDArray[np.uint8]) -> Image:
-    """Of blue, green and red values."""
+    """A JPEG of blue, green and red values."""
     data = to_jpeg(pixels, 90)
     return Image(sha256(data).hexdigest(), data)

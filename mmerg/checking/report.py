@@ -60,8 +60,8 @@ class Count(NamedTuple):
 
 
 def count(corpus: Corpus, known: Expected) -> list[Count]:
-    """Dialogues, turns, replies where their number was published, and turns by label. Labels are compared only where
-    the corpus has all that are published: a smaller set was made on purpose."""
+    """Counts of dialogues, turns, replies (where their number was published), and turns by label. Labels are compared
+    only where the corpus has all published ones: a smaller set was chosen on purpose."""
     turns = [turn for dialogue in corpus.dialogues for turn in dialogue.turns]
     labels = Counter(turn.emotion for turn in turns)
     published = known.labels if set(known.labels) <= set(corpus.labels) else {}
@@ -112,8 +112,8 @@ def check_targets(
     last_turns: int,
     flaws: Mapping[Clip, Flaw] | None,
 ) -> Part:
-    """What the protocol takes, and for how many samples there is a clip to use in the `last_turns` turns before the
-    target. flaws: of clips, as samples have them, ended at the target; None where the reader looks for none."""
+    """The samples of the protocol, and how many have a usable clip in the `last_turns` turns before the target. flaws:
+    of clips as samples have them, ended at the target; None where the reader looks for no clips."""
     useless = {clip: flaw.reason for clip, flaw in (flaws or {}).items() if flaw.reason not in HARMLESS}
     in_vain: Counter[str] = Counter()
     with_clip = 0
@@ -161,7 +161,7 @@ class BadClip:
 
 
 def bad_clips(corpus: Corpus, wanted: Iterable[Wanted], flaws: Mapping[Clip, Flaw], root: str | None) -> list[BadClip]:
-    """Those of the corpus; a file is named by its path under `root`, or its name alone where it is elsewhere."""
+    """The bad clips of the corpus. A file is named by its path under `root`, elsewhere by its name alone."""
     roots = [Path(root), Path(root).resolve()] if root else []
     turns: dict[tuple[str, Flaw], list[str]] = {}  # many may share a file
     for turn, file in corpus.absent.items():

@@ -23,8 +23,8 @@ EXEMPLAR, FRAME, DESCRIPTION = 120, 20, 60  # tokens of an exemplar; of words on
 
 
 def room(settings: RunSettings, engine: Engine) -> Finding:
-    """What the longest call takes of `num_ctx` for the dialogue with the most words. Raises MmergError where the corpus
-    cannot be read."""
+    """How many tokens of `num_ctx` the longest call takes for the dialogue with the most words. Raises MmergError where
+    the corpus cannot be read."""
     corpus = corpus_of(settings.dataset)
     samples = chosen(select(corpus, settings.protocol).samples, settings.ids, settings.limit)
     limit = int(engine.load.get("num_ctx", 0)) or engine.context_length
@@ -48,7 +48,7 @@ def _characters(sample: Sample) -> int:
 
 
 def _calls(settings: RunSettings, engine: Engine, sample: Sample) -> Iterator[int]:
-    """The tokens of each call of one pass, its reply and the repairs before it included."""
+    """The tokens of each call of one pass, with its reply and the repairs before it."""
     frames, backbone, events = settings.frames, settings.backbone, list[Event]()
     experiment = experiment_of(settings, prompts_of(settings), engine)
     blind = replace(experiment.looker, settings=frames.model_copy(update={"last_turns": 0}))  # decodes nothing

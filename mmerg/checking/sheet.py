@@ -39,7 +39,7 @@ def spread(samples: Sequence[Sample], count: int) -> list[Sample]:
 
 
 def contact_sheet(title: str, samples: Sequence[Sample], looker: Looker, max_images: int) -> str:
-    """The page, `samples` from top to bottom, as a model with eyes is shown them that takes `max_images` in a call.
+    """The page with these samples, as a model sees them that takes `max_images` in a call.
 
     Raises RunError where the looker's store cannot be written.
     """

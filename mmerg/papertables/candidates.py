@@ -74,8 +74,9 @@ def dataset_of(manifest: Manifest | JudgingManifest) -> str | None:
 
 
 def describe_visual_input(manifest: Manifest, results: Iterable[Result]) -> str:
-    """What the agents saw of the keyframes. A run whose clips could not be used is one of text, but where the settings
-    ask for text they say so themselves. A run of which no clip was looked at yet is taken for one with keyframes."""
+    """What the agents saw of the clips: keyframes, descriptions of them, or text alone as no clip could be used. A run
+    that has looked at no clip yet counts as one with keyframes, and so does one whose settings ask for text alone: its
+    settings tell it from the paper's."""
     if manifest.setting("frames.seen_by") == "none":
         return KEYFRAMES
     visual_input = KEYFRAMES

@@ -29,7 +29,7 @@ HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oooo")
 
 
 def count_blame(about: About, verdicts: Iterable[Verdict]) -> DataFrame:
-    """How many samples of a run got each verdict [verdict, pass], its stages first, in the order in which they run."""
+    """The number of samples of a run by verdict and pass; verdicts are its stages in their order, then other words."""
     from pandas import DataFrame
 
     counted = Counter(verdicts)
@@ -41,7 +41,7 @@ def count_blame(about: About, verdicts: Iterable[Verdict]) -> DataFrame:
 
 
 def count_audits(blame: DataFrame) -> list[int]:
-    """Of each pass, how many samples have an audit of it that could be read."""
+    """How many samples have an audit that could be read, by pass."""
     return [int(count) for count in blame.drop([UNAUDITED, UNFINISHED], errors="ignore").sum()]
 
 
@@ -69,8 +69,8 @@ def verdicts_of(trace: Iterable[events.Event]) -> Iterator[Verdict]:
 
 
 def draw_blame(blame: DataFrame, about: About) -> Figure:
-    """Bars grouped by verdict, a bar a pass: its length is the share of the samples that began the pass, its number
-    how many these are."""
+    """Bars grouped by verdict, one for each pass. Its length is the share of the samples that began the pass, the
+    number beside it their count."""
     from matplotlib.ticker import PercentFormatter
 
     passes, rows = len(blame.columns), np.arange(len(blame))

@@ -51,8 +51,8 @@ def _value(run: RunData, setting: Setting) -> int | None:
 
 
 def group_runs(runs: Sequence[RunData], setting: Setting) -> list[list[RunData]]:
-    """Runs that differ in the setting alone, at least in two values of it, by these values. A run without exemplars
-    belongs to all runs that differ from it in their memory alone, as it uses none."""
+    """Groups of runs that differ in the setting alone, sorted by it. A run without exemplars belongs to every group
+    that differs from it in the memory alone, as it uses no memory."""
     known = sorted((x, run.about.run, run) for run in runs if (x := _value(run, setting)) is not None)
     groups: dict[str, list[RunData]] = {}
     idle: list[RunData] = []

@@ -25,14 +25,14 @@ ROW, PANEL = 0.17, 1.15  # inches: a row's height, and a panel's least width wit
 
 
 def draw_scores(runs: Sequence[RunData]) -> Figure | None:
-    """The metrics that any run has a value of; None where there are none."""
+    """The metrics for which any run has a value; None where there are none."""
     scores = {TITLES[metric]: [run.score(metric) for run in runs] for metric in plotted_metrics(runs)}
     labels = [run.label for run in runs]
     return draw_panels(scores, labels, "Figures with 95 % intervals", caption(runs)) if scores else None
 
 
 def draw_differences(compared: Mapping[str, Sequence[Comparison]], title: str, caption: str) -> Figure | None:
-    """Differences from a first run, a panel for each other run by its name. Only scores in percent share an axis; None
+    """Differences from the first run, a panel for each other run. Only scores in percent, as they share an axis; None
     where there are none."""
     known = {(run, one.metric): one for run, all in compared.items() for one in all if one.difference is not None}
     rows = [metric for metric, title in TITLES.items() if title.endswith("%") and metric in {key[1] for key in known}]
@@ -56,7 +56,7 @@ def draw_planted(about: About, planted: Planted) -> Figure:
 def draw_panels(
     scores: Mapping[str, Sequence[Score | None]], rows: Sequence[str], title: str, caption: str, zero: bool = False
 ) -> Figure:
-    """A panel for each heading, its scores in the order of `rows`; zero: with a line there, to read differences."""
+    """A panel for each heading, with its scores in the order of `rows`. zero: with a line at 0, for differences."""
     lines = math.ceil(len(scores) / 2)
     labels = [style.label(row) for row in rows]
     width = max(style.WIDTH, max(map(style.text_width, labels)) + 2 * PANEL + 0.15)

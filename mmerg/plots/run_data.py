@@ -1,4 +1,4 @@
-"""A run as plots and reports read it, and what stands below a plot of several."""
+"""The data of a run for plots and reports, and the captions of plots."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
@@ -22,8 +22,8 @@ Read = TypeVar("Read")
 
 
 class RunData:
-    """A run's results by sample, its scores and planted faults; unscored, unplanted: why these cannot be used. label:
-    what the run is called beside others. Raises RunError where the results cannot be read."""
+    """A run's results by sample, its scores and planted faults. unscored, unplanted: why these cannot be used. label:
+    the name of the run in a plot. Raises RunError where the results cannot be read."""
 
     def __init__(self, about: About, label: str = "") -> None:
         self.about, self.label = about, label
@@ -47,7 +47,7 @@ def read_or_why(read: Callable[[], Read]) -> tuple[Read | None, str]:
 
 
 def plotted_metrics(runs: Sequence[RunData]) -> list[str]:
-    """The metrics that any of the runs has a value of, in the order of TITLES."""
+    """The metrics for which any of the runs has a value, in the order of TITLES."""
     return [metric for metric in TITLES if any(run.score(metric) for run in runs)]
 
 
@@ -64,7 +64,7 @@ def describe_runs(abouts: Sequence[About]) -> str:
 
 
 def caption(runs: Sequence[RunData]) -> str:
-    """What a plot of scores is of, which scores were not measured in one way, and how many runs have none."""
+    """The caption of a plot of scores: the runs, scores that were measured in several ways, and runs without scores."""
     signatures = {m: {deciding(one.signature) for run in runs if (one := run.score(m))} for m in plotted_metrics(runs)}
     mixed = [TITLES[metric] for metric, ways in signatures.items() if len(ways) > 1]
     missing = sum(run.scores is None for run in runs)

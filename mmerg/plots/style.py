@@ -78,14 +78,14 @@ def remove_title(figure: Figure) -> None:
 
 
 def _wrap(text: str, width: float, size: float = SMALL, weight: str = "normal") -> list[str]:
-    """Lines that a figure of this width holds, by the mean width of the text's own letters."""
+    """The text in lines that fit a figure of this width, by the mean width of its letters."""
     text = label(text, 2000)
     letters_an_inch = len(text) / max(text_width(text, size, weight), 0.01)
     return textwrap.wrap(text, max(1, int(0.97 * (width - 0.12) * letters_an_inch)))
 
 
 def text_width(text: str, size: float = SMALL, weight: str = "normal") -> float:
-    """In inches."""
+    """The width of a text in inches."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -104,7 +104,7 @@ def label(text: str, longest: int = LONGEST) -> str:
 
 @cache
 def _characters() -> frozenset[int]:
-    """Those that the font has."""
+    """The characters of the font."""
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
     return frozenset(get_font(findfont(FontProperties(family=FONT))).get_charmap())

@@ -110,9 +110,8 @@ class ReportFolder:
                 inside = {parent for parent in {PurePosixPath(name).parent for name in names} if self._inside(parent)}
                 return {name for name in names if name and PurePosixPath(name).parent in inside}
         if any(file.name != PART for file in self.path.iterdir()):
-            raise RunError(
-                "the folder holds files that are not a report's", where=str(self.path), hint="choose another --out"
-            )
+            what = "the folder holds files that are not a report's"
+            raise RunError(what, where=str(self.path), hint="choose another --out")
         return set()
 
     def _inside(self, folder: PurePosixPath) -> bool:

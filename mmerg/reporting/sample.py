@@ -36,7 +36,7 @@ class Shot(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call with its number in the sample. refused: why its reply was. cleaned: what was taken off the reply."""
+    """A call with its number in the sample. refused: why its reply was refused. cleaned: what was cut off the reply."""
 
     number: int
     event: events.Called
@@ -45,8 +45,8 @@ class Call(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A stage in a pass t. made: it gave an output; kept: its output of pass `since` stands; none: it gave nothing that
-    could be used. `fields` are compared with the output of pass `since`; it is t itself where there is none before."""
+    """A stage in pass t. made: it gave an output; kept: its output of pass `since` stands; none: it gave nothing that
+    could be used. since: the last pass before with an output, which `fields` are compared with; t if there is none."""
 
     t: int
     state: Literal["made", "kept", "none"]
@@ -146,7 +146,7 @@ class Sample:
         return self.agents.named.get(stage, Agent(symbol)).title or stage
 
     def sees(self, stage: str) -> tuple[str, ...]:
-        """What an agent sees, in words; where it was called, without what this sample has none of."""
+        """What an agent sees, in words. If it was called: without exemplars or keyframes where the sample has none."""
         symbols = self.agents.audits if stage == self.agents.auditor else self.agents.named.get(stage, Agent()).sees
         calls = self.find("called", stage=stage)
         there = {"M": any(event.content for event in self.find("supplied", symbol="M")), "V": self.form != "none"}
