@@ -120,8 +120,8 @@ def _head(runs: Sequence[Scores], name: str) -> str:
 
 
 def line(name: str, scores: Sequence[Score | None]) -> list[str]:
-    """A row of figures: its name, a cell a score, and the n of most of them, the largest. A figure with another n has
-    it beside it."""
+    """A row of figures: its name, a cell for each score, and their largest n. A figure with a smaller n has that in its
+    cell."""
     n = max((score.n for score in scores if score and not isinstance(score, Spread)), default=0)
     return [name, *(_cell(score, " [{}]", n) for score in scores), str(n)]
 
