@@ -104,9 +104,9 @@ def test_a_folder_with_defects(looked: str, mine: Path, check: Checker) -> None:
     (mine / "sub" / "b.mp4").write_bytes(b"no film")
     (mine / "c.mp4").unlink()
     assert check("dataset=folder", f"dataset.root={mine}", f"clips={looked}") == 1
-    found = {(one["clip"], one["reason"]): one["turns"] for one in check.report["clips"]["bad"]}
+    bad = {(one["clip"], one["reason"]): one["turns"] for one in check.report["clips"]["bad"]}
     opened = {("sub/b.mp4", "unreadable"): ["a/2"]} if looked == "open" else {}
-    assert found == {("c.mp4", "missing"): ["a/3"], ("a.mp4", "unreadable"): ["a/1"], **opened}
+    assert bad == {("c.mp4", "missing"): ["a/3"], ("a.mp4", "unreadable"): ["a/1"], **opened}
     assert check.report["targets"]["with_clip"] == (0 if looked == "open" else 1)
     assert check.report["targets"]["in_vain"] == ({"unreadable": 2} if looked == "open" else {"unreadable": 1})
     assert "✗ clips missing: 1 (c.mp4)" in check.out
@@ -144,8 +144,8 @@ def test_a_known_fault_is_known_by_its_clip_and_its_kind(tmp_path: Path, clip: P
     (clips / "dia38_utt4.mp4").write_bytes(clip.read_bytes())
     settings = ("dataset=meld", f"dataset.root={root}", "memory=none", "frames.max_seconds=1")
     assert check(*settings) == 1
-    found = {Path(one["clip"]).stem: (one["reason"], one["known"]) for one in check.report["clips"]["bad"]}
-    assert found == {"dia38_utt4": ("too_long", True), "dia220_utt0": ("unreadable", False)}
+    bad = {Path(one["clip"]).stem: (one["reason"], one["known"]) for one in check.report["clips"]["bad"]}
+    assert bad == {"dia38_utt4": ("too_long", True), "dia220_utt0": ("unreadable", False)}
     place = "MELD.Raw/test/output_repeated_splits_test/dia220_utt0.mp4"
     assert f"✗ clips unreadable: 1 ({place})" in check.out
     assert "✗ clips too_long" not in check.out
@@ -197,8 +197,8 @@ def test_the_memory_is_counted_and_one_that_cannot_be_read_is_a_problem(tmp_path
     Builder().write(tmp_path / "meld")
     settings = ("dataset=meld", f"dataset.root={tmp_path / 'meld'}", "dataset.reader.clips=false")
     assert check(*settings) == 1
-    [told] = [line for line in check.out.splitlines() if line.startswith("✗ memory: ")]
-    assert "no dev_sent_emo.csv for MELD's dev split" in told
+    [line] = [line for line in check.out.splitlines() if line.startswith("✗ memory: ")]
+    assert "no dev_sent_emo.csv for MELD's dev split" in line
     other = Builder(split="dev")
     other.lines = other.lines[:3]
     other.write(tmp_path / "meld")
@@ -244,10 +244,10 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("settings", "told"), WRONG, ids=[" ".join(case[0]) for case in WRONG])
-def test_what_is_wrong_with_the_settings(settings: tuple[str, ...], told: str, check: Checker) -> None:
+@pytest.mark.parametrize(("settings", "message"), WRONG, ids=[" ".join(case[0]) for case in WRONG])
+def test_what_is_wrong_with_the_settings(settings: tuple[str, ...], message: str, check: Checker) -> None:
     assert check(*settings) == 2
-    assert told in check.error
+    assert message in check.error
     assert "  next:  " in check.error
 
 
@@ -327,10 +327,10 @@ def command(*settings: str) -> list[str]:
 
 
 def test_help_and_settings_that_do_not_compose(tmp_path: Path) -> None:
-    for settings, code, told in ((["--help"], 0, "sheet=12"), (["dataset=demo", "sheets=1"], 2, "sheets")):
+    for settings, code, text in ((["--help"], 0, "sheet=12"), (["dataset=demo", "sheets=1"], 2, "sheets")):
         done = in_process(command(*settings), cwd=tmp_path)
         assert done.returncode == code
-        assert told in done.stdout + done.stderr
+        assert text in done.stdout + done.stderr
     assert not list(tmp_path.iterdir())
 
 

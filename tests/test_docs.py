@@ -25,9 +25,9 @@ def shown() -> Iterator[tuple[str, list[str]]]:
         text = page.read_text(encoding="utf-8").replace("\\\n", " ")
         blocks = re.findall(r"```(?:sh|bash)\n(.*?)```", text, re.DOTALL)
         for line in [*"\n".join(blocks).splitlines(), *re.findall(r"`([^`\n]+)`", text)]:
-            found = re.match(r"mmerg ([a-z]+)\b(.*)", line)
-            if found and "--config-dir" not in line:
-                yield found[1], shlex.split(found[2], comments=True)
+            command = re.match(r"mmerg ([a-z]+)\b(.*)", line)
+            if command and "--config-dir" not in line:
+                yield command[1], shlex.split(command[2], comments=True)
 
 
 def anchors(page: Path) -> set[str]:
@@ -62,5 +62,5 @@ def test_commands_that_are_shown_take_what_is_given(capsys: pytest.CaptureFixtur
         elif options := [word for word in words if word.startswith("--")]:
             with pytest.raises(SystemExit):
                 import_module(f"mmerg.{name}").main(["--help"])
-            told = capsys.readouterr().out
-            assert not [option for option in options if option not in told], name
+            text = capsys.readouterr().out
+            assert not [option for option in options if option not in text], name

@@ -56,18 +56,18 @@ def good(body: dict[str, Any]) -> str:
 
 
 class Doctor:
-    """Runs the doctor in this process; `found` is the mark of each check, `text` all that it said."""
+    """Runs the doctor in this process; `marks` is the mark of each check, `text` all that it said."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self.capsys = capsys
-        self.found: dict[str, str] = {}
+        self.marks: dict[str, str] = {}
         self.text = ""
 
     def __call__(self, url: str, *settings: str) -> int:
         config = composed("backbone=qwen2.5vl-7b", f"backend.hosts=[{url}]", *settings, name="doctor")
         code = run_command(lambda: examine(parse(config, ExamSettings)))
         self.text = "".join(self.capsys.readouterr())
-        self.found = marks(self.text)
+        self.marks = marks(self.text)
         return code
 
 
@@ -91,7 +91,7 @@ ALL_WELL = {
 def test_all_is_well(doctor: Doctor) -> None:
     with scripted_ollama(answer=good) as server:
         assert doctor(server.url) == 0
-    assert doctor.found == ALL_WELL
+    assert doctor.marks == ALL_WELL
     assert doctor.text.splitlines()[0] == f"{server.url}, backbone qwen2.5vl-7b"
     assert doctor.text.splitlines()[-1] == "nothing failed"
     assert "ollama 0.24.0" in doctor.text
@@ -161,20 +161,20 @@ FAULTS: list[tuple[Answer, dict[str, str], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("answer", "differs", "told"), FAULTS, ids=[case[0].__name__ for case in FAULTS])
-def test_a_model_with_a_fault(answer: Answer, differs: dict[str, str], told: str, doctor: Doctor) -> None:
+@pytest.mark.parametrize(("answer", "differs", "message"), FAULTS, ids=[case[0].__name__ for case in FAULTS])
+def test_a_model_with_a_fault(answer: Answer, differs: dict[str, str], message: str, doctor: Doctor) -> None:
     with scripted_ollama(answer=answer) as server:
         code = doctor(server.url)
-    assert doctor.found == ALL_WELL | differs
+    assert doctor.marks == ALL_WELL | differs
     assert code == int("✗" in differs.values())
-    assert told in doctor.text
+    assert message in doctor.text
 
 
 def test_a_sampler_that_the_backbone_sets_must_act(doctor: Doctor) -> None:
     sampling = "backbone.sampling={temperature: 0.5, repeat_penalty: 1.1}"
     with scripted_ollama(answer=lambda body: unseeded(body | {"options": body["options"] | NEUTRAL})) as server:
         assert doctor(server.url, sampling) == 1
-    assert doctor.found == ALL_WELL | {"penalties": "✗", "seeds": "✗"}
+    assert doctor.marks == ALL_WELL | {"penalties": "✗", "seeds": "✗"}
     assert "the backbone sets repeat_penalty" in doctor.text
     assert "the backbone's temperature is 0.5" in doctor.text
 
@@ -185,7 +185,7 @@ def reply(*logprobs: tuple[str, float]) -> Reply:
 
 
 @pytest.mark.parametrize(
-    ("other", "found"),
+    ("other", "agreed"),
     [
         ((("a", -0.1), ("b", -0.7)), "alike"),
         ((("a", -0.12), ("b", -0.7)), "alike"),
@@ -196,8 +196,8 @@ def reply(*logprobs: tuple[str, float]) -> Reply:
         ((("a", -0.1),), "other"),
     ],
 )
-def test_how_far_replies_agree(other: tuple[tuple[str, float], ...], found: str) -> None:
-    assert agreement(reply(("a", -0.1), ("b", -0.7)), reply(*other)) == found
+def test_how_far_replies_agree(other: tuple[tuple[str, float], ...], agreed: str) -> None:
+    assert agreement(reply(("a", -0.1), ("b", -0.7)), reply(*other)) == agreed
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_calls_at_once_that_disturb_each_other(concurrency: int, mark: str, code
 
     with scripted_ollama(answer=unsteady) as server:
         assert doctor(server.url, f"backbone.concurrency={concurrency}") == code
-    assert doctor.found == ALL_WELL | {"parallel": mark}
+    assert doctor.marks == ALL_WELL | {"parallel": mark}
     assert "3 of 3 groups of 2 calls at once gave other answers" in doctor.text
     assert "backbone.concurrency=1" in doctor.text
 
@@ -231,7 +231,7 @@ def test_calls_at_once_that_disturb_each_other(concurrency: int, mark: str, code
 def test_more_context_than_the_model_has(doctor: Doctor) -> None:
     with scripted_ollama(answer=good) as server:
         assert doctor(server.url, "backbone.load.num_ctx=65536") == 1
-    assert doctor.found == ALL_WELL | {"context": "✗"}
+    assert doctor.marks == ALL_WELL | {"context": "✗"}
     assert "set backbone.load.num_ctx=32768" in doctor.text
     assert doctor.text.splitlines()[-1] == "1 checks failed"
 
@@ -239,14 +239,14 @@ def test_more_context_than_the_model_has(doctor: Doctor) -> None:
 def test_a_model_without_eyes_is_asked_about_no_image(doctor: Doctor) -> None:
     with scripted_ollama(answer=good, capabilities=("completion",)) as server:
         assert doctor(server.url) == 0
-    assert set(ALL_WELL) - set(doctor.found) == {"two images"}
-    assert doctor.found["eyes"] == "✓"
+    assert set(ALL_WELL) - set(doctor.marks) == {"two images"}
+    assert doctor.marks["eyes"] == "✓"
 
 
 def test_a_model_that_takes_one_image_is_not_asked_about_two(doctor: Doctor) -> None:
     with scripted_ollama(answer=good) as server:
         assert doctor(server.url, "backbone.max_images=1") == 0
-    assert set(ALL_WELL) - set(doctor.found) == {"two images"}
+    assert set(ALL_WELL) - set(doctor.marks) == {"two images"}
 
 
 def test_every_host_is_looked_at(doctor: Doctor) -> None:
@@ -302,7 +302,7 @@ def ps(**fields: int) -> bytes:
 def test_a_server_that_gives_no_log_probabilities(doctor: Doctor) -> None:
     with serving(chat=WORDS, ps=ps(size=100, size_vram=100, context_length=512)) as server:
         assert doctor(server.host, *M) == 1
-    assert (doctor.found["reply"], doctor.found["logprobs"], doctor.found["memory"]) == ("✓", "✗", "✓")
+    assert (doctor.marks["reply"], doctor.marks["logprobs"], doctor.marks["memory"]) == ("✓", "✗", "✓")
     assert "self_ppl cannot be computed" in doctor.text
 
 
@@ -312,13 +312,13 @@ def test_a_kind_of_server_that_has_no_log_probabilities_is_not_blamed(doctor: Do
         server.answer(json_answer(LM_STUDIO["/api/v0/models"]), path="/api/v0/models")
         server.answer(json_answer(completion("Hi")), path="/v1/chat/completions")
         doctor(server.host, *settings, "backbone.model=m", "audits=true")
-    assert (doctor.found["logprobs"], doctor.found["audit by findings"]) == ("✓", "?")
+    assert (doctor.marks["logprobs"], doctor.marks["audit by findings"]) == ("✓", "?")
     assert "this server tells none: no self_ppl, +audit=comparison or system=best_of_n" in doctor.text
     assert doctor.text.count("audit by") == 1
 
 
 @pytest.mark.parametrize(
-    ("answer", "mark", "told"),
+    ("answer", "mark", "message"),
     [
         (ps(size=2**31, size_vram=2**31, context_length=512), "✓", "2.0 GiB, context 512 as loaded, all of it on"),
         (ps(size=2**31, size_vram=2**30, context_length=512), "?", "50 % of it on the CPU"),
@@ -327,34 +327,34 @@ def test_a_kind_of_server_that_has_no_log_probabilities_is_not_blamed(doctor: Do
         (json_answer({"error": "no such page"}, "404 Not Found"), "✗", "no such page"),
     ],
 )
-def test_how_the_model_is_loaded(answer: bytes, mark: str, told: str, doctor: Doctor) -> None:
+def test_how_the_model_is_loaded(answer: bytes, mark: str, message: str, doctor: Doctor) -> None:
     with serving(chat=WORDS, ps=answer) as server:
         doctor(server.host, *M)
-    assert doctor.found["memory"] == mark
-    assert told in doctor.text
+    assert doctor.marks["memory"] == mark
+    assert message in doctor.text
 
 
 @pytest.mark.parametrize(
-    ("answer", "mark", "told"),
+    ("answer", "mark", "message"),
     [
         (json_answer({"embeddings": [[0.6, 0.8, 0.0], [1.0, 0.0, 0.0]]}), "✓", "3 dimensions"),
         (json_answer({"embeddings": [[0.6, 0.8]]}), "✗", "1 vectors for 2 texts"),
         (json_answer({"error": "this model does not support embeddings"}, "501 Not Implemented"), "✗", "embeddings"),
     ],
 )
-def test_embeddings(answer: bytes, mark: str, told: str, doctor: Doctor) -> None:
+def test_embeddings(answer: bytes, mark: str, message: str, doctor: Doctor) -> None:
     show = json_answer({"capabilities": ["completion", "embedding"], "model_info": {}})
     with serving(chat=WORDS, show=show, embed=answer) as server:
         doctor(server.host, *M)
-    assert doctor.found["embeddings"] == mark
-    assert told in doctor.text
+    assert doctor.marks["embeddings"] == mark
+    assert message in doctor.text
 
 
 def test_calls_that_fail_are_findings(doctor: Doctor) -> None:
     failed = json_answer({"error": "CUDA error: out of memory"}, "500 Internal Server Error")
     with serving(chat=failed, ps=ps(size=1, size_vram=1, context_length=512)) as server:
         assert doctor(server.host, *M) == 1
-    assert {name for name, mark in doctor.found.items() if mark == "✗"} == {
+    assert {name for name, mark in doctor.marks.items() if mark == "✗"} == {
         *("reply", "schema", "logprobs", "penalties", "seeds", "two images", "parallel", "at once")
     }
     assert "oom: " in doctor.text
@@ -368,7 +368,7 @@ def test_what_a_server_says_cannot_steer_the_terminal(doctor: Doctor) -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [
         (("backbone.model=absent:1b",), "ollama pull absent:1b"),
         (("backend.hosts=[]",), "backend.hosts is empty"),
@@ -377,10 +377,10 @@ def test_what_a_server_says_cannot_steer_the_terminal(doctor: Doctor) -> None:
         (("+backbone.load.heat=1",), "not a load option: heat"),
     ],
 )
-def test_what_is_wrong_is_said(settings: tuple[str, ...], told: str, doctor: Doctor) -> None:
+def test_what_is_wrong_is_said(settings: tuple[str, ...], message: str, doctor: Doctor) -> None:
     with scripted_ollama(answer=good) as server:
         assert doctor(server.url, *settings) == 2
-    assert told in doctor.text
+    assert message in doctor.text
 
 
 def command(*settings: str) -> subprocess.CompletedProcess[str]:
@@ -406,9 +406,9 @@ SMALL = ("backbone.load.num_ctx=2048", "+backbone.load.num_thread=1")
 def test_a_real_text_model(ollama_host: str) -> None:
     done = command("backbone=smollm2-135m", f"backbone.model={TEXT_MODEL}", f"backend.hosts=[{ollama_host}]", *SMALL)
     assert done.returncode == 0, done.stdout + done.stderr
-    found = marks(done.stdout)
+    checks = marks(done.stdout)
     well = ("server", "model", "context", "eyes", "reply", "schema", "logprobs")
-    assert {name: found[name] for name in well} == dict.fromkeys(well, "✓")
+    assert {name: checks[name] for name in well} == dict.fromkeys(well, "✓")
     assert "context 2048 as loaded" in done.stdout
 
 
@@ -416,9 +416,9 @@ def test_a_real_model_with_random_weights_is_not_said_to_see(ollama_host: str) -
     settings = (f"backbone.model={VISION_MODEL}", f"backend.hosts=[{ollama_host}]", *SMALL)
     done = command("backbone=qwen2.5vl-7b", *settings)
     assert done.returncode == 0, done.stdout + done.stderr
-    found = marks(done.stdout)
-    assert found["two images"] == "?"
-    assert (found["schema"], found["logprobs"], found["parallel"]) == ("✓", "✓", "✓")
+    checks = marks(done.stdout)
+    assert checks["two images"] == "?"
+    assert (checks["schema"], checks["logprobs"], checks["parallel"]) == ("✓", "✓", "✓")
 
 
 @pytest.mark.skipif(find_spec("xllamacpp") is None, reason="needs the package xllamacpp")
@@ -430,8 +430,8 @@ def test_a_real_llama_server(doctor: Doctor, tmp_path: Path, monkeypatch: pytest
     with llama_server(context=4096, slots=2, token="hush-hush-3", model=tiny) as url:
         assert doctor(url, "backend=openai", *settings, *model) == 0
     acting = ("server", "model", "context", "eyes", "reply", "schema", "logprobs", "penalties", "seeds", "at once")
-    assert {name: doctor.found[name] for name in acting} == dict.fromkeys(acting, "✓")
-    assert doctor.found["parallel"] in "✓?"  # its sums depend on what is evaluated together
+    assert {name: doctor.marks[name] for name in acting} == dict.fromkeys(acting, "✓")
+    assert doctor.marks["parallel"] in "✓?"  # its sums depend on what is evaluated together
     assert "num_ctx 4096 of 4096 tokens" in doctor.text
     assert "hush" not in doctor.text
 

@@ -51,9 +51,9 @@ def test_a_metric_of_ones_own_is_scored_beside_ours(work: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "asking" in done.stdout
     assert "asking" in json.loads((run / "scores.json").read_text(encoding="utf-8"))["scores"]
-    for wrong, told in (("asking/none.py:metric", "none.py"), ("asking/asking_metric.py:none", "cannot be imported")):
+    for wrong, error in (("asking/none.py:metric", "none.py"), ("asking/asking_metric.py:none", "cannot be imported")):
         done = mmerg(f"mmerg score --metric {wrong} {run}", work)
-        assert (done.returncode, told in done.stderr) == (2, True)
+        assert (done.returncode, error in done.stderr) == (2, True)
 
 
 def test_what_is_written_has_the_name_everywhere_and_its_commands(work: Path) -> None:

@@ -115,8 +115,8 @@ def test_clips_that_vanish_during_a_run_fail_their_samples_until_they_are_back(t
         assert done.returncode == 1, done.stdout + done.stderr
         assert [result.status for result in run.results()] == ["ok", "failed", "failed", "failed"]
         assert {result.failure for result in run.results()[1:]} == {"clip_gone"}
-        told = " ".join(done.stdout.split())
-        assert "3 clips are gone or changed since the run began (clip1.mp4, clip2.mp4, clip3.mp4)" in told
+        output = " ".join(done.stdout.split())
+        assert "3 clips are gone or changed since the run began (clip1.mp4, clip2.mp4, clip3.mp4)" in output
         for clip in clips[1:]:
             (away / clip.name).rename(clip)
         again = run("backbone.concurrency=1", "only_failed=true")

@@ -56,9 +56,9 @@ class Watched:
 
     def last(self, *names: str) -> list[int]:
         """Figures of the last line."""
-        found = LINE.fullmatch(self.lines[-1])
-        assert found, self.lines
-        return [int(found[name] or 0) for name in names]
+        counts = LINE.fullmatch(self.lines[-1])
+        assert counts, self.lines
+        return [int(counts[name] or 0) for name in names]
 
 
 def test_a_line_each_time_a_sample_ends() -> None:
@@ -101,7 +101,7 @@ def test_replies_from_the_cache_are_no_speed() -> None:
 
 
 def test_what_an_earlier_command_did_is_told_once_and_one_is_not_several() -> None:
-    for kept, told in (
+    for kept, line in (
         (5, "5 samples are finished already and are kept"),
         (1, "1 sample is finished already and is kept"),
     ):
@@ -110,7 +110,7 @@ def test_what_an_earlier_command_did_is_told_once_and_one_is_not_several() -> No
             run.start("a")
             run.call("a")
             run.end("a")
-        assert run.lines[0] == told
+        assert run.lines[0] == line
         assert run.lines[1].startswith("1/1 sample · 0 failed · 0 in flight · 1 call · ")
 
 

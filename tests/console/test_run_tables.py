@@ -53,14 +53,14 @@ def test_a_member_of_a_sweep_shows_its_counts_alone() -> None:
 def test_samples_without_an_audit_that_can_be_read_are_counted() -> None:
     summary = Summary([GOOD, GOOD.model_copy(update={"ended": "unaudited"}), BAD])
     assert summary.counted.startswith("3 samples: 2 ok (1 unaudited), 1 failed")
-    told = "unaudited: in 1 sample an audit could not be read; mmerg show RUN SAMPLE says why"
-    assert list(summary.notes()) == [told]
+    note = "unaudited: in 1 sample an audit could not be read; mmerg show RUN SAMPLE says why"
+    assert list(summary.notes()) == [note]
 
 
 def test_what_was_taken_off_replies_is_counted() -> None:
     name, both = ({"cleaned": dict.fromkeys(kinds, 1)} for kinds in (("name",), ("name", "quotation marks")))
-    [told] = Summary([GOOD, GOOD.model_copy(update=name), BAD.model_copy(update=both)]).notes()
-    assert told == "taken off replies: name: 2; quotation marks: 1"
+    [note] = Summary([GOOD, GOOD.model_copy(update=name), BAD.model_copy(update=both)]).notes()
+    assert note == "taken off replies: name: 2; quotation marks: 1"
 
 
 def test_one_is_not_several() -> None:

@@ -42,8 +42,8 @@ def test_a_path_that_may_not_be_opened_is_told_and_any_other_error_of_the_system
         raise OSError(number, os.strerror(number), "/their/\x1bfile")
 
     assert run_command(lambda: work(errno.EACCES)) == 2
-    told = capsys.readouterr().err
-    assert told.startswith("error: a path cannot be used: Permission denied\n  where: /their/\\u001bfile\n  next:  ")
+    errors = capsys.readouterr().err
+    assert errors.startswith("error: a path cannot be used: Permission denied\n  where: /their/\\u001bfile\n  next:  ")
     with pytest.raises(OSError, match="Bad file descriptor"):
         run_command(lambda: work(errno.EBADF))
 
@@ -56,10 +56,10 @@ def test_output_that_is_lost_is_told_once(command: str) -> None:
         done = subprocess.run(
             [sys.executable, "-c", SAYS.format(command)], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, check=False
         )
-    told = done.stderr.decode()
-    assert (done.returncode, told.count("the output cannot be written: No space left on device")) == (2, 1)
-    assert told.startswith("error: ")
-    assert "Traceback" not in told
+    errors = done.stderr.decode()
+    assert (done.returncode, errors.count("the output cannot be written: No space left on device")) == (2, 1)
+    assert errors.startswith("error: ")
+    assert "Traceback" not in errors
 
 
 @pytest.mark.parametrize("end", ["| head -n 0", ">&-"])

@@ -36,14 +36,14 @@ def python(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_command_has_a_line() -> None:
-    told = mmerg("--help").stdout.splitlines()
+    lines = mmerg("--help").stdout.splitlines()
     names = "bench compare data doctor export judge plot report run score show tables"
-    assert set(names.split()) <= {line.split()[0] for line in told if line.startswith("  ")}
-    assert "  score       Scores finished runs" in told
+    assert set(names.split()) <= {line.split()[0] for line in lines if line.startswith("  ")}
+    assert "  score       Scores finished runs" in lines
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("rum",), "there is no command rum\n  where: command line\n  next:  did you mean mmerg run?"),
         (
@@ -88,10 +88,10 @@ def test_every_command_has_a_line() -> None:
         (("bench", "--config-dir=nowhere"), "--config-dir: there is no folder 'nowhere'"),
     ],
 )
-def test_what_is_wrong_is_told_in_our_words(arguments: tuple[str, ...], told: str, tmp_path: Path) -> None:
+def test_what_is_wrong_is_told_in_our_words(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
     done = mmerg(*arguments, folder=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert told in done.stderr
+    assert message in done.stderr
     assert "\x1b" not in done.stderr
     assert not list(tmp_path.iterdir())
 
@@ -168,25 +168,25 @@ def test_a_page_that_is_no_yaml_is_told_with_its_line(page: str, tmp_path: Path)
     file.parent.mkdir()
     file.write_text(page, encoding="utf-8")
     line = ["--config-dir", str(tmp_path), "dataset=demo", "frames=mine"]
-    with pytest.raises(ConfigError, match="a page is no YAML") as told:
+    with pytest.raises(ConfigError, match="a page is no YAML") as caught:
         run_composed("config", lambda settings: 0, "", line)
-    assert f'in "{file}", line ' in told.value.what
+    assert f'in "{file}", line ' in caught.value.what
 
 
 @pytest.mark.parametrize(
-    ("included", "told"),
+    ("included", "message"),
     [
         ("[papr]", "frames/mine includes frames/papr, which is not there"),
         ("[{/memory: minlm}]", "frames/mine includes memory/minlm, which is not there"),
     ],
 )
-def test_a_page_that_includes_one_that_is_not_there_is_named(included: str, told: str, tmp_path: Path) -> None:
+def test_a_page_that_includes_one_that_is_not_there_is_named(included: str, message: str, tmp_path: Path) -> None:
     file = tmp_path / "frames" / "mine.yaml"
     file.parent.mkdir()
     file.write_text(f"defaults: {included}\n", encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
         compose("config", checked(["dataset=demo", "frames=mine"], "config", tmp_path), tmp_path)
-    assert (caught.value.what, caught.value.where) == (told, str(file))
+    assert (caught.value.what, caught.value.where) == (message, str(file))
     assert caught.value.hint.startswith("did you mean ")
 
 
@@ -227,12 +227,12 @@ def test_a_second_memory_is_composed_as_the_page_on_building_ones_own_says(tmp_p
 
 
 def test_what_the_demo_sets_beside_its_dataset_is_told() -> None:
-    def told(*more: str) -> list[str]:
+    def sets(*more: str) -> list[str]:
         made = compose("config", checked(["dataset=demo", *more], "config"))
         return list(notes(made, None, RunSettings.model_fields))
 
-    assert told() == ["dataset=demo sets limit=3, system.max_iterations=1, frames.per_clip=2, frames.max_frames=4"]
-    assert told("system.max_iterations=2", "limit=null") == ["dataset=demo sets frames.per_clip=2, frames.max_frames=4"]
+    assert sets() == ["dataset=demo sets limit=3, system.max_iterations=1, frames.per_clip=2, frames.max_frames=4"]
+    assert sets("system.max_iterations=2", "limit=null") == ["dataset=demo sets frames.per_clip=2, frames.max_frames=4"]
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_hosts_with_a_password_are_refused_and_not_shown(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(
-    ("line", "found"),
+    ("line", "completed"),
     [
         ("mmerg sc", ["score "]),
         ("mmerg run dataset=m", ["dataset=meld "]),
@@ -280,8 +280,8 @@ def test_hosts_with_a_password_are_refused_and_not_shown(monkeypatch: pytest.Mon
         ("mmerg run dataset=demo --c", ["--config-dir ", "--cfg "]),
     ],
 )
-def test_tab_completes(line: str, found: list[str]) -> None:
-    assert words(line) == found
+def test_tab_completes(line: str, completed: list[str]) -> None:
+    assert words(line) == completed
 
 
 def test_tab_completes_in_bash() -> None:

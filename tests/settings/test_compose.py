@@ -150,7 +150,7 @@ def test_an_absent_root_is_found_when_the_corpus_is_read(dataset: str, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("given", "found"),
+    ("given", "absolute"),
     [
         ("clips", "here/clips"),
         ("~/clips", "home/clips"),
@@ -159,12 +159,12 @@ def test_an_absent_root_is_found_when_the_corpus_is_read(dataset: str, tmp_path:
         ("it's", "here/it's"),
     ],
 )
-def test_the_root_is_made_absolute(given: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_root_is_made_absolute(given: str, absolute: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     plain = plain_of("dataset=folder", quoted(f"dataset.root={given}"))
-    assert plain["dataset"]["root"] == plain["dataset"]["reader"]["root"] == str(tmp_path / found)
+    assert plain["dataset"]["root"] == plain["dataset"]["reader"]["root"] == str(tmp_path / absolute)
 
 
 def test_only_paths_are_quoted_for_hydra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,10 +241,10 @@ def test_the_home_of_nobody_is_no_path(key: str) -> None:
 
 
 def test_how_is_told_by_path(base: dict[str, Any]) -> None:
-    told = runtime_settings(base)
-    assert told["backend.hosts"] == base["backend"]["hosts"]
-    assert told["backend.adapter.deadlines"]["connect"] == 5.0
-    assert not {"limit", "seed", "backend.adapter.total"} & set(told)  # none is set, or it decides results
+    runtime = runtime_settings(base)
+    assert runtime["backend.hosts"] == base["backend"]["hosts"]
+    assert runtime["backend.adapter.deadlines"]["connect"] == 5.0
+    assert not {"limit", "seed", "backend.adapter.total"} & set(runtime)  # none is set, or it decides results
     assert runtime_settings(plain_of(*BASE, "limit=3"))["limit"] == 3
 
 

@@ -152,8 +152,8 @@ def test_a_class_has_no_empty_list_of_settings() -> None:
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:
-    told = str(refused("limt=3", "frames=pape", "system.max_iterations=abc", "cache=of", "seed=-1"))
-    assert told.splitlines() == [
+    message = str(refused("limt=3", "frames=pape", "system.max_iterations=abc", "cache=of", "seed=-1"))
+    assert message.splitlines() == [
         "5 settings are wrong",
         "  there is no setting limt; did you mean limit?",
         "  there is no frames=pape; did you mean frames=paper? one of all, apex, blank, none, paper, shuffled",
