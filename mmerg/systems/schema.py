@@ -147,9 +147,9 @@ def _plain_schema(cls: type[BaseModel]) -> Node:
 def _inlined(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str, ...]) -> Node:
     """The node with what it refers to, or the one type of `X | None`, in its place: it is optional only because it may
     not be asked for; where it is asked for, it is required."""
-    any_of, ref = node.get("anyOf"), _text(node, "$ref")
-    options = [one for one in any_of if isinstance(one, dict)] if isinstance(any_of, list) else []
-    options = [option for option in options if option.get("type") != "null"]
+    any_of, ref = node.get("anyOf", []), _text(node, "$ref")
+    either = any_of if isinstance(any_of, list) else []
+    options = [option for option in either if isinstance(option, dict) and option.get("type") != "null"]
     if len(options) > 1:
         raise _unsupported(place, "is of several types")
     if options or ref:
