@@ -11,7 +11,6 @@ import httpx
 import pytest
 from starlette.types import Message
 
-from mmerg.backends.dry import Dry
 from mmerg.backends.scripted import Scripted
 from mmerg.serving.app import app_of
 from tests.serving.running import Running, running
@@ -38,7 +37,7 @@ def server() -> Iterator[Running]:
 
 @pytest.fixture(scope="module")
 def locked() -> Iterator[Running]:
-    with running(Dry(), "names=[talk.example]", token=SECRET) as server:
+    with running(Scripted(echo), "names=[talk.example]", token=SECRET) as server:
         yield server
 
 

@@ -10,9 +10,10 @@ from fastapi import Request
 from pydantic import BaseModel, Field
 from starlette.types import Message
 
-from mmerg.backends.dry import Dry
+from mmerg.backends.scripted import Scripted
 from mmerg.serving.messages import VALUES, client_key, queue_owner, read_body
 from tests.serving.running import Running, running
+from tests.serving.scripts import echo
 
 
 class Where(BaseModel):
@@ -23,7 +24,7 @@ class Where(BaseModel):
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Running]:
-    with running(Dry()) as server:
+    with running(Scripted(echo)) as server:
         yield server
 
 

@@ -7,14 +7,14 @@ import threading
 
 import pytest
 
-from mmerg.backends.dry import Dry
-from mmerg.backends.protocol import Reply, Request
+from mmerg.backends.protocol import Request
+from mmerg.backends.scripted import Scripted
 from mmerg.backends.stop import Stop
 from mmerg.serving.chats import Turn
 from mmerg.serving.line import Ticket
 from mmerg.serving.updates import Updates
 from tests.serving.running import Running, running
-from tests.serving.scripts import picture
+from tests.serving.scripts import echo, picture
 from tests.serving.test_page import turn
 
 ASKED = {"model": "mmerg-one_pass", "messages": [{"role": "user", "content": "Hey."}], "stream": True}
@@ -22,13 +22,11 @@ BROKEN = {**ASKED, "messages": [{"role": "user", "content": "Break."}]}
 KINDS = (Stop, Ticket, Turn, Updates)
 
 
-class Faulty(Dry):
-    """Has a mistake in its code, which one text finds."""
-
-    def complete(self, request: Request) -> Reply:
-        if "Break." in request.messages[-1].text:
-            raise ValueError(request)
-        return super().complete(request)
+def faulty(request: Request) -> str:
+    """An echo whose code has a mistake, which one text reveals."""
+    if "Break." in request.messages[-1].text:
+        raise ValueError(request)
+    return echo(request)
 
 
 def some(server: Running, first: int) -> None:
@@ -57,7 +55,7 @@ def left() -> dict[str, int]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system tells open files elsewhere")
 def test_turns_leave_nothing_behind() -> None:
-    with running(Faulty(), chats=10) as server:
+    with running(Scripted(faulty), chats=10) as server:
         some(server, 0)
         server.client.get("/v1/models")
         early = left()
