@@ -1,4 +1,4 @@
-"""Answers to chat programs, before their API's form: updates while the agents work, then the answer.
+"""Answers to chat programs, before an API gives them its form: updates while the agents work, then the answer.
 
 async for one in answers(served, offered, sent, Wish(stops=["\n"])):
     ...    # Update("said", …, "Perception: …"), …, Answer("That must hurt.", …)
@@ -25,13 +25,13 @@ from mmerg.serving.updates import SILENT, Update
 from mmerg.serving.work import Report
 
 TASK_TOKENS = 512  # of a title, tags or follow-ups
-TASK_TURNS = 8  # that front ends quote in what they ask for, with words of their own
+TASK_TURNS = 8  # that front ends quote in a prompt for their own use
 
 
 @dataclass(frozen=True)
 class Wish:
-    """stops: texts at which the answer is to end. tokens: at most, of what front ends ask for themselves. user: who
-    asks, as far as the server can know."""
+    """What a request sets for its answer. stops: texts before which it ends. tokens: the most for what front ends ask
+    for their own use. user: who asks, see `client_key`."""
 
     stops: Sequence[str] = ()
     tokens: int | None = None
@@ -39,7 +39,7 @@ class Wish:
     user: str = ""
 
     def until(self, text: str) -> str:
-        """`text` up to the first of the texts at which it is to end."""
+        """`text` up to the first of `stops`."""
         return text[: min((at for stop in self.stops if stop and (at := text.find(stop)) >= 0), default=len(text))]
 
 
@@ -59,8 +59,8 @@ ALIVE = Update(SILENT, {})
 
 
 def answers(served: Served, offered: Offered, sent: Sequence[Sent], wish: Wish) -> Steps:
-    """The agents' work and its reply; what a front end asks for itself is one plain call. Raises MmergError: at once
-    where the messages are no talk, later where the turn fails."""
+    """The agents' work and its reply, or one plain call for what a front end asks for its own use. Raises MmergError:
+    at once where the messages are no talk, later where the turn fails."""
     if prompt := task_prompt(sent):
         return _plain(served, offered, prompt, wish)
     asked = reply_request(offered, sent, served.settings.limits, wish.seed, wish.user)
@@ -130,7 +130,7 @@ async def _agents(updates: AsyncGenerator[Update, None], wish: Wish) -> Steps:
 
 
 def _refuse_unusable(problem: str) -> None:
-    """Raises RefusedError where a picture gives no frame for another reason than that later ones take all the room."""
+    """Raises RefusedError where pictures give no frames, unless later ones took all the room."""
     problems = [one for one in problem.split("; ") if one and OVER_BUDGET not in one]
     if problems:
         raise RefusedError(f"a picture cannot be shown to the model: {'; '.join(problems)}", where="messages")

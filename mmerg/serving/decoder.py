@@ -1,6 +1,6 @@
 """The child process that decodes what clients send, under limits of its own: see `uploads.py`, which starts it.
 
-Reads its job from standard input, and answers there: a line of JSON, then the JPEGs that it speaks of.
+Reads its job from standard input, and writes to standard output: a line of JSON, then the JPEGs that it describes.
 """
 
 import json
@@ -23,7 +23,7 @@ PIXELS = 50_000_000  # of one picture
 
 
 def limit() -> None:
-    """No more time, memory and files from here on, and nothing is written but the answer."""
+    """Limits time, memory and files of this process; from here on it can write the answer alone."""
     os.environ["OPENCV_IO_MAX_IMAGE_PIXELS"] = str(PIXELS)
     limits = {resource.RLIMIT_CPU: CPU_SECONDS, resource.RLIMIT_AS: BYTES}
     for what, most in (limits | {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: 0}).items():

@@ -41,9 +41,9 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class Guard:
-    """app: what is guarded. names: under which it may be asked besides addresses and localhost. token: "" where none is
-    asked for. room: bytes of a request's body. refuse: says an error as the API of the path does. sending: seconds that
-    a request may take to come."""
+    """Refuses requests before they reach `app`. names: hosts that are allowed besides addresses and localhost. token:
+    "" for none. room: the most bytes of a body. refuse: writes an error in the form of the path's API. sending: seconds
+    in which a whole request must come."""
 
     app: ASGIApp
     names: tuple[str, ...]

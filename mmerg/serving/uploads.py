@@ -1,4 +1,4 @@
-"""Clips and pictures that a client brought: decoded in a child process with limits, so that a hostile one costs its own
+"""Clips and pictures that a client sent: decoded in a child process with limits, so that a hostile one harms its own
 turn alone. They are never written to a file that has a name.
 
     uploads = Uploads({Path("turn 3"): [Upload("clip", data)]})
@@ -39,8 +39,7 @@ class Upload:
 
 
 class Uploads(Ahead):
-    """Stands for files that other clips would lie in: `files` by the path that a turn's clip has. `take` comes before
-    all else."""
+    """In place of clips on disk: `files` by the path that a turn's clip has. `take` is called before all else."""
 
     def __init__(self, files: Mapping[Path, Sequence[Upload]]) -> None:
         super().__init__()
@@ -48,7 +47,7 @@ class Uploads(Ahead):
         self._decoded: dict[Path, list[tuple[Frame, bytes] | ClipError]] = {}
 
     def take(self, settings: FramesSettings) -> None:
-        """Decodes them all."""
+        """Decodes all files."""
         self._decoded = {path: decode(uploads, settings) for path, uploads in self.files.items()}
 
     def problems(self) -> dict[str, str]:
@@ -75,7 +74,7 @@ class Uploads(Ahead):
 def decode(
     uploads: Sequence[Upload], settings: FramesSettings, seconds: float = SECONDS
 ) -> list[tuple[Frame, bytes] | ClipError]:
-    """The keyframes of `uploads` as a child process gives them, with their JPEGs, where it needs no more seconds."""
+    """The keyframes of `uploads` with their JPEGs, or why there are none. seconds: the most for the child process."""
     stop, pipe = current(), subprocess.PIPE
     with ExitStack() as opened:
         files = []
@@ -100,14 +99,14 @@ def decode(
     try:
         return list(_read(answer))
     except (ValidationError, ValueError, TypeError, KeyError):
-        if len(uploads) > 1:  # one of them was too much for the process: not so the others
+        if len(uploads) > 1:  # one of them ended the process: the others may be good
             return [one for upload in uploads for one in decode([upload], settings)]
         what = "it cannot be decoded: it is damaged, too large, or no picture or video at all"
         return [ClipError("unreadable", what, hint="play it, and export it as JPEG, PNG, MP4 or WebM")]
 
 
 def _read(answer: bytes) -> list[tuple[Frame, bytes] | ClipError]:
-    """What the child wrote: a line of JSON, then the JPEGs that it speaks of, one behind the other."""
+    """Reads what the child wrote: a line of JSON, then the JPEGs that it describes, one after the other."""
     head, _, rest = answer.partition(b"\n")
     decoded: list[tuple[Frame, bytes] | ClipError] = []
     for one in json.loads(head):

@@ -1,6 +1,6 @@
 """Turns at work: each waits in the line, then runs in a thread of its own, and reports what happens as it happens.
 
-A turn whose client is gone is broken off, its call to the model too; its slot is free once its thread has ended.
+A turn whose client disconnects is stopped, with its call to the model; its slot is free once its thread has ended.
 
     async for step in work.turn("chat 7", job):      # Place(2), Place(0), all that `job` reports, and what it returns
         ...
@@ -35,8 +35,8 @@ class Place:
 
 
 class Work:
-    """Turns on the slots of `pool`, and what is decoded for them before; of each at most `longest` wait. silence:
-    seconds without news after which SILENCE comes. `close` breaks off all of them."""
+    """Runs turns on the slots of `pool`, and the decoding before them; at most `longest` of each wait. silence: seconds
+    without a report after which SILENCE comes. `close` stops all of them."""
 
     def __init__(self, pool: Pool, longest: int) -> None:
         self._pool = pool
@@ -58,7 +58,7 @@ class Work:
         return self._run(*self._turns, owner, leased)
 
     def decode(self, owner: str, job: Callable[[], object]) -> AsyncGenerator[object, None]:
-        """As `turn`, for what is to be decoded."""
+        """As `turn`, for a job that decodes uploads."""
         return self._run(*self._decoding, owner, lambda _: job())
 
     async def _run(
