@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Result
-from tests.engine.parts import ROOT, TASKS
+from tests.engine.parts import TASKS
 from tests.frames.clips import numbered
 from tests.processes import begun, in_process
 from tests.run_folders import all_events
@@ -374,28 +375,35 @@ def test_what_is_wrong_is_said_without_a_traceback(run: Runner) -> None:
         assert (done.returncode, message in done.stdout + done.stderr) == (2, True), arguments
 
 
-def test_a_full_disk_ends_the_run_and_the_same_command_goes_on(run: Runner) -> None:
+def test_a_full_disk_ends_the_run_and_the_same_command_goes_on(corpus: Path, tmp_path: Path) -> None:
     """The last sample's file is by far the largest, and the limit lies between it and the next."""
-    corpus = run.corpus / "dialogues.jsonl"
-    text = corpus.read_text(encoding="utf-8")
-    corpus.write_text(text.replace("keys 3.", "keys 3. " + "Where are they? " * 200), encoding="utf-8")
-    assert run("cache=off", "name=whole").returncode == 0
-    *_, less, most = sorted(file.stat().st_size for file in run.runs.glob("whole-*/samples/*"))
-    limit = f"({(less + most) // 2}, resource.RLIM_INFINITY)"
-    limited = f"import resource, runpy; resource.setrlimit(resource.RLIMIT_FSIZE, {limit}); "
-    limited += "runpy.run_module('mmerg.run', run_name='__main__', alter_sys=True)"
-    command = [sys.executable, "-c", limited, *run.arguments("cache=off")[3:]]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=run.corpus, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 2, done.stdout + done.stderr
-    assert "the disk is full" in done.stderr
-    assert f"{run.folder()}/samples/" in done.stderr
-    assert "Traceback" not in done.stderr
-    finished = run.results()
-    assert 0 < len(finished) < DIALOGUES
-    assert run("cache=off").returncode == 0
-    assert len(run.results()) == DIALOGUES
-    assert run.results()[: len(finished)] == finished  # not done again
+    dialogues = corpus / "dialogues.jsonl"
+    text = dialogues.read_text(encoding="utf-8")
+    dialogues.write_text(text.replace("keys 3.", "keys 3. " + "Where are they? " * 200), encoding="utf-8")
+    limited: dict[int, int] = {}  # by process: bytes that a file may have
+
+    def limit(_: int) -> None:
+        for process, most in limited.items():
+            resource.prlimit(process, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+
+    with scripted_ollama(on_call=limit) as server:
+        run = Runner(corpus, tmp_path / "runs", server.url)
+        assert run("cache=off", "name=whole").returncode == 0
+        *_, less, most = sorted(file.stat().st_size for file in run.runs.glob("whole-*/samples/*"))
+        process = begun(run.arguments("cache=off"), tmp_path, cwd=corpus)
+        limited[process.pid or 0] = (less + most) // 2
+        process.join()
+        limited.clear()
+        errors = (tmp_path / "2").read_text(encoding="utf-8")
+        assert process.exitcode == 2, errors
+        assert "the disk is full" in errors
+        assert f"{run.folder()}/samples/" in errors
+        assert "Traceback" not in errors
+        finished = run.results()
+        assert 0 < len(finished) < DIALOGUES
+        assert run("cache=off").returncode == 0
+        assert len(run.results()) == DIALOGUES
+        assert run.results()[: len(finished)] == finished  # not done again
 
 
 def test_a_dataset_whose_path_is_not_utf_8(run: Runner) -> None:
