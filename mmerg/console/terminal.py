@@ -19,7 +19,8 @@ from rich.text import Text
 from mmerg.errors import MmergError
 
 WRONG, INTERRUPTED = 2, 130
-STARTS_OVER = "the same command starts over"  # said when a command was interrupted that keeps nothing
+GOES_ON = "the same command goes on from here"  # said when a command was interrupted
+STARTS_OVER = "the same command starts over"  # said of one that keeps nothing
 
 # Control characters could steer the terminal, bidi controls could reorder what is read. Line feed and tab may stay.
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -148,7 +149,7 @@ def undisturbed() -> Iterator[None]:
             left.callback(signal.raise_signal, which)
 
 
-def run_command(command: Callable[[], int], interrupted: str = "the same command goes on from here") -> int:
+def run_command(command: Callable[[], int], interrupted: str = GOES_ON) -> int:
     """Runs `command` and gives its exit code: 2 after an error of mmerg's, a path that the system refuses, or output
     that could not be written, all of which are printed; 130 after Ctrl-C, with `interrupted` as the text."""
     try:

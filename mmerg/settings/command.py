@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mmerg.console.terminal import run_command
+from mmerg.console.terminal import GOES_ON, run_command
 from mmerg.errors import ConfigError, did_you_mean
 from mmerg.settings.listing import OPTIONS, help_text
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from mmerg.settings.model import RunSettings
 
 Job: TypeAlias = Callable[[Any], int]  # from settings to an exit code
-GOES_ON = "the same command goes on from here"  # said when a command was interrupted
 
 
 @dataclass(frozen=True)
