@@ -54,7 +54,7 @@ def extract(clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) 
         try:
             taken_from = _taken_from(clip, settings)
         except ClipError as error:
-            outcomes[clip] = error
+            outcomes[clip] = error.with_traceback(None)  # which would keep all of this call's variables
             continue
         if frames := store.find(taken_from):
             outcomes[clip] = frames
