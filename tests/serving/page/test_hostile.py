@@ -25,6 +25,8 @@ def test_hostile_texts_are_text(page: Page, agents: Agents) -> None:
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.get_by_role("button", name="Conversation").click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.locator("script:not([src]), iframe, base, object, embed, style, [style]").count() == 0
     handlers = page.eval_on_selector_all(
         "*", "all => all.flatMap((one) => one.getAttributeNames().filter((name) => name.startsWith('on')))"
