@@ -10,7 +10,7 @@ import pytest
 
 from mmerg.console.terminal import commands
 from mmerg.settings.model import COMMANDS
-from tests.composed import composed
+from mmerg.settings.parse import checked
 from tests.engine.parts import ROOT
 
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")]
@@ -58,7 +58,7 @@ def test_commands_that_are_shown_take_what_is_given(capsys: pytest.CaptureFixtur
         page = "config" if name == "run" else name
         if page in COMMANDS:
             given = [re.sub(r"=(\w+),.*", r"=\1", word) for word in words if "=" in word]  # of a sweep the first value
-            composed(*given, name=page)
+            checked(given, page)  # that each page composes is for tests/settings/test_compose.py
         elif options := [word for word in words if word.startswith("--")]:
             with pytest.raises(SystemExit):
                 import_module(f"mmerg.{name}").main(["--help"])
