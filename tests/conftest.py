@@ -1,7 +1,10 @@
 """Fixtures and settings for every folder of tests."""
 
 import gc
+import os
 import signal
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -15,6 +18,9 @@ settings.load_profile("mmerg")
 # A shell starts what it puts into the background with Ctrl-C ignored; commands that tests interrupt would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The processes of all tests share matplotlib's list of fonts, which takes a second to make.
+os.environ.setdefault("MPLCONFIGDIR", str(Path(tempfile.gettempdir()) / f"mmerg-tests-matplotlib-{os.getuid()}"))
 
 gc.set_threshold(100_000, 10, 20)  # seldom, as each collection looks at all tests and libraries in memory
 
