@@ -115,8 +115,11 @@ def test_exemplars_stand_in_the_prompt_and_in_the_trace(run: Path) -> None:
         [first, second] = event.content
         assert first["reply"] == "Let us look for it together."
         assert (first["id"], first["from"], first["emotion"]) == ("purse/4", "remembered dialogues", None)
-        assert first["history"][-1] == {"speaker": "A", "text": "In the snow."}
-        assert 1.0 > first["similarity"] > second["similarity"] > 0.0
+        history = first["history"]
+        assert isinstance(history, list)
+        assert history[-1] == {"speaker": "A", "text": "In the snow."}
+        nearer, farther = (float(str(exemplar["similarity"])) for exemplar in (first, second))
+        assert 1.0 > nearer > farther > 0.0
     asked = [text for text in prompts(run, "sgrg") if text.startswith("keys/4")]
     assert len(asked) == len(supplied(run, "keys/4")) > 0
     shown = "Example 1\nA: I lost my purse.\nB: Where?\nA: In the snow.\nNext turn: Let us look for it together.\n"
