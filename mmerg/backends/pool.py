@@ -26,7 +26,7 @@ from itertools import count
 from mmerg.backends.protocol import Backend, Engine, Reply, Request, engine_changed
 from mmerg.backends.retry import persist
 from mmerg.backends.stop import Stop, current
-from mmerg.errors import CallError, ConfigError, Failure, MmergError, RunError
+from mmerg.errors import CallError, ConfigError, Failure, RunError
 
 REACHED = frozenset({Failure.RUNNER_CRASH, Failure.TIMEOUT})  # the call was on a host, and may be what is wrong
 HOST_FAILURES = REACHED | {Failure.UNREACHABLE, Failure.MODEL_NOT_FOUND}  # a host that hangs counts as dead
@@ -38,8 +38,7 @@ LOOK_AGAIN = 0.5  # seconds between two looks by a lease that waits for a slot: 
 @dataclass(eq=False)
 class Host:
     """A backend, how many samples may use it at once, and its name in errors. The pool keeps the rest. used: samples
-    that use it now. down: why it is left out. since: when it was left out or last tried. checking: held by the call
-    that asks what it serves; checks: how often that was answered; unfit: the last answer, None where it may be used."""
+    that use it now. down: why it is left out. since: when it was left out or last tried."""
 
     backend: Backend
     slots: int
@@ -47,9 +46,6 @@ class Host:
     used: int = field(default=0, init=False)
     down: CallError | None = field(default=None, init=False)
     since: float = field(default=0.0, init=False)
-    checking: threading.Lock = field(default_factory=threading.Lock, init=False)
-    checks: int = field(default=0, init=False)
-    unfit: CallError | None = field(default=None, init=False)
 
 
 class Pool:
@@ -159,29 +155,17 @@ class Pool:
                 self._change.notify_all()
 
     def _check_same(self, host: Host) -> None:
-        """Raises CallError where a host is still down, or has come back with another engine. One call asks the host;
-        calls that want to ask it meanwhile share the answer."""
-        checks = host.checks
-        with host.checking:
-            if host.checks == checks:
-                host.unfit = self._ask_engine(host)
-                host.checks += 1
-            if host.unfit:
-                raise host.unfit
-
-    def _ask_engine(self, host: Host) -> CallError | None:
-        """Why a host cannot be used now, None where it can. Raises CallError interrupted."""
+        """Raises CallError where a host is still down, or has come back with another engine."""
         try:
             engine = host.backend.describe()
-        except CallError as error:
-            if error.failure is Failure.INTERRUPTED:
+        except (ConfigError, CallError) as error:
+            if isinstance(error, CallError) and error.failure in HOST_FAILURES | {Failure.INTERRUPTED}:
                 raise
-            return error if error.failure in HOST_FAILURES else _back_unfit(Failure.UNREACHABLE, error, host.name)
-        except ConfigError as error:
-            return _back_unfit(Failure.MODEL_NOT_FOUND, error, host.name)
+            failure = Failure.UNREACHABLE if isinstance(error, CallError) else Failure.MODEL_NOT_FOUND
+            what = f"the host came back unfit: {error.what}"
+            raise CallError(failure, what, where=host.name, hint=error.hint) from error
         if self._engine and engine.key() != self._engine.key():
-            return engine_changed(self._engine, engine, host.name)
-        return None
+            raise engine_changed(self._engine, engine, host.name)
 
     def _outlast(self, tried: Mapping[Host, CallError], end: float) -> None:
         """Wait until one of the hosts is back on which a call was `tried`. Raises the call's own error where a host was
@@ -217,10 +201,6 @@ class Pool:
         """Wait before another look at hosts that are down."""
         most = self._revive_after or self._wait  # with 0, too, hosts are not asked without a stop
         self._closed.rest(min(self._wait * 2 ** min(looks, 30), most))
-
-
-def _back_unfit(failure: Failure, error: MmergError, host: str) -> CallError:
-    return CallError(failure, f"the host came back unfit: {error.what}", where=host, hint=error.hint)
 
 
 class _Lease:

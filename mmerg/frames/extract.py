@@ -54,7 +54,8 @@ def extract(clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) 
         try:
             taken_from = _taken_from(clip, settings)
         except ClipError as error:
-            outcomes[clip] = error.with_traceback(None)  # which would keep all of this call's variables
+            error.__context__ = None  # with its traceback it would keep all variables of this call
+            outcomes[clip] = error.with_traceback(None)
             continue
         if frames := store.find(taken_from):
             outcomes[clip] = frames

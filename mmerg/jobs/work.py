@@ -14,7 +14,6 @@ from time import monotonic, sleep
 
 from mmerg.console.terminal import run_command, undisturbed
 from mmerg.errors import ConfigError
-from mmerg.experiment.launch import run_all
 from mmerg.settings.command import run_composed
 
 POLL = 0.1  # seconds between two looks whether a server is ready
@@ -41,6 +40,8 @@ class Work:
         return run_command(self._run)
 
     def _run(self) -> int:
+        from mmerg.experiment.launch import run_all  # once signals are handled: it takes most of a second
+
         if not self.server:
             return run_composed("config", run_all, None, self.arguments)
         log, secret = self.logs / f"server-{self.name}.log", os.environ.get(self.token, "")

@@ -14,9 +14,7 @@ from typing import Any
 
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
-from hydra.conf import HydraConf
 from hydra.core.config_search_path import ConfigSearchPath
-from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.types import Override
 from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
@@ -30,10 +28,6 @@ from mmerg.settings.kinds import PASSWORD
 from mmerg.settings.overrides import chooses_page, read_word, rows_of
 from mmerg.settings.pages import conf_folder, no_page, ollama_host
 from mmerg.settings.problems import COMMAND_LINE, CONFIGURATION
-
-# Of Hydra's own groups the sweeper's is used alone; with the others composing takes half as long again.
-_HYDRA = HydraConf(defaults=[{"sweeper": "basic"}])
-ConfigStore.instance().store(group="hydra", name="config", node=_HYDRA, provider="mmerg")
 
 _FAILURES = (HydraException, OmegaConfBaseException, YAMLError, ValueError)
 _NO_SUCH_GROUP = re.compile(r"In '([^']+)/([^'/]+)': Could not override '([^']+)'")

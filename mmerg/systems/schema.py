@@ -162,7 +162,7 @@ def _inlined(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str,
     refused = {
         "is a list whose items are not all of one type": "prefixItems" in odd
         or (kind == "array" and "items" not in node),
-        "is a dict": kind == "object" and "properties" not in node,
+        "has no fields" if "properties" in node else "is a dict": kind == "object" and not node.get("properties"),
         f"is {', '.join(odd)}": bool(odd),
         "may be anything": not (kind in (*PLAIN, "array", "object") or "enum" in node or "const" in node),
         "has limits that contradict each other": _is_void(node),

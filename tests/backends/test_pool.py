@@ -244,42 +244,6 @@ def test_one_lease_at_a_time_tries_a_dead_host() -> None:
     assert took.is_set()
 
 
-class Counted:
-    """A lock that knows how often it was asked for."""
-
-    def __init__(self) -> None:
-        self.lock, self.asked = threading.Lock(), list[int]()
-
-    def __enter__(self) -> None:
-        self.asked.append(1)
-        self.lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self.lock.release()
-
-
-def test_calls_that_wait_for_a_host_at_once_ask_it_once() -> None:
-    server, checking = Server("a"), Counted()
-    pool = pool_of([server], slots=5)
-    pool.describe()
-    [host] = pool._hosts
-    host.checking = checking  # type: ignore[assignment]
-    pool._note(host, CallError(Failure.UNREACHABLE, "a was away"))
-    looks = server.looks
-
-    def call(_: int) -> str:
-        with pool.lease() as backend:
-            return say(backend)
-
-    with ThreadPoolExecutor(5) as threads:
-        with checking.lock:  # whoever is first has not asked yet
-            replies = threads.map(call, range(5))
-            while len(checking.asked) < 5:
-                time.sleep(0.001)
-        assert list(replies) == ["a"] * 5
-    assert (server.looks - looks, pool.down()) == (1, {})
-
-
 def test_a_host_that_comes_back_with_another_engine_stays_out() -> None:
     a, b = servers("ab")
     clock = Clock()

@@ -152,3 +152,10 @@ def test_the_same_clips_give_the_same_bytes_however_they_are_decoded(
     for number, clip in enumerate(clips):
         one_by_one += extract([clip], SETTINGS, FrameStore(tmp_path / f"again{number}"))
     assert together == one_by_one
+
+
+def test_an_error_of_a_clip_holds_nothing_of_the_call_that_found_it(tmp_path: Path, store: FrameStore) -> None:
+    """A run keeps such errors to its end."""
+    [error] = extract([Clip(tmp_path / "gone.mp4")], FramesSettings(), store)
+    assert isinstance(error, ClipError)
+    assert (error.reason, error.__traceback__, error.__context__) == ("missing", None, None)

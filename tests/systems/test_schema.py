@@ -262,6 +262,14 @@ class Weights(BaseModel):
     weights: dict[str, float]
 
 
+class Nothing(BaseModel):
+    pass
+
+
+class Holder(BaseModel):
+    inner: Nothing
+
+
 class Anything(BaseModel):
     value: Any
 
@@ -309,6 +317,7 @@ class Called(BaseModel):
         (Outer, "Outer.inner.several is of several types"),
         (Pair, "Pair.pair is a list whose items are not all of one type"),
         (Weights, "Weights.weights is a dict"),
+        (Holder, "Holder.inner has no fields"),
         (Anything, "Anything.value may be anything"),
         (Bare, "Bare.items may be anything"),
         (Level, "Level.level has limits that contradict each other"),
