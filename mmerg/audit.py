@@ -1,4 +1,4 @@
-"""Plants faults in what a finished run made, and has its auditor judge them: `python -m mmerg.audit RUN`.
+"""Plants faults in what a finished run made, and has its auditor judge them: `mmerg audit RUN`.
 
 Takes the first pass of each sample and swaps one stage's output for that of another dialogue (of another emotion, where
 it is the emotion). Prints how often clean passes pass, planted faults are found and the right stage is blamed, and

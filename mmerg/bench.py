@@ -1,7 +1,7 @@
-"""Backbones side by side: `python -m mmerg.bench [--backbones NAME…] [--dataset meld] [--n 50] [key=value…]`.
+"""Backbones side by side: `mmerg bench [--backbones NAME…] [--dataset meld] [--n 50] [key=value…]`.
 
-Each backbone runs the same fixed subset (`protocol.sample=N protocol.seed=0`) as `python -m mmerg.run` would, and is
-scored as `python -m mmerg.score` would with the same options. The table is of the backbones that are named: a second
+Each backbone runs the same fixed subset (`protocol.sample=N protocol.seed=0`) as `mmerg run` would, and is
+scored as `mmerg score` would with the same options. The table is of the backbones that are named: a second
 call takes up what the first has run, so naming one more adds a row. A name is a page of conf/backbone or a model's name
 at Ollama; left out, it is the paper's six as far as they are pulled, else the small model that needs no server. What
 has a "=" is a setting for every run. Writes the table as Markdown and CSV, and a plot, into runs/.bench/<dataset>-<n>,

@@ -1,4 +1,4 @@
-"""Reply caches as files: `python -m mmerg.cache info | merge | prune …`: what they hold, several as one, less of one.
+"""Reply caches as files: `mmerg cache info | merge | prune …`: what they hold, several as one, less of one.
 
   info FILE…           how many replies, of which engines
   merge TO FROM…       adds the replies of FROM to TO, which may be new; as cache_base=TO, runs of any machine read it

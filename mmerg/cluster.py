@@ -1,4 +1,4 @@
-"""Runs a system over a dataset in shards, each a job: `python -m mmerg.cluster run on=slurm shards=64 dataset=…`.
+"""Runs a system over a dataset in shards, each a job: `mmerg cluster run on=slurm shards=64 dataset=…`.
 
 Settings are those of `mmerg run`, as key=value, and on=local (processes here), slurm or ray with theirs. The same
 command goes on: shards that are done stay, jobs at work are watched again, the others are handed over again. At

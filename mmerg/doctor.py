@@ -1,4 +1,4 @@
-"""Checks that a backbone is served as a run needs it: `python -m mmerg.doctor backbone=qwen2.5vl-7b`.
+"""Checks that a backbone is served as a run needs it: `mmerg doctor backbone=qwen2.5vl-7b`.
 
 For every host: reachable, version, digest, capabilities; a reply, a schema, log-probabilities, penalties, seeds; with
 eyes two images; calls at once, and how many are worth it; on Ollama also the context as loaded, what spills to the CPU,

@@ -1,4 +1,4 @@
-"""Puts the shards of runs together: `python -m mmerg.merge RUN… [--partial]`, RUN the folder that holds shards/.
+"""Puts the shards of runs together: `mmerg merge RUN… [--partial]`, RUN the folder that holds shards/.
 
 Checks that all shards are there, whole, of the same settings and of no common sample; then the folder is a run as one
 process would have written it, for `mmerg score`, `show`, `report` and `compare`. The shards stay: once they are merged,

@@ -1,4 +1,4 @@
-"""Draws runs: `python -m mmerg.plot RUN… [--out DIR] [--only NAME…] [--format png|svg|pdf|both]`.
+"""Draws runs: `mmerg plot RUN… [--out DIR] [--only NAME…] [--format png|svg|pdf|both]`.
 
 tone, stance   the plan of the selected pass by forecast emotion; goal and tactic where --only names them
 blame          which agent the auditor blames, by pass

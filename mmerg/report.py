@@ -1,4 +1,4 @@
-"""Shows runs as pages to read offline: `python -m mmerg.report RUN… [--out DIR] [--faces keep|blur]`.
+"""Shows runs as pages to read offline: `mmerg report RUN… [--out DIR] [--faces keep|blur]`.
 
 Writes one folder (RUN/report; for several runs one in .reports beside the first, its own for each set of runs) that
 opens from disk in any browser: an overview, a table of samples, and for each sample the dialogue with its keyframes,

@@ -1,4 +1,4 @@
-"""Serves systems to chat programs and to the browser: `python -m mmerg.serve system=merg backbone=qwen2.5vl-7b`.
+"""Serves systems to chat programs and to the browser: `mmerg serve system=merg backbone=qwen2.5vl-7b`.
 
 Prints the address of the page; chat programs take the same address as an Ollama server, or with /v1 as OpenAI's API.
 Every system whose inputs are there is a model: mmerg-merg, mmerg-one_pass, …

@@ -1,4 +1,4 @@
-"""Prints runs, or the whole story of one of their samples: `python -m mmerg.show RUN… [SAMPLE] [--prompts]`.
+"""Prints runs, or the whole story of one of their samples: `mmerg show RUN… [SAMPLE] [--prompts]`.
 
 Reads the run folder alone: frames, evidence, emotion, plan, reply and audit of every pass, what was run again and why,
 and which pass won. `--prompts` adds every call's prompt and raw reply. Several runs stand side by side, a row a sample:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from argparse import ArgumentParser
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,8 +10,9 @@ from statistics import fmean, stdev
 
 import pytest
 
-from mmerg.bench import main
+from mmerg.bench import _folder_name, main
 from mmerg.runs.folder import read_results
+from mmerg.scoring.standard import DEFAULTS, add_arguments, options_of
 from tests import tiny_text
 from tests.benching.bencher import DRAWS, MODELS, NOWHERE, QUICK, TWO, Bencher, answer, figures, table
 from tests.ollama_server import TEXT_MODEL, VISION_MODEL
@@ -168,3 +170,11 @@ def test_a_backbone_of_ones_own_page_is_run(tmp_path: Path) -> None:
     assert main([*options, "backend=dry", f"runs={tmp_path}/runs", *QUICK]) == 0
     assert list(figures(table(tmp_path / "runs"))) == ["mine"]
     assert main(["--config-dir", "nowhere", "--backbones", "mine"]) == 2
+
+
+def test_a_bench_without_settings_has_a_plain_folder() -> None:
+    parser = ArgumentParser()
+    add_arguments(parser)
+    options = options_of(parser.parse_args([]))
+    assert (options, _folder_name("demo", 3, [], options)) == (DEFAULTS, "demo-3")
+    assert _folder_name("demo", 3, ["seed=1"], options).startswith("demo-3-")

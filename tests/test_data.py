@@ -347,7 +347,7 @@ def test_ctrl_c(tmp_path: Path) -> None:
     while not list(runs.glob(".cache/frames/taken/*.json")) and process.is_alive():
         time.sleep(0.01)
     os.kill(process.pid or 0, signal.SIGINT)
-    process.join()
+    process.join(60)
     error = (tmp_path / "2").read_text(encoding="utf-8")
     assert process.exitcode == 130, error
     assert error == "interrupted; no report is written, and a check starts over\n"

@@ -215,6 +215,16 @@ def test_a_judge_that_prefers_the_first_is_shown_to(tmp_path: Path) -> None:
     assert all(figures["first"].interval for figures in match.aspects.values())
 
 
+def test_runs_with_the_same_replies_are_compared_in_folders_of_their_own(tmp_path: Path, judged: Judged) -> None:
+    twin = shutil.copytree(judged.b, tmp_path / "twin")
+    places = []
+    for other in (judged.b, twin):
+        done = judged(judged.a, other, "judge=pairwise", "limit=1")
+        assert done.returncode == 0, done.stderr
+        places.append(done.stdout.splitlines()[-1])
+    assert len(set(places)) == 2
+
+
 def test_a_run_that_failed_loses_without_a_call(tmp_path: Path, judged: Judged, server: ScriptedOllama) -> None:
     b = build_run(tmp_path / "b", [result("d0/4", "So what?"), result("d9/4", "Well done."), result("d3/4", None)])
     for more in ("limit=1", "limit=null"):

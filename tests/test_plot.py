@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from PIL import Image
@@ -153,8 +154,10 @@ def test_hostile_text_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[s
     )
     edit(run, lambda manifest: manifest.update(name=odd))
     score(run, {"acc": (50.0, 1)}, Confusion(labels=(odd, ""), counts=((1, 0), (0, 0)), failed=(0, 0)))
-    assert main([str(run), "--format", "png"]) == 0
+    assert main([str(run), "--format", "svg"]) == 0
     assert len(names(run / "plots")) == 5
+    for file in (run / "plots").iterdir():
+        ElementTree.parse(file)  # a control character would be no XML
     assert "\x1b" not in capsys.readouterr().out
 
 

@@ -75,6 +75,15 @@ def test_runs_side_by_side(folder: Path, tmp_path: Path, capsys: pytest.CaptureF
     assert (other / SCORES).is_file()
 
 
+def test_where_runs_have_other_ns_each_figure_has_its_own(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    twelve = scored(tmp_path, "twelve", 9), scored(tmp_path, "seed-1", 6, seed=1)
+    assert main([str(folder), *twelve, "--columns", "acc", *QUICK]) == 0
+    [row] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("acc ↑")]
+    assert re.search(r" n=3 .* n=12 .* n=12 .* ± 17.68$", row)
+
+
 def test_the_settings_in_which_runs_differ(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     more = [build_run(tmp_path / name, [result("a/1")], model="tiny") for name in ("two", "three")]
     assert main([str(folder), *map(str, more), *QUICK]) == 0

@@ -72,6 +72,8 @@ class Summary:
                 passes = (str(result.passes), str(result.selected_pass)) if result.passes else ("–", "–")
                 cells = [result.emotion or "–", plan(result), audit, *passes, result.response or ""]
             table.add_row(*map(escape, (result.id, *cells)))
+        if agents := ", ".join(next((result.audit for result in self.first if result.audit), ())):
+            table.caption, table.caption_justify = escape(f"audit: {agents}; passes count from 0"), "left"
         return table
 
     @property
@@ -105,8 +107,9 @@ def _listed(parts: Mapping[str, object]) -> str:
 
 
 def plan(result: Result) -> str:
-    """The fields of the plan, a line each. Sentences are left out if any field is a word."""
-    fields = result.plan.values() if isinstance(result.plan, dict) else [result.plan]
+    """The fields of the plan, a line each. Its reasoning, and sentences, are left out if any field is a word."""
+    named = result.plan if isinstance(result.plan, dict) else {"": result.plan}
+    fields = [field for name, field in named.items() if not name.startswith("reason")] or named.values()
     texts = [str(field) for field in fields if field not in (None, "", [], {})]
     words = [text for text in texts if not text.endswith((".", "!", "?")) and len(text) <= WORD]
     return "\n".join(words or texts) or "–"

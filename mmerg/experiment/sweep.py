@@ -1,4 +1,4 @@
-"""A sweep: one run for each row of an experiment (`python -m mmerg.run -m +experiment=… dataset=…`), and what it cost.
+"""A sweep: one run for each row of an experiment (`mmerg run -m +experiment=… dataset=…`), and what it cost.
 
 A row that cannot run does not stop the others. They share calls through the reply cache alone.
 """

@@ -79,12 +79,12 @@ class ReportFolder:
     def put_in_place(self) -> None:
         """Remove the earlier report and move this one to its place, unless a file that is not a report's is in the way.
         The marker names the files of both until all is done: what a killed process leaves is known as a report's."""
-        parents = {PurePosixPath(name).parent for name in self._new}
+        parents = sorted({PurePosixPath(name).parent for name in self._new})
         for parent in parents:
             if not self._inside(parent):
                 where = str(self.path / parent)
                 raise RunError("a report does not write through links", where=where, hint="remove the link")
-        for name in self._new - self._old:
+        for name in sorted(self._new - self._old):
             if os.path.lexists(path := self.path / name):
                 raise RunError("this file is not of a report", where=str(path), hint="move it away, or choose --out")
         self._mark(self._old | self._new)

@@ -22,8 +22,7 @@ _FEW = 3  # samples listed of each kind
 
 def terminal(compared: Compared, labels: Mapping[str, str], verbose: bool = False) -> Iterator[RenderableType]:
     """A table for each pair, which samples changed, why some figures have no difference, warnings. labels: what tells
-    the runs apart, by their names. verbose: all samples that changed, signatures, and how all was
-    computed."""
+    the runs apart, by their names. verbose: all samples that changed, signatures, and how all was computed."""
     yield escape(f"protocol {compared.protocol}")
     for pair in compared.pairs:
         yield escape(_heading(pair, labels))

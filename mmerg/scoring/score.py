@@ -94,7 +94,8 @@ class Scores(Record):
     def counted(self) -> str:
         """How many samples were scored, and how many have no result yet."""
         unaudited = f", {self.unaudited} unaudited" * bool(self.unaudited)
-        left = f"; unfinished: {self.unfinished} of the protocol's samples have no result yet" * bool(self.unfinished)
+        missing = f"{self.unfinished} of the protocol's samples have no result yet, as with limit="
+        left = f"; unfinished: {missing}" * bool(self.unfinished)
         return f"{self.n} samples scored, {self.failed} of them failed{unaudited}{left}"
 
 

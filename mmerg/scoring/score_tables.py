@@ -120,20 +120,20 @@ def _head(runs: Sequence[Scores], name: str) -> str:
 
 
 def line(name: str, scores: Sequence[Score | None]) -> list[str]:
-    """A row of figures: its name, a cell for each score, and their largest n. A figure with a smaller n has that in its
-    cell."""
-    n = max((score.n for score in scores if score and not isinstance(score, Spread)), default=0)
-    return [name, *(_cell(score, " [{}]", n) for score in scores), str(n)]
+    """A row of figures: its name, a cell for each score, and their n. Where n differs, each cell has its own."""
+    counts = {score.n for score in scores if score and not isinstance(score, Spread)}
+    n = str(counts.pop()) if len(counts) == 1 else ""
+    return [name, *(_cell(score, " [{}]", own_n=not n) for score in scores), n]
 
 
-def _cell(score: Score | None, interval: str, n: int | None = None) -> str:
-    """A figure with its interval, if it has one, in the form of `interval`; and its n, unless that is `n`."""
+def _cell(score: Score | None, interval: str, own_n: bool = False) -> str:
+    """A figure with its interval, if it has one, in the form of `interval`; and its n where it is asked for."""
     if score is None:
         return NONE
     if isinstance(score, Spread):
         return f"{figure(score.value)} ± {figure(score.sd)}"
     ends = interval.format(between(*score.interval)) if score.interval else ""
-    own = f" n={score.n}" if n not in (None, score.n) and score.value is not None else ""
+    own = f" n={score.n}" if own_n and score.value is not None else ""
     return f"{figure(score.value)}{ends}{own}"
 
 

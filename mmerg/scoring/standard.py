@@ -6,7 +6,6 @@ for metric in standard_metrics(manifest.engine, options_of(parser.parse_args()))
 """
 
 import argparse
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import get_args
 
@@ -40,8 +39,8 @@ class Options:
     ref_context: bool = False
     resamples: int = DRAWS
     seed: int = 0
-    metrics: Sequence[str] = ()
-    primary: Sequence[str] = ()
+    metrics: tuple[str, ...] = ()
+    primary: tuple[str, ...] = ()
 
 
 DEFAULTS = Options()
@@ -70,7 +69,9 @@ def add_arguments(parser: argparse.ArgumentParser, resamples: int = DRAWS) -> No
 def options_of(given: argparse.Namespace) -> Options:
     """The options among what was given to a command."""
     values = vars(given) | {"bert": given.bert_model if given.bert else None}
-    return Options(**{field.name: values[field.name] for field in fields(Options) if field.name in values})
+    chosen = {field.name: values[field.name] for field in fields(Options) if field.name in values}
+    lists = {name: tuple(value) for name, value in chosen.items() if isinstance(value, list)}
+    return Options(**(chosen | lists))
 
 
 def check(options: Options) -> None:

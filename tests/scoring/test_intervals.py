@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mmerg.scoring.distinct import adjusted, distinct
 from mmerg.scoring.emotions import accuracy
-from mmerg.scoring.intervals import Interval, interval, wilson
+from mmerg.scoring.intervals import KEPT, Interval, interval, wilson
 from mmerg.scoring.metric import IntervalBy, Metric, mean
 from tests.scoring.answers import figure, forecasts, replies
 
@@ -108,6 +108,14 @@ def test_a_bootstrap_of_a_mean_is_as_wide_as_its_normal_interval() -> None:
     half = 1.96 * np.std(values) / sqrt(400)
     expected = [np.mean(values) - half, np.mean(values) + half]
     assert ends(of_mean("bootstrap", values, apart(400), resamples=2000)) == pytest.approx(expected, abs=0.15)
+
+
+def test_a_bootstrap_of_many_dialogues_keeps_no_draws_and_is_the_same() -> None:
+    values = np.random.default_rng(6).normal(50, 10, 20_000)
+    draw = np.random.default_rng(0)
+    means = [values[draw.integers(20_000, size=20_000)].mean() for _ in range(KEPT // 20_000 + 1)]
+    result = interval("bootstrap", mean(values), np.arange(20_000), resamples=len(means), seed=0)
+    assert ends(result) == pytest.approx(np.quantile(means, [0.025, 0.975]).tolist(), abs=5e-3)
 
 
 def test_a_bootstrap_draws_dialogues_and_not_samples() -> None:
