@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -135,7 +136,11 @@ def end_in_good_order(*more: int) -> list[int]:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Holds back signals that ask the process to end, until the block has ended. An error of the block comes first."""
+    """Holds back signals that ask the process to end, until the block has ended. An error of the block comes first.
+    Python hands signals to the main thread, so there is nothing to hold back in another."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     came: list[int] = []
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR2)  # the last is submitit's
     before = {number: signal.signal(number, lambda which, _: came.append(which)) for number in numbers}

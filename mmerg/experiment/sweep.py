@@ -113,7 +113,11 @@ class Processes:
 def _send_member(sender: Connection, job: Job) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     end_in_good_order(signal.SIGINT)
-    sender.send(_run_row(job))
+    try:
+        ended = _run_row(job)
+    except KeyboardInterrupt:  # while modules were imported
+        ended = Member(number=job[0], overrides=job[1].words, code=INTERRUPTED)
+    sender.send(ended)
 
 
 def _end_with_parent() -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mmerg.console.terminal import GOES_ON, run_command
+from mmerg.console.terminal import GOES_ON, run_command, undisturbed
 from mmerg.errors import ConfigError, did_you_mean
 from mmerg.settings.listing import OPTIONS, help_text
 
@@ -39,7 +39,8 @@ class Row:
         from mmerg.settings.model import RunSettings
         from mmerg.settings.parse import parse
 
-        return parse(compose("config", self.words, self.own).config, RunSettings)
+        with undisturbed():
+            return parse(compose("config", self.words, self.own).config, RunSettings)
 
 
 Sweep: TypeAlias = Callable[[Sequence[Row], int], int]
@@ -121,19 +122,24 @@ def run_composed(page: str, job: Job, usage: str | None, arguments: Sequence[str
 
     if line.multirun and sweep is None:
         raise ConfigError("sweeps are for mmerg run", where="-m", hint="give a command for each value")
-    words = checked(line.settings, page, line.own, sweep=line.multirun)
+    if line.at_once > 1 and not line.multirun:
+        raise ConfigError("-j is for sweeps", where="command line", hint="-m -j 2 runs two rows at once")
+    with undisturbed():  # Hydra makes an error of its own of an interruption
+        words = checked(line.settings, page, line.own, sweep=line.multirun)
+        swept = [Row(tuple(row), line.own) for row in rows(page, words, line.own)] if line.multirun else []
     if line.multirun and sweep:
-        swept = [Row(tuple(row), line.own) for row in rows(page, words, line.own)]
         if not swept:
             hint = "give each key one value at least, separated by commas"
             raise ConfigError("the sweep has no row", where="command line", hint=hint)
         return sweep(swept, line.at_once)
-    composed = compose(page, words, line.own)
+    with undisturbed():
+        composed = compose(page, words, line.own)
+        settings = None if line.cfg else parse(composed.config, COMMANDS[page])
     if line.cfg:
         return _print_config(composed.config, line.package)
     for note in notes(composed, line.own, COMMANDS[page].model_fields):
         print(note, file=sys.stderr)  # noqa: T201
-    return job(parse(composed.config, COMMANDS[page]))
+    return job(settings)
 
 
 def print_version() -> int:

@@ -149,7 +149,8 @@ def notes(composed: Composed, own: Path | None, known: Collection[str]) -> Itera
             sets = OmegaConf.load(files[0])
             others = {key for key in known if key != "dataset"}
             given = {key: value for key, value in leaves(sets) if key.partition(".")[0] in others}
-            kept = [f"{key}={value}" for key, value in given.items() if OmegaConf.select(composed.config, key) == value]
+            chosen = dict(leaves(composed.config))
+            kept = [f"{key}={value}" for key, value in given.items() if chosen.get(key) == value]
             if kept:
                 yield f"dataset={page} sets {', '.join(kept)}"
 

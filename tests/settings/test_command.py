@@ -53,6 +53,7 @@ def test_every_command_has_a_line() -> None:
         (("run", "dataset=demo", "--config-dir=nowhere"), "--config-dir: there is no folder 'nowhere'"),
         (("run", "max_iterations=3"), "did you mean system.max_iterations?"),
         (("run", "dataset=demo", "-m", "seed=0,1", "-j", "0"), "-j is 0"),
+        (("run", "dataset=demo", "-j", "2"), "-j is for sweeps"),
         (("run", "dataset=demo", "-m", "seed=range(3,3)"), "the sweep has no row"),
         (("run", "dataset=demo", "-m", "hydra/launcher=joblib"), "hydra/launcher is Hydra's own"),
         (("run", "dataset=demo", "ids=[\x1b[31m"), r"'ids=[\x1b[31m' cannot be read as a setting"),
