@@ -73,8 +73,13 @@ class Schema:
 
 def json_schema(cls: type[BaseModel], bounds: Bounds) -> Schema:
     """The JSON schema of one call: references inlined, every field required, in class order, nothing else allowed."""
-    quoting = any("x-quote" in node for node in _nodes(_plain_schema(cls)))
-    return _build(cls, bounds if quoting else replace(bounds, quotable=()))
+    return _build(cls, bounds if _quotes(cls) else replace(bounds, quotable=()))
+
+
+@cache
+def _quotes(cls: type[BaseModel]) -> bool:
+    """Whether a field of the class, at any depth, holds a quote."""
+    return any("x-quote" in node for node in _nodes(_plain_schema(cls)))
 
 
 @lru_cache(maxsize=512)  # samples with as many turns and frames share theirs, but for what is quoted
