@@ -51,13 +51,10 @@ def extract(clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) 
     outcomes: dict[Clip, Outcome] = {}
     wanted: dict[Path, dict[Clip, str]] = {}
     for clip in dict.fromkeys(placed):
-        try:
-            taken_from = _taken_from(clip, settings)
-        except ClipError as error:
-            error.__context__ = None  # with its traceback it would keep all variables of this call
-            outcomes[clip] = error.with_traceback(None)
-            continue
-        if frames := store.find(taken_from):
+        taken_from = _taken_from(clip, settings)
+        if isinstance(taken_from, ClipError):
+            outcomes[clip] = taken_from
+        elif frames := store.find(taken_from):
             outcomes[clip] = frames
         else:
             wanted.setdefault(clip.path, {})[clip] = taken_from
@@ -70,27 +67,27 @@ def extract(clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) 
     return [outcomes[clip] for clip in placed]
 
 
-def _taken_from(clip: Clip, settings: FramesSettings) -> str:
-    """All that decides which the clip's frames are, as text. Raises ClipError where it is clear without decoding that
-    there are none."""
+def _taken_from(clip: Clip, settings: FramesSettings) -> str | ClipError:
+    """All that decides which the clip's frames are, as text; or the error, where it is clear without decoding that
+    there are none. It is never raised: a run keeps it, and would keep with it the variables of whoever called."""
     failed = partial(ClipError, where=str(clip))
     start, end = clip.start or 0.0, clip.end
     if not math.isfinite(start) or (end is not None and not (math.isfinite(end) and end > start)):
-        raise failed("bad_span", "the span ends before it starts", hint="check the times in the corpus")
+        return failed("bad_span", "the span ends before it starts", hint="check the times in the corpus")
     if any("\ud800" <= letter <= "\udfff" for letter in str(clip.path)):  # OpenCV crashes on another encoding's bytes
         where = ascii(str(clip))
-        raise ClipError("unreadable", "the file's name is not UTF-8", where=where, hint="rename the file")
+        return ClipError("unreadable", "the file's name is not UTF-8", where=where, hint="rename the file")
     try:
         status = clip.path.stat()
     except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a null byte in the name
-        raise failed("missing", "there is no such file", hint="check the corpus's root folder") from None
+        return failed("missing", "there is no such file", hint="check the corpus's root folder")
     except OSError as error:
         what = f"the file cannot be read: {error.strerror}"
-        raise failed("unreadable", what, hint="check permissions") from None
+        return failed("unreadable", what, hint="check permissions")
     # How long a span without a start is, is known once it is decoded: its end is only the latest that it may have.
     if clip.start is not None and end is not None and end - start > settings.max_seconds:
         what = f"the span is {end - start:.0f} s long, over {settings.max_seconds:g} s"
-        raise failed("too_long", what, hint="check its times; or raise frames.max_seconds")
+        return failed("too_long", what, hint="check its times; or raise frames.max_seconds")
     # The settings left out choose among the frames taken, or say how they are shown.
     deciding = settings.model_dump(exclude={"seen_by", "last_turns", "max_frames", "captions", "show", "face_reader"})
     asked = {"clip": asdict(clip), "settings": deciding, "method": _METHOD}

@@ -134,7 +134,7 @@ class Judging:
             sessions=(session_of(settings),),
         )
         backbone = DRY if self.dry else settings.backbone.name
-        pair = "".join(run.run for run in lot.runs if len(lot.runs) > 1)  # another run may have the same replies
+        pair = "".join(run.run for run in lot.runs) if len(lot.runs) > 1 else ""  # others may have the same replies
         mark = hashlib.sha256(f"{config}{prompts}{judged}{pair}".encode(errors=SAFE)).hexdigest()[:8]
         path = Path(settings.runs) / f"judge-{settings.judge.name}-{backbone}-{mark}"
         with Folder(path, manifest, Verdicts, VERDICTS, folders=(SAMPLES,)) as folder:

@@ -112,7 +112,7 @@ def resampled(
     else:
         drawn = _kept_draws if draws * count <= KEPT else _draws
         of = dialogues.valued(value)
-        values = np.array([of(dialogues_drawn) for dialogues_drawn in drawn(count, draws, seed)])
+        values = np.array([of(numbers) for numbers in drawn(count, draws, seed)])
         outside = erfc(_student(count) * sqrt(count / (count - 1)) / sqrt(2)) / 2
         error, (low, high) = float(values.std()), map(float, np.quantile(values, [outside, 1 - outside]))
         method = f"bootstrap, {draws} draws of {count} dialogues, seed {seed}"

@@ -136,12 +136,13 @@ def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, tested: 
     a_right, b_right = pairs.right_alone if shares else (None, None)
     (ends, method, why), detectable = pairs.bounds(metric.interval_by, draws, seed)
     p, test = pairs.test(shares, draws, seed) if tested else (None, "")
-    each_seed = [value(np.arange(n) + n * place) for place in range(2 * seeds)]
+    sides = (range(seeds), range(seeds, 2 * seeds))
+    a_sd, b_sd = (stdev(value(np.arange(n) + n * run) for run in side) if seeds > 1 else None for side in sides)
     return comparison(
         a_value=pairs.value(pairs.a),
         b_value=pairs.value(pairs.b),
-        a_sd=stdev(each_seed[:seeds]) if seeds > 1 else None,
-        b_sd=stdev(each_seed[seeds:]) if seeds > 1 else None,
+        a_sd=a_sd,
+        b_sd=b_sd,
         difference=pairs.observed,
         interval=ends,
         method=method,

@@ -62,7 +62,6 @@ def rows_of(about: About, tables: Collection[str]) -> Iterator[tuple[str, Row]]:
 
 def sample(about: About, result: Result) -> Row:
     """The row of a finished sample; of replies that another system wrote nothing is counted."""
-    counted = [name for name, kind in fields_of(Result).items() if kind in (int, float)]
     return {
         "sample": result.id,
         "protocol": about.manifest.protocol.description,
@@ -71,7 +70,7 @@ def sample(about: About, result: Result) -> Row:
         "checks": None if result.audit is None else {name: bool(check) for name, check in result.audit.items()},
         "history": [{"speaker": speaker, "text": text} for speaker, text in result.history],
         "labels": about.manifest.corpus.labels,
-        **(dict.fromkeys(counted) if about.manifest.imported else {}),
+        **(dict.fromkeys(COUNTED) if about.manifest.imported else {}),
     }
 
 
@@ -177,6 +176,7 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+COUNTED = [name for name, kind in fields_of(Result).items() if kind in (int, float)]  # of a result
 JUDGE: Columns = {"judge": str, "against": str}
 PROMPTS: Columns = {name: fields_of(events.Called)[name] for name in ("messages", "answer_schema")}
 STAGE: Columns = {"stage": str, "symbol": str}
