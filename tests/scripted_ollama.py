@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from mmerg.systems.merg.schemas import Plan
 from tests.backends.conftest import completion
-from tests.engine.parts import TASKS, as_text, audit
+from tests.engine.parts import TASKS, as_text, asked_of, audit, class_names
 from tests.in_thread import serving
 
 VERSION, DIGEST, SIZE = "0.24.0", "d" * 64, 6 * 2**30
@@ -122,15 +123,14 @@ def merg_answer(body: dict[str, Any]) -> str:
                 cue["visual_cues"] = [{"frame": 1, "cue": f"a face {mark[:6]}"}]
             return json.dumps(cue)
         case "caef":
-            fields = body["format"]["properties"]
-            answer = {"textual": "t", "visual": "v", "consistency": "agree", "reasoning": mark[:6]}
-            labels = fields["emotion"]["enum"]
-            answer["emotion"] = labels[int(mark, 16) % len(labels)]
-            return json.dumps({name: answer[name] for name in fields})
+            labels = body["format"]["properties"]["1_emotion"]["enum"]
+            answer = {"emotion": labels[int(mark, 16) % len(labels)], "reasoning": mark[:6]}
+            answer |= {"textual": "t", "visual": "v", "consistency": "agree"}
+            return asked_of(answer, body["format"])
         case "psp":
-            return json.dumps({"reasoning": mark[:6], **PLAN})
+            return as_text(Plan(reasoning=mark[:6], **PLAN))
         case "sgrg":
             return f"I hear you, {mark[:6]}."
         case _:
-            checks = body["format"]["properties"]
+            checks = class_names(body["format"]["properties"])
             return as_text(audit({name: mark[place] < "c" for place, name in enumerate(checks)}))

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mmerg.backends.dry import least
 from mmerg.backends.protocol import Finish, Reply, TokenLogprob
 from mmerg.checking.at_once import agreement, paying
 from mmerg.checking.probes import COLOURS, NEUTRAL, PRESSED
@@ -47,7 +48,7 @@ def good(body: dict[str, Any]) -> str:
     images = body["messages"][0].get("images", [])
     if "format" in body:
         shown = dict(zip(("first", "second"), map(colour, images), strict=False))
-        return json.dumps(shown if images else {"steps": [3, 5], "mood": "calm"})
+        return json.dumps(shown if images else {"1_steps": [3, 5], "2_mood": "calm"})
     seen = sha256("".join(images).encode()).hexdigest()[:8]
     options = body["options"]
     pressed = [options[name] for name in PRESSED]
@@ -100,12 +101,17 @@ def test_all_is_well(doctor: Doctor) -> None:
 
 
 def bad_schema(body: dict[str, Any]) -> str:
-    return '{"steps": [1, 2, 3], "mood": "fine"}' if "mood" in str(body.get("format")) else good(body)
+    return '{"1_steps": [1, 2, 3], "2_mood": "fine"}' if "mood" in str(body.get("format")) else good(body)
 
 
-def sorted_fields(body: dict[str, Any]) -> str:
-    """A server whose grammar has fields in the order of the alphabet: a verdict would come before its reason."""
-    return '{"mood": "calm", "steps": [3, 5]}' if "mood" in str(body.get("format")) else good(body)
+def sorts(body: dict[str, Any]) -> str:
+    """A server whose grammar has fields in the order of the alphabet, as Ollama 0.34."""
+    return json.dumps(least(body["format"], 0), sort_keys=True) if "mood" in str(body.get("format")) else good(body)
+
+
+def reverses(body: dict[str, Any]) -> str:
+    """A server whose grammar has fields in an order of its own: a verdict would come before its reason."""
+    return '{"2_mood": "calm", "1_steps": [3, 5]}' if "mood" in str(body.get("format")) else good(body)
 
 
 def prose(body: dict[str, Any]) -> str:
@@ -114,7 +120,7 @@ def prose(body: dict[str, Any]) -> str:
 
 def blanks(body: dict[str, Any]) -> str:
     """A server whose schema allows any blanks between, which a small model never ends."""
-    return '{"steps":[' + "\n" * 100 if "mood" in str(body.get("format")) else good(body)
+    return '{"1_steps":[' + "\n" * 100 if "mood" in str(body.get("format")) else good(body)
 
 
 def blank(body: dict[str, Any]) -> str:
@@ -148,8 +154,9 @@ def unseeded(body: dict[str, Any]) -> str:
 
 SAME = {"penalties": "?", "seeds": "?"}  # whatever is asked, the same comes back
 FAULTS: list[tuple[Answer, dict[str, str], str]] = [
-    (bad_schema, {"schema": "✗"}, "update the server"),
-    (sorted_fields, {"schema": "✗"}, "update the server"),
+    (bad_schema, {"schema": "✗"}, "take a server that enforces JSON schemas"),
+    (sorts, {}, "fields in order"),
+    (reverses, {"schema": "✗"}, "take a server that enforces JSON schemas"),
     (prose, {"schema": "✗", "two images": "?"}, "Here is what I think"),
     (blanks, {"schema": "✗"}, "let it take no blanks in JSON"),
     (blank, {"reply": "✗", "logprobs": "✗", **SAME}, "the reply is blank"),

@@ -32,7 +32,7 @@ from mmerg.settings.parse import parse
 from mmerg.show import main as show
 from tests import tiny_text
 from tests.composed import composed
-from tests.engine.parts import ROOT
+from tests.engine.parts import ROOT, class_names
 from tests.processes import begun
 from tests.run_folders import all_events
 from tests.scoring.run_builder import build_run, result
@@ -47,7 +47,7 @@ serving = partial(scripted_ollama, digest="e" * 64)  # another model than the on
 def answer(body: dict[str, Any]) -> str:
     """A verdict that follows from the request alone."""
     mark = int(hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest(), 16)
-    if "better" in body["format"]["properties"]:
+    if "better" in class_names(body["format"]["properties"]):
         return json.dumps({"reason": f"r{mark % 97}", "better": ("Reply 1", "Reply 2", "tie")[mark % 3]})
     return json.dumps({"reason": f"r{mark % 97}", "score": 1 + mark % 5})
 

@@ -4,7 +4,6 @@ Pass 0 is taken, as every finished sample has one that no audit has shaped. The 
 itself ranked it first.
 """
 
-import json
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from mmerg.runs.folder import FRAMES
 from mmerg.runs.manifest import Manifest
 from mmerg.runs.result import Result, Results
 from mmerg.runs.samples import events_file, read_events
-from mmerg.systems.schema import json_schema, parse
+from mmerg.systems.schema import checked, json_schema
 from mmerg.systems.system import Stage, System
 
 AGAIN = "make the run again under another runs=…: its calls and frames come from the caches"
@@ -108,8 +107,8 @@ class FirstPasses:
             return state.with_(stage.gives, str(output))
         bounds = bounds_of(self.system, stage, state)
         asked = json_schema(stage.output, bounds).required
-        given = json.dumps({name: value for name, value in output.items() if name in asked})
-        return state.with_(stage.gives, parse(stage.output, bounds, given)[0])
+        given = {name: value for name, value in output.items() if name in asked}
+        return state.with_(stage.gives, checked(stage.output, bounds, given))
 
 
 def _shared(output: object, own: object) -> int:

@@ -12,17 +12,19 @@ from typing import Annotated, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from mmerg.backends.protocol import Backend, Finish, Image, Message, Reply, Request, Sampling
-from mmerg.errors import ConfigError
+from mmerg.errors import ConfigError, ReplyError
 from mmerg.frames.picture import to_jpeg
 from mmerg.storage.record import Record
+from mmerg.systems.schema import Bounds, json_schema, parse
 
 COLOURS = {"red": (40, 40, 220), "green": (60, 180, 60), "blue": (220, 60, 40), "yellow": (40, 220, 230)}  # B, G, R
 NEUTRAL = {"repeat_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
 PRESSED = {"repeat_penalty": 1.8, "presence_penalty": 1.9, "frequency_penalty": 1.9}
 OTHER_SEEDS = (8, 9, 10, 11)  # several, as a small model may refuse with the same words a few times
+UNBOUND = Bounds(frozenset(), {}, {})
 HELLO = "Say hello in one short sentence."
 
 Finding: TypeAlias = tuple[Literal["ok", "failed", "open"], str]
@@ -54,16 +56,18 @@ def answers(backend: Backend) -> Finding:
 
 
 def schema(backend: Backend) -> Finding:
-    """A reply holds to a schema, fields in its order, though the prompt asks for something else: so it binds. A model
-    reasons before it decides only where the order is kept; a server that sorts fields gives the mood first."""
+    """A reply holds to a schema, fields in the order of the class, though the prompt asks for something else: so it
+    binds. A model reasons before it decides only where that order is kept."""
     text = "Say hello in one short sentence of plain words, without any JSON."
-    reply = backend.complete(request(text, answer=Steps))
-    holds = read_answer(reply, Steps) is not None and list(json.loads(reply.text)) == list(Steps.model_fields)
+    asked = request(text, answer=Steps)
+    reply = backend.complete(asked)
+    names = list(json.loads(asked.schema)["properties"])
+    holds = read_answer(reply, Steps) is not None and list(json.loads(reply.text)) == names
     if holds and reply.finish is Finish.STOP:
-        return "ok", "a reply holds to its JSON schema against what the prompt asks for"
+        return "ok", "a reply holds to its JSON schema, fields in order, against what the prompt asks for"
     blanks = len(reply.text) > 3 and reply.text[-4:].isspace()
-    hint = "let it take no blanks in JSON: docs/servers.md" if blanks else "update the server"
-    return "failed", f"asked for a schema, got {reply.text[:120]!r} ({reply.finish}); {hint}"
+    hint = "let it take no blanks in JSON" if blanks else "take a server that enforces JSON schemas"
+    return "failed", f"asked for a schema, got {reply.text[:120]!r} ({reply.finish}); {hint}: docs/servers.md"
 
 
 def logprobs(backend: Backend) -> Finding:
@@ -143,7 +147,7 @@ def request(
     sampling: Sampling | None = None,
 ) -> Request:
     """A prompt in plain words; free text brings log-probabilities."""
-    schema = json.dumps(answer.model_json_schema()) if answer else ""
+    schema = json_schema(answer, UNBOUND).text if answer else ""
     sampling = sampling or Sampling(num_predict=num_predict, seed=1)
     return Request((Message("user", text, tuple(images)),), sampling, schema, logprobs=not schema)
 
@@ -151,9 +155,10 @@ def request(
 def read_answer(reply: Reply, kind: type[Answer]) -> Answer | None:
     """The answer in a reply; None where it does not hold to the schema of `kind`."""
     try:
-        return kind.model_validate_json(reply.text, strict=True)
-    except ValidationError:
+        answer, taken = parse(kind, UNBOUND, reply.text)
+    except ReplyError:
         return None
+    return None if taken else answer
 
 
 def picture(pixels: NDArray[np.uint8]) -> Image:

@@ -21,7 +21,7 @@ from mmerg.errors import Failure, MmergError, ReplyError, SampleError, described
 from mmerg.runs import events
 from mmerg.runs.events import Emit
 from mmerg.settings.backbone import SEEDS
-from mmerg.systems.schema import Bounds, json_schema, parse
+from mmerg.systems.schema import Bounds, checked, json_schema, parse
 from mmerg.systems.system import Answerer, Asked, Stage, System
 from mmerg.systems.target import name_of
 
@@ -219,7 +219,7 @@ def _ask_class(
     try:
         if stage.output:
             plain = given.model_dump(mode="json", exclude_unset=True) if isinstance(given, BaseModel) else given
-            return parse(stage.output, bounds, json.dumps(plain))[0]
+            return checked(stage.output, bounds, plain)
     except ReplyError as error:
         raise ReplyError(error.failure, error.what, where=who, hint=MEND) from error
     except (TypeError, ValueError, RecursionError) as error:

@@ -22,6 +22,7 @@ from mmerg.settings.model import EmotionOf
 from mmerg.systems.schema import schema_digest
 from mmerg.systems.system import Stage, System
 from mmerg.systems.target import digest_of
+from mmerg.systems.wire import as_written
 
 BASE = ("system.j2", "shared.j2", "repair.j2")  # what every system has, a default where it has none of its own
 Inputs = dict[str, object]
@@ -93,6 +94,7 @@ class Prompts:
         )
         own = [f"{stage.name}.j2" for stage in system.agents if stage.by is None]
         own += getattr(system.loop, "templates", ())
+        self._env.filters["as_written"] = as_written
         for name in (*BASE, *own, *self._checks):
             try:
                 self._env.get_template(name)

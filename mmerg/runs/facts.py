@@ -122,7 +122,8 @@ def of_response(
 
 
 def _in_json(text: str, response: str, field: str) -> tuple[int, int]:
-    for match in re.finditer(rf'{re.escape(json.dumps(field))}\s*:\s*("((?:[^"\\]|\\.)*)")', text):
+    name = re.escape(json.dumps(field)[1:-1])  # which may have a number in front: mmerg/systems/wire.py
+    for match in re.finditer(rf'"(?:\d+_)?{name}"\s*:\s*("((?:[^"\\]|\\.)*)")', text):
         try:
             value = json.loads(match[1])
         except ValueError:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import groupby
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic.errors import PydanticUserError
@@ -19,8 +19,8 @@ from pydantic_core import from_json
 
 from mmerg.errors import ConfigError, Failure, ReplyError, SampleError, described, raised_at
 from mmerg.systems.fields import QUOTE, QUOTED, TAKEN, quotes
+from mmerg.systems.wire import Node, from_wire, items_of, nodes_at, to_wire, wire_place
 
-Node: TypeAlias = dict[str, JsonValue]  # of a JSON schema
 Record = TypeVar("Record", bound=BaseModel)
 IDLE = {"title", "default", "format", "uniqueItems", "examples", "deprecated"}  # say nothing that a grammar can hold to
 PLAIN = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
@@ -64,15 +64,21 @@ class Bounds:
 @dataclass(frozen=True)
 class Schema:
     """The JSON schema of one call, as a server is sent it; the outline, in words, a line a field, for the prompt (a
-    server's grammar is not shown to the model); the fields, all of which are asked for."""
+    server's grammar is not shown to the model); the schema with the names of the class."""
 
     text: str
     outline: str
-    required: tuple[str, ...]
+    node: Node
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The fields, all of which are asked for, by their names in the class."""
+        return tuple(nodes_at(self.node, "properties"))
 
 
 def json_schema(cls: type[BaseModel], bounds: Bounds) -> Schema:
-    """The JSON schema of one call: references inlined, every field required, in class order, nothing else allowed."""
+    """The JSON schema of one call: references inlined, every field required, in class order, nothing else allowed.
+    The fields have their names on the wire."""
     return _build(cls, bounds if _quotes(cls) else replace(bounds, quotable=()))
 
 
@@ -85,8 +91,8 @@ def _quotes(cls: type[BaseModel]) -> bool:
 @lru_cache(maxsize=512)  # samples with as many turns and frames share theirs, but for what is quoted
 def _build(cls: type[BaseModel], bounds: Bounds) -> Schema:
     node = _concrete(_plain_schema(cls), bounds)
-    fields = _nodes_by_name(node, "properties")
-    return Schema(_dump(node, "x-words", "x-form"), "\n".join(_lines(fields, "")), tuple(fields))
+    sent = to_wire(node)
+    return Schema(_dump(sent, "x-words", "x-form"), "\n".join(_lines(nodes_at(sent, "properties"), "")), node)
 
 
 def schema_digest(cls: type[BaseModel]) -> str:
@@ -102,20 +108,8 @@ def vocabularies(cls: type[BaseModel]) -> set[str]:
 
 def _nodes(node: Node) -> Iterator[Node]:
     yield node
-    for inner in (*_nodes_by_name(node, "properties").values(), _items(node)):
+    for inner in (*nodes_at(node, "properties").values(), items_of(node)):
         yield from _nodes(inner) if inner else ()
-
-
-def _nodes_by_name(node: Node, key: str) -> dict[str, Node]:
-    """The nodes at `key` (properties, $defs) by name, in order; {} where there are none."""
-    inner = node.get(key)
-    return {name: one for name, one in inner.items() if isinstance(one, dict)} if isinstance(inner, dict) else {}
-
-
-def _items(node: Node) -> Node:
-    """What a list holds, {} where the node is no list."""
-    items = node.get("items")
-    return items if isinstance(items, dict) else {}
 
 
 def _text(node: Node, key: str) -> str:
@@ -146,7 +140,7 @@ def _plain_schema(cls: type[BaseModel]) -> Node:
         raise _unsupported(cls.__name__, f"is of a type that JSON does not know ({error.message})") from error
     if schema != cls.model_json_schema(by_alias=False):
         raise _unsupported(cls.__name__, "has a field with an alias")
-    return _inlined({**schema, "description": None}, _nodes_by_name(schema, "$defs"), cls.__name__, ())
+    return _inlined({**schema, "description": None}, nodes_at(schema, "$defs"), cls.__name__, ())
 
 
 def _inlined(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str, ...]) -> Node:
@@ -175,9 +169,9 @@ def _inlined(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str,
     for what, holds in refused.items():
         if holds:
             raise _unsupported(place, what)
-    fields = _nodes_by_name(node, "properties").items()
+    fields = nodes_at(node, "properties").items()
     children: Node = {name: _inlined(one, defs, f"{place}.{name}", above) for name, one in fields}
-    items = _inlined(_items(node), defs, place, above) if "items" in node else None
+    items = _inlined(items_of(node), defs, place, above) if "items" in node else None
     whole: Node = {**node, "properties": children or None, "items": items, "$defs": {}}
     return {key: whole[key] for key in (*KEYS, *node) if whole.get(key) is not None}
 
@@ -205,9 +199,9 @@ def _concrete(node: Node, bounds: Bounds) -> Node:
         kept["pattern"] = pattern if GRAMMATICAL.fullmatch(pattern) else None
     if "x-quote" in node:
         kept |= {"enum": [*quotes(bounds.quotable)], "x-form": QUOTED}
-    if items := _items(node):
+    if items := items_of(node):
         kept["items"] = _concrete(items, bounds)
-    if fields := _nodes_by_name(node, "properties"):
+    if fields := nodes_at(node, "properties"):
         asked = [name for name, one in fields.items() if _text(one, "x-needs") in bounds.inputs | {""}]
         kept["properties"] = {name: _concrete(fields[name], bounds) for name in asked}
         kept |= {"required": [*asked], "additionalProperties": False}
@@ -226,12 +220,12 @@ def _unsupported(place: str, what: str) -> ConfigError:
 def _lines(properties: Mapping[str, Node], indent: str) -> list[str]:
     lines = []
     for node, alike in groupby(properties, key=lambda name: properties[name]):
-        names, inner = list(alike), _items(node) or node
+        names, inner = list(alike), items_of(node) or node
         words = "; ".join(dict.fromkeys(filter(None, (_text(one, "description") for one in (node, inner)))))
         about = f" ({words})" if words else ""
         quoted = ", ".join(f'"{name}"' for name in names)
         lines.append(f"{indent}- {quoted}: {'each ' if len(names) > 1 else ''}{_kind(node)}{about}")
-        lines += _lines(_nodes_by_name(inner, "properties"), indent + "  ")
+        lines += _lines(nodes_at(inner, "properties"), indent + "  ")
     return lines
 
 
@@ -240,7 +234,7 @@ def _kind(node: Node) -> str:
         return "one of " + ", ".join(json.dumps(word, ensure_ascii=False) for word in choices)
     kind = _text(node, "type") or "object"
     if kind == "array":
-        return f"list of {node.get('minItems', 0)} to {node.get('maxItems', 'many')}, each {_kind(_items(node))}"
+        return f"list of {node.get('minItems', 0)} to {node.get('maxItems', 'many')}, each {_kind(items_of(node))}"
     if kind == "integer" and {"minimum", "maximum"} <= node.keys():
         return f"number {node['minimum']} to {node['maximum']}"
     limits = [name for name in LIMITS if name in node and not (name == "maxLength" and "x-words" in node)]
@@ -249,15 +243,27 @@ def _kind(node: Node) -> str:
 
 
 def parse(cls: type[Record], bounds: Bounds, text: str) -> tuple[Record, tuple[str, ...]]:
-    """The record in `text`, and what was taken off it: words around the one JSON object, ends of texts that are too
-    long. Raises ReplyError (schema_invalid) whose `what` is the complaint to show to the model."""
-    inner = _object_in(text)
+    """The record in a model's `text`, and what was taken off it: words around the one JSON object, ends of texts that
+    are too long. Raises ReplyError (schema_invalid) whose `what` is the complaint to show to the model."""
+    node, inner = json_schema(cls, bounds).node, _object_in(text)
     taken = ["words around the JSON"] if inner != text else []
+    record = _validated(cls, bounds, from_wire(inner, node), node, taken)
+    return record, tuple(dict.fromkeys(taken))
+
+
+def checked(cls: type[Record], bounds: Bounds, value: object) -> Record:
+    """The record in a `value` that code gives, by the names of the class, held to the same bounds. Raises ReplyError
+    (schema_invalid), TypeError or ValueError where no JSON can be made of it."""
+    return _validated(cls, bounds, json.dumps(value), {}, [])
+
+
+def _validated(cls: type[Record], bounds: Bounds, text: str, node: Node, taken: list[str]) -> Record:
+    """The record in JSON by the names of the class. node: what gives the names of complaints, {}: the class."""
     context = {**bounds.choices, **bounds.counts, QUOTE: bounds.quotable, TAKEN: taken}
     try:
-        record = cls.model_validate_json(inner, strict=True, context=context)
+        record = cls.model_validate_json(text, strict=True, context=context)
     except ValidationError as error:
-        raise ReplyError(Failure.SCHEMA_INVALID, _complaint(error)) from error
+        raise ReplyError(Failure.SCHEMA_INVALID, _complaint(error, node)) from error
     except (Exception, SystemExit) as error:  # a user's validator may raise anything; ValueError is pydantic's own
         what = f"{cls.__name__} raised {described(error)}"
         hint = "let a validator raise ValueError for a reply that is wrong: the model is shown its text"
@@ -267,8 +273,8 @@ def parse(cls: type[Record], bounds: Bounds, text: str) -> tuple[Record, tuple[s
         raise ReplyError(Failure.SCHEMA_INVALID, f"{', '.join(unasked)}: was not asked for")
     for name in asked:
         if name not in record.model_fields_set or getattr(record, name) is None:
-            raise ReplyError(Failure.SCHEMA_INVALID, f'"{name}" is missing')
-    return record, tuple(dict.fromkeys(taken))
+            raise ReplyError(Failure.SCHEMA_INVALID, f'"{wire_place([name], node)}" is missing')
+    return record
 
 
 def _object_in(text: str) -> str:
@@ -285,11 +291,11 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _complaint(error: ValidationError) -> str:
-    """Each violation with its place, in the model's terms."""
+def _complaint(error: ValidationError, node: Node) -> str:
+    """Each violation with its place, by the names that `node` gives."""
     lines = []
     for item in error.errors(include_url=False, include_input=False)[:8]:
-        place = ".".join(str(part) for part in item["loc"])
+        place = wire_place(item["loc"], node)
         what = item["msg"].removeprefix("Value error, ")
         lines.append(f"{place}: {what}" if place else what)
     return "; ".join(lines)

@@ -11,7 +11,7 @@ from mmerg.auditing.planted import PLANTED, Planted
 from mmerg.experiment.launch import launch
 from mmerg.storage.record import read_record
 from tests.composed import settings_of
-from tests.engine.parts import as_text, audit
+from tests.engine.parts import as_text, asked_of, audit, class_names
 from tests.scripted_ollama import PLAN
 
 LABELS = ("joy", "anger", "sadness")
@@ -37,16 +37,17 @@ def answers(auditor: Auditor | None) -> Callable[[dict[str, Any]], str]:
         prompt = next(message["content"] for message in body["messages"] if message["role"] == "user")
         talk, *others = MARK.findall(prompt)
         told = f"mark-{talk}" + " anew" * ("You have done this step before" in prompt)
-        fields = body["format"]["properties"] if body.get("format") else ()
+        schema = body.get("format") or {"properties": {}}
+        fields = class_names(schema["properties"])
         emotion = LABELS[int(talk[1:]) % len(LABELS)]
         if "textual_cues" in fields:
             cues: dict[str, Any] = {"textual_cues": [{"turn": 1, "cue": told}]}
             return json.dumps(cues | ({"visual_cues": []} if "visual_cues" in fields else {}))
         if "textual" in fields:
             forecast = {"textual": "t", "visual": "v", "consistency": "agree", "reasoning": told, "emotion": emotion}
-            return json.dumps({name: forecast[name] for name in fields})
+            return asked_of(forecast, schema)
         if "goal" in fields:
-            return json.dumps({"reasoning": told, **PLAN, "goal": "comfort" if talk == LAST else "clarify"})
+            return asked_of({"reasoning": told, **PLAN, "goal": "comfort" if talk == LAST else "clarify"}, schema)
         if "response" in fields:
             return json.dumps({"emotion": emotion, "response": told})
         if not fields:

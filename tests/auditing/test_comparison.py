@@ -19,7 +19,7 @@ from mmerg.runs.folder import read_results
 from mmerg.runs.result import Result
 from tests.auditing.parts import DIALOGUES, answers, corpus, passes_all, planted_of, run
 from tests.composed import settings_of
-from tests.engine.parts import STAGES
+from tests.engine.parts import STAGES, class_names
 from tests.run_folders import all_events
 from tests.scripted_ollama import scripted_ollama
 
@@ -41,7 +41,7 @@ def compares(picks: Picks) -> Callable[[dict[str, Any]], str]:
     made = answers(passes_all)
 
     def answer(body: dict[str, Any]) -> str:
-        fields = body["format"]["properties"] if body.get("format") else {}
+        fields = class_names(body["format"]["properties"]) if body.get("format") else []
         prompt = next(message["content"] for message in body["messages"] if message["role"] == "user")
         if "better" in fields:
             own = f"mark-{TALK.findall(prompt)[0]}"

@@ -1,7 +1,8 @@
 """Parts that engine tests share: a scene, keyframes, the real MERG system, and outputs for each stage."""
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from mmerg.systems.audit import audit_class
 from mmerg.systems.build import build
 from mmerg.systems.merg.schemas import Evidence, Forecast, Plan, TextualCue, VisualCue
 from mmerg.systems.system import System
+from mmerg.systems.wire import as_written
 
 ROOT = Path(__file__).parents[2]
 STAGES = ("mpa", "caef", "psp", "sgrg")
@@ -93,4 +95,16 @@ def stage_of(request: Request) -> str:
 
 
 def as_text(output: BaseModel | str) -> str:
-    return output if isinstance(output, str) else json.dumps(output.model_dump(mode="json", exclude_none=True))
+    """An output as a model writes it."""
+    return as_written(output)
+
+
+def class_names(names: Iterable[str]) -> list[str]:
+    """The names of fields that a server is sent, as their class has them."""
+    return [re.sub(r"^\d+_", "", name) for name in names]
+
+
+def asked_of(values: Mapping[str, object], schema: Mapping[str, Any]) -> str:
+    """A reply with the fields that a server is asked for, of `values` by their names in the class."""
+    names = list(schema["properties"])
+    return json.dumps({name: values[own] for name, own in zip(names, class_names(names), strict=True)})

@@ -26,8 +26,9 @@ from mmerg.runs import events
 from mmerg.runs.result import Result
 from mmerg.settings.model import FramesSettings
 from mmerg.systems.system import System
-from tests.engine.parts import SCENE, STAGES, as_text, audit, merg, outputs, stage_of
+from tests.engine.parts import SCENE, STAGES, as_text, asked_of, audit, merg, outputs, stage_of
 from tests.frames.clips import numbered
+from tests.scripted_ollama import PLAN
 
 SAMPLE = Sample(SCENE, "d1", Turn("Ben", "SECRET words", "sadness"))
 
@@ -37,11 +38,8 @@ def answer(request: Request) -> str:
     stage = stage_of(request)
     if stage == "gra":
         return as_text(audit(dict.fromkeys(STAGES, True)))
-    output = as_text(outputs()[stage])
-    if stage == "sgrg":
-        return output
-    asked = json.loads(request.schema)["properties"]
-    return json.dumps({name: value for name, value in json.loads(output).items() if name in asked})
+    output = outputs()[stage]
+    return output if isinstance(output, str) else asked_of(output.model_dump(), json.loads(request.schema))
 
 
 def scripted(**instead: Callable[[Request], Answer]) -> Scripted:
@@ -112,7 +110,7 @@ def test_a_finished_sample(lab: Lab) -> None:
         "status": "ok",
         "response": "That must hurt.",
         "emotion": "sadness",
-        "plan": json.loads(as_text(outputs()["psp"])),
+        "plan": {"reasoning": "needs comfort", **PLAN},
         "audit": dict.fromkeys(STAGES, 1),
         "selected_pass": 0,
         "passes": 1,

@@ -52,8 +52,9 @@ def test_none_where_tokens_and_response_do_not_fit(tokens: list[str], text: str,
     assert of_response(numbered(tokens), text, response) is None
 
 
-def test_a_field_of_json() -> None:
-    tokens = ['{"', "emotion", '":"', "no", '","', "reply", '":"', "no", ' \\"', "so", '\\"', '"}']
+@pytest.mark.parametrize("name", ["reply", "2_reply", "02_reply"])
+def test_a_field_of_json(name: str) -> None:
+    tokens = ['{"', "emotion", '":"', "no", '","', name, '":"', "no", ' \\"', "so", '\\"', '"}']
     text = "".join(tokens)
     assert of_response(numbered(tokens), text, 'no "so"', "reply") == (-8, -9, -10, -11)
     assert of_response(numbered(tokens), text, "no", "emotion") == (-4,)

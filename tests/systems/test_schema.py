@@ -24,7 +24,7 @@ from mmerg.systems.merg import schemas
 from mmerg.systems.merg.schemas import Evidence, Forecast, Plan
 from mmerg.systems.schema import Bounds, json_schema, parse, schema_digest, vocabularies
 from mmerg.systems.trace.schemas import Cause
-from tests.engine.parts import STAGES, as_text, audit, merg, outputs
+from tests.engine.parts import STAGES, as_text, audit, class_names, merg, outputs
 
 BOUNDS = Bounds(
     frozenset("DV"), {**merg().vocabulary, "emotion": ("neutral", "joy", "sadness")}, {"turn": 3, "frame": 2}
@@ -37,10 +37,17 @@ def sent(cls: type[BaseModel], bounds: Bounds) -> Any:
     return json.loads(json_schema(cls, bounds).text)
 
 
+def fields_of(cls: type[BaseModel], bounds: Bounds) -> dict[str, Any]:
+    """The schema of each field, by its name in the class."""
+    fields = sent(cls, bounds)["properties"]
+    return dict(zip(class_names(fields), fields.values(), strict=True))
+
+
 @pytest.mark.parametrize("cls", [Evidence, Forecast, Plan, audit_class(STAGES)])
 def test_every_field_is_required_in_class_order_and_nothing_else_is_allowed(cls: Any) -> None:
     schema = sent(cls, BOUNDS)
-    assert schema["required"] == list(schema["properties"]) == list(cls.model_fields)
+    assert schema["required"] == list(schema["properties"])
+    assert list(fields_of(cls, BOUNDS)) == list(cls.model_fields)
     assert schema["additionalProperties"] is False
     text = json.dumps(schema)
     for word in ("$ref", "$defs", "anyOf", "x-", "default", "title"):
@@ -59,14 +66,14 @@ def test_valid_outputs_satisfy_schema_and_parser_alike(stage: str) -> None:
 
 def test_choices_and_numbers_are_bounded_by_the_sample() -> None:
     evidence = sent(Evidence, BOUNDS)["properties"]
-    assert evidence["textual_cues"]["items"]["properties"]["turn"]["maximum"] == 3
-    assert evidence["visual_cues"]["items"]["properties"]["frame"]["maximum"] == 2
-    assert sent(Forecast, BOUNDS)["properties"]["emotion"]["enum"] == ["neutral", "joy", "sadness"]
+    assert evidence["textual_cues"]["items"]["properties"]["1_turn"]["maximum"] == 3
+    assert evidence["visual_cues"]["items"]["properties"]["1_frame"]["maximum"] == 2
+    assert fields_of(Forecast, BOUNDS)["emotion"]["enum"] == ["neutral", "joy", "sadness"]
 
 
 def test_what_needs_frames_is_not_asked_of_an_agent_without_them() -> None:
     assert list(sent(Evidence, BLIND)["properties"]) == ["textual_cues"]
-    assert list(sent(Forecast, BLIND)["properties"]) == ["emotion", "textual", "reasoning"]
+    assert list(sent(Forecast, BLIND)["properties"]) == ["1_emotion", "2_textual", "3_reasoning"]
     assert "frame" not in json_schema(Forecast, BLIND).outline
 
 
@@ -86,8 +93,8 @@ def forecast(**changes: Any) -> str:
         (f"Sure! {forecast(emotion='happy')}", "'happy' is not one of neutral, joy, sadness"),
         (forecast(emotion="happy"), "'happy' is not one of neutral, joy, sadness"),
         (forecast(emotion="absent"), "emotion: Field required"),
-        (forecast(visual="absent"), '"visual" is missing'),
-        (forecast(visual=None), '"visual" is missing'),
+        (forecast(visual="absent"), '"3_visual" is missing'),
+        (forecast(visual=None), '"3_visual" is missing'),
         (forecast(consistency=1), "consistency"),
         (forecast(reasoning=""), "reasoning"),
         (forecast(extra=1), "extra"),
@@ -134,9 +141,9 @@ def test_a_text_that_is_too_long_ends_at_a_sentence_or_a_word(text: str, left: s
 
 
 def test_lengths_are_asked_for_in_words_and_the_grammar_leaves_room() -> None:
-    assert sent(Forecast, BOUNDS)["properties"]["reasoning"]["maxLength"] == 480
+    assert fields_of(Forecast, BOUNDS)["reasoning"]["maxLength"] == 480
     outline = json_schema(Forecast, BOUNDS).outline
-    assert '- "reasoning": text, at most 40 words (what' in outline
+    assert '- "5_reasoning": text, at most 40 words (what' in outline
     assert "characters" not in outline
 
 
@@ -150,7 +157,7 @@ def test_evidence_must_name_turns_and_frames_that_were_shown() -> None:
 
 def test_a_failing_check_needs_a_correction_and_a_verdict_is_never_guessed() -> None:
     cls = audit_class(STAGES)
-    good = json.loads(as_text(audit(dict.fromkeys(STAGES, True))))
+    good = audit(dict.fromkeys(STAGES, True)).model_dump()
     parse(cls, BOUNDS, json.dumps(good))
     for broken in (
         {**good, "caef": {"reason": "r", "passed": False, "correction": " "}},
@@ -166,6 +173,7 @@ def test_an_absent_stage_has_no_check() -> None:
     assert list(sent(audit_class(("caef", "sgrg")), BOUNDS)["properties"]) == ["caef", "sgrg"]
 
 
+NAMES = dict(zip(Forecast.model_fields, sent(Forecast, BOUNDS)["properties"], strict=True))
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.sampled_from(["joy", "agree", "textual"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(list(Forecast.model_fields)), inner),
@@ -175,6 +183,8 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_parser_accepts_exactly_what_the_schema_allows(value: Any) -> None:
+    if isinstance(value, dict):
+        value = {NAMES[name]: one for name, one in value.items()}
     allowed = jsonschema.Draft202012Validator(sent(Forecast, BOUNDS)).is_valid(value)
     try:
         parse(Forecast, BOUNDS, json.dumps(value))
@@ -187,7 +197,7 @@ def test_parser_accepts_exactly_what_the_schema_allows(value: Any) -> None:
 def test_the_outline_names_each_field_with_its_bounds() -> None:
     outline = json_schema(Evidence, BOUNDS).outline
     assert '- "textual_cues": list of 1 to 4, each an object with' in outline
-    assert '  - "turn": number 1 to 3' in outline
+    assert '  - "1_turn": number 1 to 3' in outline
     assert 'one of "neutral", "joy", "sadness"' in json_schema(Forecast, BOUNDS).outline
 
 
@@ -220,19 +230,19 @@ class Scored(BaseModel):
 
 
 def test_bounds_of_fields_reach_the_server_the_outline_and_the_parser() -> None:
-    schema = sent(Scored, BOUNDS)["properties"]
+    schema = fields_of(Scored, BOUNDS)
     assert schema["level"] == {"type": "integer", "minimum": 1, "maximum": 5}
     assert schema["share"] == {"type": "number", "exclusiveMinimum": 0.0, "exclusiveMaximum": 1.0}
     assert schema["even"] == {"type": "integer", "multipleOf": 2}
     assert schema["code"] == {"type": "string", "pattern": "^[A-Z]{2}$"}
     assert schema["digits"] == {"type": "string"}  # servers' grammars read \d otherwise
     assert json_schema(Scored, BOUNDS).outline.splitlines() == [
-        '- "level": number 1 to 5',
-        '- "share": number, over 0, under 1',
-        '- "even": whole number, a multiple of 2',
-        '- "code": text, of the form ^[A-Z]{2}$',
-        r'- "digits": text, of the form ^\d+$',
-        '- "when": whole number',
+        '- "1_level": number 1 to 5',
+        '- "2_share": number, over 0, under 1',
+        '- "3_even": whole number, a multiple of 2',
+        '- "4_code": text, of the form ^[A-Z]{2}$',
+        r'- "5_digits": text, of the form ^\d+$',
+        '- "6_when": whole number',
     ]
     good = {"level": 5, "share": 0.5, "even": 2, "code": "AB", "digits": "7", "when": 1}
     assert parse(Scored, BOUNDS, json.dumps(good))[0].level == 5
@@ -354,7 +364,7 @@ class Documented(BaseModel):
 
 def test_enums_and_constants_are_supported() -> None:
     assert vocabularies(Documented) == set()
-    schema = sent(Documented, BOUNDS)["properties"]
+    schema = fields_of(Documented, BOUNDS)
     assert [schema[name]["enum"] for name in ("word", "kind", "both")] == [["yes"], ["a"], ["a", 1]]
 
 
@@ -401,7 +411,7 @@ def test_the_dialogues_words_are_in_no_outline_and_in_no_schema_that_quotes_none
 )  # fmt: skip
 def test_a_grammar_offers_sentences_to_quote(turns: tuple[str, ...], offered: list[str]) -> None:
     bounds = Bounds(frozenset("D"), {"cause": ("loss",)}, {}, turns)
-    assert sent(Cause, bounds)["properties"]["trigger_spans"]["items"]["enum"] == offered
+    assert fields_of(Cause, bounds)["trigger_spans"]["items"]["enum"] == offered
     for one in offered:
         answer = {"trigger_spans": [one], "global_cause_summary": "x", "cause_category": "loss"}
         assert parse(Cause, bounds, json.dumps(answer))[0].trigger_spans == (one,)
@@ -424,11 +434,11 @@ def test_a_quote_is_words_of_those_who_are_answered() -> None:
     for quote in ("Ana: I lost it all", "I failed again and again", "fail", "over, I failed", "!", "..."):
         with pytest.raises(ReplyError, match="was not said so: copy from one turn") as caught:
             parse(Cause, bounds, cause(quote))
-        assert caught.value.what.startswith("trigger_spans.0: ")
+        assert caught.value.what.startswith("1_trigger_spans.0: ")
     for quote in ("I", "again.", "failed again", "- - I", "it's over"):
         with pytest.raises(ReplyError, match="is under 3 words: copy more of that turn"):
             parse(Cause, bounds, cause(quote))
-    jsonschema.validate(json.loads(cause("I failed again.")), sent(Cause, bounds))
+    jsonschema.validate(json.loads(as_text(cause_of)), sent(Cause, bounds))
     unspaced = Bounds(frozenset("D"), {"cause": ("loss",)}, {}, ("昨日、仕事をクビになった。", "我丢了工作,很难过。"))
     for quote in ("仕事をクビになった", "昨日、仕事", "我丢了", "ｸﾋﾞになった", "很难过。"):
         assert parse(Cause, unspaced, cause(quote))[0].trigger_spans == (quote,)

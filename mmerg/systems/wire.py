@@ -1,0 +1,114 @@
+"""Names of fields as models write them, which sort in the order of the class.
+
+A model writes fields in the order of the JSON schema, and reasons before it decides only where that is the order of the
+class. But some servers (Ollama 0.34, LM Studio) sort an object's properties by name. So where the names of a class do
+not sort as they stand, all of them are numbered: `1_reason`, `2_passed`, `3_correction`. No name of a class begins with
+a digit, so a reply's names lead back to the fields.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from pydantic import BaseModel, JsonValue
+
+from mmerg.errors import Failure, ReplyError
+
+Node: TypeAlias = dict[str, JsonValue]  # of a JSON schema
+
+
+def nodes_at(node: Node, key: str) -> dict[str, Node]:
+    """The nodes at `key` (properties, $defs) by name, in order; {} where there are none."""
+    inner = node.get(key)
+    return {name: one for name, one in inner.items() if isinstance(one, dict)} if isinstance(inner, dict) else {}
+
+
+def items_of(node: Node) -> Node:
+    """What a list holds, {} where the node is no list."""
+    items = node.get("items")
+    return items if isinstance(items, dict) else {}
+
+
+def wire_names(fields: Iterable[str]) -> dict[str, str]:
+    """The name on the wire of each field of one object, in class order."""
+    names = list(fields)
+    if names == sorted(names):
+        return {name: name for name in names}
+    width = len(str(len(names)))
+    return {name: f"{number:0{width}}_{name}" for number, name in enumerate(names, start=1)}
+
+
+def to_wire(node: Node) -> Node:
+    """A JSON schema with class names as a server is sent it."""
+    sent = dict(node)
+    if items := items_of(node):
+        sent["items"] = to_wire(items)
+    if fields := nodes_at(node, "properties"):
+        names = wire_names(fields)
+        sent["properties"] = {names[name]: to_wire(one) for name, one in fields.items()}
+        sent["required"] = [*names.values()]
+    return sent
+
+
+def as_written(output: BaseModel | str) -> str:
+    """A stage's output as the model is to write it: with the fields that it was asked for."""
+
+    def renamed(value: JsonValue) -> JsonValue:
+        if isinstance(value, list):
+            return [renamed(one) for one in value]
+        if isinstance(value, dict):
+            return {written: renamed(value[name]) for name, written in wire_names(value).items()}
+        return value
+
+    if isinstance(output, str):
+        return output
+    value = renamed(output.model_dump(mode="json", exclude_unset=True))
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def from_wire(text: str, node: Node) -> str:
+    """A reply's JSON with class names; a text that is no JSON as it is. node: the JSON schema with class names.
+
+    A model that no grammar binds may leave the numbers out, so an object with plain names alone is taken, too. Raises
+    ReplyError (schema_invalid) where an object has a name twice, or numbers some of its names and not others.
+    """
+    try:
+        value = json.loads(text, object_pairs_hook=_object)
+    except (ValueError, RecursionError):  # the validation says what is wrong with it
+        return text
+    return json.dumps(_by_class_names(value, node))
+
+
+def wire_place(place: Iterable[str | int], node: Node) -> str:
+    """Where in a reply a value stands, `4_sgrg.1_reason`. node: the JSON schema with class names."""
+    parts = []
+    for part in place:
+        fields = nodes_at(node, "properties")
+        parts.append(wire_names(fields).get(str(part), str(part)))
+        node = items_of(node) if isinstance(part, int) else fields.get(part, {})
+    return ".".join(parts)
+
+
+def _object(pairs: list[tuple[str, JsonValue]]) -> JsonValue:
+    named = dict(pairs)
+    if len(named) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ReplyError(Failure.SCHEMA_INVALID, f'"{twice}" is there twice')
+    return named
+
+
+def _by_class_names(value: JsonValue, node: Node) -> JsonValue:
+    if isinstance(value, list):
+        return [_by_class_names(one, items_of(node)) for one in value]
+    if not isinstance(value, dict):
+        return value
+    fields = nodes_at(node, "properties")
+    names = wire_names(fields)
+    written = {names[name]: name for name in names}
+    plain = [name for name in value if name in names and name not in written]
+    if plain and not written.keys().isdisjoint(value):
+        what = f'"{plain[0]}" must be named "{names[plain[0]]}", as the other fields are'
+        raise ReplyError(Failure.SCHEMA_INVALID, what)
+    named = {written.get(name, name): one for name, one in value.items()}
+    return {name: _by_class_names(one, fields.get(name, {})) for name, one in named.items()}

@@ -1,0 +1,157 @@
+"""Fields as models write them: in the order of the class on every server, those that sort names included."""
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, create_model
+
+from mmerg.backends.dry import least
+from mmerg.errors import ReplyError
+from mmerg.experiment.launch import launch
+from mmerg.judging.schemas import Preference
+from mmerg.runs.events import Called, Produced
+from mmerg.systems.audit import audit_class
+from mmerg.systems.baselines.schemas import Feedback
+from mmerg.systems.esc.schemas import Proposals
+from mmerg.systems.merg.schemas import Plan
+from mmerg.systems.schema import Bounds, checked, json_schema, parse
+from mmerg.systems.wire import as_written, wire_names
+from tests.composed import settings_of
+from tests.engine.parts import STAGES, audit, merg
+from tests.run_folders import all_events
+from tests.scripted_ollama import merg_answer, scripted_ollama
+
+UNBOUND = Bounds(frozenset(), {}, {})
+BOUNDS = Bounds(frozenset(), merg().vocabulary, {})
+NAMES = st.text("abzABZ09_é", min_size=1, max_size=4).filter(lambda name: name[0].isalpha() and name.isidentifier())
+
+
+def as_sorted(schema: Any) -> Any:
+    """A JSON schema as Ollama 0.34 reads it, into maps that have their keys in the order of the alphabet."""
+    return json.loads(json.dumps(schema, sort_keys=True))
+
+
+def class_of(fields: dict[str, Any]) -> type[BaseModel]:
+    made: dict[str, Any] = {name: (kind, ...) for name, kind in fields.items()}
+    model: type[BaseModel] = create_model("Made", **made)
+    return model
+
+
+FIELDS = partial(st.dictionaries, NAMES, min_size=1, max_size=12)
+CLASSES = FIELDS(
+    st.recursive(
+        st.sampled_from([int, str, bool]),
+        lambda kind: FIELDS(kind).map(class_of) | kind.map(lambda one: list[one]),  # type: ignore[valid-type]
+        max_leaves=8,
+    )
+).map(class_of)
+
+
+@given(CLASSES)
+def test_on_a_server_that_sorts_names_fields_come_in_class_order_and_records_are_the_same(cls: type[BaseModel]) -> None:
+    schema = json.loads(json_schema(cls, UNBOUND).text)
+    reply = json.dumps(least(as_sorted(schema), 0))
+    assert reply == json.dumps(least(schema, 0))
+    record, taken = parse(cls, UNBOUND, reply)
+    assert not taken
+    assert list(record.model_dump()) == list(cls.model_fields)
+    assert parse(cls, UNBOUND, record.model_dump_json()) == (record, ())  # by a model that no grammar binds
+    assert parse(cls, UNBOUND, as_written(record)) == (record, ())
+    assert checked(cls, UNBOUND, record.model_dump()) == record
+
+
+@pytest.mark.parametrize(
+    ("fields", "names"),
+    [
+        (["emotion", "response"], ["emotion", "response"]),
+        (["reason", "passed", "correction"], ["1_reason", "2_passed", "3_correction"]),
+        ([*"jabcdefghi"], ["01_j", "02_a", "03_b", "04_c", "05_d", "06_e", "07_f", "08_g", "09_h", "10_i"]),
+        (["a", "B"], ["1_a", "2_B"]),  # byte by byte a capital comes first
+        ([], []),
+    ],
+)
+def test_names_are_numbered_where_they_do_not_sort(fields: list[str], names: list[str]) -> None:
+    assert wire_names(fields) == dict(zip(fields, names, strict=True))
+
+
+def test_schema_and_outline_show_the_same_names_at_every_depth() -> None:
+    asked = json_schema(audit_class(STAGES), UNBOUND)
+    schema = json.loads(asked.text)
+    assert list(schema["properties"]) == schema["required"] == ["1_mpa", "2_caef", "3_psp", "4_sgrg"]
+    finding = schema["properties"]["2_caef"]
+    assert list(finding["properties"]) == finding["required"] == ["1_reason", "2_passed", "3_correction"]
+    assert asked.outline.splitlines()[:2] == [
+        '- "1_mpa", "2_caef", "3_psp", "4_sgrg": each an object with',
+        '  - "1_reason": text, at most 30 words (what you checked and what you found)',
+    ]
+    items = json.loads(json_schema(Proposals, Bounds(frozenset(), {"strategy": ("ask",)}, {})).text)["properties"]
+    assert list(items["proposals"]["items"]["properties"]) == ["1_reasoning", "2_strategy", "3_reply"]
+    assert list(json.loads(json_schema(Feedback, UNBOUND).text)["properties"])[-1] == "12_good_enough"
+
+
+PLAN = {"reasoning": "r", "goal": "comfort", "stance": "warm", "tactic": "question", "tone": "gentle"}
+WRITTEN = {wire: PLAN[name] for name, wire in wire_names(PLAN).items()}
+AUDIT = json.loads(as_written(audit(dict.fromkeys(STAGES, True))))
+
+
+@pytest.mark.parametrize(
+    ("cls", "reply", "complaint"),
+    [
+        (Plan, {**WRITTEN, "goal": "comfort"}, '"goal" must be named "2_goal", as the other fields are'),
+        (Plan, {**PLAN, "2_goal": "comfort"}, '"reasoning" must be named "1_reasoning", as the other fields are'),
+        (Plan, {**WRITTEN, "2_goal": "win"}, "2_goal: 'win' is not one of"),
+        (Plan, {**PLAN, "goal": "win"}, "2_goal: 'win' is not one of"),
+        (Plan, {**PLAN, "3_goal": "comfort"}, "3_goal: Extra inputs are not permitted"),
+        (audit_class(STAGES), {**AUDIT, "4_sgrg": {"1_reason": "r", "2_passed": True}}, "4_sgrg.3_correction: Field"),
+        (
+            audit_class(STAGES),
+            {**AUDIT, "4_sgrg": {"1_reason": "r", "2_passed": False, "3_correction": ""}},
+            "4_sgrg: a check that fails needs a correction",
+        ),
+        (audit_class(STAGES), {"1_mpa": AUDIT["1_mpa"]}, "2_caef: Field required; 3_psp: Field required"),
+    ],
+)
+def test_a_reply_that_mixes_names_is_refused_and_complaints_have_the_models_names(
+    cls: type[BaseModel], reply: Any, complaint: str
+) -> None:
+    with pytest.raises(ReplyError) as caught:
+        parse(cls, BOUNDS, json.dumps(reply))
+    assert complaint in caught.value.what
+
+
+@pytest.mark.parametrize("name", ["1_reason", "reason"])
+def test_a_reply_with_a_name_twice_is_refused(name: str) -> None:
+    with pytest.raises(ReplyError, match=f'"{name}" is there twice'):
+        parse(Preference, UNBOUND, f'{{"{name}": "a", "{name}": "b", "2_better": "tie"}}')
+
+
+def test_complaints_about_what_code_gives_have_the_names_of_the_class() -> None:
+    with pytest.raises(ReplyError, match=r"^goal: 'win' is not one of"):
+        checked(Plan, BOUNDS, {**PLAN, "goal": "win"})
+
+
+def test_a_run_on_a_server_that_sorts_names_is_as_on_one_that_keeps_them(tmp_path: Path) -> None:
+    def sorting(body: dict[str, Any]) -> str:
+        return json.dumps(least(as_sorted(body["format"]), 0)) if "format" in body else merg_answer(body)
+
+    def keeping(body: dict[str, Any]) -> str:
+        return json.dumps(least(body["format"], 0)) if "format" in body else merg_answer(body)
+
+    outputs, replies = [], []
+    for name, answer in (("sorts", sorting), ("keeps", keeping)):
+        with scripted_ollama(answer=answer) as server:
+            where = ("backend=ollama", f"backend.hosts=[{server.url}]", f"runs={tmp_path / name}", "memory=none")
+            [ended] = launch(settings_of("dataset=demo", "backbone=qwen2.5vl-7b", "frames=none", "limit=1", *where))
+        assert ended.failed == 0
+        events = list(all_events(Path(ended.run)))
+        outputs.append([event.output for event in events if isinstance(event, Produced)])
+        replies.append([event.reply.text for event in events if isinstance(event, Called)])
+    assert outputs[0] == outputs[1]
+    assert replies[0] == replies[1]
+    assert list(json.loads(replies[0][1])) == ["1_emotion", "2_textual", "3_reasoning"]
+    assert list(json.loads(replies[0][-1])["1_mpa"]) == ["1_reason", "2_passed", "3_correction"]
