@@ -5,16 +5,24 @@ after each reply (a millisecond). The reply counts only if version and digest ar
 that changes and changes back within one call goes unnoticed.
 """
 
+from __future__ import annotations
+
 import io
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from mmerg.backends.http import Answer, Http
+from pydantic import ValidationError
+
+from mmerg.backends.http import Http
 from mmerg.backends.protocol import Engine, Reply, Request, engine_changed
 from mmerg.backends.retry import persist
 from mmerg.errors import CallError, ConfigError, Failure
+
+if TYPE_CHECKING:
+    import httpx
 
 MIN_SIDE = 32  # pixels; Qwen-VL runners panic under 28, the newer ones under 32
 MAX_ASPECT = 200
@@ -22,7 +30,7 @@ CHECKS = 4  # tries of the check after a reply
 ANSWER_BYTES, TOKEN_BYTES = 2**20, 2**12  # a reply may have so many, and so many more for each token allowed
 
 Load = Mapping[str, int | str | bool | float]
-Read = Callable[[Answer], Reply]
+Read = Callable[["httpx.Response"], Reply]
 
 
 class Adapter(ABC):
@@ -79,14 +87,17 @@ class Adapter(ABC):
 
 
 def reply_to(server: Http, path: str, body: Mapping[str, object], num_predict: int, read: Read) -> Reply:
-    """The reply that `read` makes of the answer to a chat call. Raises CallError, ConfigError for a reply without
-    limit."""
+    """The reply that `read` makes of the response to a chat call. Raises CallError, and ConfigError for a call without
+    a limit."""
     if num_predict <= 0:
         what = f"num_predict is {num_predict}: without a limit a model can talk for minutes"
         raise ConfigError(what, where="backbone.sampling", hint="set num_predict over 0")
     begin = time.monotonic()
-    with server.ask(path, body, str(body["model"]), most=ANSWER_BYTES + TOKEN_BYTES * num_predict) as answer:
-        reply = read(answer)
+    try:
+        with server.post(path, body, ANSWER_BYTES + TOKEN_BYTES * num_predict) as response:
+            reply = read(response)
+    except ValidationError as error:
+        raise server.unexpected(f"the reply cannot be read: {error.errors()[0]['msg']}") from None
     return reply.model_copy(update={"seconds": time.monotonic() - begin, "host": server.host})
 
 

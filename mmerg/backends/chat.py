@@ -6,15 +6,20 @@ A blank or cut reply is returned with its finish, for the caller to judge.
     reply = complete(host, request, "Qwen/Qwen2.5-VL-7B-Instruct", DIALECTS["vllm"])
 """
 
+from __future__ import annotations
+
 import base64
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import AliasPath, BaseModel, Field
 
 from mmerg.backends.adapter import reply_to
 from mmerg.backends.dialects import Dialect
-from mmerg.backends.http import Answer, Count, Http
-from mmerg.backends.protocol import Finish, Image, Message, Reply, Request, TokenLogprob
+from mmerg.backends.http import Http
+from mmerg.backends.protocol import Count, Finish, Image, Message, Reply, Request, TokenLogprob
+
+if TYPE_CHECKING:
+    import httpx
 
 _FINISHES = {"stop": Finish.STOP, "length": Finish.LENGTH}
 
@@ -42,8 +47,8 @@ class Completion(BaseModel):
 def complete(host: Http, request: Request, model: str, dialect: Dialect, think: bool = False) -> Reply:
     """The reply to `request`. Raises CallError, and ConfigError for a sampler that the server does not take."""
 
-    def read(answer: Answer) -> Reply:
-        raw = answer.body()
+    def read(response: httpx.Response) -> Reply:
+        raw = response.read()
         completion = host.parse(Completion.model_validate_json, raw)
         if completion.error is not None:
             raise host.error(200, raw, model)

@@ -165,8 +165,7 @@ class LlamaServer(Http):
             hint += " the memory, and that TMPDIR is a short path (a socket is made there)"
             raise ConfigError(f"llama.cpp cannot load the model: {error}", where=str(files[0]), hint=hint) from error
         # Its loop answers /slots: a server that is closed before its loop runs waits for it without end.
-        with self.ask("/slots") as answer:
-            answer.body()
+        self.read(bytes, "/slots")
 
     def close(self) -> None:
         """Stops the calls in flight, unloads the model and removes the socket."""

@@ -7,16 +7,23 @@ blank or cut reply is returned with its finish, for the caller to judge.
     reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
 """
 
+from __future__ import annotations
+
 import base64
 import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
+from pydantic import TypeAdapter
 
 from mmerg.backends.adapter import Adapter, Load, check_load, reply_to
-from mmerg.backends.http import Answer, Count, Deadlines
+from mmerg.backends.http import Deadlines, lines
 from mmerg.backends.ollama_host import LOAD_OPTIONS, OllamaHost
-from mmerg.backends.protocol import Engine, Finish, Reply, Request, TokenLogprob
-from mmerg.errors import ConfigError
+from mmerg.backends.protocol import Engine, Finish, Reply, Request
+from mmerg.errors import CallError, ConfigError
+
+if TYPE_CHECKING:
+    import httpx
 
 __all__ = ["Deadlines", "Ollama"]
 
@@ -25,22 +32,9 @@ __all__ = ["Deadlines", "Ollama"]
 REVISION = 1
 
 
-class _Message(BaseModel):
-    content: str = ""
-    thinking: str = ""
+REST_SECONDS = 0.2  # for the end of a body whose last line was read; then its connection can be used again
 
-
-class _Line(BaseModel):
-    """One line of the stream; durations in nanoseconds."""
-
-    message: _Message = _Message()
-    logprobs: tuple[TokenLogprob, ...] | None = None
-    done: bool = False
-    done_reason: str = ""
-    prompt_eval_count: Count = 0
-    prompt_eval_duration: Count = 0
-    eval_count: Count = 0
-    error: object = None
+_object = TypeAdapter(dict[str, Any]).validate_json
 
 
 class Ollama(Adapter):
@@ -104,29 +98,38 @@ class Ollama(Adapter):
             **({"top_logprobs": request.alternatives} if request.alternatives else {}),
         }
 
-    def _read(self, answer: Answer) -> Reply:
-        if answer.kind not in {"application/x-ndjson", "application/json"}:
-            raise self._host.unexpected(f"the answer is {answer.kind or 'of no type'}, not a stream of JSON")
-        lines: list[_Line] = []
-        for raw in answer.lines():
-            lines.append(self._host.parse(_Line.model_validate_json, raw))
-            if lines[-1].error is not None:
+    def _read(self, response: httpx.Response) -> Reply:
+        from ollama import ChatResponse
+
+        kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        if kind not in {"application/x-ndjson", "application/json"}:
+            raise self._host.unexpected(f"the answer is {kind or 'of no type'}, not a stream of JSON")
+        parts, logprobs = list[ChatResponse](), list[Any]()
+        stream = lines(response)
+        for raw in stream:
+            part = self._host.parse(_object, raw)
+            if part.get("error") is not None:
                 raise self._host.error(200, raw, self.model)
-            if lines[-1].done:
+            parts.append(ChatResponse.model_validate(part))
+            logprobs += part.get("logprobs") or ()
+            if parts[-1].done:
+                response.extensions["timer"].enter("stall", REST_SECONDS)
+                with suppress(CallError):
+                    list(stream)
                 break
-        if not lines:
+        if not parts:
             raise self._host.unexpected("the answer is empty")
-        last = lines[-1]
-        # The server ends a stream without its last line where it detects that the model repeats itself.
-        reason = last.done_reason if last.done and last.done_reason else Finish.ABORT
+        last = parts[-1]
+        # The server ends a stream without its last line if it detects that the model repeats itself.
+        reason = (last.done and last.done_reason) or Finish.ABORT
         if reason not in set(Finish):
             raise self._host.unexpected(f"the reply is done for the reason {reason!r}, not stop or length")
         return Reply(
-            text="".join(line.message.content for line in lines),
+            text="".join(part.message.content or "" for part in parts),
             finish=Finish(reason),
-            thinking="".join(line.message.thinking for line in lines),
-            logprobs=tuple(entry for line in lines for entry in line.logprobs or ()),
-            prompt_tokens=last.prompt_eval_count,
-            response_tokens=last.eval_count,
-            prompt_seconds=last.prompt_eval_duration / 1e9,
+            thinking="".join(part.message.thinking or "" for part in parts),
+            logprobs=tuple(logprobs),
+            prompt_tokens=last.prompt_eval_count or 0,
+            response_tokens=last.eval_count or 0,
+            prompt_seconds=(last.prompt_eval_duration or 0) / 1e9,
         )

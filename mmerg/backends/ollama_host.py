@@ -3,14 +3,17 @@
 engine = OllamaHost("http://127.0.0.1:11434").describe("qwen2.5vl:7b", load={"num_ctx": 12288})
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import lru_cache
+from __future__ import annotations
 
-from pydantic import BaseModel, FiniteFloat, JsonValue
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import Protocol, TypeVar
+
+from pydantic import BaseModel
 
 from mmerg.backends.adapter import Load
-from mmerg.backends.http import BODY_BYTES, Count, Deadlines, Http
+from mmerg.backends.http import Deadlines, Http
 from mmerg.backends.protocol import Engine
 from mmerg.backends.server_errors import OLLAMA
 from mmerg.errors import CallError, Failure
@@ -18,20 +21,21 @@ from mmerg.errors import CallError, Failure
 # The server's options that decide how a model is loaded (api/types.go, Runner): a change of one reloads it.
 LOAD_OPTIONS = {"num_ctx": 1, "num_batch": 1, "num_gpu": -1, "main_gpu": 0, "use_mmap": None, "num_thread": 0}
 
+Made = TypeVar("Made")
+
 
 class _Version(BaseModel):
     version: str
 
 
-class Listed(BaseModel):
-    """A model as a server lists it. size, size_vram: bytes of it in memory, and of these on the GPU; context_length:
-    the tokens that it was loaded with."""
+@dataclass(frozen=True)
+class Loaded:
+    """A loaded model. size, size_vram: bytes of it in memory, and of these on the GPU; context_length: the tokens that
+    it was loaded with."""
 
-    model: str = ""
-    digest: str = ""
-    size: Count = 0
-    size_vram: Count = 0
-    context_length: Count = 0
+    size: int
+    size_vram: int
+    context_length: int
 
     @property
     def spilled(self) -> bool:
@@ -39,78 +43,83 @@ class Listed(BaseModel):
         return self.size_vram < self.size
 
 
-class _Models(BaseModel):
-    models: list[Listed] | None
-
-
-class _Details(BaseModel):
-    capabilities: tuple[str, ...] | None = None
-    model_info: dict[str, JsonValue] | None = None
-
-
-class _Vectors(BaseModel):
-    embeddings: list[list[FiniteFloat]]
-
-
 class OllamaHost(Http):
     """One host. Safe to call from several threads. setting: the option that holds its address, for hints. Raises
-    ConfigError where `host` is no address."""
+    ConfigError if `host` is not an address."""
 
     def __init__(self, host: str, deadlines: Deadlines | None = None, setting: str = "backend.hosts") -> None:
         super().__init__(host, replace(OLLAMA, start=OLLAMA.start.replace("backend.hosts", setting)), deadlines)
+        import ollama  # takes half a second
+
+        self._ollama = ollama.Client(host, transport=self.transport, follow_redirects=False, trust_env=False)
 
     def serves(self, model: str) -> tuple[str, str]:
         """The server's version, and the digest of the manifest of `model`. Raises CallError, as all here."""
-        version = self.read(_Version.model_validate_json, "/api/version").version
-        listed = _find(self.read(_models, "/api/tags"), model)
+        version = self.read(_Version.model_validate_json, "/api/version").version  # ollama.Client has no call for it
+        listed = _find(self._asked(self._ollama.list).models, model)
         if listed is None:
             raise self.error(404, f"model '{model}' not found".encode(), model)
-        return version, listed.digest
+        return version, listed.digest or ""
 
     def describe(self, model: str, load: Load) -> Engine:
         """The engine behind `model`: version, manifest digest, capabilities, context length."""
         version, digest = self.serves(model)
-        details = self.read(_Details.model_validate_json, "/api/show", {"model": model}, model)
-        info = details.model_info or {}
+        shown = self._asked(lambda: self._ollama.show(model))
+        info = shown.modelinfo or {}
         length = info.get(f"{info.get('general.architecture', '')}.context_length")
         return Engine(
             backend="ollama",
             version=version,
             model=model,
             digest=digest,
-            capabilities=details.capabilities or (),
+            capabilities=tuple(shown.capabilities or ()),
             context_length=self.context_length(length),
             load=dict(load),
         )
 
-    def loaded(self, model: str) -> Listed | None:
-        """How `model` sits in the host's memory now; None where it is not loaded."""
-        return _find(self.read(_models, "/api/ps"), model)
+    def loaded(self, model: str) -> Loaded | None:
+        """How `model` sits in the host's memory now; None if it is not loaded."""
+        found = _find(self._asked(self._ollama.ps).models, model)
+        return Loaded(found.size or 0, found.size_vram or 0, found.context_length or 0) if found else None
 
-    def embed(self, model: str, texts: Sequence[str], load: Load | None = None) -> list[list[float]]:
+    def embed(self, model: str, texts: Sequence[str], load: Load | None = None) -> Sequence[Sequence[float]]:
         """One vector for each text, L2-normalised by the server. No text is cut: if one is too long, all fail.
 
         load: an engine's; of it, only the server's own load options are sent.
         """
         options = {name: value for name, value in (load or {}).items() if name in LOAD_OPTIONS}
-        body = {"model": model, "input": list(texts), "truncate": False, "options": options, "keep_alive": "30m"}
-        vectors = self.read(_Vectors.model_validate_json, "/api/embed", body, model, BODY_BYTES).embeddings
+        sent = [text.encode(errors="replace").decode() for text in texts]  # half of a surrogate pair cannot be sent
+        vectors = self._asked(
+            lambda: self._ollama.embed(model, sent, truncate=False, options=options, keep_alive="30m")
+        ).embeddings
         lengths = {len(vector) for vector in vectors}
-        if len(vectors) != len(texts) or len(lengths) > 1 or 0 in lengths:
+        useful = len(lengths) <= 1 and 0 not in lengths and all(isfinite(x) for vector in vectors for x in vector)
+        if len(vectors) != len(texts) or not useful:
             what = f"{len(vectors)} vectors for {len(texts)} texts, or vectors that are no use"
             where = f"{self.host} model {model}"
             raise CallError(Failure.SERVER_ERROR, what, where=where, hint="use an embedding model")
         return vectors
 
+    def _asked(self, call: Callable[[], Made]) -> Made:
+        """What a method of ollama's client returns. Raises CallError if it cannot read the response."""
+        try:
+            return call()
+        except (ValueError, TypeError, RecursionError) as error:
+            raise self.unexpected(f"the answer cannot be read: {str(error)[:200]}") from error
 
-@lru_cache(maxsize=8)  # asked for after every reply, and mostly the same
-def _models(listed: bytes) -> Mapping[str, Listed]:
-    """The models of a list, by full name."""
-    return {full_name(entry.model): entry for entry in _Models.model_validate_json(listed).models or ()}
+
+class _Listed(Protocol):
+    """A model in a list of ollama's client."""
+
+    model: str | None
 
 
-def _find(models: Mapping[str, Listed], model: str) -> Listed | None:
-    return next((models[name] for name in names(model) if name in models), None)
+Found = TypeVar("Found", bound=_Listed)
+
+
+def _find(listed: Sequence[Found], model: str) -> Found | None:
+    by_name = {full_name(entry.model or ""): entry for entry in listed}
+    return next((by_name[name] for name in names(model) if name in by_name), None)
 
 
 def full_name(model: str) -> str:

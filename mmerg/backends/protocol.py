@@ -111,6 +111,9 @@ def _encodable(text: str) -> str:
 Text = Annotated[str, AfterValidator(_encodable)]
 
 
+Count = Annotated[int, Field(ge=0, le=2**62)]  # of tokens, as a server tells it
+
+
 class TokenLogprob(BaseModel):
     """A generated token and its natural-log probability. top_logprobs: the likeliest in its place, where a request asks
     for alternatives."""
@@ -135,9 +138,9 @@ class Reply(BaseModel):
     finish: Finish
     thinking: Text = ""
     logprobs: tuple[TokenLogprob, ...] = ()
-    prompt_tokens: int = 0
-    reused_tokens: int | None = None
-    response_tokens: int = 0
+    prompt_tokens: Count = 0
+    reused_tokens: Count | None = None
+    response_tokens: Count = 0
     prompt_seconds: float = 0.0
     seconds: float = 0.0
     host: str = ""

@@ -1,63 +1,58 @@
 """Breaks off calls from another thread: all calls of a backend that closes, or those of one thread.
 
 stop = Stop()
-with stop.over_this_thread():       # in the thread that asks
-    backend.complete(request)       # CallError interrupted once another thread has called stop.set()
+with stop.over_this_thread():       # in the thread that calls
+    backend.complete(request)       # raises CallError interrupted once another thread has called stop.set()
 """
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 from mmerg.errors import CallError, Failure
 
-LOOK = 0.2  # seconds between two looks at the stop over the thread
-
 
 class Stop:
-    """Set once, from any thread. Calls that are held then are shut, and none can be held afterwards."""
+    """Set once, from any thread."""
 
     def __init__(self) -> None:
-        self._lock, self._event = threading.Lock(), threading.Event()
-        self._held: set[Callable[[], None]] = set()
+        self._lock, self._set = threading.Lock(), False
+        self._held: list[Callable[[], object]] = []
 
     def set(self) -> None:
         with self._lock:
-            self._event.set()
+            self._set = True
             for shut in self._held:
                 shut()
 
     def is_set(self) -> bool:
-        return self._event.is_set()
+        return self._set
 
     def check(self) -> None:
-        """Raises CallError interrupted once it is set."""
-        if self._event.is_set():
+        """Raises CallError interrupted once this is set."""
+        if self._set:
             raise CallError(Failure.INTERRUPTED, "the call was broken off", hint="run again to take up from here")
 
-    def hold(self, shut: Callable[[], None]) -> None:
-        """From now on `set` calls `shut`, which must end what this thread waits for. Raises CallError interrupted where
-        this is set already."""
+    @contextmanager
+    def held(self, shut: Callable[[], object]) -> Iterator[None]:
+        """While the block runs, `set` calls `shut`, which must end what the block waits for. Raises CallError
+        interrupted before or after the block if this is set, whatever the block raised."""
         with self._lock:
             self.check()
-            self._held.add(shut)
-
-    def release(self, shut: Callable[[], None]) -> None:
-        with self._lock:
-            self._held.discard(shut)
+            self._held.append(shut)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._held.remove(shut)
+            self.check()
 
     def rest(self, seconds: float) -> None:
-        """Wait. Raises CallError interrupted soon after this stop, or the one over the thread, is set."""
-        end, thread = time.monotonic() + seconds, current()
-        while True:
-            left = end - time.monotonic()
-            self._event.wait(min(LOOK, max(0.0, left)))
-            self.check()
-            thread.check()
-            if left <= LOOK:
-                return
+        """Wait. Raises CallError interrupted as soon as this stop, or the one over the thread, is set."""
+        woken = threading.Event()
+        with self.held(woken.set), current().held(woken.set):
+            woken.wait(seconds)
 
     @contextmanager
     def over_this_thread(self) -> Iterator[None]:

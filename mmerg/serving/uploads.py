@@ -87,15 +87,13 @@ def decode(
         command, fds = [sys.executable, "-m", "mmerg.serving.decoder"], [number for _, number in files]
         process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, pass_fds=fds)
         try:
-            stop.hold(process.kill)
-            answer, _ = process.communicate(json.dumps(job).encode(), timeout=seconds)
+            with stop.held(process.kill):
+                answer, _ = process.communicate(json.dumps(job).encode(), timeout=seconds)
         except subprocess.TimeoutExpired:
             return [ClipError("unreadable", f"it cannot be decoded within {seconds:g} s", hint="send a shorter one")]
         finally:
-            stop.release(process.kill)
             process.kill()
             process.communicate()
-    stop.check()
     try:
         return list(_read(answer))
     except (ValidationError, ValueError, TypeError, KeyError):

@@ -18,7 +18,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from mmerg.backends.connection import Deadlines
+from mmerg.backends.deadlines import Deadlines
 from mmerg.backends.embedded import REVISION, Embedded, thread_count
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling
 from mmerg.errors import CallError, ConfigError, Failure
@@ -87,7 +87,8 @@ def test_a_real_model_gets_chatml_and_nothing_else_and_answers() -> None:
     turns = [("system", "Be brief."), ("user", "Hi"), ("assistant", "Hello."), ("user", "Why?")]
     messages = [{"role": role, "content": text} for role, text in turns]
     written = "".join(f"<|im_start|>{role}\n{text}<|im_end|>\n" for role, text in turns)
-    prompt = real._open()[0].read(json.loads, "/apply-template", {"messages": messages})["prompt"]
+    with real._open()[0].post("/apply-template", {"messages": messages}) as response:
+        prompt = json.loads(response.read())["prompt"]
     assert prompt == f"{written}<|im_start|>assistant\n"
     whole, cut = real.complete(ask("Say hello.", 60)), real.complete(ask("Say hello.", 3))
     real.close()
@@ -278,7 +279,7 @@ def test_the_deadline_ends_a_call_and_the_next_one_works(folder: Path) -> None:
     with pytest.raises(CallError, match=r"the total deadline of 0\.01 s passed") as caught:
         backend.complete(ask(STORY * 20, 400))
     assert caught.value.failure is Failure.TIMEOUT
-    backend._open()[0]._deadlines = Deadlines()
+    backend._open()[0].transport.deadlines = Deadlines()
     assert backend.complete(ask("Hi", 2)).response_tokens == 2
     backend.close()
 

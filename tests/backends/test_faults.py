@@ -222,7 +222,10 @@ def test_describe_names_its_failures(faulty: Faulty, path: str, answer: bytes, f
 def test_a_whole_reply(faulty: Faulty) -> None:
     lines = [
         line("Hel", thinking="ignored here", logprobs=[{"token": "Hel", "logprob": -0.5, "bytes": [72, 101, 108]}]),
-        line("lo", message={"content": "lo", "thinking": "hm"}, logprobs=[{"token": "lo", "logprob": -0.25}]),
+        line(
+            message={"role": "assistant", "content": "lo", "thinking": "hm"},
+            logprobs=[{"token": "lo", "logprob": -0.25}],
+        ),
     ]
     faulty.answer(stream(*lines, LAST))
     reply = backend(faulty.host).complete(REQUEST)

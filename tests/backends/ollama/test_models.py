@@ -2,7 +2,7 @@
 
 import pytest
 
-from mmerg.backends.ollama_host import Listed, OllamaHost, names
+from mmerg.backends.ollama_host import Loaded, OllamaHost, names
 from mmerg.errors import CallError
 from tests.backends.conftest import Faulty, json_answer
 
@@ -14,7 +14,7 @@ def test_loaded_reads_the_line_of_its_model(faulty: Faulty) -> None:
     ]
     faulty.answer(json_answer({"models": rows}), path="/api/ps")
     listed = OllamaHost(faulty.host).loaded("m")
-    assert listed == Listed(model="m:latest", size=100, size_vram=60, context_length=4096)
+    assert listed == Loaded(size=100, size_vram=60, context_length=4096)
     assert listed
     assert listed.spilled
     assert OllamaHost(faulty.host).loaded("absent") is None

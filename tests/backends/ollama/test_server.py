@@ -11,12 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import cv2
+import httpx
 import jsonschema
 import numpy as np
 import pytest
 
-from mmerg.backends.connection import Answer
-from mmerg.backends.http import Http
+from mmerg.backends.http import Http, lines
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling
@@ -195,18 +195,17 @@ LONG = {
 
 
 def cut_short(server: Server) -> None:
-    with Http(server.host, OLLAMA).ask("/api/chat", LONG) as answer:
-        lines = begun(answer)
+    with Http(server.host, OLLAMA).post("/api/chat", LONG) as response:
+        rest = begun(response)
         server.kill()
-        list(lines)
+        list(rest)
 
 
-def begun(answer: Answer) -> Iterator[bytes]:
+def begun(response: httpx.Response) -> Iterator[bytes]:
     """The lines after the first of a reply that takes the server far longer than a test."""
-    assert answer.status == 200
-    lines = answer.lines()
-    assert json.loads(next(lines))["done"] is False
-    return lines
+    rest = lines(response)
+    assert json.loads(next(rest))["done"] is False
+    return rest
 
 
 def test_a_runner_and_then_its_server_killed_in_mid_stream(ollama_binary: Path, tmp_path: Path) -> None:
@@ -217,11 +216,11 @@ def test_a_runner_and_then_its_server_killed_in_mid_stream(ollama_binary: Path, 
     try:
         create_from_gguf(server.host, SMOLLM2, gguf)
         if sys.platform.startswith("linux"):  # where the runner's process is listed in /proc
-            with http.ask("/api/chat", LONG) as answer:
-                lines = begun(answer)
+            with http.post("/api/chat", LONG) as response:
+                rest = begun(response)
                 for runner in children(server.process.pid):
                     os.kill(runner, signal.SIGKILL)
-                last = list(lines)[-1]
+                last = list(rest)[-1]
             assert OLLAMA.classify(200, last.decode()).failure is Failure.RUNNER_CRASH
             assert backend.complete(ask("Hello", num_predict=2)).response_tokens == 2
         with pytest.raises(CallError) as caught:
