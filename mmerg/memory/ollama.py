@@ -1,22 +1,19 @@
 """Embeds texts with any embedding model that Ollama serves, on one host or on several that hold the same model.
 
-Each text is sent alone, and a host gets one at a time, so that no vector depends on other texts. Calls are tried again,
-move to other hosts and wait for lost ones as chat calls do, by the same `Pool`.
+Each text is sent alone, and a host gets one at a time, so that no vector depends on other texts. A `Pool` retries a
+call, moves it to another host and waits for lost hosts, as it does for chat calls.
 """
 
 import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from threading import Lock
 from typing import Protocol
 
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Engine, Finish, Message, Reply, Request, Sampling
 from mmerg.errors import ConfigError
 from mmerg.memory.vectors import Vectors, unit
-
-WHERE = "memory.embedder.hosts"
 
 
 class Server(Protocol):
@@ -44,7 +41,8 @@ class _Embedding:
 
 
 class Ollama:
-    """connect: makes the client of a host's address. wait, patience: seconds, see `Pool`."""
+    """connect: makes the client of a host's address. wait, patience: seconds, see `Pool`. Raises ConfigError if there
+    is no host."""
 
     def __init__(
         self,
@@ -54,26 +52,23 @@ class Ollama:
         wait: float = 1.0,
         patience: float = 600.0,
     ) -> None:
+        if not hosts:
+            hint = "memory.embedder.hosts=[http://127.0.0.1:11434]"
+            raise ConfigError("memory.embedder.hosts is empty", where="configuration", hint=hint)
         served = [Host(_Embedding(connect(host), model), 1, host) for host in hosts]
         self._pool = Pool(served, patience=patience, wait=wait, attempts=3)
-        self._lock = Lock()
 
     def identity(self) -> str:
-        """Raises ConfigError where there is no host or two hold different models, CallError where none answers."""
-        with self._lock:
-            return self._identity
+        """Raises ConfigError if two hosts hold different models, CallError if none answers."""
+        known = self._engine.model_dump(include={"model", "digest", "version"})
+        return json.dumps({"kind": "ollama"} | known, sort_keys=True)
 
     @cached_property
-    def _identity(self) -> str:
-        if not self._pool.slots:
-            raise ConfigError(f"{WHERE} is empty", where="configuration", hint=f"{WHERE}=[http://127.0.0.1:11434]")
-        engine = self._pool.describe()
-        identity = {"kind": "ollama", "model": engine.model, "digest": engine.digest, "version": engine.version}
-        return json.dumps(identity, sort_keys=True)
+    def _engine(self) -> Engine:
+        return self._pool.describe()
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Raises what `identity` raises, CallError where a text gets no vector, and RunError where no host comes
-        back."""
+        """Raises what `identity` raises, CallError if a text gets no vector, and RunError if no host comes back."""
         self.identity()
         with ThreadPoolExecutor(self._pool.slots) as threads:
             try:
