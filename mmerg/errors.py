@@ -19,7 +19,7 @@ class Failure(StrEnum):
     """How a call or a sample failed. The values stand in traces and results."""
 
     TRUNCATED = "truncated"  # the reply reached its token limit
-    THINKING_EXHAUSTED = "thinking_exhausted"  # thinking used up the limit, no reply left
+    THINKING_EXHAUSTED = "thinking_exhausted"  # the model wrote only thoughts, no words
     LOOP_ABORT = "loop_abort"  # the server broke off a repeating reply
     EMPTY = "empty"  # a blank reply
     SCHEMA_INVALID = "schema_invalid"  # not the JSON that was asked for

@@ -127,6 +127,15 @@ def blank(body: dict[str, Any]) -> str:
     return good(body) if "format" in body else " "
 
 
+def thoughts_in_words(body: dict[str, Any]) -> str:
+    """A server that does not separate thoughts, and ignores schemas until they end."""
+    return f"<think>A greeting {{or}} two.</think>\n\n{good(body)}"
+
+
+def thoughts_alone(body: dict[str, Any]) -> str:
+    return "<think>A greeting," if "Say hello" in body["messages"][0]["content"] else good(body)
+
+
 def first_alone(body: dict[str, Any]) -> str:
     """A model that sees only the first of its images."""
     images = body["messages"][0].get("images", [])
@@ -160,6 +169,8 @@ FAULTS: list[tuple[Answer, dict[str, str], str]] = [
     (prose, {"schema": "✗", "two images": "?"}, "Here is what I think"),
     (blanks, {"schema": "✗"}, "let it take no blanks in JSON"),
     (blank, {"reply": "✗", "logprobs": "✗", **SAME}, "the reply is blank"),
+    (thoughts_in_words, {"reply": "✗", "schema": "✗"}, "does not separate thoughts from words"),
+    (thoughts_alone, {"reply": "✗", "schema": "✗", "logprobs": "✗"}, "use the model's instruct tag"),
     (first_alone, {"two images": "✗"}, "another second image of two changes nothing"),
     (second_alone, {"two images": "✗"}, "another first image of two changes nothing"),
     (colour_blind, {"two images": "?"}, "each changes the reply; colours told apart in 0 of 3 pairs only"),

@@ -172,7 +172,7 @@ def test_every_module_can_be_imported_alone() -> None:
             "mmerg.engine",
             (
                 *("mmerg.engine", "mmerg.corpora.dialogue", "mmerg.errors", "mmerg.backends.protocol"),
-                *("mmerg.frames", "mmerg.runs", "mmerg.storage", "mmerg.systems"),
+                *("mmerg.backends.thinking", "mmerg.frames", "mmerg.runs", "mmerg.storage", "mmerg.systems"),
             ),
         ),
         (

@@ -11,13 +11,14 @@ import io
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from mmerg.backends.http import Http
-from mmerg.backends.protocol import Engine, Reply, Request, engine_changed
+from mmerg.backends.protocol import Engine, Finish, Reply, Request, engine_changed
 from mmerg.backends.retry import persist
 from mmerg.errors import CallError, ConfigError, Failure
 
@@ -72,7 +73,8 @@ class Adapter(ABC):
             what = f"model {self.model} has no eyes, and the request has {len(request.images)} images"
             hint = "use a model whose capabilities name vision, or let frames be described in words"
             raise CallError(Failure.IMAGE_REJECTED, what, where=self.host, hint=hint)
-        reply = self._ask(request)
+        may_think = bool(request.sampling.stop) and self._may_think()
+        reply = ask_with_stops(self._ask, request, may_think)
         if engine:
             persist(lambda: self._check_still(engine), CHECKS, self._check_wait, self._server.closed)
         return reply
@@ -80,10 +82,26 @@ class Adapter(ABC):
     def close(self) -> None:
         self._server.close()
 
+    def _may_think(self) -> bool:
+        """Whether the model may write thoughts before its words."""
+        engine = self._engine or self.describe()
+        return "thinking" in engine.capabilities or bool(engine.load.get("think"))
+
     def _check_still(self, engine: Engine) -> None:
         version, digest, *_ = self._serves()
         if (version, digest) != (engine.version, engine.digest):
             raise engine_changed(engine, engine.model_copy(update={"version": version, "digest": digest}), self.host)
+
+
+def ask_with_stops(ask: Callable[[Request], Reply], request: Request, may_think: bool) -> Reply:
+    """The reply to `request`. Servers end thoughts at a stop text, too, so a model that may think is not sent any. If
+    another model is found to think, it is asked again without them. The caller cuts the words at stop texts itself."""
+    without = replace(request, sampling=replace(request.sampling, stop=()))
+    reply = ask(without if may_think else request)
+    only_thoughts = (reply.thinking or reply.taken) and not reply.text.strip()
+    if only_thoughts and reply.finish is Finish.STOP and request.sampling.stop and not may_think:
+        return ask(without)
+    return reply
 
 
 def reply_to(server: Http, path: str, body: Mapping[str, object], num_predict: int, read: Read) -> Reply:

@@ -48,8 +48,8 @@ class Dialect:
     """How one kind of server is asked. names: its name for each sampler of `Sampling`. without: the samplers that it
     has no name for. Each has the value that the server always uses; any other is refused. fixed: fields of every
     request. Without them the model's files or the server's settings decide. schema: the fields that ask for a JSON
-    schema. thinking: whether the model's template has a switch for thinking. logprobs: whether it gives any. longer:
-    how to start it with a longer context.
+    schema. thinking: whether the model's template has a switch for thinking. template: whether the server tells the
+    model's chat template. logprobs: whether it gives any. longer: how to start it with a longer context.
 
     models: where it lists its models. about: where it says more of itself. read: makes a description of the model's
     entry in that list (with its `meta`) and each answer of `about`. Raises KeyError or TypeError where they lack it."""
@@ -62,6 +62,7 @@ class Dialect:
     fixed: Mapping[str, object] = field(default_factory=dict)
     schema: Callable[[str], dict[str, object]] = response_format
     thinking: bool = True
+    template: bool = False
     logprobs: bool = True
     longer: str = "start the server with a longer context"
     models: str = "/v1/models"
@@ -120,6 +121,7 @@ LLAMA_SERVER = Dialect(
         "dry_multiplier": 0.0,
         "cache_prompt": True,
     },
+    template=True,
     longer="llama-server -c TOKENS (shared out among its -np slots)",
     about=("/props",),
 )

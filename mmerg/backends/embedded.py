@@ -26,18 +26,19 @@ from pathlib import Path
 from pydantic import AliasPath, BaseModel, Field
 
 from mmerg.backends import chat
-from mmerg.backends.adapter import check_load
+from mmerg.backends.adapter import ask_with_stops, check_load
 from mmerg.backends.dialects import LLAMA_SERVER
 from mmerg.backends.http import Deadlines, Http
 from mmerg.backends.protocol import Engine, Finish, Reply, Request
 from mmerg.backends.server_errors import Server
 from mmerg.backends.stop import Stop
+from mmerg.backends.thinking import may_think
 from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.storage.files import locate, sha256_of
 
 # Part of the engine, and so of the keys of stored replies. Raise it with every change of what `chat.py`, `_grammar` or
 # LLAMA_SERVER send for the same request, or of what is read from the same answer. Else the cache gives old replies.
-REVISION = 1
+REVISION = 2
 
 DEFAULTS = {
     "num_ctx": 4096,  # tokens of context for each slot
@@ -88,7 +89,9 @@ class Embedded:
         if request.images and not engine.vision:
             hint = "name the model's projector as mmproj, or use frames described as text"
             raise CallError(Failure.IMAGE_REJECTED, "the model has no eyes", where=engine.model, hint=hint)
-        reply = chat.complete(server, request, engine.model, EMBEDDED)
+        reply = ask_with_stops(
+            lambda one: chat.complete(server, one, engine.model, EMBEDDED), request, "thinking" in engine.capabilities
+        )
         if request.schema and reply.finish is Finish.STOP:
             try:
                 json.loads(reply.text)
@@ -174,6 +177,10 @@ class LlamaServer(Http):
         self._folder.cleanup()
 
 
+class _Props(BaseModel):
+    chat_template: str
+
+
 class _Trained(BaseModel):
     context: int = Field(validation_alias=AliasPath("data", 0, "meta", "n_ctx_train"))
 
@@ -181,6 +188,7 @@ class _Trained(BaseModel):
 def _engine(server: LlamaServer, files: list[Path], options: Mapping[str, int]) -> Engine:
     model, *projector = files
     limit = server.read(_Trained.model_validate_json, "/v1/models").context
+    template = server.read(_Props.model_validate_json, "/props").chat_template
     if options["num_ctx"] > limit:
         what = f"num_ctx {options['num_ctx']} is more than the model's {limit} tokens"
         raise ConfigError(what, where=str(model), hint=f"set num_ctx to {limit} or less")
@@ -191,7 +199,7 @@ def _engine(server: LlamaServer, files: list[Path], options: Mapping[str, int]) 
         version=version("xllamacpp"),
         model=model.name,
         digest=sha256_of(model),
-        capabilities=("completion", "vision") if projector else ("completion",),
+        capabilities=("completion", *["vision"] * bool(projector), *["thinking"] * may_think(template)),
         context_length=limit,
         load=load,
     )

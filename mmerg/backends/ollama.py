@@ -29,7 +29,7 @@ __all__ = ["Deadlines", "Ollama"]
 
 # Part of the engine, and so of the keys of stored replies. Raise it with every change of what `_body` sends for the
 # same request, or of what `_read` reads from the same answer. Else the cache gives old replies.
-REVISION = 1
+REVISION = 2
 
 
 REST_SECONDS = 0.2  # for the end of a body whose last line was read; then its connection can be used again

@@ -16,6 +16,7 @@ from mmerg.backends.adapter import Load
 from mmerg.backends.http import Deadlines, Http
 from mmerg.backends.protocol import Engine
 from mmerg.backends.server_errors import OLLAMA
+from mmerg.backends.thinking import may_think
 from mmerg.errors import CallError, Failure
 
 # The server's options that decide how a model is loaded (api/types.go, Runner): a change of one reloads it.
@@ -67,12 +68,15 @@ class OllamaHost(Http):
         shown = self._asked(lambda: self._ollama.show(model))
         info = shown.modelinfo or {}
         length = info.get(f"{info.get('general.architecture', '')}.context_length")
+        capabilities = tuple(shown.capabilities or ())
+        if "thinking" not in capabilities and may_think(shown.template or ""):
+            capabilities = (*capabilities, "thinking")
         return Engine(
             backend="ollama",
             version=version,
             model=model,
             digest=digest,
-            capabilities=tuple(shown.capabilities or ()),
+            capabilities=capabilities,
             context_length=self.context_length(length),
             load=dict(load),
         )

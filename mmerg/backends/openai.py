@@ -23,11 +23,12 @@ from mmerg.backends.dialects import DIALECTS, Description, Facts
 from mmerg.backends.http import Deadlines, Http
 from mmerg.backends.protocol import Engine, Image, Message, Reply, Request, Sampling
 from mmerg.backends.server_errors import Server
+from mmerg.backends.thinking import may_think
 from mmerg.errors import CallError, ConfigError, Failure, did_you_mean
 
 # Part of the engine, and so of the keys of stored replies. Raise it with every change of what `chat.py` and
 # `dialects.py` send for the same request, or of what is read from the same answer. Else the cache gives old replies.
-REVISION = 1
+REVISION = 2
 NO_EYES = (Failure.IMAGE_REJECTED, Failure.BAD_REQUEST)
 CHANGING = ("meta", "created", "permission", "n_ctx", "state")  # of a model's entry: no part of its digest
 
@@ -97,15 +98,19 @@ class OpenAI(Adapter):
             if (version, digest) not in self._eyes:
                 self._eyes[version, digest] = self._sees()
             vision = self._eyes[version, digest]
+        thinking = may_think(str(described.more.get("chat_template", "")))
         return Engine(
             backend="openai",
             version=version,
             model=self.model,
             digest=digest,
-            capabilities=("completion", "vision") if vision else ("completion",),
+            capabilities=("completion", *["vision"] * bool(vision), *["thinking"] * thinking),
             context_length=context,  # where it ends a reply does, and Phi's long rope begins by it
             load={"num_ctx": self._num_ctx, "dialect": self._dialect.name, "think": self._think, "adapter": REVISION},
         )
+
+    def _may_think(self) -> bool:
+        return not self._dialect.template or super()._may_think()  # without its template nobody knows
 
     def _serves(self) -> tuple[str, str, Description]:
         """The server's version, the digest of what it says of the model, and the rest. Raises CallError,

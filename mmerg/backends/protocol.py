@@ -14,10 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from mmerg.backends.thinking import first_token, separate
 from mmerg.errors import CallError, Failure
 
 SHOWN_DIGEST = 12  # characters of a digest in texts for people
@@ -128,6 +129,10 @@ class TokenLogprob(BaseModel):
 class Reply(BaseModel):
     """The whole reply to one call. Whether it can be used is checked elsewhere.
 
+    `text` holds no thoughts: those that a server leaves in it move to `thinking`. Of a reply with thoughts, `logprobs`
+    keeps the tokens of the text, or none where it is not clear which they are. taken: "thinking" where thoughts were
+    moved, "log-probabilities" where all were dropped.
+
     prompt_tokens: of the whole prompt. reused_tokens: how many of them the server took from its prefix cache, None
     where it does not say. prompt_seconds: the server's evaluation of the prompt. seconds: the whole call, by our clock.
     """
@@ -145,14 +150,35 @@ class Reply(BaseModel):
     seconds: float = 0.0
     host: str = ""
     cached: bool = False
+    taken: tuple[str, ...] = Field(default=(), exclude_if=lambda value: not value)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _separate(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping) or not isinstance(text := data.get("text"), str):
+            return data
+        text = _encodable(text)  # as tokens are
+        thoughts, words = separate(text)
+        moved = words != text
+        if not moved and not data.get("thinking"):
+            return data
+        taken = {*data.get("taken", ()), *(["thinking"] if moved else ())}
+        if logprobs := data.get("logprobs", ()):
+            tokens = [one["token"] if isinstance(one, Mapping) else one.token for one in logprobs]
+            first = first_token(tokens, words)
+            logprobs = () if first is None else logprobs[first:]
+            taken |= set() if logprobs else {"log-probabilities"}
+        thinking = "\n\n".join(filter(None, (data.get("thinking"), thoughts)))
+        return {**data, "text": words, "thinking": thinking, "logprobs": logprobs, "taken": tuple(sorted(taken))}
 
 
 class Engine(BaseModel):
     """What answers: everything but the request that can change a reply.
 
-    capabilities: as the server names them (completion, vision, thinking, embedding). load: the options with which the
-    model is loaded, options set once for all calls (think), and as `adapter` the revision of the code that sends
-    requests and reads answers. context_length: the model's own limit in tokens.
+    capabilities: as the server names them (completion, vision, thinking, embedding), and thinking also where the chat
+    template has tags of thoughts. load: the options with which the model is loaded, options set once for all calls
+    (think), and as `adapter` the revision of the code that sends requests and reads answers. context_length: the
+    model's own limit in tokens.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -26,6 +26,7 @@ PRESSED = {"repeat_penalty": 1.8, "presence_penalty": 1.9, "frequency_penalty": 
 OTHER_SEEDS = (8, 9, 10, 11)  # several, as a small model may refuse with the same words a few times
 UNBOUND = Bounds(frozenset(), {}, {})
 HELLO = "Say hello in one short sentence."
+ENOUGH = 512  # tokens for thoughts and a short reply
 
 Finding: TypeAlias = tuple[Literal["ok", "failed", "open"], str]
 Colour = Literal["red", "green", "blue", "yellow"]
@@ -47,20 +48,37 @@ class Colours(Record):
 
 
 def answers(backend: Backend) -> Finding:
-    """A plain call gives words."""
-    reply = backend.complete(request(HELLO, num_predict=64))
+    """A plain call gives words, and thoughts apart from them."""
+    reply = backend.complete(request(HELLO, num_predict=ENOUGH))
     text = f"{reply.prompt_tokens} + {reply.response_tokens} tokens in {reply.seconds:.1f} s"
+    if fault := _thoughts_fault(reply):
+        return "failed", fault
     if not reply.text.strip():
         return "failed", f"the reply is blank ({text}); a thinking-only tag? take the instruct tag"
     return "ok", text
+
+
+def _thoughts_fault(reply: Reply) -> str:
+    """What is wrong with the thoughts in a reply, and what to do; "" where nothing is."""
+    if "thinking" in reply.taken:
+        what = "the server does not separate thoughts from words, so mmerg has to find them in the text"
+        return f"{what}; use the model's instruct tag, or start the server with its reasoning parser: docs/servers.md"
+    if reply.thinking and not reply.text.strip():
+        what = f"all {reply.response_tokens} tokens went into the thoughts, and no words came"
+        return (
+            f"{what}; use the model's instruct tag, set backbone.think=false, or give stages more tokens (num_predict)"
+        )
+    return ""
 
 
 def schema(backend: Backend) -> Finding:
     """A reply holds to a schema, fields in the order of the class, though the prompt asks for something else: so it
     binds. A model reasons before it decides only where that order is kept."""
     text = "Say hello in one short sentence of plain words, without any JSON."
-    asked = request(text, answer=Steps)
+    asked = request(text, answer=Steps, num_predict=ENOUGH)
     reply = backend.complete(asked)
+    if fault := _thoughts_fault(reply):
+        return "failed", fault
     names = list(json.loads(asked.schema)["properties"])
     holds = read_answer(reply, Steps) is not None and list(json.loads(reply.text)) == names
     if holds and reply.finish is Finish.STOP:
@@ -72,7 +90,12 @@ def schema(backend: Backend) -> Finding:
 
 def logprobs(backend: Backend) -> Finding:
     """Log-probabilities come with free text: perplexity needs them."""
-    reply = backend.complete(request(HELLO, num_predict=64))
+    reply = backend.complete(request(HELLO, num_predict=ENOUGH))
+    if "log-probabilities" in reply.taken:
+        return (
+            "failed",
+            f"it is not clear which tokens are thoughts: self_ppl cannot be computed; {_thoughts_fault(reply)}",
+        )
     if not reply.logprobs:
         return "failed", "no log-probabilities came back: self_ppl cannot be computed; update the server"
     return "ok", f"{len(reply.logprobs)} for {reply.response_tokens} tokens"

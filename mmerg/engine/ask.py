@@ -13,6 +13,7 @@ from typing import TypedDict
 from pydantic import BaseModel
 
 from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request, Sampling
+from mmerg.backends.thinking import separate
 from mmerg.engine.clean import clean
 from mmerg.engine.prompts import Inputs, Prompts, visible
 from mmerg.engine.sources import Ready, Supply
@@ -28,7 +29,8 @@ from mmerg.systems.target import name_of
 # What to do once repairs are used up; {setting} is the stage's limit of tokens by its whole name.
 HINTS = {
     Failure.TRUNCATED: "give the stage more tokens, which makes another run: {setting}",
-    Failure.THINKING_EXHAUSTED: "backbone.think=false, or more tokens, either of which makes another run: {setting}",
+    Failure.THINKING_EXHAUSTED: "backbone.think=false, the model's instruct tag, or more tokens, each of which makes "
+    "another run: {setting}",
     Failure.SCHEMA_INVALID: "see the raw replies: mmerg show RUN SAMPLE --prompts",
 }
 WISHES = {Failure.TRUNCATED: "; be much shorter"}  # added to the complaint, for the model alone
@@ -84,7 +86,7 @@ class Asker:
             reply = self.backend.complete(request)
             self.emit(_called(this, request, reply))
             try:
-                written, cut = _read_output(stage, bounds, reply)
+                written, cut = _read_output(stage, bounds, reply, samplers.stop)
                 output, cleaned = _clean_response(system, stage, state, supplied, written)
             except ReplyError as error:
                 failure, what = error.failure, error.what
@@ -137,25 +139,31 @@ def limit_of(system: System, stage: Stage) -> str:
     return f"{'+' * ('num_predict' not in stage.sampling)}{node}.sampling.num_predict=…"
 
 
-def _read_output(stage: Stage, bounds: Bounds, reply: Reply) -> tuple[Output, tuple[str, ...]]:
-    """The output in a reply that ended by itself, is not blank, and holds to the schema; and what was taken off for it.
-    Raises ReplyError for any other reply."""
+def _read_output(stage: Stage, bounds: Bounds, reply: Reply, stops: tuple[str, ...]) -> tuple[Output, tuple[str, ...]]:
+    """The output in a reply that is not blank, holds to the schema, and ended by itself or at a stop text; and what was
+    taken off for it. Raises ReplyError for any other reply."""
     limit, text = reply.response_tokens, reply.text.strip()
+    if not text and (reply.thinking or reply.taken):
+        if reply.finish is Finish.LENGTH:
+            what = f"all {limit} tokens went into thinking, no answer was given"
+        else:
+            what = "all words are in the thoughts, no answer was given"
+        raise ReplyError(Failure.THINKING_EXHAUSTED, what)
+    ends = [] if stage.output else [at for stop in stops if (at := text.find(stop)) >= 0]
+    if ends:  # the server ignored the stop texts, or was not sent them
+        if not (text := text[: min(ends)].strip()):
+            raise ReplyError(Failure.EMPTY, "the answer was blank before its stop text")
+        return text, reply.taken
     if reply.finish is Finish.LENGTH:
-        if reply.thinking and not text:
-            raise ReplyError(Failure.THINKING_EXHAUSTED, f"all {limit} tokens went into thinking, no answer was given")
         raise ReplyError(Failure.TRUNCATED, f"the answer was cut off after {limit} tokens")
     if reply.finish is Finish.ABORT:
         raise ReplyError(Failure.LOOP_ABORT, "the answer was broken off because it repeated itself")
     if not text:
         raise ReplyError(Failure.EMPTY, "the answer was blank")
     if stage.output:
-        return parse(stage.output, bounds, reply.text)
-    for stop in Sampling().changed(stage.sampling).stop:  # for servers that do not heed them
-        text = text.split(stop, 1)[0].strip()
-    if not text:
-        raise ReplyError(Failure.EMPTY, "the answer was blank before its stop text")
-    return text, ()
+        output, cut = parse(stage.output, bounds, reply.text)
+        return output, (*reply.taken, *cut)
+    return text, reply.taken
 
 
 def _clean_response(
@@ -167,7 +175,13 @@ def _clean_response(
     if symbol != stage.gives:
         return output, ()
     names = {turn.speaker for turn in state.scene.history} | {state.scene.responder} | _speakers(supplied)
-    words, removed = clean(getattr(output, name) if name else str(output), names, state.scene.responder)
+    written = getattr(output, name) if name else str(output)
+    _, response = separate(written)  # the texts of JSON may hold thoughts, too
+    if written and not response:
+        raise ReplyError(Failure.THINKING_EXHAUSTED, "all words are in the thoughts, no answer was given")
+    words, removed = clean(response, names, state.scene.responder)
+    if response != written:
+        removed = ("thinking", *removed)
     if not words:
         raise ReplyError(Failure.EMPTY, f"the answer says nothing{' but ' if removed else ''}{', '.join(removed)}")
     if not removed:

@@ -103,7 +103,7 @@ class Refused(_OfStage):
 
 class Cleaned(_OfStage):
     """What was taken off a reply before it was used, such as words around its JSON or a speaker's name before the
-    response. The call holds the reply as it came."""
+    response. The call holds the reply as it came, with its thoughts apart."""
 
     kind: Literal["cleaned"] = "cleaned"
     attempt: int

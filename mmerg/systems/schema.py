@@ -8,6 +8,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import groupby
@@ -243,12 +244,23 @@ def _kind(node: Node) -> str:
 
 
 def parse(cls: type[Record], bounds: Bounds, text: str) -> tuple[Record, tuple[str, ...]]:
-    """The record in a model's `text`, and what was taken off it: words around the one JSON object, ends of texts that
-    are too long. Raises ReplyError (schema_invalid) whose `what` is the complaint to show to the model."""
-    node, inner = json_schema(cls, bounds).node, _object_in(text)
-    taken = ["words around the JSON"] if inner != text else []
-    record = _validated(cls, bounds, from_wire(inner, node), node, taken)
-    return record, tuple(dict.fromkeys(taken))
+    """The record in a model's `text`, and what was taken off it: words around the JSON object, ends of texts that are
+    too long. Of several objects, the last that holds to the schema counts. Raises ReplyError (schema_invalid) whose
+    `what` is the complaint to show to the model."""
+    node = json_schema(cls, bounds).node
+
+    def read(part: str, taken: list[str]) -> tuple[Record, tuple[str, ...]]:
+        record = _validated(cls, bounds, from_wire(part, node), node, taken)
+        return record, tuple(dict.fromkeys(taken))
+
+    if _is_json(text):
+        return read(text, [])
+    objects = list(_objects_in(text))
+    for one in reversed(objects):
+        with suppress(ReplyError):
+            return read(one, ["words around the JSON"])
+    # The complaint is about the last object, unless a brace behind it shows that it lies in a broken one.
+    return read(objects[-1] if objects and text[: text.rfind("}") + 1].endswith(objects[-1]) else text, [])
 
 
 def checked(cls: type[Record], bounds: Bounds, value: object) -> Record:
@@ -277,10 +289,17 @@ def _validated(cls: type[Record], bounds: Bounds, text: str, node: Node, taken: 
     return record
 
 
-def _object_in(text: str) -> str:
-    """The one JSON object in a text that is no JSON as it stands, such as a code fence around it; else the text."""
-    inner = text[text.find("{") : text.rfind("}") + 1]
-    return inner if not _is_json(text) and _is_json(inner) else text
+def _objects_in(text: str) -> Iterator[str]:
+    """The whole JSON objects in a text, in order."""
+    decoder, start = json.JSONDecoder(), text.find("{")
+    while start >= 0:
+        try:
+            _, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            end = start + 1
+        else:
+            yield text[start:end]
+        start = text.find("{", end)
 
 
 def _is_json(text: str) -> bool:

@@ -132,7 +132,7 @@ def calls(recorded: Sequence[Event]) -> Iterator[Row]:
             yield {
                 **event.model_dump(exclude=set(NOT_OF_CALLS)),
                 "sampling": _json(event.sampling),
-                **event.reply.model_dump(exclude={"logprobs"}),
+                **event.reply.model_dump(exclude={"logprobs", "taken"}),
                 "images": sum(len(message.images) for message in event.messages),
                 "refused": complaint.failure if complaint else None,
                 "complaint": complaint.complaint if complaint else None,
@@ -193,7 +193,7 @@ TABLES: Mapping[str, Columns] = {
     "calls": RUN
     | fields_of(events.Called, *NOT_OF_CALLS, *PROMPTS)
     | {"sampling": str}
-    | fields_of(Reply, "logprobs")
+    | fields_of(Reply, "logprobs", "taken")
     | {"images": int, "refused": str, "complaint": str, "logprob": float, "logprob_tokens": int},
     "scores": RUN | JUDGE | {"metric": str} | fields_of(Score, "name", "interval") | {"low": float, "high": float},
     "verdicts": RUN | JUDGE | {"sample": str, "dialogue": str} | fields_of(events.Verdict),

@@ -49,6 +49,9 @@ def test_a_good_reply_is_one_call() -> None:
         ("not json", Failure.SCHEMA_INVALID, "not json"),
         (Reply(text=GOOD, finish=Finish.LENGTH, response_tokens=9), Failure.TRUNCATED, GOOD),
         (Reply(text="", finish=Finish.LENGTH, thinking="h", response_tokens=9), Failure.THINKING_EXHAUSTED, "(blank)"),
+        (Reply(text="", finish=Finish.STOP, thinking=GOOD), Failure.THINKING_EXHAUSTED, "(blank)"),
+        (f"<think>{GOOD}", Failure.THINKING_EXHAUSTED, "(blank)"),
+        ("<think>", Failure.THINKING_EXHAUSTED, "(blank)"),
         (Reply(text=GOOD, finish=Finish.ABORT), Failure.LOOP_ABORT, GOOD),
         (Reply(text=" \n", finish=Finish.STOP), Failure.EMPTY, "(blank)"),
     ],
@@ -196,6 +199,12 @@ def test_a_text_ends_at_its_stop_text_where_the_server_does_not_heed_it() -> Non
     assert output == "That must hurt."
 
 
+@pytest.mark.parametrize("finish", [Finish.LENGTH, Finish.ABORT])
+def test_a_text_that_was_cut_behind_its_stop_text_is_whole(finish: Finish) -> None:
+    output, backend, _ = ask([Reply(text="That must hurt.\nAna: Yes", finish=finish)], "sgrg")
+    assert (output, backend.calls) == ("That must hurt.", 1)
+
+
 def cleanings(log: list[events.Event]) -> list[tuple[str, int, tuple[str, ...]]]:
     return [(event.stage, event.attempt, event.taken) for event in log if isinstance(event, events.Cleaned)]
 
@@ -226,6 +235,42 @@ def test_the_response_in_a_record_is_cleaned_and_no_other_field_is() -> None:
     output = asker(system, backend, log)(stage, with_images(), 0)
     assert output == Reflection(reflection=raw["reflection"], response="That must hurt.")
     assert cleanings(log) == [("sgrg", 0, ("words around the JSON", "name", "stage directions"))]
+
+
+def test_thoughts_before_words_are_kept_apart_and_told() -> None:
+    output, backend, log = ask(["<think>\nShe is hurt.\n</think>\n\nThat must hurt.\nAna: Yes"], "sgrg")
+    assert (output, backend.calls) == ("That must hurt.", 1)
+    assert cleanings(log) == [("sgrg", 0, ("thinking",))]
+    [called] = [event for event in log if isinstance(event, events.Called)]
+    assert called.reply.thinking == "She is hurt."
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        f"<think>\nShe is {{hurt}}.\n</think>\n{GOOD}",
+        f"A draft: {GOOD}\n</think>{GOOD}",
+        f"[THINK]{{[/THINK]```json\n{GOOD}\n```",
+        f'<|channel|>analysis<|message|>She is {{"a": 1}}<|end|><|start|>assistant<|channel|>final<|message|>{GOOD}',
+    ],
+)
+def test_thoughts_before_json_are_kept_apart_and_told(raw: str) -> None:
+    output, backend, log = ask([raw])
+    assert (output, backend.calls) == (outputs()["mpa"], 1)
+    [(_, _, taken)] = cleanings(log)
+    assert taken[0] == "thinking"
+
+
+def test_thoughts_in_the_response_of_a_record_are_taken_off() -> None:
+    system = replace(merg(), result={"response": "R.response"})
+    stage, log = replace(system.stages[3], output=Reflection), list[events.Event]()
+    raws = ["<think>She is hurt.", "<think>She is hurt.</think> That must hurt."]
+    backend = Scripted([json.dumps({"reflection": "r", "response": raw}) for raw in raws])
+    output = asker(system, backend, log)(stage, with_images(), 0)
+    assert output == Reflection(reflection="r", response="That must hurt.")
+    [refused] = [event for event in log if isinstance(event, events.Refused)]
+    assert refused.failure is Failure.THINKING_EXHAUSTED
+    assert cleanings(log) == [("sgrg", 1, ("thinking",))]
 
 
 def test_words_around_the_json_cost_no_repair() -> None:

@@ -88,7 +88,6 @@ def forecast(**changes: Any) -> str:
         ("CORRECT", "JSON"),
         ("", "JSON"),
         ('{"emotion": "joy"', "JSON"),
-        (f"{forecast()} {forecast()}", "JSON"),
         (f"[{forecast()}]", "object"),
         (f"Sure! {forecast(emotion='happy')}", "'happy' is not one of neutral, joy, sadness"),
         (forecast(emotion="happy"), "'happy' is not one of neutral, joy, sadness"),
@@ -118,6 +117,20 @@ def test_words_around_the_one_object_are_cut_away(around: str) -> None:
     record, taken = parse(Forecast, BOUNDS, around.replace("{}", forecast()))
     assert record == parse(Forecast, BOUNDS, forecast())[0]
     assert taken == (("words around the JSON",) if around.strip() != "{}" else ())
+
+
+def test_the_last_object_that_holds_to_the_schema_counts() -> None:
+    draft, last = forecast(reasoning="a draft"), forecast(reasoning="the last")
+    for text in (f"She is {{very}} sad.\n{draft}\n{last}", f'{draft}{last}\n{{"a": 1}}', f"{{ {draft} so {last} }}"):
+        record, taken = parse(Forecast, BOUNDS, text)
+        assert (record.reasoning, taken) == ("the last", ("words around the JSON",))
+
+
+def test_of_several_objects_the_complaint_is_about_the_last() -> None:
+    with pytest.raises(ReplyError, match='"3_visual" is missing'):
+        parse(Forecast, BOUNDS, f"She is {{very}} sad.\n{forecast(visual=None)}")
+    with pytest.raises(ReplyError, match="Invalid JSON"):
+        parse(Forecast, BOUNDS, 'So: {"cues": [{"turn": 1}, ], }')
 
 
 @pytest.mark.parametrize(

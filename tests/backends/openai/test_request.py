@@ -31,7 +31,6 @@ SAMPLING = Sampling(
     presence_penalty=0.2,
     frequency_penalty=0.3,
     seed=11,
-    stop=("User:",),
 )
 ALIKE = {
     "max_tokens": 64,
@@ -40,7 +39,6 @@ ALIKE = {
     "presence_penalty": 0.2,
     "frequency_penalty": 0.3,
     "seed": 11,
-    "stop": ["User:"],
 }
 REPETITION = {"top_k": 40, "min_p": 0.05, "repetition_penalty": 1.1}
 OWN = {"top_k": 40, "min_p": 0.05, "repeat_penalty": 1.1}

@@ -1,0 +1,113 @@
+"""Separates thoughts from words in what a model wrote, for servers that leave both in one text.
+
+`Reply` does this for every reply, so adapters need not. Models mark thoughts in these ways:
+
+    <think>…</think>                 DeepSeek R1, Qwen3, QwQ, GLM, Granite; also thinking, thought, reasoning and others
+    [THINK]…[/THINK]                 Magistral, Ministral
+    <|channel|>analysis<|message|>…<|end|><|start|>assistant<|channel|>final<|message|>words<|return|>    gpt-oss
+    analysis…assistantfinal          gpt-oss where the server drops special tokens
+    <|channel>thought…<channel|>     Gemma 4; a first line `thought` where the server drops special tokens
+    ◁think▷…◁/think▷                 Kimi-VL
+    <|START_THINKING|>…<|END_THINKING|>, <|begin_of_thought|>…<|end_of_thought|>    Command, OpenThinker
+
+Some chat templates write the opening tag. Then the reply has the closing tag alone, and all text before it is thoughts.
+If an opening tag is never closed, all text after it is thoughts. A tag that a sentence mentions stays.
+
+    separate("<think>He is sad.</think>\\n\\nI am so sorry.")    # ("He is sad.", "I am so sorry.")
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from itertools import accumulate
+
+_NAMES = r"(?:\w+:)?(?:think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad)\s*>"
+_ASSISTANT = r"(?:<\|start\|>\s*assistant\s*)?"
+_FINAL = rf"{_ASSISTANT}<\|channel\|>\s*final\b(?:[^<\n]*<\|constrain\|>)?(?:[^<\n]*<\|message\|>)?"
+_SPECIAL = (  # opening tags that are words nowhere
+    rf"{_ASSISTANT}<\|channel\|?>(?!\s*final\b)\s*(?:(?:analysis|commentary|thought)\b)?(?:[^<\n]*<\|message\|>)?"
+    r"|\[THINK\]|◁think▷|<\|(?:START_THINKING|begin_of_thought|think|inner_prefix)\|>"
+    r"|(?-i:\Aanalysis(?=[A-Z])|\Athought(?=\s*\n|\s*\Z))"
+)
+_LONE = (  # closing tags before which all is thought, though no tag opens it
+    rf"</\s*{_NAMES}|\[/THINK\]|◁/think▷|<\|(?:END_THINKING|end_of_thought|/think|inner_suffix)\|>|</?channel\|>"
+    rf"|assistantfinal(?:\s*json(?=\s*{{))?|{_FINAL}"
+)
+_OPENING = re.compile(rf"(?P<special>{_SPECIAL})|<{_NAMES}", re.IGNORECASE)
+_CLOSING = re.compile(rf"{_LONE}|<\|end\|>", re.IGNORECASE)
+_CLOSING_ALONE = re.compile(_LONE, re.IGNORECASE)
+_STARTS_LINE = re.compile(r"(?:\A|\n)\W*\Z")
+_ENDS_SENTENCE = re.compile(r"[.!?…:]\W*\Z")
+_QUOTES = "\"'“”‘’«»`"
+_BEFORE_WORDS = re.compile(
+    r"(?:\s|<\|start\|>\s*assistant|<\|(?:message|START_RESPONSE|begin_of_solution)\|>|<(?:answer|response)>)+",
+    re.IGNORECASE,
+)
+_AFTER_WORDS = re.compile(
+    r"(?:\s|<\|(?:return|end|END_RESPONSE|end_of_solution)\|>|</(?:answer|response)>)+\Z", re.IGNORECASE
+)
+_IN_TEMPLATE = re.compile(r"\.Thinking\b|enable_thinking|reasoning_content", re.IGNORECASE)
+
+
+def separate(text: str) -> tuple[str, str]:
+    """The thoughts in `text`, and its words. Text without thoughts is returned as it is. The words are those behind the
+    last thoughts, or those before them where nothing follows. Tags in the strings of a JSON object are left there."""
+    if not (_OPENING.search(text) or _CLOSING_ALONE.search(text)) or _is_object(text):
+        return "", text
+    thoughts: list[str] = []
+    words = text
+    while found := _first_thought(words):
+        before, thought, after = found
+        if any(map(str.isalnum, before)) and after.strip():
+            thoughts.append(before.strip())
+            before = ""
+        thoughts.append(thought.strip())
+        words = before + after.lstrip() if after.strip() or any(map(str.isalnum, before)) else ""
+    if words == text:
+        return "", text
+    words = _AFTER_WORDS.sub("", words)
+    return "\n\n".join(filter(None, thoughts)), _BEFORE_WORDS.sub("", words, count=1) if _BEFORE_WORDS.match(
+        words
+    ) else words
+
+
+def _first_thought(text: str) -> tuple[str, str, str] | None:
+    """The text before, in and behind the first thoughts."""
+    openings = [one for one in _OPENING.finditer(text) if not _is_quoted(one)]
+    for opening in openings:
+        before, closing = text[: opening.start()], _CLOSING.search(text, opening.end())
+        thought = text[opening.end() : closing.start() if closing else len(text)]
+        holds_sentence = closing and (_ENDS_SENTENCE.search(before) or re.search(r"[.!?\n]", thought))
+        if opening["special"] or _STARTS_LINE.search(before) or holds_sentence:
+            return before, thought, text[closing.end() :] if closing else ""
+    closing = next((one for one in _CLOSING_ALONE.finditer(text) if not _is_quoted(one)), None)
+    if closing is None or any(opening.start() < closing.start() for opening in openings):
+        return None
+    return "", text[: closing.start()], text[closing.end() :]
+
+
+def _is_quoted(tag: re.Match[str]) -> bool:
+    before, after = tag.string[: tag.start()][-1:], tag.string[tag.end() :][:1]
+    return bool(before and after) and before in _QUOTES and after in _QUOTES
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def first_token(tokens: Sequence[str], words: str) -> int | None:
+    """The place of the first of `tokens` that belongs to `words`, which stand behind the thoughts. None where it is not
+    clear, or this token holds a part of the thoughts, too."""
+    text = "".join(tokens)
+    if not words or (start := text.rfind(words)) < 0:
+        return None
+    place, end = next((place, end) for place, end in enumerate(accumulate(map(len, tokens))) if end > start)
+    return None if text[end - len(tokens[place]) : start].strip() else place
+
+
+def may_think(template: str) -> bool:
+    """Whether a model with this chat template (Jinja or Go) may write thoughts before its words."""
+    return any(pattern.search(template) for pattern in (_OPENING, _CLOSING_ALONE, _IN_TEMPLATE))

@@ -1,0 +1,218 @@
+"""Thoughts never become words: the kinds of tags, log-probabilities, and stop texts that would cut thoughts."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mmerg.backends.ollama import Ollama
+from mmerg.backends.openai import OpenAI
+from mmerg.backends.protocol import Finish, Message, Reply, Request, Sampling, TokenLogprob
+from mmerg.backends.scripted import Scripted
+from mmerg.backends.thinking import may_think, separate
+from tests.backends.conftest import DESCRIPTIONS, LAST, Faulty, completion, json_answer, line, stream
+
+WORDS, THOUGHTS = "I am so sorry.", "He is sad {very}.\nI comfort him."
+CHAT = "/v1/chat/completions"
+HARMONY = f"<|channel|>analysis<|message|>{THOUGHTS}<|end|><|start|>assistant"
+BEHIND_THOUGHTS = [
+    f"<think>{THOUGHTS}</think>\n\n",
+    f"\n<thinking>\n{THOUGHTS}\n</thinking>",
+    f"<thought>{THOUGHTS}</thought> ",
+    f"<seed:think>{THOUGHTS}</seed:think>",
+    f"[THINK]{THOUGHTS}[/THINK]",
+    f"◁think▷{THOUGHTS}◁/think▷",
+    f"<|START_THINKING|>{THOUGHTS}<|END_THINKING|><|START_RESPONSE|>",
+    f"{HARMONY}<|channel|>final<|message|>",
+    f"{HARMONY}<|channel|>commentary to=a<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>",
+    f"{HARMONY}<|channel|>final <|constrain|>json<|message|>",
+    f"<|channel|>analysis<|message|>{THOUGHTS}<|channel|>final<|message|>",
+    f"analysisThe user: {THOUGHTS}assistantfinal",
+    f"<|channel>thought\n{THOUGHTS}\n<channel|>",
+    f"<|channel>{THOUGHTS}<channel|><|channel>{THOUGHTS}<channel|>",
+    f"{THOUGHTS}\n</think>\n\n",
+    f"{THOUGHTS}</think>More.</think>",
+    f"{THOUGHTS}[/THINK]",
+    f"{THOUGHTS}<|channel|>final<|message|>",
+    f"<think>{THOUGHTS} <think>More.</think> And more.</think>",
+    f"Okay.\n<think>\n{THOUGHTS}\n</think>\n\n",
+    f"Ben: <think>{THOUGHTS}</think> ",
+    f"Hmm <think>{THOUGHTS}</think> ",
+]
+
+
+@pytest.mark.parametrize("before", BEHIND_THOUGHTS)
+@pytest.mark.parametrize("words", [WORDS, '{"why": "she {lost} it", "emotion": "joy"}'])
+def test_words_behind_thoughts(before: str, words: str) -> None:
+    thoughts, left = separate(before + words)
+    assert left == words
+    assert "He is sad {very}." in thoughts
+    assert separate(left) == ("", left)
+
+
+@pytest.mark.parametrize(
+    "words", ["<think></think>\n", "<|channel>thought\n<channel|>", "</think>", "<|channel|>final<|message|>"]
+)
+def test_tags_without_thoughts(words: str) -> None:
+    assert separate(words + WORDS) == ("", WORDS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<think>{THOUGHTS}",
+        "<think>",
+        f"[THINK]{THOUGHTS}",
+        f"<|channel|>analysis<|message|>{THOUGHTS}",
+        f"<|channel>thought {THOUGHTS}",
+        f"thought\n{THOUGHTS}",
+        f"analysisThe user: {THOUGHTS}",
+        f"{THOUGHTS}</think>",
+    ],
+)
+def test_thoughts_without_words(text: str) -> None:
+    assert separate(text)[1] == ""
+
+
+@pytest.mark.parametrize("tail", ["<|return|>", "\n<think>Was that kind?</think>", "\n<think>Was that"])
+def test_what_follows_the_words(tail: str) -> None:
+    assert separate(f"<think>{THOUGHTS}</think>{WORDS}{tail}")[1] == WORDS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        WORDS,
+        "I like the <think> tag, and </think> too.",
+        'They end with "</think>" or `[/THINK]`.',
+        "I use <think> now and then.",
+        "analysis is hard",
+        "thoughtful of you",
+        '{"reply": "He wrote <think>so.</think> I know."}',
+    ],
+)
+def test_words_about_tags_stay(text: str) -> None:
+    assert separate(text) == ("", text)
+
+
+def logprobs(*tokens: str) -> tuple[TokenLogprob, ...]:
+    return tuple(TokenLogprob(token=token, logprob=-float(place)) for place, token in enumerate(tokens))
+
+
+@pytest.mark.parametrize(
+    ("text", "thinking", "tokens", "kept", "taken"),
+    [
+        (
+            "<think>Hi.</think>\nHi.",
+            "",
+            ("<think>", "Hi", ".", "</think>", "\n", "Hi", "."),
+            ("Hi", "."),
+            ("thinking",),
+        ),
+        ("Hi.", "Hm.", ("Hm", ".", "</think>", "\n\n", "Hi", ".", "<|end|>"), ("Hi", ".", "<|end|>"), ()),
+        ("Hi.", "Hm.", ("Hi", "."), ("Hi", "."), ()),
+        ("Hi.", "", ("\n", "Hi", "."), ("\n", "Hi", "."), ()),
+        ("a</think>Hi.", "", ("a", "</think>H", "i", "."), (), ("log-probabilities", "thinking")),
+        ("Hé.", "Hm.", ("Hm", ".", "H", "\ufffd", "\ufffd", "."), (), ("log-probabilities",)),
+        ("<think>Hi.", "", ("<think>", "Hi", "."), (), ("log-probabilities", "thinking")),
+    ],
+)
+def test_log_probabilities_of_thoughts_are_dropped(
+    text: str, thinking: str, tokens: tuple[str, ...], kept: tuple[str, ...], taken: tuple[str, ...]
+) -> None:
+    reply = Reply(text=text, finish=Finish.STOP, thinking=thinking, logprobs=logprobs(*tokens))
+    assert tuple(one.token for one in reply.logprobs) == kept
+    assert reply.taken == taken
+    assert Reply.model_validate(reply.model_dump(mode="json")) == reply
+
+
+def test_every_backend_gives_thoughts_apart() -> None:
+    """A backend of the user's own, too, as `Reply` does it."""
+    reply = Scripted([f"<think>{THOUGHTS}</think>{WORDS}"]).complete(asking())
+    assert (reply.thinking, reply.text, reply.taken) == (THOUGHTS, WORDS, ("thinking",))
+
+
+def asking(*stops: str) -> Request:
+    return Request((Message("user", "Hello"),), Sampling(num_predict=8, stop=stops))
+
+
+def ollama(server: Faulty, text: str, **more: Any) -> Ollama:
+    server.answer(stream(line(text), LAST))
+    return Ollama(host=server.host, model="m", load={"num_ctx": 512}, **more)
+
+
+def vllm(server: Faulty, text: str) -> OpenAI:
+    server.answer(json_answer(completion(text)), path=CHAT)
+    return OpenAI(host=server.host, model="m", dialect="vllm", load={"num_ctx": 512})
+
+
+@pytest.mark.parametrize("backend", [ollama, vllm])
+@pytest.mark.parametrize("before", BEHIND_THOUGHTS[:1] + BEHIND_THOUGHTS[7:8] + BEHIND_THOUGHTS[14:15])
+def test_a_server_that_leaves_thoughts_in_the_words(
+    faulty: Faulty, backend: Callable[[Faulty, str], Ollama | OpenAI], before: str
+) -> None:
+    reply = backend(faulty, before + WORDS).complete(asking())
+    assert (reply.text, reply.taken) == (WORDS, ("thinking",))
+
+
+def shown(server: Faulty, template: str = "", *capabilities: str) -> None:
+    about = DESCRIPTIONS["/api/show"] | {"capabilities": ["completion", *capabilities], "template": template}
+    server.answer(json_answer(about), path="/api/show")
+
+
+@pytest.mark.parametrize(
+    ("template", "capabilities", "think", "sent"),
+    [
+        ("{{ .Prompt }}", (), False, ["\n"]),
+        ("{{ .Prompt }}", ("thinking",), False, None),
+        ("{{ .Prompt }}", ("thinking",), True, None),
+        ("{{ .Prompt }}<|im_start|>assistant\n<think>\n", (), False, None),
+    ],
+)
+def test_ollama_is_sent_stop_texts_unless_the_model_may_think(
+    faulty: Faulty, template: str, capabilities: tuple[str, ...], think: bool, sent: list[str] | None
+) -> None:
+    shown(faulty, template, *capabilities)
+    ollama(faulty, WORDS, think=think).complete(asking("\n"))
+    (body,) = faulty.asked("/api/chat")
+    assert body["options"].get("stop") == sent
+
+
+def test_a_model_that_is_found_to_think_is_asked_again_without_stop_texts(faulty: Faulty) -> None:
+    backend = ollama(faulty, f"<think>{THOUGHTS}</think>\n{WORDS}")
+    faulty.answer_once(stream(line("<think>He is sad {very}."), LAST), path="/api/chat")
+    assert backend.complete(asking("\n")).text == WORDS
+    assert [body["options"].get("stop") for body in faulty.asked("/api/chat")] == [["\n"], None]
+
+
+@pytest.mark.parametrize(
+    ("template", "sent"), [("{{ messages }}", ["\n"]), ("{{ messages }}<|im_start|>assistant\n<think>\n", None)]
+)
+def test_llama_server_is_sent_stop_texts_unless_its_template_has_thoughts(
+    faulty: Faulty, template: str, sent: list[str] | None
+) -> None:
+    entry = {"id": "m", "meta": {"n_ctx": 512}}
+    faulty.answer(json_answer({"data": [entry]}), path="/v1/models")
+    about = {"modalities": {"vision": False}, "chat_template": template, "build_info": "b1"}
+    faulty.answer(json_answer(about), path="/props")
+    faulty.answer(json_answer(completion(WORDS)), path=CHAT)
+    backend = OpenAI(host=faulty.host, model="m", dialect="llama-server", load={"num_ctx": 512})
+    assert ("thinking" in backend.describe().capabilities) is (sent is None)
+    backend.complete(asking("\n"))
+    (body,) = faulty.asked(CHAT)
+    assert body.get("stop") == sent
+
+
+def test_a_server_that_does_not_tell_the_template_is_not_sent_stop_texts(faulty: Faulty) -> None:
+    vllm(faulty, WORDS).complete(asking("\n"))
+    (body,) = faulty.asked(CHAT)
+    assert "stop" not in body
+
+
+def test_a_template_without_thoughts() -> None:
+    chatml = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    assert not may_think(chatml)
+    assert may_think(chatml + "{% if enable_thinking %}…{% endif %}")
+    assert may_think("{{ if .Thinking }}")
+    assert may_think(json.dumps("<|channel|>analysis"))
