@@ -2,8 +2,7 @@
 
 Writes the five tables of `mmerg.load`, each with the rows of all given runs; docs/tidy.md lists their columns. Scores
 and verdicts are those that `mmerg score` and `mmerg judge` left with the runs. `--prompts` adds to each call what was
-sent, which makes the file many times larger. `--inspect` writes a log a run beside them, which `inspect view` shows; it
-needs `pip install 'mmerg[inspect]'`.
+sent, which makes the file many times larger.
 """
 
 from collections import Counter
@@ -21,11 +20,10 @@ from mmerg.runs.manifest import About, read_abouts
 from mmerg.runs.samples import gone
 from mmerg.storage.files import private_folder, replacing, writing
 from mmerg.tidy.frames import batches, schema
-from mmerg.tidy.inspect_log import write_log
 from mmerg.tidy.tables import PROMPTS, TABLES, Columns
 
 
-def export(out: Console, paths: Sequence[Path], folder: Path | None, prompts: bool, inspect: bool) -> int:
+def export(out: Console, paths: Sequence[Path], folder: Path | None, prompts: bool) -> int:
     """Writes the tables: all whole, or none. Raises RunError where a run cannot be read or a file cannot be written."""
     from pyarrow.parquet import ParquetWriter
 
@@ -49,9 +47,6 @@ def export(out: Console, paths: Sequence[Path], folder: Path | None, prompts: bo
             for name, batch in _batches(out, about, tables):
                 writers[name].write_batch(batch)
                 counts[name] += batch.num_rows
-    for about in abouts if inspect else ():
-        write_log(about, target / f"{about.run}.eval")
-        out.print(escape(f"{target / about.run}.eval"), soft_wrap=True)
     for name in tables:
         out.print(escape(f"{target / name}.parquet: {counts[name]} rows"), soft_wrap=True)
     return 0
@@ -74,10 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run folders")
     parser.add_argument("--out", type=Path, metavar="DIR", help="where to write: RUN/export, or ./export for several")
     parser.add_argument("--prompts", action="store_true", help="add to each call its messages and its schema")
-    parser.add_argument("--inspect", action="store_true", help="write a log a run, too, for inspect_ai")
     given = parser.parse_args(arguments)
-    options = (given.out, given.prompts, given.inspect)
-    return run_command(lambda: export(console(), given.runs, *options), STARTS_OVER)
+    return run_command(lambda: export(console(), given.runs, given.out, given.prompts), STARTS_OVER)
 
 
 if __name__ == "__main__":
