@@ -1,10 +1,9 @@
 """Checks that a backbone is served as a run needs it: `mmerg doctor backbone=qwen2.5vl-7b`.
 
 For every host: reachable, version, digest, capabilities; a reply, a schema, log-probabilities, penalties, seeds; with
-eyes two images; calls at once, and how many are worth it; on Ollama also the context as loaded, what spills to the CPU,
-and embeddings. A line each. With a dataset (dataset=iemocap dataset.root=…, and what else a run is given) also whether
-its longest dialogue fits; with audits=true which auditor the backbone can do: the one by findings, or the one that
-compares.
+eyes two images; calls at once; on Ollama also the context as loaded, what spills to the CPU, and embeddings. A line
+each. With a dataset (dataset=iemocap dataset.root=…, and what else a run is given) also whether its longest dialogue
+fits.
 A host that is away or lacks the model is a failed check while another can be examined.
 Exit code 0 nothing failed, 1 a check failed, 2 configuration wrong, no server or no such model.
 """
@@ -17,14 +16,14 @@ from functools import partial
 from mmerg.backends.dialects import DIALECTS
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.protocol import SHOWN_DIGEST, Backend, Engine, Sampling
-from mmerg.checking import at_once, probes
-from mmerg.checking.audits import RUNS, audits
+from mmerg.checking import probes
+from mmerg.checking.at_once import parallel
 from mmerg.checking.probes import Finding
 from mmerg.checking.room import room
 from mmerg.console.terminal import STARTS_OVER, console, escape, start
-from mmerg.errors import CallError, Failure, SampleError
+from mmerg.errors import CallError, Failure
 from mmerg.experiment.wiring import hosts_of, make
-from mmerg.settings.backbone import DoctorSettings, ExamSettings
+from mmerg.settings.backbone import DoctorSettings
 from mmerg.settings.command import settings_command
 from mmerg.settings.model import RunSettings
 
@@ -68,7 +67,7 @@ def _findings(settings: DoctorSettings, host: str, absent: list[CallError]) -> I
         dialect = DIALECTS.get(str(engine.load.get("dialect")))
         silent = dialect is not None and not dialect.logprobs
         if silent:
-            yield "logprobs", ("ok", "this server tells none: no self_ppl, +audit=comparison or system=best_of_n")
+            yield "logprobs", ("ok", "this server tells none: no self_ppl or system=best_of_n")
         for name, probe in _probes(settings, host, backend, engine).items():
             if name == "logprobs" and silent:
                 continue
@@ -76,11 +75,6 @@ def _findings(settings: DoctorSettings, host: str, absent: list[CallError]) -> I
                 yield name, probe()
             except CallError as error:
                 yield name, _failed(error)
-        if isinstance(settings, ExamSettings) and settings.audits:
-            try:
-                yield from audits(backend, settings.backbone.sampling.plain(), ("findings",) if silent else tuple(RUNS))
-            except SampleError as error:
-                yield "audits", ("failed", str(error))
 
 
 def _probes(settings: DoctorSettings, host: str, backend: Backend, engine: Engine) -> dict[str, Callable[[], Finding]]:
@@ -96,8 +90,7 @@ def _probes(settings: DoctorSettings, host: str, backend: Backend, engine: Engin
         "penalties": partial(probes.penalties, backend, sampling),
         "seeds": partial(probes.seeds, backend, sampling),
         **({"two images": partial(probes.two_images, backend)} if several else {}),
-        "parallel": partial(at_once.parallel, backend, backbone.concurrency, engine.vision),
-        "at once": partial(at_once.worth, backend, backbone.concurrency, engine.vision),
+        "parallel": partial(parallel, backend, backbone.concurrency, engine.vision),
         **({"memory": partial(_memory, host, engine), "embeddings": partial(_embed, host, engine)} if ollama else {}),
     }
 

@@ -18,12 +18,12 @@ import pytest
 
 from mmerg.backends.dry import least
 from mmerg.backends.protocol import Finish, Reply, TokenLogprob
-from mmerg.checking.at_once import agreement, paying
+from mmerg.checking.at_once import agreement
 from mmerg.checking.probes import COLOURS, NEUTRAL, PRESSED
 from mmerg.console.terminal import run_command
 from mmerg.doctor import examine
 from mmerg.frames.picture import from_jpeg
-from mmerg.settings.backbone import ExamSettings
+from mmerg.settings.backbone import DoctorSettings
 from mmerg.settings.parse import parse
 from tests import tiny_text
 from tests.backends.conftest import LAST, Faulty, completion, faulty_server, json_answer, line, stream
@@ -66,7 +66,7 @@ class Doctor:
 
     def __call__(self, url: str, *settings: str) -> int:
         config = composed("backbone=qwen2.5vl-7b", f"backend.hosts=[{url}]", *settings, name="doctor")
-        code = run_command(lambda: examine(parse(config, ExamSettings)))
+        code = run_command(lambda: examine(parse(config, DoctorSettings)))
         self.text = "".join(self.capsys.readouterr())
         self.marks = marks(self.text)
         return code
@@ -84,7 +84,7 @@ def doctor(capsys: pytest.CaptureFixture[str]) -> Doctor:
 
 ALL_WELL = {
     **dict.fromkeys(("server", "model", "context", "reply", "schema", "logprobs", "penalties", "seeds"), "✓"),
-    **dict.fromkeys(("two images", "parallel", "at once"), "✓"),
+    **dict.fromkeys(("two images", "parallel"), "✓"),
     **{"memory": "✓", "embeddings": "?"},
 }
 
@@ -218,19 +218,6 @@ def test_how_far_replies_agree(other: tuple[tuple[str, float], ...], agreed: str
     assert agreement(reply(("a", -0.1), ("b", -0.7)), reply(*other)) == agreed
 
 
-@pytest.mark.parametrize(
-    ("rates", "best"),
-    [
-        ({1: 10.0, 2: 10.5}, 1),
-        ({1: 10.0, 2: 19.0, 4: 30.0, 8: 31.0}, 4),
-        ({1: 10.0, 2: 19.0, 4: 38.0, 8: 70.0}, 8),
-        ({}, 0),
-    ],
-)
-def test_how_many_calls_at_once_are_worth_it(rates: dict[int, float], best: int) -> None:
-    assert paying(rates) == best
-
-
 @pytest.mark.parametrize(("concurrency", "mark", "code"), [(1, "✓", 0), (2, "✗", 1)])
 def test_calls_at_once_that_disturb_each_other(concurrency: int, mark: str, code: int, doctor: Doctor) -> None:
     numbers, guard = count(), threading.Lock()
@@ -329,10 +316,9 @@ def test_a_kind_of_server_that_has_no_log_probabilities_is_not_blamed(doctor: Do
     with faulty_server() as server:
         server.answer(json_answer(LM_STUDIO["/api/v0/models"]), path="/api/v0/models")
         server.answer(json_answer(completion("Hi")), path="/v1/chat/completions")
-        doctor(server.host, *settings, "backbone.model=m", "audits=true")
-    assert (doctor.marks["logprobs"], doctor.marks["audit by findings"]) == ("✓", "?")
-    assert "this server tells none: no self_ppl, +audit=comparison or system=best_of_n" in doctor.text
-    assert doctor.text.count("audit by") == 1
+        doctor(server.host, *settings, "backbone.model=m")
+    assert doctor.marks["logprobs"] == "✓"
+    assert "this server tells none: no self_ppl or system=best_of_n" in doctor.text
 
 
 @pytest.mark.parametrize(
@@ -373,7 +359,7 @@ def test_calls_that_fail_are_findings(doctor: Doctor) -> None:
     with serving(chat=failed, ps=ps(size=1, size_vram=1, context_length=512)) as server:
         assert doctor(server.host, *M) == 1
     assert {name for name, mark in doctor.marks.items() if mark == "✗"} == {
-        *("reply", "schema", "logprobs", "penalties", "seeds", "two images", "parallel", "at once")
+        *("reply", "schema", "logprobs", "penalties", "seeds", "two images", "parallel")
     }
     assert "oom: " in doctor.text
 
@@ -447,7 +433,7 @@ def test_a_real_llama_server(doctor: Doctor, tmp_path: Path, monkeypatch: pytest
     tiny = tiny_text.write(tmp_path / "tiny.gguf")
     with llama_server(context=4096, slots=2, token="hush-hush-3", model=tiny) as url:
         assert doctor(url, "backend=openai", *settings, *model) == 0
-    acting = ("server", "model", "context", "eyes", "reply", "schema", "logprobs", "penalties", "seeds", "at once")
+    acting = ("server", "model", "context", "eyes", "reply", "schema", "logprobs", "penalties", "seeds")
     assert {name: doctor.marks[name] for name in acting} == dict.fromkeys(acting, "✓")
     assert doctor.marks["parallel"] in "✓?"  # its sums depend on what is evaluated together
     assert "num_ctx 4096 of 4096 tokens" in doctor.text

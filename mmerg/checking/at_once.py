@@ -1,9 +1,7 @@
-"""The doctor's checks with several calls at once: do they give the same replies as alone, and how many pay off?"""
+"""The doctor's check with several calls at once: do they give the same replies as alone?"""
 
 import math
 import random
-import time
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle, islice
 from typing import Literal
@@ -16,9 +14,7 @@ from mmerg.checking.probes import Finding, picture, request
 GROUPS = 3
 AGREE = 0.25  # by so much may a token's log-probability differ: a cached prefix alone makes 0.05 on a 4-bit model
 ALONE = 8  # calls of a group that are made alone, too; a larger group has them several times
-MOST = 64  # calls at once that are tried, where half as many paid
-SIDE = 224  # pixels of images whose calls are timed
-GAIN = 1.15  # of tokens a second, from which on twice as many calls at once are worth it
+TOKENS = 24  # of each reply, at most
 TIED = 1.1  # tokens whose probabilities sum to more were not equally likely in both calls
 
 Agreement = Literal["alike", "tied", "other"]
@@ -30,7 +26,7 @@ def parallel(backend: Backend, concurrency: int, vision: bool) -> Finding:
     number = max(concurrency, 2)
     groups: list[set[Agreement]] = []
     for _ in range(GROUPS):
-        group = [_request(chance, 24, vision) for _ in range(min(number, ALONE))]
+        group = [_request(chance, vision) for _ in range(min(number, ALONE))]
         alone = [backend.complete(one) for one in group]
         with ThreadPoolExecutor(number) as threads:
             together = list(threads.map(backend.complete, islice(cycle(group), number)))
@@ -60,42 +56,13 @@ def agreement(one: Reply, two: Reply) -> Agreement:
     return "alike" if one.text == two.text else "other"
 
 
-def worth(backend: Backend, concurrency: int, vision: bool) -> Finding:
-    """How many calls at once pay off: tokens a second of 1, 2, 4, … calls, as long as twice as many give more. For a
-    model with eyes every other call has an image, as in a run."""
-    chance = random.Random(11)
-    rates: dict[int, float] = {}
-    number = 1
-    while number <= MOST and paying(rates) == max(rates, default=0):
-        group = [_request(chance, 32, vision and call % 2 == 1, SIDE) for call in range(max(number, 2))]
-        begin = time.monotonic()
-        with ThreadPoolExecutor(number) as threads:
-            tokens = sum(max(reply.response_tokens, 1) for reply in threads.map(backend.complete, group))
-        rates[number] = tokens / max(time.monotonic() - begin, 1e-9)
-        number *= 2
-    best = paying(rates)
-    ratios = ", ".join(f"{many} at once {rate / rates[1]:.1f}" for many, rate in rates.items() if many > 1)
-    text = f"tokens a second, one call's as 1{', every other with an image' * vision}: {ratios}"
-    if best == concurrency:
-        return "ok", f"{text}; backbone.concurrency={concurrency} is worth it"
-    return "ok", f"{text}; backbone.concurrency={best} would be worth it, where parallel is well"
-
-
-def paying(rates: Mapping[int, float]) -> int:
-    """The largest number of calls at once that gave GAIN times the tokens of half as many; 0 where none was tried."""
-    best = min(rates, default=0)
-    while rates.get(2 * best, 0) >= GAIN * rates.get(best, 1):
-        best *= 2
-    return best
-
-
-def _request(chance: random.Random, num_predict: int, pictured: bool, side: int = 0) -> Request:
+def _request(chance: random.Random, pictured: bool) -> Request:
     """A call with an image of noise, or with a prompt whose beginning no other has, so that no server reuses it."""
     if pictured:
-        side = side or chance.choice((96, 160, SIDE, 288, 352))
+        side = chance.choice((96, 160, 224, 288, 352))
         blocks = np.random.default_rng(chance.randrange(2**31)).integers(0, 256, (8, 8, 3), np.uint8)
         image = picture(np.kron(blocks, np.ones((side // 8, side // 8, 1), np.uint8)))
-        return request("Describe the image in one sentence.", (image,), num_predict=num_predict)
+        return request("Describe the image in one sentence.", (image,), num_predict=TOKENS)
     number = chance.randrange(10**6)
     story = f"{number}. {'I walked home in the rain. ' * (number % 9)}Tell a story about it."
-    return request(story, num_predict=num_predict)
+    return request(story, num_predict=TOKENS)

@@ -110,16 +110,10 @@ class BackendSettings(Part):
 
 
 class DoctorSettings(Part):
-    """A backbone and where it is served."""
+    """The settings of `doctor`: a backbone and where it is served."""
 
     backbone: BackboneSettings
     backend: BackendSettings
-
-
-class ExamSettings(DoctorSettings):
-    """The settings of `doctor`. audits: also try how well the backbone audits, which takes 80 calls."""
-
-    audits: bool = False
 
 
 class AskingSettings(DoctorSettings):

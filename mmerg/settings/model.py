@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
-from mmerg.settings.backbone import SEEDS, AskingSettings, ExamSettings, SamplingSettings, Seed
+from mmerg.settings.backbone import SEEDS, AskingSettings, DoctorSettings, SamplingSettings, Seed
 from mmerg.settings.kinds import (
     PLACE,
     RUNTIME,
@@ -273,7 +273,7 @@ COMMANDS: Mapping[str, type[Part]] = {  # by the page of conf/ that a command co
     "cluster": ClusterSettings,
     "config": RunSettings,
     "data": DataSettings,
-    "doctor": ExamSettings,
+    "doctor": DoctorSettings,
     "import": ImportSettings,
     "judge": JudgeSettings,
     "serve": ServeSettings,

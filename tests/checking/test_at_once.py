@@ -3,7 +3,7 @@
 import pytest
 
 from mmerg.backends.protocol import Engine, Finish, Reply, Request
-from mmerg.checking.at_once import ALONE, GROUPS, parallel, worth
+from mmerg.checking.at_once import ALONE, GROUPS, parallel
 
 
 class Noted:
@@ -21,14 +21,6 @@ class Noted:
 
     def close(self) -> None:
         pass
-
-
-@pytest.mark.parametrize(("vision", "pictured"), [(True, 1), (False, 0)])
-def test_with_eyes_every_other_call_that_is_timed_has_an_image(vision: bool, pictured: int) -> None:
-    backend = Noted()
-    _, text = worth(backend, 1, vision)
-    assert sum(bool(request.images) for request in backend.asked[:2]) == pictured
-    assert ("every other with an image" in text) == vision
 
 
 @pytest.mark.parametrize(("concurrency", "together", "alone"), [(1, 2, 2), (5, 5, 5), (24, 24, ALONE)])

@@ -16,7 +16,7 @@ from mmerg.corpora.meld import Meld
 from mmerg.corpora.talk import Talk
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.wiring import corpus_of, experiment_of, hosts_of, make, pool_of, prompts_of, sampling_of
-from mmerg.settings.backbone import ExamSettings
+from mmerg.settings.backbone import DoctorSettings
 from mmerg.settings.identity import at as settings_at
 from mmerg.settings.identity import runtime_settings
 from mmerg.settings.kinds import PLACE, Target
@@ -70,7 +70,7 @@ def test_every_option_composes_and_makes_its_parts(group: str, option: str, tmp_
 
 @pytest.mark.parametrize("option", sorted(file.stem for file in (CONF / "backbone").glob("*.yaml")))
 def test_every_backbone_composes_for_the_doctor(option: str) -> None:
-    settings = parse(composed(f"backbone={option}", name="doctor"), ExamSettings)
+    settings = parse(composed(f"backbone={option}", name="doctor"), DoctorSettings)
     with closing(make(settings.backend.adapter, host="http://127.0.0.1:11434")) as backend:
         assert (backend.model, backend.load) == (settings.backbone.model, settings.backbone.load.plain())
 

@@ -28,7 +28,7 @@ def command(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         ("dataset.memory.rot=x", "config", "dataset.memory.rot", "did you mean dataset.memory.root?"),
         ("shet=3", "data", "shet", "did you mean sheet?"),
         ("judge.repeat=3", "judge", "judge.repeat", "did you mean judge.repeats?"),
-        ("dataset=demo", "doctor", "dataset", "settings: backbone, backend, audits"),
+        ("dataset=demo", "doctor", "dataset", "settings: backbone, backend"),
     ],
 )
 def test_what_was_meant(argument: str, name: str, what: str, hint: str) -> None:
@@ -80,7 +80,7 @@ def test_a_group_of_the_users_own_is_no_misspelt_setting(tmp_path: Path) -> None
 
 
 def test_the_commands_say_it() -> None:
-    limit, doctors = "did you mean limit?", "settings: backbone, backend, audits"
+    limit, doctors = "did you mean limit?", "settings: backbone, backend"
     for name, hint in {"run": limit, "data": limit, "doctor": doctors, "judge": limit}.items():
         done = command(name, "limt=3")
         assert (done.returncode, done.stdout) == (2, "")
