@@ -5,7 +5,7 @@ itself ranked it first.
 """
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -51,10 +51,11 @@ class FirstPasses:
         self.run, self.system, self.dialogues = run, system, dialogues
         self.read = cache(self._read)
 
-    def donors(self, own: State, stage: Stage, seed: int) -> Iterator[State]:
-        """At most DONORS states of other dialogues than that of `own`, drawn by the seed, in which `stage` gave
-        something else: another emotion, where it gives the emotion of `system.result`. Those whose output shares the
-        fewest fields with its own come first: a plan of the same goal and tactic is hardly a fault."""
+    def donor(self, own: State, stage: Stage, seed: int) -> State | None:
+        """The state of another dialogue than that of `own` in which `stage` gave something else: another emotion, where
+        it gives the emotion of `system.result`. Of DONORS such states, drawn by the seed, the one whose output shares
+        the fewest fields with its own: a plan of the same goal and tactic is hardly a fault. None where there is none.
+        """
         emotion = self.system.result.get("emotion", "")
         place = emotion if emotion.split(".")[0] == stage.gives else stage.gives
         sample = own.scene.id
@@ -62,7 +63,7 @@ class FirstPasses:
         random.Random(f"{seed} {stage.name} {sample!a}").shuffle(others)
         states = (self.read(other).state for other in others)
         differing = islice((state for state in states if state.at(place) != own.at(place)), DONORS)
-        return iter(sorted(differing, key=lambda state: _shared(state.get(stage.gives), own.get(stage.gives))))
+        return min(differing, key=lambda state: _shared(state.get(stage.gives), own.get(stage.gives)), default=None)
 
     def images(self, sample: str) -> tuple[Image, ...]:
         """Those that were sent. Raises RunError where one is gone or another."""

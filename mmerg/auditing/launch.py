@@ -12,7 +12,6 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from mmerg.auditing.comparison import Comparison
 from mmerg.auditing.first_passes import AGAIN, FirstPasses, finished
 from mmerg.auditing.planted import ALL, COLUMNS, PLANTED, Case, Planted, figures
 from mmerg.backends.pool import Pool
@@ -136,12 +135,10 @@ class Auditing:
         first, dialogue = self.passes.read(sample), self.passes.dialogues[sample]
         sources = {symbol: lambda *_, supply=supply: supply for symbol, supply in first.supplied.items()}
         ask: Ask = Asker(self.prompts, backend, self.sampling, emit, sources)
-        if isinstance(self.prompts.system.loop, Comparison):
-            ask = self.prompts.system.loop.asking(self.prompts.system, ask)
         clean = replace(first.state, images=self.passes.images(sample))
         yield self._case(ask, clean, sample=sample, dialogue=dialogue)
         for stage in self.stages:
-            if donor := next(self.passes.donors(first.state, stage, self.seed), None):
+            if donor := self.passes.donor(first.state, stage, self.seed):
                 outputs = {**dict(clean.outputs), stage.gives: dict(donor.outputs)[stage.gives]}
                 planted = replace(clean, outputs=tuple(outputs.items()))
                 where = {"stage": stage.name, "donor": donor.scene.id}

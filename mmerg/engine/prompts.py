@@ -93,7 +93,6 @@ class Prompts:
             bytecode_cache=_compiled,
         )
         own = [f"{stage.name}.j2" for stage in system.agents if stage.by is None]
-        own += getattr(system.loop, "templates", ())
         self._env.filters["as_written"] = as_written
         for name in (*BASE, *own, *self._checks):
             try:

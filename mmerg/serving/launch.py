@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mmerg.serving.served import Served
 
 TOKEN = "MMERG_TOKEN"
-IDLE = ("protocol", "limit", "only_failed", "ids", "repeats", "name", "tags", "decoys")  # what runs do with samples
+IDLE = ("protocol", "limit", "only_failed", "ids", "repeats", "name", "tags")  # what runs do with samples
 PATIENCE = 5.0  # seconds that a turn waits for hosts to come back: a user is waiting for it
 
 

@@ -68,7 +68,7 @@ def canonical(plain: Mapping[str, object], *but_for: str) -> Plain:
     no_memory = all(node == _NO_EXEMPLARS or at(node, "_target_") in _NO_MEMORY for node in kept["sources"].values())
     if no_memory and isinstance(kept.get("dataset"), dict):
         kept["dataset"]["memory"] = None
-    for path in ("memory", "sem", "decoys", *but_for):  # the first three are what others name of them
+    for path in ("memory", "sem", *but_for):  # memory and sem: settings that others refer to
         above, _, last = path.rpartition(".")
         node = at(kept, above) if above else kept
         if isinstance(node, dict):

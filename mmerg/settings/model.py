@@ -155,7 +155,6 @@ class RunSettings(AskingSettings):
     memory: MemorySettings
     sources: dict[Word, Target | None] = Field(default_factory=dict)
     sem: Annotated[Path | None, PLACE] = None
-    decoys: Annotated[Path | None, PLACE] = None
     name: Annotated[Name | None, RUNTIME] = None
     tags: Annotated[tuple[Name, ...], Field(strict=False), RUNTIME] = ()
     ids: Annotated[Annotated[Texts, Field(min_length=1)] | None, RUNTIME] = None
