@@ -145,10 +145,9 @@ class Looker:
             except ClipError as error:  # the store was emptied in this moment
                 problems[number] = error.reason
                 continue
-            times, file = [frame.time for frame in frames], self.settings.face_reader
             texts = [""] * len(frames)
             if not vision:
-                texts = list(map(sentence, measure(jpegs, times, Path(file) if file else None)))
+                texts = list(map(sentence, measure(jpegs, [frame.time for frame in frames])))
             keyframes += [Keyframe(number, frame, text) for frame, text in zip(frames, texts, strict=True)]
             images += [Image(frame.sha256, data) for frame, data in zip(frames, jpegs, strict=True)]
             captions += [scene.history[number - 1].speaker] * len(frames) if self.settings.captions else []

@@ -1,32 +1,28 @@
-"""Measurements of keyframes in plain words, for models that take no images: never a mood or an action, and what a face
-shows only where a reader for it was set, with a warning.
+"""Measurements of keyframes in plain words, for models that take no images: never a mood or an action.
 
 [sentence(measured) for measured in measure(jpegs, times)]
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmerg.errors import ConfigError
-from mmerg.frames.faces import find_faces, finder, read_face
+from mmerg.frames.faces import find_faces, finder
 from mmerg.frames.picture import cv2, from_jpeg, sharpness
 
 _GRID = (64, 36)  # pixels; on it frames are compared, so that noise does not count as motion
 
 
 class Face(NamedTuple):
-    """Where a face is, in percent of the picture's width and height from the top left corner. look: what a reader says
-    that it shows."""
+    """Where a face is, in percent of the picture's width and height from the top left corner."""
 
     x: float
     y: float
     width: float
     height: float
-    look: str = ""
 
     def place(self) -> str:
         """Where its middle lies and how wide it is, as in `left, upper third, 22% of the width`."""
@@ -48,11 +44,10 @@ class Measures(NamedTuple):
     faces: tuple[Face, ...]
 
 
-def measure(jpegs: Sequence[bytes], times: Sequence[float], face_reader: Path | None = None) -> tuple[Measures, ...]:
-    """Measures of the frames of one clip, in order of time (seconds). face_reader: the classifier's file.
+def measure(jpegs: Sequence[bytes], times: Sequence[float]) -> tuple[Measures, ...]:
+    """Measures of the frames of one clip, in order of time (seconds).
 
-    Raises ClipError `unreadable` where bytes are no picture, ConfigError where OpenCV's face cascade or the classifier
-    is not there.
+    Raises ClipError `unreadable` where bytes are no picture, ConfigError where OpenCV's face cascade is not installed.
     """
     if finder() is None:
         hint = "install opencv-python-headless, whose wheel holds it"
@@ -67,8 +62,7 @@ def measure(jpegs: Sequence[bytes], times: Sequence[float], face_reader: Path | 
         height, width = grey.shape
         boxes = find_faces(grey, narrowest=max(24, min(height, width) // 12), neighbours=6)
         shares = np.round(100 * np.array(boxes).reshape(-1, 4) / (width, height, width, height), 1).tolist()
-        looks = [read_face(face_reader, grey, box) for box in boxes] if face_reader else [""] * len(boxes)
-        faces = tuple(Face(*box)._replace(look=look) for box, look in zip(shares, looks, strict=True))
+        faces = tuple(Face(*share) for share in shares)
         light = _percent(grey.mean()), _percent(grey.std())
         measured.append(Measures(round(time, 2), *light, round(sharpness(grey), 1), motion, faces))
     return tuple(measured)
@@ -83,9 +77,7 @@ def sentence(measured: Measures) -> str:
     places = "; ".join(face.place() for face in measured.faces)
     count = {0: "no face found", 1: "one face found"}.get(len(measured.faces), f"{len(measured.faces)} faces found")
     parts.append(f"{count} ({places})" if places else count)
-    looks = [f"face {number}: {face.look}" for number, face in enumerate(measured.faces, start=1) if face.look]
-    read = f" {'; '.join(looks)} (a small reader, often wrong)." if looks else ""
-    return f"At {measured.time:.1f} s: {', '.join(parts)}.{read}"
+    return f"At {measured.time:.1f} s: {', '.join(parts)}."
 
 
 def _percent(luma: float) -> float:

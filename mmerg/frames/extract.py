@@ -89,7 +89,7 @@ def _taken_from(clip: Clip, settings: FramesSettings) -> str | ClipError:
         what = f"the span is {end - start:.0f} s long, over {settings.max_seconds:g} s"
         return failed("too_long", what, hint="check its times; or raise frames.max_seconds")
     # The settings left out choose among the frames taken, or say how they are shown.
-    deciding = settings.model_dump(exclude={"seen_by", "last_turns", "max_frames", "captions", "show", "face_reader"})
+    deciding = settings.model_dump(exclude={"seen_by", "last_turns", "max_frames", "captions", "show"})
     asked = {"clip": asdict(clip), "settings": deciding, "method": _METHOD}
     file = {"bytes": status.st_size, "mtime_ns": status.st_mtime_ns}
     return json.dumps(asked | file, sort_keys=True, default=str)

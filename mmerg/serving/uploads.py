@@ -83,7 +83,7 @@ def decode(
             file.write(upload.data)
             file.seek(0)
             files.append((upload.kind, file.fileno()))
-        job = {"settings": settings.plain() | {"face_reader": None}, "files": files}
+        job = {"settings": settings.plain(), "files": files}
         command, fds = [sys.executable, "-m", "mmerg.serving.decoder"], [number for _, number in files]
         process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, pass_fds=fds)
         try:

@@ -142,7 +142,6 @@ class FramesSettings(Part):
     max_seconds: Seconds = 60.0
     captions: bool = False
     show: Literal["own", "blank", "shuffled"] = "own"
-    face_reader: Path | None = None
 
 
 class RunSettings(AskingSettings):
