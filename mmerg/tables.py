@@ -3,8 +3,7 @@
 Tables: main (the default), ablations, iterations, topk, backbones (MERG), trace, hef. Without RUN all scored runs under
 `--runs` that are of a table's dataset. Each figure of ours has its 95 % interval and n, and a mark whether the paper's
 lies in the interval. A run of a row's system on other data or another model stands with it, without marks; runs that
-fit no row are listed below. The notes say what differs. Reads scores.json and judgement-*.json. A small empathetic
-model, the folder that `mmerg train sem` makes, stands with HEF's own, and a pairwise judging with TRACE's wins.
+fit no row are listed below. The notes say what differs. Reads scores.json and judgement-*.json.
 Exit code 0 printed, 2 a run or an option is wrong, 130 interrupted.
 """
 
@@ -20,7 +19,6 @@ from mmerg.errors import ConfigError, RunError
 from mmerg.paper.published import FILES, PaperTable, published
 from mmerg.papertables.candidates import Candidate, dataset_of, judged_by, read_candidate
 from mmerg.papertables.matched import facts, match_rows, sheet
-from mmerg.papertables.others import Other, add_others, read_other
 from mmerg.papertables.rows import Rows
 from mmerg.runs.manifest import MANIFEST, check_runs, read_any_manifest
 from mmerg.scoring.score import UnscoredError
@@ -37,11 +35,13 @@ def tables(given: argparse.Namespace) -> int:
         what = f"the paper has no table {' '.join(names)} of {given.dataset}"
         raise ConfigError(what, where="--dataset", hint=hint)
     paths = [Path(word) for word in given.words if word not in FILES]
-    others = _others(paths, papers)
+    for path in paths:
+        if not path.exists():
+            hint = f"tables: {', '.join(FILES)}; for runs see `ls runs/`"
+            raise ConfigError(f"{path} is neither a table nor a run folder", where="arguments", hint=hint)
     datasets = {paper.dataset for paper in papers}
     if paths:
-        folders = [about.path for about in check_runs([path for path in paths if path not in others])]
-        runs, left_out = _scored(folders, None)
+        runs, left_out = _scored([about.path for about in check_runs(paths)], None)
     else:
         files = sorted(given.runs.glob(f"*/{MANIFEST}"), reverse=True)
         folders = sorted({file.parent.resolve(): file.parent for file in files}.values())  # a link is the run itself
@@ -50,7 +50,7 @@ def tables(given: argparse.Namespace) -> int:
         runs = judged_by(runs, given.judge)
     # a run stands in the tables of its dataset; where there is none, in all
     places = {paper.title: [run for run in runs if _is_of(run, paper, datasets)] for paper in papers}
-    drawn = [add_others(match_rows(Rows(paper), places[paper.title]), list(others.values())) for paper in papers]
+    drawn = [match_rows(Rows(paper), places[paper.title]) for paper in papers]
     sheets = [sheet(table, given.verbose or given.format != "text") for table in drawn]
     deliver(given.format, given.out, sheets, sheets, (fact for table in drawn for fact in facts(table)))
     for line in left_out:
@@ -60,21 +60,6 @@ def tables(given: argparse.Namespace) -> int:
 
 def _is_of(run: Candidate, paper: PaperTable, datasets: set[str]) -> bool:
     return (dataset := dataset_of(run.manifest)) == paper.dataset or dataset not in datasets
-
-
-def _others(paths: Sequence[Path], papers: Sequence[PaperTable]) -> dict[Path, Other]:
-    """The folders that hold no run, with what they hold. Raises ConfigError for one that is not there, or that none of
-    these tables takes."""
-    for path in paths:
-        if not path.exists():
-            hint = f"tables: {', '.join(FILES)}; for runs see `ls runs/`"
-            raise ConfigError(f"{path} is neither a table nor a run folder", where="arguments", hint=hint)
-    others = {path: other for path in paths if (other := read_other(path))}
-    for path, other in others.items():
-        if not any(other.scores.keys() & set(paper.columns) for paper in papers):
-            what = f"{path} is the folder of a {other.kind}, and none of these tables takes one"
-            raise ConfigError(what, where="arguments", hint=f"mmerg tables {other.table} {path}")
-    return others
 
 
 def _scored(paths: Sequence[Path], datasets: set[str] | None) -> tuple[list[Candidate], list[str]]:
