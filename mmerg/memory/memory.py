@@ -3,10 +3,12 @@
 retrieved = memory.nearest(Query(origin, text, history), MemorySettings(name="mine", top_k=2))
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from typing import Any, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,9 @@ from mmerg.memory.entries import Entry, history_text
 from mmerg.memory.guards import Query, guard_against
 from mmerg.memory.vectors import Embedder, NoVectorError, Vectors, check_vectors
 from mmerg.settings.sources import KeySettings, MemorySettings
+
+if TYPE_CHECKING:
+    from faiss import IndexFlatIP
 
 PLACES = 6  # of a cosine, so that a text's with itself is 1
 KEPT = 4096  # vectors, of the texts that were last asked for: 6 MiB where they have 384 dimensions
@@ -41,14 +46,14 @@ class Retrieved:
 
 @dataclass(frozen=True)
 class Memory:
-    """An open memory. digest: SHA-256 (hex) of all that decides its answers. vectors: of the entries, [entries,
-    dimensions]. Safe to use from several threads."""
+    """An open memory. digest: SHA-256 (hex) of all that decides its answers. index: the vectors of the entries, in
+    their order. Safe to use from several threads."""
 
     digest: str
     entries: Sequence[Entry]
     key: KeySettings
     embedder: Embedder
-    vectors: Vectors
+    index: IndexFlatIP
 
     def nearest(self, query: Query, wanted: MemorySettings) -> Retrieved:
         """At most `wanted.top_k` entries of at least `min_similarity` whose replies have at least `min_words`, the most
@@ -78,16 +83,21 @@ class Memory:
         return Retrieved(tuple(hits), tuple(excluded), problem)
 
     def _ranking(self, query: Query, wanted: MemorySettings) -> Iterator[tuple[Entry, float]]:
-        """The entries that may be hits, with their cosines, the best first; of equal ones the first in order."""
-        scores = cosines(self.vectors, self._vector(query.text))
-        near = scores >= (-np.inf if wanted.min_similarity is None else wanted.min_similarity)
-        near &= self._reply_words >= wanted.min_words
-        same = self._emotions == query.emotion if query.emotion else np.zeros_like(near)
+        """The entries that may be hits, with their cosines, the most similar first; of equal ones the first in order.
+
+        Every entry is ranked: nobody knows how many of them the guards keep back.
+        """
+        [found], [numbers] = self.index.search(self._vector(query.text)[None], self.index.ntotal)
+        cosines = found.astype(np.float64).round(PLACES)
+        order = np.lexsort((numbers, -cosines))
+        numbers, cosines = numbers[order], cosines[order]
+        near = cosines >= (-np.inf if wanted.min_similarity is None else wanted.min_similarity)
+        near &= self._reply_words[numbers] >= wanted.min_words
+        same = self._emotions[numbers] == query.emotion if query.emotion else np.zeros_like(near)
         groups = {"any": (near,), "prefer": (near & same, near & ~same), "require": (near & same,)}
-        order = np.argsort(-scores, kind="stable")
         for group in groups[wanted.emotion]:
-            for number in order[group[order]]:
-                yield self.entries[number], float(scores[number])
+            for number, cosine in zip(numbers[group], cosines[group], strict=True):
+                yield self.entries[number], float(cosine)
 
     def _likeness(self, query: Query, entry: Entry, similarity: float) -> float:
         """The cosine of the two histories: that of the ranking where it compares histories, else from the embedder.
@@ -114,18 +124,5 @@ class Memory:
         return lru_cache(maxsize=KEPT)(self._embed)
 
     def _embed(self, text: str) -> Vectors:
-        vector: Vectors = check_vectors(self.embedder.embed([text]), [repr(text)], self.vectors.shape[1])[0]
+        vector: Vectors = check_vectors(self.embedder.embed([text]), [repr(text)], self.index.d)[0]
         return vector
-
-
-def cosines(vectors: Vectors, vector: Vectors) -> npt.NDArray[np.float64]:
-    """The cosine, rounded to six places, of `vector` [dimensions] and each of `vectors` [entries, dimensions]. Equal
-    vectors get equal cosines, whatever their place."""
-    import faiss
-
-    asked, rows = (np.ascontiguousarray(array, dtype=np.float32) for array in (vector, vectors))
-    scores = np.empty(len(rows), dtype=np.float32)
-    # This adds up every row in the same order, which a matrix product does not.
-    products = cast(Any, faiss).fvec_inner_products_ny
-    products(*map(faiss.swig_ptr, (scores, asked, rows)), len(asked), len(rows))
-    return scores.astype(np.float64).round(PLACES)

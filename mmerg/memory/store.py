@@ -4,12 +4,14 @@ The name of a file is a digest of the entries, the key, the embedder and this fo
 vectors, then the vectors. Opening one that exists writes nothing, so its folder may be read-only.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -21,6 +23,9 @@ from mmerg.memory.memory import Memory
 from mmerg.memory.vectors import Embedder, Vectors, embed_all
 from mmerg.settings.sources import KeySettings
 from mmerg.storage.files import private_folder, write_whole
+
+if TYPE_CHECKING:
+    from faiss import IndexFlatIP
 
 FORMAT = 2  # raise it with every change of the vectors of the same entries
 _HEAD = hashlib.sha256().digest_size
@@ -75,19 +80,29 @@ def open_memory(
                 vectors = embed_all(embedder, texts, [entry.id for entry in entries], watch.embedded)
                 data = np.ascontiguousarray(vectors, dtype=np.float32).tobytes()
                 write_whole(path, [hashlib.sha256(data).digest(), data])
-    return Memory(digest, entries, key, embedder, vectors), left_out
+    return Memory(digest, entries, key, embedder, index_of(vectors)), left_out
+
+
+def index_of(vectors: Vectors) -> IndexFlatIP:
+    """A FAISS index of unit `vectors` [entries, dimensions], whose inner products are cosines. It compares a query with
+    every vector, so its answers are exact."""
+    from faiss import IndexFlatIP
+
+    index = IndexFlatIP(vectors.shape[1])
+    index.add(vectors)
+    return index
 
 
 def _read(path: Path, count: int) -> Vectors | None:
-    """The vectors on disk, [count, dimensions], None where there are none or they are damaged. They are mapped, not
-    loaded, so that processes share them. Raises RunError where the system refuses to read them."""
+    """The vectors on disk, [count, dimensions], None where there are none or they are damaged. Raises RunError where
+    they cannot be read."""
     try:
-        with path.open("rb") as file:
-            whole = file.read(_HEAD) == hashlib.file_digest(file, "sha256").digest()
+        data = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         what = f"this memory cannot be read: {error.strerror or error}"
         hint = "check the disk and the file's permissions, or remove it: it is built again then"
         raise RunError(what, where=str(path), hint=hint) from error
-    return np.memmap(path, np.float32, "r", _HEAD).reshape(count, -1) if whole else None
+    whole = data[:_HEAD] == hashlib.sha256(data[_HEAD:]).digest()
+    return np.frombuffer(data, np.float32, offset=_HEAD).reshape(count, -1) if whole else None

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from mmerg.errors import ConfigError, RunError
@@ -37,7 +36,6 @@ def test_it_is_built_once_and_opened_after(tmp_path: Path) -> None:
     assert second.asked == []
     assert again.digest == built.digest
     assert again.nearest(QUERY, wanted(top_k=3)) == built.nearest(QUERY, wanted(top_k=3))
-    assert isinstance(again.vectors, np.memmap)
 
 
 def test_the_same_corpus_gives_the_same_bytes_for_the_user_alone(tmp_path: Path) -> None:
