@@ -33,7 +33,17 @@ NEEDED = (
     "mmerg.reporting.write",
     "mmerg.jobs.launch",
 )
-LOADED = ("cv2", "scipy.stats", "pyarrow.parquet", "pandas", "regex", "faiss", "onnxruntime", "tokenizers", "submitit")
+LOADED = (
+    "cv2",
+    "scipy.stats",
+    "pyarrow.parquet",
+    "pandas",
+    "nltk.tokenize.destructive",
+    "faiss",
+    "onnxruntime",
+    "tokenizers",
+    "submitit",
+)
 
 
 @cache

@@ -153,7 +153,7 @@ def test_default_figures_load_nothing_heavy(folder: Path) -> None:
     code = f"""
 import sys
 from mmerg.score import main
-heavy = ("torch", "transformers", "bert_score", "nltk", "pandas", "scipy.stats")
+heavy = ("torch", "transformers", "bert_score")
 main([{str(folder)!r}, "--resamples", "5"])
 print([name for name in heavy if name in sys.modules])
 """
