@@ -25,7 +25,8 @@ from mmerg.scoring.answers import read_run
 from mmerg.scoring.compare_tables import terminal
 from mmerg.scoring.comparisons import DRAWS, PRIMARY, by_setting, compare_sides
 from mmerg.scoring.standard import add_arguments, options_of
-from mmerg.storage.record import write_record
+from mmerg.storage.files import write_output
+from mmerg.storage.record import text_of
 
 
 def compare(given: argparse.Namespace) -> int:
@@ -47,7 +48,7 @@ def compare(given: argparse.Namespace) -> int:
     for part in terminal(compared, called, given.verbose):
         out.print(part, soft_wrap=isinstance(part, Text))
     if given.json:
-        write_record(given.json, compared)
+        write_output(given.json, text_of(compared))
     return 0
 
 

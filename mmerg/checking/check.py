@@ -19,7 +19,7 @@ from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.wiring import looker_of, make, prepared_sources, prompts_of
 from mmerg.settings.model import DataSettings
 from mmerg.sources.exemplars import Exemplars
-from mmerg.storage.files import write_whole
+from mmerg.storage.files import write_output, write_whole
 from mmerg.systems.system import System
 
 
@@ -57,7 +57,7 @@ def check_data(settings: DataSettings) -> int:
     # Two folders of one name are two corpora: the digest of their files tells them apart.
     name = f"{corpus.name}-{corpus.split}-{corpus.fingerprint[:8]}.json"
     path = Path(settings.out or Path(settings.runs) / ".checks" / name)
-    write_whole(path, json.dumps(facts, indent=1) + "\n")
+    write_output(path, json.dumps(facts, indent=1) + "\n")
     for problem in problems:
         out.print(escape(f"✗ {problem}"), soft_wrap=True)
     if flaws is not None and not own:  # mostly they were not downloaded, or lie elsewhere

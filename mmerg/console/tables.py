@@ -20,7 +20,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from mmerg.console.terminal import console, escape, printable
-from mmerg.storage.files import write_whole
+from mmerg.storage.files import write_output
 
 FORMATS = ("text", "markdown", "latex", "csv")
 NONE = "–"
@@ -92,7 +92,7 @@ def deliver(
         forms = {"markdown": as_markdown, "latex": as_latex}
         text = as_csv(list(facts)) if form == "csv" else "\n".join(map(forms[form], sheets))
     if out:
-        write_whole(out, text)
+        write_output(out, text)
     else:
         print(text, end="")  # noqa: T201 - for programs to read: no wrapping
 

@@ -67,6 +67,16 @@ def write_whole(path: Path, content: str | bytes | Iterable[bytes], *, durable: 
                 os.fsync(file.fileno())
 
 
+def write_output(path: Path, content: str) -> None:
+    """Put `content` at a path that the user named. A link is followed, and a device or a pipe is written to, not
+    replaced. Raises RunError where it cannot be written."""
+    if path.exists() and not path.is_file():
+        with writing(path):
+            path.write_text(content, encoding="utf-8", errors=SAFE)
+    else:
+        write_whole(path.resolve(), content)
+
+
 def private_folder(path: Path) -> None:
     """Make the folder, and those above it, for the user alone; one that is there keeps its mode. Raises OSError."""
     for folder in reversed([folder for folder in (path, *path.parents) if not folder.exists()]):

@@ -25,8 +25,12 @@ Kind = TypeVar("Kind", bound=Record)
 def write_record(path: Path, record: Record, *, durable: bool = False) -> None:
     """Write a file whole or not at all; durable: wait until the disk has it. Raises RunError where it cannot be
     written."""
-    text = json.dumps(record.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
-    write_whole(path, text, durable=durable)
+    write_whole(path, text_of(record), durable=durable)
+
+
+def text_of(record: Record) -> str:
+    """The record as JSON text for a file."""
+    return json.dumps(record.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
 
 
 def read_record(path: Path, kind: type[Kind]) -> Kind:

@@ -1,5 +1,6 @@
 """Files are whole or not there, private, and never written through a link."""
 
+import os
 import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mmerg.errors import ConfigError, RunError
-from mmerg.storage.files import locate, private_folder, sha256_of, write_whole
+from mmerg.storage.files import locate, private_folder, sha256_of, write_output, write_whole
 
 
 def test_a_file_and_its_folders_are_the_users_alone(tmp_path: Path) -> None:
@@ -44,6 +45,24 @@ def test_a_link_is_replaced_and_what_it_points_to_stays(tmp_path: Path) -> None:
     write_whole(link, "ours", durable=True)
     assert (outside.read_text(encoding="utf-8"), link.read_text(encoding="utf-8")) == ("theirs", "ours")
     assert not link.is_symlink()
+
+
+def test_an_output_goes_through_links_devices_and_pipes(tmp_path: Path) -> None:
+    target, link, pipe, null = tmp_path / "target", tmp_path / "link", tmp_path / "pipe", tmp_path / "null"
+    link.symlink_to(target)
+    write_output(link, "first")
+    write_output(link, "second")
+    assert link.is_symlink()
+    assert target.read_text(encoding="utf-8") == "second"
+    null.symlink_to("/dev/null")
+    write_output(null, "text")
+    assert stat.S_ISCHR(null.stat().st_mode)
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as threads:
+        read = threads.submit(pipe.read_text, encoding="utf-8")
+        write_output(pipe, "text")
+        assert read.result() == "text"
+    assert pipe.is_fifo()
 
 
 def test_writers_of_one_file_do_not_meet(tmp_path: Path) -> None:
