@@ -360,7 +360,7 @@ WRONG: list[Wrong] = [
     (("+backbone.sampling.temprature=1",), "temprature"),
     (("dataset.labels=[joy]",), "sadness"),
     (("+nonsense=1",), "there is no setting nonsense"),
-    (("backend.hosts=[http://127.0.0.1:1,http://127.0.0.1:1/]",), "are one host"),
+    (("backend.hosts=[http://127.0.0.1:1,http://127.0.0.1:1/]",), "is listed twice"),
     (("+system.stages.mpa.sampling.heat=1",), "heat"),
     (("runs=dialogues.jsonl", "cache=off"), "dialogues.jsonl"),
     (("runs=/proc/nowhere", "cache=off"), "/proc/nowhere"),

@@ -1,7 +1,6 @@
 """Makes the parts of a run from a resolved config. Called by entry points only; the one place that instantiates."""
 
 import json
-import socket
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -10,7 +9,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from subprocess import run as run_process
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 from mmerg.backends.cache import REPLIES, Mode, replay, stored_engine, with_cache
 from mmerg.backends.pool import PATIENCE, Host, Pool
@@ -65,32 +63,13 @@ def hosts_of(settings: DoctorSettings) -> tuple[str, ...]:
     if not hosts:
         hint = "backend.hosts=[http://127.0.0.1:11434]"
         raise ConfigError("backend.hosts is empty", where="configuration", hint=hint)
-    places: dict[object, str] = {}
-    for host in hosts:
-        if earlier := places.get(place := _place(host)):
-            twice = f"{host} is listed twice" if host == earlier else f"{earlier} and {host} are one host"
-            what = f"{twice}: it would be given more calls at once than backbone.concurrency says"
+    names = [host.rstrip("/").lower() for host in hosts]
+    for place, host in enumerate(hosts):
+        if names[place] in names[:place]:
+            what = f"{host} is listed twice: it would be given more calls at once than backbone.concurrency says"
             hint = "name each host once; backbone.concurrency says how many calls it takes at once"
             raise ConfigError(what, where="backend.hosts", hint=hint)
-        places[place] = host
     return hosts
-
-
-def _place(host: str) -> object:
-    """Where a host is: two names of one address are one place. A name that cannot be looked up stands for itself."""
-    host = host.rstrip("/").lower()
-    try:
-        url, port = urlsplit(host), urlsplit(host).port
-    except ValueError:  # it is no address, as who asks it will say
-        return host
-    if not url.hostname:
-        return host
-    try:
-        addresses = {str(info[4][0]) for info in socket.getaddrinfo(url.hostname, None, type=socket.SOCK_STREAM)}
-    except (OSError, UnicodeError):
-        addresses = {url.hostname}
-    loopback = all(address == "::1" or address.startswith("127.") for address in addresses)
-    return (url.scheme, "loopback" if loopback else frozenset(addresses), port, url.path)
 
 
 def pool_of(settings: AskingSettings, patience: float = PATIENCE) -> Pool:
