@@ -70,7 +70,7 @@ class Http:
         try:
             return parse(data)
         except ValidationError as error:
-            what = f"the answer cannot be read: {error.errors()[0]['msg']}: {self.without_token(data)[:100]!r}"
+            what = f"the response cannot be read: {error.errors()[0]['msg']}: {self.without_token(data)[:100]!r}"
             raise self.unexpected(what) from (None if self._token else error)  # which shows the response as it came
 
     def context_length(self, value: object) -> int:

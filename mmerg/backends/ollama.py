@@ -103,7 +103,7 @@ class Ollama(Adapter):
 
         kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if kind not in {"application/x-ndjson", "application/json"}:
-            raise self._host.unexpected(f"the answer is {kind or 'of no type'}, not a stream of JSON")
+            raise self._host.unexpected(f"the response is {kind or 'of no type'}, not a stream of JSON")
         parts, logprobs = list[ChatResponse](), list[Any]()
         stream = lines(response)
         for raw in stream:
@@ -118,7 +118,7 @@ class Ollama(Adapter):
                     list(stream)
                 break
         if not parts:
-            raise self._host.unexpected("the answer is empty")
+            raise self._host.unexpected("the response is empty")
         last = parts[-1]
         # The server ends a stream without its last line if it detects that the model repeats itself.
         reason = (last.done and last.done_reason) or Finish.ABORT

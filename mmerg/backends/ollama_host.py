@@ -109,7 +109,7 @@ class OllamaHost(Http):
         try:
             return call()
         except (ValueError, TypeError, RecursionError) as error:
-            raise self.unexpected(f"the answer cannot be read: {str(error)[:200]}") from error
+            raise self.unexpected(f"the response cannot be read: {str(error)[:200]}") from error
 
 
 class _Listed(Protocol):

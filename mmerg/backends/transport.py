@@ -12,7 +12,7 @@ import socket
 import ssl
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 
@@ -127,7 +127,7 @@ class Network(httpcore.NetworkBackend):
             try:
                 with call.waiting(opened):
                     opened.connect(address)
-                if family != socket.AF_UNIX:
+                if family in {socket.AF_INET, socket.AF_INET6}:
                     opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
                 return Stream(opened, call)
             except OSError as error:
@@ -162,8 +162,8 @@ class Transport(httpx.BaseTransport):
         runner_crash (the response broke off), server_error (it is no HTTP, or too long), interrupted, and what an error
         response says."""
         call = Call(self.deadlines, self._closed, brief=not request.url.path.endswith(MODEL_CALLS))
-        # A login is sent if it was asked for, and no other that a client library finds in the environment. Compressed
-        # bodies are not asked for, as their size would not be limited.
+        # Only the token of the settings is sent, never a key that a client finds in the environment. Compressed bodies
+        # are not asked for, as the limit would not hold for what is in them.
         own = [one for one in request.headers.raw if one[0].lower() not in {b"authorization", b"accept-encoding"}]
         own += [(b"Authorization", f"Bearer {self._token}".encode())] if self._token else []
         sent = httpcore.Request(request.method, str(request.url), headers=own, content=request.stream)
@@ -188,7 +188,7 @@ class Transport(httpx.BaseTransport):
         """Refuse new requests, break off those in flight, and close the idle connections."""
         self._closed.set()
         for connection in self._pool.connections:
-            if connection.is_idle():  # who takes it now is interrupted before its first byte
+            if connection.is_idle():  # a call that takes it now is interrupted before it sends
                 connection.close()
 
     def _send(self, request: httpcore.Request, call: Call) -> httpcore.Response:
@@ -202,7 +202,7 @@ class Transport(httpx.BaseTransport):
             else:
                 if call.received:
                     return response
-                response.close()  # it had come before the request: what nobody asked for
+                response.close()  # it came before the request was sent, so it answers something else
 
     def _refused(self, request: httpx.Request, response: httpcore.Response) -> CallError:
         """The error for a response of another status than 200."""
@@ -230,7 +230,7 @@ class Transport(httpx.BaseTransport):
 
     def _failure(self, call: Call, error: Exception) -> CallError:
         late, reason = isinstance(error, TimeoutError), self.without_token(str(error))
-        if call.connecting:  # a UnicodeError is for a name that no host can have
+        if call.connecting:  # UnicodeError: the name is one that no host can have
             what = f"no {self._server.name} answers: {f'no connection within {call.connect:g} s' if late else reason}"
             return CallError(Failure.UNREACHABLE, what, where=self._where, hint=self._server.start)
         if late:
@@ -239,16 +239,18 @@ class Transport(httpx.BaseTransport):
             hint = f"raise {self._server.option}{phase}, lower num_predict, or send fewer calls at once: waiting"
             return CallError(Failure.TIMEOUT, what, where=self._where, hint=f"{hint} in the server's queue counts")
         if isinstance(error, OSError) or call.hung_up:
-            hint = "see the server's log; it, or a proxy before it, died or hung up in mid-answer"
-            return CallError(Failure.RUNNER_CRASH, f"the answer broke off: {reason}", where=self._where, hint=hint)
+            hint = "see the server's log; it, or a proxy before it, died or closed the connection"
+            return CallError(Failure.RUNNER_CRASH, f"the response broke off: {reason}", where=self._where, hint=hint)
         hint = f"check that the host's address and scheme are those of the {self._server.name}"
-        return CallError(Failure.SERVER_ERROR, f"this is no answer: {reason}"[:200], where=self._where, hint=hint)
+        return CallError(
+            Failure.SERVER_ERROR, f"this is not an HTTP response: {reason}"[:200], where=self._where, hint=hint
+        )
 
 
 class Body(httpx.SyncByteStream):
     """The body of a response, as it comes."""
 
-    def __init__(self, response: httpcore.Response, named: Any) -> None:
+    def __init__(self, response: httpcore.Response, named: AbstractContextManager[None]) -> None:
         self._response, self._named = response, named
 
     def __iter__(self) -> Iterator[bytes]:
