@@ -73,6 +73,8 @@ class Stream(httpcore.NetworkStream):
         return data
 
     def write(self, buffer: bytes, *_: object, **__: object) -> None:
+        if not buffer:  # httpcore writes the end of a body, too
+            return
         call = _CALL.get()
         call.connecting, call.reused = False, call.reused or call is not self._call
         self._call = call
