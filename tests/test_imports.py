@@ -38,10 +38,8 @@ HEAVY = (
     "pyarrow",
     "submitit",
     "ray",
-    "httpx",
     "ollama",
 )
-TRANSPORT = "mmerg.backends.transport"  # needs httpx at once, and is imported by the first client of a server
 
 
 def python(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -55,7 +53,7 @@ def python(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_importing_every_module_and_command_loads_nothing_heavy_and_leaves_no_trace(tmp_path: Path) -> None:
-    imports = "\n".join(f"import {name}" for name in MODULES if name != TRANSPORT)
+    imports = "\n".join(f"import {name}" for name in MODULES)
     done = python(f"import sys\n{imports}\nsys.exit(str([n for n in {HEAVY!r} if n in sys.modules]))", tmp_path)
     assert (done.stdout, done.stderr) == ("", "[]\n")
     assert not list(tmp_path.iterdir())
@@ -111,6 +109,16 @@ def test_every_module_can_be_imported_alone() -> None:
     initialised = {module: {module.rpartition(".")[0], *imported(module, at_once=True)} for module in MODULES}
     assert not ARROWS["mmerg.serve"] <= initialised["mmerg.serve"]  # it imports the server in a function
     assert list(TopologicalSorter(initialised).static_order())
+
+
+def test_only_commands_that_ask_a_server_at_once_load_httpx() -> None:
+    def reached(module: str, seen: set[str]) -> set[str]:
+        for name in set(imported(module, at_once=True)) - seen:
+            seen |= reached(name, seen | {name})
+        return seen
+
+    users = {command for command in COMMANDS if "mmerg.backends.http" in reached(command, {command})}
+    assert users <= {"mmerg.doctor", "mmerg.bench"}
 
 
 @pytest.mark.parametrize(

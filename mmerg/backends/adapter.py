@@ -5,16 +5,14 @@ after each reply (a millisecond). The reply counts only if version and digest ar
 that changes and changes back within one call goes unnoticed.
 """
 
-from __future__ import annotations
-
 import io
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
+import httpx
 from pydantic import ValidationError
 
 from mmerg.backends.http import Http
@@ -22,16 +20,13 @@ from mmerg.backends.protocol import Engine, Finish, Reply, Request, engine_chang
 from mmerg.backends.retry import persist
 from mmerg.errors import CallError, ConfigError, Failure
 
-if TYPE_CHECKING:
-    import httpx
-
 MIN_SIDE = 32  # pixels; Qwen-VL runners panic under 28, the newer ones under 32
 MAX_ASPECT = 200
 CHECKS = 4  # tries of the check after a reply
 ANSWER_BYTES, TOKEN_BYTES = 2**20, 2**12  # a reply may have so many, and so many more for each token allowed
 
 Load = Mapping[str, int | str | bool | float]
-Read = Callable[["httpx.Response"], Reply]
+Read = Callable[[httpx.Response], Reply]
 
 
 class Adapter(ABC):

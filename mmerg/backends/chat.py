@@ -6,20 +6,16 @@ A blank or cut reply is returned with its finish, for the caller to judge.
     reply = complete(host, request, "Qwen/Qwen2.5-VL-7B-Instruct", DIALECTS["vllm"])
 """
 
-from __future__ import annotations
-
 import base64
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import httpx
 from pydantic import AliasPath, BaseModel, Field
 
 from mmerg.backends.adapter import reply_to
 from mmerg.backends.dialects import Dialect
 from mmerg.backends.http import Http
 from mmerg.backends.protocol import Count, Finish, Image, Message, Reply, Request, TokenLogprob
-
-if TYPE_CHECKING:
-    import httpx
 
 _FINISHES = {"stop": Finish.STOP, "length": Finish.LENGTH}
 

@@ -1,36 +1,42 @@
-"""An httpx client of one server, whose every failure is a `CallError`.
+"""An httpx client of one server. Deadlines hold, the size of responses is limited, a stop breaks a call off at once,
+and every failure is a `CallError`. Proxies are not used and redirects are not followed.
 
 http = Http("http://127.0.0.1:11434", OLLAMA)
 with http.post("/api/chat", {"model": "m"}) as response:
     for line in lines(response): ...
 """
 
-from __future__ import annotations
-
 import json
+import ssl
+import weakref
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, suppress
-from typing import TYPE_CHECKING, TypeVar
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import TypeVar
 from urllib.parse import SplitResult, urlsplit
 
+import httpcore
+import httpx
 from pydantic import ValidationError
 
 from mmerg.backends.deadlines import Deadlines
+from mmerg.backends.network import Call, Network
 from mmerg.backends.server_errors import Server
 from mmerg.backends.stop import Stop
 from mmerg.errors import CallError, ConfigError, Failure
 
-if TYPE_CHECKING:
-    import httpx
-
 __all__ = ["Deadlines", "Http", "lines"]
+
+BODY_BYTES = 2**26  # of a response, if the request's extension `most` sets no other limit
+ERROR_BYTES = 2**16  # of an error's text
+MODEL_CALLS = ("/api/chat", "/api/embed", "/v1/chat/completions")  # all other requests must be answered soon
 
 Parsed = TypeVar("Parsed")
 
 
-class Http:
-    """Requests to the host at `address`, from any thread. where: the name of the host in errors, its address by
-    default. file: the Unix socket of a server in this process. token: sent with each request, and shown in no error.
+class Http(httpx.BaseTransport):
+    """Requests to the host at `address`, from any thread; also a transport for other clients of httpx. where: the name
+    of the host in errors, its address by default. token: sent with each request, and shown in no error. file: the Unix
+    socket of a server in this process. Its connections are not kept, as an idle one would block one of its few threads.
     Raises ConfigError if `address` is not one."""
 
     def __init__(
@@ -44,17 +50,18 @@ class Http:
         token: str = "",
     ) -> None:
         url = split_address(address)
-        import httpx  # takes a third of a second
-
-        from mmerg.backends.transport import Transport
-
-        self.host, self.closed = where or address, Stop()
+        self.host, self.closed, self.deadlines = where or address, Stop(), deadlines or Deadlines()
         self._server, self._token = server, token
-        self.transport = Transport(
-            server, deadlines or Deadlines(), self.closed, self.host, tls=url.scheme == "https", token=token, file=file
+        self._pool = httpcore.ConnectionPool(
+            ssl_context=ssl.create_default_context() if url.scheme == "https" else None,
+            max_connections=None,
+            max_keepalive_connections=0 if file else None,
+            uds=file or None,
+            network_backend=Network(),
         )
+        weakref.finalize(self, self._pool.close)
         json_body = {"Content-Type": "application/json"}
-        self._client = httpx.Client(base_url=address, headers=json_body, transport=self.transport, trust_env=False)
+        self._client = httpx.Client(base_url=address, headers=json_body, transport=self, trust_env=False)
 
     def post(self, path: str, body: object, most: int | None = None) -> AbstractContextManager[httpx.Response]:
         """The response to a POST of `body` as JSON, which is read in the block. most: the bytes that it may have."""
@@ -89,11 +96,103 @@ class Http:
 
     def without_token(self, data: bytes) -> str:
         """The text of a response as an error may show it."""
-        return self.transport.without_token(data.decode(errors="replace"))
+        text = data.decode(errors="replace")
+        return text.replace(self._token, "***") if self._token else text
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """The response, if its status is 200; the body follows as it comes. Raises CallError: unreachable, timeout,
+        runner_crash (the response broke off), server_error (it is no HTTP, or too long), interrupted, and what an error
+        response says."""
+        call = Call(self.deadlines, self.closed, brief=not request.url.path.endswith(MODEL_CALLS))
+        # Only the token of the settings is sent, never a key that a client finds in the environment. Compressed bodies
+        # are not asked for, as the limit would not hold for what is in them.
+        own = [one for one in request.headers.raw if one[0].lower() not in {b"authorization", b"accept-encoding"}]
+        own += [(b"Authorization", f"Bearer {self._token}".encode())] if self._token else []
+        sent = httpcore.Request(request.method, str(request.url), headers=own, content=request.stream)
+        with self._named(call), call.made():
+            response = self._send(sent, call)
+            if response.status != 200:
+                raise self._refused(request, response)
+            headers = httpx.Headers(response.headers)
+            headers.pop("Content-Encoding", None)
+            if not {"content-length", "transfer-encoding"} & headers.keys():
+                response.close()
+                raise ConnectionError("it does not say how long it is")
+        call.most = call.received + request.extensions.get("most", BODY_BYTES)
+        body = Body(response, self._named(call))
+        return httpx.Response(200, headers=headers, stream=body, extensions={"timer": call.timer})
 
     def close(self) -> None:
-        """Refuse new requests, break off those in flight, and close the connections."""
-        self.transport.close()
+        """Refuse new requests, break off those in flight, and close the idle connections."""
+        self.closed.set()
+        for connection in self._pool.connections:
+            if connection.is_idle():  # a call that takes it now is interrupted before it sends
+                connection.close()
+
+    def _send(self, request: httpcore.Request, call: Call) -> httpcore.Response:
+        """The response, its head read. If a kept connection turns out to be dead, the request is sent again."""
+        while True:
+            try:
+                response = self._pool.handle_request(request)
+            except (OSError, httpcore.RemoteProtocolError) as error:
+                if call.received or not call.reused or isinstance(error, TimeoutError):
+                    raise
+            else:
+                if call.received:
+                    return response
+                response.close()  # it came before the request was sent, so it answers something else
+            call.connecting, call.reused = True, False
+
+    def _refused(self, request: httpx.Request, response: httpcore.Response) -> CallError:
+        """The error for a response of another status than 200."""
+        data = b""
+        for part in response.iter_stream():
+            data += part
+            if len(data) > ERROR_BYTES:
+                break
+        response.close()
+        model = json.loads(request.content or b"{}").get("model", "")
+        return self.error(response.status, data[:ERROR_BYTES], model)
+
+    @contextmanager
+    def _named(self, call: Call) -> Iterator[None]:
+        """Raises CallError for what goes wrong with the call."""
+        try:
+            yield
+        except (OSError, UnicodeError, httpcore.ProtocolError) as error:
+            raise self._failure(call, error) from (None if self._token else error)
+
+    def _failure(self, call: Call, error: Exception) -> CallError:
+        late, reason = isinstance(error, TimeoutError), self.without_token(str(error).encode())
+        if call.connecting:  # UnicodeError: the name is one that no host can have
+            what = f"no {self._server.name} answers: {f'no connection within {call.connect:g} s' if late else reason}"
+            return CallError(Failure.UNREACHABLE, what, where=self.host, hint=self._server.start)
+        if late:
+            phase = call.timer.phase
+            what = f"the {phase} deadline of {getattr(self.deadlines, phase):g} s passed"
+            hint = f"raise {self._server.option}{phase}, lower num_predict, or send fewer calls at once: waiting"
+            return CallError(Failure.TIMEOUT, what, where=self.host, hint=f"{hint} in the server's queue counts")
+        if isinstance(error, OSError) or call.hung_up:
+            hint = "see the server's log; it, or a proxy before it, died or closed the connection"
+            return CallError(Failure.RUNNER_CRASH, f"the response broke off: {reason}", where=self.host, hint=hint)
+        hint = f"check that the host's address and scheme are those of the {self._server.name}"
+        return CallError(
+            Failure.SERVER_ERROR, f"this is not an HTTP response: {reason}"[:200], where=self.host, hint=hint
+        )
+
+
+class Body(httpx.SyncByteStream):
+    """The body of a response, as it comes."""
+
+    def __init__(self, response: httpcore.Response, named: AbstractContextManager[None]) -> None:
+        self._response, self._named = response, named
+
+    def __iter__(self) -> Iterator[bytes]:
+        with self._named:
+            yield from self._response.iter_stream()
+
+    def close(self) -> None:
+        self._response.close()
 
 
 def lines(response: httpx.Response) -> Iterator[bytes]:

@@ -7,13 +7,12 @@ blank or cut reply is returned with its finish, for the caller to judge.
     reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import httpx
 from pydantic import TypeAdapter
 
 from mmerg.backends.adapter import Adapter, Load, check_load, reply_to
@@ -21,9 +20,6 @@ from mmerg.backends.http import Deadlines, lines
 from mmerg.backends.ollama_host import LOAD_OPTIONS, OllamaHost
 from mmerg.backends.protocol import Engine, Finish, Reply, Request
 from mmerg.errors import CallError, ConfigError
-
-if TYPE_CHECKING:
-    import httpx
 
 __all__ = ["Deadlines", "Ollama"]
 

@@ -52,7 +52,7 @@ class OllamaHost(Http):
         super().__init__(host, replace(OLLAMA, start=OLLAMA.start.replace("backend.hosts", setting)), deadlines)
         import ollama  # takes half a second
 
-        self._ollama = ollama.Client(host, transport=self.transport, follow_redirects=False, trust_env=False)
+        self._ollama = ollama.Client(host, transport=self, follow_redirects=False, trust_env=False)
 
     def serves(self, model: str) -> tuple[str, str]:
         """The server's version, and the digest of the manifest of `model`. Raises CallError, as all here."""

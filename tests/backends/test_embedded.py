@@ -279,7 +279,7 @@ def test_the_deadline_ends_a_call_and_the_next_one_works(folder: Path) -> None:
     with pytest.raises(CallError, match=r"the total deadline of 0\.01 s passed") as caught:
         backend.complete(ask(STORY * 20, 400))
     assert caught.value.failure is Failure.TIMEOUT
-    backend._open()[0].transport.deadlines = Deadlines()
+    backend._open()[0].deadlines = Deadlines()
     assert backend.complete(ask("Hi", 2)).response_tokens == 2
     backend.close()
 

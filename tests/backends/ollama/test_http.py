@@ -60,7 +60,7 @@ def used(server: Faulty, deadlines: Deadlines = PATIENT) -> Http:
     http = Http(server.host, OLLAMA, PATIENT)
     server.answer_once(stream(b"warm\n"))
     assert lines_of(http) == [b"warm"]
-    http.transport.deadlines = deadlines
+    http.deadlines = deadlines
     return http
 
 
