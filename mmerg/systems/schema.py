@@ -245,8 +245,8 @@ def _kind(node: Node) -> str:
 
 def parse(cls: type[Record], bounds: Bounds, text: str) -> tuple[Record, tuple[str, ...]]:
     """The record in a model's `text`, and what was taken off it: words around the JSON object, ends of texts that are
-    too long. Of several objects, the last that holds to the schema counts. Raises ReplyError (schema_invalid) whose
-    `what` is the complaint to show to the model."""
+    too long. Of several objects, the last that holds to the schema counts, unless the text is nothing but objects that
+    differ. Raises ReplyError (schema_invalid) whose `what` is the complaint to show to the model."""
     node = json_schema(cls, bounds).node
 
     def read(part: str, taken: list[str]) -> tuple[Record, tuple[str, ...]]:
@@ -256,6 +256,9 @@ def parse(cls: type[Record], bounds: Bounds, text: str) -> tuple[Record, tuple[s
     if _is_json(text):
         return read(text, [])
     objects = list(_objects_in(text))
+    differ = any(json.loads(one) != json.loads(objects[0]) for one in objects)
+    if differ and "".join(text.split()) == "".join("".join(objects).split()):
+        raise ReplyError(Failure.SCHEMA_INVALID, "the answer is several JSON objects that differ; write one")
     for one in reversed(objects):
         with suppress(ReplyError):
             return read(one, ["words around the JSON"])

@@ -89,6 +89,7 @@ def forecast(**changes: Any) -> str:
         ("", "JSON"),
         ('{"emotion": "joy"', "JSON"),
         (f"[{forecast()}]", "object"),
+        (f"{forecast()} {forecast(reasoning='other')}", "several JSON objects that differ"),
         (f"Sure! {forecast(emotion='happy')}", "'happy' is not one of neutral, joy, sadness"),
         (forecast(emotion="happy"), "'happy' is not one of neutral, joy, sadness"),
         (forecast(emotion="absent"), "emotion: Field required"),
@@ -121,7 +122,12 @@ def test_words_around_the_one_object_are_cut_away(around: str) -> None:
 
 def test_the_last_object_that_holds_to_the_schema_counts() -> None:
     draft, last = forecast(reasoning="a draft"), forecast(reasoning="the last")
-    for text in (f"She is {{very}} sad.\n{draft}\n{last}", f'{draft}{last}\n{{"a": 1}}', f"{{ {draft} so {last} }}"):
+    for text in (
+        f"She is {{very}} sad.\n{draft}\n{last}",
+        f'So: {draft}{last}\n{{"a": 1}}',
+        f"{last} {last}",
+        f"{{ {draft} so {last} }}",
+    ):
         record, taken = parse(Forecast, BOUNDS, text)
         assert (record.reasoning, taken) == ("the last", ("words around the JSON",))
 
