@@ -1,10 +1,10 @@
 """Checks that a backbone is served as a run needs it: `mmerg doctor backbone=qwen2.5vl-7b`.
 
 For every host: reachable, version, digest, capabilities; a reply, a schema, log-probabilities, penalties, seeds; with
-eyes two images; calls at once; on Ollama also the context as loaded, what spills to the CPU, and embeddings. A line
-each. With a dataset (dataset=iemocap dataset.root=…, and what else a run is given) also whether its longest dialogue
-fits.
-A host that is away or lacks the model is a failed check while another can be examined.
+eyes the tokens of a frame and two images; calls at once; on Ollama also the context as loaded, what spills to the CPU,
+and embeddings. A line each. With a dataset (dataset=iemocap dataset.root=…, and what else a run is given) also whether
+its longest dialogue fits.
+A host that is away, lacks the model or cannot load it is a failed check while another can be examined.
 Exit code 0 nothing failed, 1 a check failed, 2 configuration wrong, no server or no such model.
 """
 
@@ -15,6 +15,7 @@ from functools import partial
 
 from mmerg.backends.dialects import DIALECTS
 from mmerg.backends.ollama_host import OllamaHost
+from mmerg.backends.pool import USELESS
 from mmerg.backends.protocol import SHOWN_DIGEST, Backend, Engine, Sampling
 from mmerg.checking import probes
 from mmerg.checking.at_once import parallel
@@ -48,33 +49,48 @@ def examine(settings: DoctorSettings) -> int:
 
 
 def _findings(settings: DoctorSettings, host: str, absent: list[CallError]) -> Iterator[tuple[str, Finding]]:
-    """The checks of a host, one by one. Where there is no server, or it has no such model, `absent` gets the error."""
+    """The checks of a host, one by one. `absent` gets the error where there is no server, or it lacks the model or
+    cannot load it: no further call is made then."""
     with closing(make(settings.backend.adapter, host=host)) as backend:
         try:
             engine: Engine = backend.describe()
+            yield "server", ("ok", f"{engine.backend} {engine.version}")
+            yield from _of_model(settings, host, backend, engine)
         except CallError as error:
             absent.append(error)
-            yield "model" if error.failure is Failure.MODEL_NOT_FOUND else "server", _failed(error)
-            return
-        yield "server", ("ok", f"{engine.backend} {engine.version}")
-        capabilities = ", ".join(engine.capabilities)
-        yield "model", ("ok", f"{engine.model}, digest {engine.digest[:SHOWN_DIGEST]}, {capabilities}")
-        yield "context", _context(engine)
-        if isinstance(settings, RunSettings):
-            yield "room", room(settings, engine)
-        if not engine.vision:
-            yield "eyes", ("ok", "none: frames go to this model as measured descriptions")
-        dialect = DIALECTS.get(str(engine.load.get("dialect")))
-        silent = dialect is not None and not dialect.logprobs
-        if silent:
-            yield "logprobs", ("ok", "this server tells none: no self_ppl or system=best_of_n")
-        for name, probe in _probes(settings, host, backend, engine).items():
-            if name == "logprobs" and silent:
-                continue
-            try:
-                yield name, probe()
-            except CallError as error:
-                yield name, _failed(error)
+            yield "model" if error.failure in USELESS else "server", _failed(error)
+
+
+def _of_model(settings: DoctorSettings, host: str, backend: Backend, engine: Engine) -> Iterator[tuple[str, Finding]]:
+    """The checks of the model. Raises CallError where the server cannot load it."""
+    capabilities = ", ".join(engine.capabilities)
+    yield "model", ("ok", f"{engine.model}, digest {engine.digest[:SHOWN_DIGEST]}, {capabilities}")
+    yield "context", _context(engine)
+    image_tokens = 0
+    if engine.vision:
+        image_tokens, found = _frame(settings, host, backend, engine)
+        yield "frame", found
+    else:
+        yield "eyes", ("ok", "none: frames go to this model as measured descriptions")
+    if isinstance(settings, RunSettings):
+        yield "room", room(settings, engine, image_tokens)
+    dialect = DIALECTS.get(str(engine.load.get("dialect")))
+    silent = dialect is not None and not dialect.logprobs
+    if silent:
+        yield "logprobs", ("ok", "this server tells none: no self_ppl or system=best_of_n")
+    for name, probe in _probes(settings, host, backend, engine).items():
+        if not (name == "logprobs" and silent):
+            yield name, _tried(probe)
+
+
+def _tried(probe: Callable[[], Finding]) -> Finding:
+    """What a probe finds. Raises CallError where the server cannot load the model: so would every other call."""
+    try:
+        return probe()
+    except CallError as error:
+        if error.failure is Failure.MODEL_NOT_LOADED:
+            raise
+        return _failed(error)
 
 
 def _probes(settings: DoctorSettings, host: str, backend: Backend, engine: Engine) -> dict[str, Callable[[], Finding]]:
@@ -87,12 +103,32 @@ def _probes(settings: DoctorSettings, host: str, backend: Backend, engine: Engin
         "reply": partial(probes.answers, backend),
         "schema": partial(probes.schema, backend),
         "logprobs": partial(probes.logprobs, backend),
-        "penalties": partial(probes.penalties, backend, sampling),
+        "penalties": partial(probes.penalties, backend, sampling, engine),
         "seeds": partial(probes.seeds, backend, sampling),
         **({"two images": partial(probes.two_images, backend)} if several else {}),
         "parallel": partial(parallel, backend, backbone.concurrency, engine.vision),
         **({"memory": partial(_memory, host, engine), "embeddings": partial(_embed, host, engine)} if ollama else {}),
     }
+
+
+def _frame(settings: DoctorSettings, host: str, backend: Backend, engine: Engine) -> tuple[int, Finding]:
+    """The tokens of an image as a run sends it, from a clip of 4:3 that is large enough; 0 where the call fails."""
+    side = settings.frames.long_side if isinstance(settings, RunSettings) else settings.backbone.image_side
+    side *= 2 if settings.backbone.max_images == 1 else 1  # a grid of frames
+    tokens = 0
+
+    def measure() -> Finding:
+        nonlocal tokens
+        tokens = probes.frame_tokens(backend, side, side * 3 // 4)
+        return probes.frame_detail(tokens, side, side * 3 // 4, _family(host, engine), engine)
+
+    found = _tried(measure)
+    return tokens, found
+
+
+def _family(host: str, engine: Engine) -> str:
+    """The architecture of the model where the server tells it, else the model's name."""
+    return OllamaHost(host).architecture(engine.model) if engine.backend == "ollama" else engine.model.lower()
 
 
 def _failed(error: CallError) -> Finding:

@@ -31,6 +31,7 @@ class Failure(StrEnum):
     BUSY = "busy"  # the server's queue is full
     UNREACHABLE = "unreachable"  # nothing answers at the host
     MODEL_NOT_FOUND = "model_not_found"  # the server has no such model
+    MODEL_NOT_LOADED = "model_not_loaded"  # the server has the model, but cannot load it
     BAD_REQUEST = "bad_request"  # the server refuses the request as malformed
     SERVER_ERROR = "server_error"  # any other answer that is an error
     CLIP_GONE = "clip_gone"  # a clip was there when the run began and is gone

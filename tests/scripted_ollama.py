@@ -52,9 +52,11 @@ def scripted_ollama(
     port: int = 0,
     version: str = VERSION,
     digest: str = DIGEST,
+    architecture: str = "qwen25vl",
+    image_tokens: int = 432,
 ) -> Iterator[ScriptedOllama]:
     """A server on a loopback port (0: a free one) that holds `models`, all of them loaded. It tells their size and
-    context only where `on_gpu` says how much of each lies on the GPU."""
+    context only where `on_gpu` says how much of each lies on the GPU. image_tokens: that an image of any size takes."""
     state = ScriptedOllama(on_call, answer or merg_answer, version, digest)
 
     class Handler(BaseHTTPRequestHandler):
@@ -75,7 +77,7 @@ def scripted_ollama(
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             if self.path == "/api/show":
-                info = {"general.architecture": "qwen25vl", "qwen25vl.context_length": 32768}
+                info = {"general.architecture": architecture, f"{architecture}.context_length": 32768}
                 self._send({"capabilities": list(capabilities), "model_info": info, "details": {}})
                 return
             with state.guard:
@@ -86,7 +88,9 @@ def scripted_ollama(
             if self.path == "/v1/chat/completions":
                 self._send(completion(text))
                 return
-            counts = {"prompt_eval_count": 10, "eval_count": len(text.split()), "prompt_eval_duration": 1000}
+            images = sum(len(message.get("images", ())) for message in body["messages"])
+            prompt = 10 + images * image_tokens
+            counts = {"prompt_eval_count": prompt, "eval_count": len(text.split()), "prompt_eval_duration": 1000}
             words = re.findall(r"\s*\S+", text) if body.get("logprobs") else []
             tokens: list[dict[str, Any]] = [{"token": word, "logprob": -0.5} for word in words]
             if body.get("top_logprobs"):

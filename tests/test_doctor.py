@@ -53,7 +53,8 @@ def good(body: dict[str, Any]) -> str:
     options = body["options"]
     pressed = [options[name] for name in PRESSED]
     drawn = f" {options['seed']}" if options["temperature"] else ""
-    return f"It shows {seen}." if images else f"Hello there.{drawn} {pressed}"
+    long = "Wind, rain. " * 20 if "long story" in str(body["messages"]) else ""
+    return f"It shows {seen}." if images else f"{long}Hello there.{drawn} {pressed}"
 
 
 class Doctor:
@@ -84,7 +85,7 @@ def doctor(capsys: pytest.CaptureFixture[str]) -> Doctor:
 
 ALL_WELL = {
     **dict.fromkeys(("server", "model", "context", "reply", "schema", "logprobs", "penalties", "seeds"), "✓"),
-    **dict.fromkeys(("two images", "parallel"), "✓"),
+    **dict.fromkeys(("frame", "two images", "parallel"), "✓"),
     **{"memory": "✓", "embeddings": "?"},
 }
 
@@ -157,6 +158,11 @@ def unpressed(body: dict[str, Any]) -> str:
     return good({**body, "options": body["options"] | {"repeat_penalty": 1.0}})
 
 
+def terse(body: dict[str, Any]) -> str:
+    """A model that says little, so that no penalty can show."""
+    return "The sea." if "long story" in str(body["messages"]) else good(body)
+
+
 def unseeded(body: dict[str, Any]) -> str:
     return good({**body, "options": body["options"] | {"seed": 0}})
 
@@ -174,7 +180,12 @@ FAULTS: list[tuple[Answer, dict[str, str], str]] = [
     (first_alone, {"two images": "✗"}, "another second image of two changes nothing"),
     (second_alone, {"two images": "✗"}, "another first image of two changes nothing"),
     (colour_blind, {"two images": "?"}, "each changes the reply; colours told apart in 0 of 3 pairs only"),
-    (unpressed, {"penalties": "?"}, "repeat_penalty: it changes nothing; the backbone sets none of these"),
+    (unpressed, {"penalties": "?"}, "repeat_penalty: it changes nothing; Ollama's own engine, before 0.30, ignores"),
+    (
+        terse,
+        {"penalties": "?"},
+        "not shown: a reply of 2 tokens is too short for repeat_penalty, presence_penalty, freq",
+    ),
     (unseeded, {"seeds": "?"}, "5 seeds gave one reply"),
 ]
 
@@ -224,7 +235,8 @@ def test_calls_at_once_that_disturb_each_other(concurrency: int, mark: str, code
 
     def unsteady(body: dict[str, Any]) -> str:
         with guard:
-            return good(body) if "format" in body or "storm" in str(body) else good(body) + " more" * next(numbers)
+            steady = "format" in body or "storm" in str(body) or "long story" in str(body)
+            return good(body) if steady else good(body) + " more" * next(numbers)
 
     with scripted_ollama(answer=unsteady) as server:
         assert doctor(server.url, f"backbone.concurrency={concurrency}") == code
@@ -244,7 +256,7 @@ def test_more_context_than_the_model_has(doctor: Doctor) -> None:
 def test_a_model_without_eyes_is_asked_about_no_image(doctor: Doctor) -> None:
     with scripted_ollama(answer=good, capabilities=("completion",)) as server:
         assert doctor(server.url) == 0
-    assert set(ALL_WELL) - set(doctor.marks) == {"two images"}
+    assert set(ALL_WELL) - set(doctor.marks) == {"frame", "two images"}
     assert doctor.marks["eyes"] == "✓"
 
 
@@ -252,6 +264,38 @@ def test_a_model_that_takes_one_image_is_not_asked_about_two(doctor: Doctor) -> 
     with scripted_ollama(answer=good) as server:
         assert doctor(server.url, "backbone.max_images=1") == 0
     assert set(ALL_WELL) - set(doctor.marks) == {"two images"}
+
+
+FRAME = "a frame of 672x504 px takes {} tokens"
+REMEDY = (
+    "start the server with LLAMA_ARG_IMAGE_MIN_TOKENS=1024 in its environment, or take larger frames: image_side 1184"
+)
+
+
+@pytest.mark.parametrize(
+    ("version", "architecture", "tokens", "mark", "says"),
+    [
+        ("0.34.1", "qwen35", 336, "?", f"{FRAME.format(336)}, few: llama.cpp asks for 1024"),
+        ("0.34.1", "qwen35", 336, "?", REMEDY),
+        ("0.34.1", "qwen35", 1036, "✓", f"{FRAME.format(1036)}\n"),
+        ("0.34.1", "gemma3", 256, "✓", f"{FRAME.format(256)}\n"),
+        ("0.24.0", "qwen35", 336, "✓", f"{FRAME.format(336)}\n"),
+        ("0.24.0", "mllama", 1, "?", f"{FRAME.format(1)} by the server's count, which leaves out pictures"),
+    ],
+)
+def test_the_tokens_of_a_frame(
+    version: str, architecture: str, tokens: int, mark: str, says: str, doctor: Doctor
+) -> None:
+    with scripted_ollama(answer=good, version=version, architecture=architecture, image_tokens=tokens) as server:
+        assert doctor(server.url) == 0
+    assert doctor.marks["frame"] == mark
+    assert says in doctor.text
+
+
+def test_a_grid_of_frames_is_measured_where_one_image_is_taken(doctor: Doctor) -> None:
+    with scripted_ollama(answer=good) as server:
+        doctor(server.url, "backbone.max_images=1")
+    assert "a frame of 1344x1008 px takes 432 tokens" in doctor.text
 
 
 def test_every_host_is_looked_at(doctor: Doctor) -> None:
@@ -359,9 +403,21 @@ def test_calls_that_fail_are_findings(doctor: Doctor) -> None:
     with serving(chat=failed, ps=ps(size=1, size_vram=1, context_length=512)) as server:
         assert doctor(server.host, *M) == 1
     assert {name for name, mark in doctor.marks.items() if mark == "✗"} == {
-        *("reply", "schema", "logprobs", "penalties", "seeds", "two images", "parallel")
+        *("frame", "reply", "schema", "logprobs", "penalties", "seeds", "two images", "parallel")
     }
     assert "oom: " in doctor.text
+
+
+def test_a_model_that_cannot_be_loaded_costs_one_call(doctor: Doctor) -> None:
+    what = (
+        "llama-server process has terminated: exit status 1: error loading model: unknown model architecture: 'mllama'"
+    )
+    with serving(chat=json_answer({"error": what}, "500 Internal Server Error")) as server:
+        assert doctor(server.host, *M) == 2
+        assert len(server.asked("/api/chat")) == 1
+    assert doctor.marks == {"server": "✓", "model": "✗", "context": "✓"}
+    assert "model_not_loaded: " in doctor.text
+    assert "use another backbone, or a version of Ollama that can load this model" in doctor.text
 
 
 def test_what_a_server_says_cannot_steer_the_terminal(doctor: Doctor) -> None:

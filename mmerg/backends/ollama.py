@@ -3,12 +3,16 @@
 Every sampler is sent, and the server may neither cut the prompt nor shift the context (`truncate` and `shift` off). A
 blank or cut reply is returned with its finish, for the caller to judge.
 
+Ollama takes [img] and [img-7] in a message's text for the place of an image. In dialogues they are words, so they are
+sent with a blank inside, [ img-7], which the trace does not show.
+
     backend = Ollama(host="http://127.0.0.1:11434", model="qwen2.5vl:7b", load={"num_ctx": 12288})
     reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
 """
 
 import base64
 import json
+import re
 from contextlib import suppress
 from typing import Any
 
@@ -25,9 +29,9 @@ __all__ = ["Deadlines", "Ollama"]
 
 # Part of the engine, and so of the keys of stored replies. Raise it with every change of what `_body` sends for the
 # same request, or of what `_read` reads from the same answer. Else the cache gives old replies.
-REVISION = 2
+REVISION = 3
 
-
+_IMAGE_MARK = re.compile(r"\[(?=img[-\]])")
 REST_SECONDS = 0.2  # for the end of a body whose last line was read; then its connection can be used again
 
 _object = TypeAdapter(dict[str, Any]).validate_json
@@ -73,7 +77,7 @@ class Ollama(Adapter):
 
     def _body(self, request: Request) -> dict[str, object]:
         messages = [
-            {"role": m.role, "content": m.text}
+            {"role": m.role, "content": _IMAGE_MARK.sub("[ ", m.text)}
             | ({"images": [base64.b64encode(i.data).decode() for i in m.images]} if m.images else {})
             for m in request.messages
         ]

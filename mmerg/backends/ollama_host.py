@@ -81,6 +81,11 @@ class OllamaHost(Http):
             load=dict(load),
         )
 
+    def architecture(self, model: str) -> str:
+        """The family of `model` as its weights name it: qwen35, gemma3. Empty if the server does not name it."""
+        info = self._asked(lambda: self._ollama.show(model)).modelinfo or {}
+        return str(info.get("general.architecture", ""))
+
     def loaded(self, model: str) -> Loaded | None:
         """How `model` sits in the host's memory now; None if it is not loaded."""
         found = _find(self._asked(self._ollama.ps).models, model)

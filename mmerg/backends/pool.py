@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,7 +29,8 @@ from mmerg.backends.stop import Stop, current
 from mmerg.errors import CallError, ConfigError, Failure, RunError
 
 REACHED = frozenset({Failure.RUNNER_CRASH, Failure.TIMEOUT})  # the call was on a host, and may be what is wrong
-HOST_FAILURES = REACHED | {Failure.UNREACHABLE, Failure.MODEL_NOT_FOUND}  # a host that hangs counts as dead
+USELESS = frozenset({Failure.MODEL_NOT_FOUND, Failure.MODEL_NOT_LOADED})  # waiting for the host does not help
+HOST_FAILURES = REACHED | USELESS | {Failure.UNREACHABLE}  # a host that hangs counts as dead
 TRIES_AFTER = 2  # of one call on hosts that came back; where both crash or hang, the call does that, not an outage
 PATIENCE = 600.0  # seconds that a call waits while all hosts are down
 LOOK_AGAIN = 0.5  # seconds between two looks by a lease that waits for a slot: a host that was left out may be due
@@ -162,17 +163,18 @@ class Pool:
             if isinstance(error, CallError) and error.failure in HOST_FAILURES | {Failure.INTERRUPTED}:
                 raise
             failure = Failure.UNREACHABLE if isinstance(error, CallError) else Failure.MODEL_NOT_FOUND
-            what = f"the host came back unfit: {error.what}"
+            what = f"the host is back, but cannot serve the model: {error.what}"
             raise CallError(failure, what, where=host.name, hint=error.hint) from error
         if self._engine and engine.key() != self._engine.key():
             raise engine_changed(self._engine, engine, host.name)
 
     def _outlast(self, tried: Mapping[Host, CallError], end: float) -> None:
         """Wait until one of the hosts is back on which a call was `tried`. Raises the call's own error where a host was
-        up all the time, RunError where none is back by `end`, ConfigError where all serve something else now."""
+        up all the time, RunError where none is back by `end`, ConfigError where all serve something else now,
+        or cannot load the model."""
         failed = dict(tried)
         for looks in count():
-            for host in [host for host, error in failed.items() if error.failure is not Failure.MODEL_NOT_FOUND]:
+            for host in [host for host, error in failed.items() if error.failure not in USELESS]:
                 try:
                     self._check_same(host)
                 except CallError as error:
@@ -188,14 +190,22 @@ class Pool:
                 self._note(host, None)
                 return
             where = "; ".join(f"{host.name}: {error.what}" for host, error in failed.items())
-            if all(error.failure is Failure.MODEL_NOT_FOUND for error in failed.values()):
-                what = f"no host serves any longer what the run began with: {self._engine and self._engine.brief()}"
-                hint = "then the same command goes on. For what is served now, give runs=ANOTHER_FOLDER"
-                raise ConfigError(what, where=where, hint=f"{failed.popitem()[1].hint}; {hint}")
+            if all(error.failure in USELESS for error in failed.values()):
+                raise self._no_use(failed.values(), where)
             if self._clock() >= end:
                 what = f"no host has answered for {self._patience:g} seconds"
                 raise RunError(what, where=where, hint="start one of them; the same command then goes on from here")
             self._rest(looks)
+
+    def _no_use(self, errors: Iterable[CallError], where: str) -> ConfigError:
+        """The error where no host can serve the run's model."""
+        first, *_ = errors
+        brief = self._engine and self._engine.brief()
+        if first.failure is Failure.MODEL_NOT_LOADED:
+            return ConfigError(f"no host can load the model: {brief}", where=where, hint=first.hint)
+        what = f"no host serves any longer what the run began with: {brief}"
+        hint = "then the same command goes on. For what is served now, give runs=ANOTHER_FOLDER"
+        return ConfigError(what, where=where, hint=f"{first.hint}; {hint}")
 
     def _rest(self, looks: int) -> None:
         """Wait before another look at hosts that are down."""

@@ -209,12 +209,35 @@ class Engine(BaseModel):
         return f"{self.backend} {self.version}, {self.model} {self.digest[:SHOWN_DIGEST]}, load {self.load}"
 
 
+def engine_changes(before: Engine, now: Engine) -> list[str]:
+    """What differs between two engines, each difference as "model digest a2bf01c2d3e4 → 91c0aa11bb22". What people
+    change most often comes first: the weights, then the server."""
+    old, new = (_facts(engine) for engine in (before, now))
+    names = dict.fromkeys([*old, *new])
+    return [
+        f"{name} {old.get(name, 'none')} → {new.get(name, 'none')}" for name in names if old.get(name) != new.get(name)
+    ]
+
+
+def _facts(engine: Engine) -> dict[str, str]:
+    """All that decides replies, by the name that people know."""
+    load = {f"load option {name}": str(value) for name, value in engine.load.items() if name != "adapter"}
+    return {
+        "model digest": engine.digest[:SHOWN_DIGEST] or "none",
+        "server version": engine.version,
+        "server": engine.backend,
+        "model": engine.model,
+        "capabilities": ", ".join(engine.capabilities) or "none",
+        "context length": str(engine.context_length),
+        **load,
+        "revision of mmerg's adapter": str(engine.load.get("adapter", "none")),
+    }
+
+
 def engine_changed(before: Engine, now: Engine, where: str) -> CallError:
     """The error for a host that serves `now` in place of `before`."""
-    old, new = (engine.model_copy(update={"digest": engine.digest[:SHOWN_DIGEST]}) for engine in (before, now))
-    changes = [f"{name} {value} in place of {getattr(old, name)}" for name, value in new if value != getattr(old, name)]
-    what = f"the host serves another engine: {', '.join(changes)}"
-    return CallError(Failure.MODEL_NOT_FOUND, what, where=where, hint="have it serve again what it did before")
+    what = f"the host serves another engine: {'; '.join(engine_changes(before, now))}"
+    return CallError(Failure.MODEL_NOT_FOUND, what, where=where, hint="let it serve what it served before")
 
 
 class Backend(Protocol):

@@ -1,8 +1,8 @@
-"""What an error from a server means: makes a `CallError`, with its `Failure` and a hint, of a status and a body.
+"""Classifies a server's error: makes a `CallError`, with its `Failure` and a hint, from a status and a body.
 
-The wordings are from Ollama's Go source at v0.24, from the llama-server that newer versions of it run as a child (its
-JSON comes as a string inside `error`), from vLLM, SGLang and LM Studio. Their errors have the shapes
-{error: {message, type}}, {object: "error", message, type} and {error: "text"}.
+The wordings come from Ollama's Go source (v0.24.0 and v0.34.1), from llama.cpp's server (b10864), which Ollama runs as
+a child from 0.30 on and whose JSON it passes on as a string inside `error`, and from vLLM, SGLang and LM Studio. Their
+errors have the shapes {error: {message, type}}, {object: "error", message, type} and {error: "text"}.
 
     raise OLLAMA.classify(400, '{"error": "the input length exceeds the context length"}', model="m", where=host)
 """
@@ -22,20 +22,27 @@ _WORDINGS = {
     Failure.CONTEXT_OVERFLOW: r"exceeds (the|maximum) context length|exceed_context_size_error|prompt too long|"
     r"exceeds the available context size|maximum context length|longer than the (maximum )?model'?s? |"
     r"too long to fit into the model|context the overflows|context size has been exceeded|"
-    r"greater than the context length",
+    r"greater than the context length|is too large to process",
     Failure.OOM: r"cudamalloc failed|requires more system memory|out of memory|memory layout cannot be allocated|"
     r"(unable|failed) to allocate",
+    # Only the server's own exit while it loads: a signal is a crash, and "model runner has unexpectedly stopped" comes
+    # from a model that was loaded.
+    Failure.MODEL_NOT_LOADED: r"unknown model architecture|error loading model|(failed|unable) to load model|"
+    r"llama-server process has terminated: exit status 1\b",
     Failure.IMAGE_REJECTED: r"failed to process inputs|image: unknown format|illegal base64|"
-    r"missing data required for image input|image input is not supported|does not support (vision|image)|"
+    r"missing data required for image input|image input is not supported|does not support (vision|image|multimodal)|"
     r"failed to (load|decode) image|cannot identify image|not a multimodal model|at most 0 image|"
     r"(invalid|incorrect) (image|base64)",
-    Failure.RUNNER_CRASH: r"model runner has unexpectedly stopped|runner process (has terminated|no longer running)|"
+    Failure.RUNNER_CRASH: r"model runner has unexpectedly stopped|"
+    r"(runner|llama-server) process (has terminated|no longer running)|"
     r"error was encountered while running the model|error reading llm response|enginecore encountered|"
     r"model has crashed",
+    Failure.LOOP_ABORT: r"token repeat limit reached",
     Failure.BUSY: r"maximum pending requests exceeded|server busy|llm server loading model",
     Failure.UNREACHABLE: r"unavailable_error: loading model",  # llama-server's: as good as not there yet
     Failure.MODEL_NOT_FOUND: r"pull model manifest: file does not exist|try pulling it first|"
     r"the model `.*` does not exist|no models loaded|^404 (?s:.*model.*not found|.*not found.*model)",
+    Failure.BAD_REQUEST: r"invalid json schema in format",  # a 500 on Ollama before 0.30
 }
 _STATUSES = {  # where no wording decides; 499: the server thinks that we hung up, so another try can help
     **dict.fromkeys((408, 429, 503), Failure.BUSY),
@@ -45,13 +52,20 @@ _STATUSES = {  # where no wording decides; 499: the server thinks that we hung u
 _HINTS = {
     Failure.CONTEXT_OVERFLOW: "{longer}, or send fewer or smaller frames or a shorter history",
     Failure.OOM: "use a smaller model, a smaller num_ctx, or fewer or smaller frames (or OLLAMA_KV_CACHE_TYPE=q8_0)",
+    Failure.MODEL_NOT_LOADED: "{unloadable}",
     Failure.IMAGE_REJECTED: "send JPEG or PNG with sides of 32 px or more, to a model whose capabilities name vision",
     Failure.RUNNER_CRASH: "see the server's log; with images try fewer or smaller ones, else a smaller num_ctx",
+    Failure.LOOP_ABORT: "the model repeats one token: try another seed, a temperature over 0, or a repeat_penalty",
     Failure.BUSY: "lower the number of calls in flight, or let the server take more (Ollama: OLLAMA_MAX_QUEUE)",
     Failure.UNREACHABLE: "wait until it has loaded the model; the same command then goes on",
     Failure.MODEL_NOT_FOUND: "{pull}",
     Failure.BAD_REQUEST: "the server refuses this request as such; sending it again will not help",
     Failure.SERVER_ERROR: "see the server's log; {address}",
+}
+_OF_REQUESTS = {  # hints for refused requests whose wording names the cause
+    r"does not support thinking": "set backbone.think=false, or use a model whose capabilities name thinking",
+    r"json schema|unrecognized schema|generate parser|grammar": "the server cannot use this JSON schema: give the "
+    "answer's class simpler fields, or update the server",
 }
 
 
@@ -59,14 +73,15 @@ _HINTS = {
 class Server:
     """A kind of server, with the hints of its errors. name: what errors call it. start: the hint where no server
     answers. pull: where it has not the model, whose name replaces {model}. address: where the answer is not that of
-    such a server. longer: where the context is too short. login: where it asks for a login. option: the prefix of the
-    settings of its deadlines."""
+    such a server. longer: where the context is too short. unloadable: where it cannot load the model. login: where it
+    asks for a login. option: the prefix of the settings of its deadlines."""
 
     name: str
     start: str
     pull: str
     address: str
     longer: str = "raise num_ctx"
+    unloadable: str = "see the server's log; use another model, or a version of the server that can load this one"
     login: str = "the server, or a proxy before it, wants a login: name a host that answers without one"
     option: str = "backend.adapter.deadlines."
 
@@ -75,9 +90,10 @@ class Server:
         text = unwrap(body)
         failure = _failure(status, text.lower())
         pull = self.pull.format(model=model)
-        hint = _HINTS[failure].format(longer=self.longer, pull=pull, address=self.address)
+        hint = _HINTS[failure].format(longer=self.longer, pull=pull, address=self.address, unloadable=self.unloadable)
         if failure is Failure.BAD_REQUEST or 300 <= status < 400:
-            hint = self._refused(status) or hint
+            causes = (hint for wording, hint in _OF_REQUESTS.items() if re.search(wording, text.lower()))
+            hint = self._refused(status) or next(causes, hint)
         message = " ".join(text.split())[:SHOWN_CHARACTERS] or "nothing"
         at = f"{where} model {model}" if model and where else where or model
         code = "an error line" if status == 200 else f"status {status}"
@@ -100,6 +116,8 @@ OLLAMA = Server(
     start="start it with `ollama serve`, or name the right one with backend.hosts=[http://HOST:11434]",
     pull="ollama pull {model}",
     address="check that the host's address is that of an Ollama server, without a page or proxy before it",
+    unloadable="use another backbone, or a version of Ollama that can load this model (llama3.2-vision: 0.24 to 0.29); "
+    "a damaged model is mended by pulling it again",
 )
 
 

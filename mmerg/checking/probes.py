@@ -5,6 +5,8 @@ Knows backends by their protocol only.
 """
 
 import json
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -14,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from mmerg.backends.protocol import Backend, Finish, Image, Message, Reply, Request, Sampling
+from mmerg.backends.protocol import Backend, Engine, Finish, Image, Message, Reply, Request, Sampling
 from mmerg.errors import ConfigError, ReplyError
 from mmerg.frames.picture import to_jpeg
 from mmerg.storage.record import Record
@@ -23,8 +25,10 @@ from mmerg.systems.schema import Bounds, json_schema, parse
 COLOURS = {"red": (40, 40, 220), "green": (60, 180, 60), "blue": (220, 60, 40), "yellow": (40, 220, 230)}  # B, G, R
 NEUTRAL = {"repeat_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
 PRESSED = {"repeat_penalty": 1.8, "presence_penalty": 1.9, "frequency_penalty": 1.9}
+TELLING = 24  # tokens of a reply, from which on a penalty that changes nothing can be said to be ignored
 OTHER_SEEDS = (8, 9, 10, 11)  # several, as a small model may refuse with the same words a few times
 UNBOUND = Bounds(frozenset(), {}, {})
+LEAST_QWEN = 1024  # tokens an image: what llama.cpp's log asks for (tools/mtmd/clip.cpp, b10864)
 HELLO = "Say hello in one short sentence."
 ENOUGH = 512  # tokens for thoughts and a short reply
 
@@ -101,11 +105,14 @@ def logprobs(backend: Backend) -> Finding:
     return "ok", f"{len(reply.logprobs)} for {reply.response_tokens} tokens"
 
 
-def penalties(backend: Backend, sampling: Sampling) -> Finding:
-    """Each penalty changes the reply to a repetitive prompt. It fails where one that the backbone sets does not."""
-    plain = sampling.changed({"temperature": 0.0, "num_predict": 32, **NEUTRAL})
-    text = "Write the word rain thirty times."
-    without = backend.complete(request(text, sampling=plain)).text
+def penalties(backend: Backend, sampling: Sampling, engine: Engine) -> Finding:
+    """Each penalty changes the reply to a prompt that asks for a long one. It fails where one that the backbone sets
+    does not. A reply that is short, or not the same twice, shows nothing."""
+    plain = sampling.changed({"temperature": 0.0, "num_predict": 96, **NEUTRAL})
+    text = "Tell a long story about the rain, the wind and the sea."
+    first, without = (backend.complete(request(text, sampling=plain)) for _ in range(2))
+    if first.text != without.text:
+        return "open", "not shown: the same call gave two replies, without any penalty"
     idle: dict[str, str] = {}
     for name, value in PRESSED.items():
         try:
@@ -113,12 +120,19 @@ def penalties(backend: Backend, sampling: Sampling) -> Finding:
         except ConfigError as error:
             idle[name] = f"{error.what}; {error.hint}"
         else:
-            idle |= {name: "it changes nothing"} if pressed == without else {}
+            idle |= {name: "it changes nothing"} if pressed == without.text else {}
     if not idle:
         return "ok", f"{', '.join(PRESSED)} act"
     used = [name for name in idle if getattr(sampling, name) != NEUTRAL[name]]
+    sets = f"the backbone sets {', '.join(used) or 'none of these'}"
+    known = "; Ollama's own engine, before 0.30, ignores penalties" * before_llama_server(engine)
+    if without.response_tokens < TELLING and "it changes nothing" in idle.values():
+        short = (
+            f"not shown: a reply of {without.response_tokens} tokens is too short for {', '.join(idle)} to change it"
+        )
+        return "open", f"{short}{known}; {sets}"
     whys = "; ".join(f"{name}: {why}" for name, why in idle.items())
-    return "failed" if used else "open", f"{whys}; the backbone sets {', '.join(used) or 'none of these'}"
+    return "failed" if used else "open", f"{whys}{known}; {sets}"
 
 
 def seeds(backend: Backend, sampling: Sampling) -> Finding:
@@ -160,6 +174,38 @@ def two_images(backend: Backend) -> Finding:
         return "ok", result
     doubt = "that it can tell several images apart was not shown; consider backbone.max_images=1, which sends one grid"
     return "open", f"{result} only: {doubt}"
+
+
+def frame_tokens(backend: Backend, width: int, height: int) -> int:
+    """The prompt tokens that a picture of this size takes."""
+    ramp = np.linspace(0, 255, width * height * 3).astype(np.uint8).reshape(height, width, 3)
+    text = "Describe what you see."
+    seen, unseen = (
+        backend.complete(request(text, images, num_predict=8)).prompt_tokens for images in ([picture(ramp)], [])
+    )
+    return seen - unseen
+
+
+def frame_detail(tokens: int, width: int, height: int, family: str, engine: Engine) -> Finding:
+    """Whether a frame has the tokens that its model needs. family: the model's architecture, or else its name."""
+    size = f"a frame of {width}x{height} px takes {tokens} tokens"
+    if tokens <= 1:
+        return "open", f"{size} by the server's count, which leaves out pictures"
+    remedy = "--image-min-tokens 1024 on its command line" if engine.load.get("dialect") == "llama-server" else ""
+    if engine.backend == "ollama" and not before_llama_server(engine):
+        remedy = "LLAMA_ARG_IMAGE_MIN_TOKENS=1024 in its environment"
+    if not remedy or "qwen" not in family or tokens >= LEAST_QWEN:
+        return "ok", size
+    side = math.ceil(max(width, height) * math.sqrt(LEAST_QWEN / tokens) / 32) * 32
+    larger = f"take larger frames: image_side {side}, where the clips have as many pixels"
+    few = f"few: llama.cpp asks for {LEAST_QWEN} an image with Qwen-VL models"
+    return "open", f"{size}, {few}; start the server with {remedy}, or {larger}"
+
+
+def before_llama_server(engine: Engine) -> bool:
+    """Whether this is an Ollama that runs its own engine, and no llama-server (from 0.30 on)."""
+    numbers = re.match(r"(\d+)\.(\d+)", engine.version)
+    return engine.backend == "ollama" and numbers is not None and tuple(map(int, numbers.groups())) < (0, 30)
 
 
 def request(

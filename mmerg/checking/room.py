@@ -1,8 +1,8 @@
 """Whether the longest dialogue of a corpus fits a model's context.
 
 Every prompt of one pass is rendered by the run's own code, a stand-in answering. Tokens are estimated. Added are what
-earlier agents will have said, exemplars, images as the backbone's page counts them, and repairs, each a refused reply
-with a complaint.
+earlier agents will have said, exemplars, images as the server counts them, and repairs, each a refused reply with a
+complaint.
 """
 
 from collections.abc import Iterator
@@ -22,16 +22,16 @@ OUTPUT = 250  # tokens of an agent's output as later ones are shown it, and of a
 EXEMPLAR, FRAME, DESCRIPTION = 120, 20, 60  # tokens of an exemplar; of words on a frame, with eyes and without
 
 
-def room(settings: RunSettings, engine: Engine) -> Finding:
-    """How many tokens of `num_ctx` the longest call takes for the dialogue with the most words. Raises MmergError where
-    the corpus cannot be read."""
+def room(settings: RunSettings, engine: Engine, image_tokens: int) -> Finding:
+    """How many tokens of `num_ctx` the longest call takes for the dialogue with the most words. image_tokens: of an
+    image as it is sent. Raises MmergError where the corpus cannot be read."""
     corpus = corpus_of(settings.dataset)
     samples = chosen(select(corpus, settings.protocol).samples, settings.ids, settings.limit)
     limit = int(engine.load.get("num_ctx", 0)) or engine.context_length
     if not samples or not limit:
         return "open", "no sample is asked for" if limit else "the context's length is not known"
     longest = max(samples, key=_characters)
-    takes = max(_calls(settings, engine, longest), default=0)
+    takes = max(_calls(settings, engine, longest, image_tokens), default=0)
     turns = len(longest.scene.history)
     whose = f"the {turns} turns of its longest dialogue ({longest.id}) included"
     text = f"{corpus.name}: a call takes up to about {takes} of {limit} tokens, {whose}"
@@ -47,7 +47,7 @@ def _characters(sample: Sample) -> int:
     return sum(len(f"{turn.speaker}: {turn.text}\n") for turn in sample.scene.history)
 
 
-def _calls(settings: RunSettings, engine: Engine, sample: Sample) -> Iterator[int]:
+def _calls(settings: RunSettings, engine: Engine, sample: Sample, image_tokens: int) -> Iterator[int]:
     """The tokens of each call of one pass, with its reply and the repairs before it."""
     frames, backbone, events = settings.frames, settings.backbone, list[Event]()
     experiment = experiment_of(settings, prompts_of(settings), engine)
@@ -56,7 +56,7 @@ def _calls(settings: RunSettings, engine: Engine, sample: Sample) -> Iterator[in
     shown = min(frames.max_frames, frames.per_clip * frames.last_turns)
     if engine.vision:
         images = 1 if backbone.max_images == 1 else min(shown, backbone.max_images)
-        visual = images * backbone.image_tokens + shown * FRAME
+        visual = images * image_tokens + shown * FRAME
     else:
         visual = shown * DESCRIPTION
     system = experiment.prompts.system

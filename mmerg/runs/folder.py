@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 
 from mmerg.errors import RunError, unwritable
 from mmerg.runs.events import Emit
-from mmerg.runs.manifest import MANIFEST, Manifest, Started, changes, read_any_manifest
+from mmerg.runs.manifest import MANIFEST, Manifest, Started, changes, read_any_manifest, short
 from mmerg.runs.result import Line, Result, Results, read_lines
 from mmerg.runs.samples import ENDING, SAMPLES, events_file, file_name, recording
 from mmerg.runs.shards import SHARDS
@@ -90,10 +90,8 @@ class Folder(Generic[Line]):
         manifest: Started = self._manifest.model_copy(update={"sessions": ()})
         if file.exists():
             manifest = read_any_manifest(self.path)
-            if changed := changes(manifest.identity, self._manifest.identity):
-                what = f"this run was begun with something else: {changed}"
-                hint = "rename or remove the folder to start anew, or restore what changed"
-                raise RunError(what, where=str(file), hint=hint)
+            if changed := changes(manifest, self._manifest):
+                raise self._other(manifest, changed)
         elif (self._file.exists() and self._file.stat().st_size) or any(self.path.glob(f"{SAMPLES}/*{ENDING}")):
             what = "the folder holds results and no manifest.json: what they were made with cannot be known"
             hint = "rename or remove the folder to start anew, or put its manifest.json back"
@@ -115,6 +113,23 @@ class Folder(Generic[Line]):
             self._open()
         else:
             self._rewrite()
+
+    def _other(self, begun: Started, changed: Sequence[str]) -> RunError:
+        """The error where the folder's run was begun with something that has changed since."""
+        engine, now = begun.engine, self._manifest.engine
+        anew = "tags=[anew]" if isinstance(begun, Manifest) else f"runs={self.path.parent}-2"
+        same = engine.key() == now.key()
+        if same:
+            old = "restore what changed, then give the same command"
+        else:
+            model = f"{engine.model}, digest {short(engine.digest)}, on {engine.backend} {engine.version}"
+            old = f"the same command with backend.hosts=[http://HOST:PORT], a server that has {model}"
+            old += ", or make the model again as it was" * (engine.digest != now.digest)
+        return RunError(
+            f"the run was started with {'other settings or data' if same else 'another engine'}: {'; '.join(changed)}",
+            where=str(self.path),
+            hint=f"to start anew with what is there now: the same command with {anew}; to go on in this folder: {old}",
+        )
 
     def _open(self) -> None:
         self._writer.close()

@@ -5,14 +5,14 @@ manifest.corpus.name, manifest.backbone, manifest.setting("system.max_iterations
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, InstanceOf, ValidationError
 
-from mmerg.backends.protocol import SHOWN_DIGEST, Engine
+from mmerg.backends.protocol import SHOWN_DIGEST, Engine, engine_changes
 from mmerg.errors import RunError
 from mmerg.runs.events import Count
 from mmerg.runs.samples import SAMPLES
@@ -27,6 +27,15 @@ MANIFEST = "manifest.json"
 FORMAT = 2
 DRY = "dry"  # the backend that asks no model
 IMPORTED = "import"  # the backend of replies that another system wrote
+ENGINE = "engine"  # its part of an identity
+_MEANS = {  # what the digests of the other parts stand for
+    "config": "settings",
+    "corpus": "the corpus's files",
+    "clips": "the clips",
+    "prompts": "prompts or classes of the system",
+    "sources": "sources",
+    "judged": "the runs to judge",
+}
 AGAIN = "rename or remove the folder and run the same again: its calls come from the reply cache"
 
 Word = InstanceOf[str]  # pydantic's own type refuses a lone surrogate, which names from file systems may hold
@@ -218,7 +227,15 @@ def short(digest: object) -> str:
     return f"{digits[:SHOWN_DIGEST]}{hyphen}{rest}"
 
 
-def changes(then: Mapping[str, str], now: Mapping[str, str]) -> str:
-    """In what an identity differs from an earlier one."""
-    changed = (key for key in now if then.get(key) != now[key])
-    return "; ".join(f"{key}: {short(then.get(key))} then, {short(now[key])} now" for key in changed)
+def changes(then: Started, now: Started) -> list[str]:
+    """What decides results and differs between two manifests, the engine first: "server version 0.24.0 → 0.34.1"."""
+    parts = [ENGINE, *(part for part in now.identity if part != ENGINE)]
+    pairs = {part: (then.identity.get(part), now.identity.get(part)) for part in parts}
+    differ = {
+        part: [f"{_MEANS.get(part, part)} {short(old)} → {short(new)}"]
+        for part, (old, new) in pairs.items()
+        if old != new
+    }
+    if ENGINE in differ:
+        differ[ENGINE] = engine_changes(then.engine, now.engine) or differ[ENGINE]
+    return [change for part in differ.values() for change in part]

@@ -175,8 +175,8 @@ def _manifest(parts: Sequence[_Part]) -> Manifest:
             what = f"this folder holds shard {part.manifest.setting('shard', '–')}, not {part.shard}"
             raise RunError(what, where=str(part.path), hint="give it its name back")
         others = [name for name in _SAME if getattr(first, name) != getattr(part.manifest, name)]
-        if differs := changes(first.identity, part.manifest.identity) or ", ".join(others):
-            what = f"shards {parts[0].shard} and {part.shard} were not made with the same: {differs}"
+        if differs := changes(first, part.manifest) or others:
+            what = f"shards {parts[0].shard} and {part.shard} were not made with the same: {'; '.join(differs)}"
             raise RunError(what, where=str(part.path), hint="move away what does not belong, and run that shard again")
     starts = sorted((start for part in parts for start in part.manifest.sessions), key=lambda start: start.at)
     return first.model_copy(update={"settings": {**first.settings, "shard": None}, "sessions": tuple(starts)})
@@ -206,8 +206,8 @@ def _refuse_others(run: Path, merged: Manifest, samples: int) -> None:
     with open_regular(run / RESULTS) as file:
         lines = sum(1 for _ in file)
     what = ""
-    if changed := changes(there.identity, merged.identity):
-        what = f"the run was merged of others: {changed}"
+    if changed := changes(there, merged):
+        what = f"the run was merged of others: {'; '.join(changed)}"
     elif any("shard" not in start.how for start in there.sessions):
         what = "a run without shards was begun or went on here, and may hold what no shard does"
     elif lines > samples:

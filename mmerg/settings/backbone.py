@@ -62,7 +62,7 @@ class LoadSettings(Given):
 class BackboneSettings(Part):
     """A model: Ollama's name for it, or a GGUF file (with mmproj for vision) for the embedded backend, of which
     `workers` names each copy and `threads` (0: all cores but one) counts those of a copy. concurrency: calls that one
-    host takes at once. image_tokens: at most, of a picture of `image_side`. note: printed after the replies."""
+    host takes at once. image_side: pixels of a frame's longer side. note: printed after the replies."""
 
     name: Name
     model: Text
@@ -74,7 +74,6 @@ class BackboneSettings(Part):
     think: bool = False
     max_images: Positive = 8
     image_side: Side = 448
-    image_tokens: Annotated[Positive, RUNTIME] = 1024
     concurrency: Annotated[Positive, RUNTIME] = 1
     sampling: SamplingSettings = SamplingSettings()
     note: Annotated[Text, RUNTIME] = ""

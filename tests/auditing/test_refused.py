@@ -82,7 +82,7 @@ def test_a_server_that_is_away_or_serves_another_model(
     assert "--host" in refused(capsys, path)
     server.version = "0.99.0"
     try:
-        assert "version 0.99.0 in place of" in refused(capsys, path, "--host", here)
+        assert "server version 0.24.0 → 0.99.0" in refused(capsys, path, "--host", here)
     finally:
         server.version = "0.24.0"
     assert main([str(path), "--host", here, "--n", "2"]) == 0

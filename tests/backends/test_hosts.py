@@ -223,7 +223,8 @@ def test_a_host_that_restarts_as_another_engine_between_two_tries_of_a_call_ends
     thread.join()
     assert f"no host serves any longer what the run began with: ollama {VERSION}, {MODEL} {DIGEST[:12]}" in message
     [(name, value)] = change.items()
-    assert f"another engine: {name} {value[:12]} in place of " in message
+    was = {"version": f"server version {VERSION}", "digest": f"model digest {DIGEST[:12]}"}[name]
+    assert f"another engine: {was} → {value[:12]}" in message
     assert machine.asked == 1, "it answered, and was not asked again"
     machine.die()
     machine.start()

@@ -17,7 +17,13 @@ from mmerg.backends.scripted import ENGINE
 from mmerg.backends.stop import Stop
 from mmerg.errors import CallError, ConfigError, Failure, RunError
 
-HOST_FAILURES = ["model_not_found", "runner_crash", "timeout", "unreachable"]  # for such failures a call moves on
+HOST_FAILURES = [
+    "model_not_found",
+    "model_not_loaded",
+    "runner_crash",
+    "timeout",
+    "unreachable",
+]  # for such failures a call moves on
 OTHERS = sorted(set(Failure) - set(HOST_FAILURES))
 REQUEST = Request((Message("user", "hello"),), Sampling())
 OTHER = ENGINE.model_copy(update={"version": "2"})
@@ -257,7 +263,7 @@ def test_a_host_that_comes_back_with_another_engine_stays_out() -> None:
         with pool.lease() as trial_of_a:
             holder.close()
             assert say(trial_of_a) == "b"
-    assert "another engine: version 2 in place of 1" in pool.down()["a"]
+    assert "another engine: server version 1 → 2" in pool.down()["a"]
     assert a.calls == 0
 
 
@@ -270,6 +276,16 @@ def test_where_every_host_lost_the_model_the_run_ends() -> None:
         say(backend)
     assert engine.brief() in caught.value.what
     assert sorted(caught.value.where.split("; ")) == ["a: a is gone", "b: b is gone"]
+
+
+def test_where_no_host_can_load_the_model_the_run_ends_after_one_call_each() -> None:
+    a, b = servers("ab")
+    pool = Pool([Host(a, 1, "a"), Host(b, 1, "b")], attempts=8)
+    pool.describe()
+    a.failing = b.failing = Failure.MODEL_NOT_LOADED
+    with pool.lease() as backend, pytest.raises(ConfigError, match="no host can load the model: script"):
+        say(backend)
+    assert (a.calls, b.calls) == (1, 1)
 
 
 def test_while_all_hosts_are_down_a_call_waits_and_then_goes_on() -> None:

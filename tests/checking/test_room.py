@@ -8,7 +8,7 @@ from mmerg.settings.parse import parse
 from tests.composed import composed
 
 
-def found(num_ctx: int, *settings: str, eyes: bool = True, own: int = 0) -> Finding:
+def found(num_ctx: int, *settings: str, eyes: bool = True, own: int = 0, image_tokens: int = 576) -> Finding:
     capabilities = ("completion", "vision") if eyes else ("completion",)
     engine = Engine(
         backend="ollama",
@@ -19,7 +19,8 @@ def found(num_ctx: int, *settings: str, eyes: bool = True, own: int = 0) -> Find
         context_length=own or num_ctx,
         load={"num_ctx": num_ctx},
     )
-    return room(parse(composed("dataset=demo", "memory=none", "backbone=llava-13b", *settings), RunSettings), engine)
+    config = composed("dataset=demo", "memory=none", "backbone=llava-13b", *settings)
+    return room(parse(config, RunSettings), engine, image_tokens)
 
 
 def tokens(one: Finding) -> int:
@@ -37,9 +38,9 @@ def test_what_does_not_fit_is_told_with_what_to_do() -> None:
 
 def test_images_replies_and_repairs_are_counted() -> None:
     plain = tokens(found(30_000))
-    assert tokens(found(30_000, "backbone.image_tokens=1576")) == plain + 1000  # one grid
+    assert tokens(found(30_000, image_tokens=1576)) == plain + 1000  # one grid
     several = ("backbone.max_images=8", "frames.per_clip=2")
-    more = tokens(found(30_000, *several, "backbone.image_tokens=1576")) - tokens(found(30_000, *several))
+    more = tokens(found(30_000, *several, image_tokens=1576)) - tokens(found(30_000, *several))
     assert more == 4 * 1000  # two clips
     assert tokens(found(30_000, "system.max_repairs=0")) < plain
     assert tokens(found(30_000, "frames=none")) < plain

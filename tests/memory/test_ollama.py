@@ -99,7 +99,7 @@ def test_no_vector_is_had_from_a_host_that_came_back_with_another_model() -> Non
     with pytest.raises(RunError) as caught:
         embedder.embed(["x"])
     assert "nothing answers at a" in caught.value.where
-    assert "b: the host serves another engine: digest other in place of d" in caught.value.where
+    assert "b: the host serves another engine: model digest d → other" in caught.value.where
     assert hosts.asked == []
 
 

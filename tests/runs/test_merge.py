@@ -237,7 +237,10 @@ def no_shards(run: Path) -> None:
     [
         (drop_one, "samples are not finished: 10 of the shards 2/3, which are missing"),
         (half_of_one, "samples are not finished: 9 of shard 2/3"),
-        (other_settings, "shards 1/3 and 2/3 were not made with the same: config: same-config then, other-config now"),
+        (
+            other_settings,
+            "shards 1/3 and 2/3 were not made with the same: engine same-engine → other-engine; settings ",
+        ),
         (another_number, "shards of 3 and of 4 lie side by side"),
         (copied, "this folder holds shard 1/3, not 2/3"),
         (renamed_copy, "is in another shard, too"),
@@ -314,7 +317,7 @@ def test_a_run_merged_of_others_is_not_overwritten(run: Path) -> None:
     merge(run)
     shutil.rmtree(run / SHARDS)
     write_shard(run, "1/1", identity="other")
-    with pytest.raises(RunError, match="the run was merged of others: config"):
+    with pytest.raises(RunError, match="the run was merged of others: engine same-engine → other-engine; settings "):
         merge(run)
 
 

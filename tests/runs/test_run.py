@@ -9,6 +9,7 @@ import stat
 import threading
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -118,12 +119,37 @@ def test_what_a_killed_process_left_is_taken_away(folder: Path) -> None:
 
 def test_another_identity_never_mixes_in(folder: Path) -> None:
     before = read_manifest(folder)
-    other = MADE.model_copy(update={"identity": {"engine": "other"}})
-    with pytest.raises(RunError, match="engine: e then, other now"), Run(folder, other):
+    other = MADE.model_copy(update={"identity": MADE.identity | {"config": "2"}})
+    with pytest.raises(RunError, match="other settings or data: settings 1 → 2"), Run(folder, other):
         pass
     assert read_manifest(folder) == before
     with Run(folder, MADE):
         pass
+
+
+@pytest.mark.parametrize(
+    ("changed", "said", "again"),
+    [
+        ({"digest": "91c0" * 16}, "model digest d → 91c091c091c0", True),
+        ({"version": "0.34.1"}, "server version 1 → 0.34.1", False),
+        ({"load": {"num_ctx": 512}}, "load option num_ctx none → 512", False),
+    ],
+)
+def test_a_changed_engine_is_named_first_with_both_ways_on(
+    folder: Path, changed: dict[str, Any], said: str, again: bool
+) -> None:
+    engine = MADE.engine.model_copy(update=changed)
+    identity = {"config": "2", "engine": engine.key()}
+    with (
+        pytest.raises(RunError) as caught,
+        Run(folder, MADE.model_copy(update={"engine": engine, "identity": identity})),
+    ):
+        pass
+    assert caught.value.what == f"the run was started with another engine: {said}; settings 1 → 2"
+    assert "to start anew with what is there now: the same command with tags=[anew]; " in caught.value.hint
+    there = "backend.hosts=[http://HOST:PORT], a server that has tiny, digest d, on scripted 1"
+    assert f"to go on in this folder: the same command with {there}" in caught.value.hint
+    assert caught.value.hint.endswith(", or make the model again as it was") is again
 
 
 def test_a_run_of_another_version_is_refused_and_left_alone(folder: Path) -> None:

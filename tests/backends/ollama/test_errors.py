@@ -16,6 +16,16 @@ LLAMA_SERVER_OVERFLOW = {
         "type": "exceed_context_size_error",
     }
 }
+UNKNOWN_TYPE = {
+    "error": {
+        "code": 400,
+        "message": 'Unable to generate parser for this template: Unrecognized schema: {"type":"banana"}',
+    }
+}
+NO_MLLAMA = (
+    "llama-server process has terminated: exit status 1: error loading model: unknown model architecture: 'mllama'\n"
+    "error loading model: unknown model architecture: 'mllama'"
+)
 STOPPED = "model runner has unexpectedly stopped, this may be due to resource limitations or an internal error"
 
 CASES = [
@@ -57,7 +67,26 @@ CASES = [
     (502, "<html>Bad Gateway</html>", Failure.RUNNER_CRASH),
     (400, '"m" does not support thinking', Failure.BAD_REQUEST),
     (400, "invalid options: num_ctxx", Failure.BAD_REQUEST),
-    (500, "invalid JSON schema in format", Failure.SERVER_ERROR),
+    (500, "invalid JSON schema in format", Failure.BAD_REQUEST),
+    (400, json.dumps(UNKNOWN_TYPE), Failure.BAD_REQUEST),
+    (500, NO_MLLAMA, Failure.MODEL_NOT_LOADED),
+    (500, "llama-server process has terminated: exit status 1", Failure.MODEL_NOT_LOADED),
+    (500, "llama-server process has terminated: exit status 1: cudaMalloc failed: out of memory", Failure.OOM),
+    (500, "llama-server process has terminated: signal: killed", Failure.RUNNER_CRASH),
+    (500, "llama-server process has terminated: exit status 0xc0000409: stack overflow", Failure.RUNNER_CRASH),
+    (500, "llama-server process no longer running: -1", Failure.RUNNER_CRASH),
+    (500, "llama runner process has terminated: error loading model: wrong magic", Failure.MODEL_NOT_LOADED),
+    (200, "prediction aborted, token repeat limit reached", Failure.LOOP_ABORT),
+    # gemma4 on Ollama 0.32, one picture: github.com/NousResearch/hermes-agent/pull/82993
+    (400, "prompt too long; exceeded max context length by 420736 tokens", Failure.CONTEXT_OVERFLOW),
+    (
+        500,
+        json.dumps({"error": {"message": "input (437120 tokens) is too large to process"}}),
+        Failure.CONTEXT_OVERFLOW,
+    ),
+    (500, json.dumps({"error": "Context size has been exceeded."}), Failure.CONTEXT_OVERFLOW),
+    (500, json.dumps({"error": {"message": "image input is not supported - hint: …"}}), Failure.IMAGE_REJECTED),
+    (400, "Multimodal data provided, but model does not support multimodal requests.", Failure.IMAGE_REJECTED),
     (499, "request canceled", Failure.SERVER_ERROR),
     (301, "<html>moved</html>", Failure.SERVER_ERROR),
     (200, "an error was encountered while running the model: unexpected EOF", Failure.RUNNER_CRASH),
@@ -89,6 +118,19 @@ def test_wording_to_failure(status: int, wording: str, failure: Failure) -> None
 )
 def test_a_refusal_says_what_to_do(status: int, hint: str) -> None:
     assert hint in OLLAMA.classify(status, "no").hint
+
+
+@pytest.mark.parametrize(
+    ("wording", "hint"),
+    [
+        ('"m" does not support thinking', "backbone.think=false"),
+        (json.dumps(UNKNOWN_TYPE), "cannot use this JSON schema"),
+        ("invalid JSON schema in format", "cannot use this JSON schema"),
+        (NO_MLLAMA, "use another backbone, or a version of Ollama that can load this model (llama3.2-vision: 0.24 to"),
+    ],
+)
+def test_a_cause_that_the_wording_names_has_its_own_hint(wording: str, hint: str) -> None:
+    assert hint in OLLAMA.classify(400, json.dumps({"error": wording})).hint
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,21 @@ def test_stop_texts_are_sent_as_a_list_where_there_are_any(
     assert ("stop" in body["options"]) is bool(stop)
 
 
+@pytest.mark.parametrize(
+    ("words", "sent"),
+    [
+        ("Look [img-7] at [img] my dog.", "Look [ img-7] at [ img] my dog."),
+        ("[img-", "[ img-"),
+        ("[image] [imgs] [IMG-7] img-7", "[image] [imgs] [IMG-7] img-7"),
+    ],
+)
+def test_words_that_the_server_would_take_for_the_place_of_an_image(faulty: Faulty, words: str, sent: str) -> None:
+    faulty.answer(stream(line("Hi"), LAST))
+    backend(faulty.host).complete(Request((Message("user", words),), SAMPLING))
+    (body,) = faulty.asked("/api/chat")
+    assert body["messages"][0]["content"] == sent
+
+
 def test_images_do_not_ask_again_who_answers(faulty: Faulty) -> None:
     faulty.answer(stream(line("Hi"), LAST))
     asking = backend(faulty.host)
@@ -110,7 +125,7 @@ def test_what_describe_asks_and_tells(faulty: Faulty) -> None:
     assert (engine.version, engine.digest, engine.capabilities) == ("0.24.0", "d1", ("completion", "vision"))
     assert (engine.context_length, engine.load) == (
         512,
-        {"num_ctx": 512, "use_mmap": False, "think": False, "adapter": 2},
+        {"num_ctx": 512, "use_mmap": False, "think": False, "adapter": 3},
     )
     assert [path for path, _ in faulty.requests] == ["/api/version", "/api/tags", "/api/show"]
 

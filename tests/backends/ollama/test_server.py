@@ -21,6 +21,7 @@ from mmerg.backends.ollama import Ollama
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling
 from mmerg.backends.server_errors import OLLAMA
+from mmerg.checking.probes import before_llama_server, frame_tokens
 from mmerg.errors import CallError, Failure
 from tests.ollama_server import (
     SMOLLM2,
@@ -72,6 +73,23 @@ def failure_of(backend: Ollama, request: Request) -> CallError:
     with pytest.raises(CallError) as caught:
         backend.complete(request)
     return caught.value
+
+
+def test_words_that_look_like_the_place_of_an_image_stay_words(vision: Ollama) -> None:
+    look = "Look [img-{}] at [img{}] my dog."
+    replies = [vision.complete(ask(look.format(*marks), picture(1))) for marks in ((7, ""), (0, ""), (0, "e"))]
+    assert {reply.finish for reply in replies} <= {Finish.STOP, Finish.LENGTH}
+    assert len({reply.prompt_tokens for reply in replies[:2]}) == 1
+    assert replies[0].prompt_tokens <= replies[2].prompt_tokens  # one picture each
+
+
+def test_the_tokens_of_a_frame(vision: Ollama) -> None:
+    small, large = frame_tokens(vision, 448, 336), frame_tokens(vision, 896, 672)
+    if before_llama_server(vision.describe()):
+        assert (small, large) == (194, 770)  # pixels / 784, and a mark before and behind
+    else:
+        assert small >= 1024 <= large
+    assert frame_tokens(vision, 448, 336) == small
 
 
 def test_describe(text: Ollama, vision: Ollama) -> None:

@@ -28,14 +28,14 @@ def pool_of(server: Faulty, folder: Path) -> Pool:
 @pytest.mark.parametrize(
     ("path", "answer", "says"),
     [
-        ("/api/version", {"version": "0.25.0"}, "another engine: version 0.25.0 in place of 0.24.0"),
+        ("/api/version", {"version": "0.25.0"}, "another engine: server version 0.24.0 → 0.25.0"),
         (
             "/api/tags",
             {"models": [{"model": "m:latest", "digest": "d2"}]},
-            "digest d2 in place of d1",
+            "model digest d1 → d2",
         ),
         ("/api/tags", {"models": []}, "model 'm' not found"),
-        ("/api/show", THINKS_NOT, "another engine: capabilities ('completion',) in place of ('completion', 'vision')"),
+        ("/api/show", THINKS_NOT, "another engine: capabilities completion, vision → completion"),
     ],
     ids=["version", "digest", "model gone", "capabilities"],
 )
@@ -85,7 +85,7 @@ def test_describing_a_changed_host_again_lets_none_of_its_replies_through(faulty
     adapter.complete(request("one"))
     faulty.answer(json_answer({"version": "0.25.0"}), path="/api/version")
     assert adapter.describe().version == "0.25.0"
-    with pytest.raises(CallError, match=r"another engine: version 0\.25\.0 in place of 0\.24\.0") as caught:
+    with pytest.raises(CallError, match=r"another engine: server version 0\.24\.0 → 0\.25\.0") as caught:
         adapter.complete(request("two"))
     assert caught.value.failure is Failure.MODEL_NOT_FOUND
 

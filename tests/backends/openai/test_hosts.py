@@ -69,5 +69,5 @@ def test_a_host_that_is_changed_is_left_out(servers: tuple[Faulty, Faulty], tmp_
     one.answer(json_answer({"version": "0.33.0"}), path="/version")
     with pool.lease() as backend:
         assert backend.complete(HELLO).text == "two"
-    assert "another engine: version 0.33.0 in place of 0.32.0" in pool.down()[one.host]
+    assert "another engine: server version 0.32.0 → 0.33.0" in pool.down()[one.host]
     pool.close()
