@@ -20,12 +20,16 @@ from tests.engine.parts import TASKS, as_text, asked_of, audit, class_names
 from tests.in_thread import serving
 
 VERSION, DIGEST, SIZE = "0.24.0", "d" * 64, 6 * 2**30
+CANNOT_LOAD = (
+    "llama-server process has terminated: exit status 1: error loading model: unknown model architecture: 'mllama'"
+)
 PLAN = {"goal": "comfort", "stance": "warm", "tactic": "question", "tone": "gentle"}
 
 
 class ScriptedOllama:
     """`calls` counts chat calls; `answer` makes the text of a reply from the request's body. `version` and `digest` may
-    be changed while it serves; where it `dies`, it hangs up in the middle of each reply."""
+    be changed while it serves; where it `dies`, it hangs up in the middle of each reply. It holds the models in
+    `unloadable`, and cannot load them."""
 
     def __init__(
         self, on_call: Callable[[int], None], answer: Callable[[dict[str, Any]], str], version: str, digest: str
@@ -34,6 +38,7 @@ class ScriptedOllama:
         self.version, self.digest = version, digest
         self.calls = 0
         self.dies = False
+        self.unloadable: set[str] = set()
         self.guard = threading.Lock()
         self.url = ""
 
@@ -84,6 +89,9 @@ def scripted_ollama(
                 state.calls += 1
                 number = state.calls
             state.on_call(number)
+            if body["model"] in state.unloadable:
+                self._send({"error": CANNOT_LOAD}, status=500)
+                return
             text = state.answer(body)
             if self.path == "/v1/chat/completions":
                 self._send(completion(text))
@@ -99,10 +107,10 @@ def scripted_ollama(
             done = {"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop", **counts}
             self._send(said, done, dies=state.dies)
 
-        def _send(self, *lines: dict[str, Any], dies: bool = False) -> None:
+        def _send(self, *lines: dict[str, Any], dies: bool = False, status: int = 200) -> None:
             data = "".join(json.dumps(line) + "\n" for line in lines).encode()
             try:
-                self.send_response(200)
+                self.send_response(status)
                 self.send_header("Content-Type", "application/x-ndjson")
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()

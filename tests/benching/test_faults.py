@@ -39,6 +39,18 @@ def test_nothing_to_run_is_an_error(bench: Bencher, capsys: pytest.CaptureFixtur
     assert not (bench.runs / ".bench").exists()
 
 
+def test_a_backbone_that_cannot_be_loaded_costs_one_call_and_is_skipped(
+    bench: Bencher, server: ScriptedOllama, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.unloadable = {MODELS[1]}
+    assert bench(TWO[1:]) == 2
+    assert server.calls == 1
+    assert bench(TWO) == 1
+    assert list(bench.figures) == ["qwen2.5vl-7b"]
+    assert "left out: gemma3-12b: no host can load the model: ollama 0.24.0, gemma3:12b" in capsys.readouterr().out
+    assert "a version of Ollama that can load this model (llama3.2-vision: 0.24 to 0.29)" in bench.markdown
+
+
 def break_run(run: Path) -> None:
     (run / "manifest.json").write_text("{}", encoding="utf-8")
 
