@@ -75,12 +75,13 @@ def failure_of(backend: Ollama, request: Request) -> CallError:
     return caught.value
 
 
-def test_words_that_look_like_the_place_of_an_image_stay_words(vision: Ollama) -> None:
-    look = "Look [img-{}] at [img{}] my dog."
-    replies = [vision.complete(ask(look.format(*marks), picture(1))) for marks in ((7, ""), (0, ""), (0, "e"))]
-    assert {reply.finish for reply in replies} <= {Finish.STOP, Finish.LENGTH}
-    assert len({reply.prompt_tokens for reply in replies[:2]}) == 1
-    assert replies[0].prompt_tokens <= replies[2].prompt_tokens  # one picture each
+@pytest.mark.parametrize("mark", ["[img-7]", "[img-0]", "[img]"])
+def test_words_that_look_like_the_place_of_an_image_stay_words(vision: Ollama, mark: str) -> None:
+    """Unchanged, Ollama before 0.30 refuses the first, and later versions put the image in the place of the last."""
+    reply = vision.complete(ask(f"Look {mark} at my dog.", picture(1)))
+    assert reply.response_tokens
+    words = vision.complete(ask(f"Look {mark.replace('[', '(')} at my dog.", picture(1)))
+    assert 0 <= reply.prompt_tokens - words.prompt_tokens <= 2  # a blank, and no mark is gone
 
 
 def test_the_tokens_of_a_frame(vision: Ollama) -> None:
