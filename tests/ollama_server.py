@@ -1,24 +1,29 @@
-"""A real Ollama server for tests: its own port, home and models, gone when the tests end.
+"""Real Ollama servers for tests, each with its own port, home and models, gone when the tests end.
 
-Fixtures: `ollama_host` (session) is the address of a server that has the models TEXT_MODEL and VISION_MODEL (random
-weights, from tests/tiny_text.py and tools/tiny_vision.py); `smollm2` is the name that SmolLM2-135M has there. Tests
-skip where no ollama binary is at hand, and fail there where MMERG_REQUIRE_OLLAMA is set.
+Fixtures, all for a session: a test that asks for `each_ollama` runs once on each version at hand, since versions
+before 0.30 run models themselves and later ones in a llama-server; `ollama_host` is the address of one server, for
+tests of something else. All have the models TEXT_MODEL, EMBEDDING_MODEL and VISION_MODEL (random weights, from
+tests/tiny_text.py and tools/tiny_vision.py), and with `smollm2` also SmolLM2-135M. `ollama_binary` is the program of
+each version. Tests are skipped if no ollama binary is at hand. If MMERG_REQUIRE_OLLAMA is set, they need every version
+of tools/get_ollama.py, and fail without it.
 `start_server` and `Server.kill` serve tests that break a server of their own.
 """
 
-import http.client
+import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from pathlib import Path
+from urllib.request import urlopen
 
 import ollama
 import pytest
@@ -28,6 +33,7 @@ from tools import get_ollama, tiny_vision
 
 TEXT_MODEL = "tiny-text"
 VISION_MODEL = "tiny-vision"
+EMBEDDING_MODEL = "tiny-embedding"
 SMOLLM2 = "smollm2"
 READY_SECONDS = 60
 
@@ -38,11 +44,17 @@ WATCH = 'read -r _; kill -s KILL -- "-$0" 2>/dev/null'
 
 @dataclass(frozen=True)
 class Server:
-    """A running `ollama serve`, its address, and what ends it should the tests be killed."""
+    """A running `ollama serve`, its address and version, and what ends it if the tests are killed."""
 
     host: str
+    version: str
     process: subprocess.Popen[bytes]
     watch: subprocess.Popen[bytes]
+
+    @property
+    def runs_llama_server(self) -> bool:
+        """Whether each model runs in a llama-server, as from 0.30 on."""
+        return tuple(map(int, self.version.split(".")[:2])) >= (0, 30)
 
     def kill(self) -> None:
         """End the server and its runner, which share a process group of their own."""
@@ -69,14 +81,14 @@ def start_server(binary: Path, folder: Path) -> Server:
             [binary, "serve"], env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
         )
     watch = subprocess.Popen(["sh", "-c", WATCH, str(process.pid)], stdin=subprocess.PIPE, start_new_session=True)
-    server = Server(f"http://{address}", process, watch)
     deadline = time.monotonic() + READY_SECONDS
-    while not answers(address):
+    host = f"http://{address}"
+    while not (version := version_at(host)):
         if process.poll() is not None or time.monotonic() > deadline:
-            server.kill()
+            Server(host, "", process, watch).kill()
             pytest.fail(f"ollama serve did not start:\n{(folder / 'server.log').read_text()[-2000:]}")
         time.sleep(0.05)
-    return server
+    return Server(host, version, process, watch)
 
 
 def start_server_and_die(sending: Connection, binary: Path, folder: Path) -> None:
@@ -85,10 +97,10 @@ def start_server_and_die(sending: Connection, binary: Path, folder: Path) -> Non
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def create_from_gguf(host: str, name: str, gguf: Path) -> None:
-    """Make the model `name` at the host from a GGUF file on this machine."""
+def create_from_gguf(host: str, name: str, *ggufs: Path) -> None:
+    """Make the model `name` at the host from GGUF files on this machine: a model, and a projector if it has one."""
     with closing(ollama.Client(host=host)) as client:
-        client.create(name, files={gguf.name: client.create_blob(gguf)}, stream=False)
+        client.create(name, files={gguf.name: client.create_blob(gguf) for gguf in ggufs}, stream=False)
 
 
 def gguf_of_smollm2() -> Path:
@@ -99,12 +111,12 @@ def gguf_of_smollm2() -> Path:
     return Path(package.origin).with_name("SmolLM2-135M-Instruct.Q4_1.gguf")
 
 
-def find_binary() -> Path:
+def find_binary(version: str | None = None) -> Path:
     """An ollama binary that is already on this machine; nothing is built here. Without one a test is skipped, or fails
-    where MMERG_REQUIRE_OLLAMA is set."""
+    if MMERG_REQUIRE_OLLAMA is set."""
     reason = "not on PATH, and never built here"
     try:
-        binary = get_ollama.find()
+        binary = get_ollama.find(version)
     except get_ollama.NoBinaryError as error:
         binary, reason = None, str(error)
     if binary is None:
@@ -113,47 +125,75 @@ def find_binary() -> Path:
     return binary
 
 
-@pytest.fixture(scope="session")
-def ollama_binary() -> Path:
-    return find_binary()
+def at_hand() -> list[str | None]:
+    """The versions to test, the newest last: all that were built here, or None for the server that one named or has
+    on PATH."""
+    if os.environ.get("MMERG_REQUIRE_OLLAMA"):
+        return list(get_ollama.VERSIONS)
+    named = os.environ.get("MMERG_OLLAMA") or shutil.which("ollama")
+    built = [] if named else [version for version in get_ollama.VERSIONS if get_ollama.find(version)]
+    return [*built] or [None]
+
+
+VERSIONS = at_hand()
+
+
+@pytest.fixture(scope="session", params=VERSIONS, ids=[version or "ollama" for version in VERSIONS])
+def ollama_binary(request: pytest.FixtureRequest) -> Path:
+    return find_binary(request.param)
 
 
 @pytest.fixture(scope="session")
-def vision_gguf() -> Iterator[Path]:
-    """The GGUF file of VISION_MODEL."""
+def vision_ggufs() -> Iterator[tuple[Path, Path]]:
+    """The GGUF files of VISION_MODEL: model and projector."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "tiny-vision.gguf"
-        tiny_vision.write(path)
-        yield path
+        model, eyes = Path(folder) / "vision.gguf", Path(folder) / "eyes.gguf"
+        tiny_vision.write(model, eyes)
+        yield model, eyes
 
 
 @pytest.fixture(scope="session")
-def ollama_host(ollama_binary: Path, vision_gguf: Path) -> Iterator[str]:
-    """The address of a server with both tiny models."""
-    with tempfile.TemporaryDirectory() as folder:
-        server = start_server(ollama_binary, Path(folder))
-        try:
-            create_from_gguf(server.host, TEXT_MODEL, tiny_text.write(Path(folder) / "text.gguf"))
-            create_from_gguf(server.host, VISION_MODEL, vision_gguf)
-            yield server.host
-        finally:
-            server.kill()
+def started(vision_ggufs: tuple[Path, Path]) -> Iterator[Callable[[Path], Server]]:
+    """A function that starts a binary's server with the tiny models, or gives the one that runs already."""
+    servers: dict[Path, Server] = {}
+
+    def server_of(binary: Path) -> Server:
+        if binary not in servers:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            servers[binary] = server = start_server(binary, folder)
+            stack.callback(server.kill)
+            create_from_gguf(server.host, TEXT_MODEL, tiny_text.write(folder / "text.gguf"))
+            create_from_gguf(server.host, EMBEDDING_MODEL, tiny_text.write(folder / "embedding.gguf", embeds=True))
+            create_from_gguf(server.host, VISION_MODEL, *vision_ggufs)
+        return servers[binary]
+
+    with ExitStack() as stack:
+        yield server_of
 
 
 @pytest.fixture(scope="session")
-def smollm2(ollama_host: str) -> str:
+def each_ollama(ollama_binary: Path, started: Callable[[Path], Server]) -> Server:
+    """A server with the tiny models; the test runs on each version at hand."""
+    return started(ollama_binary)
+
+
+@pytest.fixture(scope="session")
+def ollama_host(started: Callable[[Path], Server]) -> str:
+    """The address of one server with the tiny models, of the newest version at hand."""
+    return started(find_binary(VERSIONS[-1])).host
+
+
+@pytest.fixture(scope="session")
+def smollm2(each_ollama: Server) -> str:
     """For tests of a model's words: the model at that server that has learnt some."""
-    create_from_gguf(ollama_host, SMOLLM2, gguf_of_smollm2())
+    create_from_gguf(each_ollama.host, SMOLLM2, gguf_of_smollm2())
     return SMOLLM2
 
 
-def answers(address: str) -> bool:
-    """Whether a server answers at `host:port`."""
-    connection = http.client.HTTPConnection(address, timeout=1)
+def version_at(host: str) -> str:
+    """The version of the server at this address; empty if none answers."""
     try:
-        connection.request("GET", "/api/version")
-        return connection.getresponse().status == 200
+        with urlopen(f"{host}/api/version", timeout=1) as answer:
+            return str(json.load(answer)["version"])
     except OSError:
-        return False
-    finally:
-        connection.close()
+        return ""

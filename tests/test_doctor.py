@@ -30,7 +30,7 @@ from tests.backends.conftest import LAST, Faulty, completion, faulty_server, jso
 from tests.backends.openai.shapes import LM_STUDIO
 from tests.composed import composed
 from tests.llama_server import NAME, llama_server
-from tests.ollama_server import TEXT_MODEL, VISION_MODEL
+from tests.ollama_server import TEXT_MODEL, VISION_MODEL, Server
 from tests.processes import in_process
 from tests.scripted_ollama import scripted_ollama
 
@@ -460,20 +460,22 @@ def test_the_command_fails_without_a_traceback(setting: str) -> None:
     assert (done.returncode, bool(done.stderr)) == (2, True)
 
 
-SMALL = ("backbone.load.num_ctx=2048", "+backbone.load.num_thread=1")
+SMALL = ("backbone.load.num_ctx=4096", "+backbone.load.num_thread=1")
 
 
-def test_a_real_text_model(ollama_host: str) -> None:
-    done = command("backbone=smollm2-135m", f"backbone.model={TEXT_MODEL}", f"backend.hosts=[{ollama_host}]", *SMALL)
+def test_a_real_text_model(each_ollama: Server) -> None:
+    done = command(
+        "backbone=smollm2-135m", f"backbone.model={TEXT_MODEL}", f"backend.hosts=[{each_ollama.host}]", *SMALL
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     checks = marks(done.stdout)
     well = ("server", "model", "context", "eyes", "reply", "schema", "logprobs")
     assert {name: checks[name] for name in well} == dict.fromkeys(well, "✓")
-    assert "context 2048 as loaded" in done.stdout
+    assert "context 4096 as loaded" in done.stdout
 
 
-def test_a_real_model_with_random_weights_is_not_said_to_see(ollama_host: str) -> None:
-    settings = (f"backbone.model={VISION_MODEL}", f"backend.hosts=[{ollama_host}]", *SMALL)
+def test_a_real_model_with_random_weights_is_not_said_to_see(each_ollama: Server) -> None:
+    settings = (f"backbone.model={VISION_MODEL}", f"backend.hosts=[{each_ollama.host}]", *SMALL)
     done = command("backbone=qwen2.5vl-7b", *settings)
     assert done.returncode == 0, done.stdout + done.stderr
     checks = marks(done.stdout)
@@ -496,7 +498,7 @@ def test_a_real_llama_server(doctor: Doctor, tmp_path: Path, monkeypatch: pytest
     assert "hush" not in doctor.text
 
 
-def test_a_real_server_without_the_model(ollama_host: str) -> None:
-    done = command("backbone=gemma3-12b", f"backend.hosts=[{ollama_host}]", *SMALL)
+def test_a_real_server_without_the_model(each_ollama: Server) -> None:
+    done = command("backbone=gemma3-12b", f"backend.hosts=[{each_ollama.host}]", *SMALL)
     assert done.returncode == 2
     assert "ollama pull gemma3:12b" in done.stderr

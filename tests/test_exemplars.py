@@ -32,7 +32,7 @@ from tests.composed import composed, plain_of, settings_of
 from tests.engine.parts import SCENE
 from tests.memory.parts import Letters, Watching, dialogue, wanted
 from tests.memory.parts import corpus as corpus_with
-from tests.ollama_server import TEXT_MODEL
+from tests.ollama_server import EMBEDDING_MODEL
 from tests.run_folders import all_events
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 
@@ -197,7 +197,7 @@ def test_without_exemplars_nothing_is_built_and_no_prompt_names_them(base: list[
 
 
 def test_exemplars_by_a_model_that_ollama_serves(base: list[str], ollama_host: str, tmp_path: Path) -> None:
-    settings = ("memory=ollama", f"memory.embedder.model={TEXT_MODEL}", f"memory.embedder.hosts=[{ollama_host}]")
+    settings = ("memory=ollama", f"memory.embedder.model={EMBEDDING_MODEL}", f"memory.embedder.hosts=[{ollama_host}]")
     run = ran(base, tmp_path, *settings)
     assert {len(event.content) for sample in ("keys/4", "dog/4") for event in supplied(run, sample)} == {1}
     memory = read_manifest(run).memories["M"]

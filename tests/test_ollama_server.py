@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ollama_server import answers, find_binary, start_server_and_die
+from tests.ollama_server import find_binary, start_server_and_die, version_at
 from tests.processes import start
 
 
@@ -21,6 +21,6 @@ def test_a_server_ends_with_the_tests_that_started_it_even_if_they_are_killed(
     ollama_binary: Path, tmp_path: Path
 ) -> None:
     _, sent = start(start_server_and_die, ollama_binary, tmp_path)
-    address = sent.recv().removeprefix("http://")
-    while answers(address):  # or the time limit of tests
+    host = sent.recv()
+    while version_at(host):  # or the time limit of tests
         time.sleep(0.02)

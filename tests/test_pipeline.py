@@ -23,13 +23,13 @@ from mmerg.runs.result import Result
 from tests import tiny_text
 from tests.engine.parts import ROOT, STAGES
 from tests.frames.clips import numbered
-from tests.ollama_server import TEXT_MODEL, VISION_MODEL
+from tests.ollama_server import TEXT_MODEL, VISION_MODEL, Server
 from tests.processes import in_process
 from tests.run_folders import all_events
 
 MELD = ROOT.parent / "shared" / "data" / "meld"
 WORDS_THAT_END = (  # random letters run on and on, until one of these
-    "system.stages.sgrg.sampling.stop=['/',']','.',')','%']",
+    "system.stages.sgrg.sampling.stop=['o','A','d']",
     "+system.stages.sgrg.sampling.temperature=1.0",
 )
 QUICK = ("system.max_iterations=0", "+backbone.load.num_thread=1", "frames.per_clip=2")
@@ -126,8 +126,8 @@ def check_replay(ran: Ran, runs: Path, *settings: str) -> None:
     assert [call.digest for call in again.calls] == [call.digest for call in ran.calls]
 
 
-def test_a_vision_model_sees_the_keyframes(corpus: Path, ollama_host: str, tmp_path: Path) -> None:
-    settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{ollama_host}]", *VISION)
+def test_a_vision_model_sees_the_keyframes(corpus: Path, each_ollama: Server, tmp_path: Path) -> None:
+    settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{each_ollama.host}]", *VISION)
     ran = Ran(tmp_path / "runs", *settings)
     check_whatever_the_end(ran, ["d0/3", "d1/3"])
     assert read_manifest(ran.folder).engine.model == VISION_MODEL
@@ -144,8 +144,8 @@ def test_a_vision_model_sees_the_keyframes(corpus: Path, ollama_host: str, tmp_p
     check_replay(ran, tmp_path / "runs", *settings)
 
 
-def test_every_agent_sees_the_keyframes_where_all_may(corpus: Path, ollama_host: str, tmp_path: Path) -> None:
-    settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{ollama_host}]", *VISION)
+def test_every_agent_sees_the_keyframes_where_all_may(corpus: Path, each_ollama: Server, tmp_path: Path) -> None:
+    settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{each_ollama.host}]", *VISION)
     ran = Ran(tmp_path / "runs", *settings, "frames=all", "limit=1", "system.without=[caef,gra]")
     check_whatever_the_end(ran, ["d0/3"], ())
     images = ran.images()
@@ -154,8 +154,8 @@ def test_every_agent_sees_the_keyframes_where_all_may(corpus: Path, ollama_host:
     assert len(next(iter(images["mpa"]))) == 4
 
 
-def test_nobody_sees_the_keyframes_where_none_may(corpus: Path, ollama_host: str, tmp_path: Path) -> None:
-    settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{ollama_host}]", *VISION)
+def test_nobody_sees_the_keyframes_where_none_may(corpus: Path, each_ollama: Server, tmp_path: Path) -> None:
+    settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{each_ollama.host}]", *VISION)
     ran = Ran(tmp_path / "runs", *settings, "frames=none", "limit=1", "system.without=[psp,gra]")
     check_whatever_the_end(ran, ["d0/3"], ())
     assert [(event.form, event.turns) for event in ran.frames] == [("none", ())]
@@ -164,8 +164,8 @@ def test_nobody_sees_the_keyframes_where_none_may(corpus: Path, ollama_host: str
     assert not list((ran.folder / "frames").iterdir())
 
 
-def test_a_model_that_takes_one_image_sees_a_grid(corpus: Path, ollama_host: str, tmp_path: Path) -> None:
-    settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{ollama_host}]", *VISION)
+def test_a_model_that_takes_one_image_sees_a_grid(corpus: Path, each_ollama: Server, tmp_path: Path) -> None:
+    settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{each_ollama.host}]", *VISION)
     ran = Ran(tmp_path / "runs", *settings, "backbone.max_images=1", "limit=1", "system.without=[caef,psp,gra]")
     check_whatever_the_end(ran, ["d0/3"], ())
     assert [event.form for event in ran.frames] == ["montage"]
@@ -175,9 +175,9 @@ def test_a_model_that_takes_one_image_sees_a_grid(corpus: Path, ollama_host: str
     assert {file.stem for file in (ran.folder / "frames").iterdir()} == keyframes | set(sent)
 
 
-def test_a_text_model_reads_measured_descriptions(corpus: Path, ollama_host: str, tmp_path: Path) -> None:
+def test_a_text_model_reads_measured_descriptions(corpus: Path, each_ollama: Server, tmp_path: Path) -> None:
     settings = (
-        *("dataset=folder", f"dataset.root={corpus}", "limit=1", f"backend.hosts=[{ollama_host}]"),
+        *("dataset=folder", f"dataset.root={corpus}", "limit=1", f"backend.hosts=[{each_ollama.host}]"),
         *("backbone=smollm2-135m", f"backbone.model={TEXT_MODEL}", *QUICK, "system.max_repairs=0", "frames.per_clip=1"),
         "system.without=[caef,psp]",
     )
@@ -196,10 +196,10 @@ def test_a_text_model_reads_measured_descriptions(corpus: Path, ollama_host: str
     check_replay(ran, tmp_path / "runs", *settings)
 
 
-def test_a_system_that_sees_the_dialogue_alone_opens_no_clip(corpus: Path, ollama_host: str, tmp_path: Path) -> None:
+def test_a_system_that_sees_the_dialogue_alone_opens_no_clip(corpus: Path, each_ollama: Server, tmp_path: Path) -> None:
     ran = Ran(
         *(tmp_path / "runs", f"--config-dir={ROOT / 'tests' / 'outside'}", "system=labelled"),
-        *("dataset=folder", f"dataset.root={corpus}", "limit=1", f"backend.hosts=[{ollama_host}]"),
+        *("dataset=folder", f"dataset.root={corpus}", "limit=1", f"backend.hosts=[{each_ollama.host}]"),
         *("backbone=smollm2-135m", f"backbone.model={TEXT_MODEL}", "+backbone.load.num_thread=1"),
         *("backbone.sampling.num_predict=16", "system.max_repairs=0", f"cache_dir={tmp_path / 'cache'}"),
     )

@@ -7,15 +7,19 @@ from pathlib import Path
 
 import numpy as np
 
-from tools.tiny_vision import TURN_END, VOCABULARY, WIDTH, Floats, Value, gguf, metadata, tensors
+from tools import tiny_vision
+from tools.tiny_vision import TURN_END, WIDTH, Floats, Value, gguf, language, tensors
 
 ARCHITECTURE = "qwen2"  # the language model below the eyes
-CONTEXT = 32768  # a token a byte: prompts are four times as long as with words for tokens
+CONTEXT = tiny_vision.CONTEXT  # a token a byte: prompts are four times as long as with words for tokens
 
 
-def write(path: Path) -> Path:
-    """Write the model to `path` (200 kB). Its replies are some forty letters, or what a schema wants."""
+def write(path: Path, embeds: bool = False) -> Path:
+    """Write the model to `path` (200 kB). Its replies are some forty letters, or what a schema wants. One that `embeds`
+    says so in its file; newer servers embed with no other."""
     pairs, named = parts()
+    if embeds:
+        pairs[f"{ARCHITECTURE}.pooling_type"] = 1  # the mean
     named["output.bias"][TURN_END] = 3.0
     path.write_bytes(gguf(pairs, named))
     return path
@@ -23,15 +27,7 @@ def write(path: Path) -> Path:
 
 def parts() -> tuple[dict[str, Value], dict[str, Floats]]:
     """What stands in its file: key-value pairs, and tensors by name."""
-    pairs = {
-        key.replace("qwen25vl", ARCHITECTURE): value
-        for key, value in metadata().items()
-        if not key.startswith(("qwen25vl.vision", "qwen25vl.rope.mrope"))
-    }
-    pairs |= {"general.architecture": ARCHITECTURE, "general.name": "tiny-text", "tokenizer.ggml.pre": "qwen2"}
-    named = {name: rows for name, rows in tensors(0).items() if not name.startswith("v.")}
-    named["token_embd.weight"] = named["token_embd.weight"][:VOCABULARY]
-    return pairs, named
+    return language(ARCHITECTURE) | {"general.name": "tiny-text"}, tensors(0)[0]
 
 
 IMAGE_TOKENS = 16

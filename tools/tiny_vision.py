@@ -1,11 +1,11 @@
-"""Write a tiny vision model with random weights as one GGUF file: 11 MB, the same bytes every time.
+"""Write a tiny vision model with random weights as two GGUF files, model and projector: the same bytes every time.
 
-    python tools/tiny_vision.py OUT.gguf
+    python tools/tiny_vision.py MODEL.gguf EYES.gguf
 
-Qwen2.5-VL's architecture with two layers, one token per byte, and an output bias that prefers plain text, so that a
-real Ollama server can be tested with images and schemas where no model can be downloaded. Its answers mean nothing.
-Images change them, schemas hold, 448x336 px cost 194 tokens. Needs numpy alone; the GGUF format is that of
-ggml's docs/gguf.md, version 3.
+Qwen2-VL as llama.cpp lays it out, with few layers and one token per byte, so that real servers can be tested with
+images and schemas where no model can be downloaded. Its answers mean nothing. Images change them, and schemas hold.
+Needs numpy alone. The format is that of ggml's docs/gguf.md, version 3; the names of keys and tensors are those of
+llama.cpp's src/models/qwen2vl.cpp and tools/mtmd/clip.cpp.
 """
 
 import math
@@ -21,8 +21,9 @@ Floats = npt.NDArray[np.float64]
 Value = str | int | float | bool | list[str] | list[int] | list[float]
 
 WIDTH, INNER, KEYS, BLOCKS, PATCH, MERGED = 64, 128, 32, 2, 14, 256
+CONTEXT = 32768
 END_OF_TEXT, TURN_START, TURN_END, VOCABULARY = 256, 257, 258, 259
-EMBEDDED_ROWS = 151_656  # Ollama's engine hard-codes image tokens up to 151655; the rows beyond the vocabulary are zero
+CONSTANT = 64.0  # the first number of each vector in the vision model, for `without_bias`
 ALIGNMENT = 32
 F32, F16, Q8_0 = 0, 1, 8
 U32, I32, FLOAT, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
@@ -63,52 +64,67 @@ def preferences() -> Floats:
     bias[33:127] = 0.0
     bias[[9, 10, 13, 32]] = -6.0
     bias[ord('"')] = 3.0
-    bias[TURN_END] = 0.0
+    bias[TURN_END] = -6.0
     return bias
 
 
-def tensors(seed: int) -> dict[str, Floats]:
-    """Every tensor by its name; the rows of `token_embd.weight` beyond the vocabulary are zero."""
+def tensors(seed: int) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """The tensors by name, of the language model (Qwen2's) and of the eyes (Qwen2-VL's)."""
     w = Weights(seed)
     embedded = w.normal(VOCABULARY, WIDTH)
-    beyond = np.zeros((EMBEDDED_ROWS - VOCABULARY, WIDTH))
-    out: dict[str, Floats] = {"token_embd.weight": np.concatenate([embedded, beyond])}
+    text: dict[str, Floats] = {"token_embd.weight": embedded}
+    eyes: dict[str, Floats] = {}
 
-    def linear(name: str, rows: int, columns: int, bias: bool = True) -> None:
-        out[f"{name}.weight"] = w.matrix(rows, columns)
+    def linear(into: dict[str, Floats], name: str, rows: int, columns: int, bias: bool = True) -> None:
+        into[f"{name}.weight"] = w.matrix(rows, columns)
         if bias:
-            out[f"{name}.bias"] = 0.1 * w.normal(rows)
+            into[f"{name}.bias"] = 0.1 * w.normal(rows)
 
     for block in (f"blk.{i}" for i in range(BLOCKS)):
-        out[f"{block}.attn_norm.weight"] = out[f"{block}.ffn_norm.weight"] = np.ones(WIDTH)
+        text[f"{block}.attn_norm.weight"], text[f"{block}.ffn_norm.weight"] = np.ones(WIDTH), np.ones(WIDTH)
         for name, rows in (("attn_q", WIDTH), ("attn_k", KEYS), ("attn_v", KEYS)):
-            linear(f"{block}.{name}", rows, WIDTH)
-        linear(f"{block}.attn_output", WIDTH, WIDTH, bias=False)
+            linear(text, f"{block}.{name}", rows, WIDTH)
+        linear(text, f"{block}.attn_output", WIDTH, WIDTH, bias=False)
         for name, rows, columns in (("ffn_gate", INNER, WIDTH), ("ffn_up", INNER, WIDTH), ("ffn_down", WIDTH, INNER)):
-            linear(f"{block}.{name}", rows, columns, bias=False)
-    out["output_norm.weight"] = np.ones(WIDTH)
+            linear(text, f"{block}.{name}", rows, columns, bias=False)
+    text["output_norm.weight"] = np.ones(WIDTH)
     # Against the embedding: a token makes itself less likely, else the server breaks off a reply of equal tokens.
-    out["output.weight"] = 0.25 * w.normal(VOCABULARY, WIDTH) - 0.25 * embedded
-    out["output.bias"] = preferences()
-    for half in (0, 1):
-        out[f"v.patch_embd_{half}.weight"] = w.matrix(WIDTH, 3, PATCH, PATCH)
-    for block in (f"v.blk.{i}" for i in range(BLOCKS)):
-        out[f"{block}.ln1.weight"] = out[f"{block}.ln2.weight"] = np.ones(WIDTH)
-        for name in ("attn_q", "attn_k", "attn_v", "attn_out"):
-            linear(f"{block}.{name}", WIDTH, WIDTH)
-        for name, rows, columns in (("ffn_gate", INNER, WIDTH), ("ffn_up", INNER, WIDTH), ("ffn_down", WIDTH, INNER)):
-            linear(f"{block}.{name}", rows, columns)
-    out["v.merger.ln_q.weight"] = np.ones(WIDTH)
-    linear("v.merger.mlp.0", MERGED, MERGED)
-    linear("v.merger.mlp.2", WIDTH, MERGED)
-    return out
+    text["output.weight"] = 0.25 * w.normal(VOCABULARY, WIDTH) - 0.25 * embedded
+    text["output.bias"] = preferences()
+    for name in ("v.patch_embd.weight", "v.patch_embd.weight.1"):
+        eyes[name] = w.matrix(WIDTH, 3, PATCH, PATCH)
+    for norm in ("v.blk.0.ln1", "v.blk.0.ln2", "v.post_ln"):
+        eyes[f"{norm}.weight"], eyes[f"{norm}.bias"] = np.ones(WIDTH), np.zeros(WIDTH)
+    for name in ("attn_q", "attn_k", "attn_v", "attn_out"):
+        linear(eyes, f"v.blk.0.{name}", WIDTH, WIDTH)
+    for name, rows, columns in (("ffn_up", INNER, WIDTH), ("ffn_down", WIDTH, INNER)):
+        linear(eyes, f"v.blk.0.{name}", rows, columns)
+    linear(eyes, "mm.0", MERGED, MERGED)
+    linear(eyes, "mm.2", WIDTH, MERGED)
+    eyes["mm.2.weight"] *= 2.0  # else a thousand tokens an image, all much the same, leave the reply as it is
+    return text, eyes
 
 
-def metadata() -> dict[str, Value]:
-    """The key-value pairs: sizes of both towers, and a tokenizer of one token per byte."""
-    text: dict[str, Value] = {
+def without_bias(text: dict[str, Floats], eyes: dict[str, Floats]) -> None:
+    """Put the output bias into a weight, as llama.cpp computes Qwen2-VL without it: the first number of each vector is
+    CONSTANT from the embedding to the output, and nothing else reads or writes it."""
+    scale = math.sqrt((CONSTANT**2 + WIDTH - 1) / WIDTH)  # what a norm divides by, nearly
+    text["token_embd.weight"][:, 0] = CONSTANT
+    eyes["mm.2.weight"][0], eyes["mm.2.bias"][0] = 0.0, CONSTANT
+    for name, values in text.items():
+        if name.endswith(("attn_output.weight", "ffn_down.weight")):
+            values[0] = 0.0
+        elif "norm" in name:
+            values[:] = [0.0, *[scale] * (WIDTH - 1)]
+    text["output_norm.weight"][0] = scale / CONSTANT
+    text["output.weight"][:, 0] = text.pop("output.bias")
+
+
+def language(architecture: str) -> dict[str, Value]:
+    """The key-value pairs of a language model: its sizes, and a tokenizer of one token per byte."""
+    sizes: dict[str, Value] = {
         "block_count": BLOCKS,
-        "context_length": 32768,
+        "context_length": CONTEXT,
         "embedding_length": WIDTH,
         "feed_forward_length": INNER,
         "attention.head_count": 2,
@@ -116,34 +132,42 @@ def metadata() -> dict[str, Value]:
         "attention.layer_norm_rms_epsilon": 1e-6,
         "rope.freq_base": 1e6,
         "rope.dimension_count": WIDTH // 2,
-        "rope.mrope_section": [4, 6, 6],
-    }
-    eyes: dict[str, Value] = {
-        "block_count": BLOCKS,
-        "embedding_length": WIDTH,
-        "attention.head_count": 2,
-        "attention.layer_norm_epsilon": 1e-6,
-        "num_channels": 3,
-        "patch_size": PATCH,
-        "spatial_merge_size": 2,
-        "temporal_patch_size": 2,
-        "window_size": 112,
-        "rope.freq_base": 1e4,
-        "max_pixels": 602_112,  # the server reserves memory for an image of this size when it loads the model
     }
     return {
-        "general.architecture": "qwen25vl",
-        "general.name": "tiny-vision",
+        "general.architecture": architecture,
         "general.alignment": ALIGNMENT,
-        **{f"qwen25vl.{key}": value for key, value in text.items()},
-        **{f"qwen25vl.vision.{key}": value for key, value in eyes.items()},
+        **{f"{architecture}.{key}": value for key, value in sizes.items()},
         "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.pre": "qwen2",
         "tokenizer.ggml.tokens": [*byte_alphabet(), "<|endoftext|>", "<|im_start|>", "<|im_end|>"],
         "tokenizer.ggml.token_type": [1] * 256 + [3] * 3,
         "tokenizer.ggml.merges": ["a b"],
         "tokenizer.ggml.eos_token_id": TURN_END,
         "tokenizer.ggml.add_bos_token": False,
         "tokenizer.chat_template": CHAT_TEMPLATE,
+    }
+
+
+def projector() -> dict[str, Value]:
+    """The key-value pairs of the eyes."""
+    sizes: dict[str, Value] = {
+        "image_size": 560,
+        "patch_size": PATCH,
+        "embedding_length": WIDTH,
+        "feed_forward_length": INNER,
+        "projection_dim": WIDTH,
+        "block_count": 1,
+        "attention.head_count": 1,
+        "attention.layer_norm_epsilon": 1e-6,
+        "image_mean": [0.5] * 3,
+        "image_std": [0.5] * 3,
+    }
+    return {
+        "general.architecture": "clip",
+        "general.alignment": ALIGNMENT,
+        "clip.has_vision_encoder": True,
+        "clip.projector_type": "qwen2vl_merger",
+        **{f"clip.vision.{key}": value for key, value in sizes.items()},
     }
 
 
@@ -204,12 +228,16 @@ def gguf(pairs: Mapping[str, Value], named: Mapping[str, Floats]) -> bytes:
     return b"".join([head, padding(len(head)), *body])
 
 
-def write(path: Path, seed: int = 0) -> None:
-    """Write the model to `path`."""
-    path.write_bytes(gguf(metadata(), tensors(seed)))
+def write(model: Path, eyes: Path, seed: int = 0) -> None:
+    """Write the language model and its projector."""
+    text, projection = tensors(seed)
+    without_bias(text, projection)
+    pairs = language("qwen2vl") | {"general.name": "tiny-vision", "qwen2vl.rope.dimension_sections": [4, 6, 6, 0]}
+    model.write_bytes(gguf(pairs, text))
+    eyes.write_bytes(gguf(projector(), projection))
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: python tools/tiny_vision.py OUT.gguf")
-    write(Path(sys.argv[1]))
+    if len(sys.argv) != 3:
+        sys.exit("usage: python tools/tiny_vision.py MODEL.gguf EYES.gguf")
+    write(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -16,7 +16,7 @@ import pytest
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.errors import CallError, ConfigError, Failure, RunError
 from mmerg.memory.ollama import Ollama
-from tests.ollama_server import TEXT_MODEL
+from tests.ollama_server import EMBEDDING_MODEL
 
 
 class Hosts:
@@ -151,7 +151,7 @@ def test_no_host_is_named() -> None:
 
 
 def test_a_real_server(ollama_host: str) -> None:
-    embedder = Ollama(TEXT_MODEL, [ollama_host], OllamaHost)
+    embedder = Ollama(EMBEDDING_MODEL, [ollama_host], OllamaHost)
     texts = ["The sea is calm.", "I am angry.", "The sea is calm."]
     vectors = embedder.embed(texts)
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)

@@ -9,6 +9,7 @@ from mmerg.backends.embedded import Embedded
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.protocol import Backend, Message, Reply, Request, Sampling
 from mmerg.runs.facts import of_response
+from tests.ollama_server import Server
 
 ASKED = [
     ("Repeat exactly: 😊🎉👩‍👩‍👧 漢字 ünï", ()),
@@ -52,5 +53,5 @@ def test_embedded(embedded: Backend, words: str, stop: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(("words", "stop"), ASKED)
-def test_ollama(ollama_host: str, smollm2: str, words: str, stop: tuple[str, ...]) -> None:
-    check(said(Ollama(host=ollama_host, model=smollm2, load={"num_ctx": 2048, "num_thread": 1}), words, stop))
+def test_ollama(each_ollama: Server, smollm2: str, words: str, stop: tuple[str, ...]) -> None:
+    check(said(Ollama(host=each_ollama.host, model=smollm2, load={"num_ctx": 2048, "num_thread": 1}), words, stop))
