@@ -2,8 +2,8 @@
 
 Fixtures, all for a session: a test that asks for `each_ollama` runs once on each version at hand, since versions
 before 0.30 run models themselves and later ones in a llama-server; `ollama_host` is the address of one server, for
-tests of something else. All have the models TEXT_MODEL, EMBEDDING_MODEL and VISION_MODEL (random weights, from
-tests/tiny_text.py and tools/tiny_vision.py), and with `smollm2` also SmolLM2-135M. `ollama_binary` is the program of
+tests of something else. All have the models TEXT_MODEL, EMBEDDING_MODEL, OWN_TEMPLATE_MODEL and VISION_MODEL
+(random weights, from tests/tiny_text.py and tools/tiny_vision.py), and with `smollm2` also SmolLM2-135M. `ollama_binary` is the program of
 each version. Tests are skipped if no ollama binary is at hand. If MMERG_REQUIRE_OLLAMA is set, they need every version
 of tools/get_ollama.py, and fail without it.
 `start_server` and `Server.kill` serve tests that break a server of their own.
@@ -34,6 +34,7 @@ from tools import get_ollama, tiny_vision
 TEXT_MODEL = "tiny-text"
 VISION_MODEL = "tiny-vision"
 EMBEDDING_MODEL = "tiny-embedding"
+OWN_TEMPLATE_MODEL = "tiny-own-template"
 SMOLLM2 = "smollm2"
 READY_SECONDS = 60
 
@@ -164,6 +165,8 @@ def started(vision_ggufs: tuple[Path, Path]) -> Iterator[Callable[[Path], Server
             stack.callback(server.kill)
             create_from_gguf(server.host, TEXT_MODEL, tiny_text.write(folder / "text.gguf"))
             create_from_gguf(server.host, EMBEDDING_MODEL, tiny_text.write(folder / "embedding.gguf", embeds=True))
+            own = tiny_text.write(folder / "own.gguf", own_template=True)
+            create_from_gguf(server.host, OWN_TEMPLATE_MODEL, own)
             create_from_gguf(server.host, VISION_MODEL, *vision_ggufs)
         return servers[binary]
 

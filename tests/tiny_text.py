@@ -14,10 +14,13 @@ ARCHITECTURE = "qwen2"  # the language model below the eyes
 CONTEXT = tiny_vision.CONTEXT  # a token a byte: prompts are four times as long as with words for tokens
 
 
-def write(path: Path, embeds: bool = False) -> Path:
+def write(path: Path, embeds: bool = False, own_template: bool = False) -> Path:
     """Write the model to `path` (200 kB). Its replies are some forty letters, or what a schema wants. One that `embeds`
-    says so in its file; newer servers embed with no other."""
+    says so in its file; newer servers embed with no other. One with its `own_template` has a chat template that Ollama
+    does not know; newer servers then leave the whole chat to llama-server."""
     pairs, named = parts()
+    if own_template:
+        pairs["tokenizer.chat_template"] = f"{tiny_vision.CHAT_TEMPLATE}{{# {'unlike any other ' * 20}#}}"
     if embeds:
         pairs[f"{ARCHITECTURE}.pooling_type"] = 1  # the mean
     named["output.bias"][TURN_END] = 3.0

@@ -25,6 +25,7 @@ from mmerg.checking.probes import before_llama_server, frame_tokens
 from mmerg.errors import CallError, Failure
 from tests.ollama_server import (
     EMBEDDING_MODEL,
+    OWN_TEMPLATE_MODEL,
     SMOLLM2,
     TEXT_MODEL,
     VISION_MODEL,
@@ -128,6 +129,19 @@ def test_a_schema_is_kept(each_ollama: Server, model: str) -> None:
     answer = json.loads(reply.text)
     jsonschema.validate(answer, SCHEMA)
     assert list(answer) == ["why", "emotion", "turns"]
+
+
+def test_numbered_fields_come_in_order_where_a_server_sorts_them(each_ollama: Server) -> None:
+    backend = Ollama(host=each_ollama.host, model=OWN_TEMPLATE_MODEL, load=LOAD)
+
+    def order(*names: str) -> list[str]:
+        schema = {"type": "object", "properties": dict.fromkeys(names, {"enum": ["yes", "no"]}), "required": names}
+        return list(
+            json.loads(backend.complete(ask("Answer in JSON.", num_predict=200, schema=json.dumps(schema))).text)
+        )
+
+    assert order("why", "answer") == (["answer", "why"] if each_ollama.runs_llama_server else ["why", "answer"])
+    assert order("1_why", "2_answer") == ["1_why", "2_answer"]
 
 
 def test_images_travel(vision: Ollama) -> None:
