@@ -2,10 +2,10 @@
 
 Fixtures, all for a session: a test that asks for `each_ollama` runs once on each version at hand, since versions
 before 0.30 run models themselves and later ones in a llama-server; `ollama_host` is the address of one server, for
-tests of something else. All have the models TEXT_MODEL, EMBEDDING_MODEL, OWN_TEMPLATE_MODEL and VISION_MODEL
-(random weights, from tests/tiny_text.py and tools/tiny_vision.py), and with `smollm2` also SmolLM2-135M. `ollama_binary` is the program of
-each version. Tests are skipped if no ollama binary is at hand. If MMERG_REQUIRE_OLLAMA is set, they need every version
-of tools/get_ollama.py, and fail without it.
+tests of something else. All have the models TEXT_MODEL, EMBEDDING_MODEL, OWN_TEMPLATE_MODEL and VISION_MODEL (random
+weights, from tests/tiny_text.py and tools/tiny_vision.py), and with `smollm2` also SmolLM2-135M. `ollama_binary` is
+the program of each version. Tests are skipped if no ollama binary is at hand. If MMERG_REQUIRE_OLLAMA is set, they
+need every version of tools/get_ollama.py, and fail without it.
 `start_server` and `Server.kill` serve tests that break a server of their own.
 """
 
@@ -164,7 +164,9 @@ def started(vision_ggufs: tuple[Path, Path]) -> Iterator[Callable[[Path], Server
             servers[binary] = server = start_server(binary, folder)
             stack.callback(server.kill)
             create_from_gguf(server.host, TEXT_MODEL, tiny_text.write(folder / "text.gguf"))
-            create_from_gguf(server.host, EMBEDDING_MODEL, tiny_text.write(folder / "embedding.gguf", embeds=True))
+            # Older servers embed with any model, and crash on a Qwen2 that says that it embeds.
+            embedder = tiny_text.write(folder / "embedding.gguf", embeds=server.runs_llama_server)
+            create_from_gguf(server.host, EMBEDDING_MODEL, embedder)
             own = tiny_text.write(folder / "own.gguf", own_template=True)
             create_from_gguf(server.host, OWN_TEMPLATE_MODEL, own)
             create_from_gguf(server.host, VISION_MODEL, *vision_ggufs)
