@@ -110,8 +110,7 @@ def _encodable(text: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(_encodable)]
-
-
+Seconds = Annotated[float, Field(allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=2**62)]  # of tokens, as a server tells it
 
 
@@ -146,8 +145,8 @@ class Reply(BaseModel):
     prompt_tokens: Count = 0
     reused_tokens: Count | None = None
     response_tokens: Count = 0
-    prompt_seconds: float = 0.0
-    seconds: float = 0.0
+    prompt_seconds: Seconds = 0.0
+    seconds: Seconds = 0.0
     host: str = ""
     cached: bool = False
     taken: tuple[str, ...] = Field(default=(), exclude_if=lambda value: not value)

@@ -10,7 +10,6 @@ import csv
 import os
 import re
 import stat
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import StringIO
@@ -94,17 +93,16 @@ class Clips:
     """Finds the clips of turns in `folders`. Those that are not there are listed in `absent` (see `Corpus.absent`) and
     counted in `notes` (`clips_missing`). Without `look` it finds none and lists none.
 
-    Two names of one file (links) give one path, so that a clip that is the target's own file is recognised.
+    Links are followed, so that a clip that is the target's own file is recognised.
     """
 
     def __init__(self, folders: Sequence[Path], notes: Counter[str], *, look: bool = True) -> None:
         self.folders, self.notes, self.look = folders, notes, look
         self.absent: dict[str, str] = {}
-        self._paths: dict[tuple[int, int], Path] = {}  # by device and inode
 
     def find(self, turn: str, name: str) -> Path | None:
         """The file `name` ("": the turn names none) of a turn ("dia0/3") in the first folder that has it, or None.
-        Raises CorpusError for a folder that may not be searched and a name that the system's encoding cannot spell."""
+        Raises CorpusError for a folder that may not be searched."""
         if not self.look:
             return None
         path = next(filter(None, (self._path(folder / name) for folder in self.folders)), None) if name else None
@@ -115,15 +113,12 @@ class Clips:
 
     def _path(self, file: Path) -> Path | None:
         try:
-            status = os.stat(file)  # noqa: PTH116  (a null byte is a ValueError here)
-        except (OSError, ValueError) as error:
-            # UTF-8 spells all but lone surrogates, which no file's name holds.
-            unspelt = isinstance(error, UnicodeEncodeError) and sys.getfilesystemencoding() != "utf-8"
-            if not (unspelt or isinstance(error, PermissionError)):
-                return None
-            hint = "check that you may enter the folder; if a name cannot be spelt: export LC_ALL=C.UTF-8"
-            raise CorpusError(f"cannot look for {file.name!a}: {error}", where=ascii(str(file)), hint=hint) from error
-        return self._paths.setdefault((status.st_dev, status.st_ino), file) if stat.S_ISREG(status.st_mode) else None
+            return file.resolve() if stat.S_ISREG(file.stat().st_mode) else None
+        except PermissionError as error:
+            what = f"cannot look for {file.name}: {error.strerror}"
+            raise CorpusError(what, where=str(file), hint="check that you may enter the folder") from error
+        except (OSError, ValueError):  # it is not there, or no file can have that name
+            return None
 
 
 def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:

@@ -28,7 +28,7 @@ from mmerg.runs.manifest import IMPORTED, Manifest, Session
 from mmerg.runs.result import Result
 from mmerg.settings.identity import identity_hash
 from mmerg.settings.model import ImportSettings
-from mmerg.storage.files import PART, open_regular, private_folder, why, writing
+from mmerg.storage.files import PART, private_folder, why, writing
 from mmerg.storage.record import Record
 
 LONGEST = 10_000  # characters of a reply; what is longer is no turn of a talk
@@ -51,8 +51,7 @@ def import_replies(settings: ImportSettings) -> int:
     selection = select(corpus, settings.protocol)
     file = Path(settings.replies)
     try:
-        with open_regular(file) as opened:
-            content = opened.read()
+        content = file.read_bytes()
     except OSError as error:
         hint = "replies=FILE.jsonl, a sample a line"
         raise CorpusError(f"the replies cannot be read: {why(error)}", where=str(file), hint=hint) from error

@@ -20,7 +20,7 @@ from mmerg.runs.shards import SHARDS
 from mmerg.settings.identity import at
 from mmerg.settings.kinds import Plain
 from mmerg.settings.model import JudgeSettings, RunSettings
-from mmerg.storage.files import open_regular, why
+from mmerg.storage.files import why
 from mmerg.storage.record import Record
 
 MANIFEST = "manifest.json"
@@ -177,8 +177,7 @@ def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
     """The same, also of a judging."""
     file = path / MANIFEST
     try:
-        with open_regular(file) as opened:
-            content = json.loads(opened.read().decode())
+        content = json.loads(file.read_bytes().decode())
     except (FileNotFoundError, NotADirectoryError) as error:
         raise _no_run(path) from error
     except (OSError, ValueError, RecursionError) as error:

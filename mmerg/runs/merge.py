@@ -24,7 +24,7 @@ from mmerg.runs.folder import FRAMES, RESULTS, hold, remove_parts
 from mmerg.runs.manifest import MANIFEST, Manifest, changes, read_manifest
 from mmerg.runs.samples import SAMPLES, file_name
 from mmerg.runs.shards import SHARDS, Shard, read_order, shards_in
-from mmerg.storage.files import open_regular, private_folder, replacing, why, writing
+from mmerg.storage.files import private_folder, replacing, why, writing
 from mmerg.storage.record import write_record
 
 _SAME = ("engine", "corpus", "protocol", "memories", "name", "tags")  # of a manifest, beside its identity
@@ -123,7 +123,7 @@ def merge(run: Path, partial: bool = False) -> Merged:
                 if not (part.path / name).exists():
                     raise part.again("this is gone", name)
             try:
-                files[part.shard.number] = opened.enter_context(open_regular(part.path / RESULTS))
+                files[part.shard.number] = opened.enter_context((part.path / RESULTS).open("rb"))
             except OSError as error:
                 raise part.again(f"the results cannot be read: {why(error)}", RESULTS) from error
             index.add(part, files[part.shard.number])
@@ -203,7 +203,7 @@ def _refuse_others(run: Path, merged: Manifest, samples: int) -> None:
     if not (run / MANIFEST).exists():
         return
     there = read_manifest(run)
-    with open_regular(run / RESULTS) as file:
+    with (run / RESULTS).open("rb") as file:
         lines = sum(1 for _ in file)
     what = ""
     if changed := changes(there, merged):

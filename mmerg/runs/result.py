@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 from mmerg.errors import Failure, RunError
 from mmerg.runs.events import Count, Form, Seconds, Verdict
 from mmerg.runs.events import Ended as LoopEnd
-from mmerg.storage.files import open_regular, why
+from mmerg.storage.files import why
 from mmerg.storage.record import Record
 
 RUNTIME_FIELDS = frozenset({"cached_calls", "seconds", "timing"})
@@ -190,7 +190,7 @@ def read_lines(path: Path, record: type[Line]) -> Results[Line]:
     last line that is cut off is passed over. Raises RunError where it cannot be read or a line is no record."""
     results = Results(record)
     try:
-        with open_regular(path) as file:
+        with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
                 try:
                     results.put(results.parse(line).id, line.rstrip(b"\n") + b"\n")

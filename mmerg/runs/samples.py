@@ -9,13 +9,12 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from math import isfinite
 from pathlib import Path
 from urllib.parse import quote
 
 from mmerg.errors import RunError
-from mmerg.runs.events import EVENT, Called, Emit, Event
-from mmerg.storage.files import PART, SAFE, open_regular, replacing, why, writing
+from mmerg.runs.events import EVENT, Emit, Event
+from mmerg.storage.files import PART, SAFE, replacing, why, writing
 
 SAMPLES, ENDING = "samples", ".jsonl"
 _LONGEST = 200  # bytes of a name; file systems take 255, and a part has some more
@@ -68,7 +67,7 @@ def read_events(run: Path, sample: str) -> list[Event]:
         path = next(path.parent.glob(f"{path.stem}.????????{PART}"), path)
     events: list[Event] = []
     try:
-        with open_regular(path) as file:
+        with path.open("rb") as file:
             lines = [line for line in file if whole or line.endswith(b"\n")]  # the last may be half written
         for line in lines:
             events.append(_event(line, sample))
@@ -93,6 +92,4 @@ def _event(line: bytes, sample: str) -> Event:
     event = EVENT.validate_python(json.loads(line.decode()))
     if event.sample != sample:
         raise ValueError(f"it is of the sample {event.sample!r}")
-    if isinstance(event, Called) and not isfinite(event.reply.seconds + event.reply.prompt_seconds):
-        raise ValueError("reply.seconds is no number")
     return event

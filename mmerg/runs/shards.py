@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from mmerg.errors import ConfigError, RunError, some
-from mmerg.storage.files import SAFE, open_regular, why, write_whole
+from mmerg.storage.files import SAFE, why, write_whole
 
 SHARDS, ORDER = "shards", "order.jsonl"
 
@@ -74,7 +74,7 @@ def write_order(shard: Path, samples: Iterable[tuple[int, str]]) -> None:
 def read_order(shard: Path) -> Iterator[tuple[int, str]]:
     """The samples with their places. Raises RunError where the file cannot be read."""
     try:
-        with open_regular(shard / ORDER) as file:
+        with (shard / ORDER).open("rb") as file:
             for line in file:
                 place, sample = json.loads(line)
                 yield int(place), str(sample)

@@ -6,7 +6,6 @@ it and two writers do not meet. Files and folders are the user's alone (0600, 07
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import importlib.util
 import json
@@ -81,15 +80,6 @@ def private_folder(path: Path) -> None:
     """Make the folder, and those above it, for the user alone; one that is there keeps its mode. Raises OSError."""
     for folder in reversed([folder for folder in (path, *path.parents) if not folder.exists()]):
         folder.mkdir(mode=0o700, exist_ok=True)
-
-
-def open_regular(path: Path) -> BinaryIO:
-    """The file to read; a pipe or a device, which could keep a reader waiting for ever, is refused. Raises OSError."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise OSError(errno.EINVAL, "this is no regular file", str(path))
-    return os.fdopen(handle, "rb")
 
 
 def why(error: OSError | ValueError | RecursionError) -> str:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from mmerg.storage.files import open_regular, write_whole
+from mmerg.storage.files import write_whole
 
 
 class Record(BaseModel):
@@ -36,7 +36,6 @@ def text_of(record: Record) -> str:
 def read_record(path: Path, kind: type[Kind]) -> Kind:
     """What `write_record` wrote. Raises OSError where the file cannot be read, ValueError where it is no such thing."""
     try:
-        with open_regular(path) as file:
-            return kind.model_validate(json.loads(file.read().decode()))
+        return kind.model_validate(json.loads(path.read_bytes().decode()))
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error

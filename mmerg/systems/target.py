@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from mmerg.errors import ConfigError, MmergError, described, raised_at
 from mmerg.settings.kinds import Target
-from mmerg.storage.files import open_regular, sha256_of
+from mmerg.storage.files import sha256_of
 
 
 def make(target: Target, where: str) -> object:
@@ -113,8 +113,7 @@ def by_content(node: object, thing: object) -> object:
             path = Path(f"{file}.py" if in_file else node).expanduser()
             if own:
                 return path.name if not in_file and path.is_absolute() and path.exists() else node
-            with open_regular(path):  # no pipe
-                return sha256_of(path) + (in_file and name)
+            return sha256_of(path) + (in_file and name)
         except (OSError, ValueError, RuntimeError):  # no file: too long, a null byte, the home of nobody
             return node
 

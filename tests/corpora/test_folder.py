@@ -2,9 +2,6 @@
 
 import hashlib
 import json
-import os
-import subprocess
-import sys
 import tempfile
 import weakref
 from pathlib import Path
@@ -209,33 +206,3 @@ def test_any_bytes_give_a_corpus_or_our_error(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "dialogues.jsonl").write_bytes(data)
         corpus_or_told(Folder(folder))
-
-
-def test_a_hard_link_is_known_to_be_the_same_file(tmp_path: Path) -> None:
-    (tmp_path / "v.mp4").write_bytes(b"video")
-    (tmp_path / "w.mp4").hardlink_to(tmp_path / "v.mp4")
-    turns = [
-        {"speaker": "Ana", "text": "Hi.", "clip": "w.mp4"},
-        {"speaker": "Ben", "text": "hidden", "clip": "v.mp4", "start": 2},
-    ]
-    (tmp_path / "dialogues.jsonl").write_text(json.dumps({"id": "d", "turns": turns}) + "\n", encoding="utf-8")
-    [sample] = select(Folder(tmp_path).load(), protocol()).samples
-    [turn] = sample.scene.history
-    assert turn.clip is not None
-    assert turn.clip.end == 2.0
-
-
-@pytest.mark.parametrize("locale", [{"LC_ALL": "C", "PYTHONUTF8": "0"}, {"LC_ALL": "C.UTF-8"}])
-def test_a_clip_whose_name_the_locale_cannot_spell_is_told_and_not_called_missing(
-    tmp_path: Path, locale: dict[str, str]
-) -> None:
-    write(tmp_path, {"id": "tea", "turns": [{**ANA, "clip": "caf\u00e9.mp4"}, BEN]}, clips=("caf\u00e9.mp4",))
-    code = f"from mmerg.corpora.folder import Folder; print(ascii(Folder({str(tmp_path)!r}).load().absent))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, **locale}, capture_output=True, text=True, check=False
-    )
-    if locale["LC_ALL"] == "C":
-        assert "CorpusError: cannot look for 'caf\\xe9.mp4': 'ascii' codec can't encode" in done.stderr
-        assert "export LC_ALL=C.UTF-8" in done.stderr
-    else:
-        assert done.stdout == "{}\n"

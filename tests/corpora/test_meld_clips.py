@@ -1,7 +1,6 @@
 """MELD's clips: every layout people have, and the files beside them that are no clips."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -74,16 +73,13 @@ def test_the_releases_own_folder_comes_first(tmp_path: Path) -> None:
     assert second.clip.path.parent == tmp_path / "test"
 
 
-@pytest.mark.parametrize("linked", [Path.hardlink_to, Path.symlink_to])
 @pytest.mark.parametrize("times", ["00:14:38,127", "unreadable"])
-def test_a_clip_that_is_the_targets_file_under_another_name_is_not_shown(
-    tmp_path: Path, linked: Callable[[Path, Path], None], times: str
-) -> None:
+def test_a_clip_that_is_the_targets_file_under_another_name_is_not_shown(tmp_path: Path, times: str) -> None:
     starts = (times, "00:14:40,629", "00:14:56,000")
     lines = [Line("Words.", "Mark", "joy", 0, number, start, "00:14:57,000") for number, start in enumerate(starts)]
     Builder(lines=lines, clip_folder="test").write(tmp_path)
     (tmp_path / "test/dia0_utt0.mp4").unlink()
-    linked(tmp_path / "test/dia0_utt0.mp4", tmp_path / "test/dia0_utt2.mp4")
+    (tmp_path / "test/dia0_utt0.mp4").symlink_to(tmp_path / "test/dia0_utt2.mp4")
     [sample] = select(Meld(tmp_path).load(), protocol()).samples
     assert clips(sample.scene.history) == [None, "dia0_utt1.mp4"]
     assert sample.dropped == (1,)

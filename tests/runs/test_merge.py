@@ -212,12 +212,6 @@ def other_n(run: Path) -> None:
     file.write_text(json.dumps(content), encoding="utf-8")
 
 
-def a_pipe(run: Path) -> None:
-    file = Shard(2, 3).folder(run) / RESULTS
-    file.unlink()
-    os.mkfifo(file)
-
-
 def damaged(run: Path) -> None:
     file = Shard(1, 3).folder(run) / RESULTS
     file.write_bytes(b'{"id": 5}\n' + file.read_bytes())
@@ -252,7 +246,6 @@ def no_shards(run: Path) -> None:
         (other_n, "shards 1/3 and 3/3 were not made with the same: protocol"),
         (damaged, "line 1 is no result"),
         (broken_within, "line 1 is no result"),
-        (a_pipe, "the results cannot be read: this is no regular file"),
         (no_shards, "there is no shard to merge"),
     ],
 )

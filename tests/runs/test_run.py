@@ -223,16 +223,6 @@ def test_links_and_pipes_are_refused_and_nothing_outside_changes(name: str, fold
     assert not outside.is_dir() or sorted(outside.iterdir()) == listed
 
 
-def test_bytes_that_a_copy_shares_are_not_touched(folder: Path, tmp_path: Path) -> None:
-    """A backup by hard links, as of `cp -al`."""
-    (tmp_path / "backup").hardlink_to(folder / RESULTS)
-    before = (tmp_path / "backup").read_bytes()
-    with Run(folder, MADE) as run:
-        do(run, result("c"))
-    assert (tmp_path / "backup").read_bytes() == before
-    assert ids(folder) == ["a", "b", "c"]
-
-
 def test_links_named_as_parts_are_not_followed(folder: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.write_text("mine", encoding="utf-8")

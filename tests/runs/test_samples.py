@@ -223,12 +223,6 @@ def test_a_link_where_events_belong_is_replaced_and_not_written_through(run: Pat
     assert read_events(run, "a") == [ALL[0]]
 
 
-def test_a_pipe_is_not_waited_for(run: Path) -> None:
-    os.mkfifo(events_file(run, "a"))
-    with pytest.raises(RunError, match="the events of a cannot be read: this is no regular file"):
-        read_events(run, "a")
-
-
 def test_lost_events_are_told_with_how_to_have_them_again(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"the events of this run are gone[^$]*run the same again"):
         read_events(tmp_path, "a")
