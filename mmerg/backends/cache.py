@@ -97,8 +97,8 @@ class Cache:
         if row is None:
             return None
         try:
-            reply = Reply.model_validate(json.loads(row[0]))
-        except (ValueError, RecursionError) as error:
+            reply = Reply.model_validate_json(row[0])
+        except ValueError as error:
             what = f"the stored reply {key[:SHOWN_DIGEST]} cannot be read and counts as absent: {str(error)[:200]}"
             warnings.warn(f"{what} ({self._path})", stacklevel=2)
             return None

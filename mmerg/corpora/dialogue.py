@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, InstanceOf
+from pydantic import ConfigDict, Field
 
 Words = Annotated[str, Field(pattern=r"\S")]
-Name = InstanceOf[str]  # which may hold what is no proper Unicode, as files' names do
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ class Dialogue:
     situation: str | None = None
     script: str | None = None
     episode: str | None = None
-    conversation: Name | None = None
+    conversation: str | None = None
 
 
 @dataclass(frozen=True)
@@ -79,13 +78,13 @@ class Corpus:
     # How `mmerg.corpora.reading` checks a corpus and all that is in it.
     __pydantic_config__ = ConfigDict(strict=True, revalidate_instances="always", allow_inf_nan=False)
 
-    name: Name
-    split: Name
+    name: str
+    split: str
     labels: Annotated[tuple[Words, ...], Field(min_length=1)]
     dialogues: tuple[Dialogue, ...]
     fingerprint: Words
     notes: Mapping[str, int] = field(default_factory=dict)
-    absent: Mapping[str, Name] = field(default_factory=dict)
+    absent: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def noted(self) -> str:

@@ -19,7 +19,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
 from mmerg.corpora.files import MARK, Clips, find, nonzero, read_bytes, root_folder, unusable
 from mmerg.corpora.meld import MELD_LABELS
-from mmerg.storage.files import why
+from mmerg.storage.files import name_of, why
 
 EXAMPLE = (
     '{"id": "tea", "turns": [{"speaker": "Ana", "text": "I failed again.", "emotion": "sadness", "clip": "ana.mp4"}, '
@@ -107,12 +107,11 @@ class Folder:
             turns: list[Turn] = []
             for number, turn in enumerate(line.turns, start=1):
                 file = clips.find(f"{line.id}/{number}", turn.clip) if turn.clip else None
-                clip = Clip(file.resolve(), turn.start, turn.end) if file else None
+                clip = Clip(file, turn.start, turn.end) if file else None
                 turns.append(Turn(turn.speaker, turn.text, turn.emotion, clip))
             conversation = f"{digest[:16]}#{line.id}"  # the same wherever the file lies
             dialogues.append(Dialogue(line.id, tuple(turns), line.respond_as, conversation=conversation))
-        name = root.resolve().name
-        return Corpus(name, path.stem, tuple(labels), tuple(dialogues), digest, nonzero(notes), clips.absent)
+        return Corpus(name_of(root), path.stem, tuple(labels), tuple(dialogues), digest, nonzero(notes), clips.absent)
 
 
 def _lines(data: bytes, path: Path, labels: Sequence[str]) -> Iterator[DialogueLine]:

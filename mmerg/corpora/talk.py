@@ -16,7 +16,7 @@ class Talk:
         self._labels = tuple(labels)
 
     def load(self) -> Corpus:
-        digest = hashlib.sha256("\0".join(self._labels).encode(errors="surrogatepass")).hexdigest()
+        digest = hashlib.sha256("\0".join(self._labels).encode()).hexdigest()
         return Corpus("talk", "live", self._labels, (), digest)
 
 

@@ -236,7 +236,7 @@ def _ask_class(
             return checked(stage.output, bounds, plain)
     except ReplyError as error:
         raise ReplyError(error.failure, error.what, where=who, hint=MEND) from error
-    except (TypeError, ValueError, RecursionError) as error:
+    except (TypeError, ValueError) as error:
         what = f"it gave {type(given).__name__}, of which no JSON can be made: {error}"
         raise ReplyError(Failure.SCHEMA_INVALID, what, where=who, hint=MEND) from error
     if isinstance(given, str) and given.strip():

@@ -95,8 +95,8 @@ def _lines(file: Path, content: bytes, selection: Selection, labels: tuple[str, 
         if not raw.strip():
             continue
         try:
-            line = Line.model_validate(json.loads(raw.decode()))
-        except (ValueError, RecursionError) as error:
+            line = Line.model_validate_json(raw)
+        except ValueError as error:
             problems.append(f"line {number}: {why(error)}")
             continue
         if line.id not in known:

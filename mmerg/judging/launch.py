@@ -29,7 +29,6 @@ from mmerg.runs.samples import SAMPLES
 from mmerg.scoring.answers import read_run
 from mmerg.settings.identity import identity_hash
 from mmerg.settings.model import JudgeSettings
-from mmerg.storage.files import SAFE
 from mmerg.storage.record import write_record
 
 
@@ -135,7 +134,7 @@ class Judging:
         )
         backbone = DRY if self.dry else settings.backbone.name
         pair = "".join(run.run for run in lot.runs) if len(lot.runs) > 1 else ""  # others may have the same replies
-        mark = hashlib.sha256(f"{config}{prompts}{judged}{pair}".encode(errors=SAFE)).hexdigest()[:8]
+        mark = hashlib.sha256(f"{config}{prompts}{judged}{pair}".encode()).hexdigest()[:8]
         path = Path(settings.runs) / f"judge-{settings.judge.name}-{backbone}-{mark}"
         with Folder(path, manifest, Verdicts, VERDICTS, folders=(SAMPLES,)) as folder:
             wanted = lot.items[: settings.limit]

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.settings.sources import KeySettings
-from mmerg.storage.files import SAFE
 
 Spoken = tuple[tuple[str, str], ...]  # turns as (speaker, text)
 
@@ -80,7 +79,7 @@ def origin_of(dialogue: Dialogue) -> Origin:
     text = "\n".join(plain_words(turn.text) for turn in dialogue.turns)
     return Origin(
         dialogue=dialogue.id,
-        words=hashlib.sha256(text.encode(errors=SAFE)).hexdigest() if len(dialogue.turns) >= ENOUGH_TURNS else "",
+        words=hashlib.sha256(text.encode()).hexdigest() if len(dialogue.turns) >= ENOUGH_TURNS else "",
         conversation=dialogue.conversation,
         script=dialogue.script,
         episode=dialogue.episode,

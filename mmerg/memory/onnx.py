@@ -120,8 +120,7 @@ class _Model:
 
     def mean(self, text: str) -> npt.NDArray[np.float64]:
         """The mean of the tokens' vectors, special tokens included: [dimensions]."""
-        sound = text.encode(errors="replace").decode()  # half a surrogate pair is no text to the tokenizer
-        ids = np.array([self._tokenizer.encode(sound).ids], dtype=np.int64)
+        ids = np.array([self._tokenizer.encode(text).ids], dtype=np.int64)
         feeds = dict(zip(INPUTS, (ids, np.ones_like(ids), np.zeros_like(ids)), strict=True))
         [tokens] = self._session.run([self._output], {name: feeds[name] for name in self._inputs})
         mean: npt.NDArray[np.float64] = tokens[0].astype(np.float64).mean(axis=0)

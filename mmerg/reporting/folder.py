@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 from mmerg.errors import RunError
-from mmerg.storage.files import SAFE, private_folder, writing
+from mmerg.storage.files import private_folder, writing
 
 MARKER, PART = ".mmerg-report", ".mmerg-report.part"
 _FIRST = "mmerg report 1"
@@ -58,7 +58,7 @@ class ReportFolder:
         """Put a file there; what is written is the same for the same content."""
         path = self._prepare(name)
         with writing(path), open(path, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
-            file.write(content.encode(errors=SAFE) if isinstance(content, str) else content)
+            file.write(content.encode() if isinstance(content, str) else content)
 
     def link(self, name: str, source: Path) -> None:
         """Put a file there that shares its bytes with `source`, or a copy where they cannot be shared."""
@@ -122,6 +122,6 @@ class ReportFolder:
     def _mark(self, names: set[str]) -> None:
         """Anew, whatever stood there: a torn line, or a link."""
         part = self._part / MARKER
-        part.write_text("\n".join([_FIRST, *sorted(names), ""]), encoding="utf-8", errors=SAFE)
+        part.write_text("\n".join([_FIRST, *sorted(names), ""]), encoding="utf-8")
         part.chmod(0o600)
         part.replace(self.path / MARKER)

@@ -78,7 +78,7 @@ def file_name(id: str) -> str:
     """The name of a sample's page: readable, lower case, at most 66 characters of ASCII, and another one for every id,
     also where a file system takes upper for lower case or knows names such as CON."""
     readable = re.sub("[^a-z0-9]+", "-", id[: 4 * _NAME].lower()).strip("-")[:_NAME].strip("-")
-    digest = hashlib.sha256(id.encode(errors="surrogatepass")).hexdigest()[:_DIGITS]
+    digest = hashlib.sha256(id.encode()).hexdigest()[:_DIGITS]
     return f"{readable or 'sample'}-{digest}.html"
 
 

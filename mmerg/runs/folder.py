@@ -26,7 +26,7 @@ from mmerg.runs.manifest import MANIFEST, Manifest, Started, changes, read_any_m
 from mmerg.runs.result import Line, Result, Results, read_lines
 from mmerg.runs.samples import ENDING, SAMPLES, events_file, file_name, recording
 from mmerg.runs.shards import SHARDS
-from mmerg.storage.files import PART, SAFE, private_folder, sha256_of, write_whole, writing
+from mmerg.storage.files import PART, private_folder, sha256_of, write_whole, writing
 from mmerg.storage.record import write_record
 
 RESULTS, FRAMES, LOCK = "results.jsonl", "frames", ".lock"
@@ -148,7 +148,7 @@ class Folder(Generic[Line]):
             if record.id in self.results:  # of the earlier try: a killed process leaves the sample to be done again
                 events_file(self.path, record.id).unlink(missing_ok=True)
                 self.results.lost.add(record.id)
-            line = left = record.line().encode(errors=SAFE)
+            line = left = record.line().encode(errors="replace")
             try:
                 while left:
                     left = left[self._out.write(left) :]

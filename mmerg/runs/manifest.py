@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, InstanceOf, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from mmerg.backends.protocol import SHOWN_DIGEST, Engine, engine_changes
 from mmerg.errors import RunError
@@ -20,7 +20,7 @@ from mmerg.runs.shards import SHARDS
 from mmerg.settings.identity import at
 from mmerg.settings.kinds import Plain
 from mmerg.settings.model import JudgeSettings, RunSettings
-from mmerg.storage.files import why
+from mmerg.storage.files import name_of, why
 from mmerg.storage.record import Record
 
 MANIFEST = "manifest.json"
@@ -38,8 +38,6 @@ _MEANS = {  # what the digests of the other parts stand for
 }
 AGAIN = "rename or remove the folder and run the same again: its calls come from the reply cache"
 
-Word = InstanceOf[str]  # pydantic's own type refuses a lone surrogate, which names from file systems may hold
-
 
 def _checked(settings: Plain) -> Plain:
     """Settings of the right types. Those of an older version may lack some and have others."""
@@ -53,24 +51,24 @@ def _checked(settings: Plain) -> Plain:
 
 
 class Split(Record):
-    name: Word
-    split: Word
+    name: str
+    split: str
 
 
 class Corpus(Split):
     """Which dialogues, their label set, and what the reader noted."""
 
-    labels: tuple[Word, ...]
-    notes: dict[Word, Any] = Field(default_factory=dict)
+    labels: tuple[str, ...]
+    notes: dict[str, Any] = Field(default_factory=dict)
 
 
 class ProtocolSection(Record):
     """What the protocol came to: its n, and why dialogues were left out."""
 
-    description: Word
+    description: str
     samples: Count
     dialogues: Count
-    left_out: dict[Word, Count] = Field(default_factory=dict)
+    left_out: dict[str, Count] = Field(default_factory=dict)
 
 
 class MemorySection(Record):
@@ -78,26 +76,26 @@ class MemorySection(Record):
 
     corpus: Split
     entries: Count
-    left_out: dict[Word, Count]
+    left_out: dict[str, Count]
     top_k: Count
-    embedder: Word
-    digest: Word
+    embedder: str
+    digest: str
 
 
 class Session(Record):
     """A start of the run. how: settings that decide no result."""
 
-    at: Word = ""
-    versions: dict[Word, Word] = Field(default_factory=dict)
-    git_commit: Word | None = None
-    how: dict[Word, Any] = Field(default_factory=dict)
+    at: str = ""
+    versions: dict[str, str] = Field(default_factory=dict)
+    git_commit: str | None = None
+    how: dict[str, Any] = Field(default_factory=dict)
 
 
 class Started(Record):
     """What any manifest says. identity: digests, which decide who may go on in the folder."""
 
     format: Literal[2] = 2
-    identity: dict[Word, Word]
+    identity: dict[str, str]
     engine: Engine
     settings: Annotated[Plain, AfterValidator(_checked)] = Field(default_factory=dict)
     sessions: tuple[Session, ...] = ()
@@ -113,9 +111,9 @@ class Manifest(Started):
 
     corpus: Corpus
     protocol: ProtocolSection
-    memories: dict[Word, MemorySection] = Field(default_factory=dict)
-    name: Word = ""
-    tags: tuple[Word, ...] = ()
+    memories: dict[str, MemorySection] = Field(default_factory=dict)
+    name: str = ""
+    tags: tuple[str, ...] = ()
 
     @property
     def imported(self) -> bool:
@@ -138,8 +136,8 @@ class Manifest(Started):
 
 
 class Judged(Record):
-    run: Word
-    identity: dict[Word, Word]
+    run: str
+    identity: dict[str, str]
     engine: Engine
 
 
@@ -148,7 +146,7 @@ class JudgingManifest(Started):
 
     judged: tuple[Judged, ...]
     items: Count
-    left_out: dict[Word, Count]
+    left_out: dict[str, Count]
 
 
 @dataclass(frozen=True)
@@ -160,7 +158,7 @@ class About:
 
     @property
     def run(self) -> str:
-        return self.path.resolve().name  # also of "."
+        return name_of(self.path)
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -180,7 +178,7 @@ def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
         content = json.loads(file.read_bytes().decode())
     except (FileNotFoundError, NotADirectoryError) as error:
         raise _no_run(path) from error
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise RunError(f"the manifest cannot be read: {why(error)}", where=str(file)) from error
     version = content.get("format", 1) if isinstance(content, dict) else None
     if version != FORMAT:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Generic, Literal, Self, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from mmerg.errors import Failure, RunError
 from mmerg.runs.events import Count, Form, Seconds, Verdict
@@ -166,11 +166,8 @@ class Results(Mapping[str, Line], Generic[Line]):
         return self.clean and list(self.in_order(samples)) == list(self)
 
     def parse(self, line: bytes) -> Line:
-        """Raises ValueError or RecursionError where a line is no record."""
-        try:
-            return self.record.model_validate_json(line)
-        except ValidationError:  # lone surrogates, which pydantic's JSON refuses, or what is raised again below
-            return self.record.model_validate(json.loads(line.decode()))
+        """Raises ValueError where a line is no record."""
+        return self.record.model_validate_json(line)
 
     def __getitem__(self, sample: str) -> Line:
         return self.parse(self.lines[sample])
@@ -194,7 +191,7 @@ def read_lines(path: Path, record: type[Line]) -> Results[Line]:
             for number, line in enumerate(file, start=1):
                 try:
                     results.put(results.parse(line).id, line.rstrip(b"\n") + b"\n")
-                except (ValueError, RecursionError) as error:
+                except ValueError as error:
                     if line.endswith(b"\n"):
                         what = f"line {number} is not a record of this version: {why(error)}"
                         raise RunError(what, where=str(path), hint="remove it, and run the same again") from error

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from mmerg.errors import RunError
 from mmerg.runs.events import EVENT, Emit, Event
-from mmerg.storage.files import PART, SAFE, replacing, why, writing
+from mmerg.storage.files import PART, replacing, why, writing
 
 SAMPLES, ENDING = "samples", ".jsonl"
 _LONGEST = 200  # bytes of a name; file systems take 255, and a part has some more
@@ -27,7 +27,7 @@ def file_name(sample: str) -> str:
     >>> file_name("test_dia0/3")
     'test_dia0%2F3.jsonl'
     """
-    name = quote(sample, safe=" ,;=@+()", errors="surrogatepass")
+    name = quote(sample, safe=" ,;=@+()")
     name = name.replace(".", "%2E", 1) if name.startswith(".") else name
     if len(name) > _LONGEST:  # no id is quoted as "%-"
         name = f"{name[:100]}%-{hashlib.sha256(name.encode()).hexdigest()}"
@@ -47,8 +47,7 @@ def recording(run: Path, sample: str) -> Iterator[Emit]:
     with replacing(path, prefix=f"{path.stem}.", buffering=0) as file:
 
         def emit(event: Event) -> None:
-            # Not pydantic's own JSON: that refuses lone surrogates, which models and transcripts do hold.
-            left = _ENCODER.encode(event.model_dump(mode="json")).encode(errors=SAFE) + b"\n"
+            left = _ENCODER.encode(event.model_dump(mode="json")).encode(errors="replace") + b"\n"
             with writing(path):
                 while left:
                     left = left[file.write(left) :]
@@ -75,7 +74,7 @@ def read_events(run: Path, sample: str) -> list[Event]:
         return []
     except OSError as error:
         raise RunError(f"the events of {sample} cannot be read: {why(error)}", where=str(path)) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         what = f"line {len(events) + 1} is no event of this sample: {why(error)}"
         hint = "remove the file, and run the same again: it is then done again, from the reply cache"
         raise RunError(what, where=str(path), hint=hint) from error
@@ -89,7 +88,7 @@ def gone(run: Path) -> RunError:
 
 
 def _event(line: bytes, sample: str) -> Event:
-    event = EVENT.validate_python(json.loads(line.decode()))
+    event = EVENT.validate_json(line)
     if event.sample != sample:
         raise ValueError(f"it is of the sample {event.sample!r}")
     return event

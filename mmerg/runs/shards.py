@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Self
 
 from mmerg.errors import ConfigError, RunError, some
-from mmerg.storage.files import SAFE, why, write_whole
+from mmerg.storage.files import why, write_whole
 
 SHARDS, ORDER = "shards", "order.jsonl"
 
@@ -47,7 +47,7 @@ class Shard:
 
 def number_of(dialogue: str, of_all: int) -> int:
     """Which shard has all samples of a dialogue: their prompts begin alike, and a server keeps that beginning."""
-    digest = hashlib.sha256(dialogue.encode(errors=SAFE)).digest()
+    digest = hashlib.sha256(dialogue.encode()).digest()
     return int.from_bytes(digest[:8], "big") % of_all + 1
 
 
@@ -78,7 +78,7 @@ def read_order(shard: Path) -> Iterator[tuple[int, str]]:
             for line in file:
                 place, sample = json.loads(line)
                 yield int(place), str(sample)
-    except (OSError, ValueError, TypeError, RecursionError, OverflowError) as error:
+    except (OSError, ValueError, TypeError, OverflowError) as error:
         reason = why(error) if isinstance(error, OSError | ValueError) else "it is no list of places and samples"
         hint = "remove the file, and run the same shard again: it is written anew"
         raise RunError(

@@ -21,7 +21,7 @@ import numpy as np
 
 from mmerg.errors import ConfigError
 from mmerg.runs.result import Result
-from mmerg.scoring.extras import device, fingerprint, loading, readable, require
+from mmerg.scoring.extras import device, fingerprint, loading, require
 from mmerg.scoring.metric import Mask, Metric, Value, mean
 
 UNBOUNDED = 1_000_000  # tokens
@@ -76,7 +76,6 @@ def load(model: str, layers: int | None) -> PairScorer:
 
     @cache
     def score(reply: str, gold: str) -> Three:
-        reply, gold = readable(reply), readable(gold)
         if not (reply.strip() and gold.strip()):  # the package breaks on these
             return 0.0, 0.0, 0.0
         p, r, f1 = (float(part) for part in scorer.score([reply], [gold], batch_size=1))

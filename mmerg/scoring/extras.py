@@ -51,13 +51,8 @@ def fingerprint(model: Any, tokenizer: Any) -> str:
     """12 hex digits of SHA-256 over every weight as loaded and the vocabulary: the same from a folder, hub or GGUF."""
     import torch
 
-    digest = hashlib.sha256(json.dumps(tokenizer.get_vocab(), sort_keys=True).encode(errors="surrogatepass"))
+    digest = hashlib.sha256(json.dumps(tokenizer.get_vocab(), sort_keys=True).encode())
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(name.encode())
         digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
     return digest.hexdigest()[:12]
-
-
-def readable(text: str) -> str:
-    """`text` as tokenisers take it: half of a surrogate pair, which a transcript may hold, becomes U+FFFD."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

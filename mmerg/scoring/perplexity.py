@@ -22,7 +22,7 @@ from typing import Any
 
 from mmerg.backends.protocol import Engine
 from mmerg.runs.result import Result
-from mmerg.scoring.extras import device, fingerprint, loading, readable, require
+from mmerg.scoring.extras import device, fingerprint, loading, require
 from mmerg.scoring.metric import Metric, rate
 
 
@@ -108,7 +108,7 @@ def load(reference: str) -> CausalLm:
 def _nll(model: Any, tokenizer: Any, context: str, text: str) -> tuple[float, int]:
     import torch
 
-    before, own = (list(tokenizer(readable(part), add_special_tokens=False)["input_ids"]) for part in (context, text))
+    before, own = (list(tokenizer(part, add_special_tokens=False)["input_ids"]) for part in (context, text))
     start = [] if tokenizer.bos_token_id is None else [tokenizer.bos_token_id]
     room = int(getattr(model.config, "max_position_embeddings", None) or 1024) - len(start) - len(own)
     ids = [*start, *(before[-room:] if room else []), *own]

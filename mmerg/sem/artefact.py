@@ -125,7 +125,7 @@ def data_of(corpus: str, split: str, taken: Sequence[Labelled] | Sequence[Sequen
 
 
 def id_digest(conversation: str) -> int:
-    return int.from_bytes(hashlib.sha256(conversation.encode(errors="surrogateescape")).digest()[:8])
+    return int.from_bytes(hashlib.sha256(conversation.encode()).digest()[:8])
 
 
 def prepare(folder: Path) -> None:

@@ -82,7 +82,7 @@ def private_folder(path: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
-def why(error: OSError | ValueError | RecursionError) -> str:
+def why(error: OSError | ValueError) -> str:
     """What is wrong with a line or a file, in a few words."""
     if isinstance(error, ValidationError):
         first = error.errors()[0]
@@ -93,6 +93,11 @@ def why(error: OSError | ValueError | RecursionError) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return f"it is no JSON ({error})" if isinstance(error, json.JSONDecodeError) else str(error)
+
+
+def name_of(path: Path) -> str:
+    """The last name of a path, also of ".", as text: bytes that are no UTF-8 become U+FFFD."""
+    return os.fsencode(path.resolve().name).decode(errors="replace")
 
 
 def sha256_of(path: Path) -> str:

@@ -1,8 +1,4 @@
-"""The base of what is written to files and read back, and of what stages answer.
-
-Files are not of pydantic's own JSON: that refuses a lone surrogate, which the name of a folder and what a model
-forecasts may hold.
-"""
+"""The base of what is written to files and read back, and of what stages answer."""
 
 import json
 from pathlib import Path
@@ -35,7 +31,4 @@ def text_of(record: Record) -> str:
 
 def read_record(path: Path, kind: type[Kind]) -> Kind:
     """What `write_record` wrote. Raises OSError where the file cannot be read, ValueError where it is no such thing."""
-    try:
-        return kind.model_validate(json.loads(path.read_bytes().decode()))
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
+    return kind.model_validate_json(path.read_bytes())

@@ -17,7 +17,6 @@ from pydantic import BaseModel
 
 from mmerg.errors import RunError
 from mmerg.runs.manifest import About, read_abouts
-from mmerg.storage.files import SAFE
 from mmerg.tidy.tables import TABLES, Columns, Row, fields_of, rows_of, run_of
 
 if TYPE_CHECKING:
@@ -115,13 +114,11 @@ def schema(columns: Columns) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """`value` in plain types; a lone surrogate, for which UTF-8 has no bytes, becomes what a run's own files hold."""
-    if isinstance(value, str):
-        return value.encode(errors=SAFE).decode()
+    """`value` in plain types."""
     if isinstance(value, BaseModel):
         value = value.model_dump()
     if isinstance(value, dict):
-        return {_plain(key): _plain(inner) for key, inner in value.items()}
+        return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
     return value

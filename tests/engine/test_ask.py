@@ -170,17 +170,6 @@ def test_a_source_supplies_what_no_stage_makes() -> None:
     assert (supplied.symbol, supplied.content, supplied.excluded) == ("M", supply.content, (kept_back,))
 
 
-def test_a_source_may_supply_what_a_file_can_hold_though_unicode_cannot() -> None:
-    """As the trace writes it, and as models and transcripts do hold it: half of a pair of surrogates."""
-    system, backend, log = merg(), Scripted(["Hm."]), list[events.Event]()
-    supply = Supply(({"id": "d7/2", "history": [], "emotion": None, "reply": "Oh \ud83d."},))
-    Asker(Prompts(system), backend, Sampling(), log.append, {"M": lambda *_: supply})(
-        system.stages[3], State(with_images().scene), 0
-    )
-    [supplied] = [event for event in log if isinstance(event, events.Supplied)]
-    assert supplied.content == supply.content
-
-
 def test_a_source_that_has_nothing_leaves_no_trace_in_the_prompt() -> None:
     system, log = merg(), list[events.Event]()
     prompts = []

@@ -83,10 +83,6 @@ def test_of_a_long_text_the_last_words_count(short: Onnx) -> None:
     assert float(first @ second) > float(first @ other)
 
 
-def test_half_a_surrogate_pair_is_a_text(embedder: Onnx) -> None:
-    assert np.isfinite(embedder.embed(["what \ud800 is"])).all()
-
-
 def test_the_identity_says_what_a_vector_depends_on(embedder: Onnx, single: Onnx, short: Onnx, own: Path) -> None:
     identity = json.loads(embedder.identity())
     digest = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"  # as its package says

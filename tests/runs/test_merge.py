@@ -31,7 +31,7 @@ SAMPLES_OF_IT = [f"d{dialogue}/{turn}" for dialogue in range(12) for turn in (2,
 
 
 def outcome(sample: str) -> Result:
-    return result(sample, None if sample == "d3/4" else f"Reply to {sample}, é and \ud83d.", seconds=1.5)
+    return result(sample, None if sample == "d3/4" else f"Reply to {sample}, é and 😀.", seconds=1.5)
 
 
 def manifest(shard: Shard | None = None, identity: str = "same") -> Manifest:

@@ -113,7 +113,6 @@ def test_a_context_is_cut_at_its_start_and_a_reply_that_is_too_long_does_not_cou
     assert figure(metric, [told("a/1", "oh dear .", history)]) == pytest.approx(exp(expected / 3), rel=1e-5)
     long = [told("b/1", "so " * 12, "oh"), told("c/1", "so " * 11, "oh")]
     assert list(metric.counted(long)) == [False, True]
-    assert count(metric, [told("d/1", "oh \ud83d", "oh")]) == 1
 
 
 def test_the_signature_names_the_model_by_its_weights(tiny: Path, tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def test_only_a_perplexity_is_endless_for_a_token_of_probability_0() -> None:
 
 def test_a_folder_whose_name_is_no_text(tmp_path: Path) -> None:
     folder = build_run(tmp_path / "run\udcff", RESULTS)
-    assert write_scores(folder, score_run(read_run(folder), QUICK)).run == "run\udcff"
+    assert write_scores(folder, score_run(read_run(folder), QUICK)).run == "run\ufffd"
     assert write_scores(folder, score_run(read_run(folder), QUICK)) == score_run(read_run(folder), QUICK)
 
 
