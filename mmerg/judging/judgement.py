@@ -77,7 +77,7 @@ class Match(_Judged):
     self_judged: the runs whose replies the judge itself wrote."""
 
     runs: tuple[str, str]
-    replies: tuple[str, ...] = ()
+    replies: tuple[str, str]
     self_judged: tuple[str, ...]
     aspects: dict[str, dict[str, Score]]
     overall: dict[str, Score]
@@ -114,8 +114,7 @@ def read_matches(about: About) -> list[Match]:
         first, *others = manifest.judged if isinstance(manifest, JudgingManifest) else [None]
         if others and first and (first.run, first.identity) == (about.run, about.manifest.identity):
             match = read_match(file.parent)
-            if match.replies:
-                _refuse_stale(about.path, match.replies[0], file, " ".join(match.runs))
+            _refuse_stale(about.path, match.replies[0], file, " ".join(match.runs))
             matches.append(match)
     return matches
 

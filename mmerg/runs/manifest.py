@@ -40,12 +40,12 @@ AGAIN = "rename or remove the folder and run the same again: its calls come from
 
 
 def _checked(settings: Plain) -> Plain:
-    """Settings of the right types. Those of an older version may lack some and have others."""
+    """Settings that this version knows. Imported replies have few of them."""
     try:
         (JudgeSettings if "judge" in settings else RunSettings).model_validate(settings)
     except ValidationError as error:
         for one in error.errors():
-            if one["type"] not in ("missing", "extra_forbidden"):
+            if one["type"] != "missing":
                 raise ValueError(f"{'.'.join(map(str, one['loc']))}: {one['msg']}") from error
     return settings
 
@@ -187,7 +187,9 @@ def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
     try:
         return (JudgingManifest if "judged" in content else Manifest).model_validate(content)
     except ValidationError as error:
-        raise RunError(f"the manifest is damaged: {why(error)}", where=str(file), hint=AGAIN) from error
+        raise RunError(
+            f"the manifest is damaged or of another version of mmerg: {why(error)}", where=str(file), hint=AGAIN
+        ) from error
 
 
 def check_runs(paths: Sequence[Path], key: Callable[[Path], object] = Path.resolve) -> list[About]:

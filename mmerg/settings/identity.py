@@ -52,7 +52,7 @@ def identity_hash(plain: Mapping[str, object]) -> str:
 
 def canonical(plain: Mapping[str, object], *but_for: str) -> Plain:
     """The settings that decide results, each spelled in one way, without the dotted paths `but_for`. A setting that is
-    absent, as in the manifest of an older run, counts as off."""
+    absent, as in the manifest of imported replies, counts as off."""
     kept: Plain = _wherever_it_lies(plain)
     for part, settle in (("protocol", _settle_protocol), ("system", _settle_system)):
         if isinstance(kept.get(part), dict):

@@ -15,7 +15,7 @@ ROWS = yaml.safe_load((ROOT / "conf/experiment/ablations.yaml").read_text(encodi
 @pytest.mark.parametrize("frames", ["paper", "all", "none"])
 @pytest.mark.parametrize("row", ROWS)
 def test_what_is_told_of_a_config_is_what_its_system_does(row: str, frames: str) -> None:
-    """A report reads manifests, older ones too, and builds no system: this holds the two readings together. Pages name
+    """A report reads manifests and builds no system: this holds the two readings together. Pages name
     symbols in an order of their own."""
     settings = settings_of("+experiment=ablations", "dataset=demo", f"row={row}", f"frames={frames}")
     system = prompts_of(settings).system

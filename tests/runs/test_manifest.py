@@ -123,7 +123,7 @@ def test_the_key_is_named(key: str, value: Any, problem: str, pair: tuple[Path, 
     for read in (read_manifest, read_run, lambda path: check_runs([path])):
         with pytest.raises(RunError) as caught:
             read(tmp_path)
-        assert caught.value.what.startswith(f"the manifest is damaged: {problem}")
+        assert caught.value.what.startswith(f"the manifest is damaged or of another version of mmerg: {problem}")
         assert caught.value.where == str(tmp_path / MANIFEST)
         assert "run the same again" in caught.value.hint
 
