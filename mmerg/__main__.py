@@ -12,7 +12,7 @@ from mmerg.errors import ConfigError, did_you_mean
 
 USAGE = """mmerg COMMAND …
 
-Commands that compose settings (run, cluster run, data, doctor, import, judge, serve, train) take them as key=value;
+Commands that compose settings (run, data, doctor, import, judge, serve, train) take them as key=value;
 the others take --options, and bench both. `mmerg COMMAND --help` lists what a command takes.
 
 Commands:

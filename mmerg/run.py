@@ -31,8 +31,7 @@ def sweep(rows: Sequence[Row], at_once: int) -> int:
 
 
 def main() -> int:
-    """The command. What ends a job of a cluster (SIGTERM) ends it as Ctrl-C does: replies are still copied from
-    scratch."""
+    """The command. SIGTERM, which ends a job of a cluster, ends it as Ctrl-C does."""
     end_in_good_order()
     return settings_command("config", job, __doc__, sweep=sweep)
 

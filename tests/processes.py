@@ -31,7 +31,6 @@ NEEDED = (
     "mmerg.experiment.sweep",
     "mmerg.judging.launch",
     "mmerg.reporting.write",
-    "mmerg.jobs.launch",
 )
 LOADED = (
     "cv2",
@@ -42,7 +41,6 @@ LOADED = (
     "faiss",
     "onnxruntime",
     "tokenizers",
-    "submitit",
 )
 
 

@@ -52,7 +52,7 @@ def test_pages_that_code_names_are_there() -> None:
 
 def test_commands_that_are_shown_take_what_is_given(capsys: pytest.CaptureFixture[str]) -> None:
     lines = list(shown())
-    assert {name for name, _ in lines} >= {"run", "score", "compare", "report", "judge", "serve", "train", "cluster"}
+    assert {name for name, _ in lines} >= {"run", "score", "compare", "report", "judge", "serve", "train"}
     for name, words in lines:
         assert name in commands()
         page = "config" if name == "run" else name

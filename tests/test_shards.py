@@ -8,9 +8,11 @@ from typing import TypeAlias
 import pytest
 
 from mmerg import merge, score, show
+from mmerg.backends.cache import REPLIES
 from mmerg.errors import ConfigError
 from mmerg.experiment.launch import launch
 from mmerg.runs.result import Ended
+from mmerg.runs.samples import SAMPLES
 from mmerg.runs.shards import SHARDS
 from tests.composed import settings_of
 from tests.run_folders import held
@@ -28,7 +30,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     cache = tmp_path_factory.mktemp("cache")
 
     def run(runs: Path, *more: str) -> Ended:
-        [ended] = launch(settings_of(*SETTINGS, f"cache_dir={cache}", "cache=off", f"runs={runs}", *more))
+        [ended] = launch(settings_of(*SETTINGS, f"cache_dir={cache}", f"runs={runs}", *more))
         assert ended.code == 0
         return ended
 
@@ -78,6 +80,15 @@ def test_a_shard_resumes_and_stays_as_it_is(run: Run, three: Path, capsys: pytes
     run(three, "shard=1/3")
     assert "are finished already" in capsys.readouterr().out
     assert results.read_bytes() == before
+
+
+def test_a_shard_keeps_its_replies_in_its_own_folder(run: Run, tmp_path: Path) -> None:
+    first = run(tmp_path, "shard=1/3")
+    assert (Path(first.run) / REPLIES).is_file()
+    shutil.rmtree(Path(first.run) / SAMPLES)  # so that each sample is done again
+    again = run(tmp_path, "shard=1/3")
+    assert (again.kept, again.samples, again.calls) == (0, first.samples, first.calls)
+    assert first.made == first.calls > again.made == 0
 
 
 def test_limit_counts_over_all_shards_and_a_shard_may_be_empty(run: Run, tmp_path: Path) -> None:

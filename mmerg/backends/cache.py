@@ -40,18 +40,16 @@ TABLES = f"""
     COMMIT"""
 
 REPLIES = "replies.sqlite"  # what the file is called in a folder for it
-READ_ALONE = "mode=ro&immutable=1"  # no lock and no log, which file systems of clusters break
-Mode = Literal["off", "read", "on", "base"]
+Mode = Literal["off", "read", "on"]
 
 
 class Cache:
     """`inner` with its replies kept in `path`.
 
     mode: `on` reads and writes. `read` reads an existing file; other calls go to `inner`, and nothing is written.
-    `base` is the same for a file that nobody writes, which may lie on a shared disk. A hit is the reply as it was
-    stored (its seconds too) with `cached=True`. Identical calls at once reach `inner` once, also from other processes.
-    A stored reply that cannot be read is named in a warning, and asked for again. Raises ConfigError or RunError where
-    a file cannot be used, CallError as `inner` does.
+    A hit is the reply as it was stored (its seconds too) with `cached=True`. Identical calls at once reach `inner`
+    once, also from other processes. A stored reply that cannot be read is named in a warning, and asked for again.
+    Raises ConfigError or RunError where a file cannot be used, CallError as `inner` does.
     """
 
     def __init__(self, inner: Backend, path: Path, mode: Mode = "on") -> None:
@@ -81,13 +79,12 @@ class Cache:
             if self._database:
                 self._database.close()
 
-    def contents(self) -> tuple[int, tuple[Engine, ...]]:
-        """How many replies the file holds, and of which engines."""
+    def engines(self) -> list[Engine]:
+        """The engines whose replies the file holds."""
         with self._connection() as database:
-            [(count,)] = database.execute("SELECT count(*) FROM replies")
             rows = database.execute("SELECT engine FROM engines ORDER BY key").fetchall()
         try:
-            return int(count), tuple(Engine.model_validate_json(text) for (text,) in rows)
+            return [Engine.model_validate_json(text) for (text,) in rows]
         except ValidationError as error:
             raise self._unusable(f"a stored engine cannot be read: {error}") from error
 
@@ -105,7 +102,7 @@ class Cache:
         return reply.model_copy(update={"cached": True})
 
     def _keep(self, key: str, engine: Engine, reply: Reply) -> Reply:
-        if reply.finish is not Finish.ABORT and not reply.cached:  # a base has the latter
+        if reply.finish is not Finish.ABORT:
             text = json.dumps(reply.model_dump(mode="json"), ensure_ascii=False)
             with self._connection() as database:
                 row = engine.key(), engine.model_dump_json()
@@ -149,10 +146,7 @@ class Cache:
             self._path.parent.mkdir(parents=True, exist_ok=True)
         elif not self._path.is_file():  # a pipe would keep SQLite waiting for ever
             raise self._unusable("there is no cache file to read from")
-        elif self._mode == "base" and in_use(self._path):
-            raise self._unusable("it is being written, or was by a process that was killed")
-        access = {"on": "mode=rwc", "read": "mode=ro", "base": READ_ALONE}[self._mode]
-        place = f"{self._path.absolute().as_uri()}?{access}"
+        place = f"{self._path.absolute().as_uri()}?mode={'rwc' if self._mode == 'on' else 'ro'}"
         database = sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             self._prepare(database)
@@ -182,7 +176,6 @@ class Cache:
         hints = {
             "on": "move the file away (a new one is made), or set cache_dir to another folder that you may write to",
             "read": "make it with cache=on first, or point cache_dir to that of an earlier run",
-            "base": f"leave it out, or make one: mmerg cache merge NEW.sqlite {self._path}",
         }
         hint = hints[self._mode]
         if any(word in why for word in ("full", "I/O", "readonly")):  # nothing is wrong with what is in it
@@ -190,20 +183,9 @@ class Cache:
         return ConfigError(f"the reply cache cannot be used: {why}", where=str(self._path), hint=hint)
 
 
-def with_cache(inner: Backend, path: Path, mode: Mode, base: Path | None = None) -> Backend:
-    """`inner` with its replies in `path`, unless `mode` is off. Replies of `base` are not asked for. In mode read one
-    of the two files is enough."""
-    if mode == "off":
-        return inner
-    inner = Cache(inner, base, "base") if base else inner
-    return inner if base and mode == "read" and not path.exists() else Cache(inner, path, mode)
-
-
-def in_use(path: Path) -> bool:
-    """Whether a process writes the cache, or was killed while it did: then the log beside it is not empty."""
-    with suppress(FileNotFoundError):
-        return path.with_name(f"{path.name}-wal").stat().st_size > 0
-    return False
+def with_cache(inner: Backend, path: Path, mode: Mode) -> Backend:
+    """`inner` with its replies in `path`, unless `mode` is off."""
+    return inner if mode == "off" else Cache(inner, path, mode)
 
 
 def replay(engine: Engine) -> Backend:
@@ -218,25 +200,18 @@ def replay(engine: Engine) -> Backend:
     return Scripted(refuse, engine)
 
 
-def stored_engine(
-    path: Path, backend: str, model: str, load: Mapping[str, int | str | bool | float], base: Path | None = None
-) -> Engine:
-    """The one engine of `backend` and `model` in the cache at `path`, or in `base`, whose load options include `load`.
+def stored_engine(path: Path, backend: str, model: str, load: Mapping[str, int | str | bool | float]) -> Engine:
+    """The one engine of `backend` and `model` in the cache at `path` whose load options include `load`.
 
     Raises ConfigError, which lists the engines, where there is none, or more than one (two versions of a server, say).
     """
-    stored: dict[str, Engine] = {}
-    modes: dict[Path, Mode] = {base: "base"} if base else {}
-    if path.exists() or not base:
-        modes[path] = "read"
-    for file, mode in modes.items():
-        with closing(Cache(Scripted([]), file, mode)) as cache:
-            stored |= {engine.key(): engine for engine in cache.contents()[1]}
-    alike = [engine for engine in stored.values() if (engine.backend, engine.model) == (backend, model)]
+    with closing(Cache(Scripted([]), path, "read")) as cache:
+        stored = cache.engines()
+    alike = [engine for engine in stored if (engine.backend, engine.model) == (backend, model)]
     fitting = [engine for engine in alike if load.items() <= engine.load.items()]
     if len(fitting) == 1:
         return fitting[0]
-    listed = "; ".join(engine.brief() for engine in fitting or alike or stored.values()) or "no engine"
+    listed = "; ".join(engine.brief() for engine in fitting or alike or stored) or "no engine"
     what = f"the cache holds replies of {len(fitting) or 'no'} engines that could be meant by {model} on {backend}"
     hint = "start the server, so that it says which it is"
     raise ConfigError(f"{what}: {listed}", where=str(path), hint=hint)

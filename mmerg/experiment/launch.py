@@ -26,7 +26,6 @@ from mmerg.engine.prompts import Prompts
 from mmerg.engine.sources import Source
 from mmerg.errors import CorpusError, some
 from mmerg.experiment import wiring
-from mmerg.experiment.scratch import on_scratch
 from mmerg.experiment.work import DRY_RUN, carry_out, describe_nothing, describe_wanted, is_new, pending, refusal
 from mmerg.runs.events import Emit
 from mmerg.runs.folder import Run, read_results
@@ -149,7 +148,9 @@ def _run(task: Task, out: Console, brief: bool) -> Ended:
         if settings.only_failed:
             asked = describe_wanted(wanted, before)
     with ExitStack() as opened:
-        pool, engine = wiring.answering(opened.enter_context(on_scratch(settings, path)), known)
+        # File systems that machines share break SQLite's locks: each shard has replies of its own.
+        asking = settings.model_copy(update={"cache_dir": str(path)}) if settings.shard else settings
+        pool, engine = wiring.answering(asking, known)
         opened.enter_context(closing(pool))
         _announce(out, task, asked, engine)
         for host, why in pool.down().items():

@@ -83,12 +83,9 @@ def pool_of(settings: AskingSettings, patience: float = PATIENCE) -> Pool:
     return Pool(hosts, backend.revive_after, patience, attempts=backend.attempts)
 
 
-def _replies(settings: AskingSettings) -> tuple[Path, Mode, Path | None]:
-    """The reply cache, how it is used, and its base."""
-    base = Path(settings.cache_base) if settings.cache_base else None
-    if base and base.is_dir():
-        base /= REPLIES
-    return Path(settings.cache_dir) / REPLIES, settings.cache, base
+def _replies(settings: AskingSettings) -> tuple[Path, Mode]:
+    """The reply cache, and how it is used."""
+    return Path(settings.cache_dir) / REPLIES, settings.cache
 
 
 def answering(settings: AskingSettings, known: Engine | None = None, patience: float = PATIENCE) -> tuple[Pool, Engine]:
@@ -101,9 +98,9 @@ def answering(settings: AskingSettings, known: Engine | None = None, patience: f
         pool.close()
         if settings.cache != "read" or not isinstance(error, CallError):
             raise
-    adapter, (path, mode, base) = settings.backend.adapter, _replies(settings)
-    engine = known or stored_engine(path, settings.backend.name, adapter.model, adapter.load.plain(), base)
-    alone = with_cache(replay(engine), path, mode, base)
+    adapter, (path, mode) = settings.backend.adapter, _replies(settings)
+    engine = known or stored_engine(path, settings.backend.name, adapter.model, adapter.load.plain())
+    alone = with_cache(replay(engine), path, mode)
     return Pool([Host(alone, settings.backbone.concurrency, "the cache")]), engine
 
 

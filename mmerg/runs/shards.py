@@ -1,8 +1,9 @@
 """A shard of a run: a run folder of its own, with the samples of some of the dialogues, chosen by hash.
 
 runs/meld-merg-qwen3.5-27b-1a2b3c4d/
-  shards/00003-of-00064/   as any run folder; and
-    order.jsonl            which samples are its own, with their places in the corpus, from 0: [17, "test_dia0/3"]
+  shards/00003-of-00064/   like any run folder, and
+    order.jsonl            its samples, with their places in the corpus from 0: [17, "test_dia0/3"]
+    replies.sqlite         its reply cache
 
 Shard.of("3/64").holds("test_dia0"), Shard.of("3/64").folder(run)
 """
@@ -10,13 +11,13 @@ Shard.of("3/64").holds("test_dia0"), Shard.of("3/64").folder(run)
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from mmerg.errors import ConfigError, RunError, some
-from mmerg.storage.files import why, write_whole
+from mmerg.storage.files import write_whole
 
 SHARDS, ORDER = "shards", "order.jsonl"
 
@@ -59,10 +60,10 @@ def shards_in(run: Path) -> dict[Shard, Path]:
 
 
 def keep_number(run: Path, of_all: int) -> None:
-    """Raises ConfigError where a run was begun with another number of shards."""
+    """Raises ConfigError where the run has shards of another number."""
     if others := {shard.of_all for shard in shards_in(run)} - {of_all}:
         what = f"the run was begun with {some(sorted(map(str, others)))} shards, not {of_all}"
-        hint = f"of {min(others)} shards the same goes on; to begin anew, remove its folder shards"
+        hint = f"go on with {min(others)} shards; or remove the folder to begin anew"
         raise ConfigError(what, where=str(run / SHARDS), hint=hint)
 
 
@@ -71,16 +72,11 @@ def write_order(shard: Path, samples: Iterable[tuple[int, str]]) -> None:
     write_whole(shard / ORDER, (f"{json.dumps(place_and_id)}\n".encode() for place_and_id in samples))
 
 
-def read_order(shard: Path) -> Iterator[tuple[int, str]]:
-    """The samples with their places. Raises RunError where the file cannot be read."""
+def read_order(shard: Path) -> dict[int, str]:
+    """The samples by place. Raises RunError where the file cannot be read."""
     try:
         with (shard / ORDER).open("rb") as file:
-            for line in file:
-                place, sample = json.loads(line)
-                yield int(place), str(sample)
-    except (OSError, ValueError, TypeError, OverflowError) as error:
-        reason = why(error) if isinstance(error, OSError | ValueError) else "it is no list of places and samples"
-        hint = "remove the file, and run the same shard again: it is written anew"
-        raise RunError(
-            f"the samples of this shard cannot be read: {reason}", where=str(shard / ORDER), hint=hint
-        ) from error
+            return {int(place): str(sample) for place, sample in map(json.loads, file)}
+    except (OSError, ValueError, TypeError) as error:
+        what = f"the list of this shard's samples cannot be read: {error}"
+        raise RunError(what, where=str(shard / ORDER), hint="run the shard again, which writes the list") from error

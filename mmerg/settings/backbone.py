@@ -124,11 +124,3 @@ class AskingSettings(DoctorSettings):
     cache: Annotated[Literal["off", "read", "on"], RUNTIME] = "on"
     runs: Annotated[Path, PLACE, RUNTIME] = "runs"
     cache_dir: Annotated[Path, PLACE, RUNTIME]
-    cache_base: Annotated[Path | None, PLACE, RUNTIME] = None
-
-    @field_validator("cache_base")
-    @classmethod
-    def _is_read(cls, base: Path | None, info: ValidationInfo) -> Path | None:
-        if base and info.data.get("cache") == "off":
-            raise ValueError("nothing is read from it with cache=off: leave out one of them")
-        return base

@@ -159,7 +159,6 @@ class RunSettings(AskingSettings):
     ids: Annotated[Annotated[Texts, Field(min_length=1)] | None, RUNTIME] = None
     repeats: Annotated[Positive, RUNTIME] = 1
     shard: Annotated[ShardOf | None, RUNTIME] = None
-    scratch: Annotated[Path | None, PLACE, RUNTIME] = None
 
     @field_validator("repeats")
     @classmethod
@@ -257,18 +256,7 @@ class ServeSettings(RunSettings):
     limits: LimitSettings = LimitSettings()
 
 
-class ClusterSettings(RunSettings):
-    """A run in shards, each a job: see `conf/cluster.yaml`, which explains each key."""
-
-    on: Target
-    shards: Annotated[int, Field(ge=1, le=99999)] = 4
-    tries: Positive = 2
-    server: Text | None = None
-    server_wait: Seconds = 600.0
-
-
 COMMANDS: Mapping[str, type[Part]] = {  # by the page of conf/ that a command composes
-    "cluster": ClusterSettings,
     "config": RunSettings,
     "data": DataSettings,
     "doctor": DoctorSettings,

@@ -140,13 +140,6 @@ def test_every_repeat_has_a_seed_in_bounds() -> None:
     assert (error.what, error.hint) == ("repeats is 2", hint)
 
 
-def test_a_base_of_replies_is_not_given_in_vain() -> None:
-    plain_of(*BASE, "cache_base=base.sqlite")
-    error = refused("cache_base=base.sqlite", "cache=off")
-    assert (error.where, error.what) == ("configuration", "cache_base is 'base.sqlite'")
-    assert "leave out one of them" in error.hint
-
-
 def test_a_class_has_no_empty_list_of_settings() -> None:
     assert refused("sources.M=3").hint == "its settings by name: _target_, a class, and what it is made with"
 
