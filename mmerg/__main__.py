@@ -3,6 +3,7 @@
 Each module in this folder that has a `main` is a command. The first line of its docstring stands in `mmerg --help`.
 """
 
+import os
 import sys
 from importlib import import_module
 from keyword import iskeyword
@@ -10,15 +11,16 @@ from keyword import iskeyword
 from mmerg.console.terminal import WRONG, commands, run_command, tolerate_closed_output
 from mmerg.errors import ConfigError, did_you_mean
 
+HYDRA = ("run", "data", "doctor", "import", "judge", "serve", "train")  # commands that compose settings
 USAGE = """mmerg COMMAND …
 
-Commands that compose settings (run, data, doctor, import, judge, serve, train) take them as key=value;
+Commands that compose settings ({hydra}) take them as key=value;
 the others take --options, and bench both. `mmerg COMMAND --help` lists what a command takes.
 
 Commands:
 {commands}
 
-eval "$(mmerg completion bash)" lets Tab complete commands, pages and settings; mmerg --version tells the version."""
+eval "$(mmerg -sc install=bash)" lets Tab complete commands, options and settings."""
 
 
 def main() -> int:
@@ -26,15 +28,35 @@ def main() -> int:
     tolerate_closed_output()
     name, rest = (sys.argv[1] if len(sys.argv) > 1 else "--help"), sys.argv[2:]
     if name in ("-h", "--help", "help"):
-        print(USAGE.format(commands="\n".join(f"  {name:<10}  {what}" for name, what in commands().items())))  # noqa: T201
+        lines = "\n".join(f"  {name:<10}  {what}" for name, what in commands().items())
+        print(USAGE.format(hydra=", ".join(HYDRA), commands=lines))  # noqa: T201
         return 0 if len(sys.argv) > 1 else WRONG
     if name == "--version":
-        from mmerg.settings.command import print_version
+        from importlib.metadata import version
 
-        return print_version()
+        print(f"mmerg {version('mmerg')}")  # noqa: T201
+        return 0
+    if name in ("-sc", "--shell-completion"):
+        return _complete(rest)
     if name not in commands():
         return run_command(lambda: _refuse(name))
     sys.argv[:] = [f"mmerg {name}", *rest]
+    return int(import_module(f"mmerg.{name}{'_' * iskeyword(name)}").main())
+
+
+def _complete(arguments: list[str]) -> int:
+    """Hydra's shell completion for `mmerg COMMAND …`. The shell gives the line as typed so far in COMP_LINE."""
+    _, _, typed = os.environ.get("COMP_LINE", "").partition(" ")
+    name, space, rest = typed.lstrip().partition(" ")
+    if "COMP_LINE" not in os.environ:
+        name = "run"  # install and uninstall are the same for all
+    elif not space:
+        print(" ".join(one for one in commands() if one.startswith(name)))  # noqa: T201
+        return 0
+    elif name not in HYDRA:
+        return 0
+    os.environ["COMP_LINE"] = f"mmerg {rest}"
+    sys.argv[1:] = ["-sc", *arguments]
     return int(import_module(f"mmerg.{name}{'_' * iskeyword(name)}").main())
 
 

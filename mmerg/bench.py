@@ -23,11 +23,11 @@ from mmerg.benching.measure import Row, check_scorer, keep_memory, measure
 from mmerg.benching.table import Bench, sheet, write
 from mmerg.console.terminal import INTERRUPTED, Parser, console, escape, run_command, start
 from mmerg.errors import ConfigError
-from mmerg.experiment.sweep import Member, cost, member, notes
+from mmerg.experiment import sweep
+from mmerg.experiment.sweep import Outcome, cost, notes
 from mmerg.experiment.wiring import corpus_of
 from mmerg.runs.result import Ended
 from mmerg.scoring.standard import DEFAULTS, Options, add_arguments, options_of
-from mmerg.settings.command import folder_of_pages
 from mmerg.settings.model import RunSettings
 from mmerg.storage.files import private_folder, writing
 
@@ -56,10 +56,10 @@ def bench(out: Console, given: argparse.Namespace, settings: Sequence[str], opti
 
     members = list(_run(out, ready))
     rows: list[Row] = []
-    failed = [Skipped(ready[ended.number][0].name, ended.error) for ended in members if ended.error]
-    interrupted = members[-1].code == INTERRUPTED
+    failed = [Skipped(ended.name, ended.outcome.error) for ended in members if ended.outcome.error]
+    interrupted = members[-1].outcome.code == INTERRUPTED
     for ended in members:
-        for run in ended.runs:
+        for run in ended.outcome.runs:
             out.print(escape(f"scoring {run.run} …"))
             rows.append(measure(ready[ended.number][0], Path(run.run), options))
     if not rows:
@@ -70,7 +70,7 @@ def bench(out: Console, given: argparse.Namespace, settings: Sequence[str], opti
     files = write(folder, made)
     out.print(Rule("bench"))
     out.print(sheet(made))
-    ran = [ended for ended in members if not ended.error]
+    ran = [ended for ended in members if not ended.outcome.error]
     for line in (*notes(ran), cost(ran), *map(str, files)):
         out.print(escape(line), soft_wrap=True)
     if interrupted:
@@ -78,7 +78,7 @@ def bench(out: Console, given: argparse.Namespace, settings: Sequence[str], opti
     return int(bool(failed or (given.backbones and skipped) or any(row.fault or row.scores.failed for row in rows)))
 
 
-def _run(out: Console, ready: Sequence[tuple[Backbone, RunSettings]]) -> Iterator[Member]:
+def _run(out: Console, ready: Sequence[tuple[Backbone, RunSettings]]) -> Iterator[sweep.Row]:
     """How the runs of each backbone ended; none follows one that was interrupted."""
     from mmerg.experiment.launch import launch  # only once there is something to run: --help stays quick
 
@@ -89,9 +89,11 @@ def _run(out: Console, ready: Sequence[tuple[Backbone, RunSettings]]) -> Iterato
 
     for number, (backbone, settings) in enumerate(ready):
         out.print(Rule(escape(backbone.name)))
-        ended = member(partial(runs, settings), number, backbone.overrides)
-        yield ended
-        if ended.code == INTERRUPTED:
+        row = partial(sweep.Row, number=number, name=backbone.name, overrides=tuple(backbone.overrides))
+        try:
+            yield row(outcome=Outcome.of(partial(runs, settings)))
+        except KeyboardInterrupt:
+            yield row(outcome=Outcome(code=INTERRUPTED))
             return
 
 
@@ -120,7 +122,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given.backbones = [word for word in words if "=" not in word]
 
     def command() -> int:
-        given.config_dir = folder_of_pages(given.config_dir) if given.config_dir is not None else None
+        if given.config_dir is not None:
+            given.config_dir = Path(given.config_dir).expanduser().absolute()
+            if not given.config_dir.is_dir():
+                raise ConfigError(f"there is no folder {given.config_dir}", where="--config-dir")
         return bench(console(), given, settings, options_of(given))
 
     return run_command(command)

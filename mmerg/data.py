@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mmerg.console.terminal import start
-from mmerg.settings.command import settings_command
+from mmerg.experiment.program import run_program
 
 if TYPE_CHECKING:
     from mmerg.settings.model import DataSettings
@@ -28,7 +28,7 @@ def job(settings: DataSettings) -> int:
 
 def main() -> int:
     """The command."""
-    return settings_command("data", job, __doc__, interrupted=NO_REPORT)
+    return run_program("data", job, __doc__, interrupted=NO_REPORT)
 
 
 if __name__ == "__main__":

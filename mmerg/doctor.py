@@ -23,9 +23,9 @@ from mmerg.checking.probes import Finding
 from mmerg.checking.room import room
 from mmerg.console.terminal import STARTS_OVER, console, escape, start
 from mmerg.errors import CallError, Failure
+from mmerg.experiment.program import run_program
 from mmerg.experiment.wiring import hosts_of, make
 from mmerg.settings.backbone import DoctorSettings
-from mmerg.settings.command import settings_command
 from mmerg.settings.model import RunSettings
 
 MARKS = {"ok": "✓", "failed": "✗", "open": "?"}
@@ -170,7 +170,7 @@ def main() -> int:
     given = sys.argv[1:]
     with_dataset = any(word.startswith("dataset=") for word in given) and not {"-h", "--help"} & set(given)
     page = "config" if with_dataset else "doctor"  # a run's settings, as the same command line gives them
-    return settings_command(page, examine, __doc__, given, interrupted=STARTS_OVER)
+    return run_program(page, examine, __doc__, interrupted=STARTS_OVER)
 
 
 if __name__ == "__main__":

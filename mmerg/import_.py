@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mmerg.console.terminal import STARTS_OVER, start
-from mmerg.settings.command import settings_command
+from mmerg.experiment.program import run_program
 
 if TYPE_CHECKING:
     from mmerg.settings.model import ImportSettings
@@ -25,7 +25,7 @@ def job(settings: ImportSettings) -> int:
 
 def main() -> int:
     """The command."""
-    return settings_command("import", job, __doc__, interrupted=STARTS_OVER)
+    return run_program("import", job, __doc__, interrupted=STARTS_OVER)
 
 
 if __name__ == "__main__":

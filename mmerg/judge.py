@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mmerg.console.terminal import start
-from mmerg.settings.command import settings_command
+from mmerg.experiment.program import run_program
 
 if TYPE_CHECKING:
     from mmerg.settings.model import JudgeSettings
@@ -43,7 +43,8 @@ def main() -> int:
 
         return launch(settings, folders)
 
-    return settings_command("judge", job, __doc__, arguments)
+    sys.argv[1:] = arguments
+    return run_program("judge", job, __doc__)
 
 
 if __name__ == "__main__":

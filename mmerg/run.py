@@ -6,34 +6,27 @@ Exit code 0 all fine, 1 some samples failed, 2 configuration or input wrong, 130
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from mmerg.console.terminal import end_in_good_order, start
-from mmerg.settings.command import Row, settings_command
+from mmerg.console.terminal import start
+from mmerg.experiment.program import is_sweep, run_program
 
 if TYPE_CHECKING:
+    from mmerg.runs.result import Ended
     from mmerg.settings.model import RunSettings
 
 
-def job(settings: RunSettings) -> int:
+def job(settings: RunSettings) -> Iterator[Ended]:
     """The run, or one a repeat."""
-    from mmerg.experiment.launch import run_all  # only once there is something to run: --help stays quick
+    from mmerg.experiment.launch import launch  # only once there is something to run: --help stays quick
 
-    return run_all(settings)
-
-
-def sweep(rows: Sequence[Row], at_once: int) -> int:
-    """The runs of a sweep, and what they cost."""
-    from mmerg.experiment.sweep import run_rows
-
-    return run_rows(rows, at_once)
+    return launch(settings, brief=is_sweep())
 
 
 def main() -> int:
-    """The command. SIGTERM, which ends a job of a cluster, ends it as Ctrl-C does."""
-    end_in_good_order()
-    return settings_command("config", job, __doc__, sweep=sweep)
+    """The command."""
+    return run_program("config", job, __doc__)
 
 
 if __name__ == "__main__":

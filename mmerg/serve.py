@@ -7,11 +7,10 @@ Exit code 2 configuration wrong or no server answers, 130 interrupted, as it end
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from mmerg.console.terminal import start
-from mmerg.settings.command import read_line, settings_command
+from mmerg.experiment.program import run_program
 
 if TYPE_CHECKING:
     from mmerg.settings.model import ServeSettings
@@ -22,13 +21,14 @@ CHATS = "chats that were not saved are gone"
 def job(settings: ServeSettings) -> int:
     """The server."""
     from mmerg.serving.launch import serve  # only once there is something to serve: --help stays quick
+    from mmerg.settings.parse import own_folders, words
 
-    return serve(settings, read_line(sys.argv[1:]))
+    return serve(settings, words(), own_folders())
 
 
 def main() -> int:
     """The command."""
-    return settings_command("serve", job, __doc__, interrupted=CHATS)
+    return run_program("serve", job, __doc__, interrupted=CHATS)
 
 
 if __name__ == "__main__":

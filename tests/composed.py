@@ -1,19 +1,30 @@
 """Configs as the commands compose them, in this process: `composed("dataset=folder", "dataset.root=/data")`."""
 
+from copy import deepcopy
+from functools import cache
 from typing import Any
 
 from omegaconf import DictConfig
 
 from mmerg.settings.compose import compose
 from mmerg.settings.model import COMMANDS, ProtocolSettings, RunSettings
-from mmerg.settings.parse import checked, parse
+from mmerg.settings.pages import groups
+from mmerg.settings.parse import parse
 
 BASE = ("dataset=folder", "dataset.root=/data")
 
 
 def composed(*words: str, name: str = "config") -> DictConfig:
-    """What `python -m mmerg.run WORDS` composes (name "doctor": `python -m mmerg.doctor WORDS`)."""
-    return compose(name, checked(words, name)).config
+    """What `python -m mmerg.run WORDS` composes (name "doctor": `python -m mmerg.doctor WORDS`). A setting may be one
+    that no page has, which a command line adds with `+`."""
+    groups_of_all = groups()
+    added = (word if word[0] in "+~" or word.split("=")[0] in groups_of_all else f"++{word}" for word in words)
+    return deepcopy(_composed(name, tuple(added)))
+
+
+@cache
+def _composed(name: str, words: tuple[str, ...]) -> DictConfig:
+    return compose(name, words)
 
 
 def settings_of(*words: str) -> RunSettings:

@@ -103,23 +103,31 @@ def in_process(
     command catches is raised here."""
     python, flag, module, *arguments = map(str, command)
     assert (python, flag) == (sys.executable, "-m")
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main_of(module, *arguments, cwd=cwd, env=env)
+    return subprocess.CompletedProcess(list(map(str, command)), code, out.getvalue(), err.getvalue())
+
+
+def main_of(module: str, *arguments: object, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> int:
+    """The exit code of a command in this process. What it says is not captured."""
     main = import_module("mmerg.__main__" if module == "mmerg" else module).main
     arguments_before, environment_before = sys.argv[:], dict(os.environ)
-    handler_before = signal.getsignal(signal.SIGTERM)
-    out, err = io.StringIO(), io.StringIO()
-    sys.argv[:] = [module, *arguments]
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    handlers_before = [signal.getsignal(number) for number in numbers]
+    sys.argv[:] = [module, *map(str, arguments)]
     os.environ.update(env or {})
     try:
-        with chdir(cwd or Path.cwd()), redirect_stdout(out), redirect_stderr(err):
-            code = main()
+        with chdir(cwd or Path.cwd()):
+            return int(main())
     except SystemExit as error:  # as argparse ends
-        code = int(str(error.code))
+        return int(str(error.code))
     finally:
         sys.argv[:] = arguments_before
         os.environ.clear()
         os.environ.update(environment_before)
-        signal.signal(signal.SIGTERM, handler_before)
-    return subprocess.CompletedProcess(list(map(str, command)), code, out.getvalue(), err.getvalue())
+        for number, handler in zip(numbers, handlers_before, strict=True):
+            signal.signal(number, handler)
 
 
 def _command(

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from mmerg.console.terminal import commands
+from mmerg.experiment.program import expanded
+from mmerg.settings.explain import problems_of
 from mmerg.settings.model import COMMANDS
-from mmerg.settings.parse import checked
 from tests.engine.parts import ROOT
 
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")]
@@ -58,7 +59,8 @@ def test_commands_that_are_shown_take_what_is_given(capsys: pytest.CaptureFixtur
         page = "config" if name == "run" else name
         if page in COMMANDS:
             given = [re.sub(r"=(\w+),.*", r"=\1", word) for word in words if "=" in word]  # of a sweep the first value
-            checked(given, page)  # that each page composes is for tests/settings/test_compose.py
+            problems = [problem for word in given for problem in problems_of(expanded(word), COMMANDS[page])]
+            assert not problems, (name, words)  # that each page composes is for tests/settings/test_compose.py
         elif options := [word for word in words if word.startswith("--")]:
             with pytest.raises(SystemExit):
                 import_module(f"mmerg.{name}").main(["--help"])

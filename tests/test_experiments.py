@@ -1,19 +1,18 @@
-"""Experiments' pages: every row composes and is a run of its own, and a row that cannot be is refused by its name."""
+"""Experiments and ablations: each row composes and is a run of its own."""
 
 from typing import Any
 
 import pytest
 import yaml
-from omegaconf import OmegaConf
 
 from mmerg.errors import ConfigError
 from mmerg.settings.identity import identity_hash
+from mmerg.settings.pages import pages_of
 from tests.composed import composed, resolve
 from tests.engine.parts import ROOT
 
 EXPERIMENTS = sorted((ROOT / "conf/experiment").glob("*.yaml"))
 NAMES = [file.stem for file in EXPERIMENTS]
-WITH_ROWS = [file.stem for file in EXPERIMENTS if "rows" in yaml.safe_load(file.read_text(encoding="utf-8"))]
 
 
 def swept(experiment: str) -> dict[str, list[str]]:
@@ -36,67 +35,27 @@ def test_every_member_of_every_experiment_composes(experiment: str) -> None:
     assert len(identities) == len(values)
 
 
-@pytest.mark.parametrize("experiment", WITH_ROWS)
-def test_a_sweep_goes_over_every_row_of_its_page(experiment: str) -> None:
-    page = yaml.safe_load((ROOT / f"conf/experiment/{experiment}.yaml").read_text(encoding="utf-8"))
-    assert swept(experiment)["row"] == list(page["rows"])
-
-
 def test_a_row_that_says_what_the_defaults_say_is_the_plain_run() -> None:
     plain = identity_hash(resolve(composed("dataset=meld", "dataset.root=/meld")))
-    for experiment, row in (("ablations", "full"), ("iterations", "t2"), ("topk", "k1"), ("table1", "merg")):
-        member = resolve(composed(f"+experiment={experiment}", "dataset=meld", "dataset.root=/meld", f"row={row}"))
-        assert identity_hash(member) == plain
+    for row in ("ablation=full", "system.max_iterations=2", "memory.top_k=1", "frames=paper"):
+        assert identity_hash(resolve(composed("dataset=meld", "dataset.root=/meld", row))) == plain
 
 
-def test_a_row_that_is_not_there_is_refused_with_those_that_are() -> None:
-    with pytest.raises(ConfigError, match="there is no row 'k9'") as caught:
-        plain_of("topk", "row=k9")
-    assert "k0, k1" in caught.value.hint
-    with pytest.raises(ConfigError, match="there is no row 'k9'"):
-        resolve(composed("dataset=demo", "row=k9"))
-
-
-def test_an_experiment_without_a_row_is_refused() -> None:
-    with pytest.raises(ConfigError, match="none is chosen") as caught:
-        plain_of("topk")
-    assert "row=k0 runs one; -m row=k0,k1" in caught.value.hint
+@pytest.mark.parametrize("ablation", [name for name in pages_of("ablation") if "/" not in name])
+def test_an_ablation_of_merg_is_a_run_of_its_own_that_can_be_chosen_by_name(ablation: str) -> None:
+    differs = plain_of("ablations", f"ablation={ablation}")["system"] != plain_of("ablations")["system"]
+    assert differs == (ablation != "full")
+    assert f"ablation={ablation}" in [f"ablation={value}" for value in swept("ablations")["ablation"]]
 
 
 @pytest.mark.parametrize(
-    ("row", "message", "hint"),
+    ("words", "message", "hint"),
     [
-        (
-            "{system: {max_iteration: 3}}",
-            "there is no setting system.max_iteration",
-            "did you mean system.max_iterations",
-        ),
-        ("{memory: {topk: 3}}", "there is no setting memory.topk", "did you mean memory.top_k"),
-        ("{memori: {top_k: 3}}", "there is no setting memori", "did you mean memory"),
-        ("{system: {max_iterations: many}}", "system.max_iterations is 'many'", "a whole number"),
-        ("{frames: none}", "frames is 'none', and it holds several settings", "seen_by"),
-        ("[a, b]", "it is ['a', 'b'], not settings", "settings by name"),
-        ("many", "it is 'many', not settings", "settings by name"),
+        (("ablation=without_mpaa",), "there is no ablation=without_mpaa", "did you mean ablation=without_mpa?"),
+        (("+experiment=ablation",), "there is no experiment=ablation", "did you mean experiment=ablations?"),
     ],
 )
-def test_a_row_that_cannot_be_is_refused_by_its_name(row: str, message: str, hint: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        resolve(composed("dataset=demo", f"+rows.x={row}", "row=x"))
-    assert message in caught.value.what
-    assert (caught.value.where, hint in caught.value.hint) == ("row x", True)
-
-
-@pytest.mark.parametrize("row", ["{}", "null"])
-def test_a_row_with_nothing_is_the_plain_run(row: str) -> None:
-    plain = identity_hash(resolve(composed("dataset=demo")))
-    assert identity_hash(resolve(composed("dataset=demo", f"+rows.x={row}", "row=x"))) == plain
-
-
-def test_what_is_wrong_with_a_row_costs_that_one_alone() -> None:
-    rows = ("dataset=demo", "+rows.good={seed: 3}", "+rows.bad={}")
-    config = composed(*rows, "row=good")
-    config.rows.bad = OmegaConf.create({"seed": "${nix}"})
-    assert resolve(config)["seed"] == 3
-    config.row = "bad"
-    with pytest.raises(ConfigError):
-        resolve(config)
+def test_a_name_that_is_not_there_is_told_with_the_nearest(words: tuple[str, ...], message: str, hint: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        composed("dataset=demo", *words)
+    assert caught.value.hint.startswith(hint)

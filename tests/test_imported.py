@@ -11,18 +11,16 @@ from mmerg.compare import main as compare
 from mmerg.console.terminal import commands
 from mmerg.errors import Failure
 from mmerg.export import main as export
-from mmerg.import_ import job
 from mmerg.judging.launch import launch as judge
 from mmerg.report import main as report
-from mmerg.run import job as run_job
 from mmerg.runs.folder import read_results
 from mmerg.score import main as score
-from mmerg.settings.command import settings_command
 from mmerg.settings.model import JudgeSettings
 from mmerg.settings.parse import parse
 from mmerg.show import main as show
 from mmerg.tables import main as tables
 from tests.composed import composed
+from tests.processes import main_of
 
 GOOD = [
     {"id": "letter/5", "response": "That must hurt.", "emotion": "sadness"},
@@ -39,9 +37,7 @@ def write(file: Path, lines: list[Any]) -> Path:
 
 def imported(folder: Path, lines: list[Any], *more: str) -> int:
     file = write(folder / "replies.jsonl", lines)
-    return settings_command(
-        "import", job, "", [f"replies={file}", "dataset=demo", f"runs={folder}/runs", "name=CEM", *more]
-    )
+    return main_of("mmerg.import_", f"replies={file}", "dataset=demo", f"runs={folder}/runs", "name=CEM", *more)
 
 
 def only_run(folder: Path) -> Path:
@@ -134,7 +130,7 @@ def test_all_lines_that_are_wrong_are_told_at_once(tmp_path: Path, capsys: pytes
 
 def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = [f"replies={tmp_path}/none.jsonl", "dataset=demo", f"runs={tmp_path}/runs", "name=CEM"]
-    assert settings_command("import", job, "", line) == 2
+    assert main_of("mmerg.import_", *line) == 2
     assert "the replies cannot be read: No such file or directory" in capsys.readouterr().err
 
 
@@ -161,7 +157,7 @@ def test_what_it_cannot_know_is_not_counted(run: Path, capsys: pytest.CaptureFix
 
 def test_it_stands_beside_a_run_of_ours(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = ["dataset=demo", "backend=dry", "frames=none", "memory=none", "limit=null", f"runs={tmp_path}/ours"]
-    assert settings_command("config", run_job, "", line) == 0
+    assert main_of("mmerg.run", *line) == 0
     ours = Path(capsys.readouterr().out.splitlines()[-1].removeprefix("run: "))
     both = [str(ours), str(run)]
     assert score([*both, "--resamples", "50"]) == 0

@@ -13,9 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from mmerg.errors import MmergError
-from mmerg.serving.launch import serve, token_of
-from mmerg.settings.command import read_line, run_composed
+from mmerg.serving.launch import token_of
 from tests.engine.parts import ROOT
 from tests.processes import begun, in_process
 from tests.serving.running import client_of, settings_of
@@ -96,9 +94,9 @@ def test_a_name_for_others_or_a_token_of_ones_own_asks_for_it(monkeypatch: pytes
 
 def refused(*words: str) -> str:
     """The error with which the command ends, all of its text."""
-    with pytest.raises(MmergError) as error:
-        run_composed("serve", lambda settings: serve(settings, read_line(words)), None, words)
-    return str(error.value)
+    done = in_process([sys.executable, "-m", "mmerg.serve", *words])
+    assert done.returncode == 2
+    return done.stderr
 
 
 def test_what_cannot_be_served_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:

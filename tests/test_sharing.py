@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,11 +14,13 @@ import yaml
 
 from mmerg.backends.dry import least
 from mmerg.experiment.launch import launch
-from mmerg.run import job, sweep
 from mmerg.runs.folder import read_results
-from mmerg.settings.command import Row, settings_command
+from mmerg.settings.compose import compose
+from mmerg.settings.model import RunSettings
+from mmerg.settings.parse import parse
 from tests.engine.parts import ROOT
-from tests.memory.parts import quick_embedder
+from tests.memory.parts import quick
+from tests.processes import main_of
 from tests.run_folders import held
 from tests.scripted_ollama import merg_answer, scripted_ollama
 from tests.test_experiments import NAMES, swept
@@ -30,24 +33,25 @@ class Demo:
 
     def __init__(self, url: str, folder: Path, asked: Counter[str]) -> None:
         self.url, self.folder, self.asked = url, folder, asked
-        self.pages = quick_embedder(folder / "pages")
 
     def settings(self, experiment: str, runs: str, *more: str) -> tuple[str, ...]:
         backbone = () if experiment == "backbones" else ("backbone=qwen2.5vl-7b",)
-        memory = () if experiment == "topk" else ("memory=none",)
+        memory = quick("memory") if experiment == "topk" else ["memory=none"]
+        memory += quick("sources.K", "sources.K2") if experiment == "trace_ablations" else []
         host = ("backend=ollama", f"backend.hosts=[{self.url}]", *backbone, f"runs={self.folder / runs}")
         return (f"+experiment={experiment}", "dataset=demo", "limit=1", *memory, *host, *more)
 
     def sweep(self, experiment: str, *more: str) -> dict[Path, int]:
         """A sweep, whose runs are in the folder "shared": the calls that each of them takes."""
         words = self.settings(experiment, "shared", *more)
-        assert settings_command("config", job, "", ["-m", f"--config-dir={self.pages}", *words], sweep=sweep) == 0
+        assert main_of("mmerg.run", "-m", *words) == 0
         return {run: sum(result.calls for result in read_results(run).values()) for run in self.runs("shared")}
 
     def separate(self, experiment: str, row: str) -> Path:
         """The run of one row by itself, with a reply cache of its own."""
-        list(launch(Row(self.settings(experiment, row, f"row={row}"), self.pages).settings()))
-        [run] = self.runs(row)
+        folder = re.sub(r"\W", "-", row)
+        list(launch(parse(compose("config", self.settings(experiment, folder, row)), RunSettings)))
+        [run] = self.runs(folder)
         return run
 
     def runs(self, name: str) -> list[Path]:
@@ -96,8 +100,8 @@ def test_members_ask_once_for_what_they_share_and_hold_what_separate_runs_hold(
     assert (made < separate) == (not apart and len(values) > 1)
     if experiment == "iterations":
         assert made == largest
-    for row in swept(experiment).get("row", ()):
-        alone = demo.separate(experiment, row)
+    for value in values if experiment not in ("systems", "backbones") else ():
+        alone = demo.separate(experiment, f"{key}={value}")
         assert held(demo.folder / "shared" / alone.name) == held(alone)
 
 

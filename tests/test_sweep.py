@@ -3,7 +3,8 @@
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from mmerg.errors import RunError
-from mmerg.experiment.sweep import Member, cost, member, notes, table
+from mmerg.experiment.sweep import Outcome, Row, cost, notes, table
 from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Ended
 from tests.processes import begun
@@ -81,7 +82,7 @@ def test_members_side_by_side_share_their_calls_too(sweeper: Sweeper, server: Sc
     assert server.calls == 5 * 2
 
 
-def test_a_member_keeps_what_ran_before_it_failed_and_why(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_row_keeps_what_ran_before_it_failed_and_why(capsys: pytest.CaptureFixture[str]) -> None:
     def launched(error: Exception) -> Iterator[Ended]:
         yield ended("one", 9, 9)
         raise error
@@ -91,8 +92,8 @@ def test_a_member_keeps_what_ran_before_it_failed_and_why(capsys: pytest.Capture
         PermissionError(13, "Permission denied", "/x"): "Permission denied: /x",
     }
     for error, why in reasons.items():
-        ended_as = member(lambda error=error: launched(error), 3, ("row=a",))  # type: ignore[misc]
-        assert ended_as == Member(number=3, overrides=("row=a",), code=2, error=why, runs=(ended("one", 9, 9),))
+        outcome = Outcome.of(partial(launched, error))
+        assert outcome == Outcome(code=2, error=why, runs=(ended("one", 9, 9),))
         assert capsys.readouterr().err.startswith("error: ")
 
 
@@ -100,15 +101,18 @@ def ended(name: str, calls: int, made: int, samples: int = 20) -> Ended:
     return Ended(run=f"/runs/{name}", samples=samples, failed=0, kept=5, calls=calls, made=made)
 
 
+def row(number: int, words: Sequence[str], code: int, runs: Sequence[Ended] = (), error: str = "") -> Row:
+    outcome = Outcome(code=code, error=error, runs=tuple(runs))
+    return Row(number=number, name=words[0], overrides=tuple(words), outcome=outcome)
+
+
 SWEPT = (
-    Member(number=0, overrides=("row=full", "limit=20"), code=0, runs=(ended("meld-merg-x-1", 100, 100),)),
-    Member(number=1, overrides=("row=same", "limit=20"), code=0, runs=(ended("meld-merg-x-1", 100, 0),)),
-    Member(number=2, overrides=("row=other", "limit=20"), code=0, runs=(ended("meld-merg-x-2", 80, 30),)),
-    Member(
-        number=3, overrides=("row=llava", "limit=20"), code=2, error="llava:13b is not pulled; ollama pull llava:13b"
-    ),
-    Member(number=4, overrides=("row=gemma", "limit=20"), code=2, error="no server answers; ollama serve"),
-    Member(number=5, overrides=("row=qwen", "limit=20"), code=2, error="no server answers; ollama serve"),
+    row(0, ("row=full", "limit=20"), 0, (ended("meld-merg-x-1", 100, 100),)),
+    row(1, ("row=same", "limit=20"), 0, (ended("meld-merg-x-1", 100, 0),)),
+    row(2, ("row=other", "limit=20"), 0, (ended("meld-merg-x-2", 80, 30),)),
+    row(3, ("row=llava", "limit=20"), 2, error="llava:13b is not pulled; ollama pull llava:13b"),
+    row(4, ("row=gemma", "limit=20"), 2, error="no server answers; ollama serve"),
+    row(5, ("row=qwen", "limit=20"), 2, error="no server answers; ollama serve"),
 )
 
 
@@ -124,31 +128,22 @@ def test_the_report_says_what_is_one_run_and_what_to_do_where_one_could_not_be()
 
 
 def test_runs_of_one_corpus_that_is_said_in_several_settings_are_to_be_compared() -> None:
-    members = [
-        Member(number=n, overrides=("dataset=meld", "dataset.root=/MELD"), code=0, runs=(ended(f"x-{n}", 9, 9),))
-        for n in range(2)
-    ]
-    assert [note for note in notes(members) if "mmerg compare" in note]
+    rows = [row(n, ("dataset=meld", "dataset.root=/MELD"), 0, (ended(f"x-{n}", 9, 9),)) for n in range(2)]
+    assert [note for note in notes(rows) if "mmerg compare" in note]
 
 
 def test_runs_of_several_corpora_or_a_single_one_are_not_to_be_compared() -> None:
     for names in (("demo", "meld"), ("demo",)):
-        members = [
-            Member(number=n, overrides=(f"dataset={name}",), code=0, runs=(ended(f"{name}-x", 9, 9),))
-            for n, name in enumerate(names)
-        ]
-        assert not [note for note in notes(members) if "mmerg compare" in note]
+        rows = [row(n, (f"dataset={name}",), 0, (ended(f"{name}-x", 9, 9),)) for n, name in enumerate(names)]
+        assert not [note for note in notes(rows) if "mmerg compare" in note]
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 20), st.integers(0, 20))))
 def test_what_is_reused_is_never_less_than_nothing(starts: list[tuple[str, int, int]]) -> None:
     """What one run made in excess of its calls is not taken from what another reused."""
-    members = [
-        Member(number=n, overrides=(f"row={n}",), code=0, runs=(ended(run, kept + made, made),))
-        for n, (run, kept, made) in enumerate(starts)
-    ]
-    counts = re.match(r"(\d+) calls made, (\d+) reused; separate runs would take (\d+)", cost(members))
-    assert counts, cost(members)
+    rows = [row(n, (f"row={n}",), 0, (ended(run, kept + made, made),)) for n, (run, kept, made) in enumerate(starts)]
+    counts = re.match(r"(\d+) calls made, (\d+) reused; separate runs would take (\d+)", cost(rows))
+    assert counts, cost(rows)
     made, reused, separate = map(int, counts.groups())
     assert made == sum(made for _, _, made in starts)
     assert max(0, separate - made) <= reused <= separate
@@ -156,16 +151,16 @@ def test_what_is_reused_is_never_less_than_nothing(starts: list[tuple[str, int, 
 
 def test_a_failed_sample_that_two_rows_asked_again_cost_more_than_its_run_takes() -> None:
     begun = ((0, 10), (1, 5))
-    twice = [Member(number=n, overrides=(f"row={n}",), code=1, runs=(ended("x", 10, made),)) for n, made in begun]
+    twice = [row(n, (f"row={n}",), 1, (ended("x", 10, made),)) for n, made in begun]
     assert cost(twice).startswith("15 calls made, 0 reused; separate runs would take 10;")
-    other = Member(number=2, overrides=("row=2",), code=0, runs=(ended("y", 8, 2),))
+    other = row(2, ("row=2",), 0, (ended("y", 8, 2),))
     assert cost([*twice, other]).startswith("17 calls made, 6 reused; separate runs would take 18;")
 
 
 def test_members_that_took_up_other_samples_of_one_run_are_separate_runs() -> None:
     of_one = (ended("x", 25, 25, samples=3), ended("x", 5, 0, samples=1))
-    members = [Member(number=n, overrides=(f"limit={n}",), code=0, runs=(run,)) for n, run in enumerate(of_one)]
-    assert cost(members).startswith("25 calls made, 5 reused; separate runs would take 30;")
+    rows = [row(n, (f"limit={n}",), 0, (run,)) for n, run in enumerate(of_one)]
+    assert cost(rows).startswith("25 calls made, 5 reused; separate runs would take 30;")
 
 
 @pytest.mark.parametrize("width", [80, 100, 160])

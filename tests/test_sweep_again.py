@@ -18,7 +18,7 @@ from tests.scripted_ollama import merg_answer, scripted_ollama
 from tests.test_run import corpus_in
 from tests.test_sweep import Sweeper
 
-SIDE_BY_SIDE = ("-j", "2")
+SIDE_BY_SIDE = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
 
 
 class Asked:
@@ -103,7 +103,7 @@ def test_a_sweep_that_is_broken_off_goes_on_where_it_was(
 
 def test_a_sweep_over_seeds_that_is_killed_amid_the_second_goes_on_there(tmp_path: Path) -> None:
     corpus = corpus_in(tmp_path)
-    rows = ("+experiment=iterations", "row=t1,t2", "memory=none", "limit=1")
+    rows = ("system.max_iterations=1,2", "memory=none", "limit=1")
     settings = (*rows, "repeats=3", "backbone.sampling.temperature=0.7")
     asked = Asked()
     with scripted_ollama(answer=asked) as server:

@@ -9,5 +9,5 @@ from mmerg.settings.compose import compose
 from mmerg.settings.model import COMMANDS
 from mmerg.settings.parse import parse
 
-parse(compose("config", ["dataset=demo"]).config, COMMANDS["config"])
+parse(compose("config", ["dataset=demo"]), COMMANDS["config"])
 gc.freeze()  # in a fork the collector looks at what is new alone, and memory stays shared

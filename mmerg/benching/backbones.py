@@ -25,7 +25,7 @@ from mmerg.settings.compose import compose
 from mmerg.settings.kinds import Plain
 from mmerg.settings.model import RunSettings
 from mmerg.settings.pages import conf_folder
-from mmerg.settings.parse import checked, parse
+from mmerg.settings.parse import parse
 
 PAPER = ("qwen3.5-27b", "qwen3.5-9b", "qwen3-vl-32b", "qwen2.5vl-7b", "gemma3-12b", "llava-13b")
 EMBEDDED = "smollm2-135m"  # runs without a server
@@ -82,7 +82,7 @@ class Subset:
     def _composed(self, backbone: Backbone, *more: str) -> RunSettings:
         subset = (f"protocol.sample={self.n}", "protocol.seed=0", "limit=null")
         overrides = [f"dataset={self.dataset}", *backbone.overrides, *subset, *more]
-        return parse(compose("config", checked(overrides, "config", self.own), self.own).config, RunSettings)
+        return parse(compose("config", overrides, self.own), RunSettings, [self.own] if self.own else [])
 
 
 def find_backbone(name: str, own: Path | None = None) -> Backbone:

@@ -154,9 +154,10 @@ def undisturbed() -> Iterator[None]:
             left.callback(signal.raise_signal, which)
 
 
-def run_command(command: Callable[[], int], interrupted: str = GOES_ON) -> int:
+def run_command(command: Callable[[], int], interrupted: str | None = GOES_ON) -> int:
     """Runs `command` and gives its exit code: 2 after an error of mmerg's, a path that the system refuses, or output
-    that could not be written, all of which are printed; 130 after Ctrl-C, with `interrupted` as the text."""
+    that could not be written, all of which are printed; 130 after Ctrl-C, with `interrupted` as the text. Without one,
+    KeyboardInterrupt is raised."""
     try:
         code = command()
         if isinstance(sys.stdout, _Tolerant):
@@ -169,6 +170,8 @@ def run_command(command: Callable[[], int], interrupted: str = GOES_ON) -> int:
         what, hint = f"a path cannot be used: {error.strerror}", "give another, or one that you may open"
         return _print_error(MmergError(what, where=f"{error.filename!s:.300}", hint=hint))
     except KeyboardInterrupt:
+        if interrupted is None:
+            raise
         print(f"interrupted; {interrupted}", file=sys.stderr)  # noqa: T201
         return INTERRUPTED
     return code

@@ -1,196 +1,152 @@
-"""A sweep: one run for each row of an experiment (`mmerg run -m +experiment=… dataset=…`), and what it cost.
+"""A sweep: one run for each row (`mmerg run -m +experiment=… dataset=…`), and what it cost.
 
-A row that cannot run does not stop the others. They share calls through the reply cache alone.
+Hydra composes the rows and a launcher runs them, here or elsewhere. A row that cannot run does not stop the others.
+Rows share calls through the reply cache alone.
 """
 
-import multiprocessing
-import os
 import shlex
-import signal
-import threading
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self
+from uuid import uuid4
 
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.experimental.callback import Callback
 from rich.rule import Rule
 from rich.table import Table
 
-from mmerg.console.terminal import INTERRUPTED, console, end_in_good_order, escape, run_command
+from mmerg.console.terminal import WRONG, console, escape, run_command
 from mmerg.errors import MmergError
 from mmerg.runs.result import Ended
-from mmerg.settings.command import Row
-from mmerg.storage.record import Record
+from mmerg.storage.record import Record, read_record, write_record
 
-Job: TypeAlias = tuple[int, Row, str]  # number, row, heading
+if TYPE_CHECKING:
+    from hydra.core.utils import JobReturn
+    from omegaconf import DictConfig
 
 
-class Member(Record):
-    """One row: its words, its exit code, and its runs (one a repeat; none where nothing could be run: then `error` says
+class Outcome(Record):
+    """What came of a job: its exit code, and its runs (one a repeat; none where nothing could be run: then `error` says
     why, and what to do)."""
 
-    number: int
-    overrides: tuple[str, ...]
     code: int
     error: str = ""
     runs: tuple[Ended, ...] = ()
 
+    @classmethod
+    def of(cls, work: Callable[[], int | Iterable[Ended]]) -> Self:
+        """The outcome of a job that gives its exit code, or yields how its runs ended. What is wrong is printed."""
+        runs: list[Ended] = []
+        errors: list[str] = []
+
+        def command() -> int:
+            try:
+                ended = work()
+                if isinstance(ended, int):
+                    return ended
+                runs.extend(ended)
+            except MmergError as wrong:
+                errors.append("; ".join(filter(None, (wrong.what, wrong.hint))))
+                raise
+            except OSError as wrong:
+                errors.append(f"{wrong.strerror}: {wrong.filename!s:.300}")
+                raise
+            return max(run.code for run in runs)
+
+        code = run_command(command, interrupted=None)
+        return cls(code=code, error="".join(errors), runs=tuple(runs))
+
+
+class Row(Record):
+    """A row of a sweep. name: the settings that tell it from the others. overrides: all of its command line."""
+
+    number: int
+    name: str
+    overrides: tuple[str, ...]
+    outcome: Outcome
+
     @property
     def calls(self) -> int:
         """What its samples take, replies from the cache included: the cost of a run by itself."""
-        return sum(run.calls for run in self.runs)
+        return sum(run.calls for run in self.outcome.runs)
 
 
-def run_rows(rows: Sequence[Row], at_once: int) -> int:
-    """Runs the rows, `at_once` of them side by side, each in a process of its own, and prints what came of them; the
-    worst exit code. Ctrl-C ends them all."""
-    own = _own_words([row.words for row in rows])
-    jobs = [(number, row, own[number] or f"row {number}") for number, row in enumerate(rows)]
-    members: list[Member] = []
-    with ThreadPoolExecutor(at_once) as threads, Processes() as processes:
-        for member in threads.map(processes.run, jobs) if at_once > 1 else map(_run_row, jobs):
-            if member.code == INTERRUPTED:
-                raise KeyboardInterrupt
-            members.append(member)
-    out = console()
-    out.print(table(members))
-    for line in (*notes(members), cost(members)):
-        out.print(escape(line), soft_wrap=True)
-    return max(member.code for member in members)
-
-
-def _run_row(job: Job) -> Member:
-    from mmerg.experiment.launch import launch  # only once there is something to run
-
-    number, row, heading = job
-    console().print(Rule(escape(heading)))
-    return member(lambda: launch(row.settings(), brief=True), number, row.words)
-
-
-class Processes:
-    """Rows that run side by side, each in a process of its own. An error in the block, or a signal to this process
-    alone, ends the rows at work, as Ctrl-C does, and begins no other."""
+class Summary(Callback):
+    """Collects the rows of a sweep, wherever they run, and prints what came of them."""
 
     def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._running: set[SpawnProcess] = set()
-        self._stopped = False
+        self.folder: Path | None = None  # of this sweep's rows, a file each
+        self.swept: frozenset[str] = frozenset()  # the settings that differ between rows
 
-    def run(self, job: Job) -> Member:
-        """How the row of a process of its own ended."""
-        spawn = multiprocessing.get_context("spawn")
-        receiver, sender = spawn.Pipe(duplex=False)
-        process = spawn.Process(target=_send_member, args=(sender, job))
-        with self._guard:
-            if self._stopped:
-                return Member(number=job[0], overrides=job[1].words, code=INTERRUPTED)
-            process.start()
-            self._running.add(process)
-        sender.close()
-        try:
-            received: Member = receiver.recv()
-        except EOFError:
-            error = "its process was killed; the same command goes on from there"
-            received = Member(number=job[0], overrides=job[1].words, code=1, error=error)
-        process.join()
-        with self._guard:
-            self._running.remove(process)
-        return received
+    def on_multirun_start(self, config: "DictConfig", **_: Any) -> None:
+        self.folder = Path(config.hydra.sweep.dir).absolute() / f"rows-{uuid4().hex}"
+        words = OverridesParser.create().parse_overrides(list(config.hydra.overrides.task))
+        given = [word.get_key_element() for word in words if word.is_sweep_override()]
+        self.swept = frozenset([*given, *(config.hydra.sweeper.get("params") or ())])
 
-    def __enter__(self) -> Self:
-        return self
+    def on_job_start(self, config: "DictConfig", **_: Any) -> None:
+        if self.folder:
+            console().print(Rule(escape(self._name(config))))
 
-    def __exit__(self, *_: object) -> None:
-        with self._guard:
-            self._stopped = True
-            for process in self._running:
-                process.terminate()
+    def on_job_end(self, config: "DictConfig", job_return: "JobReturn", **_: Any) -> None:
+        if self.folder:
+            number, overrides = config.hydra.job.num, tuple(config.hydra.overrides.task)
+            row = Row(number=number, name=self._name(config), overrides=overrides, outcome=job_return.return_value)
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_record(self.folder / f"{number}.json", row)
 
+    def on_multirun_end(self, config: "DictConfig", **_: Any) -> None:  # noqa: ARG002
+        from mmerg.experiment.program import CODES
 
-def _send_member(sender: Connection, job: Job) -> None:
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    end_in_good_order(signal.SIGINT)
-    try:
-        ended = _run_row(job)
-    except KeyboardInterrupt:  # while modules were imported
-        ended = Member(number=job[0], overrides=job[1].words, code=INTERRUPTED)
-    sender.send(ended)
+        assert self.folder is not None
+        rows = sorted((read_record(file, Row) for file in self.folder.glob("*.json")), key=lambda row: row.number)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        CODES.append(max((row.outcome.code for row in rows), default=WRONG))
+        if not any(row.outcome.runs or row.outcome.error for row in rows):
+            return
+        out = console()
+        out.print(table(rows))
+        for line in (*notes(rows), cost(rows)):
+            out.print(escape(line), soft_wrap=True)
+
+    def _name(self, config: "DictConfig") -> str:
+        own = [word for word in config.hydra.overrides.task if word.partition("=")[0] in self.swept]
+        return " ".join(own) or f"row {config.hydra.job.num}"
 
 
-def _end_with_parent() -> None:
-    """A row does not outlive its sweep, which would leave its run locked."""
-    if parent := multiprocessing.parent_process():
-        parent.join()
-        os.kill(os.getpid(), signal.SIGTERM)
-
-
-def member(launched: Callable[[], Iterable[Ended]], number: int = 0, overrides: Iterable[str] = ()) -> Member:
-    """How a row ends that is these runs; what is wrong is printed, and does not stop the others."""
-    runs: list[Ended] = []
-    errors: list[str] = []
-
-    def work() -> int:
-        try:
-            runs.extend(launched())
-        except MmergError as wrong:
-            errors.append("; ".join(filter(None, (wrong.what, wrong.hint))))
-            raise
-        except OSError as wrong:
-            errors.append(f"{wrong.strerror}: {wrong.filename!s:.300}")
-            raise
-        return max(run.code for run in runs)
-
-    code = run_command(work)
-    return Member(number=number, overrides=tuple(overrides), code=code, error="".join(errors), runs=tuple(runs))
-
-
-def table(members: Sequence[Member]) -> Table:
+def table(rows: Sequence[Row]) -> Table:
     """A line a run: what tells its row from the others (at the first of its repeats), its samples (kept: those finished
     before), and its calls."""
-    made = Table(title=f"{len(members)} row{'s' * (len(members) > 1)}", title_justify="left")
+    made = Table(title=f"{len(rows)} row{'s' * (len(rows) > 1)}", title_justify="left")
     made.add_column("row", overflow="fold")
     for name in ("samples", "kept", "failed", "unaudited", "calls", "made", "reused"):
         made.add_column(name, justify="right", no_wrap=True)
     made.add_column("run", ratio=1, overflow="fold")
-    for member, name in zip(members, _names(members), strict=True):
-        own = escape(name)
-        for number, run in enumerate(member.runs):
+    for row in rows:
+        for number, run in enumerate(row.outcome.runs):
             samples = (run.samples, run.kept, run.failed, run.unaudited)
             figures = map(str, (*samples, run.calls, run.made, run.calls - run.made))
-            made.add_row("" if number else own, *figures, escape(Path(run.run).name))
-        if member.error:
-            made.add_row(own, *("–",) * 7, "not run")
+            made.add_row("" if number else escape(row.name), *figures, escape(Path(run.run).name))
+        if row.outcome.error:
+            made.add_row(escape(row.name), *("–",) * 7, "not run")
     return made
 
 
-def _own_words(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Of each row the words that tell it from the others, of a single one its name; "" where none does."""
-    common = set.intersection(*map(set, rows)) if rows else set()
-    return [" ".join(word for word in words if word not in common or word.startswith("row=")) for words in rows]
-
-
-def _names(members: Sequence[Member]) -> list[str]:
-    """What rows are called: by their own words, else by their numbers."""
-    own = _own_words([member.overrides for member in members])
-    return [words or f"row {member.number}" for words, member in zip(own, members, strict=True)]
-
-
-def notes(members: Sequence[Member]) -> Iterator[str]:
+def notes(rows: Sequence[Row]) -> Iterator[str]:
     """What scores the runs and compares those of one corpus, which rows are one run as their settings are the same, and
     why others could not run."""
     runs: dict[str, list[str]] = {}
     errors: dict[str, list[str]] = {}
-    for member, own in zip(members, _names(members), strict=True):
-        for run in member.runs:
-            runs.setdefault(run.run, []).append(own)
-        if member.error:
-            errors.setdefault(member.error, []).append(own)
+    for row in rows:
+        for run in row.outcome.runs:
+            runs.setdefault(run.run, []).append(row.name)
+        if row.outcome.error:
+            errors.setdefault(row.outcome.error, []).append(row.name)
     if runs:
         yield f"their figures: mmerg score {shlex.join(runs)}"
-    corpora = {frozenset(one for one in member.overrides if one.startswith("dataset")) for member in members}
+    corpora = {frozenset(one for one in row.overrides if one.startswith("dataset")) for row in rows}
     if len(runs) > 1 and len(corpora) < 2:
         yield f"which differences from the first hold: mmerg compare {shlex.join(runs)}"
     for path, names in runs.items():
@@ -200,14 +156,14 @@ def notes(members: Sequence[Member]) -> Iterator[str]:
         yield f"not run: {', '.join(names)}: {error}"
 
 
-def cost(members: Sequence[Member]) -> str:
+def cost(rows: Sequence[Row]) -> str:
     """The sweep's calls, and how many its runs would take if they shared nothing. Where several rows are one run, it
     counts once, unless the rows took up different samples; a run that made more calls than it takes reused none."""
     made: Counter[tuple[str, int, int]] = Counter()
-    for run in (run for member in members for run in member.runs):
+    for run in (run for row in rows for run in row.outcome.runs):
         made[run.run, run.samples, run.calls] += run.made
     reused = sum(max(0, calls - asked) for (_, _, calls), asked in made.items())
-    most = max((member.calls for member in members), default=0)
+    most = max((row.calls for row in rows), default=0)
     ratio = f"; the largest row alone takes {most}" if most else ""
     takes = sum(calls for _, _, calls in made)
     return f"{made.total()} calls made, {reused} reused; separate runs would take {takes}{ratio}"

@@ -39,14 +39,14 @@ def row_settings(table: PaperTable, row: Published) -> Plain:
     own = [{group: node for group, node in layer.items() if not isinstance(node, str)} for layer in layers]
     config = OmegaConf.merge(_composed(f"dataset={table.dataset}", *pages), *own)
     plain: Any = OmegaConf.to_container(config, resolve=True)
-    return RunSettings.model_validate({key: plain[key] for key in plain if key not in ("row", "rows")}).plain()
+    return RunSettings.model_validate(plain).plain()
 
 
 @cache
 def _composed(*pages: str) -> Any:
     from mmerg.settings.compose import compose
 
-    return compose("config", [*pages, "dataset.root=/"]).config  # where a corpus lies decides nothing
+    return compose("config", [*pages, "dataset.root=/"])  # where a corpus lies decides nothing
 
 
 class Rows:

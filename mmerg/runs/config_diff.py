@@ -143,7 +143,7 @@ def _defaults(pages: tuple[str, ...]) -> Mapping[str, str]:
     named = [f"{name.partition('.')[0]}={page}" for name, page in zip(_PAGES, pages, strict=True)]
     for root in (["dataset.root=/"], []):  # where a corpus lies decides nothing; the demo lies in the package
         with suppress(ConfigError):
-            return _settings(parse(compose("config", [*named, *root]).config, RunSettings).plain())
+            return _settings(parse(compose("config", [*named, *root]), RunSettings).plain())
     return {}
 
 

@@ -10,7 +10,9 @@ import signal
 import socket
 import threading
 import webbrowser
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -19,7 +21,6 @@ from mmerg.console.terminal import console, escape
 from mmerg.errors import ConfigError
 from mmerg.experiment.wiring import answering
 from mmerg.serving.offered import offer
-from mmerg.settings.command import Line
 from mmerg.settings.model import ServeSettings
 
 if TYPE_CHECKING:
@@ -30,9 +31,10 @@ IDLE = ("protocol", "limit", "only_failed", "ids", "repeats", "name", "tags")  #
 PATIENCE = 5.0  # seconds that a turn waits for hosts to come back: a user is waiting for it
 
 
-def serve(settings: ServeSettings, line: Line) -> int:
-    """Serves until a signal comes. line: the command line. Raises MmergError where it cannot."""
-    _refuse_idle(line)
+def serve(settings: ServeSettings, words: Sequence[str], own: Sequence[Path]) -> int:
+    """Serves until a signal comes. words: the command line. own: the user's folders of
+    configs. Raises MmergError where it cannot."""
+    _refuse_idle(words)
     try:
         from mmerg.serving.app import server_of
         from mmerg.serving.served import Served
@@ -45,7 +47,7 @@ def serve(settings: ServeSettings, line: Line) -> int:
         heard = opened.enter_context(closing(listener(settings.host, settings.port)))
         pool, engine = answering(settings, patience=PATIENCE)
         work = opened.enter_context(closing(Work(pool, settings.limits.waiting)))  # its end stops turns under way
-        served = Served(settings, engine, *offer(settings, engine, line), work)
+        served = Served(settings, engine, *offer(settings, engine, words, own), work)
         logging.basicConfig(format="%(asctime)s %(message)s")
         logging.getLogger("mmerg").setLevel(logging.INFO)
         page = _announce(console(), served, heard.getsockname()[1], token)
@@ -56,9 +58,9 @@ def serve(settings: ServeSettings, line: Line) -> int:
     return 0
 
 
-def _refuse_idle(line: Line) -> None:
+def _refuse_idle(words: Sequence[str]) -> None:
     """Raises ConfigError for a setting of the command line that has no meaning in a talk."""
-    for setting in line.settings:
+    for setting in words:
         key = setting.partition("=")[0].lstrip("+").partition(".")[0]
         if key in IDLE or setting in ("frames=shuffled", "frames.show=shuffled"):
             what, hint = f"{setting} is nothing to a talk", "leave it out: it is for runs"

@@ -4,8 +4,9 @@ offered, missing = offer(settings, engine, line)
 offered["mmerg-merg"].experiment; missing["mmerg-hef"]    # a ConfigError that says what to set
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from mmerg.backends.protocol import Engine
 from mmerg.console.progress import Building
@@ -15,11 +16,10 @@ from mmerg.corpora.talk import Talk, sample_of
 from mmerg.engine.sample import Experiment
 from mmerg.errors import MmergError
 from mmerg.experiment.wiring import corpus_of, experiment_of, prepared_sources, prompts_of
-from mmerg.settings.command import Line
 from mmerg.settings.compose import compose
 from mmerg.settings.model import ServeSettings
 from mmerg.settings.pages import pages_of
-from mmerg.settings.parse import checked, parse
+from mmerg.settings.parse import parse
 from mmerg.sources.exemplars import Exemplars
 from mmerg.systems.system import System
 
@@ -71,19 +71,22 @@ class Offered:
         return f"{PREFIX}{self.system.name}"
 
 
-def offer(settings: ServeSettings, engine: Engine, line: Line) -> tuple[dict[str, Offered], dict[str, MmergError]]:
+def offer(
+    settings: ServeSettings, engine: Engine, words: Sequence[str], own: Sequence[Path]
+) -> tuple[dict[str, Offered], dict[str, MmergError]]:
     """The systems that can be served, by the name of their model, that of `settings` first; and why the others cannot.
-    line: the command line, whose settings hold for every system. Raises MmergError where the system of `settings` lacks
-    something."""
+    words: the command line, whose settings hold for every system. own: the user's folders of configs. Raises MmergError
+    where the system of `settings` lacks something."""
     first = _offered(settings, engine)
     offered, missing = {first.id: first}, dict[str, MmergError]()
-    shared = [word for word in line.settings if word.split("=")[0].split(".")[0] not in ("system", "sources")]
-    for page in pages_of("system", line.own):
+    shared = [word for word in words if word.split("=")[0].split(".")[0] not in ("system", "sources")]
+    folder = own[0] if own else None
+    for page in pages_of("system", folder):
         if f"{PREFIX}{page}" in offered:
             continue
         try:
-            words = checked([*shared, f"system={page}"], "serve", line.own)
-            other = _offered(parse(compose("serve", words, line.own).config, ServeSettings), engine)
+            config = compose("serve", [*shared, f"system={page}"], folder)
+            other = _offered(parse(config, ServeSettings, own), engine)
         except MmergError as error:
             missing[f"{PREFIX}{page}"] = error
         else:

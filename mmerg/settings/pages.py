@@ -21,7 +21,7 @@ def conf_folder() -> Path:
 def groups(own: Path | None = None) -> list[str]:
     """The groups of which a page is chosen, `group=page`."""
     folders = [conf_folder(), *([own] if own and own.is_dir() else [])]
-    return sorted({group.name for folder in folders for group in folder.iterdir() if group.is_dir()})
+    return sorted({group.name for folder in folders for group in folder.iterdir() if group.is_dir()} - {"hydra"})
 
 
 def pages_of(group: str, own: Path | None = None) -> list[str]:
@@ -56,13 +56,19 @@ def _model(page: str, own: Path | None) -> str:
 
 
 def ollama_host() -> str:
-    """Where Ollama's own programs look for the server (OLLAMA_HOST), as an address that can be asked."""
+    """Where Ollama's own programs look for the server (OLLAMA_HOST), as an address that can be asked. A password is
+    masked, and is refused with the settings."""
     given = os.environ.get("OLLAMA_HOST", "").strip("\"' ")
     if not given:
         return OLLAMA
     scheme, _, rest = given.rpartition("://")
     place, slash, path = rest.partition("/")
+    _, at, place = place.rpartition("@")
     host, _, port = place.rpartition(":") if re.search(r":\d*$", place) else (place, "", "")
     ports = {"http": "80", "https": "443"}
     host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)
-    return f"{scheme or 'http'}://{host}:{port or ports.get(scheme, '11434')}{slash}{path}".rstrip("/")
+    return (
+        f"{scheme or 'http'}://{'***@' if at else ''}{host}:{port or ports.get(scheme, '11434')}{slash}{path}".rstrip(
+            "/"
+        )
+    )

@@ -1,69 +1,64 @@
-"""From a command line to typed settings, all that is wrong named at once.
+"""From a composed config to typed settings, all that is wrong named at once.
 
-overrides = checked(["dataset=meld", "limit=3"], "config")    # ConfigError for what is misspelt
-settings = parse(compose("config", overrides).config, RunSettings)
+settings = parse(compose("config", ["dataset=meld", "limit=3"]), RunSettings)
 """
 
 import pickle
 import re
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException, UnsupportedInterpolationType
 from pydantic import ValidationError
 
 from mmerg.errors import ConfigError
-from mmerg.settings.compose import compose, leaves, own_folder
+from mmerg.settings.compose import leaves
 from mmerg.settings.identity import at
-from mmerg.settings.kinds import RUNTIME, Given, Part, Plain
-from mmerg.settings.model import COMMANDS, DataSettings
-from mmerg.settings.overrides import PATHS, problems_of
+from mmerg.settings.kinds import PLACE, RUNTIME, Given, Part, Plain
+from mmerg.settings.model import DataSettings, ImportSettings, TrainSettings
 from mmerg.settings.pages import groups, no_page
 from mmerg.settings.problems import CONFIGURATION, Problem, as_typed, error_of, no_value, of_validation
 from mmerg.settings.tree import bare, fields_of, is_part, marked
 
+PATHS = tuple({key: None for kind in (DataSettings, TrainSettings, ImportSettings) for key in marked(kind, PLACE)})
 _AS_TYPED = tuple(key for key in PATHS if key in marked(DataSettings, RUNTIME))  # the others are made absolute
 _PASSED_ON = ("root", "split", "sessions", "variant", "label_set")  # by a dataset's page, to its reader
 Settings = TypeVar("Settings", bound=Part)
 
 
-def checked(words: Sequence[str], page: str, own: Path | None = None, *, sweep: bool = False) -> list[str]:
-    """The words of a command line. Raises ConfigError for all that is wrong with them: a setting or page that is not
-    there, a value that cannot be read, a sweep over paths. It also names what is wrong with the settings that the other
-    words compose."""
-    kind = COMMANDS[page]
-    by_word = [(word, list(problems_of(word, kind, own, sweep=sweep))) for word in words]
-    problems = [problem for _, of_word in by_word for problem in of_word]
-    if problems and not sweep:
-        named = {problem.key for problem in problems}
-        with suppress(ConfigError):
-            config = compose(page, [word for word, of_word in by_word if not of_word], own).config
-            problems += [one for one in _parsed(config, kind)[1] if one.key.partition(".")[0] not in named]
-    if problems:
-        raise error_of(problems)
-    return [*words]
+def own_folders() -> list[Path]:
+    """The folders of configs that the command line adds to mmerg's own, in a job of Hydra's."""
+    sources = HydraConfig.get().runtime.config_sources
+    return [Path(one.path) for one in sources if one.schema == "file" and one.provider != "main"]
 
 
-def parse(config: DictConfig, kind: type[Settings]) -> Settings:
-    """The settings of a composed config. Raises ConfigError with all that is wrong."""
-    settings, problems = _parsed(config, kind)
+def words() -> list[str]:
+    """The settings of the command line, in a job of Hydra's."""
+    return list(HydraConfig.get().overrides.task)
+
+
+def parse(config: DictConfig, kind: type[Settings], own: Sequence[Path] = ()) -> Settings:
+    """The settings of a composed config. own: folders of the user's, beside whose pages lie their templates and Python
+    files. Raises ConfigError with all that is wrong."""
+    sys.path += [str(folder) for folder in own if str(folder) not in sys.path]  # behind all that is installed
+    settings, problems = parsed(config, kind, own)
     if settings is None or problems:
         raise error_of(problems)
     return settings
 
 
-def _parsed(config: DictConfig, kind: type[Settings]) -> tuple[Settings | None, list[Problem]]:
+def parsed(config: DictConfig, kind: type[Settings], own: Sequence[Path] = ()) -> tuple[Settings | None, list[Problem]]:
     """The settings of a config, None where they cannot be read, and what is wrong with them."""
-    own = own_folder()
     if kind.model_config["extra"] == "ignore":  # before it is resolved: what is left out may refer to what is not there
         config = OmegaConf.masked_copy(config, [key for key in config if key in fields_of(kind)])
     absent = [group for group in groups() if group in fields_of(kind) and config.get(group) is None]
     config = pickle.loads(pickle.dumps(config))  # a copy, in half the time of OmegaConf's own
+    OmegaConf.set_struct(config, False)
     _add_defaults(config, kind)
-    config, where = _with_row(config)
     raw: Any = OmegaConf.to_container(config)
     missing = [key for key, value in leaves(raw) if value == "???"]  # left to the command line
     for key in missing:
@@ -73,16 +68,17 @@ def _parsed(config: DictConfig, kind: type[Settings]) -> tuple[Settings | None, 
         _settle(config, own)
         plain: Any = OmegaConf.to_container(config, resolve=True)
     except OmegaConfBaseException as error:
-        plain, unresolved = OmegaConf.to_container(config), [_unresolved(error, where)]
+        plain, unresolved = OmegaConf.to_container(config), [_unresolved(error)]
     reader = at(plain, "dataset.reader")
     if isinstance(reader, dict) and reader.get("root", "given") in (None, ""):
         missing.append("dataset.root")
-    problems = [Problem(group, f"no {group} is chosen", no_page(group, None, own)) for group in absent]
-    problems += [*map(no_value, dict.fromkeys(missing)), *_unread(raw, where)]
+    folder = own[0] if own else None
+    problems = [Problem(group, f"no {group} is chosen", no_page(group, None, folder)) for group in absent]
+    problems += [*map(no_value, dict.fromkeys(missing)), *_unread(raw)]
     try:
         return kind.model_validate(plain), problems or unresolved
     except ValidationError as error:
-        invalid = [one for one in of_validation(error, kind, where) if not _is_below(one.key, [*missing, *absent])]
+        invalid = [one for one in of_validation(error, kind) if not _is_below(one.key, [*missing, *absent])]
     # A setting that takes its value from another has the same problem, which is named once.
     copies = [key for key, value in leaves(raw) if isinstance(value, str) and "${" in value]
     problems += [one for one in invalid if not _is_below(one.key, copies)]
@@ -93,7 +89,7 @@ def _is_below(key: str, keys: Sequence[str]) -> bool:
     return f"{key}.".startswith(tuple(f"{one}." for one in keys))
 
 
-def _unread(raw: Plain, where: str) -> Iterator[Problem]:
+def _unread(raw: Plain) -> Iterator[Problem]:
     """Settings of the dataset that its page passes to no reader. raw: the settings, references not followed."""
     read = sorted(set(re.findall(r"\bdataset\.(?:memory\.)?\w+", str(raw))))
     for above in ("dataset", "dataset.memory"):
@@ -104,7 +100,7 @@ def _unread(raw: Plain, where: str) -> Iterator[Problem]:
             if value is not None and path not in read and isinstance(reader.get(key), dict | type(None)):
                 takes = ", ".join(one for one in read if one.rpartition(".")[0] == above) or "none"
                 what = f"{path} is {as_typed(value)}, and dataset={at(raw, 'dataset.name')} passes it to no reader"
-                yield Problem(path, what, f"leave it out; its page takes {takes}", where)
+                yield Problem(path, what, f"leave it out; its page takes {takes}")
 
 
 def _add_defaults(config: DictConfig, kind: type[Part]) -> None:
@@ -123,29 +119,7 @@ def _add_defaults(config: DictConfig, kind: type[Part]) -> None:
                 _add_defaults(config[key], part)
 
 
-def _with_row(config: DictConfig) -> tuple[DictConfig, str]:
-    """The config with the settings of the row that `row` names, and without `rows`; and where its settings come from.
-    The same settings are the same run in every experiment."""
-    row, given = config.pop("row", None), config.pop("rows", None)
-    rows: Any = OmegaConf.to_container(given) if OmegaConf.is_dict(given) else {}
-    if row is None and not rows:
-        return config, CONFIGURATION
-    if row is None:
-        hint = f"row={next(iter(rows))} runs one; -m row={','.join(rows)} runs all"
-        raise ConfigError("the experiment has rows, and none is chosen", where=CONFIGURATION, hint=hint)
-    if row not in rows:
-        hint = f"rows: {', '.join(rows) or 'none; they come with +experiment=…'}"
-        raise ConfigError(f"there is no row {row!r}", where=CONFIGURATION, hint=hint)
-    settings, where = rows[row] or {}, f"row {row}"
-    if not isinstance(settings, dict):
-        hint = f"settings by name: {row}: {{system: {{max_iterations: 3}}}}, or {{}} for none"
-        raise ConfigError(f"it is {settings!r}, not settings", where=where, hint=hint)
-    merged = OmegaConf.merge(config, settings)
-    assert isinstance(merged, DictConfig)
-    return merged, where
-
-
-def _settle(config: DictConfig, own: Path | None) -> None:
+def _settle(config: DictConfig, own: Sequence[Path]) -> None:
     """Completes paths, and makes text of a name that YAML takes for a number, before other settings refer to them."""
     for key in PATHS:
         if isinstance(path := OmegaConf.select(config, key), str) and path:
@@ -155,9 +129,10 @@ def _settle(config: DictConfig, own: Path | None) -> None:
     for group in ("system", "judge") if own else ():  # the user's templates lie next to the user's page
         key = f"{group}.prompts"
         prompts = OmegaConf.select(config, key)
-        if own and isinstance(prompts, str) and prompts and not prompts.startswith("package:"):
-            folder = own / group / (_whole(key, prompts) if prompts.startswith("~") else prompts)
-            OmegaConf.update(config, key, _literal(str(folder)))
+        if isinstance(prompts, str) and prompts and not prompts.startswith("package:"):
+            name = _whole(key, prompts) if prompts.startswith("~") else prompts
+            folders = [folder / group / name for folder in own]
+            OmegaConf.update(config, key, _literal(str(next(filter(Path.is_dir, folders), folders[0]))))
 
 
 def _whole(key: str, path: str) -> str:
@@ -177,9 +152,9 @@ def _literal(path: str) -> str:
     return re.sub(r"(\\*)\$\{", lambda match: match[1] * 2 + r"\${", path)
 
 
-def _unresolved(error: OmegaConfBaseException, where: str) -> Problem:
+def _unresolved(error: OmegaConfBaseException) -> Problem:
     """The problem that a value refers to a setting which is not there."""
     key = getattr(error, "full_key", None) or "?"
     looks_like = isinstance(error, InterpolationResolutionError | UnsupportedInterpolationType)
     escape = r"; where a path has ${…} in its name, write \${…}" if looks_like else ""
-    return Problem(key, str(error).splitlines()[0], f"set it on the command line: {key}=…{escape}", where)
+    return Problem(key, str(error).splitlines()[0], f"set it on the command line: {key}=…{escape}")

@@ -2,7 +2,6 @@
 
 import string
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from mmerg.settings.sources import MemorySettings
 class Letters:
     """The counts of the letters a to z, and one place for all else: exact, quick, the same everywhere."""
 
-    def __init__(self, name: str = "letters") -> None:
+    def __init__(self, name: str = "letters", **_: object) -> None:
         self.name = name
         self.asked: list[str] = []
 
@@ -32,11 +31,9 @@ class Letters:
         return [*known, float(bool(text)) * 0.5]
 
 
-def quick_embedder(pages: Path) -> Path:
-    """A folder of pages (`--config-dir`) whose minilm is `Letters`, which needs no package and no time."""
-    (pages / "embedder").mkdir(parents=True)
-    (pages / "embedder" / "minilm.yaml").write_text(f"_target_: {__name__}.Letters\n", encoding="utf-8")
-    return pages
+def quick(*memories: str) -> list[str]:
+    """Settings that give the memories at these keys `Letters` for an embedder, which needs no package and no time."""
+    return [f"{memory}.embedder._target_={__name__}.Letters" for memory in memories]
 
 
 class Broken(Letters):

@@ -13,9 +13,8 @@ import numpy as np
 from mmerg.memory.vectors import Vectors, unit
 from mmerg.sem.fit import Labelled
 from mmerg.sem.model import words_of
-from mmerg.settings.command import settings_command
-from mmerg.train import job
 from tests.corpora.empathetic_builder import Builder, Line
+from tests.processes import main_of
 
 EKMAN = ["anger", "disgust", "fear", "happiness", "sadness", "surprise"]
 MOODS = {
@@ -61,7 +60,7 @@ def write_talks(root: Path, labels: list[str], each: int = 6) -> Path:
 def train(talks: Path, out: Path, *settings: str) -> int:
     """`mmerg train sem` on talks of Ekman's six."""
     line = ["dataset=empathetic", f"dataset.root={talks}", "dataset.label_set=ekman", f"out={out}", *settings]
-    return settings_command("train", job, "", line)
+    return main_of("mmerg.train", "sem", *line)
 
 
 class Hashed:

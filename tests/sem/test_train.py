@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +14,8 @@ from mmerg.experiment.training import PAGE
 from mmerg.sem.artefact import CARD, WEIGHTS, causes_of, data_of, read, write
 from mmerg.sem.fit import Labelled, fit, idf
 from mmerg.sem.lexicon import Lexicon
-from mmerg.settings.command import settings_command
-from mmerg.train import command, job
+from mmerg.train import check_line
+from tests.processes import main_of
 from tests.sem.talks import EKMAN, MOODS, train, write_talks
 
 
@@ -144,27 +143,21 @@ def test_data_that_teach_nothing_are_told(
 
 
 def test_what_is_trained_must_be_said(capsys: pytest.CaptureFixture[str]) -> None:
-    before = sys.argv[:]
-    try:
-        for words, message in (
-            ([], "say what is to be trained"),
-            (["sam"], "nothing to train called 'sam'"),
-            (["sem", "dataset=meld", "dataset.split=dev"], r"dataset.split says nothing[^$]*split=… is what"),
-        ):
-            sys.argv[:] = ["mmerg train", *words]
-            with pytest.raises(ConfigError, match=message):
-                command()
-        for words in (["--help"], ["sem", "--help"]):
-            sys.argv[:] = ["mmerg train", *words]
-            assert command() == 0
-            assert "lexicon=null" in capsys.readouterr().out
-    finally:
-        sys.argv[:] = before
+    for words, message in (
+        ([], "say what is to be trained"),
+        (["sam"], "nothing to train called 'sam'"),
+        (["sem", "dataset=meld", "dataset.split=dev"], r"dataset.split says nothing[^$]*split=… is what"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            check_line(words)
+    for words in (["--help"], ["sem", "--help"]):
+        assert main_of("mmerg.train", *words) == 0
+        assert "lexicon: null" in capsys.readouterr().out
 
 
 def test_a_corpus_without_splits_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = ["dataset=iemocap", f"dataset.root={tmp_path}", f"out={tmp_path}/sem"]
-    assert settings_command("train", job, "", line) == 2
+    assert main_of("mmerg.train", "sem", *line) == 2
     assert "has no splits" in capsys.readouterr().err
 
 

@@ -22,7 +22,6 @@ from mmerg.serving.launch import listener
 from mmerg.serving.offered import Offered, offer
 from mmerg.serving.served import Served
 from mmerg.serving.work import Work
-from mmerg.settings.command import read_line
 from mmerg.settings.model import ServeSettings
 from mmerg.settings.parse import parse
 from tests.composed import composed
@@ -77,7 +76,7 @@ def client_of(url: str) -> httpx.Client:
 @cache
 def offers(words: tuple[str, ...], engine: str) -> tuple[dict[str, Offered], dict[str, MmergError]]:
     """The systems of all servers with these settings and this engine (as JSON), prepared once: they hold no state."""
-    return offer(settings_of(*words), Engine.model_validate_json(engine), read_line(["backend=dry", *words]))
+    return offer(settings_of(*words), Engine.model_validate_json(engine), ["backend=dry", *words], [])
 
 
 @cache

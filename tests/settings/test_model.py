@@ -3,6 +3,7 @@
 import pytest
 
 from mmerg.errors import ConfigError
+from mmerg.settings.compose import compose
 from tests.composed import BASE, plain_of
 
 LEAST = {
@@ -145,8 +146,10 @@ def test_a_class_has_no_empty_list_of_settings() -> None:
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:
-    message = str(refused("limt=3", "frames=pape", "system.max_iterations=abc", "cache=of", "seed=-1"))
-    assert message.splitlines() == [
+    wrong = ("limt=3", "frames=pape", "system.max_iterations=abc", "cache=of", "seed=-1")
+    with pytest.raises(ConfigError) as caught:
+        compose("config", [*BASE, *wrong])
+    assert str(caught.value).splitlines() == [
         "5 settings are wrong",
         "  there is no setting limt; did you mean limit?",
         "  there is no frames=pape; did you mean frames=paper? one of all, apex, blank, none, paper, shuffled",

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 import pytest
 import yaml
 
-from mmerg.run import job, sweep
 from mmerg.runs.events import Called, Supplied
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Result
-from mmerg.settings.command import settings_command
 from tests.engine.parts import STAGES
-from tests.memory.parts import quick_embedder
+from tests.memory.parts import quick
+from tests.processes import main_of
 from tests.run_folders import all_events
 from tests.scripted_ollama import scripted_ollama
 
@@ -50,16 +49,20 @@ class Ran:
 def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ran]:
     """One sweep over all rows: what they share is asked for once."""
     folder = tmp_path_factory.mktemp("ablations")
-    page = {"rows": ROWS, "hydra": {"sweeper": {"params": {"row": ",".join(ROWS)}}}}
-    own = quick_embedder(folder / "conf")
-    (own / "experiment").mkdir()
-    text = f"# @package _global_\n{yaml.safe_dump(page, sort_keys=False)}"
-    (own / "experiment" / "mine.yaml").write_text(text, encoding="utf-8")
-    short = ("ids=[bicycle/4]", "frames.last_turns=1", "frames.max_frames=1", "system.max_iterations=0")
+    own = folder / "conf"
+    pages: dict[str, object] = {}
+    for row, parts in ROWS.items():
+        pages[f"ablation/mine/{row}"] = {**parts, "system": {"max_iterations": 0, **parts.get("system", {})}}
+    pages["experiment/mine"] = {"hydra": {"sweeper": {"params": {"ablation": ",".join(f"mine/{row}" for row in ROWS)}}}}
+    for name, page in pages.items():
+        file = own / f"{name}.yaml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"# @package _global_\n{yaml.safe_dump(page, sort_keys=False)}", encoding="utf-8")
+    short = ("ids=[bicycle/4]", "frames.last_turns=1", "frames.max_frames=1")
     with scripted_ollama(capabilities=("completion",)) as server:
         host = ("backend=ollama", f"backend.hosts=[{server.url}]", "backbone=qwen2.5vl-7b", f"runs={folder / 'runs'}")
-        line = ["-m", f"--config-dir={own}", "+experiment=mine", "dataset=demo", *short, *host]
-        assert settings_command("config", job, "", line, sweep=sweep) == 0
+        line = ["-m", f"--config-dir={own}", "+experiment=mine", "dataset=demo", *short, *host, *quick("memory")]
+        assert main_of("mmerg.run", *line) == 0
     rows: dict[str, Ran] = {}
     for manifest in (folder / "runs").glob("demo-*/manifest.json"):
         config = read_manifest(manifest.parent).settings

