@@ -33,17 +33,22 @@ _WORDINGS = {
     r"missing data required for image input|image input is not supported|does not support (vision|image|multimodal)|"
     r"failed to (load|decode) image|cannot identify image|not a multimodal model|at most 0 image|"
     r"(invalid|incorrect) (image|base64)",
-    Failure.RUNNER_CRASH: r"model runner has unexpectedly stopped|"
-    r"(runner|llama-server) process (has terminated|no longer running)|"
-    r"error was encountered while running the model|error reading llm response|enginecore encountered|"
-    r"model has crashed",
+    Failure.RUNNER_CRASH: r"(runner|llama-server) process (has terminated|no longer running)|"
+    r"error reading (llm|llama-server) |enginecore encountered|model has crashed",
     Failure.LOOP_ABORT: r"token repeat limit reached",
     Failure.BUSY: r"maximum pending requests exceeded|server busy|llm server loading model",
     Failure.UNREACHABLE: r"unavailable_error: loading model",  # llama-server's: as good as not there yet
     Failure.MODEL_NOT_FOUND: r"pull model manifest: file does not exist|try pulling it first|"
     r"the model `.*` does not exist|no models loaded|^404 (?s:.*model.*not found|.*not found.*model)",
-    Failure.BAD_REQUEST: r"invalid json schema in format",  # a 500 on Ollama before 0.30
+    # Both come with a status of 500 or more: the first from Ollama before 0.30.
+    Failure.BAD_REQUEST: r"invalid json schema in format|does not support embeddings",
 }
+# The process of a loaded model died. What follows in the text is all that it logged, errors of older calls too ("…
+# exceeds the available context size"). Of these, only out of memory is taken for the cause.
+_DIED = (
+    r"model runner has unexpectedly stopped|error was encountered while running the model|"
+    r"process no longer running: (-1|unknown)\b"
+)
 _STATUSES = {  # where no wording decides; 499: the server thinks that we hung up, so another try can help
     **dict.fromkeys((408, 429, 503), Failure.BUSY),
     499: Failure.SERVER_ERROR,
@@ -64,6 +69,8 @@ _HINTS = {
 }
 _OF_REQUESTS = {  # hints for refused requests whose wording names the cause
     r"does not support thinking": "set backbone.think=false, or use a model whose capabilities name thinking",
+    r"does not support embeddings": "name a model whose capabilities name embedding, as all-minilm or "
+    "nomic-embed-text: memory.embedder.model=…",
     r"json schema|unrecognized schema|generate parser|grammar": "the server cannot use this JSON schema: give the "
     "answer's class simpler fields, or update the server",
 }
@@ -142,6 +149,8 @@ def unwrap(body: str) -> str:
 
 
 def _failure(status: int, text: str) -> Failure:
+    if re.search(_DIED, text):
+        return Failure.OOM if re.search(_WORDINGS[Failure.OOM], text) else Failure.RUNNER_CRASH
     named = (failure for failure, wordings in _WORDINGS.items() if re.search(wordings, f"{status} {text}"))
     refused = Failure.BAD_REQUEST if 400 <= status < 500 else Failure.SERVER_ERROR
     return next(named, _STATUSES.get(status, refused))

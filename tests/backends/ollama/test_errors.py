@@ -22,11 +22,20 @@ UNKNOWN_TYPE = {
         "message": 'Unable to generate parser for this template: Unrecognized schema: {"type":"banana"}',
     }
 }
+NO_EMBEDDINGS = {
+    "error": {
+        "code": 501,
+        "message": "This server does not support embeddings. Start it with `--embeddings`",
+        "type": "not_supported_error",
+    }
+}
 NO_MLLAMA = (
     "llama-server process has terminated: exit status 1: error loading model: unknown model architecture: 'mllama'\n"
     "error loading model: unknown model architecture: 'mllama'"
 )
 STOPPED = "model runner has unexpectedly stopped, this may be due to resource limitations or an internal error"
+
+OLD_LINE = "error: request (9030 tokens) exceeds the available context size (2048 tokens), try increasing it"
 
 CASES = [
     (404, "model 'nope' not found", Failure.MODEL_NOT_FOUND),
@@ -55,6 +64,12 @@ CASES = [
     (500, "image input is not supported - hint: if this is unexpected, provide the mmproj", Failure.IMAGE_REJECTED),
     (400, "Failed to load image or audio file", Failure.IMAGE_REJECTED),
     (500, STOPPED, Failure.RUNNER_CRASH),
+    # What the process logged of older calls says nothing of its end; 0.34.1 appends all of it.
+    (500, f"{STOPPED}, check ollama server logs for details: {OLD_LINE}", Failure.RUNNER_CRASH),
+    (200, f"an error was encountered while running the model: {OLD_LINE}", Failure.RUNNER_CRASH),
+    (500, f"llama-server process no longer running: unknown {OLD_LINE}", Failure.RUNNER_CRASH),
+    (200, f"an error was encountered while running the model: {OLD_LINE}\nCUDA error: out of memory", Failure.OOM),
+    (200, "error reading llama-server chat response: connection reset by peer", Failure.RUNNER_CRASH),
     (500, "llama runner process has terminated: exit status 2", Failure.RUNNER_CRASH),
     (500, "llama runner process has terminated: cudaMalloc failed: out of memory", Failure.OOM),
     (500, "model requires more system memory (9.1 GiB) than is available (3.2 GiB)", Failure.OOM),
@@ -67,6 +82,8 @@ CASES = [
     (502, "<html>Bad Gateway</html>", Failure.RUNNER_CRASH),
     (400, '"m" does not support thinking', Failure.BAD_REQUEST),
     (400, "invalid options: num_ctxx", Failure.BAD_REQUEST),
+    (501, "this model does not support embeddings", Failure.BAD_REQUEST),
+    (501, json.dumps(NO_EMBEDDINGS), Failure.BAD_REQUEST),
     (500, "invalid JSON schema in format", Failure.BAD_REQUEST),
     (400, json.dumps(UNKNOWN_TYPE), Failure.BAD_REQUEST),
     (500, NO_MLLAMA, Failure.MODEL_NOT_LOADED),
@@ -126,6 +143,7 @@ def test_a_refusal_says_what_to_do(status: int, hint: str) -> None:
         ('"m" does not support thinking', "backbone.think=false"),
         (json.dumps(UNKNOWN_TYPE), "cannot use this JSON schema"),
         ("invalid JSON schema in format", "cannot use this JSON schema"),
+        (json.dumps(NO_EMBEDDINGS), "memory.embedder.model=…"),
         (NO_MLLAMA, "use another backbone, or a version of Ollama that can load this model (llama3.2-vision: 0.24 to"),
     ],
 )
