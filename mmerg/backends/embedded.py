@@ -37,8 +37,9 @@ from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.storage.files import locate, sha256_of
 
 # Part of the engine, and so of the keys of stored replies. Raise it with every change of what `chat.py`, `_grammar` or
-# LLAMA_SERVER send for the same request, or of what is read from the same answer. Else the cache gives old replies.
-REVISION = 2
+# LLAMA_SERVER send for the same request, of what is read from the same answer, or of which words are thoughts
+# (`thinking.py`). Else the cache gives old replies.
+REVISION = 3
 
 DEFAULTS = {
     "num_ctx": 4096,  # tokens of context for each slot

@@ -28,8 +28,9 @@ from mmerg.errors import CallError, ConfigError
 __all__ = ["Deadlines", "Ollama"]
 
 # Part of the engine, and so of the keys of stored replies. Raise it with every change of what `_body` sends for the
-# same request, or of what `_read` reads from the same answer. Else the cache gives old replies.
-REVISION = 3
+# same request, of what `_read` reads from the same answer, or of which words are thoughts (`thinking.py`). Else the
+# cache gives old replies.
+REVISION = 4
 
 _IMAGE_MARK = re.compile(r"\[(?=img[-\]])")
 REST_SECONDS = 0.2  # for the end of a body whose last line was read; then its connection can be used again

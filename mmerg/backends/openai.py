@@ -27,8 +27,9 @@ from mmerg.backends.thinking import may_think
 from mmerg.errors import CallError, ConfigError, Failure, did_you_mean
 
 # Part of the engine, and so of the keys of stored replies. Raise it with every change of what `chat.py` and
-# `dialects.py` send for the same request, or of what is read from the same answer. Else the cache gives old replies.
-REVISION = 2
+# `dialects.py` send for the same request, of what is read from the same answer, or of which words are thoughts
+# (`thinking.py`). Else the cache gives old replies.
+REVISION = 3
 NO_EYES = (Failure.IMAGE_REJECTED, Failure.BAD_REQUEST)
 CHANGING = ("meta", "created", "permission", "n_ctx", "state")  # of a model's entry: no part of its digest
 

@@ -36,8 +36,9 @@ _LONE = (  # closing tags before which all is thought, though no tag opens it
 _OPENING = re.compile(rf"(?P<special>{_SPECIAL})|<{_NAMES}", re.IGNORECASE)
 _CLOSING = re.compile(rf"{_LONE}|<\|end\|>", re.IGNORECASE)
 _CLOSING_ALONE = re.compile(_LONE, re.IGNORECASE)
-_STARTS_LINE = re.compile(r"(?:\A|\n)\W*\Z")
-_ENDS_SENTENCE = re.compile(r"[.!?…:]\W*\Z")
+_STARTS_SENTENCE = re.compile(r"(?:\A|[\n.!?…])\W*\Z")
+_AFTER_COLON = re.compile(r":\W*\Z")
+_END_MARKS = re.compile(r"(?:\s|<[^<>\s]*>)*")
 _QUOTES = "\"'“”‘’«»`"
 _BEFORE_WORDS = re.compile(
     r"(?:\s|<\|start\|>\s*assistant|<\|(?:message|START_RESPONSE|begin_of_solution)\|>|<(?:answer|response)>)+",
@@ -52,11 +53,11 @@ _IN_TEMPLATE = re.compile(r"\.Thinking\b|enable_thinking|reasoning_content", re.
 def separate(text: str) -> tuple[str, str]:
     """The thoughts in `text`, and its words. Text without thoughts is returned as it is. The words are those behind the
     last thoughts, or those before them where nothing follows. Tags in the strings of a JSON object are left there."""
-    if not (_OPENING.search(text) or _CLOSING_ALONE.search(text)) or _is_object(text):
+    if not (_OPENING.search(text) or _CLOSING_ALONE.search(text)):
         return "", text
     thoughts: list[str] = []
     words = text
-    while found := _first_thought(words):
+    while not _is_object(words) and (found := _first_thought(words)):
         before, thought, after = found
         if any(map(str.isalnum, before)) and after.strip():
             thoughts.append(before.strip())
@@ -77,8 +78,8 @@ def _first_thought(text: str) -> tuple[str, str, str] | None:
     for opening in openings:
         before, closing = text[: opening.start()], _CLOSING.search(text, opening.end())
         thought = text[opening.end() : closing.start() if closing else len(text)]
-        holds_sentence = closing and (_ENDS_SENTENCE.search(before) or re.search(r"[.!?\n]", thought))
-        if opening["special"] or _STARTS_LINE.search(before) or holds_sentence:
+        is_thought = closing and (_AFTER_COLON.search(before) or re.search(r"[.!?\n]", thought))
+        if opening["special"] or _STARTS_SENTENCE.search(before) or is_thought:
             return before, thought, text[closing.end() :] if closing else ""
     closing = next((one for one in _CLOSING_ALONE.finditer(text) if not _is_quoted(one)), None)
     if closing is None or any(opening.start() < closing.start() for opening in openings):
@@ -99,10 +100,11 @@ def _is_object(text: str) -> bool:
 
 
 def first_token(tokens: Sequence[str], words: str) -> int | None:
-    """The place of the first of `tokens` that belongs to `words`, which stand behind the thoughts. None where it is not
-    clear, or this token holds a part of the thoughts, too."""
+    """The place of the first of `tokens` that belongs to `words`. None where it is not clear, where this token holds a
+    part of the thoughts, too, or where thoughts follow the words."""
     text = "".join(tokens)
-    if not words or (start := text.rfind(words)) < 0:
+    start = text.rfind(words)
+    if not words or start < 0 or not _END_MARKS.fullmatch(text, start + len(words)):
         return None
     place, end = next((place, end) for place, end in enumerate(accumulate(map(len, tokens))) if end > start)
     return None if text[end - len(tokens[place]) : start].strip() else place

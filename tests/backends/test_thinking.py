@@ -75,7 +75,9 @@ def test_thoughts_without_words(text: str) -> None:
     assert separate(text)[1] == ""
 
 
-@pytest.mark.parametrize("tail", ["<|return|>", "\n<think>Was that kind?</think>", "\n<think>Was that"])
+@pytest.mark.parametrize(
+    "tail", ["<|return|>", "\n<think>Was that kind?</think>", "\n<think>Was that", "<think>Was that", " <think>Was it?"]
+)
 def test_what_follows_the_words(tail: str) -> None:
     assert separate(f"<think>{THOUGHTS}</think>{WORDS}{tail}")[1] == WORDS
 
@@ -94,6 +96,11 @@ def test_what_follows_the_words(tail: str) -> None:
 )
 def test_words_about_tags_stay(text: str) -> None:
     assert separate(text) == ("", text)
+
+
+def test_tags_in_json_behind_thoughts_stay() -> None:
+    words = '{"reply": "He wrote <think>so.</think> I know."}'
+    assert separate(f"<think>{THOUGHTS}</think>{words}") == (THOUGHTS, words)
 
 
 def logprobs(*tokens: str) -> tuple[TokenLogprob, ...]:
@@ -116,6 +123,7 @@ def logprobs(*tokens: str) -> tuple[TokenLogprob, ...]:
         ("a</think>Hi.", "", ("a", "</think>H", "i", "."), (), ("log-probabilities", "thinking")),
         ("Hé.", "Hm.", ("Hm", ".", "H", "\ufffd", "\ufffd", "."), (), ("log-probabilities",)),
         ("<think>Hi.", "", ("<think>", "Hi", "."), (), ("log-probabilities", "thinking")),
+        ("Hi.<think>Hm.", "", ("Hi", ".", "<think>", "Hm", "."), (), ("log-probabilities", "thinking")),
     ],
 )
 def test_log_probabilities_of_thoughts_are_dropped(

@@ -125,7 +125,7 @@ def test_what_describe_asks_and_tells(faulty: Faulty) -> None:
     assert (engine.version, engine.digest, engine.capabilities) == ("0.24.0", "d1", ("completion", "vision"))
     assert (engine.context_length, engine.load) == (
         512,
-        {"num_ctx": 512, "use_mmap": False, "think": False, "adapter": 3},
+        {"num_ctx": 512, "use_mmap": False, "think": False, "adapter": 4},
     )
     assert [path for path, _ in faulty.requests] == ["/api/version", "/api/tags", "/api/show"]
 

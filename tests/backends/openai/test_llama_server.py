@@ -61,7 +61,7 @@ def ask(text: str, number: int = 8, *, images: tuple[Image, ...] = (), schema: s
 def test_what_it_tells_of_itself(backend: OpenAI, blind: str) -> None:
     engine, other = backend.describe(), asking(blind).describe()
     assert (engine.backend, engine.model, engine.context_length) == ("openai", NAME, 1024)
-    assert engine.load == {"num_ctx": 512, "dialect": "llama-server", "think": False, "adapter": 2}
+    assert engine.load == {"num_ctx": 512, "dialect": "llama-server", "think": False, "adapter": 3}
     assert engine.vision
     assert len(engine.digest) == 64
     assert engine.version
