@@ -137,6 +137,11 @@ def thoughts_alone(body: dict[str, Any]) -> str:
     return "<think>A greeting," if "Say hello" in body["messages"][0]["content"] else good(body)
 
 
+def thinks_of_stories(body: dict[str, Any]) -> str:
+    """A model that has only thought when a short reply ends."""
+    return f"<think>{good(body)}" if "Tell a" in str(body["messages"]) else good(body)
+
+
 def first_alone(body: dict[str, Any]) -> str:
     """A model that sees only the first of its images."""
     images = body["messages"][0].get("images", [])
@@ -177,6 +182,7 @@ FAULTS: list[tuple[Answer, dict[str, str], str]] = [
     (blank, {"reply": "✗", "logprobs": "✗", **SAME}, "the reply is blank"),
     (thoughts_in_words, {"reply": "✗", "schema": "✗"}, "does not separate thoughts from words"),
     (thoughts_alone, {"reply": "✗", "schema": "✗", "logprobs": "✗"}, "use the model's instruct tag"),
+    (thinks_of_stories, {}, "repeat_penalty, presence_penalty, frequency_penalty act"),
     (first_alone, {"two images": "✗"}, "another second image of two changes nothing"),
     (second_alone, {"two images": "✗"}, "another first image of two changes nothing"),
     (colour_blind, {"two images": "?"}, "each changes the reply; colours told apart in 0 of 3 pairs only"),
@@ -227,6 +233,12 @@ def reply(*logprobs: tuple[str, float]) -> Reply:
 )
 def test_how_far_replies_agree(other: tuple[tuple[str, float], ...], agreed: str) -> None:
     assert agreement(reply(("a", -0.1), ("b", -0.7)), reply(*other)) == agreed
+
+
+def test_replies_that_are_nothing_but_thoughts_agree_where_these_do() -> None:
+    one, other = (Reply(text="", thinking=thoughts, finish=Finish.LENGTH) for thoughts in ("He is", "She is"))
+    assert agreement(one, one) == "alike"
+    assert agreement(one, other) == "other"
 
 
 @pytest.mark.parametrize(("concurrency", "mark", "code"), [(1, "✓", 0), (2, "✗", 1)])

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from mmerg.backends.protocol import Backend, Reply, Request
-from mmerg.checking.probes import Finding, picture, request
+from mmerg.checking.probes import Finding, picture, request, written
 
 GROUPS = 3
 AGREE = 0.25  # by so much may a token's log-probability differ: a cached prefix alone makes 0.05 on a 4-bit model
@@ -53,7 +53,7 @@ def agreement(one: Reply, two: Reply) -> Agreement:
             return "other"
         if a.token != b.token:
             return "tied" if math.exp(a.logprob) + math.exp(b.logprob) < TIED else "other"
-    return "alike" if one.text == two.text else "other"
+    return "alike" if written(one) == written(two) else "other"
 
 
 def _request(chance: random.Random, pictured: bool) -> Request:

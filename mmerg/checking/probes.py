@@ -111,16 +111,16 @@ def penalties(backend: Backend, sampling: Sampling, engine: Engine) -> Finding:
     plain = sampling.changed({"temperature": 0.0, "num_predict": 96, **NEUTRAL})
     text = "Tell a long story about the rain, the wind and the sea."
     first, without = (backend.complete(request(text, sampling=plain)) for _ in range(2))
-    if first.text != without.text:
+    if written(first) != written(without):
         return "open", "not shown: the same call gave two replies, without any penalty"
     idle: dict[str, str] = {}
     for name, value in PRESSED.items():
         try:
-            pressed = backend.complete(request(text, sampling=plain.changed({name: value}))).text
+            pressed = backend.complete(request(text, sampling=plain.changed({name: value})))
         except ConfigError as error:
             idle[name] = f"{error.what}; {error.hint}"
         else:
-            idle |= {name: "it changes nothing"} if pressed == without.text else {}
+            idle |= {name: "it changes nothing"} if written(pressed) == written(without) else {}
     if not idle:
         return "ok", f"{', '.join(PRESSED)} act"
     used = [name for name in idle if getattr(sampling, name) != NEUTRAL[name]]
@@ -139,7 +139,9 @@ def seeds(backend: Backend, sampling: Sampling) -> Finding:
     """A seed gives its reply again, another seed another reply. It fails only where the backbone samples."""
     hot = replace(sampling, temperature=1.0, num_predict=32)
     text = "Tell a story about a storm."
-    texts = (backend.complete(request(text, sampling=replace(hot, seed=seed))).text for seed in (7, 7, *OTHER_SEEDS))
+    texts = (
+        written(backend.complete(request(text, sampling=replace(hot, seed=seed)))) for seed in (7, 7, *OTHER_SEEDS)
+    )
     one, again = next(texts), next(texts)
     if one == again and any(other != one for other in texts):
         return "ok", "a seed gives its reply again, another seed another"
@@ -158,7 +160,7 @@ def two_images(backend: Backend) -> Finding:
         backend.complete(request("Describe the images in one sentence.", pair, num_predict=16))
         for pair in ((red, red), (blue, red), (red, blue))
     )
-    same = [(reply.text, reply.logprobs) == (both.text, both.logprobs) for reply in changed]
+    same = [(written(reply), reply.logprobs) == (written(both), both.logprobs) for reply in changed]
     if both.logprobs and any(same):
         which = " and ".join(name for name, equal in zip(("first", "second"), same, strict=True) if equal)
         why = f"another {which} image of two changes nothing: it is not seen"
@@ -219,6 +221,11 @@ def request(
     schema = json_schema(answer, UNBOUND).text if answer else ""
     sampling = sampling or Sampling(num_predict=num_predict, seed=1)
     return Request((Message("user", text, tuple(images)),), sampling, schema, logprobs=not schema)
+
+
+def written(reply: Reply) -> tuple[str, str]:
+    """All that the model wrote. A short reply may be nothing but thoughts, which tell replies apart as words do."""
+    return reply.thinking, reply.text
 
 
 def read_answer(reply: Reply, kind: type[Answer]) -> Answer | None:
