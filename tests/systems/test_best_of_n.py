@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.backends.protocol import Request
+from mmerg.backends.protocol import Reply, Request
 from mmerg.backends.scripted import Answer, whole_reply
 from mmerg.engine.ask import APART
 from mmerg.errors import CallError, ConfigError, Failure, SampleError
@@ -162,6 +162,20 @@ def test_a_backend_without_log_probabilities_ends_the_run_at_its_first_reply() -
     with pytest.raises(ConfigError, match="the backend gives no log-probabilities"):
         Played("best_of_n", "system.draws=3", script=bare)
     assert len(asked) == 1
+
+
+def test_a_reply_whose_tokens_cannot_be_told_from_its_thoughts_costs_its_draw() -> None:
+    script = drawn(*[("joy", -1.0)] * 3)
+    asked: list[Request] = []
+
+    def thinking_once(stage: str, request: Request) -> Answer:
+        asked.append(request)
+        reply = script(stage, request)
+        assert isinstance(reply, Reply)
+        return reply if len(asked) > 1 else reply.model_copy(update={"logprobs": (), "taken": ("log-probabilities",)})
+
+    this = Played("best_of_n", "system.draws=3", script=thinking_once)
+    assert (selected(this).t, this.outcome.ended) == (1, "draws lost")
 
 
 def test_a_draw_without_a_likelihood_of_its_own_is_lost() -> None:

@@ -46,7 +46,7 @@ def _mean(path: str, draw: Draw) -> float:
     does not give it, ConfigError where no reply can."""
     symbol, _, field = path.partition(".")
     reply, written = draw.replies[symbol]
-    if not reply.logprobs:
+    if not reply.logprobs and "log-probabilities" not in reply.taken:
         what = "the backend gives no log-probabilities, by which loop=draws finds the likeliest reply"
         hint = "update the server, which mmerg doctor looks at, or take another system"
         raise ConfigError(what, where=reply.host, hint=hint)
