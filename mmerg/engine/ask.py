@@ -143,7 +143,7 @@ def _read_output(stage: Stage, bounds: Bounds, reply: Reply, stops: tuple[str, .
     """The output in a reply that is not blank, holds to the schema, and ended by itself or at a stop text; and what was
     taken off for it. Raises ReplyError for any other reply."""
     limit, text = reply.response_tokens, reply.text.strip()
-    if not text and (reply.thinking or reply.taken):
+    if not text and (reply.thinking or reply.taken) and reply.finish is not Finish.ABORT:
         if reply.finish is Finish.LENGTH:
             what = f"all {limit} tokens went into thinking, no answer was given"
         else:

@@ -53,6 +53,7 @@ def test_a_good_reply_is_one_call() -> None:
         (f"<think>{GOOD}", Failure.THINKING_EXHAUSTED, "(blank)"),
         ("<think>", Failure.THINKING_EXHAUSTED, "(blank)"),
         (Reply(text=GOOD, finish=Finish.ABORT), Failure.LOOP_ABORT, GOOD),
+        (Reply(text="", finish=Finish.ABORT, thinking="h h h"), Failure.LOOP_ABORT, "(blank)"),
         (Reply(text=" \n", finish=Finish.STOP), Failure.EMPTY, "(blank)"),
     ],
 )
