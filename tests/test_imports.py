@@ -32,6 +32,7 @@ HEAVY = (
     "transformers",
     "onnxruntime",
     "scipy",
+    "sklearn",
     "nltk",
     "matplotlib",
     "pandas",
@@ -150,15 +151,15 @@ def test_only_commands_that_ask_a_server_at_once_load_httpx() -> None:
         (
             "mmerg.sem",  # its figures have the intervals that every figure has
             (
-                *("mmerg.sem", "mmerg.errors", "mmerg.storage"),
-                *("mmerg.scoring.intervals", "mmerg.scoring.metric", "mmerg.scoring.score"),
+                *("mmerg.sem", "mmerg.corpora", "mmerg.memory.vectors", "mmerg.console", "mmerg.errors"),
+                *("mmerg.storage", "mmerg.scoring.metric", "mmerg.scoring.score"),
             ),
         ),
         (
             "mmerg.sources",
             (
                 *("mmerg.sources", "mmerg.engine", "mmerg.memory", "mmerg.corpora.dialogue", "mmerg.systems"),
-                *("mmerg.sem", "mmerg.runs.events", "mmerg.settings", "mmerg.errors"),
+                *("mmerg.sem", "mmerg.runs.events", "mmerg.settings", "mmerg.errors", "mmerg.storage"),
             ),
         ),
         (

@@ -104,7 +104,7 @@ def test_what_cannot_be_served_is_an_error_that_says_what_to_do(tmp_path: Path) 
         port = taken.getsockname()[1]
         assert "port=0 takes one that is free" in refused("backend=dry", f"port={port}")
     assert "start it with `ollama serve`" in refused(f"backend.hosts=[http://127.0.0.1:{port}]")
-    assert "sem=DIR" in refused("backend=dry", "port=0", "system=hef")
+    assert "sem=FILE" in refused("backend=dry", "port=0", "system=hef")
     assert "host=nowhere.invalid" in refused("backend=dry", "host=nowhere.invalid")
     for idle in ("limit=3", "ids=[a]", "repeats=2", "frames=shuffled", "protocol.sample=3"):
         assert f"{idle} is nothing to a talk" in refused("backend=dry", "port=0", idle)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mmerg.errors import ConfigError
-from mmerg.sem.model import words_of
+from mmerg.sem.words import words_of
 from mmerg.storage.files import why
 
 HINT = "NRC-VAD as published: a word, valence, arousal and dominance a line, with tabs between"

@@ -136,7 +136,7 @@ def _source(node: Plain) -> Plain:
     if at(node, "_target_") != _SEM:
         return node
     idle = () if node.get("cause_words", True) else ("transductive", "k1", "lexicon")
-    return {key: value for key, value in node.items() if key not in ("folder", "embedder", *idle)}
+    return {key: value for key, value in node.items() if key not in ("file", "embedder", *idle)}
 
 
 def at(plain: Any, path: str) -> Any:

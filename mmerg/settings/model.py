@@ -195,8 +195,8 @@ class TrainSettings(Part):
     lexicon: Annotated[Path | None, PLACE] = None
     k1: Positive = 1
     causes_split: Word | None = None
-    l2: Annotated[Number, Field(gt=0)] = 1.0
-    max_steps: Positive = 300
+    C: Annotated[Number, Field(gt=0)] = 1.0
+    max_iter: Positive = 300
 
 
 class ImportSettings(Part):

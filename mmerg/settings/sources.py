@@ -49,7 +49,7 @@ class MemorySettings(Part):
 class SemSettings(Part):
     """A small empathetic model as a source: see `conf/system/hef.yaml`, which explains each key."""
 
-    folder: Path | None = None
+    file: Path | None = None
     k2: Count = 20
     cause_words: bool = True
     transductive: bool = False

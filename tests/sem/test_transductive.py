@@ -7,17 +7,16 @@ import pytest
 from mmerg.errors import ConfigError
 from mmerg.experiment.launch import Task, launch
 from mmerg.runs.manifest import read_manifest
-from mmerg.sem.artefact import Artefact, causes_of, data_of, read
-from mmerg.sem.fit import fit, idf
+from mmerg.sem.artefact import conversation_digest, read
 from tests.composed import settings_of
-from tests.sem.talks import planted, train
+from tests.sem.talks import train
 
 SAYS = "sources.W.transductive=true"
 
 
 @pytest.fixture(scope="module")
 def transductive(talks: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("transductive") / "sem"
+    out = tmp_path_factory.mktemp("transductive") / "sem.json"
     assert train(talks, out, f"lexicon={talks}/vad.txt", "causes_split=test") == 0
     return out
 
@@ -27,24 +26,14 @@ def task(talks: Path, sem: Path, runs: Path, *settings: str) -> Task:
     return Task.of(settings_of(*base, "backend=dry", f"runs={runs}", *settings))
 
 
-def test_s_and_its_means_are_over_the_other_histories() -> None:
-    labels = ["afraid", "joyful"]
-    model = fit(planted(labels, 20), labels)[0]
-    seen = [("joyfulword",), ("joyfulword",), ("afraidword",)]
-    causes = causes_of(model, seen, data_of("own", "test", seen), 1, None)
-    assert causes.words == ("afraidword", "joyfulword")
-    assert causes.mean_idf == pytest.approx((idf(3, 1) + idf(3, 2)) / 2)
-    assert causes.mean_idf != pytest.approx(idf(40, 20))  # that of both words in what the model was fitted to
-
-
 def test_the_artefact_and_the_command_say_it(
     transductive: Path, sem: Path, talks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made: Artefact = read(transductive)
+    made = read(transductive)
     assert (made.transductive, read(sem).transductive) == (True, False)
-    assert made.card.causes.over.split == "test"
-    assert made.card.trained_on == read(sem).card.trained_on
-    assert not made.knows("hit:20_conv:20")  # whose label was not looked at
+    assert made.causes.over.split == "test"
+    assert made.trained_on == read(sem).trained_on
+    assert conversation_digest("hit:20_conv:20") not in made.dialogues  # whose label was not looked at
     train(talks, tmp_path / "again", "causes_split=test")
     assert "words in S of empathetic test (transductive)" in capsys.readouterr().out
 

@@ -1,12 +1,12 @@
-"""Figures of the small empathetic model by hand, with n and interval, and what it takes for what."""
+"""Figures of the small empathetic model by hand, with n and interval."""
 
 import pytest
 
 from mmerg.scoring.intervals import wilson
-from mmerg.sem.fit import Labelled, confusion, figures
+from mmerg.sem.figures import figures
 
 CONSTANT = {"a": 0.4, "b": 0.3, "c": 0.2, "d": 0.1}
-TEN = [Labelled(("x",), label) for label in "aabcd" * 2]
+TEN = list("aabcd" * 2)
 NAMES = [f"talk {number}" for number in range(10)]
 
 
@@ -28,10 +28,3 @@ def test_samples_of_one_dialogue_are_no_independent_ones() -> None:
     assert together.interval[1] - together.interval[0] > apart.interval[1] - apart.interval[0]
     assert "effective n" in together.method
     assert figures([CONSTANT] * 10, TEN, ["one"] * 10)["ece"].why == "no interval: all is from one dialogue"
-
-
-def test_confusion_counts_labels_by_the_most_probable() -> None:
-    other = {"b": 0.6, "a": 0.3, "c": 0.05, "d": 0.05}
-    matrix = confusion([CONSTANT] * 9 + [other], TEN, "abcd")
-    assert matrix.counts == ((4, 0, 0, 0), (2, 0, 0, 0), (2, 0, 0, 0), (1, 1, 0, 0))
-    assert matrix.labels == tuple("abcd")

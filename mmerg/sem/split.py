@@ -1,0 +1,76 @@
+"""The splits of a corpus that the small empathetic model is fitted to and validated on."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mmerg.corpora.dialogue import Corpus
+from mmerg.corpora.protocols import select
+from mmerg.errors import ConfigError, CorpusError
+from mmerg.sem.artefact import Data
+from mmerg.sem.words import words_in
+from mmerg.settings.model import ProtocolSettings, TrainSettings
+
+
+@dataclass(frozen=True)
+class Split:
+    """histories, golds, dialogues: of each sample the texts of the turns before the reply, its label, the name of its
+    conversation. unlabelled: histories with words, with a label or without. left_out: how many targets are not
+    samples, for want of a label or words."""
+
+    corpus: Corpus
+    histories: tuple[tuple[str, ...], ...]
+    golds: tuple[str, ...]
+    dialogues: tuple[str, ...]
+    unlabelled: tuple[tuple[str, ...], ...]
+    left_out: int
+
+    def __str__(self) -> str:
+        read = f"{self.corpus.name} {self.corpus.split}: {len(self.golds)} samples of {len(self.corpus.labels)} labels"
+        left_out = f", {self.left_out} without a label or words skipped" if self.left_out else ""
+        return f"{read}{left_out}{self.corpus.noted}"
+
+    @property
+    def samples(self) -> Data:
+        """What the samples are made of."""
+        return data_of(self.corpus, list(zip(self.histories, self.golds, strict=True)))
+
+
+def split_of(corpus: Corpus, protocol: ProtocolSettings) -> Split:
+    """The samples of a split of a corpus."""
+    targets = select(corpus, protocol).samples
+    worded = [(tuple(turn.text for turn in target.scene.history), target) for target in targets]
+    worded = [(history, target) for history, target in worded if words_in(history)]
+    samples = [
+        (history, target.target.emotion, target.conversation)
+        for history, target in worded
+        if target.target and target.target.emotion
+    ]
+    histories, golds, dialogues = zip(*samples, strict=True) if samples else ((), (), ())
+    unlabelled = tuple(history for history, _ in worded)
+    return Split(corpus, histories, golds, dialogues, unlabelled, len(targets) - len(samples))
+
+
+def data_of(corpus: Corpus, used: Sequence[object]) -> Data:
+    """A split with the digest of what is used of it."""
+    digest = hashlib.sha256(json.dumps(used).encode()).hexdigest()
+    return Data(corpus=corpus.name, split=corpus.split, samples=len(used), digest=digest)
+
+
+def refuse_unfit(settings: TrainSettings, fitted_to: Split, validated_on: Split, over: Split) -> None:
+    """Raises CorpusError or ConfigError where a label has no sample or a split has none."""
+    where, labels = f"dataset={fitted_to.corpus.name}, split={settings.split}", fitted_to.corpus.labels
+    if missing := [label for label in labels if label not in fitted_to.golds]:
+        what = f"{len(missing)} of {len(labels)} labels have no sample: {', '.join(missing)}"
+        hint = "train on a whole split of a labelled corpus: mmerg data dataset=… counts its labels"
+        raise CorpusError(what, where=where, hint=hint)
+    if set(validated_on.corpus.labels) != set(labels):
+        what = f"the labels of {settings.validation} are others: {', '.join(validated_on.corpus.labels)}"
+        raise CorpusError(what, where=where, hint="a reader's `labels` are those of the whole corpus")
+    if not validated_on.golds:
+        what = f"the split {settings.validation} has no sample with a label and words"
+        raise ConfigError(what, where=where, hint="validation=… another split")
+    if not over.unlabelled:
+        what = f"the split {settings.causes_split} has no history with words"
+        raise ConfigError(what, where=where, hint="causes_split=… another split, or null")

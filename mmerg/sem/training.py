@@ -1,0 +1,99 @@
+"""Trains the small empathetic model, from settings to the file; `mmerg/train.py` is its command."""
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+from mmerg.console.progress import Bar
+from mmerg.console.tables import NONE, Sheet, between, figure
+from mmerg.console.terminal import console, escape, printable
+from mmerg.corpora.dialogue import Corpus
+from mmerg.errors import ConfigError
+from mmerg.memory.vectors import Embedder, Vectors, embed_all
+from mmerg.sem.artefact import Causes, Sem, conversation_digest, write
+from mmerg.sem.figures import figures
+from mmerg.sem.fit import causes_of, fit, vectorizer, weights_of
+from mmerg.sem.lexicon import Lexicon, read_lexicon
+from mmerg.sem.split import Split, data_of, refuse_unfit, split_of
+from mmerg.sem.words import text_of
+from mmerg.settings.model import TrainSettings
+from mmerg.storage.files import private_folder, writing
+
+
+def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embedder | None) -> int:
+    """Fits, validates, writes; 0. read: gives a split of the corpus by its name. Raises MmergError, with nothing
+    written, where one of these cannot be done."""
+    out, file = console(), Path(settings.out)
+    if settings.split == settings.validation:
+        what = f"split and validation are both {settings.split}"
+        raise ConfigError(what, where="configuration", hint="validation=… another split (of MELD: dev)")
+    if os.path.lexists(file):
+        hint = "out=… a file that is not there yet; nothing was changed"
+        raise ConfigError("out is there already, and nothing is overwritten", where=str(file), hint=hint)
+    with writing(file):
+        private_folder(file.parent)
+    lexicon = read_lexicon(Path(settings.lexicon)) if settings.lexicon else None
+    identity = embedder.identity() if embedder else None  # before any work, as it may lack a file
+    names = (settings.split, settings.validation, settings.causes_split or settings.split)
+    splits = {name: split_of(read(name), settings.protocol) for name in dict.fromkeys(names)}
+    for split in splits.values():
+        out.print(escape(str(split)))
+    fitted_to, validated_on, over = (splits[name] for name in names)
+    refuse_unfit(settings, fitted_to, validated_on, over)
+
+    def embedded(split: Split) -> Vectors | None:
+        """The histories of the samples: [samples, dimensions]."""
+        if not embedder:
+            return None
+        with Bar(out, f"embedding {split.corpus.split}: histories") as bar:
+            return embed_all(embedder, [text_of(history) for history in split.histories], split.dialogues, bar.at)
+
+    words = vectorizer(min_df=2)
+    model = by_words = fit(words.fit_transform(fitted_to.histories), fitted_to.golds, settings.C, settings.max_iter)
+    out.print(f"{len(words.idf_)} words, {model.n_iter_[0]} iterations")
+    causes = causes_of(words, by_words, over.unlabelled, data_of(over.corpus, over.unlabelled), settings.k1, lexicon)
+    if embedder:
+        model = fit(embedded(fitted_to), fitted_to.golds, settings.C, settings.max_iter)
+        out.print(f"embeddings, {model.n_iter_[0]} iterations")
+    weights, bias = weights_of(model)
+    sem = Sem(
+        labels=model.classes_.tolist(),
+        trained_on=fitted_to.samples,
+        validated_on=validated_on.samples,
+        causes=causes,
+        embedder=identity,
+        dialogues=tuple(sorted(map(conversation_digest, {*fitted_to.dialogues, *validated_on.dialogues}))),
+        words=() if embedder else words.get_feature_names_out().tolist(),
+        idf=() if embedder else words.idf_.tolist(),
+        weights=weights.tolist(),
+        bias=bias.tolist(),
+    )
+    sem = _validated(sem, validated_on, embedded(validated_on))
+    write(file, sem)
+    rows = [
+        (one.name, figure(one.value), between(*one.interval) if one.interval else NONE, str(one.n))
+        for one in sem.figures.values()
+    ]
+    title = f"{validated_on.corpus.name} {validated_on.corpus.split}"
+    out.print(Sheet(title, ("figure", "percent", "95 % interval", "n"), rows))
+    out.print(escape(_told(causes, lexicon, sem.transductive)))
+    print(f"sem: {printable(str(file))}")  # noqa: T201 - the last line is for programs to read: no wrapping
+    return 0
+
+
+def _validated(sem: Sem, split: Split, vectors: Vectors | None) -> Sem:
+    """The model with its figures on a split."""
+    embeddings = [None] * len(split.histories) if vectors is None else list(vectors)
+    chances = [sem.predict(*one) for one in zip(split.histories, embeddings, strict=True)]
+    taken = Counter(zip(split.golds, (next(iter(one)) for one in chances), strict=True))
+    confusion = tuple(tuple(taken[gold, other] for other in sem.labels) for gold in sem.labels)
+    return sem.model_copy(update={"figures": figures(chances, split.golds, split.dialogues), "confusion": confusion})
+
+
+def _told(causes: Causes, lexicon: Lexicon | None, transductive: bool) -> str:
+    over = f" of {causes.over.corpus} {causes.over.split} (transductive)" if transductive else ""
+    if not lexicon or causes.high is None:
+        return f"{len(causes.words)} words in S{over}, cause words are off, as there is no lexicon"
+    known = sum(word in lexicon.intensity for word in causes.words)
+    return f"{len(causes.words)} words in S{over}, {known} of them in the lexicon, {len(causes.high)} high"
