@@ -43,7 +43,7 @@ $(VENV)/webui/done:
 	@touch $@
 
 metrics: $(VENV)/demo.done  ## add what BERTScore and an outside model's perplexity need (torch, 5 GB)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[embedded,serve,hef,dev,metrics]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[embedded,serve,hef,slurm,dev,metrics]'
 	@touch $(VENV)/dev.done
 
 check: lint types test  ## lint, types and tests
@@ -81,5 +81,5 @@ $(VENV)/demo.done: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/dev.done: $(VENV)/demo.done
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[embedded,serve,hef,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[embedded,serve,hef,slurm,dev]'
 	@touch $@

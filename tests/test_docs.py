@@ -58,8 +58,8 @@ def test_commands_that_are_shown_take_what_is_given(capsys: pytest.CaptureFixtur
         assert name in commands()
         page = "config" if name == "run" else name
         if page in COMMANDS:
-            given = [re.sub(r"=(\w+),.*", r"=\1", word) for word in words if "=" in word]  # of a sweep the first value
-            problems = [problem for word in given for problem in problems_of(expanded(word), COMMANDS[page])]
+            given, kind, sweep = [expanded(word) for word in words if "=" in word], COMMANDS[page], "-m" in words
+            problems = [problem for word in given for problem in problems_of(word, kind, sweep=sweep)]
             assert not problems, (name, words)  # that each page composes is for tests/settings/test_compose.py
         elif options := [word for word in words if word.startswith("--")]:
             with pytest.raises(SystemExit):

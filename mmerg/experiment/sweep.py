@@ -20,6 +20,7 @@ from rich.table import Table
 from mmerg.console.terminal import WRONG, console, escape, run_command
 from mmerg.errors import MmergError
 from mmerg.runs.result import Ended
+from mmerg.runs.shards import SHARDS
 from mmerg.storage.record import Record, read_record, write_record
 
 if TYPE_CHECKING:
@@ -144,10 +145,13 @@ def notes(rows: Sequence[Row]) -> Iterator[str]:
             runs.setdefault(run.run, []).append(row.name)
         if row.outcome.error:
             errors.setdefault(row.outcome.error, []).append(row.name)
-    if runs:
+    whole = dict.fromkeys(str(Path(run).parents[1]) for run in runs if Path(run).parent.name == SHARDS)
+    if whole:
+        yield f"once all shards are finished: mmerg merge {shlex.join(whole)}"
+    elif runs:
         yield f"their figures: mmerg score {shlex.join(runs)}"
     corpora = {frozenset(one for one in row.overrides if one.startswith("dataset")) for row in rows}
-    if len(runs) > 1 and len(corpora) < 2:
+    if len(runs) > 1 and len(corpora) < 2 and not whole:
         yield f"which differences from the first hold: mmerg compare {shlex.join(runs)}"
     for path, names in runs.items():
         if len(names) > 1:

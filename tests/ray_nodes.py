@@ -1,0 +1,25 @@
+"""A Ray cluster of two nodes on this machine: prints its address; a line on standard input kills the second node, and
+the end of input ends the cluster.
+
+    python -m tests.ray_nodes
+"""
+
+import sys
+
+
+def main() -> None:
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    second = cluster.add_node(num_cpus=1)
+    sys.stdout.write(f"address {cluster.address}\n")
+    sys.stdout.flush()
+    for _ in sys.stdin:
+        cluster.remove_node(second, allow_graceful=False)
+        sys.stdout.write("killed\n")
+        sys.stdout.flush()
+    cluster.shutdown()
+
+
+if __name__ == "__main__":
+    main()
