@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from mmerg.errors import ConfigError
 from mmerg.experiment.wiring import prompts_of, refuse_idle_seeds
@@ -47,9 +47,9 @@ def test_the_temperature_of_the_page_on_experiments_composes_with_every_backbone
 
 @pytest.mark.parametrize("word", ["off", "on"])
 def test_a_word_that_yaml_takes_for_a_bool_is_to_be_quoted(word: str) -> None:
-    config = composed(*BASE, "row=one")
     for quotes in ("", '"'):
-        config.rows = OmegaConf.create(f"one: {{cache: {quotes}{word}{quotes}}}")
+        config = OmegaConf.merge(composed(*BASE), OmegaConf.create(f"cache: {quotes}{word}{quotes}"))
+        assert isinstance(config, DictConfig)
         if quotes:
             resolve(config)
         else:

@@ -44,9 +44,13 @@ def row_settings(table: PaperTable, row: Published) -> Plain:
 
 @cache
 def _composed(*pages: str) -> Any:
+    from omegaconf import OmegaConf
+
     from mmerg.settings.compose import compose
 
-    return compose("config", [*pages, "dataset.root=/"])  # where a corpus lies decides nothing
+    config = compose("config", [*pages, "dataset.root=/"])  # where a corpus lies decides nothing
+    OmegaConf.set_struct(config, False)  # a row may set what no page has, such as system.without
+    return config
 
 
 class Rows:

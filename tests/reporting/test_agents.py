@@ -1,7 +1,6 @@
 """The agents of a run by its config: what each gives and is shown, with ablations, in words where there are any."""
 
 import pytest
-import yaml
 
 from mmerg.experiment.wiring import prompts_of
 from mmerg.reporting.agents import Agents
@@ -9,15 +8,15 @@ from tests.composed import settings_of
 from tests.engine.parts import ROOT
 from tests.scoring.run_builder import manifest_of
 
-ROWS = yaml.safe_load((ROOT / "conf/experiment/ablations.yaml").read_text(encoding="utf-8"))["rows"]
+ABLATIONS = sorted(file.stem for file in (ROOT / "conf/ablation").glob("*.yaml"))
 
 
 @pytest.mark.parametrize("frames", ["paper", "all", "none"])
-@pytest.mark.parametrize("row", ROWS)
-def test_what_is_told_of_a_config_is_what_its_system_does(row: str, frames: str) -> None:
+@pytest.mark.parametrize("ablation", ABLATIONS)
+def test_what_is_told_of_a_config_is_what_its_system_does(ablation: str, frames: str) -> None:
     """A report reads manifests and builds no system: this holds the two readings together. Pages name
     symbols in an order of their own."""
-    settings = settings_of("+experiment=ablations", "dataset=demo", f"row={row}", f"frames={frames}")
+    settings = settings_of("+experiment=ablations", "dataset=demo", f"ablation={ablation}", f"frames={frames}")
     system = prompts_of(settings).system
     agents = Agents(manifest_of([], config=settings.plain()))
     assert [(name, agent.symbol, sorted(agent.sees)) for name, agent in agents.named.items()] == [
