@@ -118,7 +118,8 @@ class Folder(Generic[Line]):
         engine, now = begun.engine, self._manifest.engine
         anew = "tags=[anew]" if isinstance(begun, Manifest) else f"runs={self.path.parent}-2"
         same = engine.key() == now.key()
-        if same:
+        served = [(one.backend, one.version, one.model, one.digest) for one in (engine, now)]
+        if served[0] == served[1]:  # mmerg's adapter may have changed, or a setting of the server
             old = "restore what changed, then give the same command"
         else:
             model = f"{engine.model}, digest {short(engine.digest)}, on {engine.backend} {engine.version}"

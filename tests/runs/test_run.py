@@ -127,16 +127,21 @@ def test_another_identity_never_mixes_in(folder: Path) -> None:
         pass
 
 
+THERE = "the same command with backend.hosts=[http://HOST:PORT], a server that has tiny, digest d, on scripted 1"
+RESTORE = "restore what changed, then give the same command"
+
+
 @pytest.mark.parametrize(
-    ("changed", "said", "again"),
+    ("changed", "said", "way"),
     [
-        ({"digest": "91c0" * 16}, "model digest d → 91c091c091c0", True),
-        ({"version": "0.34.1"}, "server version 1 → 0.34.1", False),
-        ({"load": {"num_ctx": 512}}, "load option num_ctx none → 512", False),
+        ({"digest": "91c0" * 16}, "model digest d → 91c091c091c0", f"{THERE}, or make the model again as it was"),
+        ({"version": "0.34.1"}, "server version 1 → 0.34.1", THERE),
+        ({"load": {"num_ctx": 512}}, "load option num_ctx none → 512", RESTORE),
+        ({"load": {"adapter": 4}}, "revision of mmerg's adapter none → 4", RESTORE),
     ],
 )
 def test_a_changed_engine_is_named_first_with_both_ways_on(
-    folder: Path, changed: dict[str, Any], said: str, again: bool
+    folder: Path, changed: dict[str, Any], said: str, way: str
 ) -> None:
     engine = MADE.engine.model_copy(update=changed)
     identity = {"config": "2", "engine": engine.key()}
@@ -147,9 +152,7 @@ def test_a_changed_engine_is_named_first_with_both_ways_on(
         pass
     assert caught.value.what == f"the run was started with another engine: {said}; settings 1 → 2"
     assert "to start anew with what is there now: the same command with tags=[anew]; " in caught.value.hint
-    there = "backend.hosts=[http://HOST:PORT], a server that has tiny, digest d, on scripted 1"
-    assert f"to go on in this folder: the same command with {there}" in caught.value.hint
-    assert caught.value.hint.endswith(", or make the model again as it was") is again
+    assert caught.value.hint.endswith(f"to go on in this folder: {way}")
 
 
 def test_a_run_of_another_version_is_refused_and_left_alone(folder: Path) -> None:
