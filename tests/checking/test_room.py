@@ -46,3 +46,10 @@ def test_images_replies_and_repairs_are_counted() -> None:
     assert tokens(found(30_000, "frames=none")) < plain
     assert tokens(found(30_000, eyes=False)) < plain
     assert tokens(found(30_000, "protocol.history=1")) < plain
+
+
+def test_pictures_that_the_server_does_not_count_leave_it_open() -> None:
+    status, text = found(30_000, image_tokens=0)
+    assert (status, text.endswith("and pictures left out")) == ("open", True)
+    assert found(30_000, "frames=none", image_tokens=0)[0] == "ok"
+    assert found(3_000, image_tokens=0)[0] == "failed"
