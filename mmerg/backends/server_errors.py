@@ -23,8 +23,8 @@ _WORDINGS = {
     r"exceeds the available context size|maximum context length|longer than the (maximum )?model'?s? |"
     r"too long to fit into the model|context the overflows|context size has been exceeded|"
     r"greater than the context length|is too large to process",
-    Failure.OOM: r"cudamalloc failed|requires more system memory|out of memory|memory layout cannot be allocated|"
-    r"(unable|failed) to allocate",
+    Failure.OOM: r"cudamalloc failed|requires more system memory|out[ -]of[ -](device )?memory|"
+    r"memory layout cannot be allocated|(unable|failed) to allocate",
     # Only the server's own exit while it loads: a signal is a crash, and "model runner has unexpectedly stopped" comes
     # from a model that was loaded.
     Failure.MODEL_NOT_LOADED: r"unknown model architecture|error loading model|(failed|unable) to load model|"

@@ -75,6 +75,7 @@ CASES = [
     (500, "model requires more system memory (9.1 GiB) than is available (3.2 GiB)", Failure.OOM),
     (500, "memory layout cannot be allocated with num_gpu = 99", Failure.OOM),
     (500, "unable to allocate CUDA0 buffer", Failure.OOM),
+    (500, "llama-server reported out-of-memory during startup: hipMalloc failed", Failure.OOM),
     (500, "failed to allocate compute buffers", Failure.OOM),
     (503, "server busy, please try again.  maximum pending requests exceeded", Failure.BUSY),
     (503, "Service Unavailable", Failure.BUSY),
