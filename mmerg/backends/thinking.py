@@ -7,33 +7,36 @@
     <|channel|>analysis<|message|>…<|end|><|start|>assistant<|channel|>final<|message|>words<|return|>    gpt-oss
     analysis…assistantfinal          gpt-oss where the server drops special tokens
     <|channel>thought…<channel|>     Gemma 4; a first line `thought` where the server drops special tokens
+    <unused94>thought…<unused95>     MedGemma
     ◁think▷…◁/think▷                 Kimi-VL
     <|START_THINKING|>…<|END_THINKING|>, <|begin_of_thought|>…<|end_of_thought|>    Command, OpenThinker
 
 Some chat templates write the opening tag. Then the reply has the closing tag alone, and all text before it is thoughts.
-If an opening tag is never closed, all text after it is thoughts. A tag that a sentence mentions stays.
+If an opening tag is never closed, all text after it is thoughts. A tag that a sentence mentions stays, and so
+does one in a JSON object.
 
     separate("<think>He is sad.</think>\\n\\nI am so sorry.")    # ("He is sad.", "I am so sorry.")
 """
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import accumulate
 
-_NAMES = r"(?:\w+:)?(?:think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad)\s*>"
+_NAMES = r"(?:\w+[:_])?(?:think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad)(?:_\w+)?\s*>"
 _ASSISTANT = r"(?:<\|start\|>\s*assistant\s*)?"
 _FINAL = rf"{_ASSISTANT}<\|channel\|>\s*final\b(?:[^<\n]*<\|constrain\|>)?(?:[^<\n]*<\|message\|>)?"
 _SPECIAL = (  # opening tags that are words nowhere
     rf"{_ASSISTANT}<\|channel\|?>(?!\s*final\b)\s*(?:(?:analysis|commentary|thought)\b)?(?:[^<\n]*<\|message\|>)?"
-    r"|\[THINK\]|◁think▷|<\|(?:START_THINKING|begin_of_thought|think|inner_prefix)\|>"
+    r"|<unused94>\s*(?:thought\b)?|◁think▷|<\|(?:START_THINKING|begin_of_thought|think|inner_prefix)\|>"
     r"|(?-i:\Aanalysis(?=[A-Z])|\Athought(?=\s*\n|\s*\Z))"
 )
 _LONE = (  # closing tags before which all is thought, though no tag opens it
-    rf"</\s*{_NAMES}|\[/THINK\]|◁/think▷|<\|(?:END_THINKING|end_of_thought|/think|inner_suffix)\|>|</?channel\|>"
+    rf"</\s*{_NAMES}|\[/THINK\]|<unused95>|◁/think▷|<\|(?:END_THINKING|end_of_thought|/think|inner_suffix)\|>|</?channel\|>"
     rf"|assistantfinal(?:\s*json(?=\s*{{))?|{_FINAL}"
 )
-_OPENING = re.compile(rf"(?P<special>{_SPECIAL})|<{_NAMES}", re.IGNORECASE)
+_OPENING = re.compile(rf"(?P<special>{_SPECIAL})|<{_NAMES}|\[THINK\]", re.IGNORECASE)
 _CLOSING = re.compile(rf"{_LONE}|<\|end\|>", re.IGNORECASE)
 _CLOSING_ALONE = re.compile(_LONE, re.IGNORECASE)
 _STARTS_SENTENCE = re.compile(r"(?:\A|[\n.!?…])\W*\Z")
@@ -52,12 +55,10 @@ _IN_TEMPLATE = re.compile(r"\.Thinking\b|enable_thinking|reasoning_content", re.
 
 def separate(text: str) -> tuple[str, str]:
     """The thoughts in `text`, and its words. Text without thoughts is returned as it is. The words are those behind the
-    last thoughts, or those before them where nothing follows. Tags in the strings of a JSON object are left there."""
-    if not (_OPENING.search(text) or _CLOSING_ALONE.search(text)):
-        return "", text
+    last thoughts, or those before them where nothing follows."""
     thoughts: list[str] = []
     words = text
-    while not _is_object(words) and (found := _first_thought(words)):
+    while found := _first_thought(words):
         before, thought, after = found
         if any(map(str.isalnum, before)) and after.strip():
             thoughts.append(before.strip())
@@ -74,17 +75,31 @@ def separate(text: str) -> tuple[str, str]:
 
 def _first_thought(text: str) -> tuple[str, str, str] | None:
     """The text before, in and behind the first thoughts."""
-    openings = [one for one in _OPENING.finditer(text) if not _is_quoted(one)]
+    openings = list(_tags(_OPENING, text))
     for opening in openings:
         before, closing = text[: opening.start()], _CLOSING.search(text, opening.end())
         thought = text[opening.end() : closing.start() if closing else len(text)]
-        is_thought = closing and (_AFTER_COLON.search(before) or re.search(r"[.!?\n]", thought))
-        if opening["special"] or _STARTS_SENTENCE.search(before) or is_thought:
+        starts = opening["special"] or _STARTS_SENTENCE.search(before) or (closing and _AFTER_COLON.search(before))
+        if starts or (closing and _is_more_than_mentioned(thought)):
             return before, thought, text[closing.end() :] if closing else ""
-    closing = next((one for one in _CLOSING_ALONE.finditer(text) if not _is_quoted(one)), None)
+    closing = next(_tags(_CLOSING_ALONE, text), None)
     if closing is None or any(opening.start() < closing.start() for opening in openings):
         return None
     return "", text[: closing.start()], text[closing.end() :]
+
+
+def _tags(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """The tags in a text, less those in quotes and in whole JSON objects."""
+    objects: list[range] | None = None
+    for one in pattern.finditer(text):
+        objects = list(_objects(text)) if objects is None else objects
+        if not _is_quoted(one) and not any(one.start() in place for place in objects):
+            yield one
+
+
+def _is_more_than_mentioned(thought: str) -> bool:
+    """Whether what two tags within a sentence enclose is a thought, and no words between two mentions."""
+    return any(map(str.isalnum, thought)) and bool(re.search(r"[.!?\n]", thought) or thought == thought.strip())
 
 
 def _is_quoted(tag: re.Match[str]) -> bool:
@@ -92,11 +107,15 @@ def _is_quoted(tag: re.Match[str]) -> bool:
     return bool(before and after) and before in _QUOTES and after in _QUOTES
 
 
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
+def _objects(text: str) -> Iterator[range]:
+    """The places of the whole JSON objects in a text."""
+    decoder, start = json.JSONDecoder(), text.find("{")
+    while start >= 0:
+        end = start + 1
+        with suppress(ValueError, RecursionError):
+            _, end = decoder.raw_decode(text, start)
+            yield range(start, end)
+        start = text.find("{", end)
 
 
 def first_token(tokens: Sequence[str], words: str) -> int | None:

@@ -39,6 +39,10 @@ BEHIND_THOUGHTS = [
     f"Okay.\n<think>\n{THOUGHTS}\n</think>\n\n",
     f"Ben: <think>{THOUGHTS}</think> ",
     f"Hmm <think>{THOUGHTS}</think> ",
+    "Okay, <think>He is sad {very}. ok</think> ",
+    f"<thought_process>{THOUGHTS}</thought_process>",
+    f"<unused94>thought\n{THOUGHTS}<unused95>",
+    f'<think>{THOUGHTS} {{"reply": "no </think> here"}}</think>',
 ]
 
 
@@ -91,7 +95,11 @@ def test_what_follows_the_words(tail: str) -> None:
         "I use <think> now and then.",
         "analysis is hard",
         "thoughtful of you",
+        "I saw the [THINK] poster, too. It made me smile.",
+        "It wraps them in <think>...</think> tags.",
         '{"reply": "He wrote <think>so.</think> I know."}',
+        '```json\n{"reply": "He wrote <think>so.</think> I know."}\n```',
+        'Sure: {"reply": "no </think> tag"}',
     ],
 )
 def test_words_about_tags_stay(text: str) -> None:
@@ -101,6 +109,10 @@ def test_words_about_tags_stay(text: str) -> None:
 def test_tags_in_json_behind_thoughts_stay() -> None:
     words = '{"reply": "He wrote <think>so.</think> I know."}'
     assert separate(f"<think>{THOUGHTS}</think>{words}") == (THOUGHTS, words)
+
+
+def test_short_thoughts_between_words_are_thoughts() -> None:
+    assert separate(f"Okay, <think>he is sad</think> {WORDS}") == ("Okay,\n\nhe is sad", WORDS)
 
 
 def logprobs(*tokens: str) -> tuple[TokenLogprob, ...]:
