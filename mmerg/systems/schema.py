@@ -45,6 +45,7 @@ KEYS = (
     *("required", "additionalProperties", "const", "$defs", "x-choice", "x-index", "x-needs", "x-quote"),
     *("x-words", "x-form"),
 )
+_BETWEEN = re.compile(r"\s|```(?:json)?")  # is not a word around JSON
 GRAMMATICAL = re.compile(r"\^(?!.*(\\|\(\?)).*\$")  # a pattern that servers' grammars read as pydantic does
 
 
@@ -221,7 +222,9 @@ def _unsupported(place: str, what: str) -> ConfigError:
 def _lines(properties: Mapping[str, Node], indent: str) -> list[str]:
     lines = []
     for node, alike in groupby(properties, key=lambda name: properties[name]):
-        names, inner = list(alike), items_of(node) or node
+        names, inner = list(alike), node
+        while items := items_of(inner):
+            inner = items
         words = "; ".join(dict.fromkeys(filter(None, (_text(one, "description") for one in (node, inner)))))
         about = f" ({words})" if words else ""
         quoted = ", ".join(f'"{name}"' for name in names)
@@ -257,7 +260,7 @@ def parse(cls: type[Record], bounds: Bounds, text: str) -> tuple[Record, tuple[s
         return read(text, [])
     objects = list(_objects_in(text))
     differ = any(json.loads(one) != json.loads(objects[0]) for one in objects)
-    if differ and "".join(text.split()) == "".join("".join(objects).split()):
+    if differ and _BETWEEN.sub("", text) == _BETWEEN.sub("", "".join(objects)):
         raise ReplyError(Failure.SCHEMA_INVALID, "the answer is several JSON objects that differ; write one")
     for one in reversed(objects):
         with suppress(ReplyError):

@@ -90,6 +90,7 @@ def forecast(**changes: Any) -> str:
         ('{"emotion": "joy"', "JSON"),
         (f"[{forecast()}]", "object"),
         (f"{forecast()} {forecast(reasoning='other')}", "several JSON objects that differ"),
+        (f"```json\n{forecast()}\n```\n```\n{forecast(reasoning='other')}\n```", "several JSON objects that differ"),
         (f"Sure! {forecast(emotion='happy')}", "'happy' is not one of neutral, joy, sadness"),
         (forecast(emotion="happy"), "'happy' is not one of neutral, joy, sadness"),
         (forecast(emotion="absent"), "emotion: Field required"),

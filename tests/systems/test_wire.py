@@ -94,6 +94,20 @@ def test_schema_and_outline_show_the_same_names_at_every_depth() -> None:
     assert list(json.loads(json_schema(Feedback, UNBOUND).text)["properties"])[-1] == "12_good_enough"
 
 
+def test_the_outline_shows_the_fields_of_objects_in_lists_of_lists() -> None:
+    class Step(BaseModel):
+        why: str
+        act: str
+
+    class Ways(BaseModel):
+        ways: list[list[Step]]
+
+    assert json_schema(Ways, UNBOUND).outline.splitlines() == [
+        '- "ways": list of 0 to many, each list of 0 to many, each an object with',
+        '  - "1_why", "2_act": each text',
+    ]
+
+
 PLAN = {"reasoning": "r", "goal": "comfort", "stance": "warm", "tactic": "question", "tone": "gentle"}
 WRITTEN = {wire: PLAN[name] for name, wire in wire_names(PLAN).items()}
 AUDIT = json.loads(as_written(audit(dict.fromkeys(STAGES, True))))
