@@ -81,7 +81,7 @@ def test_without_a_lexicon_the_run_says_what_is_off(
 
 
 def test_the_ablation_without_the_model_asks_without_it(talks: Path, tmp_path: Path) -> None:
-    base = ("dataset=empathetic", f"dataset.root={talks}", "+experiment=hef_ablations", "row=without_sem")
+    base = ("dataset=empathetic", f"dataset.root={talks}", "+experiment=hef_ablations", "ablation=hef/without_sem")
     [ended] = launch(settings_of(*base, "backend=dry", "limit=1", f"runs={tmp_path}/runs"))
     [asked] = [event for event in all_events(Path(ended.run)) if isinstance(event, Called)]
     assert "probable" not in asked.messages[-1].text

@@ -143,7 +143,6 @@ OWN_LOOP = ("system.auditor=null", "system.loop=my_loops.vote")
         (("protocol.emotions=[joy,anger]",), ("protocol.emotions=[anger,joy]",)),
         (("frames=none",), ("frames=none", "frames.per_clip=1")),
         ((), ("dataset.root=/other",)),  # its corpus has a digest of its own, which names the folder
-        ((), ("row=a", "+rows.a.seed=0")),
         (("system=one_pass",), ("system=one_pass", "system.organization=independent")),
         ((*REFINED, "system.auditor.score=''"), (*REFINED, "system.auditor.score=''", "system.final_selection=last")),
         (("system.without=[psp]",), ("system.without=[psp]", "system.stages.psp.sampling.num_predict=9")),
