@@ -44,7 +44,8 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     told = [Told(id, ("0111", "1111"), HOSTILE, "<b>joy</b>", mark=HOSTILE) for id in HOSTILE_IDS]
     turns = ((HOSTILE, HOSTILE), ("Ben", word), ("\u202eAna", HOSTILE))
     told.append(Told("words", mark=word, history=turns))
-    config = {"backbone": {"name": "odd", "model": HOSTILE}, "x": HOSTILE, f"a.{HOSTILE}": {"b" * 500: "c" * 5000}}
+    vocabulary = {f"a.{HOSTILE}": [HOSTILE], "b" * 500: ["c" * 5000]}
+    config = {"backbone": {"name": "odd", "model": HOSTILE}, "system": {"vocabulary": vocabulary}}
     runs = [build(folder / "<i>run & co", told, model=HOSTILE, config=config), build(folder / "two", USUAL[:1])]
     write_report(runs, folder / "report", faces="keep", say=say_nothing)
     return folder / "report"
