@@ -4,6 +4,7 @@ Hydra composes the rows and a launcher runs them, here or elsewhere. A row that 
 Rows share calls through the reply cache alone.
 """
 
+import math
 import shlex
 import shutil
 from collections import Counter
@@ -35,6 +36,11 @@ class Outcome(Record):
     code: int
     error: str = ""
     runs: tuple[Ended, ...] = ()
+
+    def __float__(self) -> float:
+        """What a sweeper such as Optuna's makes small: the share of samples without an audited reply."""
+        samples = sum(run.samples for run in self.runs)
+        return sum(run.failed + run.unaudited for run in self.runs) / samples if samples else math.inf
 
     @classmethod
     def of(cls, work: Callable[[], int | Iterable[Ended]]) -> Self:
