@@ -8,9 +8,8 @@ import os
 import re
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -132,26 +131,6 @@ def end_in_good_order(*more: int) -> list[int]:
     for number in (signal.SIGTERM, *more):
         signal.signal(number, interrupt)
     return came
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Holds back signals that ask the process to end, until the block has ended. An error of the block comes first.
-    Python hands signals to the main thread, so there is nothing to hold back in another."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[int] = []
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, lambda which, _: came.append(which)) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    with ExitStack() as left:
-        for which in came:
-            left.callback(signal.raise_signal, which)
 
 
 def run_command(command: Callable[[], int], interrupted: str | None = GOES_ON) -> int:
