@@ -106,7 +106,7 @@ def test_what_cannot_be_served_is_an_error_that_says_what_to_do(tmp_path: Path) 
     assert "start it with `ollama serve`" in refused(f"backend.hosts=[http://127.0.0.1:{port}]")
     assert "sem=FILE" in refused("backend=dry", "port=0", "system=hef")
     assert "host=nowhere.invalid" in refused("backend=dry", "host=nowhere.invalid")
-    for idle in ("limit=3", "ids=[a]", "repeats=2", "frames=shuffled", "protocol.sample=3"):
+    for idle in ("+limit=3", "+ids=[a]", "+repeats=2", "frames=shuffled", "protocol.sample=3"):
         assert f"{idle} is nothing to a talk" in refused("backend=dry", "port=0", idle)
     assert "limits.text" in refused("backend=dry", "limits.text=0")
     assert "no dataset folder" in refused("backend=dry", "dataset=folder", f"dataset.root={tmp_path}/none")

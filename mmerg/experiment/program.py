@@ -107,6 +107,7 @@ def _task(page: str, job: Job) -> Callable[[DictConfig], Outcome]:
         from mmerg.settings.model import COMMANDS
         from mmerg.settings.parse import own_folders, parse
 
+        CODES.append(0)  # from here on an error is the job's own
         outcome = Outcome.of(lambda: job(parse(config, COMMANDS[page], own_folders())))
         CODES.append(outcome.code)
         return outcome

@@ -6,6 +6,7 @@ from typing import Any
 
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -23,11 +24,15 @@ def compose(page: str, words: Sequence[str], own: Path | None = None) -> DictCon
     """The config that `page` and the words of a command line give. own: a folder as for `--config-dir`. Raises
     ConfigError where they do not compose."""
     more = [f"hydra.searchpath=['file://{own}']"] if own else []
+    program = GlobalHydra.instance().hydra  # of the job that composes
+    GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(str(conf_folder()), version_base="1.3"):
             return hydra_compose(page, [*words, *more])
     except FAILURES as error:
         raise explained(error, page, words, own) from error
+    finally:
+        GlobalHydra.instance().hydra = program
 
 
 def leaves(node: Any, above: str = "") -> Iterator[tuple[str, Any]]:
