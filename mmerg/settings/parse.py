@@ -20,7 +20,7 @@ from mmerg.settings.compose import leaves
 from mmerg.settings.identity import at
 from mmerg.settings.kinds import PLACE, RUNTIME, Given, Part, Plain
 from mmerg.settings.model import DataSettings, ImportSettings, TrainSettings
-from mmerg.settings.pages import groups, no_page
+from mmerg.settings.pages import conf_folder, groups, no_page
 from mmerg.settings.problems import CONFIGURATION, Problem, as_typed, error_of, no_value, of_validation
 from mmerg.settings.tree import bare, fields_of, is_part, marked
 
@@ -31,9 +31,16 @@ Settings = TypeVar("Settings", bound=Part)
 
 
 def own_folders() -> list[Path]:
-    """The folders of configs that the command line adds to mmerg's own, in a job of Hydra's."""
-    sources = HydraConfig.get().runtime.config_sources
-    return [Path(one.path) for one in sources if one.schema == "file" and one.provider != "main"]
+    """The folders of configs that the command line adds to mmerg's own, in a job of Hydra's. Raises ConfigError where
+    a chosen option has the name of one of mmerg's, which Hydra takes in its place."""
+    runtime = HydraConfig.get().runtime
+    own = [Path(one.path) for one in runtime.config_sources if one.schema == "file" and one.provider != "main"]
+    for group, option in runtime.choices.items():
+        for folder in own if (conf_folder() / group / f"{option}.yaml").is_file() else ():
+            if (file := folder / group / f"{option}.yaml").is_file():
+                what = f"{group}={option} is mmerg's own, so this file is not read"
+                raise ConfigError(what, where=str(file), hint="give it another name")
+    return own
 
 
 def words() -> list[str]:

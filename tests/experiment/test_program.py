@@ -87,6 +87,12 @@ def test_flags_of_hydra(tmp_path: Path) -> None:
     assert "seen_by: all\n" in done.stdout
     assert f"file://{page.parents[1]}" in mmerg("run", *own, "--info", "searchpath", folder=tmp_path).stdout
     assert mmerg("run", *own, *DRY, "frames=mine", folder=tmp_path).returncode == 0
+    page.rename(hidden := page.with_name("none.yaml"))
+    done = mmerg("run", *DRY, *own, "frames=none", folder=tmp_path)
+    assert (
+        done.returncode,
+        f"frames=none is mmerg's own, so this file is not read\n  where: {hidden}" in done.stderr,
+    ) == (2, True)
     assert outside_runs(tmp_path) == []
 
 
