@@ -135,7 +135,7 @@ def test_the_scores_beside_a_run_keep_others_and_get_no_speed(bench: Bencher) ->
 def test_without_a_server_the_small_model_runs_in_this_process(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    tiny = f"backbone.gguf={tiny_text.write(tmp_path / 'tiny.gguf')}"
+    tiny = f"++backbone.gguf={tiny_text.write(tmp_path / 'tiny.gguf')}"
     settings = (f"runs={tmp_path}/runs", NOWHERE, tiny, "backbone.load.num_ctx=16384")
     assert main(["--n", "1", *QUICK, *settings]) == 0
     assert "smollm2-135m runs in this process in their place" in capsys.readouterr().out

@@ -41,8 +41,9 @@ def explained(
         what = f"{absent[1]} is on no page that is chosen"
         return ConfigError(what, where=COMMAND_LINE, hint=f"+{absent[1]}=… adds it")
     if isinstance(error, MissingConfigException) and (missing := _NO_SUCH_PAGE.match(lines[0])):
-        options = error.options or ()
-        near = did_you_mean(missing[2].rpartition("/")[2], options)
+        group, _, name = missing[2].rpartition("/")
+        options = pages_of(group, own)
+        near = did_you_mean(name, options)
         hint = f"{near} one of {', '.join(options)}".strip()
         return ConfigError(f"{missing[1]} includes {missing[2]}, which is not there", where=CONFIGURATION, hint=hint)
     what = PASSWORD.sub("://***@", " ".join(f"{lines[0]} {error.__cause__ or ''}".split()))

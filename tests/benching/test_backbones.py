@@ -65,7 +65,7 @@ def test_what_can_be_no_model_is_refused(name: str) -> None:
 
 
 def test_settings_of_the_command_line_win_and_may_be_paths() -> None:
-    given = ("dataset.root=/x/a b(1)", "protocol.sample=7")
+    given = ("dataset.root='/x/a b(1)'", "protocol.sample=7")
     made = Subset("folder", 3, given).settings(find_backbone("gemma3:12b"), "seed=4")
     assert made.plain()["dataset"]["root"] == "/x/a b(1)"
     assert (made.protocol.sample, made.seed) == (7, 4)
