@@ -201,7 +201,7 @@ def test_a_system_that_sees_the_dialogue_alone_opens_no_clip(corpus: Path, each_
         *(tmp_path / "runs", f"--config-dir={ROOT / 'tests' / 'outside'}", "system=labelled"),
         *("dataset=folder", f"dataset.root={corpus}", "limit=1", f"backend.hosts=[{each_ollama.host}]"),
         *("backbone=smollm2-135m", f"backbone.model={TEXT_MODEL}", "+backbone.load.num_thread=1"),
-        *("++backbone.sampling.num_predict=16", "system.max_repairs=0", f"cache_dir={tmp_path / 'cache'}"),
+        *("++backbone.sampling.num_predict=16", "++system.max_repairs=0", f"cache_dir={tmp_path / 'cache'}"),
     )
     assert "no eyes" not in ran.printed
     assert [(event.form, event.turns) for event in ran.frames] == [("none", ())]
