@@ -42,7 +42,7 @@ def explained(
         return ConfigError(what, where=COMMAND_LINE, hint=f"+{absent[1]}=… adds it")
     if isinstance(error, MissingConfigException) and (missing := _NO_SUCH_PAGE.match(lines[0])):
         group, _, name = missing[2].rpartition("/")
-        options = pages_of(group, own)
+        options = sorted({*(error.options or ()), *pages_of(group, own)})  # Hydra knows those of plugins
         near = did_you_mean(name, options)
         hint = f"{near} one of {', '.join(options)}".strip()
         return ConfigError(f"{missing[1]} includes {missing[2]}, which is not there", where=CONFIGURATION, hint=hint)
