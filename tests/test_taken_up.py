@@ -33,7 +33,8 @@ def test_the_run_that_is_most_like_it_is_named_with_what_differs(tmp_path: Path)
 
 @pytest.mark.parametrize("count", [3, 5])
 def test_many_differences_are_told_in_part(tmp_path: Path, count: int) -> None:
-    build_run(tmp_path / "demo-merg-small-11111111", [], config={"more": dict.fromkeys("abcde"[:count], 1)})
+    names = ("last_turns", "max_frames", "per_clip", "jpeg_quality", "max_seconds")
+    build_run(tmp_path / "demo-merg-small-11111111", [], config={"frames": dict.fromkeys(names[:count], 7)})
     said = told(tmp_path)
     assert said.count(" there and ") == 3
     assert said.endswith("and 2 more") == (count == 5)
