@@ -18,11 +18,11 @@ does one in a JSON object.
     separate("<think>He is sad.</think>\\n\\nI am so sorry.")    # ("He is sad.", "I am so sorry.")
 """
 
-import json
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from itertools import accumulate
+
+from mmerg.storage.json_objects import objects_in
 
 _NAMES = r"(?:\w+[:_])?(?:think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad)(?:_\w+)?\s*>"
 _ASSISTANT = r"(?:<\|start\|>\s*assistant\s*)?"
@@ -44,7 +44,7 @@ _AFTER_COLON = re.compile(r":\W*\Z")
 _END_MARKS = re.compile(r"(?:\s|<[^<>\s]*>)*")
 _QUOTES = "\"'“”‘’«»`"
 _BEFORE_WORDS = re.compile(
-    r"(?:\s|<\|start\|>\s*assistant|<\|(?:message|START_RESPONSE|begin_of_solution)\|>|<(?:answer|response)>)+",
+    r"\A(?:\s|<\|start\|>\s*assistant|<\|(?:message|START_RESPONSE|begin_of_solution)\|>|<(?:answer|response)>)+",
     re.IGNORECASE,
 )
 _AFTER_WORDS = re.compile(
@@ -67,10 +67,8 @@ def separate(text: str) -> tuple[str, str]:
         words = before + after.lstrip() if after.strip() or any(map(str.isalnum, before)) else ""
     if words == text:
         return "", text
-    words = _AFTER_WORDS.sub("", words)
-    return "\n\n".join(filter(None, thoughts)), _BEFORE_WORDS.sub("", words, count=1) if _BEFORE_WORDS.match(
-        words
-    ) else words
+    words = _BEFORE_WORDS.sub("", _AFTER_WORDS.sub("", words))
+    return "\n\n".join(filter(None, thoughts)), words
 
 
 def _first_thought(text: str) -> tuple[str, str, str] | None:
@@ -92,7 +90,7 @@ def _tags(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
     """The tags in a text, less those in quotes and in whole JSON objects."""
     objects: list[range] | None = None
     for one in pattern.finditer(text):
-        objects = list(_objects(text)) if objects is None else objects
+        objects = list(objects_in(text)) if objects is None else objects
         if not _is_quoted(one) and not any(one.start() in place for place in objects):
             yield one
 
@@ -105,17 +103,6 @@ def _is_more_than_mentioned(thought: str) -> bool:
 def _is_quoted(tag: re.Match[str]) -> bool:
     before, after = tag.string[: tag.start()][-1:], tag.string[tag.end() :][:1]
     return bool(before and after) and before in _QUOTES and after in _QUOTES
-
-
-def _objects(text: str) -> Iterator[range]:
-    """The places of the whole JSON objects in a text."""
-    decoder, start = json.JSONDecoder(), text.find("{")
-    while start >= 0:
-        end = start + 1
-        with suppress(ValueError, RecursionError):
-            _, end = decoder.raw_decode(text, start)
-            yield range(start, end)
-        start = text.find("{", end)
 
 
 def first_token(tokens: Sequence[str], words: str) -> int | None:

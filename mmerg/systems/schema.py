@@ -19,6 +19,7 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import from_json
 
 from mmerg.errors import ConfigError, Failure, ReplyError, SampleError, described, raised_at
+from mmerg.storage.json_objects import objects_in
 from mmerg.systems.fields import QUOTE, QUOTED, TAKEN, quotes
 from mmerg.systems.wire import Node, from_wire, items_of, nodes_at, to_wire, wire_place
 
@@ -258,7 +259,7 @@ def parse(cls: type[Record], bounds: Bounds, text: str) -> tuple[Record, tuple[s
 
     if _is_json(text):
         return read(text, [])
-    objects = list(_objects_in(text))
+    objects = [text[place.start : place.stop] for place in objects_in(text)]
     differ = any(json.loads(one) != json.loads(objects[0]) for one in objects)
     if differ and _BETWEEN.sub("", text) == _BETWEEN.sub("", "".join(objects)):
         raise ReplyError(Failure.SCHEMA_INVALID, "the answer is several JSON objects that differ; write one")
@@ -293,19 +294,6 @@ def _validated(cls: type[Record], bounds: Bounds, text: str, node: Node, taken: 
         if name not in record.model_fields_set or getattr(record, name) is None:
             raise ReplyError(Failure.SCHEMA_INVALID, f'"{wire_place([name], node)}" is missing')
     return record
-
-
-def _objects_in(text: str) -> Iterator[str]:
-    """The whole JSON objects in a text, in order."""
-    decoder, start = json.JSONDecoder(), text.find("{")
-    while start >= 0:
-        try:
-            _, end = decoder.raw_decode(text, start)
-        except (ValueError, RecursionError):
-            end = start + 1
-        else:
-            yield text[start:end]
-        start = text.find("{", end)
 
 
 def _is_json(text: str) -> bool:
