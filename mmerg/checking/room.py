@@ -36,10 +36,10 @@ def room(settings: RunSettings, engine: Engine, image_tokens: int) -> Finding:
     whose = f"the {turns} turns of its longest dialogue ({longest.id}) included"
     text = f"{corpus.name}: a call takes up to about {takes} of {limit} tokens, {whose}"
     if takes <= limit:
-        uncounted = (
-            engine.vision and image_tokens <= 1 and settings.frames.seen_by != "none"
-        )  # or the probe's call failed
-        return ("open", f"{text}, and pictures left out") if uncounted else ("ok", text)
+        pictured = engine.vision and settings.frames.seen_by != "none"
+        if pictured and image_tokens <= 1:  # the server does not count them, or the probe's call failed
+            return "open", f"{text}, and pictures left out"
+        return "ok", text
     fewer = int(turns * (1 - (takes - limit) * CHARACTERS / _characters(longest)))
     hint = f"protocol.history={fewer} shows that many turns" if fewer > 1 else "frames=none, or another model"
     larger = "; or a larger backbone.load.num_ctx" if limit < engine.context_length else ""
