@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from mmerg.runs.result import Ended
 
 Job: TypeAlias = "Callable[[Any], int | Iterable[Ended]]"  # from settings to an exit code, or to how runs ended
+# A value, or one of a list or a sweep, that holds a character outside ASCII.
+_PART = r"(?:\$\{[^}]*\}|[^,\[\](){}])*"
+_NOT_ASCII = re.compile(rf"(?! ){_PART}[^\x00-\x7f]{_PART}")
 CODES: list[int] = []  # the exit codes of this process's jobs: Hydra drops what they return
 
 
@@ -124,8 +127,15 @@ def is_sweep() -> bool:
 
 
 def expanded(word: str) -> str:
-    """A word with the home in place of ~, which shells leave in `dataset.root=~/MELD` and Hydra's grammar lacks."""
-    return re.sub(r"^([\w./@+-]+=)~(?=/|$)", lambda match: match[1] + str(Path.home()), word)
+    """A word as Hydra's grammar takes it: the home in place of ~, which shells leave in `dataset.root=~/MELD`, and
+    quotes around values that are not ASCII."""
+    if word.startswith("-"):
+        return word
+    word = re.sub(r"^([\w./@+-]+=)~(?=/|$)", lambda match: match[1] + str(Path.home()), word)
+    key, equals, value = word.partition("=")
+    if word.isascii() or set(word) & {"'", '"'}:
+        return word
+    return key + equals + _NOT_ASCII.sub(r"'\g<0>'", value)
 
 
 def _refuse_passwords(words: Iterable[str]) -> None:
