@@ -129,11 +129,9 @@ def is_sweep() -> bool:
 def expanded(word: str) -> str:
     """A word as Hydra's grammar takes it: the home in place of ~, which shells leave in `dataset.root=~/MELD`, and
     quotes around values that are not ASCII."""
-    if word.startswith("-"):
-        return word
     word = re.sub(r"^([\w./@+-]+=)~(?=/|$)", lambda match: match[1] + str(Path.home()), word)
     key, equals, value = word.partition("=")
-    if word.isascii() or set(word) & {"'", '"'}:
+    if word.startswith("-") or word.isascii() or set(word) & {"'", '"'}:
         return word
     return key + equals + _NOT_ASCII.sub(r"'\g<0>'", value)
 
