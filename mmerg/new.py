@@ -13,9 +13,11 @@ from rich.console import Console
 
 from mmerg.console.terminal import console, escape, run_command, start
 from mmerg.errors import ConfigError, unwritable
+from mmerg.settings.pages import pages_of
 
 EXAMPLES = Path(__file__).parent / "examples"
 KINDS = ("system", "corpus", "metric")
+GROUPS = {"system": "system", "corpus": "dataset"}  # where a config of that name may be already
 NAME = "NAME"  # what stands for the name in the files' texts and paths
 
 
@@ -24,6 +26,10 @@ def new(out: Console, kind: str, name: str, beside: Path) -> int:
     if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower() or not name.isascii():
         hint = "small letters, digits and _, the first a letter: it names a Python module, too"
         raise ConfigError(f"{name!r} cannot be the name", where="command line", hint=hint)
+    group = GROUPS.get(kind)
+    if group and name in pages_of(group):
+        hint = "choose another name; docs/own.md shows how to extend a config"
+        raise ConfigError(f"mmerg has {group}={name} itself", where="command line", hint=hint)
     folder = beside / name
     if folder.exists():
         raise ConfigError(f"{folder} is there already", where="command line", hint="choose another name")

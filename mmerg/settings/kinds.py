@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     PlainValidator,
@@ -81,6 +82,11 @@ ShardOf = Annotated[  # mmerg.runs.shards
 ]
 Texts = Annotated[tuple[Text, ...], Field(strict=False)]
 Words = Annotated[tuple[Word, ...], Field(strict=False, min_length=1)]
+Folders = Annotated[  # one, or several, of which the first that has a file counts
+    tuple[Word, ...],
+    Field(strict=False, min_length=1),
+    BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
+]
 Hosts = Annotated[
     tuple[Word, ...],
     Field(strict=False),

@@ -16,6 +16,7 @@ from mmerg.settings.kinds import (
     RUNTIME,
     Count,
     Emotions,
+    Folders,
     JsonFile,
     Name,
     Number,
@@ -108,12 +109,12 @@ class AuditorSettings(Part):
 
 
 class SystemSettings(Part):
-    """A system. prompts: the folder of its templates. loop: audit, single, refine, draws, a dotted name, or a
-    `_target_`. draws: how many independent passes loop=draws makes. label_sets: the label set that it takes, by the
-    name of a dataset that has several."""
+    """A system. prompts: folders of its templates; of one name the first folder's counts. loop: audit, single, refine,
+    draws, a dotted name, or a `_target_`. draws: how many independent passes loop=draws makes. label_sets: the label
+    set that it takes, by the name of a dataset that has several."""
 
     name: Name
-    prompts: Word
+    prompts: Folders
     loop: Target | Word = "audit"
     max_iterations: Count = 2
     draws: Positive = 1
@@ -127,6 +128,20 @@ class SystemSettings(Part):
     vocabulary: dict[Word, Words] = Field(default_factory=dict)
     label_sets: dict[Word, Word] = Field(default_factory=dict)
     result: dict[Word, Word]
+
+    @field_validator("stages")
+    @classmethod
+    def _in_order(cls, stages: dict[str, StageSettings]) -> dict[str, StageSettings]:
+        """Stages as they are listed, but each after those whose outputs it sees: a page that extends another can only
+        add stages at the end. A circle stays as it is, for the build to name."""
+        left, ordered = dict(stages), dict[str, StageSettings]()
+        while left:
+            missing = {stage.gives for stage in left.values()}
+            name = next((one for one, stage in left.items() if missing.isdisjoint(stage.sees)), None)
+            if name is None:
+                return ordered | left
+            ordered[name] = left.pop(name)
+        return ordered
 
 
 class FramesSettings(Part):
@@ -216,7 +231,7 @@ class RubricSettings(Part):
     """How replies are judged: see `conf/judge/likert.yaml`, which explains each key."""
 
     name: Name
-    prompts: Word
+    prompts: Folders
     replies: Annotated[int, Field(ge=1, le=2)]
     repeats: Positive = 1
     temperature: Annotated[Number, Field(ge=0, le=2)] = 0.0

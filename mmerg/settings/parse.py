@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException, UnsupportedInterpolationType
 from pydantic import ValidationError
 
@@ -136,10 +136,18 @@ def _settle(config: DictConfig, own: Sequence[Path]) -> None:
     for group in ("system", "judge") if own else ():  # the user's templates lie next to the user's page
         key = f"{group}.prompts"
         prompts = OmegaConf.select(config, key)
-        if isinstance(prompts, str) and prompts and not prompts.startswith("package:"):
-            name = _whole(key, prompts) if prompts.startswith("~") else prompts
-            folders = [folder / group / name for folder in own]
-            OmegaConf.update(config, key, _literal(str(next(filter(Path.is_dir, folders), folders[0]))))
+        if prompts and isinstance(prompts, str | ListConfig):
+            named = [prompts] if isinstance(prompts, str) else prompts
+            OmegaConf.update(config, key, [_beside(key, one, [folder / group for folder in own]) for one in named])
+
+
+def _beside(key: str, prompts: object, pages: Sequence[Path]) -> object:
+    """A folder of templates that lies next to the user's pages, as a whole path."""
+    if not isinstance(prompts, str) or prompts.startswith("package:"):
+        return prompts
+    name = _whole(key, prompts) if prompts.startswith("~") else prompts
+    folders = [folder / name for folder in pages]
+    return _literal(str(next(filter(Path.is_dir, folders), folders[0])))
 
 
 def _whole(key: str, path: str) -> str:

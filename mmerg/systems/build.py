@@ -38,7 +38,7 @@ def build(node: SystemSettings, given: Collection[str] = (), group: str = "syste
         raise ConfigError("system.final_selection=last needs several passes with ranks", where=where, hint=hint)
     system = System(
         name=node.name,
-        prompts=(locate_folder(node.prompts, where=f"{where}, prompts"), COMMON),
+        prompts=(*(locate_folder(one, where=f"{where}, prompts") for one in node.prompts), COMMON),
         stages=tuple(_stage(name, stage, f"{where}, stage {name}") for name, stage in node.stages.items()),
         auditor=_auditor(auditor, [*node.stages], where) if auditor else None,
         max_iterations=node.max_iterations,
@@ -136,6 +136,14 @@ def _check_loop(system: System, node: AuditorSettings, where: str) -> None:
     if system.loop == "audit" and (node.output or node.stop or node.score):
         what = "in loop=audit the auditor answers the stages' checks, and has no output, stop or score of its own"
         raise ConfigError(what, where=place, hint="leave them out, or loop: refine")
+    if node.output is None:
+        for stage in system.stages:
+            if system.auditor and stage.gives not in system.auditor.sees:
+                what = f"the auditor is asked about {stage.name} and does not see {stage.gives}, which it gives"
+                raise ConfigError(what, where=place, hint=f"add {stage.gives} to system.auditor.sees")
+            if not stage.check:
+                hint = f"system.stages.{stage.name}.check: what it asks, and where that fails"
+                raise ConfigError(f"the auditor has no check for stage {stage.name}", where=place, hint=hint)
     if system.loop != "refine":
         return
     if node.output is None:

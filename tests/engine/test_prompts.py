@@ -131,10 +131,14 @@ def test_text_that_looks_like_a_template_stays_text() -> None:
     assert "{{ responder }}: {% if x %}{{ 7 * 7 }}" in text
 
 
+USED = "{% if false %}{{ [D, V, E, e, P, R, M] }}{% endif %}"
+
+
 def templates(folder: Path, **changes: str) -> System:
     """MERG with templates of one word each, but for `changes`."""
-    for name in ("system", "shared", "repair", *AGENTS):
-        (folder / f"{name}.j2").write_text(changes.get(name, name), encoding="utf-8")
+    texts = {name: name for name in ("system", "repair", *AGENTS)} | {"shared": f"shared{USED}"} | changes
+    for name, text in texts.items():
+        (folder / f"{name}.j2").write_text(text, encoding="utf-8")
     return merg(prompts=(folder,))
 
 
@@ -142,6 +146,37 @@ def test_a_template_that_uses_an_input_its_stage_does_not_see_is_an_error(tmp_pa
     system = templates(tmp_path, psp="{{ V.frames }}")
     with pytest.raises(ConfigError, match=r"psp\.j2 cannot be rendered"):
         Prompts(system).messages(stage_named(system, "psp"), with_images(), {}, "", None)
+
+
+def test_an_input_that_the_prompt_of_its_stage_never_uses_is_an_error(tmp_path: Path) -> None:
+    """An output of a stage is shown by shared.j2 all the same, where it prints `outputs`."""
+    with pytest.raises(ConfigError, match="stage mpa sees V, and its prompt does not use it"):
+        Prompts(templates(tmp_path, shared="{{ D }}{{ outputs }}"))
+    with pytest.raises(ConfigError, match="stage psp sees E, e, and"):
+        Prompts(templates(tmp_path, shared="{{ D }}", mpa="{{ V }}", caef="{{ V }}{{ E }}"))
+    Prompts(
+        templates(tmp_path, shared="{{ D }}{{ outputs }}", mpa="{{ V }}", caef="{{ V }}", sgrg="{{ M }}", gra="{{ V }}")
+    )
+    Prompts(templates(tmp_path, shared="{% include [responder] %}"))
+
+
+def test_a_sixth_agent_is_shown_where_it_is_seen_and_audited() -> None:
+    """In the prompts of the planner and of the auditor, though no template of MERG names it."""
+    cause = Stage(
+        "cause", gives="C", sees=("D",), by=lambda asked: "a late train", check="the cause. It fails in places."
+    )
+    first, second, psp, sgrg = merg().stages
+    psp = replace(psp, sees=(*psp.sees, "C"))
+    audit = replace(
+        stage_named(merg(), "gra"), sees=("D", "V", "E", "e", "P", "R", "C"), audits=("mpa", "cause", "psp")
+    )
+    prompts = Prompts(merg(stages=(first, second, cause, psp, sgrg), auditor=audit))
+    state = full(with_images(), "gra").with_("C", "a late train")
+    planned, audited, written = (prompts.messages(stage, state, {}, "", None)[1].text for stage in (psp, audit, sgrg))
+    assert "cause:\na late train\n\nYour step" in planned
+    assert "cause:\na late train\n\nNext turn as written" in audited
+    assert "- cause, the cause. It fails in places." in audited
+    assert "a late train" not in written
 
 
 def test_a_stage_without_a_template_is_named_before_anything_is_asked(tmp_path: Path) -> None:
@@ -176,7 +211,7 @@ def test_a_run_keeps_the_prompts_that_it_began_with(tmp_path: Path) -> None:
     prompts = Prompts(system)
     digest = prompts.digest()
     for file in tmp_path.iterdir():
-        file.write_text("edited", encoding="utf-8")
+        file.write_text(f"edited{USED}", encoding="utf-8")
     (tmp_path / "new.j2").write_text("new", encoding="utf-8")
     said = prompts.messages(stage_named(system, "mpa"), State(SCENE), {}, "", None)
     assert [message.text for message in said] == ["system", "shared\n\nas it was"]
