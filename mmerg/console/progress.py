@@ -1,5 +1,6 @@
 """How far work is: a line or a bar that redraws itself on a terminal, plain lines now and then elsewhere."""
 
+import math
 import threading
 import time
 from datetime import timedelta
@@ -14,12 +15,13 @@ from mmerg.console.terminal import escape, plural
 from mmerg.runs import events
 from mmerg.runs.result import SampleLine
 
-PLAIN_EVERY = 15.0  # seconds between plain lines while no sample ends
+PLAIN_EVERY = 30.0  # seconds between plain lines while no sample ends
 
 
 class Progress:
     """Samples, calls, tokens/s and time left. total: samples that this command does. kept: samples of an earlier one,
-    `kept_failed` of which failed. Off a terminal it prints a line when a sample ends, and every `every` seconds."""
+    `kept_failed` of which failed. Off a terminal it prints a line at once, when a sample ends, and every `every`
+    seconds, as a call may take minutes."""
 
     def __init__(
         self, console: Console, total: int, kept: int, kept_failed: int = 0, every: float = PLAIN_EVERY
@@ -28,8 +30,9 @@ class Progress:
         self.made = 0  # calls that reached a model: no cache had their replies
         self._console, self._total, self._kept_failed, self._every = console, total, kept_failed, every
         self._ended = self._failed = self._started = self._cached = self._tokens = 0
-        self._begun = self._last_line = self._last_end = time.monotonic()
+        self._begun = self._last_end = time.monotonic()
         self._guard = threading.Lock()
+        self._over = threading.Event()
         self._live = Live(console=console, get_renderable=self._text) if console.is_terminal and total > 0 else None
 
     def __enter__(self) -> Self:
@@ -39,9 +42,13 @@ class Progress:
             self._console.print(f"{plural(self.kept, 'sample')} {finished}{failed * (self._kept_failed > 0)}")
         if self._live:
             self._live.start()
+        elif self._total and not self._console.is_terminal:
+            self._print_line()
+            threading.Thread(target=self._tick, daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._over.set()
         if self._live:
             self._live.stop()
 
@@ -52,9 +59,6 @@ class Progress:
                 self._cached += event.reply.cached
                 self.made += not event.reply.cached
                 self._tokens += 0 if event.reply.cached else event.reply.response_tokens
-            due = time.monotonic() - self._last_line >= self._every
-        if due:
-            self._print_line()
 
     def result(self, result: SampleLine) -> None:
         with self._guard:
@@ -63,9 +67,12 @@ class Progress:
             self._last_end = time.monotonic()
         self._print_line()
 
+    def _tick(self) -> None:
+        while not self._over.wait(self._every):
+            self._print_line()
+
     def _print_line(self) -> None:
         if not self._console.is_terminal:
-            self._last_line = time.monotonic()
             self._console.print(self._text())
 
     def _text(self) -> str:
@@ -86,13 +93,14 @@ class Progress:
 
 
 class Bar(Steps):
-    """A bar of steps of `what`, moved by one thread. Off a terminal: plain lines, at most one in `every` seconds."""
+    """A bar of steps of `what`, moved by one thread. Off a terminal: a line at once, and at most one in
+    `every` seconds."""
 
     def __init__(self, out: Console, what: str, every: float = PLAIN_EVERY) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         super().__init__(*columns, console=out, transient=True, disable=not out.is_terminal)
         self._task = self.add_task(what)
-        self._what, self._every, self._last_line = what, every, time.monotonic()
+        self._what, self._every, self._last_line = what, every, -math.inf
 
     def at(self, done: int, total: int) -> None:
         """So many of `total` steps are done."""
