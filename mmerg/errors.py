@@ -114,9 +114,9 @@ def by_reason(pairs: Iterable[tuple[Key, str]]) -> dict[Key, str]:
     return {reason: ", ".join(names) for reason, names in by_key.items()}
 
 
-def some(names: Sequence[str], most: int = 5) -> str:
+def some(names: Sequence[str], most: int = 5, between: str = ", ") -> str:
     """The first few of many names, and how many more there are."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return between.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def described(error: BaseException) -> str:

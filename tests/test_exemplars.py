@@ -142,7 +142,7 @@ def test_the_hidden_reply_is_kept_back_and_told(run: Path) -> None:
 def test_the_manifest_names_the_memory(run: Path) -> None:
     manifest = read_manifest(run)
     memory = manifest.memories["M"]
-    assert manifest.identity["sources"] == f"M={memory.digest}"
+    assert manifest.identity["memory M"] == memory.digest
     assert (memory.corpus.name, memory.corpus.split, memory.entries) == ("remembered", "dialogues", 7)
     assert json.loads(memory.embedder)["kind"] == "onnx"
     assert memory.left_out == {}
@@ -191,7 +191,7 @@ def test_without_exemplars_nothing_is_built_and_no_prompt_names_them(base: list[
     assert not (tmp_path / "cache" / "memory").exists()
     for run in (without, none_wanted):
         manifest = read_manifest(run)
-        assert manifest.identity["sources"] == "none"
+        assert "source M" not in manifest.identity
         assert manifest.memories == {}
         assert supplied(run, "keys/4") == []
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from mmerg.errors import ConfigError
-from mmerg.settings.identity import identity_hash
+from mmerg.runs.identity import settings_digest
 from mmerg.settings.pages import pages_of
 from tests.composed import composed, resolve
 from tests.engine.parts import ROOT
@@ -31,14 +31,14 @@ def test_every_member_of_every_experiment_composes(experiment: str) -> None:
     identities = set()
     for value in values:
         plain = plain_of(experiment, f"{key}={value}")
-        identities.add((identity_hash(plain), plain["sem"]))  # a model counts by its content, once it is read
+        identities.add((settings_digest(plain), plain["sem"]))  # a model counts by its content, once it is read
     assert len(identities) == len(values)
 
 
 def test_a_row_that_says_what_the_defaults_say_is_the_plain_run() -> None:
-    plain = identity_hash(resolve(composed("dataset=meld", "dataset.root=/meld")))
+    plain = settings_digest(resolve(composed("dataset=meld", "dataset.root=/meld")))
     for row in ("ablation=full", "system.max_iterations=2", "memory.top_k=1", "frames=paper"):
-        assert identity_hash(resolve(composed("dataset=meld", "dataset.root=/meld", row))) == plain
+        assert settings_digest(resolve(composed("dataset=meld", "dataset.root=/meld", row))) == plain
 
 
 @pytest.mark.parametrize("ablation", [name for name in pages_of("ablation") if "/" not in name])

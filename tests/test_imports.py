@@ -166,7 +166,7 @@ def test_only_commands_that_ask_a_server_at_once_load_httpx() -> None:
             "mmerg.runs",  # events hold replies, frames and audits as the types that made them
             (
                 *("mmerg.runs", "mmerg.errors", "mmerg.backends.protocol", "mmerg.frames.store"),
-                *("mmerg.storage", "mmerg.systems.audit", "mmerg.settings.identity"),
+                *("mmerg.storage", "mmerg.systems", "mmerg.settings.tree"),  # identity: what a system reads
                 *("mmerg.settings.compose", "mmerg.settings.parse"),  # what follows from a page that a run names
             ),
         ),

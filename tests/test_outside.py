@@ -98,12 +98,36 @@ def test_a_class_answers_a_stage(ran: dict[str, Path]) -> None:
     assert '"stage":"sem","symbol":"e"' in events_of(ran["labelled"]).replace(" ", "")
 
 
+def test_a_bug_in_a_class_is_mended_as_the_error_says(home: Path) -> None:
+    """The command that it names runs the failed samples again; with only_failed=true it says why it does not."""
+    parts = home / "pages" / "mended_parts.py"
+    sound = (home / "pages" / "outside_parts.py").read_text(encoding="utf-8")
+    page = (home / "pages" / "system" / "labelled.yaml").read_text(encoding="utf-8")
+    mine = page.replace("outside_parts.Classifier", "mended_parts.Classifier").replace("labelled", "mended")
+    (home / "pages" / "system" / "mended.yaml").write_text(mine, encoding="utf-8")
+    parts.write_text(sound.replace('asked.inputs["D"]', 'asked.inputs["X"]'), encoding="utf-8")
+    broken = command(home, "system=mended")
+    assert broken.returncode == 1
+    hint = " ".join(broken.stdout.replace("│", " ").split())
+    assert "mend it and give the same command: with other code it is a new run" in hint
+    [failed] = (home / "runs").glob("demo-mended-*")
+    parts.write_text(sound, encoding="utf-8")
+    refused = command(home, "system=mended", "only_failed=true")
+    assert refused.returncode == 2
+    assert f"compared with {failed.name}, mended_parts.py changed\n" in refused.stderr
+    assert "the same command without only_failed runs all samples anew" in refused.stderr
+    mended = command(home, "system=mended")
+    assert mended.returncode == 0, mended.stdout + mended.stderr
+    [made] = [run for run in (home / "runs").glob("demo-mended-*") if run != failed]
+    assert result_of(made).emotion == "neutral"
+
+
 def test_a_source_supplies_with_the_forecast_of_the_stage_that_asks(ran: dict[str, Path]) -> None:
     said = events_of(ran["informed"])
     assert "Know that the keys are in the snow (neutral)." in said
     assert '"for":"nobody"' in said.replace(" ", "")
     identity = read_manifest(ran["informed"]).identity
-    assert identity["sources"] == "F=the keys are in the snow"
+    assert identity["source F"] == "the keys are in the snow"
 
 
 @pytest.mark.skipif(not EMBEDS, reason="the embedder's packages are not installed")
@@ -111,8 +135,7 @@ def test_two_memories_supply_two_symbols(ran: dict[str, Path]) -> None:
     assert "M has 1. N has 2." in events_of(ran["remembering"])
     manifest = read_manifest(ran["remembering"])
     assert {symbol: memory.top_k for symbol, memory in manifest.memories.items()} == {"M": 1, "N": 2}
-    digests = dict(part.split("=") for part in manifest.identity["sources"].split())
-    assert len(set(digests.values())) == 2  # they are searched by another key
+    assert manifest.identity["memory M"] != manifest.identity["memory N"]  # they are searched by another key
 
 
 def test_loops_are_named_by_the_page(ran: dict[str, Path]) -> None:

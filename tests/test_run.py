@@ -237,16 +237,16 @@ def test_failed_samples_of_a_run_that_never_was_are_refused_and_nothing_is_made(
 ) -> None:
     done = run("only_failed=true")
     assert done.returncode == 2
-    assert f"none is called folder-merg-qwen2.5vl-7b-… in {run.runs}" in done.stderr
+    assert f"no run in {run.runs} is called folder-merg-qwen2.5vl-7b-…" in done.stderr
     assert not run.runs.exists()
     run("limit=1")
     before, calls = contents(run.runs), server.calls
     done = run("limit=1", "only_failed=true", "system.stages.sgrg.sampling.num_predict=400")
     assert done.returncode == 2
     assert "this would be a new run, in which nothing failed" in done.stderr
-    differs = "system.stages.sgrg.sampling.num_predict is 160 there and 400 here"
-    assert f"those of {run.folder().name}: {differs}" in done.stderr
-    assert "leave only_failed away" in done.stderr
+    differs = "system.stages.sgrg.sampling.num_predict 160 → 400"
+    assert f"compared with {run.folder().name}, {differs}\n" in done.stderr
+    assert "the same command without only_failed" in done.stderr
     assert (contents(run.runs), server.calls) == (before, calls)
 
 
@@ -267,8 +267,8 @@ def test_repeats_that_never_were_do_not_stop_those_that_can_be_taken_up(run: Run
     done = run("limit=1", "repeats=3", "only_failed=true", warm)
     assert done.returncode == 2
     assert "there is nothing to take up again" in done.stdout
-    assert "2 repeats would be new runs, in which nothing failed: its settings differ from those of" in done.stderr
-    assert "seed is 1 there and 0 here" in done.stderr
+    assert "2 repeats would be new runs, in which nothing failed: compared with" in done.stderr
+    assert "seed 1 → 0" in done.stderr
     assert len(list(run.runs.glob("folder-merg-*"))) == 1
 
 
@@ -280,7 +280,7 @@ def test_members_of_a_sweep_that_never_were_do_not_stop_those_that_can_be_taken_
     assert done.returncode == 2
     assert done.stdout.count("there is nothing to take up again") == 1
     for value in (0, 2):
-        assert f"system.max_iterations is 1 there and {value} here" in done.stderr
+        assert f"system.max_iterations 1 → {value}" in done.stderr
     assert len(list(run.runs.glob("folder-merg-*"))) == 1
 
 

@@ -28,12 +28,13 @@ from mmerg.engine.state import State
 from mmerg.errors import CallError, ConfigError, RunError, SampleError
 from mmerg.experiment.wiring import answering, prompts_of, sampling_of
 from mmerg.judging.tables import methods, table
+from mmerg.runs.config_diff import changes
 from mmerg.runs.events import Emit
 from mmerg.runs.folder import read_results
+from mmerg.runs.identity import with_runtime_settings
 from mmerg.runs.manifest import About, Manifest, read_manifest
 from mmerg.runs.result import Verdicts
 from mmerg.scoring.score import results_digest
-from mmerg.settings.identity import with_runtime_settings
 from mmerg.settings.model import RunSettings
 from mmerg.storage.files import why
 from mmerg.storage.record import write_record
@@ -179,8 +180,9 @@ def _auditor(run: Path, prompts: Prompts, manifest: Manifest) -> Stage:
         why_not = f"{auditor.name} gives free feedback and checks no stage" if auditor else "it has no auditor"
         what = f"system={system.name} cannot be audited: {why_not}"
         raise RunError(what, where=str(run), hint="take a run of a system that audits its stages, as merg does")
-    if prompts.digest() != manifest.identity.get("prompts"):
-        what = "templates or classes of the run's system have changed since it was made"
+    digests = prompts.digests()
+    if changed := changes(manifest, manifest.model_copy(update={"identity": manifest.identity | digests})):
+        what = f"the run's system is not what it was when the run was made: {'; '.join(changed)}"
         folders = ", ".join(map(str, system.prompts))
         raise RunError(what, where=str(run), hint=f"restore them ({folders}), or make the run again with the new ones")
     return auditor

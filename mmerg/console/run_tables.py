@@ -129,7 +129,7 @@ def failures(results: Iterable[Result | Verdicts]) -> Table | None:
     if not failed:
         return None
     again = "; only_failed=true takes them up again, with cache=off where the model's own replies were the fault"
-    title = f"{len(failed)} failed{again * (counts.keys() != {Failure.ABSENT})}"
+    title = f"{len(failed)} failed{again * bool(counts.keys() - {Failure.ABSENT, Failure.CODE_ERROR})}"
     table = Table("failure", title=title, title_justify="left")
     table.add_column("samples", justify="right")
     table.add_column("first", ratio=1, overflow="fold")

@@ -35,7 +35,10 @@ HINTS = {
 }
 WISHES = {Failure.TRUNCATED: "; be much shorter"}  # added to the complaint, for the model alone
 APART = 1_000_003  # seeds between two draws: more than there are repeats, which have the next seed each
-MEND = "mend it; the same command with only_failed=true does the failed samples again"
+MEND = (
+    "mend it and give the same command: with other code it is a new run, which takes calls that are the same from the "
+    "reply cache (a class with a digest of its own that stayed the same needs only_failed=true)"
+)
 
 
 class _Place(TypedDict):

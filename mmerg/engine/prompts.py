@@ -8,7 +8,6 @@ other stages gave and shared.j2 does not name is in its `outputs`, so that no ou
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from hashlib import sha256
 from types import CodeType
 
 from jinja2 import BytecodeCache, DictLoader, Environment, StrictUndefined, TemplateError, TemplateNotFound
@@ -19,10 +18,9 @@ from mmerg.backends.protocol import Message
 from mmerg.engine.state import Correction, State
 from mmerg.errors import ConfigError
 from mmerg.runs.events import Form
+from mmerg.runs.identity import Digests, system_digests
 from mmerg.settings.model import EmotionOf
-from mmerg.systems.schema import schema_digest
 from mmerg.systems.system import Stage, System
-from mmerg.systems.target import digest_of
 from mmerg.systems.wire import as_written
 
 BASE = ("system.j2", "shared.j2", "repair.j2")  # what every system has, a default where it has none of its own
@@ -132,17 +130,9 @@ class Prompts:
         """The message that asks the model again for a reply that can be used."""
         return Message("user", self._render("repair.j2", {"complaint": what, "outline": outline}))
 
-    def digest(self) -> str:
-        """SHA-256 (hex) over all that decides what the system asks and answers beside its settings: every template that
-        it can render, the schemas of its outputs, and the user's classes and functions, wherever they lie."""
-        agents, loop = self.system.agents, self.system.loop
-        outputs = [stage.output for stage in agents if stage.output]
-        code: list[object] = [stage.by for stage in agents if stage.by]
-        code += [output for output in outputs if not output.__module__.startswith("mmerg.")]  # for its validators
-        code += [] if isinstance(loop, str) else [loop]
-        parts = [*map(schema_digest, outputs), *map(digest_of, code)]
-        parts += [f"{name}\0{self._sources[name]}\0" for name in self._rendered]
-        return sha256("".join(parts).encode()).hexdigest()
+    def digests(self) -> Digests:
+        """The system's parts of a run's identity, with every template that it can render."""
+        return system_digests(self.system, {name: self._sources[name] for name in self._rendered})
 
     def _read(self) -> dict[str, str]:
         """The text of every template by name; of one name the first folder's counts."""

@@ -4,7 +4,6 @@ What such a run cannot know (passes, calls, tokens, seconds) its results hold as
 """
 
 import hashlib
-import json
 import tempfile
 from collections.abc import Mapping
 from functools import partial
@@ -24,9 +23,9 @@ from mmerg.errors import CorpusError, Failure, RunError, SampleError, some
 from mmerg.experiment.wiring import corpus_of, git_commit, manifest_of, versions
 from mmerg.runs.events import Emit
 from mmerg.runs.folder import Run
+from mmerg.runs.identity import CONFIG, CORPUS, combined, settings_digest
 from mmerg.runs.manifest import IMPORTED, Manifest, Session
 from mmerg.runs.result import Result
-from mmerg.settings.identity import identity_hash
 from mmerg.settings.model import ImportSettings
 from mmerg.storage.files import PART, private_folder, why, writing
 from mmerg.storage.record import Record
@@ -63,14 +62,13 @@ def import_replies(settings: ImportSettings) -> int:
         corpus,
         settings.protocol,
         selection,
-        identity={"config": identity_hash(plain), "corpus": corpus.fingerprint, "replies": digest},
+        identity={CONFIG: settings_digest(plain), CORPUS: corpus.fingerprint, "replies": digest},
         engine=Engine(backend=IMPORTED, version=digest[:12], model=settings.name, digest=digest),
         settings=plain,
         name=settings.name,
         sessions=(Session(versions=versions(), git_commit=git_commit(), how={"replies": settings.replies}),),
     )
-    mark = hashlib.sha256(json.dumps(manifest.identity, sort_keys=True).encode()).hexdigest()[:8]
-    path = Path(settings.runs) / f"{settings.dataset.name}-{settings.name}-{mark}"
+    path = Path(settings.runs) / f"{settings.dataset.name}-{settings.name}-{combined(manifest.identity)[:8]}"
     results = _write(path, manifest, selection, lines)
     out.print(escape(f"{corpus.name} {corpus.split}, protocol {manifest.protocol.description}"))
     out.print(Summary(results, imported=True).replies())

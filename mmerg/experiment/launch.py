@@ -5,7 +5,6 @@ Reads top to bottom: corpus and samples, hosts and engine, the run folder, sampl
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -29,14 +28,13 @@ from mmerg.experiment import wiring
 from mmerg.experiment.work import DRY_RUN, carry_out, describe_nothing, describe_wanted, is_new, pending, refusal
 from mmerg.runs.events import Emit
 from mmerg.runs.folder import Run, read_results
+from mmerg.runs.identity import CLIPS, ENGINE, MEMORY, Digests, combined, engine_text, run_digests
 from mmerg.runs.manifest import DRY, Manifest, read_manifest
 from mmerg.runs.result import Ended, Result, Results
 from mmerg.runs.shards import Shard, keep_number, write_order
-from mmerg.settings.identity import identity_hash
 from mmerg.settings.model import RunSettings
 from mmerg.sources.exemplars import Exemplars
 from mmerg.storage.files import Snapshot
-from mmerg.systems.target import by_content, digest_of
 
 
 @dataclass(frozen=True)
@@ -71,20 +69,13 @@ class Task:
         return cls(settings, corpus, selection, wanted, prompts, sources)
 
     @cached_property
-    def config(self) -> str:
-        """Stands for the settings that decide results: of system and sources with digests of files in place of their
-        paths."""
-        plain, made = self.settings.plain(), self.prompts.system
-        system, given = plain["system"], plain["sources"]
-        nodes = {**system["stages"], **({made.auditor.name: system["auditor"]} if made.auditor else {})}
-        for agent in made.agents:
-            if agent.by:
-                nodes[agent.name]["by"] = by_content(nodes[agent.name]["by"], agent.by)
-        if isinstance(system["loop"], dict):
-            system["loop"] = by_content(system["loop"], made.loop)
-        for symbol, source in self.sources.items():
-            given[symbol] = by_content(given[symbol], source.embedder if isinstance(source, Exemplars) else source)
-        return identity_hash(plain)
+    def identity(self) -> Digests:
+        """The parts of the run's identity that are known before a model is asked."""
+        sources = self.sources
+        readers = {name: one.embedder if isinstance(one, Exemplars) else one for name, one in sources.items()}
+        prompts = self.prompts
+        plain = self.settings.plain()
+        return run_digests(plain, self.corpus.fingerprint, prompts.system, prompts.digests(), sources, readers)
 
     @property
     def path(self) -> Path:
@@ -97,13 +88,7 @@ class Task:
         settings = self.settings
         answered_by = settings.backend.name if settings.backend.name == DRY else settings.backbone.name
         names = [settings.name] if settings.name else [settings.dataset.name, settings.system.name, answered_by]
-        digests = [self.config, self.prompts.digest(), self.corpus.fingerprint]
-        for symbol, source in sorted(self.sources.items()):
-            digest = source.source.fingerprint if isinstance(source, Exemplars) else digest_of(source)
-            digests.append(f"{symbol}={digest}")
-        models = map(Path, (settings.backbone.gguf, settings.backbone.mmproj))
-        digests += [str(model.stat().st_size) for model in models if model.is_file()]  # two may share a name
-        mark = hashlib.sha256(" ".join(digests).encode()).hexdigest()[:8]
+        mark = combined(self.identity)[:8]
         return Path(settings.runs) / "-".join([*names, *settings.tags, mark])
 
 
@@ -125,7 +110,7 @@ def launch(settings: RunSettings, *, brief: bool = False) -> Iterator[Ended]:
         print(f"run: {printable(str(repeat.path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
         yield ended
     if new:
-        raise refusal(new[0].settings.plain(), new[0].run, len(new))
+        raise refusal(new[0].settings.plain(), new[0].identity, new[0].run, len(new))
 
 
 def _run(task: Task, out: Console, brief: bool) -> Ended:
@@ -142,7 +127,7 @@ def _run(task: Task, out: Console, brief: bool) -> Ended:
         manifest, before = read_manifest(path), read_results(path)
         known = manifest.engine
         whole = settings.only_failed or before.sealed(sample.id for sample in task.selection.samples)
-        same = manifest.identity.get("clips") == clips.digest()
+        same = manifest.identity.get(CLIPS) == clips.digest()
         if whole and same and not pending(wanted, before, settings.only_failed):
             return _print_finished(task, out, before, known, brief)
         if settings.only_failed:
@@ -220,7 +205,12 @@ def _manifest(task: Task, clips: Snapshot, engine: Engine, memories: Mapping[str
         task.corpus,
         task.settings.protocol,
         task.selection,
-        identity=wiring.identity_of(task.config, task.corpus, clips, engine, task.prompts, task.sources),
+        identity={
+            **task.identity,
+            CLIPS: clips.digest(),
+            ENGINE: engine_text(engine),
+            **{f"{MEMORY}{symbol}": memory.memory.digest for symbol, memory in memories.items()},
+        },
         engine=engine,
         memories={symbol: memory.section() for symbol, memory in memories.items()},
         settings=plain,

@@ -24,14 +24,13 @@ from mmerg.errors import CallError, ConfigError, CorpusError, MmergError
 from mmerg.frames.store import FrameStore
 from mmerg.memory.guards import refuse_evaluated
 from mmerg.memory.vectors import Embedder
+from mmerg.runs.identity import runtime_settings
 from mmerg.runs.manifest import Corpus as CorpusSection
 from mmerg.runs.manifest import Manifest, ProtocolSection, Session
 from mmerg.settings.backbone import AskingSettings, DoctorSettings
-from mmerg.settings.identity import runtime_settings
 from mmerg.settings.kinds import Target
 from mmerg.settings.model import DatasetSettings, MemorySourceSettings, ProtocolSettings, RunSettings
 from mmerg.sources.exemplars import FromMemory, Opened
-from mmerg.storage.files import Snapshot
 from mmerg.systems import target
 from mmerg.systems.build import build
 from mmerg.systems.system import System
@@ -205,20 +204,6 @@ def experiment_of(
         max_images=settings.backbone.max_images,
         sources=sources or {},
     )
-
-
-def identity_of(
-    config: str, corpus: Corpus, clips: Snapshot, engine: Engine, prompts: Prompts, sources: Mapping[str, object]
-) -> dict[str, str]:
-    """The digests that decide who may go on in a run's folder. config: of its settings."""
-    return {
-        "config": config,
-        "corpus": corpus.fingerprint,
-        "clips": clips.digest(),
-        "engine": json.dumps(engine.model_dump(mode="json"), sort_keys=True),
-        "prompts": prompts.digest(),
-        "sources": " ".join(f"{name}={target.digest_of(source)}" for name, source in sorted(sources.items())) or "none",
-    }
 
 
 def manifest_of(corpus: Corpus, protocol: ProtocolSettings, selection: Selection, **more: Any) -> Manifest:

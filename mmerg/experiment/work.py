@@ -19,16 +19,17 @@ from mmerg.console.progress import Progress
 from mmerg.console.terminal import escape
 from mmerg.engine.parallel import in_flight
 from mmerg.engine.sources import Source
-from mmerg.errors import ConfigError, RunError
-from mmerg.runs.config_diff import Setting, settings_diff
+from mmerg.errors import ConfigError, RunError, some
+from mmerg.runs.config_diff import changes
 from mmerg.runs.events import Emit, Event
 from mmerg.runs.folder import Folder
+from mmerg.runs.identity import KNOWN_LATER, Digests
 from mmerg.runs.manifest import MANIFEST, read_manifest
 from mmerg.runs.result import Results, SampleLine
 from mmerg.settings.kinds import Plain
 
 DRY_RUN = "this was a dry run: no model was asked, and its {} and figures mean nothing"
-_FEW = 3  # differences that are named
+_FEW = 8  # differences that are named
 
 
 class Named(Protocol):
@@ -99,30 +100,33 @@ def is_new(path: Path) -> bool:
     return not (path / MANIFEST).exists()
 
 
-def refusal(plain: Plain, path: Path, count: int = 1) -> ConfigError:
-    """What to say where `plain` asks for the failed samples of a run, the first of `count`, that was never begun."""
+def refusal(settings: Plain, identity: Digests, path: Path, count: int = 1) -> ConfigError:
+    """What to raise where the failed samples are asked for of a run, the first of `count`, that was never begun.
+    identity: what is known of it before a model is asked."""
     would = "this would be a new run" if count == 1 else f"{count} repeats would be new runs"
     return ConfigError(
-        f"{would}, in which nothing failed: {_nearest(plain, path)}",
+        f"{would}, in which nothing failed: {_nearest(settings, identity, path)}",
         where=str(path),
-        hint="leave only_failed away, or give the settings of the run that failed",
+        hint="the same command without only_failed runs all samples anew, where calls that are the same come from the "
+        "reply cache; or restore what changed",
     )
 
 
-def _nearest(plain: Plain, path: Path) -> str:
-    """In what the settings differ from the most similar run in the same folder."""
+def _nearest(settings: Plain, identity: Digests, path: Path) -> str:
+    """How the run differs from the most similar one in the same folder."""
     alike = f"{path.name.rpartition('-')[0]}-"
-    differences: dict[str, list[Setting]] = {}
+    differences: dict[str, list[str]] = {}
     for folder in sorted(path.parent.glob("*/")):
         if folder.name.startswith(alike):
             with suppress(RunError):  # a command that is given it says so
-                differences[folder.name] = settings_diff([read_manifest(folder).settings, plain])
+                then = read_manifest(folder)
+                later = {part: digest for part, digest in then.identity.items() if part.startswith(KNOWN_LATER)}
+                now = then.model_copy(update={"settings": settings, "identity": identity | later})
+                differences[folder.name] = changes(then, now)
     if not differences:
-        return f"none is called {alike}… in {path.parent}"
-    name, settings = min(differences.items(), key=lambda one: len(one[1]))
-    parts = [f"{one.name} is {one.values[0]} there and {one.values[1]} here" for one in settings[:_FEW]]
-    more = [f"and {len(settings) - _FEW} more"] * (len(settings) > _FEW)
-    return f"its settings differ from those of {name}: {'; '.join([*parts, *more]) or 'where the data lie'}"
+        return f"no run in {path.parent} is called {alike}…"
+    name, changed = min(differences.items(), key=lambda one: len(one[1]))
+    return f"compared with {name}, {some(changed, _FEW, '; ')}"
 
 
 def describe_wanted(wanted: Sequence[Named], before: Results[Line]) -> str:

@@ -1,7 +1,5 @@
 """The judging of finished runs, from a composed config to an exit code; `mmerg/judge.py` is its command."""
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -23,11 +21,11 @@ from mmerg.judging.judge import Judge, judge_system
 from mmerg.judging.judgement import JUDGEMENT, VERDICTS, Judgement, Match, judgement_file, keep, replies_digest
 from mmerg.judging.tables import compared, rated
 from mmerg.runs.folder import Folder
+from mmerg.runs.identity import CONFIG, ENGINE, combined, engine_text, settings_digest
 from mmerg.runs.manifest import DRY, Judged, JudgingManifest
 from mmerg.runs.result import Verdicts
 from mmerg.runs.samples import SAMPLES
 from mmerg.scoring.answers import read_run
-from mmerg.settings.identity import identity_hash
 from mmerg.settings.model import JudgeSettings
 from mmerg.storage.record import write_record
 
@@ -101,11 +99,11 @@ class Judging:
         parts = {
             "judge": engine.model,
             "digest": engine.digest[:12],
-            "prompts": self.judge.prompts.digest()[:12],
+            "prompts": combined(self.judge.prompts.digests())[:12],
             "temperature": rubric.temperature,
             "repeats": rubric.repeats,
             "seed": self.settings.seed,
-            "settings": identity_hash(self.settings.plain())[:8],
+            "settings": settings_digest(self.settings.plain())[:8],
             "failed": "worst",
         }
         decides = "|".join(f"{key}:{value}" for key, value in parts.items())
@@ -119,10 +117,9 @@ class Judging:
         """Judges what of `lot` is not judged yet, in a folder that has another name for every config, prompt and reply
         that is judged; the exit code."""
         settings, out = self.settings, self.out
-        config, prompts, judged = identity_hash(settings.plain()), self.judge.prompts.digest(), lot.digest()
-        engine = json.dumps(self.engine.model_dump(mode="json"), sort_keys=True)
+        known = {CONFIG: settings_digest(settings.plain()), **self.judge.prompts.digests(), "judged": lot.digest()}
         manifest = JudgingManifest(
-            identity={"config": config, "engine": engine, "prompts": prompts, "judged": judged},
+            identity={**known, ENGINE: engine_text(self.engine)},
             engine=self.engine,
             judged=tuple(
                 Judged(run=run.run, identity=run.manifest.identity, engine=run.manifest.engine) for run in lot.runs
@@ -133,8 +130,8 @@ class Judging:
             sessions=(session_of(settings),),
         )
         backbone = DRY if self.dry else settings.backbone.name
-        pair = "".join(run.run for run in lot.runs) if len(lot.runs) > 1 else ""  # others may have the same replies
-        mark = hashlib.sha256(f"{config}{prompts}{judged}{pair}".encode()).hexdigest()[:8]
+        pair = {"pair": "".join(run.run for run in lot.runs)} if len(lot.runs) > 1 else {}  # others may reply the same
+        mark = combined(known | pair)[:8]
         path = Path(settings.runs) / f"judge-{settings.judge.name}-{backbone}-{mark}"
         with Folder(path, manifest, Verdicts, VERDICTS, folders=(SAMPLES,)) as folder:
             wanted = lot.items[: settings.limit]

@@ -12,8 +12,8 @@ from mmerg.errors import some
 from mmerg.paper.published import PaperTable, Published
 from mmerg.papertables.candidates import KEYFRAMES, Candidate
 from mmerg.runs.config_diff import Setting, settings_diff
-from mmerg.settings.identity import at
 from mmerg.settings.kinds import Plain
+from mmerg.settings.tree import get_path
 
 PROMPTS = "system.prompts"  # the folder: what lies in it has a digest of its own in a run
 SAMPLES, VISUAL = "the protocol's n", "visual input"  # what no setting says
@@ -95,7 +95,7 @@ def describe(differences: Sequence[Setting]) -> str:
 def _differing(*settings: Mapping[str, object]) -> list[Setting]:
     """What differs between settings, without the seed and what follows from another page."""
     differences = [one for one in settings_diff(settings) if one.name != "seed"]
-    prompts = tuple(str(at(one, PROMPTS)) for one in settings)
+    prompts = tuple(str(get_path(one, PROMPTS)) for one in settings)
     if len(set(prompts)) > 1:
         differences.append(Setting(PROMPTS, prompts))
     pages = [one.name for one in differences if one.name in _BY_PAGE]

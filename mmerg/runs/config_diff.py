@@ -11,24 +11,28 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
+from mmerg.backends.protocol import engine_changes
 from mmerg.errors import ConfigError
+from mmerg.runs.identity import CLIPS, CONFIG, CORPUS, ENGINE, MEMORY, SOURCE, canonical
 from mmerg.runs.manifest import About, Manifest, Started, short
-from mmerg.settings.identity import canonical
 from mmerg.settings.model import RunSettings
 
-NONE = "–"
+NONE, MODEL, COMMIT = "–", "model digest", "commit"
 
 _COPIES = ("dataset.reader.", "dataset.memory.reader.", "backend.adapter.", "engine.")  # of settings of other groups
 _RENAMED = {"model": "gguf"}  # last names that a copy and its setting do not share
 _PAGES = ("system.name", "dataset.name", "backbone.name", "backend.name")
 _BY_PAGE = ("system.", "memory.", "sources.", "dataset.memory.", "frames.")  # what naming a system decides
-_FOLLOWS = {  # digests, and the settings that another value of them follows from
-    "corpus digest": ("dataset.",),
-    "clips digest": ("dataset.",),
-    "prompts digest": ("system.prompts", "system.name"),
-    "sources digest": ("memory.", "dataset.memory.", "sources.", "system.name"),
-    "model digest": ("backbone.model", "backbone.gguf"),
+DIGEST = " digest"  # behind the name of a part of the identity
+_FOLLOWS = {  # parts by the beginning of their name, and the settings that another value of them follows from
+    CORPUS: ("dataset.",),
+    CLIPS: ("dataset.",),
+    SOURCE: ("memory.", "dataset.memory.", "sources.", "system.name"),
+    MEMORY: ("memory.", "dataset.memory.", "sources.", "system.name"),
+    "model": ("backbone.model", "backbone.gguf"),
+    "": ("system.name",),  # templates, schemas, classes
 }
+_ADDED_BY = ("system.", "sources.", "frames.seen_by", "backbone.")  # what a run may read that another does not
 _IDLE = {  # what a run may lack where it has another value of this
     "system.without": ("system.", "sources.", "memory.", "dataset.memory."),
     "frames.seen_by": ("frames.",),
@@ -37,7 +41,7 @@ _IDLE = {  # what a run may lack where it has another value of this
 
 # Labels have names in place of the first five; values of stages are too long.
 _NOT_IN_LABELS = ("backbone.", "backend.", "engine.", "dataset.", "system.name", "system.stages.")
-_LONGEST_VALUE = 20  # characters in a label
+_LONGEST_VALUE, _LONGEST_CHANGE = 20, 200  # characters in a label, and in a change
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +60,35 @@ def config_diff(manifests: Sequence[Started]) -> list[Setting]:
     settings = _differing(
         [_settings(one.settings) for one in manifests],
         [_digests(one) for one in manifests],
-        [{"commit": commit} for commit in commits],
+        [{COMMIT: commit} for commit in commits],
     )
     if any(isinstance(one, Manifest) and one.imported for one in manifests):
         known = ("system.name", "dataset.", "protocol.", "corpus digest")
         return [one for one in settings if one.name.startswith(known)]
     return settings
+
+
+def changes(then: Started, now: Started) -> list[str]:
+    """What decides results and differs between two manifests, the engine first: "server version 0.24.0 → 0.34.1",
+    "frames.last_turns 2 → 3", "mine_parts.py changed"."""
+    differ = [part for part in {**then.identity, **now.identity} if then.identity.get(part) != now.identity.get(part)]
+    if not differ:
+        return []
+    found = config_diff([then, now])
+    engine = (engine_changes(then.engine, now.engine) or ["the engine changed"]) if ENGINE in differ else []
+    settings = [_change(one) for one in found if not one.name.endswith((DIGEST, COMMIT)) and one.name[:7] != "engine."]
+    if CONFIG in differ and not settings:
+        settings = ["the settings changed in a way that they do not show, as another version of mmerg reads them"]
+    return [*engine, *settings, *(_change(one) for one in found if one.name.endswith(DIGEST) and one.name != MODEL)]
+
+
+def _change(setting: Setting) -> str:
+    """A difference between two runs. What a text of several lines holds is left out."""
+    part, (old, new) = setting.name.removesuffix(DIGEST), setting.values
+    if part == setting.name and max(len(old), len(new)) <= _LONGEST_CHANGE:
+        return f"{part} {old} → {new}"
+    part = {CORPUS: "the corpus's files", CLIPS: "the names or sizes of the clips"}.get(part, part)
+    return f"{part} {'is new' if old == NONE else 'is gone' if new == NONE else 'changed'}"
 
 
 def labels(abouts: Sequence[About]) -> list[str]:
@@ -73,7 +100,7 @@ def labels(abouts: Sequence[About]) -> list[str]:
     settings = [
         [f"{one.name.rpartition('.')[2]} {value[:_LONGEST_VALUE]}" for value in one.values]
         for one in config_diff([about.manifest for about in abouts])
-        if not one.name.startswith(_NOT_IN_LABELS) and not one.name.endswith((" digest", "commit"))
+        if not one.name.startswith(_NOT_IN_LABELS) and not one.name.endswith((DIGEST, COMMIT))
     ]
     parts = [
         [about.manifest.system for about in abouts],
@@ -124,8 +151,9 @@ def _by_page(name: str, values: Sequence[str], pages: Sequence[Mapping[str, str]
 
 def _explains(cause: Setting, effect: Setting) -> bool:
     """Whether a difference follows from another: as what it names, as its copy, or as what is idle because of it."""
-    if cause.name.startswith(_FOLLOWS.get(effect.name, ())):
-        return True
+    if effect.name.endswith(DIGEST):
+        causes = next(causes for begin, causes in _FOLLOWS.items() if effect.name.startswith(begin))
+        return cause.name.startswith((*causes, *_ADDED_BY) if NONE in effect.values else causes)
     last, origin = effect.name.rpartition(".")[2], cause.name.rpartition(".")[2]
     if effect.name.startswith(_COPIES) and not cause.name.startswith(_COPIES) and cause.values == effect.values:
         return origin in (last, _RENAMED.get(last))
@@ -149,8 +177,9 @@ def _defaults(pages: tuple[str, ...]) -> Mapping[str, str]:
 
 def _digests(manifest: Started) -> dict[str, str]:
     engine = manifest.engine.model_dump(mode="json")
-    digests = {name: short(manifest.identity.get(name.partition(" ")[0]) or NONE) for name in _FOLLOWS}
-    return digests | {"model digest": short(engine.pop("digest") or NONE)} | dict(_leaves(engine, "engine."))
+    parts = manifest.identity.items()
+    digests = {f"{part}{DIGEST}": short(digest) for part, digest in parts if part not in (CONFIG, ENGINE)}
+    return digests | {MODEL: short(engine.pop("digest") or NONE)} | dict(_leaves(engine, "engine."))
 
 
 def _settings(settings: Mapping[str, object]) -> dict[str, str]:

@@ -21,8 +21,9 @@ from typing import Generic, Self
 from filelock import FileLock, Timeout
 
 from mmerg.errors import RunError, unwritable
+from mmerg.runs.config_diff import changes
 from mmerg.runs.events import Emit
-from mmerg.runs.manifest import MANIFEST, Manifest, Started, changes, read_any_manifest, short
+from mmerg.runs.manifest import MANIFEST, Manifest, Started, read_any_manifest, short
 from mmerg.runs.result import Line, Result, Results, read_lines
 from mmerg.runs.samples import ENDING, SAMPLES, events_file, file_name, recording
 from mmerg.runs.shards import SHARDS

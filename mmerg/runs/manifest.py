@@ -12,14 +12,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationError
 
-from mmerg.backends.protocol import SHOWN_DIGEST, Engine, engine_changes
+from mmerg.backends.protocol import SHOWN_DIGEST, Engine
 from mmerg.errors import RunError
 from mmerg.runs.events import Count
 from mmerg.runs.samples import SAMPLES
 from mmerg.runs.shards import SHARDS
-from mmerg.settings.identity import at
 from mmerg.settings.kinds import Plain
 from mmerg.settings.model import JudgeSettings, RunSettings
+from mmerg.settings.tree import get_path
 from mmerg.storage.files import name_of, why
 from mmerg.storage.record import Record
 
@@ -27,15 +27,6 @@ MANIFEST = "manifest.json"
 FORMAT = 2
 DRY = "dry"  # the backend that asks no model
 IMPORTED = "import"  # the backend of replies that another system wrote
-ENGINE = "engine"  # its part of an identity
-_MEANS = {  # what the digests of the other parts stand for
-    "config": "settings",
-    "corpus": "the corpus's files",
-    "clips": "the clips",
-    "prompts": "prompts or classes of the system",
-    "sources": "sources",
-    "judged": "the runs to judge",
-}
 AGAIN = "rename or remove the folder and run the same again: its calls come from the reply cache"
 
 
@@ -102,7 +93,7 @@ class Started(Record):
 
     def setting(self, path: str, default: Any = None) -> Any:
         """The setting at a dotted path; `default` where there is none or it is null."""
-        value = at(self.settings, path)
+        value = get_path(self.settings, path)
         return default if value is None else value
 
 
@@ -224,17 +215,3 @@ def short(digest: object) -> str:
     """The first digits of a digest or commit, with what stands behind a hyphen, as in `…-dirty`."""
     digits, hyphen, rest = str(digest).partition("-")
     return f"{digits[:SHOWN_DIGEST]}{hyphen}{rest}"
-
-
-def changes(then: Started, now: Started) -> list[str]:
-    """What decides results and differs between two manifests, the engine first: "server version 0.24.0 → 0.34.1"."""
-    parts = [ENGINE, *(part for part in now.identity if part != ENGINE)]
-    pairs = {part: (then.identity.get(part), now.identity.get(part)) for part in parts}
-    differ = {
-        part: [f"{_MEANS.get(part, part)} {short(old)} → {short(new)}"]
-        for part, (old, new) in pairs.items()
-        if old != new
-    }
-    if ENGINE in differ:
-        differ[ENGINE] = engine_changes(then.engine, now.engine) or differ[ENGINE]
-    return [change for part in differ.values() for change in part]

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mmerg.errors import RunError, some
+from mmerg.runs.config_diff import changes
 from mmerg.runs.folder import FRAMES, RESULTS, hold, read_results, remove_parts
-from mmerg.runs.manifest import MANIFEST, Manifest, changes, read_manifest
+from mmerg.runs.manifest import MANIFEST, Manifest, read_manifest
 from mmerg.runs.result import Result, Results
 from mmerg.runs.samples import SAMPLES, events_file
 from mmerg.runs.shards import SHARDS, Shard, keep_number, read_order, shards_in

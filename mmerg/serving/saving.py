@@ -8,18 +8,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
 
-from mmerg.experiment.wiring import identity_of, session_of
+from mmerg.experiment.wiring import session_of
 from mmerg.runs.events import Emit
 from mmerg.runs.folder import Run
+from mmerg.runs.identity import CONFIG, CORPUS, ENGINE, engine_text, settings_digest
 from mmerg.runs.manifest import Corpus, Manifest, ProtocolSection
 from mmerg.runs.result import Result
 from mmerg.serving.chats import Turn
 from mmerg.serving.offered import Offered
 from mmerg.serving.refused import RefusedError
 from mmerg.serving.served import Served
-from mmerg.settings.identity import identity_hash
 from mmerg.settings.model import RunSettings
-from mmerg.storage.files import Snapshot
 
 
 def save(served: Served, ended: Iterable[Turn]) -> list[Path]:
@@ -61,7 +60,12 @@ def _manifest(served: Served, offered: Offered, replies: Collection[str]) -> Man
     settings, corpus, prompts = offered.settings, offered.corpus, offered.experiment.prompts
     plain = {name: value for name, value in settings.plain().items() if name in RunSettings.model_fields}
     return Manifest(
-        identity=identity_of(identity_hash(plain), corpus, Snapshot(), served.engine, prompts, offered.sources),
+        identity={
+            CONFIG: settings_digest(plain),
+            CORPUS: corpus.fingerprint,
+            ENGINE: engine_text(served.engine),
+            **prompts.digests(),
+        },
         engine=served.engine,
         corpus=Corpus(name=corpus.name, split=corpus.split, labels=corpus.labels),
         protocol=ProtocolSection(

@@ -17,12 +17,11 @@ from pydantic import ValidationError
 
 from mmerg.errors import ConfigError
 from mmerg.settings.compose import leaves
-from mmerg.settings.identity import at
 from mmerg.settings.kinds import PLACE, RUNTIME, Given, Part, Plain
 from mmerg.settings.model import DataSettings, ImportSettings, TrainSettings
 from mmerg.settings.pages import conf_folder, groups, no_page
 from mmerg.settings.problems import CONFIGURATION, Problem, as_typed, error_of, no_value, of_validation
-from mmerg.settings.tree import bare, fields_of, is_part, marked
+from mmerg.settings.tree import bare, fields_of, get_path, is_part, marked
 
 PATHS = tuple({key: None for kind in (DataSettings, TrainSettings, ImportSettings) for key in marked(kind, PLACE)})
 _AS_TYPED = tuple(key for key in PATHS if key in marked(DataSettings, RUNTIME))  # the others are made absolute
@@ -76,7 +75,7 @@ def parsed(config: DictConfig, kind: type[Settings], own: Sequence[Path] = ()) -
         plain: Any = OmegaConf.to_container(config, resolve=True)
     except OmegaConfBaseException as error:
         plain, unresolved = OmegaConf.to_container(config), [_unresolved(error)]
-    reader = at(plain, "dataset.reader")
+    reader = get_path(plain, "dataset.reader")
     if isinstance(reader, dict) and reader.get("root", "given") in (None, ""):
         missing.append("dataset.root")
     folder = own[0] if own else None
@@ -100,13 +99,14 @@ def _unread(raw: Plain) -> Iterator[Problem]:
     """Settings of the dataset that its page passes to no reader. raw: the settings, references not followed."""
     read = sorted(set(re.findall(r"\bdataset\.(?:memory\.)?\w+", str(raw))))
     for above in ("dataset", "dataset.memory"):
-        reader = at(raw, f"{above}.reader")
+        reader = get_path(raw, f"{above}.reader")
         for key in _PASSED_ON if isinstance(reader, dict) else ():
             path = f"{above}.{key}"
-            value = at(raw, path)
+            value = get_path(raw, path)
             if value is not None and path not in read and isinstance(reader.get(key), dict | type(None)):
                 takes = ", ".join(one for one in read if one.rpartition(".")[0] == above) or "none"
-                what = f"{path} is {as_typed(value)}, and dataset={at(raw, 'dataset.name')} passes it to no reader"
+                dataset = get_path(raw, "dataset.name")
+                what = f"{path} is {as_typed(value)}, and dataset={dataset} passes it to no reader"
                 yield Problem(path, what, f"leave it out; its page takes {takes}")
 
 

@@ -62,3 +62,10 @@ def bare(annotation: Any) -> Any:
         return bare(get_args(annotation)[0])
     inner = [one for one in get_args(annotation) if one is not type(None)]
     return bare(inner[0]) if type(None) in get_args(annotation) and len(inner) == 1 else annotation
+
+
+def get_path(plain: Any, path: str) -> Any:
+    """The value at a dotted path of nested dicts, None where there is none."""
+    for name in path.split("."):
+        plain = plain.get(name) if isinstance(plain, dict) else None
+    return plain

@@ -31,7 +31,6 @@ class Exemplars:
     corpus; evaluated: that of the samples; opened: shared by a run's sources."""
 
     memory: Memory
-    digest: str
 
     def __init__(
         self,
@@ -47,6 +46,11 @@ class Exemplars:
         self._dialogues = {dialogue.id: dialogue for dialogue in evaluated.dialogues}
         self._origins = {dialogue.id: origin_of(dialogue) for dialogue in evaluated.dialogues}
 
+    @property
+    def digest(self) -> str:
+        """Of the corpus. The memory that is made of it has one of its own once it is open."""
+        return self.source.fingerprint
+
     def open(self, samples: Sequence[Sample], watch: Watch) -> None:
         """Open the memory, built where it is not there yet. Raises CorpusError where not one of `samples` has a text to
         search it by; a single one without goes without exemplars."""
@@ -55,7 +59,6 @@ class Exemplars:
             folder = self._cache / "memory"
             self._opened[key] = open_memory(folder, self.source, self.wanted.key, self.embedder, watch)
         self.memory, self._left_out = self._opened[key]
-        self.digest = self.memory.digest
         if samples and not any(self.query(sample).text for sample in samples):
             what = f"none of the {len(samples)} samples has a {self.wanted.key.named} to search the memory by"
             hint = "memory=none, or memory.key.text=history for missing situations"
@@ -108,7 +111,7 @@ class Exemplars:
             "left_out": dict(self._left_out),
             "top_k": self.wanted.top_k,
             "embedder": self.embedder.identity(),
-            "digest": self.digest,
+            "digest": self.memory.digest,
         }
 
     def _content(self, hit: Hit) -> Mapping[str, object]:

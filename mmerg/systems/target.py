@@ -1,4 +1,4 @@
-"""Classes and functions that a config names: imported, made, and what stands for them in a run's identity."""
+"""Classes and functions that a config names: imported, made, and named."""
 
 import importlib.util
 import inspect
@@ -13,7 +13,6 @@ from pydantic import ValidationError
 
 from mmerg.errors import ConfigError, MmergError, described, raised_at
 from mmerg.settings.kinds import Target
-from mmerg.storage.files import sha256_of
 
 
 def make(target: Target, where: str) -> object:
@@ -84,57 +83,12 @@ def _module_of(file: str) -> ModuleType:
     return module
 
 
-def digest_of(thing: object) -> str:
-    """Stands for a class or function in a run's identity: its own `digest`, else the SHA-256 (hex) of its file. Raises
-    ConfigError where it has neither."""
-    try:
-        return _own_digest(thing) or sha256_of(Path(inspect.getsourcefile(_code(thing)) or ""))
-    except (TypeError, OSError) as error:
-        what = f"{name_of(thing)} has no digest, and no file that one could be taken of"
-        hint = "give it an attribute `digest`: a text that changes whenever what it gives may change"
-        raise ConfigError(what, where="configuration", hint=hint) from error
-
-
-def by_content(node: object, thing: object) -> object:
-    """The settings of a target, which `thing` was made of, with the SHA-256 (hex) of each file in place of its path, so
-    that it may lie anywhere. Where `thing` has a `digest` of its own, that stands for what it reads: of an absolute
-    path the last name stays."""
-    own = bool(_own_digest(thing))
-
-    def settled(node: object) -> object:
-        if isinstance(node, dict):
-            return {key: settled(inner) for key, inner in node.items()}
-        if isinstance(node, list):
-            return [settled(inner) for inner in node]
-        if not isinstance(node, str) or not ("/" in node or Path(node).suffix):
-            return node  # a word is a word, whatever files there are where the command is typed
-        file, in_file, name = node.rpartition(".py:")
-        try:
-            path = Path(f"{file}.py" if in_file else node).expanduser()
-            if own:
-                return path.name if not in_file and path.is_absolute() and path.exists() else node
-            return sha256_of(path) + (in_file and name)
-        except (OSError, ValueError, RuntimeError):  # no file: too long, a null byte, the home of nobody
-            return node
-
-    return settled(node)
-
-
-def _own_digest(thing: object) -> str:
-    """The `digest` of a thing, "" where it has none."""
-    try:
-        digest = getattr(thing, "digest", None)
-    except (Exception, SystemExit) as error:  # a property of the user's may raise anything
-        what = f"the digest of {name_of(thing)} raised {described(error)}"
-        raise ConfigError(what, where=raised_at(error)) from error
-    return digest if isinstance(digest, str) else ""
-
-
 def name_of(thing: object) -> str:
     """The dotted name of a function, or of an object's class."""
-    return f"{_code(thing).__module__}.{_code(thing).__qualname__}"
+    return f"{code_of(thing).__module__}.{code_of(thing).__qualname__}"
 
 
-def _code(thing: object) -> FunctionType | type[object]:
+def code_of(thing: object) -> FunctionType | type[object]:
+    """The function that a thing is or calls, or its class."""
     thing = thing.func if isinstance(thing, partial) else thing
     return thing if isinstance(thing, FunctionType | type) else type(thing)

@@ -64,7 +64,7 @@ def test_templates_or_settings_that_are_not_what_they_were(path: Path, capsys: p
         told = refused(capsys, path)
     finally:
         template.write_bytes(before)
-    assert "templates or classes of the run's system have changed" in told
+    assert "what it was when the run was made: prompt mpa.j2 changed\n" in told
     assert str(template.parent) in told
     edit(path, lambda manifest: manifest["settings"].pop("frames"))
     assert "the run's settings are of another version: frames" in refused(capsys, path)

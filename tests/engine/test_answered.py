@@ -9,6 +9,7 @@ import pytest
 from mmerg.backends.scripted import Scripted
 from mmerg.engine.prompts import Prompts
 from mmerg.errors import ConfigError, Failure
+from mmerg.runs.identity import combined
 from mmerg.settings.model import SystemSettings
 from mmerg.settings.problems import read_part
 from mmerg.systems.build import build
@@ -134,7 +135,7 @@ def test_its_file_or_its_digest_is_a_part_of_what_decides_a_run() -> None:
         assert sem.by
         if word:
             sem.by.digest = word  # type: ignore[attr-defined]
-        return Prompts(system).digest()
+        return combined(Prompts(system).digests())
 
     assert digest("") == digest("")
     assert len({digest(""), digest("one"), digest("two")}) == 3

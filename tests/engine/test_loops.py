@@ -144,12 +144,12 @@ def test_a_loop_that_does_not_hold_is_refused(changes: dict[str, Any], message: 
 
 
 def test_what_decides_a_run_covers_the_loop_and_not_where_prompts_lie(tmp_path: Path) -> None:
-    one = Prompts(own()).digest()
+    one = Prompts(own()).digests()
     for name in ("reply.j2", "critic.j2"):
         (tmp_path / name).write_bytes((Path(PROMPTS) / name).read_bytes())
-    assert Prompts(own(prompts=str(tmp_path))).digest() == one
-    assert Prompts(own(loop=f"{twice.__module__}.twice")).digest() != one
+    assert Prompts(own(prompts=str(tmp_path))).digests() == one
+    assert Prompts(own(loop=f"{twice.__module__}.twice")).digests() != one
     (tmp_path / "critic.j2").write_text("which no stage of it renders", encoding="utf-8")
-    assert Prompts(own(prompts=str(tmp_path))).digest() == one
+    assert Prompts(own(prompts=str(tmp_path))).digests() == one
     (tmp_path / "reply.j2").write_text("edited", encoding="utf-8")
-    assert Prompts(own(prompts=str(tmp_path))).digest() != one
+    assert Prompts(own(prompts=str(tmp_path))).digests() != one

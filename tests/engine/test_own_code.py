@@ -16,13 +16,14 @@ from mmerg.engine.sources import Supply
 from mmerg.engine.state import Pass, State
 from mmerg.errors import ConfigError, Failure, SampleError
 from mmerg.runs import events
+from mmerg.runs.identity import name_files
 from mmerg.settings.kinds import Target
 from mmerg.settings.model import SystemSettings
 from mmerg.settings.problems import read_part
 from mmerg.systems.build import build
 from mmerg.systems.schema import Bounds, parse
 from mmerg.systems.system import System
-from mmerg.systems.target import by_content, digest_of, make
+from mmerg.systems.target import make
 from tests.engine.parts import ROOT, SCENE
 from tests.engine.test_experiment import Lab
 
@@ -149,7 +150,7 @@ class Undigested:
 
 def test_a_digest_that_raises_is_told_with_its_place() -> None:
     with pytest.raises(ConfigError, match=r"the digest of .*Undigested raised KeyError: 'no file'") as raised:
-        digest_of(Undigested())
+        name_files({}, Undigested(), {})
     assert __file__ in raised.value.where
 
 
@@ -165,16 +166,30 @@ def test_a_file_counts_by_what_it_holds_wherever_it_lies(tmp_path: Path) -> None
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "m.json").write_text(text, encoding="utf-8")
     nodes = [{"_target_": f"{__name__}.Reads", "in": [{"file": f"{tmp_path}/{name}/m.json"}]} for name in "abc"]
-    a, b, c = (by_content(node, Reads()) for node in nodes)
-    assert a == c != b
+    found: list[dict[str, str]] = [{}, {}, {}]
+    named = [name_files(node, Reads(), digests) for node, digests in zip(nodes, found, strict=True)]
+    assert named == [{"_target_": f"{__name__}.Reads", "in": [{"file": "m.json"}]}] * 3
+    assert found[0] == found[2] != found[1]
     kept = {"folder": f"{tmp_path}/a", "none": "/a/END", "long": "x" * 5000, "n": 1, "null": "\0"}
-    assert by_content(kept, Reads()) == kept
+    assert name_files(kept, Reads(), {}) == kept
+
+
+def test_two_files_of_one_name_have_a_digest_each(tmp_path: Path) -> None:
+    for folder in "ab":
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "m.json").write_text(folder, encoding="utf-8")
+    digests: dict[str, str] = {}
+    named = name_files([f"{tmp_path}/a/m.json", f"{tmp_path}/b/m.json"], Reads(), digests)
+    assert named == list(digests) == ["m.json", "b/m.json"]
 
 
 def test_a_digest_of_its_own_stands_for_what_a_class_reads(tmp_path: Path) -> None:
     (tmp_path / "m.json").write_text("one", encoding="utf-8")
     given = {"file": f"{tmp_path}/m.json", "folder": f"{tmp_path}", "none": "/a/END"}
-    assert by_content(given, Source(raises)) == {"file": "m.json", "folder": tmp_path.name, "none": "/a/END"}
+    digests: dict[str, str] = {}
+    named = name_files(given, Source(raises), digests)
+    assert named == {"file": "m.json", "folder": tmp_path.name, "none": "/a/END"}
+    assert digests == {}
 
 
 @pytest.mark.parametrize(

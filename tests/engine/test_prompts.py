@@ -14,6 +14,7 @@ from mmerg.engine.ask import bounds_of
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.state import Correction, State
 from mmerg.errors import ConfigError
+from mmerg.runs.identity import combined
 from mmerg.systems.schema import json_schema
 from mmerg.systems.system import Stage, System
 from mmerg.systems.target import import_name
@@ -209,14 +210,14 @@ def test_a_run_keeps_the_prompts_that_it_began_with(tmp_path: Path) -> None:
     part = tmp_path / "part.j2"
     part.write_text("as it was", encoding="utf-8")
     prompts = Prompts(system)
-    digest = prompts.digest()
+    digest = prompts.digests()
     for file in tmp_path.iterdir():
         file.write_text(f"edited{USED}", encoding="utf-8")
     (tmp_path / "new.j2").write_text("new", encoding="utf-8")
     said = prompts.messages(stage_named(system, "mpa"), State(SCENE), {}, "", None)
     assert [message.text for message in said] == ["system", "shared\n\nas it was"]
     assert prompts.complaint("", "").text == "repair"
-    assert prompts.digest() == digest != Prompts(system).digest()
+    assert prompts.digests() == digest != Prompts(system).digests()
 
 
 def test_what_cannot_be_read_as_a_template_is_named(tmp_path: Path) -> None:
@@ -231,23 +232,23 @@ def test_what_cannot_be_read_as_a_template_is_named(tmp_path: Path) -> None:
         Prompts(system)
 
 
-def test_the_digest_is_of_the_templates_that_can_be_rendered_in_the_order_of_names(tmp_path: Path) -> None:
+def test_each_template_that_can_be_rendered_has_a_digest_in_the_order_of_names(tmp_path: Path) -> None:
     shared = "{% include 'parts/one.j2' %}"
     system = replace(templates(tmp_path, shared=shared, psp="no stage of this name"), stages=(), auditor=None)
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "one.j2").write_bytes(b"caf\xc3\xa9\r\n")
     (tmp_path / "notes.txt").write_bytes(b"no template: caf\xe9")
     texts = {"repair": "repair", "shared": shared, "system": "system", "parts/one": "café\n"}
-    parts = "".join(f"{name}.j2\0{text}\0" for name, text in sorted(texts.items()))
-    assert Prompts(system).digest() == sha256(parts.encode()).hexdigest()
+    digests = {f"prompt {name}.j2": sha256(text.encode()).hexdigest() for name, text in sorted(texts.items())}
+    assert list(Prompts(system).digests().items()) == list(digests.items())
 
 
 def test_the_digest_changes_with_a_template_and_with_a_schema(tmp_path: Path) -> None:
-    before = Prompts(templates(tmp_path)).digest()
-    assert Prompts(templates(tmp_path)).digest() == before
-    assert Prompts(templates(tmp_path, psp="two")).digest() != before
+    before = Prompts(templates(tmp_path)).digests()
+    assert Prompts(templates(tmp_path)).digests() == before
+    assert Prompts(templates(tmp_path, psp="two")).digests() != before
     fewer = replace(templates(tmp_path), stages=merg().stages[1:])
-    assert Prompts(fewer).digest() != before
+    assert Prompts(fewer).digests() != before
 
 
 def test_the_digest_is_of_what_checks_include_and_of_the_file_of_a_class_of_the_users_own(tmp_path: Path) -> None:
@@ -259,7 +260,7 @@ def test_the_digest_is_of_what_checks_include_and_of_the_file_of_a_class_of_the_
         output = import_name(f"{tmp_path / 'replies.py'}:Reply", "here", "")
         assert isinstance(output, type)
         stages = (replace(first, check="{% include 'part.j2' %}", output=output), *rest)
-        return Prompts(replace(templates(tmp_path), stages=stages)).digest()
+        return combined(Prompts(replace(templates(tmp_path), stages=stages)).digests())
 
     one = digest("Is it so?", "pass")
     assert digest("Is it so?", "pass") == one

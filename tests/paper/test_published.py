@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from mmerg.paper.published import FILES, Name, PaperTable, published
 from mmerg.papertables.rows import row_settings
+from mmerg.runs.identity import settings_digest
 from mmerg.scoring.intervals import wilson
-from mmerg.settings.identity import identity_hash
 
 MERG: tuple[Name, ...] = ("main", "ablations", "iterations", "topk", "backbones")
 
@@ -128,7 +128,7 @@ def test_mergs_row_is_the_same_in_all_its_tables() -> None:
 def test_a_run_fits_one_row_at_most() -> None:
     for name in FILES:
         for paper in published(name):
-            runs = [identity_hash(row_settings(paper, row)) for row in paper.rows if row.fits is not None]
+            runs = [settings_digest(row_settings(paper, row)) for row in paper.rows if row.fits is not None]
             assert len(set(runs)) == len(runs)
 
 

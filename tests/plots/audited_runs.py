@@ -102,7 +102,7 @@ def score(
         )
         for name, (value, count) in values.items()
     }
-    parts = ("config", "corpus", "clips", "engine", "prompts")
+    parts = ("config", "corpus", "clips", "engine", "prompt mpa.j2")
     found = Scores(
         run=folder.name,
         corpus="demo",

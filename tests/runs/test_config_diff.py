@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmerg.runs.config_diff import NONE, Setting, config_diff, settings_diff
+from mmerg.runs.identity import RUNTIME_KEYS
 from mmerg.runs.manifest import Manifest
-from mmerg.settings.identity import RUNTIME_KEYS
 from tests.composed import BASE, plain_of
 from tests.scoring.run_builder import manifest_of
 
@@ -120,10 +120,10 @@ def test_what_no_setting_tells_has_a_name_of_its_own() -> None:
     one = run()
     engine = one.engine.model_copy(update={"version": "2", "digest": "e" * 64, "load": {"num_ctx": 512}})
     session = one.sessions[0].model_copy(update={"git_commit": "f" * 40 + "-dirty"})
-    change = {"identity": one.identity | {"prompts": "ab" * 32}, "engine": engine, "sessions": (session,)}
+    change = {"identity": one.identity | {"prompt mpa.j2": "ab" * 32}, "engine": engine, "sessions": (session,)}
     other = one.model_copy(update=change)
     assert config_diff([one, other]) == [
-        Setting("prompts digest", ("same-prompts", "abababababab")),
+        Setting("prompt mpa.j2 digest", ("same-prompt mpa.j2", "abababababab")),
         Setting("model digest", ("dddddddddddd", "eeeeeeeeeeee")),
         Setting("engine.version", ("1", "2")),
         Setting("engine.load.num_ctx", (NONE, "512")),
@@ -164,7 +164,7 @@ def test_several_runs_have_a_value_each() -> None:
     [
         ("dataset.split=dev", "corpus"),
         ("dataset.split=dev", "clips"),
-        ("memory.top_k=5", "sources"),
+        ("memory.top_k=5", "memory M"),
         ("backbone.model=other:1b", "model"),
     ],
 )

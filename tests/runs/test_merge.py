@@ -192,7 +192,7 @@ def no_shards(run: Path) -> None:
         (half_of_one, "9 samples are not finished, of the shards 2/3"),
         (
             other_settings,
-            "shards 1/3 and 2/3 were not made with the same: engine same-engine → other-engine; settings ",
+            "shards 1/3 and 2/3 were not made with the same: the engine changed; the settings changed ",
         ),
         (events_gone, "1 samples are not finished, of the shards 3/3"),
         (cut_off, "1 samples are not finished, of the shards 1/3"),

@@ -119,8 +119,8 @@ def test_what_a_killed_process_left_is_taken_away(folder: Path) -> None:
 
 def test_another_identity_never_mixes_in(folder: Path) -> None:
     before = read_manifest(folder)
-    other = MADE.model_copy(update={"identity": MADE.identity | {"config": "2"}})
-    with pytest.raises(RunError, match="other settings or data: settings 1 → 2"), Run(folder, other):
+    other = MADE.model_copy(update={"identity": MADE.identity | {"config": "2"}, "settings": {"seed": 2}})
+    with pytest.raises(RunError, match="other settings or data: seed 0 → 2"), Run(folder, other):
         pass
     assert read_manifest(folder) == before
     with Run(folder, MADE):
@@ -147,10 +147,10 @@ def test_a_changed_engine_is_named_first_with_both_ways_on(
     identity = {"config": "2", "engine": engine.key()}
     with (
         pytest.raises(RunError) as caught,
-        Run(folder, MADE.model_copy(update={"engine": engine, "identity": identity})),
+        Run(folder, MADE.model_copy(update={"engine": engine, "identity": identity, "settings": {"seed": 2}})),
     ):
         pass
-    assert caught.value.what == f"the run was started with another engine: {said}; settings 1 → 2"
+    assert caught.value.what == f"the run was started with another engine: {said}; seed 0 → 2"
     assert "to start anew with what is there now: the same command with tags=[anew]; " in caught.value.hint
     assert caught.value.hint.endswith(f"to go on in this folder: {way}")
 

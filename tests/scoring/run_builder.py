@@ -68,7 +68,7 @@ def manifest_of(
     """The manifest of a run with these results; `samples` is the protocol's n, `config` is laid over the settings."""
     n = len(results) if samples is None else samples
     node = json.loads(_merg()) | {"name": system}
-    parts = ("config", "corpus", "clips", "engine", "prompts")
+    parts = ("config", "corpus", "clips", "engine", "prompt mpa.j2")
     settings = {"dataset": {"name": corpus}, "system": node, "backbone": {"name": model}, "seed": 0}
     described = protocol or f"targets=last emotions=all, n={n}"
     return Manifest(

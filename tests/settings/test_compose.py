@@ -16,13 +16,13 @@ from mmerg.corpora.meld import Meld
 from mmerg.corpora.talk import Talk
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.wiring import corpus_of, experiment_of, hosts_of, make, pool_of, prompts_of, sampling_of
+from mmerg.runs.identity import runtime_settings
 from mmerg.settings.backbone import DoctorSettings
-from mmerg.settings.identity import at as settings_at
-from mmerg.settings.identity import runtime_settings
 from mmerg.settings.kinds import PLACE, Target
 from mmerg.settings.model import COMMANDS, TrainSettings
 from mmerg.settings.pages import conf_folder
 from mmerg.settings.parse import PATHS, parse
+from mmerg.settings.tree import get_path as settings_at
 from mmerg.settings.tree import marked
 from tests.composed import BASE, composed, plain_of, settings_of
 from tests.processes import in_process

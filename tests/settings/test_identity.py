@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mmerg.settings.identity import RUNTIME_KEYS, canonical, identity_hash
+from mmerg.runs.identity import RUNTIME_KEYS, canonical, settings_digest
 from tests.composed import BASE, plain_of
 
 
@@ -40,7 +40,7 @@ def other(value: Any) -> Any:
 
 
 def test_only_how_results_are_had_leaves_the_identity_alone(base: dict[str, Any]) -> None:
-    before = identity_hash(base)
+    before = settings_digest(base)
     unmoved = set()
     for path in leaves(base):
         if path.startswith("memory.") or path == "sem":  # others name it: what they hold of it decides
@@ -51,13 +51,13 @@ def test_only_how_results_are_had_leaves_the_identity_alone(base: dict[str, Any]
         for name in parents:
             node = node[name]
         node[last] = other(node[last])
-        if identity_hash(changed) == before:
+        if settings_digest(changed) == before:
             unmoved.add(path)
     keys = [key.replace("memory.", "sources.M.") for key in RUNTIME_KEYS]
     ours = {path for path in leaves(base) if any(path == key or path.startswith(f"{key}.") for key in keys)}
     places = {path for path in leaves(base) if path.endswith(".root")}
     assert unmoved == ours | places | {"protocol.name", "system.prompts", "system.label_sets", "system.draws"}
-    assert identity_hash(copy.deepcopy(base)) == before
+    assert settings_digest(copy.deepcopy(base)) == before
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_run_goes_on_with_another_way_to_have_its_results(setting: str) -> Non
     before = plain_of(*BASE)
     changed = plain_of(*BASE, setting)
     assert changed != before
-    assert identity_hash(changed) == identity_hash(before)
+    assert settings_digest(changed) == settings_digest(before)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_so_does_a_run_without_a_server(setting: str) -> None:
     demo = plain_of("dataset=demo")
     changed = plain_of("dataset=demo", setting)
     assert changed != demo
-    assert identity_hash(changed) == identity_hash(demo)
+    assert settings_digest(changed) == settings_digest(demo)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_so_does_a_run_without_a_server(setting: str) -> None:
     ],
 )
 def test_what_decides_results_begins_another_run(setting: str) -> None:
-    assert identity_hash(plain_of(*BASE, setting)) != identity_hash(plain_of(*BASE))
+    assert settings_digest(plain_of(*BASE, setting)) != settings_digest(plain_of(*BASE))
 
 
 MELD = ("dataset=meld", "dataset.root=/meld")
@@ -160,7 +160,7 @@ OWN_LOOP = ("system.auditor=null", "system.loop=my_loops.vote")
     ],
 )
 def test_configs_that_ask_for_the_same_are_one_run(one: tuple[str, ...], other: tuple[str, ...]) -> None:
-    assert identity_hash(plain_of(*MELD, *one)) == identity_hash(plain_of(*MELD, *other))
+    assert settings_digest(plain_of(*MELD, *one)) == settings_digest(plain_of(*MELD, *other))
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_configs_that_ask_for_the_same_are_one_run(one: tuple[str, ...], other: 
     ],
 )
 def test_configs_that_do_not_are_two(one: tuple[str, ...], other: tuple[str, ...]) -> None:
-    assert identity_hash(plain_of(*MELD, *one)) != identity_hash(plain_of(*MELD, *other))
+    assert settings_digest(plain_of(*MELD, *one)) != settings_digest(plain_of(*MELD, *other))
 
 
 @pytest.mark.parametrize(
@@ -208,16 +208,16 @@ def test_a_config_that_lacks_a_setting_has_an_identity(base: dict[str, Any], pat
     for name in parents:
         node = node[name]
     del node[last]
-    assert len(identity_hash(bare)) == 64
+    assert len(settings_digest(bare)) == 64
     nothings: tuple[object, ...] = (None, "x", [])
     for nothing in nothings:
         if path in ("protocol", "frames", "system", "memory", "backend", "system.stages"):
             node[last] = nothing
-            assert len(identity_hash(bare)) == 64
+            assert len(settings_digest(bare)) == 64
 
 
 def test_leaving_a_setting_out_once_leaves_it_in_the_next_time() -> None:
     off = plain_of(*MELD, "memory=none")
-    before = identity_hash(off)
+    before = settings_digest(off)
     assert "top_k" not in canonical(off, "sources.M.top_k")["sources"]["M"]
-    assert identity_hash(off) == before
+    assert settings_digest(off) == before

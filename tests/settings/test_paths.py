@@ -3,10 +3,9 @@
 import pytest
 
 from mmerg.errors import ConfigError
-from mmerg.settings.identity import at
 from mmerg.settings.kinds import PLACE
 from mmerg.settings.model import RunSettings
-from mmerg.settings.tree import marked
+from mmerg.settings.tree import get_path, marked
 from tests.composed import BASE, plain_of
 
 OF_A_RUN = marked(RunSettings, PLACE)
@@ -20,7 +19,7 @@ def home(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("key", OF_A_RUN)
 def test_the_home_is_that_of_the_user(key: str) -> None:
-    assert at(plain_of(*BASE, *PAGES, f"{key}='~/x y'"), key) == "/home/ana/x y"
+    assert get_path(plain_of(*BASE, *PAGES, f"{key}='~/x y'"), key) == "/home/ana/x y"
 
 
 def test_what_is_below_a_path_is_below_the_home_too() -> None:

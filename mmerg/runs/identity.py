@@ -1,0 +1,284 @@
+"""What decides a run's results. Each part has a name in the `identity` of a manifest:
+
+    config          the settings, without those below
+    corpus, clips   the files of the corpus; the names and sizes of its clips
+    engine          backend, server version, model and its digest, and the options that it is loaded with
+    prompt NAME     a template that the system can render
+    output STAGE    the schema of a stage's output
+    FILE            a file of the user's: the code of a class or function, or a file that a setting of it names
+    stage, loop, source NAME    the `digest` of a class of the user's that has one
+    source SYMBOL, memory SYMBOL    the corpus that exemplars come from, and the memory made of it
+
+What does not decide a result: settings marked RUNTIME (hosts, cache, limit, …), the folders that files lie in, settings
+without an effect (frames where no agent sees any), the order of a list in which order means nothing, the versions of
+packages and the commit. The sessions of a manifest note these.
+
+The name of a run's folder ends in eight digits of all that is known before a model is asked: everything but clips,
+engine and memories. In one folder a run goes on only while all parts are the same. The reply cache keeps a reply by the
+digest of its request and the engine (`mmerg.backends.cache`).
+"""
+
+import copy
+import hashlib
+import inspect
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mmerg.backends.protocol import Engine
+from mmerg.errors import ConfigError, described, raised_at
+from mmerg.settings.kinds import PLACE, RUNTIME, Plain
+from mmerg.settings.model import LOOPS, JudgeSettings, RunSettings
+from mmerg.settings.tree import get_path, marked
+from mmerg.storage.files import sha256_of
+from mmerg.systems.schema import schema_digest
+from mmerg.systems.system import System
+from mmerg.systems.target import code_of, name_of
+
+Digests = dict[str, str]  # by the names above
+CONFIG, CORPUS, CLIPS, ENGINE = "config", "corpus", "clips", "engine"
+PROMPT, OUTPUT, SOURCE, MEMORY = "prompt ", "output ", "source ", "memory "
+KNOWN_LATER = (CLIPS, ENGINE, MEMORY)  # once clips are listed and a server is asked
+RUNTIME_KEYS = tuple(dict.fromkeys(key for kind in (RunSettings, JudgeSettings) for key in marked(kind, RUNTIME)))
+_PLACES = (  # of these paths the last name counts
+    *marked(RunSettings, PLACE),
+    *("backend.adapter.model", "backend.adapter.mmproj"),  # copies of the backbone's
+    "judge.prompts",  # what is in them has a digest of its own
+)
+_CODE = re.compile(r"/.*\.py:\w+")  # a name in a file of the user's, whose digest stands for where it lies
+_EMBEDDER = re.compile(r"sources\.[^.]+\.embedder")  # the same settings as memory.embedder
+_SEM = "mmerg.sources.sem.Sem"
+_NO_MEMORY = ("mmerg.sources.situation.Situation", _SEM)  # any other source may need the corpus for exemplars
+_NO_EXEMPLARS = {"top_k": 0}
+
+
+def run_digests(
+    settings: Plain,
+    corpus: str,
+    system: System,
+    of_system: Digests,
+    sources: Mapping[str, object],
+    readers: Mapping[str, object],
+) -> Digests:
+    """The parts of a run's identity that are known before a model is asked. corpus: its fingerprint. of_system: its
+    `system_digests`. readers: what reads the files that a source's settings name, by symbol: the source, or its
+    embedder. Raises ConfigError where a class of the user's has no digest and no file."""
+    plain, files = copy.deepcopy(settings), dict(of_system)
+    nodes, given = plain["system"]["stages"], plain["sources"]
+    if system.auditor:
+        nodes = {**nodes, system.auditor.name: plain["system"]["auditor"]}
+    for agent in system.agents:
+        if agent.by:
+            nodes[agent.name]["by"] = name_files(nodes[agent.name]["by"], agent.by, files)
+    if isinstance(plain["system"]["loop"], dict):
+        plain["system"]["loop"] = name_files(plain["system"]["loop"], system.loop, files)
+    for symbol, reader in readers.items():
+        given[symbol] = name_files(given[symbol], reader, files)
+    for symbol, source in sources.items():
+        _add_code(files, f"{SOURCE}{symbol}", source)
+    return {CONFIG: settings_digest(plain), CORPUS: corpus, **files, **_sizes(plain)}
+
+
+def system_digests(system: System, templates: Mapping[str, str]) -> Digests:
+    """What decides beside its settings what a system asks and answers: its templates, the schemas of its outputs, and
+    the user's classes and functions."""
+    digests = {f"{PROMPT}{name}": _sha256(text) for name, text in templates.items()}
+    for agent in system.agents:
+        if agent.output:
+            digests[f"{OUTPUT}{agent.name}"] = _sha256(schema_digest(agent.output))
+            if not agent.output.__module__.startswith("mmerg."):  # for its validators
+                _add_code(digests, f"{OUTPUT}{agent.name}, class", agent.output)
+        if agent.by:
+            _add_code(digests, f"stage {agent.name}", agent.by)
+    if not isinstance(system.loop, str):
+        _add_code(digests, "loop", system.loop)
+    return digests
+
+
+def combined(digests: Mapping[str, str]) -> str:
+    """One SHA-256 (hex) for several digests."""
+    return _sha256(json.dumps(digests, sort_keys=True))
+
+
+def engine_text(engine: Engine) -> str:
+    """The engine's part of an identity."""
+    return json.dumps(engine.model_dump(mode="json"), sort_keys=True)
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def _sizes(settings: Plain) -> Digests:
+    """The sizes of the model's files, two of which may share a name."""
+    files = [Path(str(get_path(settings, f"backbone.{key}") or "")) for key in ("gguf", "mmproj")]
+    return {file.name: str(file.stat().st_size) for file in files if file.is_file()}
+
+
+def _add_code(digests: Digests, name: str, thing: object) -> None:
+    """Adds a class or function: its own `digest` under `name`, else the SHA-256 of its file under the file's name."""
+    own = _own_digest(thing)
+    if own:
+        digests[name] = own
+        return
+    try:
+        _add_file(digests, Path(inspect.getsourcefile(code_of(thing)) or ""))
+    except (TypeError, OSError) as error:
+        what = f"{name_of(thing)} has no digest, and no file that one could be taken of"
+        hint = "give it an attribute `digest`: a text that changes whenever what it gives may change"
+        raise ConfigError(what, where="configuration", hint=hint) from error
+
+
+def _add_file(digests: Digests, file: Path) -> str:
+    """Adds the SHA-256 of a file's content, and gives the name it has: the file's, with its folder's where another file
+    has the same. Raises OSError."""
+    digest = sha256_of(file)
+    name = file.name if digests.get(file.name, digest) == digest else f"{file.parent.name}/{file.name}"
+    digests[name] = digest
+    return name
+
+
+def name_files(node: object, reader: object, digests: Digests) -> object:
+    """The settings of a target that `reader` was made of, with the last name of each file in place of its path, so that
+    it may lie anywhere. The files' digests are added, unless `reader` has a `digest` that stands for what it reads."""
+    own = bool(_own_digest(reader))
+
+    def named(node: object) -> object:
+        if isinstance(node, dict):
+            return {key: named(inner) for key, inner in node.items()}
+        if isinstance(node, list):
+            return [named(inner) for inner in node]
+        if not isinstance(node, str) or not ("/" in node or Path(node).suffix):
+            return node  # a word is a word, whatever files there are where the command is typed
+        file, in_file, name = node.rpartition(".py:")
+        try:
+            path = Path(f"{file}.py" if in_file else node).expanduser()
+            if own:
+                return path.name if not in_file and path.is_absolute() and path.exists() else node
+            return _add_file(digests, path) + (in_file and f":{name}")
+        except (OSError, ValueError, RuntimeError):  # no file: too long, a null byte, the home of nobody
+            return node
+
+    return named(node)
+
+
+def _own_digest(thing: object) -> str:
+    """The `digest` of a thing, "" where it has none."""
+    try:
+        digest = getattr(thing, "digest", None)
+    except (Exception, SystemExit) as error:  # a property of the user's may raise anything
+        what = f"the digest of {name_of(thing)} raised {described(error)}"
+        raise ConfigError(what, where=raised_at(error)) from error
+    return digest if isinstance(digest, str) else ""
+
+
+def runtime_settings(plain: Plain) -> Plain:
+    """The RUNTIME_KEYS that a resolved config sets, by dotted path. Each start of a run notes them."""
+    return {path: value for path in RUNTIME_KEYS if (value := get_path(plain, path)) is not None}
+
+
+def with_runtime_settings(plain: Plain, runtime: Plain) -> Plain:
+    """The config with the runtime settings of another start in place of its own."""
+    changed = copy.deepcopy(plain)
+    for path, value in runtime.items():
+        above, _, last = path.rpartition(".")
+        (get_path(changed, above) if above else changed)[last] = value
+    return changed
+
+
+def settings_digest(plain: Mapping[str, object]) -> str:
+    """SHA-256 (hex) of what decides results in a resolved config."""
+    return _sha256(json.dumps(canonical(plain), sort_keys=True))
+
+
+def canonical(plain: Mapping[str, object], *but_for: str) -> Plain:
+    """The settings that decide results, each spelled in one way, without the dotted paths `but_for`. A setting that is
+    absent, as in the manifest of imported replies, counts as off."""
+    kept: Plain = _without_folders(plain)
+    for part, settle in (("protocol", _canonical_protocol), ("system", _canonical_system)):
+        if isinstance(kept.get(part), dict):
+            settle(kept[part])
+    stages = get_path(kept, "system.stages")
+    agents = [*(stages.values() if isinstance(stages, dict) else ()), get_path(kept, "system.auditor")]
+    seen = {symbol for agent in agents for symbol in get_path(agent, "sees") or ()}
+    seen_by = get_path(kept, "frames.seen_by")
+    if seen_by == "none" or (seen_by == "paper" and seen and "V" not in seen):
+        kept["frames"] = {"seen_by": "none"}
+    sources = kept.get("sources") or {}
+    kept["sources"] = {name: _canonical_source(node) for name, node in sources.items() if node and name in seen}
+    needs_memory = [one for one in kept["sources"].values() if one != _NO_EXEMPLARS]
+    if all(get_path(one, "_target_") in _NO_MEMORY for one in needs_memory) and isinstance(kept.get("dataset"), dict):
+        kept["dataset"]["memory"] = None
+    for path in ("memory", "sem", *but_for):  # memory and sem: settings that others refer to
+        above, _, last = path.rpartition(".")
+        node = get_path(kept, above) if above else kept
+        if isinstance(node, dict):
+            node.pop(last, None)
+    return kept
+
+
+def _without_folders(node: Any, path: str = "") -> Any:
+    """A copy without runtime settings and without the folders that files lie in. The corpus has a digest of its own, so
+    that its root does not count."""
+    of_corpus = path.split(".", maxsplit=1)[0] == "dataset"
+    if isinstance(node, Mapping):
+        above = f"{_EMBEDDER.sub('memory.embedder', path)}." if path else ""
+        return {
+            key: _without_folders(value, above + key)
+            for key, value in node.items()
+            if above + key not in RUNTIME_KEYS
+            and not (of_corpus and key == "root" and not isinstance(value, dict))  # a class may give one
+        }
+    if isinstance(node, list | tuple):
+        return [_without_folders(value, path) for value in node]
+    is_place = of_corpus or path in _PLACES or (isinstance(node, str) and _CODE.fullmatch(node))
+    if is_place and isinstance(node, str) and node.startswith("/"):
+        return os.path.basename(os.path.normpath(node))  # noqa: PTH119
+    return node
+
+
+def _canonical_protocol(protocol: Plain) -> None:
+    protocol.pop("name", None)
+    if protocol.get("sample") is None:
+        protocol.pop("seed", None)
+    if isinstance(protocol.get("emotions"), list):
+        protocol["emotions"] = sorted(set(protocol["emotions"]))
+
+
+def _canonical_system(system: Plain) -> None:
+    system.pop("label_sets", None)  # the dataset has the one that was taken
+    system.pop("prompts", None)  # what is in them has a digest of its own, wherever they lie
+    without = system["without"] = sorted(set(system.get("without") or ()))
+    stages, auditor = system.get("stages"), system.get("auditor")
+    if isinstance(stages, dict):
+        stages = system["stages"] = {name: stage for name, stage in stages.items() if name not in without}
+        gives = {get_path(stage, "gives") for stage in stages.values()}
+        sees = {symbol for stage in stages.values() for symbol in get_path(stage, "sees") or ()}
+        if system.get("organization") and not gives & sees:
+            system["organization"] = "cascaded"  # no stage sees another's output anyway
+    if get_path(auditor, "name") in without:
+        auditor = system["auditor"] = None
+    loop = system.get("loop", LOOPS[0])
+    if loop not in LOOPS:  # a loop of the user's may use any setting
+        return
+    if not isinstance(auditor, dict):
+        for name in ("max_iterations", "rerun_temperature"):  # without an audit there is one pass
+            system.pop(name, None)
+    if loop != "draws":
+        system.pop("draws", None)
+    if loop == "refine" and not get_path(auditor, "score") and "final_selection" in system:
+        system["final_selection"] = "last"  # without a score there is no other choice
+
+
+def _canonical_source(node: Plain) -> Plain:
+    """A source without settings that have no effect. A small empathetic model's embedder is left out, as the model's
+    digest, a part of a run's identity, covers it."""
+    if get_path(node, "top_k") == 0:
+        return dict(_NO_EXEMPLARS)
+    if get_path(node, "_target_") != _SEM:
+        return node
+    idle = () if node.get("cause_words", True) else ("transductive", "k1", "lexicon")
+    return {key: value for key, value in node.items() if key not in ("file", "embedder", *idle)}
