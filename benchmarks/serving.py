@@ -53,7 +53,7 @@ def speed(rounds: int) -> dict[str, list[float]]:
 
         def straight() -> float:
             said = Utterance("you", f"This is number {len(first)}, and I lost my job.")
-            asked = ReplyRequest(offered, "chat", (said,), None, "owner")
+            asked = ReplyRequest(offered, "chat", (said,), None)
             begun = perf_counter()
             result = asked.experiment.sample(asked.sample, Dry(), lambda _: None, lambda *_: None)
             assert result.calls == CALLS

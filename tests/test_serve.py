@@ -1,5 +1,6 @@
 """The command: where it says that it listens, how it ends, and what it refuses."""
 
+import json
 import os
 import re
 import signal
@@ -13,6 +14,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from mmerg.runs.folder import read_results
+from mmerg.runs.samples import read_events
 from mmerg.serving.launch import token_of
 from tests.engine.parts import ROOT
 from tests.processes import begun, in_process
@@ -73,6 +76,20 @@ def test_it_says_where_it_is_and_ends_in_good_order(tmp_path: Path) -> None:
     assert {file.name for file in tmp_path.iterdir()} == {"1", "2"}
 
 
+def test_a_saved_chat_survives_a_kill(tmp_path: Path) -> None:
+    talk = {"chat": "a", "system": "mmerg-one_pass", "turns": [{"who": "you", "text": "Hey."}]}
+    with started(tmp_path, "system=one_pass") as (process, lines):
+        _, port, _ = page_of(lines).groups()
+        with client_of(f"http://127.0.0.1:{port}") as client:
+            told = client.post("/page/turns", files={"talk": (None, json.dumps(talk))}).text
+            turn = json.loads(told.partition("data: ")[2].partition("\n")[0])["turn"]
+            [folder] = client.post("/page/save", json={"turns": [turn]}).json()["runs"]
+        process.kill()
+    [result] = read_results(Path(folder)).values()
+    assert (result.id, result.response) == ("a/2", "This is a dry run.")
+    assert "called" in {event.kind for event in read_events(Path(folder), "a/2")}
+
+
 def test_another_address_than_the_machines_own_needs_the_token_that_is_printed_once(tmp_path: Path) -> None:
     with started(tmp_path, "host=0.0.0.0") as (process, lines):
         _, port, token = page_of(lines).groups()
@@ -80,7 +97,7 @@ def test_another_address_than_the_machines_own_needs_the_token_that_is_printed_o
         assert "".join(lines).count(token) == 1
         assert [asked(port, "/v1/models", given).status_code for given in ("", token)] == [401, 200]
         errors = stopped(process, signal.SIGTERM, tmp_path)
-    assert "GET - 401" in errors
+    assert '"GET /v1/models HTTP/1.1" 401' in errors
     assert token not in errors
 
 
@@ -107,7 +124,7 @@ def test_what_cannot_be_served_is_an_error_that_says_what_to_do(tmp_path: Path) 
     assert "sem=FILE" in refused("backend=dry", "port=0", "system=hef")
     assert "host=nowhere.invalid" in refused("backend=dry", "host=nowhere.invalid")
     for idle in ("+limit=3", "+ids=[a]", "+repeats=2", "frames=shuffled", "protocol.sample=3"):
-        assert f"{idle} is nothing to a talk" in refused("backend=dry", "port=0", idle)
+        assert f"{idle} has no effect when serving" in refused("backend=dry", "port=0", idle)
     assert "limits.text" in refused("backend=dry", "limits.text=0")
     assert "no dataset folder" in refused("backend=dry", "dataset=folder", f"dataset.root={tmp_path}/none")
 

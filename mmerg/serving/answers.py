@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 from fastapi import Request as Http
 from fastapi.responses import JSONResponse, Response
-from starlette.concurrency import run_in_threadpool
 
 from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request
 from mmerg.runs.events import OVER_BUDGET, FramesTaken, SampleFailed
 from mmerg.runs.result import Result
-from mmerg.serving.messages import Sent, queue_owner, reply_request, task_prompt
+from mmerg.serving.messages import Sent, reply_request, task_prompt
 from mmerg.serving.offered import Offered
 from mmerg.serving.refused import OF_CALLS, RefusedError, hint_for
 from mmerg.serving.served import Served
@@ -25,18 +24,16 @@ from mmerg.serving.updates import SILENT, Update
 from mmerg.serving.work import Report
 
 TASK_TOKENS = 512  # of a title, tags or follow-ups
-TASK_TURNS = 8  # that front ends quote in a prompt for their own use
 
 
 @dataclass(frozen=True)
 class Wish:
     """What a request sets for its answer. stops: texts before which it ends. tokens: the most for what front ends ask
-    for their own use. user: who asks, see `client_key`."""
+    for their own use."""
 
     stops: Sequence[str] = ()
     tokens: int | None = None
     seed: int | None = None
-    user: str = ""
 
     def until(self, text: str) -> str:
         """`text` up to the first of `stops`."""
@@ -63,20 +60,20 @@ def answers(served: Served, offered: Offered, sent: Sequence[Sent], wish: Wish) 
     at once where the messages are no talk, later where the turn fails."""
     if prompt := task_prompt(sent):
         return _plain(served, offered, prompt, wish)
-    asked = reply_request(offered, sent, served.settings.limits, wish.seed, wish.user)
+    asked = reply_request(offered, sent, served.settings.limits, wish.seed)
     return _agents(reply_updates(served, asked), wish)
 
 
 async def respond(
     request: Http,
-    ask: Callable[[], Steps],
+    steps: Steps,
     streamed: Callable[[Steps], AsyncGenerator[bytes, None]] | None,
     media_type: str,
     whole: Callable[[Answer, str], Mapping[str, object]],
 ) -> Response:
     """The response to a request: a stream of updates and the answer, or the answer alone with all thoughts before
     it."""
-    steps = await started(await run_in_threadpool(ask))
+    steps = await started(steps)
     if streamed:
         return Streamed(streamed(steps), media_type=media_type)
     return JSONResponse(whole(*await unless_disconnected(request, _last(steps))))
@@ -93,16 +90,13 @@ async def _last(steps: Steps) -> tuple[Answer, str]:
 
 
 async def _plain(served: Served, offered: Offered, prompt: str, wish: Wish) -> Steps:
-    if len(prompt) > (most := served.settings.limits.text * TASK_TURNS):
-        long = f"the prompt has {len(prompt)} characters, over {most}"
-        raise RefusedError(long, where="messages", hint="ask for less, or raise limits.text")
     tokens = min(wish.tokens or TASK_TOKENS, TASK_TOKENS)
     request = Request((Message("user", prompt),), offered.experiment.sampling.changed({"num_predict": tokens}))
 
     def job(backend: Backend, _: Report) -> Reply:
         return backend.complete(request)
 
-    async with aclosing(served.work.turn(queue_owner(wish.user, prompt), job)) as steps:
+    async with aclosing(served.work.turn(job)) as steps:
         async for reply in steps:
             if isinstance(reply, Reply):
                 finish = "length" if reply.finish is Finish.LENGTH else "stop"

@@ -1,59 +1,91 @@
-"""The server as an ASGI app: routes, errors in the shape of each API, and the guard in front."""
+"""The server as an ASGI app: routes, errors in the form of each API, and the checks in front."""
+
+import logging
 
 import uvicorn
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
 
 from mmerg.errors import MmergError
 from mmerg.serving import ollama, openai, page
-from mmerg.serving.guard import Guard
-from mmerg.serving.heads import Watched
+from mmerg.serving.guard import HEADERS, Guard, allowed_hosts
 from mmerg.serving.refused import RefusedError, code_fault, error_fields, status_of
 from mmerg.serving.served import Served
 
 FIELDS = 2**20  # bytes of a request besides its files
+SPARE = 100  # connections beside those of turns
 
 
-def app_of(served: Served, token: str = "") -> Guard:
+def app_of(served: Served, token: str = "") -> FastAPI:
     """The app. token: see `token_of`."""
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    limits = served.settings.limits
+    files = max(limits.clip_mb, limits.pictures * limits.picture_mb)
+    app = FastAPI(
+        openapi_url=None,
+        max_body_size=files * 2**20 * 4 // 3 + limits.text * limits.turns * 12 + FIELDS,  # pictures may come as base64
+        middleware=[
+            Middleware(TrustedHostMiddleware, allowed_hosts=allowed_hosts(served.settings), www_redirect=False),
+            Middleware(Guard, token=token, refuse=refuse),
+        ],
+    )
     for api in (openai, ollama, page):
         app.include_router(api.routes(served))
+    app.mount("/page", StaticFiles(directory=page.FOLDER))
 
     @app.exception_handler(MmergError)
     async def expected(request: Request, error: MmergError) -> Response:
         return refuse(request.url.path, error)
 
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        what = f"the form cannot be read: {'.'.join(map(str, first['loc'][1:]))}: {first['msg']}"
+        return refuse(request.url.path, RefusedError(what, hint=page.FORM))
+
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> Response:
-        what = "there is nothing at this address" if error.status_code == 404 else str(error.detail)
+        what = "there is nothing at this address" if error.status_code == 404 else error.detail
         return refuse(request.url.path, RefusedError(what, status=error.status_code))
+
+    @app.exception_handler(ClientDisconnect)
+    async def gone(*_: object) -> Response:
+        return Response(status_code=499)  # nobody hears it
 
     @app.exception_handler(Exception)
     async def bug(request: Request, _: Exception) -> Response:
         return refuse(request.url.path, code_fault())
 
-    limits = served.settings.limits
-    files = max(limits.clip_mb, limits.pictures * limits.picture_mb)
-    room = files * 2**20 * 4 // 3 + limits.text * limits.turns * 12 + FIELDS  # pictures may come as base64
-    return Guard(app, served.settings.names, token, room, refuse)
+    return app
 
 
 def server_of(served: Served, token: str = "") -> uvicorn.Server:
     """A server that runs the app on a socket. At its end turns under way have one second to finish."""
+    logging.getLogger("uvicorn.access").addFilter(_without_query)
     config = uvicorn.Config(
         app_of(served, token),
-        access_log=False,
-        log_level="warning",
+        log_config=None,
+        headers=HEADERS,
         server_header=False,
-        http=Watched,
         ws="none",
         lifespan="off",
+        limit_concurrency=served.work.most + SPARE,
         timeout_graceful_shutdown=1,
     )
     return uvicorn.Server(config)
+
+
+def _without_query(record: logging.LogRecord) -> bool:
+    """Removes the query, which may hold the token, from the path in uvicorn's access log."""
+    client, method, path, *rest = record.args or ()
+    record.args = (client, method, str(path).partition("?")[0], *rest)
+    return True
 
 
 def refuse(path: str, error: MmergError) -> Response:

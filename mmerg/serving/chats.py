@@ -1,19 +1,17 @@
-"""The page's chats, in memory alone: the events of each try at a reply, and its frames, until they are forgotten.
+"""The page's chats, in memory alone: the events of each try at a reply and its frames, until they are forgotten.
 
-The least recently used go first once there are too many, or all together are over their room.
+Once there are too many chats, the least recently used one is forgotten.
 """
 
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from uuid import uuid4
 
-from mmerg.runs.events import EVENT, Event
+from mmerg.runs.events import Event
 from mmerg.runs.result import Result
 
 MOST = 128  # chats
-ROOM = 64 * 2**20  # bytes of all of them
 
 
 @dataclass
@@ -26,46 +24,27 @@ class Turn:
     kept: bool
     id: str = field(default_factory=lambda: uuid4().hex)
     frames: dict[str, bytes] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
     result: Result | None = None
-    _events: list[bytes] = field(default_factory=list)
-    _packed: bytes = b""
 
     def keep_frame(self, sha256: str, read: Callable[[], bytes]) -> None:
         self.frames[sha256] = read()
-
-    def note(self, event: Event) -> None:
-        self._events.append(event.model_dump_json().encode())
-
-    def end(self, result: Result) -> None:
-        self.result = result
-        self._packed = zlib.compress(b"\n".join(self._events))  # prompts are long, and much alike
-        self._events.clear()
-
-    def events(self) -> Iterator[Event]:
-        """Of a turn that has ended."""
-        yield from map(EVENT.validate_json, zlib.decompress(self._packed).split(b"\n"))
-
-    @property
-    def size(self) -> int:
-        return len(self._packed) + sum(map(len, list(self.frames.values())))  # a turn at work adds to them
 
 
 class Chats(dict[str, list[Turn]]):
     """The tries of each chat, by its name; the least recently used chat comes first."""
 
-    def __init__(self, most: int = MOST, room: int = ROOM) -> None:
+    def __init__(self, most: int = MOST) -> None:
         super().__init__()
-        self._most, self._room = most, room
+        self._most = most
 
     def begin(self, name: str, model: str, place: int, *, kept: bool) -> Turn:
         """Another try in a chat, which is made where there is none. Later turns of the chat are dropped: the user has
         edited the turn before them."""
         turn = Turn(model, place, kept)
         self[name] = [*(before for before in self.pop(name, []) if before.place <= place), turn]
-        sizes = {chat: sum(turn.size for turn in turns) for chat, turns in self.items()}
-        while len(self) > 1 and (len(self) > self._most or sum(sizes.values()) > self._room):
-            oldest = next(iter(self))
-            del self[oldest], sizes[oldest]
+        if len(self) > self._most:
+            del self[next(iter(self))]
         return turn
 
     def ended(self, ids: Iterable[str]) -> list[Turn]:

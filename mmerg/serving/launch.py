@@ -49,7 +49,7 @@ def serve(settings: ServeSettings, words: Sequence[str], own: Sequence[Path]) ->
         work = opened.enter_context(closing(Work(pool, settings.limits.waiting)))  # its end stops turns under way
         served = Served(settings, engine, *offer(settings, engine, words, own), work)
         logging.basicConfig(format="%(asctime)s %(message)s")
-        logging.getLogger("mmerg").setLevel(logging.INFO)
+        logging.getLogger("uvicorn.access").setLevel(logging.INFO)
         page = _announce(console(), served, heard.getsockname()[1], token)
         if settings.browser:
             threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()  # it may wait for an answer
@@ -59,11 +59,11 @@ def serve(settings: ServeSettings, words: Sequence[str], own: Sequence[Path]) ->
 
 
 def _refuse_idle(words: Sequence[str]) -> None:
-    """Raises ConfigError for a setting of the command line that has no meaning in a talk."""
+    """Raises ConfigError for a setting of the command line that has no effect when serving."""
     for setting in words:
         key = setting.partition("=")[0].lstrip("+").partition(".")[0]
         if key in IDLE or setting in ("frames=shuffled", "frames.show=shuffled"):
-            what, hint = f"{setting} is nothing to a talk", "leave it out: it is for runs"
+            what, hint = f"{setting} has no effect when serving", "leave it out: it is for runs"
             raise ConfigError(what, where="command line", hint=hint)
 
 
@@ -88,16 +88,11 @@ def listener(host: str, port: int) -> socket.socket:
     """A socket that listens there. Raises ConfigError where it cannot."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with ExitStack() as undo:  # asyncio sends at once only on a socket whose protocol is named
-            opened = undo.enter_context(socket.socket(family, kind, protocol))
-            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            opened.bind(address)
-            opened.listen()
-            undo.pop_all()
+        opened = socket.create_server(address[:2], family=family)
     except OSError as error:
         what = f"the server cannot listen there: {error.strerror or error}"
         raise ConfigError(what, where=f"host={host} port={port}", hint="port=0 takes one that is free") from error
-    return opened
+    return socket.socket(family, kind, protocol, opened.detach())  # asyncio sets TCP_NODELAY only with a protocol
 
 
 def token_of(settings: ServeSettings) -> str:

@@ -29,7 +29,6 @@ TITLES = {  # what people call the agents of our systems
     "one_pass": "One pass: a single call",
     "direct_audit": "One pass with an audit",
     "self_refine": "Self-Refine",
-    "best_of_n": "Best of n",
     "few_shot": "Few-shot",
     "trace": "TRACE",
     "hef": "HEF",
@@ -39,8 +38,6 @@ TITLES = {  # what people call the agents of our systems
     "psp": "Plan",
     "sgrg": "Reply",
     "gra": "Audit",
-    "answer": "Answer",
-    "critic": "Critic",
     "asi": "Emotion",
     "cae": "Cause",
     "srp": "Strategy",
@@ -49,8 +46,8 @@ TITLES = {  # what people call the agents of our systems
 
 
 def titled(name: str) -> str:
-    """The title of a system or an agent; a user's own has its name for one."""
-    return TITLES.get(name, name)
+    """The title of a system or an agent; by default its name in words."""
+    return TITLES.get(name) or name.replace("_", " ").capitalize()
 
 
 @dataclass(frozen=True)

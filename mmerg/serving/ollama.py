@@ -4,10 +4,9 @@ The agents' outputs go into `thinking`, unless it is switched off. There is noth
 """
 
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import UTC, datetime
-from functools import partial
 from hashlib import sha256
 from importlib import metadata
 from typing import Literal
@@ -18,7 +17,7 @@ from pydantic import BaseModel, JsonValue
 
 from mmerg.errors import MmergError
 from mmerg.serving.answers import Answer, Steps, Wish, answers, respond
-from mmerg.serving.messages import AnySeed, Sent, client_key, read_body
+from mmerg.serving.messages import AnySeed, Sent, read_body
 from mmerg.serving.offered import Offered
 from mmerg.serving.refused import error_sentence
 from mmerg.serving.served import Served
@@ -26,7 +25,6 @@ from mmerg.serving.served import Served
 TAG = ":latest"  # behind the name of a model that has no other
 LINES = "application/x-ndjson"
 NEVER = "2318-01-01T00:00:00Z"  # when a model is unloaded, as Ollama itself writes it
-Put = Callable[[str, str], dict[str, object]]  # text and thinking as fields of a route's answer
 
 
 class Message(BaseModel):
@@ -52,20 +50,34 @@ class Asked(BaseModel):
     options: Options | None = None
     keep_alive: JsonValue = None
 
-    def wish(self, client: str) -> Wish:
+    def wish(self) -> Wish:
         options = self.options or Options()
         stops = [options.stop] if isinstance(options.stop, str) else options.stop or []
         tokens = options.num_predict if options.num_predict and options.num_predict > 0 else None
-        return Wish(stops, tokens, options.seed, client)
+        return Wish(stops, tokens, options.seed)
 
 
 class Chat(Asked):
     messages: list[Message] | None = None
 
+    def sent(self) -> list[Sent]:
+        return [Sent(one.role, one.content or "", tuple(one.images or ())) for one in self.messages or ()]
+
+    def fields(self, text: str, **thinking: str) -> dict[str, object]:
+        """Of a line of the response."""
+        return {"message": {"role": "assistant", "content": text, **thinking}}
+
 
 class Generate(Asked):
     prompt: str | None = None
     images: list[str] | None = None
+
+    def sent(self) -> list[Sent]:
+        return [Sent("user", self.prompt or "", tuple(self.images or ()))] if self.prompt or self.images else []
+
+    def fields(self, text: str, **thinking: str) -> dict[str, object]:
+        """Of a line of the response."""
+        return {"response": text, **thinking}
 
 
 def routes(served: Served) -> APIRouter:
@@ -90,16 +102,11 @@ def routes(served: Served) -> APIRouter:
 
     @router.post("/chat")
     async def chat(request: Request) -> Response:
-        body = await read_body(request, Chat)
-        sent = [Sent(one.role, one.content or "", tuple(one.images or ())) for one in body.messages or ()]
-        return await _answered(served, request, body, sent, _message)
+        return await _answered(served, request, await read_body(request, Chat))
 
     @router.post("/generate")
     async def generate(request: Request) -> Response:
-        body = await read_body(request, Generate)
-        empty = not (body.prompt or body.images)
-        sent = [] if empty else [Sent("user", body.prompt or "", tuple(body.images or ()))]
-        return await _answered(served, request, body, sent, _response)
+        return await _answered(served, request, await read_body(request, Generate))
 
     return router
 
@@ -109,49 +116,39 @@ def failed(error: MmergError) -> dict[str, object]:
     return {"error": error_sentence(error)}
 
 
-async def _answered(served: Served, request: Request, body: Asked, sent: list[Sent], put: Put) -> Response:
-    offered = served.model(body.model)
-    if not sent:  # asks for the model to be loaded, or not to be
-        why = "unload" if body.keep_alive in (0, "0") else "load"
-        return JSONResponse({**_line(body, put("", "")), "done": True, "done_reason": why})
+async def _answered(served: Served, request: Request, body: Chat | Generate) -> Response:
+    offered, sent = served.model(body.model), body.sent()
+
+    def line(text: str, thoughts: str = "", /, **more: object) -> dict[str, object]:
+        thinking = {"thinking": thoughts} if thoughts and body.think is not False else {}
+        return {"model": body.model, "created_at": _now(), **body.fields(text, **thinking), "done": False, **more}
+
+    def whole(answer: Answer, thoughts: str) -> dict[str, object]:
+        return line(answer.text, thoughts, **_end(answer))
 
     async def streamed(steps: Steps) -> AsyncGenerator[bytes, None]:
         try:
             async with aclosing(steps):
                 async for one in steps:
                     if isinstance(one, Answer):
-                        yield _json({**_line(body, put(one.text, "")), "done": False})
-                        yield _json(_last(body, one, put("", "")))
+                        yield _json(line(one.text))
+                        yield _json(line("", **_end(one)))
                     else:  # without a thought it is a sign of life
-                        thought = f"{one.thought}\n" if one.thought and body.think is not False else ""
-                        yield _json({**_line(body, put("", thought)), "done": False})
+                        yield _json(line("", f"{one.thought}\n" if one.thought else ""))
         except MmergError as error:
             yield _json(failed(error))
 
-    def whole(answer: Answer, thoughts: str) -> dict[str, object]:
-        return _last(body, answer, put(answer.text, "" if body.think is False else thoughts))
-
-    ask = partial(answers, served, offered, sent, body.wish(client_key(request)))
-    return await respond(request, ask, None if body.stream is False else streamed, LINES, whole)
-
-
-def _message(text: str, thinking: str) -> dict[str, object]:
-    return {"message": {"role": "assistant", "content": text, **({"thinking": thinking} if thinking else {})}}
+    if not sent:  # asks for the model to be loaded, or not to be
+        return JSONResponse(line("", done=True, done_reason="unload" if body.keep_alive in (0, "0") else "load"))
+    steps = answers(served, offered, sent, body.wish())
+    return await respond(request, steps, None if body.stream is False else streamed, LINES, whole)
 
 
-def _response(text: str, thinking: str) -> dict[str, object]:
-    return {"response": text, **({"thinking": thinking} if thinking else {})}
-
-
-def _line(body: Asked, put: dict[str, object]) -> dict[str, object]:
-    return {"model": body.model, "created_at": _now(), **put}
-
-
-def _last(body: Asked, answer: Answer, put: dict[str, object]) -> dict[str, object]:
+def _end(answer: Answer) -> dict[str, object]:
     took = round(answer.seconds * 1e9)
     durations = {"total_duration": took, "load_duration": 0, "prompt_eval_duration": 0, "eval_duration": took}
     counts = {"prompt_eval_count": answer.prompt_tokens, "eval_count": answer.response_tokens}
-    return {**_line(body, put), "done": True, "done_reason": answer.finish, **durations, **counts}
+    return {"done": True, "done_reason": answer.finish, **durations, **counts}
 
 
 def _entry(served: Served, name: str) -> dict[str, object]:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 
 from mmerg.errors import MmergError
 from mmerg.serving.answers import Answer, Steps, Wish, answers, respond
-from mmerg.serving.messages import AnySeed, Sent, base64_of, client_key, read_body
+from mmerg.serving.messages import AnySeed, Sent, base64_of, read_body
 from mmerg.serving.refused import RefusedError, error_sentence, status_of
 from mmerg.serving.served import Served
 from mmerg.serving.updates import Update
@@ -71,13 +71,12 @@ class Completion(BaseModel):
     n: Literal[1] | None = None
     stop: str | list[str] | None = None
     seed: AnySeed = None
-    user: str | None = None
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     response_format: Format | None = None
 
-    def wish(self, client: str) -> Wish:
+    def wish(self) -> Wish:
         stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
-        return Wish(stops, self.max_tokens, self.seed, f"{client}\0{self.user or ''}")
+        return Wish(stops, self.max_tokens, self.seed)
 
 
 class Chunks:
@@ -142,14 +141,10 @@ def routes(served: Served) -> APIRouter:
     @router.post("/chat/completions")
     async def complete(request: Request) -> Response:
         body = await read_body(request, Completion)
-        chunks, client = Chunks(body), client_key(request)
-
-        def ask() -> Steps:
-            sent = [message.sent(number) for number, message in enumerate(body.messages, start=1)]
-            return answers(served, served.model(body.model), sent, body.wish(client))
-
+        chunks, sent = Chunks(body), [message.sent(number) for number, message in enumerate(body.messages, start=1)]
+        steps = answers(served, served.model(body.model), sent, body.wish())
         streamed = chunks.streamed if body.stream else None
-        return await respond(request, ask, streamed, "text/event-stream", chunks.whole)
+        return await respond(request, steps, streamed, "text/event-stream", chunks.whole)
 
     return router
 

@@ -1,7 +1,6 @@
 """The page at / and what it asks: turns as they happen, frames, chats that are saved or forgotten."""
 
 import json
-import re
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -10,17 +9,15 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from fastapi import APIRouter, Request
-from fastapi.responses import PlainTextResponse, Response
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi import APIRouter, Form, Request, UploadFile
+from fastapi.responses import FileResponse, PlainTextResponse, Response
+from pydantic import BaseModel, ConfigDict, Field, Json
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import UploadFile
-from starlette.exceptions import HTTPException
 
 from mmerg.errors import MmergError
 from mmerg.runs.manifest import DRY
 from mmerg.serving.guard import is_loopback
-from mmerg.serving.messages import parse_json, read_body
+from mmerg.serving.messages import read_body
 from mmerg.serving.offered import Offered, titled
 from mmerg.serving.refused import RefusedError, error_fields
 from mmerg.serving.saving import save
@@ -32,14 +29,7 @@ from mmerg.serving.uploads import Upload
 from mmerg.settings.backbone import Seed
 
 FOLDER = Path(__file__).parent / "page"
-TYPES = {
-    ".html": "text/html; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-    ".png": "image/png",
-}
-FORM = "multipart/form-data with one field `talk`, and a clip or pictures"
+FORM = "send multipart/form-data with one field `talk`, and one `clip` or several files `picture`"
 ALIVE = "Ollama is running"  # what Ollama's own programs look for
 ChatName = Annotated[str, Field(pattern=r"^[0-9a-zA-Z-]{1,64}$")]
 
@@ -65,12 +55,13 @@ class Saved(BaseModel):
 
 def routes(served: Served) -> APIRouter:
     router = APIRouter()
-    files = {file.name: file.read_bytes() for file in sorted(FOLDER.glob("*")) if file.suffix in TYPES}
+    limits = served.settings.limits
+    most = limits.text * limits.turns * 12  # bytes: JSON may spell a character as \uXXXX\uXXXX
 
     @router.get("/")
     async def page(request: Request) -> Response:
         if "text/html" in request.headers.get("accept", ""):
-            return Response(files["index.html"], media_type=TYPES[".html"])
+            return FileResponse(FOLDER / "index.html")
         return PlainTextResponse(ALIVE)
 
     @router.head("/")
@@ -81,21 +72,25 @@ def routes(served: Served) -> APIRouter:
     async def setup() -> dict[str, object]:
         return _setup(served)
 
-    @router.post("/page/turns")
-    async def turns(request: Request) -> Response:
-        talk, uploads = await _received(request, served)
+    @router.post("/page/turns", form_limits={"max_files": limits.pictures + 1, "max_fields": 1, "max_part_size": most})
+    async def turns(
+        talk: Annotated[Json[Talk], Form()],
+        clip: UploadFile | None = None,
+        picture: list[UploadFile] | None = None,
+    ) -> Response:
+        uploads = [Upload("clip", await clip.read())] if clip else []
+        uploads += [Upload("picture", await one.read()) for one in picture or ()]
         sent = [Utterance(turn.who, turn.text) for turn in talk.turns]
         if sent:
-            sent[-1] = replace(sent[-1], uploads=uploads)
-        kept = check_talk(sent, served.settings.limits)
-        asked = ReplyRequest(served.model(talk.system), talk.chat, kept, talk.seed, owner=talk.chat)
+            sent[-1] = replace(sent[-1], uploads=tuple(uploads))
+        asked = ReplyRequest(served.model(talk.system), talk.chat, check_talk(sent, limits), talk.seed)
         turn = served.chats.begin(talk.chat, asked.offered.id, len(sent), kept=talk.keep)
         updates = await started(reply_updates(served, asked, turn))
         return Streamed(_streamed(updates), media_type="text/event-stream")
 
-    @router.get("/page/frames/{name}")
-    async def frame(name: str) -> Response:
-        data = served.chats.frame(name.removesuffix(".jpg")) if re.fullmatch(r"[0-9a-f]{64}\.jpg", name) else None
+    @router.get("/page/frames/{sha256}.jpg")
+    async def frame(sha256: str) -> Response:
+        data = served.chats.frame(sha256)
         if data is None:
             raise RefusedError("there is no such frame", where="the chats in memory", status=404)
         return Response(data, media_type="image/jpeg")
@@ -113,12 +108,6 @@ def routes(served: Served) -> APIRouter:
     async def forget(name: str) -> dict[str, bool]:
         return {"forgotten": served.chats.pop(name, None) is not None}
 
-    @router.get("/page/{name}")
-    async def file(name: str) -> Response:
-        if name not in files:
-            raise RefusedError("there is no such file", where="the page", status=404)
-        return Response(files[name], media_type=TYPES[Path(name).suffix])
-
     return router
 
 
@@ -135,23 +124,6 @@ def _event(update: Update) -> bytes:
     if update.name == SILENT:
         return b": at work\n\n"  # a comment
     return f"event: {update.name}\ndata: {json.dumps(update.fields)}\n\n".encode()
-
-
-async def _received(request: Request, served: Served) -> tuple[Talk, tuple[Upload, ...]]:
-    """The form's talk and files. Raises RefusedError."""
-    limits = served.settings.limits
-    most = limits.text * limits.turns * 12  # bytes: JSON may spell a character as \uXXXX\uXXXX
-    try:
-        async with request.form(max_files=limits.pictures + 1, max_fields=1, max_part_size=most) as form:
-            files = [(name, await one.read()) for name, one in form.multi_items() if isinstance(one, UploadFile)]
-            talk = await run_in_threadpool(parse_json, str(form.get("talk", "")).encode(), Talk)
-    except HTTPException as error:
-        raise RefusedError(f"the form cannot be read: {error.detail}", where="the form", hint=FORM) from error
-    names = [name for name, _ in files]
-    if not set(names) <= {"clip", "picture"} or names.count("clip") > 1:
-        what = f"these files cannot be taken: {', '.join(names)!r:.80}"
-        raise RefusedError(what, where="files", hint="one `clip`, or several called `picture`")
-    return talk, tuple(Upload("clip" if name == "clip" else "picture", data) for name, data in files)
 
 
 def _setup(served: Served) -> dict[str, object]:

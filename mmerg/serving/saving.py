@@ -47,7 +47,7 @@ def _write(run: Run, turn: Turn) -> None:
     assert result
 
     def replay(emit: Emit) -> Result:
-        for event in turn.events():
+        for event in turn.events:
             emit(event)
         return result
 

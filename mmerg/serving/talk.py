@@ -30,14 +30,12 @@ class Utterance:
 
 @dataclass(frozen=True)
 class ReplyRequest:
-    """Asks for the reply of a system in a chat. talk: the turns before it. seed: None for the settings'. owner: under
-    which name it waits in the line."""
+    """Asks for the reply of a system in a chat. talk: the turns before it. seed: None for the settings'."""
 
     offered: Offered
     chat: str
     talk: tuple[Utterance, ...]
     seed: int | None
-    owner: str
 
     @property
     def sample(self) -> Sample:

@@ -31,11 +31,10 @@ class Update:
 
 class Updates:
     """Those of one turn. turn: its id, for the client. problems: why files that were sent give no frames, by
-    "turn 3"."""
+    "turn 3", once they are decoded."""
 
-    def __init__(self, offered: Offered, turn: str) -> None:
-        self._system, self._sources, self._turn = offered.system, offered.sources, turn
-        self.problems: Mapping[str, str] = {}
+    def __init__(self, offered: Offered, turn: str, problems: Mapping[str, str]) -> None:
+        self._system, self._sources, self._turn, self._problems = offered.system, offered.sources, turn, problems
         self._calls: list[events.Called] = []  # of the agent at work
         self._passes = 1
         self._failed: events.SampleFailed | None = None
@@ -50,7 +49,7 @@ class Updates:
             case _ if what is SILENCE:
                 yield Update(SILENT, {})
             case events.FramesTaken():
-                yield _frames(what, self.problems)
+                yield _frames(what, self._problems)
                 yield from self._next(0, "")
             case events.Called():
                 self._calls.append(what)

@@ -1,117 +1,106 @@
-"""Clips and pictures that a client sent: decoded in a child process with limits, so that a hostile one harms its own
-turn alone. They are never written to a file that has a name.
+"""Clips and pictures that a client sends, and the keyframes taken from them. No file with a name is written.
 
-    uploads = Uploads({Path("turn 3"): [Upload("clip", data)]})
-    uploads.take(settings)
-    Looker(settings, HeldFrames(), ahead=uploads)       # takes keyframes as from any clip
+uploads = Uploads({Path("turn 3"): [Upload("clip", data)]})
+Looker(settings, HeldFrames(), ahead=uploads)       # takes keyframes as from any clip
 """
 
-import json
-import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Literal
 
-from pydantic import ValidationError
+import numpy as np
 
-from mmerg.backends.stop import current
 from mmerg.corpora.dialogue import Clip
 from mmerg.engine.look import Ahead
 from mmerg.errors import ClipError
-from mmerg.frames.extract import Outcome
+from mmerg.frames.decode import MIN_SIDE
+from mmerg.frames.extract import Outcome, extract
+from mmerg.frames.picture import cv2, fitted, shrink, to_jpeg
 from mmerg.frames.store import Frame, FrameStore
 from mmerg.settings.model import FramesSettings
 
 Kind = Literal["clip", "picture"]
-SECONDS = 30.0  # that decoding may take
+PIXELS = 50_000_000  # of a picture, or of a frame of a clip: 150 MB once it is decoded
 
 
 @dataclass(frozen=True)
 class Upload:
-    """A file as it came; `data` may be anything."""
+    """A file as it was sent; `data` may be anything."""
 
     kind: Kind
     data: bytes
 
+    def frames(self, settings: FramesSettings, store: FrameStore) -> tuple[Frame, ...]:
+        """Its keyframes, with their JPEGs in `store`. Raises ClipError."""
+        return (_clip_frames if self.kind == "clip" else _picture_frames)(self.data, settings, store)
+
 
 class Uploads(Ahead):
-    """In place of clips on disk: `files` by the path that a turn's clip has. `take` is called before all else."""
+    """In place of clips on disk: `files` by the path of the turn's clip. problems: why files of a path give no frames,
+    by path, once they are decoded."""
 
     def __init__(self, files: Mapping[Path, Sequence[Upload]]) -> None:
         super().__init__()
         self.files = files
-        self._decoded: dict[Path, list[tuple[Frame, bytes] | ClipError]] = {}
+        self.problems: dict[str, str] = {}
 
-    def take(self, settings: FramesSettings) -> None:
-        """Decodes all files."""
-        self._decoded = {path: decode(uploads, settings) for path, uploads in self.files.items()}
+    def extract(self, clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> list[Outcome]:
+        """The keyframes of each clip, or why there are none at all."""
+        return [self._decode(clip.path, settings, store) for clip in clips]
 
-    def problems(self) -> dict[str, str]:
-        """Why some of a path's files, or all, give no frames, by path."""
-        problems = {}
-        for path, decoded in self._decoded.items():
-            errors = dict.fromkeys(f"{one.what}: {one.hint}" for one in decoded if isinstance(one, ClipError))
-            if errors:
-                problems[str(path)] = "; ".join(errors)
-        return problems
-
-    def extract(self, clips: Sequence[Clip], _: FramesSettings, store: FrameStore) -> list[Outcome]:
-        """The keyframes of each clip, their bytes in `store`, or why there are none at all."""
-        return [self._of(clip.path, store) for clip in clips]
-
-    def _of(self, path: Path, store: FrameStore) -> Outcome:
+    def _decode(self, path: Path, settings: FramesSettings, store: FrameStore) -> Outcome:
         frames: list[Frame] = []
-        for one in self._decoded[path]:
-            if not isinstance(one, ClipError):
-                frames.append(one[0].model_copy(update={"sha256": store.write(one[1])}))
-        return tuple(frames) or next(one for one in self._decoded[path] if isinstance(one, ClipError))
+        errors: list[ClipError] = []
+        for upload in self.files[path]:
+            try:
+                frames += upload.frames(settings, store)
+            except ClipError as error:
+                errors.append(error)
+        if errors:
+            self.problems[str(path)] = "; ".join(dict.fromkeys(f"{error.what}: {error.hint}" for error in errors))
+        return tuple(frames) or errors[0]
 
 
-def decode(
-    uploads: Sequence[Upload], settings: FramesSettings, seconds: float = SECONDS
-) -> list[tuple[Frame, bytes] | ClipError]:
-    """The keyframes of `uploads` with their JPEGs, or why there are none. seconds: the most for the child process."""
-    stop, pipe = current(), subprocess.PIPE
-    with ExitStack() as opened:
-        files = []
-        for upload in uploads:
-            file = opened.enter_context(tempfile.TemporaryFile())
-            file.write(upload.data)
-            file.seek(0)
-            files.append((upload.kind, file.fileno()))
-        job = {"settings": settings.plain(), "files": files}
-        command, fds = [sys.executable, "-m", "mmerg.serving.decoder"], [number for _, number in files]
-        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, pass_fds=fds)
-        try:
-            with stop.held(process.kill):
-                answer, _ = process.communicate(json.dumps(job).encode(), timeout=seconds)
-        except subprocess.TimeoutExpired:
-            return [ClipError("unreadable", f"it cannot be decoded within {seconds:g} s", hint="send a shorter one")]
-        finally:
-            process.kill()
-            process.communicate()
+def _clip_frames(data: bytes, settings: FramesSettings, store: FrameStore) -> tuple[Frame, ...]:
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        file.seek(0)
+        path = Path(f"/dev/fd/{file.fileno()}")
+        capture = cv2.VideoCapture(str(path), cv2.CAP_FFMPEG)
+        width, height = (int(capture.get(side)) for side in (cv2.CAP_PROP_FRAME_WIDTH, cv2.CAP_PROP_FRAME_HEIGHT))
+        capture.release()
+        _check_pixels("clip", width, height)
+        file.seek(0)
+        [frames] = extract([Clip(path)], settings, store)
+    if isinstance(frames, ClipError):
+        raise frames
+    return tuple(frame.model_copy(update={"source": "clip"}) for frame in frames)
+
+
+def _picture_frames(data: bytes, settings: FramesSettings, store: FrameStore) -> tuple[Frame]:
+    from PIL import Image
+
     try:
-        return list(_read(answer))
-    except (ValidationError, ValueError, TypeError, KeyError):
-        if len(uploads) > 1:  # one of them ended the process: the others may be good
-            return [one for upload in uploads for one in decode([upload], settings)]
-        what = "it cannot be decoded: it is damaged, too large, or no picture or video at all"
-        return [ClipError("unreadable", what, hint="play it, and export it as JPEG, PNG, MP4 or WebM")]
+        with Image.open(BytesIO(data)) as image:  # reads the header alone
+            width, height = image.size
+    except (OSError, Image.DecompressionBombError, Image.DecompressionBombWarning):
+        width = height = 0
+    _check_pixels("picture", width, height)
+    picture = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) if width else None
+    if picture is None:
+        raise ClipError("unreadable", "a picture cannot be decoded", hint="export it as JPEG or PNG")
+    size = fitted(picture.shape[1], picture.shape[0], settings.long_side)
+    if min(size) < MIN_SIDE:
+        what = f"a picture of {picture.shape[1]}x{picture.shape[0]} pixels is too small or too narrow"
+        raise ClipError("too_small", what, hint=f"its short side needs {MIN_SIDE} pixels")
+    sha256 = store.write(to_jpeg(shrink(picture, size), settings.jpeg_quality))
+    return (Frame(sha256=sha256, source="picture", time=0.0, width=size[0], height=size[1]),)
 
 
-def _read(answer: bytes) -> list[tuple[Frame, bytes] | ClipError]:
-    """Reads what the child wrote: a line of JSON, then the JPEGs that it describes, one after the other."""
-    head, _, rest = answer.partition(b"\n")
-    decoded: list[tuple[Frame, bytes] | ClipError] = []
-    for one in json.loads(head):
-        if "reason" in one:
-            decoded.append(ClipError(one["reason"], one["what"], hint=one["hint"]))
-            continue
-        size = one.pop("bytes")
-        decoded.append((Frame.model_validate(one), rest[:size]))
-        rest = rest[size:]
-    return decoded
+def _check_pixels(kind: Kind, width: int, height: int) -> None:
+    if width * height > PIXELS:
+        what = f"a {kind} of {width}x{height} pixels is over {PIXELS // 10**6} megapixels"
+        raise ClipError("unreadable", what, hint="send a smaller one")

@@ -1,8 +1,8 @@
-"""Turns at work: each waits in the line, then runs in a thread of its own, and reports what happens as it happens.
+"""Turns at work: each waits for a slot, first come first served, then runs in a thread and reports what happens.
 
 A turn whose client disconnects is stopped, with its call to the model; its slot is free once its thread has ended.
 
-    async for step in work.turn("chat 7", job):      # Place(2), Place(0), all that `job` reports, and what it returns
+    async for step in work.turn(job):      # Place(2), Place(0), all that `job` reports, and what it returns
         ...
 """
 
@@ -10,21 +10,19 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 
 from mmerg.backends.pool import Pool
 from mmerg.backends.protocol import Backend
 from mmerg.backends.stop import Stop
 from mmerg.errors import ConfigError, MmergError, RunError
-from mmerg.serving.line import Line
 from mmerg.serving.refused import START, RefusedError, code_fault, describe_fault
 
 log = logging.getLogger(__name__)
 Report = Callable[[object], None]
 Job = Callable[[Backend, Report], object]
-DECODERS = 2  # processes at once
-SILENCE = object()
+Reports = asyncio.Queue[object]
+SILENCE, ENDED = object(), object()
 
 
 @dataclass(frozen=True)
@@ -35,69 +33,46 @@ class Place:
 
 
 class Work:
-    """Runs turns on the slots of `pool`, and the decoding before them; at most `longest` of each wait. silence: seconds
-    without a report after which SILENCE comes. `close` stops all of them."""
+    """Runs turns on the slots of `pool`; at most `waiting` others wait. most: turns at once, with those that wait.
+    silence: seconds without a report after which SILENCE comes."""
 
-    def __init__(self, pool: Pool, longest: int) -> None:
-        self._pool = pool
-        self._turns = Line(pool.slots, longest), ThreadPoolExecutor(pool.slots, thread_name_prefix="turn")
-        self._decoding = Line(DECODERS, longest), ThreadPoolExecutor(DECODERS, thread_name_prefix="decoding")
+    def __init__(self, pool: Pool, waiting: int) -> None:
+        self._pool, self._waiting = pool, waiting
+        self.most = pool.slots + waiting
+        self._threads = ThreadPoolExecutor(pool.slots, thread_name_prefix="turn")
+        self._turns: list[Reports] = []  # in the order in which they came: the first `pool.slots` run, the others wait
         self.silence = 15.0
 
-    def turn(self, owner: str, job: Job) -> AsyncGenerator[object, None]:
-        """The turn's places in the line, what `job` reports, and what it returns. Raises what `job` raises, and
-        RefusedError where the line is too long, or no model's server is there."""
-
-        def leased(report: Report) -> object:
-            try:
-                with self._pool.lease() as backend:
-                    return job(backend, report)
-            except (ConfigError, RunError) as error:  # their hints are for runs
-                raise RefusedError(error.what, where=error.where, hint=START, status=503) from None
-
-        return self._run(*self._turns, owner, leased)
-
-    def decode(self, owner: str, job: Callable[[], object]) -> AsyncGenerator[object, None]:
-        """As `turn`, for a job that decodes uploads."""
-        return self._run(*self._decoding, owner, lambda _: job())
-
-    async def _run(
-        self, line: Line, threads: ThreadPoolExecutor, owner: str, job: Callable[[Report], object]
-    ) -> AsyncGenerator[object, None]:
-        ticket = line.join(owner)
-        try:
-            while place := line.place(ticket):
-                yield Place(place)
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(self.silence):
-                        await line.moved(ticket, place)
-        except BaseException:
-            line.leave(ticket)
-            raise
-        stop, reports = Stop(), asyncio.Queue[object]()
-        loop, ended = asyncio.get_running_loop(), object()
+    async def turn(self, job: Job) -> AsyncGenerator[object, None]:
+        """The turn's places in the queue, what `job` reports, and what it returns. Raises what `job` raises, and
+        RefusedError (503) where too many turns wait or no model's server is there."""
+        if len(self._turns) >= self.most:
+            what = f"{self._waiting} turns wait for the model already"
+            raise RefusedError(what, where="limits.waiting", hint="try again in a while", status=503)
+        loop, stop, reports = asyncio.get_running_loop(), Stop(), Reports()
 
         def report(what: object) -> None:
             stop.check()
             loop.call_soon_threadsafe(reports.put_nowait, what)
 
-        def work() -> object:
-            with stop.over_this_thread():
-                return job(report)
+        def run() -> object:
+            try:
+                with stop.over_this_thread():
+                    report(Place(0))
+                    with self._pool.lease() as backend:
+                        return job(backend, report)
+            except (ConfigError, RunError) as error:  # their hints are for runs
+                raise RefusedError(error.what, where=error.where, hint=START, status=503) from None
+            finally:  # before the thread begins another turn
+                loop.call_soon_threadsafe(self._leave, reports)
 
-        def end(_: object) -> None:
-            line.leave(ticket)
-            reports.put_nowait(ended)
-            if not future.cancelled():
-                future.exception()  # asked for, as asyncio logs one of which nobody hears
-
-        future = loop.run_in_executor(threads, work)
-        future.add_done_callback(end)
+        self._turns.append(reports)
+        self._tell_place(reports)
+        future = self._threads.submit(run)
         try:
-            yield Place(0)
-            while (one := await self._next(reports)) is not ended:
+            while (one := await self._next(reports)) is not ENDED:
                 yield one
-            yield await future  # its slot is free by now: who hears the end may go on at once
+            yield await asyncio.wrap_future(future)
         except MmergError:
             raise
         except Exception as error:  # noqa: BLE001 - its frames hold the user's words: none is kept
@@ -105,8 +80,23 @@ class Work:
             raise code_fault() from None
         finally:
             stop.set()
+            if future.cancel():  # it was still waiting
+                self._leave(reports)
 
-    async def _next(self, reports: asyncio.Queue[object]) -> object:
+    def _leave(self, reports: Reports) -> None:
+        """Ends a turn, and tells those behind it their new place."""
+        index = self._turns.index(reports)
+        del self._turns[index]
+        reports.put_nowait(ENDED)
+        for behind in self._turns[index:]:
+            self._tell_place(behind)
+
+    def _tell_place(self, reports: Reports) -> None:
+        place = self._turns.index(reports) + 1 - self._pool.slots
+        if place > 0:  # 0 is reported by the turn's thread
+            reports.put_nowait(Place(place))
+
+    async def _next(self, reports: Reports) -> object:
         try:
             async with asyncio.timeout(self.silence):
                 return await reports.get()
@@ -114,8 +104,6 @@ class Work:
             return SILENCE
 
     def close(self) -> None:
-        """Closes the pool, and waits for the threads."""
+        """Closes the pool, stops all turns, and waits for their threads."""
         self._pool.close()
-        for _, threads in (self._turns, self._decoding):
-            with suppress(RuntimeError):
-                threads.shutdown(cancel_futures=True)
+        self._threads.shutdown(cancel_futures=True)

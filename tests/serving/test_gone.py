@@ -128,6 +128,24 @@ def test_one_who_hangs_up_in_the_line_leaves_it() -> None:
         assert scripted.calls == 2
 
 
+def test_a_full_queue_is_refused_with_what_to_do() -> None:
+    held = Held()
+    with running(Scripted(held), "limits.waiting=1") as server, ThreadPoolExecutor(1) as threads:
+        first = threads.submit(_said, server, "First.")
+        assert held.begun.wait(60)
+        with server.client.stream("POST", "/v1/chat/completions", json={**ASKED, "stream": True}) as waiting:
+            lines = waiting.iter_lines()
+            assert any("Waiting: 1 turn is before this one" in line for line in lines)
+            for path, request in WAYS.values():
+                answer = server.client.post(path, **request)  # type: ignore[arg-type]
+                assert answer.status_code == 503
+                assert "1 turns wait for the model already" in answer.text
+                assert "try again in a while" in answer.text
+            held.let_go.set()
+            assert any("You said" in line for line in lines)
+        assert first.result() == "You said: First."
+
+
 @pytest.mark.parametrize("way", ["openai", "ollama", "page"])
 def test_a_stream_in_which_nothing_happens_gives_signs_of_life(way: str) -> None:
     held, signs = Held(), 0

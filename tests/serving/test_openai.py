@@ -176,11 +176,10 @@ def test_a_model_says_what_it_lacks(client: OpenAI) -> None:
         ({"seed": -2}, "seed: Input should be greater"),
         ({"response_format": {"type": "json_object"}}, "response_format.type: Input should be 'text'"),
         ({"messages": [{"role": "user", "content": [shown(picture())] * 3}]}, "3 pictures are shown, over 2"),
-        ({"messages": [{"role": "user", "content": [shown(b"not a picture")]}]}, "it is no JPEG, PNG, WebP or GIF"),
+        ({"messages": [{"role": "user", "content": [shown(b"not a picture")]}]}, "a picture cannot be decoded"),
         ({"messages": [{"role": "user", "content": [shown(picture()[:80])]}]}, "cannot be shown to the model: turn 1"),
         ({"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}]}, "'input_audio'"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "'image_url' cannot be taken, or holds"),
-        ({"messages": [{"role": "user", "content": f"### Task: {'a' * 1600}"}]}, "the prompt has 1610 characters"),
     ],
 )
 def test_what_cannot_be_answered_is_refused(client: OpenAI, wrong: dict[str, Any], said: str) -> None:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from mmerg.backends.scripted import Scripted
 from mmerg.corpora.folder import demo_root
 from mmerg.errors import CallError, Failure
 from tests.serving.running import Running, running
-from tests.serving.scripts import Held, blaming, echo, picture
+from tests.serving.scripts import blaming, echo, picture
 
 CLIP = demo_root() / "fine_1.mp4"
 Updates = list[tuple[str, dict[str, Any]]]
@@ -92,13 +91,6 @@ def test_a_clip_gives_frames_that_can_be_seen_until_the_chat_is_forgotten(server
     assert server.client.delete(f"/page/chats/{chat}").json() == {"forgotten": False}
 
 
-def test_a_form_that_cannot_be_read_is_refused_with_what_to_send(server: Running) -> None:
-    answer = turn(server, *[("picture", picture())] * 10)
-    assert answer.status_code == 400
-    assert answer.json()["what"].startswith("the form cannot be read: Too many files")
-    assert answer.json()["hint"].startswith("multipart/form-data with one field `talk`")
-
-
 def test_pictures_are_frames_too(server: Running) -> None:
     updates = read_updates(turn(server, ("picture", picture()), ("picture", picture(".jpg", 20)), chat="b"))
     [frames] = [fields for name, fields in updates if name == "frames"]
@@ -114,7 +106,7 @@ def test_pictures_are_frames_too(server: Running) -> None:
         ([("clip", b"")], "play it; copy or download it again"),
         (
             [("picture", picture()[:100])],
-            "a picture is damaged, or too large, or none at all: export it as JPEG or PNG",
+            "a picture cannot be decoded: export it as JPEG or PNG",
         ),
     ],
 )
@@ -131,25 +123,7 @@ def test_what_cannot_be_decoded_is_told_and_the_turn_goes_on(
 def test_a_bad_picture_leaves_the_good_ones_of_its_turn(server: Running) -> None:
     updates = dict(read_updates(turn(server, ("picture", picture()[:100]), ("picture", picture()))))
     assert [frame["number"] for frame in updates["frames"]["frames"]] == [1]
-    assert updates["frames"]["problem"].startswith("turn 1: a picture is damaged")
-
-
-def test_what_is_shown_is_decoded_before_its_turn_stands_in_the_models_line() -> None:
-    held = Held()
-    with running(Scripted(held)) as server, ThreadPoolExecutor(1) as threads:
-        first = threads.submit(turn, server, chat="first")
-        assert held.begun.wait(60)
-        places = []
-        body: dict[str, Any] = {"chat": "b", "system": "mmerg-one_pass", "turns": [{"who": "you", "text": "See?"}]}
-        form: list[tuple[str, Any]] = [("talk", (None, json.dumps(body))), ("picture", ("a", picture()))]
-        with server.client.stream("POST", "/page/turns", files=form) as stream:
-            for line in stream.iter_lines():
-                if '"place"' in line:
-                    places.append(json.loads(line.removeprefix("data: "))["place"])
-                    if places[-1]:
-                        held.let_go.set()
-        read_updates(first.result())
-    assert places == [0, 1, 0]
+    assert updates["frames"]["problem"].startswith("turn 1: a picture cannot be decoded")
 
 
 @pytest.mark.parametrize(
@@ -173,11 +147,13 @@ def test_what_is_no_talk_is_refused(server: Running, more: dict[str, Any], statu
     assert said in answer.json()["what"]
 
 
-def test_too_many_files_are_refused(server: Running) -> None:
+def test_a_form_that_cannot_be_read_is_refused_with_what_to_send(server: Running) -> None:
     assert turn(server, *[("picture", picture())] * 9).json()["what"] == "9 pictures are shown, over 8"
-    assert turn(server, *[("picture", picture())] * 10).status_code == 400
-    assert turn(server, ("clip", b"1"), ("clip", b"2")).json()["what"] == "these files cannot be taken: 'clip, clip'"
-    assert turn(server, ("other", b"1")).json()["what"] == "these files cannot be taken: 'other'"
+    many = turn(server, *[("picture", picture())] * 10)
+    assert (many.status_code, many.json()["what"]) == (400, "Too many files. Maximum number of files is 9.")
+    empty = server.client.post("/page/turns", data={"other": "x"})
+    assert (empty.status_code, empty.json()["what"]) == (400, "the form cannot be read: talk: Field required")
+    assert empty.json()["hint"].startswith("send multipart/form-data with one field `talk`")
 
 
 def test_another_seed_is_another_try() -> None:

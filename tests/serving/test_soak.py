@@ -11,7 +11,6 @@ from mmerg.backends.protocol import Request
 from mmerg.backends.scripted import Scripted
 from mmerg.backends.stop import Stop
 from mmerg.serving.chats import Turn
-from mmerg.serving.line import Ticket
 from mmerg.serving.updates import Updates
 from tests.serving.running import Running, running
 from tests.serving.scripts import echo, picture
@@ -19,7 +18,7 @@ from tests.serving.test_page import turn
 
 ASKED = {"model": "mmerg-one_pass", "messages": [{"role": "user", "content": "Hey."}], "stream": True}
 BROKEN = {**ASKED, "messages": [{"role": "user", "content": "Break."}]}
-KINDS = (Stop, Ticket, Turn, Updates)
+KINDS = (Stop, Turn, Updates)
 
 
 def faulty(request: Request) -> str:
