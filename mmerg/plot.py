@@ -34,6 +34,7 @@ from mmerg.plots.run_data import RunData
 from mmerg.runs.config_diff import labels
 from mmerg.runs.manifest import read_abouts
 from mmerg.runs.samples import read_events
+from mmerg.runs.story import Story
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -97,7 +98,8 @@ def _draw_run(run: RunData, name: str) -> Drawn:
     if name in PLANS:
         return draw_plans(run, name), f"no sample of {about.run} has a forecast and a plan with a {name}"
     if name == "blame":
-        blame = count_blame(about, (one for id in run.results for one in verdicts_of(read_events(about.path, id))))
+        stories = (Story(read_events(about.path, id)) for id in run.results)
+        blame = count_blame(about, (verdict for story in stories for verdict in verdicts_of(story)))
         audited = any(count_audits(blame)) or UNAUDITED in blame.index
         return draw_blame(blame, about) if audited else None, f"no pass of {about.run} came to an audit"
     if name == "planted":

@@ -9,21 +9,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.rule import Rule
 from rich.table import Table
 
 from mmerg.console.run_tables import ROWS, Summary, describe_memory, failures, plan
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, plural, run_command, start
 from mmerg.errors import RunError
-from mmerg.reporting.agents import Agents
-from mmerg.reporting.sample import Sample
-from mmerg.reporting.story import story
+from mmerg.reporting.text import to_yaml
 from mmerg.runs.config_diff import labels
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import MANIFEST, JudgingManifest, read_abouts, read_any_manifest
 from mmerg.runs.matrix import JUDGED, matrix
 from mmerg.runs.result import Result
 from mmerg.runs.samples import read_events
+from mmerg.runs.story import Story
 
 
 def show_run(out: Console, path: Path) -> int:
@@ -48,7 +46,7 @@ def show_run(out: Console, path: Path) -> int:
 
 def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
     """The story of one sample. Raises RunError where the run has no such sample."""
-    manifest = read_any_manifest(path)
+    read_any_manifest(path)  # raises RunError for a folder that is no run's
     trace, results = read_events(path, sample), read_results(path)
     if not trace and sample in results:
         hint = "run the same again: a sample without events is done again, from the reply cache"
@@ -56,15 +54,12 @@ def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
     if not trace:
         known = ", ".join(list(results)[:8]) or "none yet"
         raise RunError(f"the run has no sample {sample!r}", where=str(path), hint=f"samples: {known}")
-    for part in story(Sample(trace, Agents(manifest)), prompts):
-        out.print(part if isinstance(part, Rule) else escape(part), soft_wrap=True)
-    result = results.get(sample)
-    if result and result.response and not result.passes:
-        out.print(Rule(escape("the reply, which another system wrote")))
-        out.print(escape(f"{result.response} ({result.emotion or 'no label'})"))
-    if result and (result.gold_response or result.gold_emotion):
-        out.print(Rule(escape("the data's own reply, never shown to the model")))
-        out.print(escape(f"{result.gold_response} ({result.gold_emotion or 'no label'})"))
+    more: dict[str, object] = {}
+    if result := results.get(sample):
+        if result.ok and not result.passes:
+            more["imported"] = {"response": result.response, "emotion": result.emotion}
+        more["gold, never shown to the model"] = {"response": result.gold_response, "emotion": result.gold_emotion}
+    out.print(escape(to_yaml(Story(trace), prompts, more)), soft_wrap=True, end="")
     return 0
 
 

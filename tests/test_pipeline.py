@@ -15,11 +15,12 @@ import pytest
 from mmerg.backends.protocol import Finish
 from mmerg.console.terminal import plural
 from mmerg.errors import Failure
-from mmerg.reporting.story import lines
+from mmerg.reporting.text import to_yaml
 from mmerg.runs.events import Called, FramesTaken, Produced
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Result
+from mmerg.runs.story import Story
 from tests import tiny_text
 from tests.engine.parts import ROOT, STAGES
 from tests.frames.clips import numbered
@@ -112,8 +113,9 @@ def check_whatever_the_end(ran: Ran, ids: list[str], stages: tuple[str, ...] = S
         assert bool(call.reply.logprobs) == (call.stage == "sgrg" and call.reply.text != "")
         gold = gold_of[call.sample]
         assert not any(gold and gold in message.text for message in call.messages)
-    for event in ran.events:
-        assert list(lines(event, prompts=True)) or event.kind in ("selected", "sample_done")
+    for result in ran.results:
+        story = Story(event for event in ran.events if event.sample == result.id)
+        assert result.calls == to_yaml(story, True, {}).count("cost: ")
 
 
 def check_replay(ran: Ran, runs: Path, *settings: str) -> None:

@@ -17,9 +17,10 @@ from mmerg.engine.state import Correction, Draw, Output, State
 from mmerg.errors import Failure, ReplyError
 from mmerg.experiment.launch import launch
 from mmerg.runs import events
-from mmerg.runs.facts import facts_of, repeats
+from mmerg.runs.facts import facts_of
 from mmerg.runs.folder import read_results
 from mmerg.runs.result import Result
+from mmerg.runs.story import Story
 from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import parse
 from mmerg.show import main
@@ -55,30 +56,34 @@ def refined(answers: Answers) -> list[events.Event]:
     return told
 
 
+def repeated(told: Sequence[events.Event]) -> dict[int, str]:
+    return Story(told).repeated
+
+
 def all_say(*what: int) -> list[dict[str, int]]:
     return [dict.fromkeys(STAGES, said) for said in what]
 
 
 def test_a_pass_whose_agents_all_say_the_same_repeats_the_one_before() -> None:
-    assert repeats(refined(Answers(["mpa"] * 4, all_say(0, 1, 1, 1)))) == {2: "mpa", 3: "mpa"}
+    assert repeated(refined(Answers(["mpa"] * 4, all_say(0, 1, 1, 1)))) == {2: "mpa", 3: "mpa"}
 
 
 def test_the_agent_at_fault_is_named_and_agents_before_it_need_not_be_asked() -> None:
-    assert repeats(refined(Answers(["caef", "psp", "sgrg"], all_say(0, 0, 0)))) == {1: "caef", 2: "psp"}
+    assert repeated(refined(Answers(["caef", "psp", "sgrg"], all_say(0, 0, 0)))) == {1: "caef", 2: "psp"}
 
 
 def test_what_was_said_two_passes_ago_is_no_repeat() -> None:
-    assert repeats(refined(Answers(["mpa"] * 3, all_say(0, 1, 0)))) == {}
+    assert repeated(refined(Answers(["mpa"] * 3, all_say(0, 1, 0)))) == {}
 
 
 def test_one_agent_that_says_something_else_makes_it_another_pass() -> None:
     says = all_say(0, 0)
     says[1]["sgrg"] = 1
-    assert repeats(refined(Answers(["mpa"] * 2, says))) == {}
+    assert repeated(refined(Answers(["mpa"] * 2, says))) == {}
 
 
 def test_a_pass_whose_audit_cannot_be_read_is_counted() -> None:
-    assert repeats(refined(Answers(["mpa"] * 3, all_say(0, 0, 0), unreadable=2))) == {1: "mpa", 2: "mpa"}
+    assert repeated(refined(Answers(["mpa"] * 3, all_say(0, 0, 0), unreadable=2))) == {1: "mpa", 2: "mpa"}
 
 
 def test_a_draft_that_self_refine_writes_again_is_counted() -> None:
@@ -92,8 +97,8 @@ def test_a_draft_that_self_refine_writes_again_is_counted() -> None:
         return json.dumps({**reply, "emotion": "joy", "response": next(replies)})
 
     played = Played("self_refine", "system.max_iterations=2", script=answer)
-    assert repeats(played.events) == {2: "answer"}
-    assert repeats(played.events[:-1]) == {}  # which is not ended
+    assert repeated(played.events) == {2: "answer"}
+    assert repeated(played.events[:-1]) == {}  # which is not ended
 
 
 @given(st.lists(st.tuples(st.sampled_from(STAGES), st.tuples(*[st.integers(0, 1)] * 4)), min_size=2, max_size=6))
@@ -105,7 +110,7 @@ def test_repeats_are_the_passes_with_the_responses_inputs_of_the_one_before(
     outcome = refine(merg(max_iterations=len(passes) - 1), State(SCENE), answers, lambda _: None)
     states = [found.state.outputs for found in outcome.passes]
     same = [t for t in range(1, len(states)) if states[t] == states[t - 1]]
-    assert list(repeats(refined(answers))) == same
+    assert list(repeated(refined(answers))) == same
 
 
 def test_repeated_passes_stand_in_the_result_and_are_counted_in_words() -> None:
@@ -113,7 +118,7 @@ def test_repeated_passes_stand_in_the_result_and_are_counted_in_words() -> None:
     results = []
     for sample, found in (("a", willing), ("b", stubborn), ("c", stubborn[:1])):
         passes = sum(isinstance(event, events.Audited) for event in found)
-        facts = facts_of(found, "x", "R")
+        facts = facts_of(Story(found), "x", "R")
         results.append(Result.model_validate({"id": sample, "status": "ok", "passes": passes, **facts}))
     assert [one.repeated_passes for one in results] == [0, 2, 0]
     [told] = Summary(results).notes()
@@ -147,7 +152,7 @@ def test_run_and_show_tell_what_the_loop_did_in_vain(tmp_path: Path, capsys: pyt
     assert main([ended.run, "d0/4"]) == 0
     shown = capsys.readouterr().out
     for t in (1, 2):
-        assert f"pass {t} is pass {t - 1} again: mpa answered as before\nwhy: mpa looked at\n" in shown
+        assert f"  repeats: 'pass {t - 1}: mpa answered as before'\n" in shown
 
 
 def _settings(folder: Path, server: ScriptedOllama) -> list[str]:

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from mmerg.experiment.launch import launch
-from mmerg.reporting.story import lines
-from mmerg.runs import events
 from mmerg.runs.folder import read_results
 from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import parse
@@ -85,10 +84,10 @@ def test_the_story_of_a_sample(show: Shown, capsys: pytest.CaptureFixture[str]) 
     shown = capsys.readouterr().out
     result = read_results(show.folder)["story/4"]
     order = [
-        "reply by Ben",
+        "responder: Ben",
         "Ana: I lost my keys.",
-        "pass 0",
         "one.avi",
+        "pass: 0",
         "mpa",
         "words ",  # a cue of E
         "a face ",
@@ -98,17 +97,19 @@ def test_the_story_of_a_sample(show: Shown, capsys: pytest.CaptureFixture[str]) 
         "tactic: question",
         "sgrg",
         "I hear you",
-        "(1, 1, 0, 1)",
-        "psp looked at",
-        "mend psp",
-        "pass 1",
-        "psp",
-        "correction",
-        "mend psp",
-        "(1, 1, 1, 1)",
-        "selected: Pass 1 won: it passed the check of psp, which pass 0 did not; the loop ended: all checks passed",
+        "first fault: psp",
+        "reason: psp looked at",
+        "passed: false",
+        "correction: mend psp",
+        "pass: 1",
+        "from: psp",
+        "correction: mend psp",
+        "tactic: question",
+        "passed: true",
+        "selected: 'Pass 1 won: it passed the check of psp, which pass 0 did not; the loop ended: all checks passed",
         "never shown to the model",
-        "SECRET words (sadness)",
+        "SECRET words",
+        "emotion: sadness",
     ]
     place = 0
     for part in order:
@@ -121,12 +122,14 @@ def test_the_story_of_a_sample(show: Shown, capsys: pytest.CaptureFixture[str]) 
 def test_frames_are_named_by_the_files_that_hold_them(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
     show("story/4")
     shown = capsys.readouterr().out
-    names = re.findall(r"turn 1: one\.avi at \d+\.\d\d s, 320x192, frames/([0-9a-f]{64}\.jpg)", shown)
+    keyframes = yaml.safe_load(shown)["keyframes"]
+    first, second, third = keyframes["turns"]
+    names = [f"{frame['sha256']}.jpg" for frame in first["frames"]]
     assert len(names) == 2
     assert sorted(names) == sorted(file.name for file in (show.folder / "frames").iterdir())
-    assert "sent as images" in shown
-    assert "turn 2: no clip" in shown
-    assert "turn 3: no frames (unreadable)" in shown
+    assert keyframes["form"] == "images"
+    assert second == {"turn": 2}
+    assert third == {"turn": 3, "problem": "unreadable"}
 
 
 def test_foreign_text_neither_steers_the_terminal_nor_is_markup(
@@ -136,33 +139,23 @@ def test_foreign_text_neither_steers_the_terminal_nor_is_markup(
     show()
     shown = capsys.readouterr().out
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", shown)
-    assert "Ben [bold]: Again?\\u202e \\u001b[31m" in shown
+    assert 'Ben [bold]: "Again?\\u202e \\e[31m"' in shown
     assert "[/red]" in shown
-
-
-def test_what_a_source_of_the_users_gives_is_shown_field_by_field() -> None:
-    item = {"text": "a fact", "similarity": 0.5}
-    event = events.Supplied(sample="a/1", t=0, stage="one", symbol="N", content=(item,))
-    told = [line.strip() for line in lines(event, prompts=False)]
-    assert told == ["N, supplied to one:", "text: a fact", "similarity: 0.5"]
 
 
 def test_prompts_are_shown_only_where_asked_for(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
     show("story/4")
     without = capsys.readouterr().out
-    calls = re.findall(r"call of (\w+): \d+ \+ \d+ tokens, \d+\.\d\d s on http://127", without)
-    assert calls == [*STAGES, "gra", "psp", "sgrg", "gra"]
+    assert len(re.findall(r"cost: \d+ \+ \d+ tokens, \d+\.\d\d s, on http://127", without)) == 8
     assert show("story/4", "--prompts") == 0
     shown = capsys.readouterr().out
     assert "Your step: perception" not in without
-    for part in (
-        "Your step: perception",
-        "Your step: the audit",
-        "--- system",
-        "--- user [2 images]",
-        '"textual_cues"',
-    ):
-        assert part in shown
+    [first, *_] = yaml.safe_load(shown)["passes"]
+    [call] = first["mpa"]["calls"]
+    assert [message["role"] for message in call["messages"]] == ["system", "user"]
+    assert len(call["messages"][1]["images"]) == 2
+    assert "textual_cues" in call["reply"]
+    assert "Your step: the audit" in first["gra"]["calls"][0]["messages"][1]["text"]
     before_the_reveal = shown[: shown.index("never shown to the model")]
     assert "SECRET" not in before_the_reveal
 
@@ -172,15 +165,18 @@ def test_a_sample_that_failed_and_one_whose_audit_cannot_be_read(
 ) -> None:
     assert show("ill/2") == 0
     shown = capsys.readouterr().out
-    assert shown.count("psp could not be used (schema_invalid)") == 3
-    assert "failed (schema_invalid): Invalid JSON" in shown
-    assert "selected" not in shown
+    story = yaml.safe_load(shown)
+    assert [call["refused"]["failure"] for call in story["passes"][0]["psp"]["calls"]] == ["schema_invalid"] * 3
+    assert story["failed"]["what"].startswith("Invalid JSON")
+    assert "selected" not in story
     assert show("mute/2") == 0
     shown = capsys.readouterr().out
-    assert shown.count("gra could not be used (schema_invalid)") == 3
-    assert "unaudited (schema_invalid): Invalid JSON" in shown
-    assert "    see the raw replies: mmerg show RUN SAMPLE --prompts" in shown
-    assert "selected: Pass 0 is the only one: an audit could not be read" in shown
+    story = yaml.safe_load(shown)
+    [only] = story["passes"]
+    assert [call["refused"]["failure"] for call in only["gra"]["calls"]] == ["schema_invalid"] * 3
+    assert only["unaudited"]["what"].startswith("Invalid JSON")
+    assert only["unaudited"]["hint"] == "see the raw replies: mmerg show RUN SAMPLE --prompts"
+    assert story["selected"] == "Pass 0 is the only one: an audit could not be read"
 
 
 def test_the_table_of_a_run(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:

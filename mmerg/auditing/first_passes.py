@@ -19,13 +19,14 @@ from mmerg.console.terminal import plural
 from mmerg.corpora.dialogue import Scene, Turn
 from mmerg.engine.ask import bounds_of
 from mmerg.engine.sources import Supply
-from mmerg.engine.state import Keyframe, State
+from mmerg.engine.state import State
 from mmerg.errors import RunError
 from mmerg.runs import events
 from mmerg.runs.folder import FRAMES
 from mmerg.runs.manifest import Manifest
 from mmerg.runs.result import Result, Results
 from mmerg.runs.samples import events_file, read_events
+from mmerg.runs.story import Pass, Step, Story
 from mmerg.systems.schema import checked, json_schema
 from mmerg.systems.system import Stage, System
 
@@ -76,31 +77,21 @@ class FirstPasses:
         return tuple(images)
 
     def _read(self, sample: str) -> FirstPass:
-        every = read_events(self.run, sample)
-        of_pass = [one for one in every if getattr(one, "t", 0) == 0]
-        outputs = {one.symbol: one.output for one in of_pass if isinstance(one, events.Produced)}
-        started = next((one for one in every if isinstance(one, events.SampleStarted)), None)
-        if started is None or not outputs.keys() >= {stage.gives for stage in self.system.stages}:
+        story = Story(read_events(self.run, sample))
+        first = story.passes.get(0, Pass(0))
+        if story.started is None or not first.outputs.keys() >= {stage.gives for stage in self.system.stages}:
             place = str(events_file(self.run, sample))
             raise RunError(f"the events of {sample} do not hold a whole first pass", where=place, hint=AGAIN)
-        taken = [one for one in every if isinstance(one, events.FramesTaken)]
-        keyframes = tuple(
-            Keyframe(turn.turn, frame, description)
-            for event in taken
-            for turn in event.turns
-            for frame, description in zip(turn.frames, turn.descriptions or [""] * len(turn.frames), strict=True)
-        )
-        history = tuple(Turn(speaker, text) for speaker, text in started.history)
-        state = State(Scene(sample, history, started.responder, started.labels), keyframes)
+        history = tuple(Turn(speaker, text) for speaker, text in story.started.history)
+        state = State(Scene(sample, history, story.started.responder, story.started.labels), story.keyframes)
         for stage in self.system.stages:
-            state = self._with(state, stage, outputs[stage.gives])
-        messages = (message for one in every if isinstance(one, events.Called) for message in one.messages)
+            state = self._with(state, stage, first.outputs[stage.gives].output)
+        messages = (message for call in story.calls for message in call.event.messages)
         sent = next((message.images for message in messages if message.images), ())
-        if not sent and taken and taken[0].form == "images":  # classes of the user's alone saw them
-            sent = tuple(keyframe.frame.sha256 for keyframe in keyframes)
-        auditor = self.system.agents[-1].name
-        given = (one for one in of_pass if isinstance(one, events.Supplied) and one.stage == auditor)
-        return FirstPass(started, state, sent, {one.symbol: Supply(one.content) for one in given})
+        if not sent and story.frames and story.frames.form == "images":  # classes of the user's alone saw them
+            sent = tuple(keyframe.frame.sha256 for keyframe in story.keyframes)
+        given = first.steps.get(self.system.agents[-1].name, Step()).supplied
+        return FirstPass(story.started, state, sent, {one.symbol: Supply(one.content) for one in given})
 
     def _with(self, state: State, stage: Stage, output: object) -> State:
         """The state with the output of `stage`, reduced to the fields that it was asked for."""

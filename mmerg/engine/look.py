@@ -16,12 +16,12 @@ import numpy as np
 from mmerg.backends.protocol import Image
 from mmerg.corpora.dialogue import Clip, Sample, Scene
 from mmerg.engine.prompts import form
-from mmerg.engine.state import Keyframe, State
+from mmerg.engine.state import State
 from mmerg.errors import ClipError, ConfigError, Failure, SampleError
 from mmerg.frames.describe import measure, sentence
 from mmerg.frames.extract import Outcome, extract
 from mmerg.frames.picture import captioned, montage, to_jpeg
-from mmerg.frames.store import Frame, FrameStore
+from mmerg.frames.store import Frame, FrameStore, Keyframe
 from mmerg.runs import events
 from mmerg.runs.events import OVER_BUDGET, Emit
 from mmerg.settings.model import FramesSettings

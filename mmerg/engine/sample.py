@@ -1,7 +1,7 @@
 """One sample from clips to result line, failed or not: a failed sample never costs another."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import cast
@@ -22,12 +22,13 @@ from mmerg.runs import events
 from mmerg.runs.events import Emit
 from mmerg.runs.facts import facts_of
 from mmerg.runs.result import Result
+from mmerg.runs.story import Story
 from mmerg.systems.system import System
 from mmerg.systems.target import name_of
 
 LOOPS: Mapping[str, Loop] = {"audit": audit, "single": single, "refine": refine, "draws": draws}
 Fields = dict[str, object]  # of a result
-Decide = Callable[[Emit, Sequence[events.Event]], Fields]  # how to emit an event, and the events so far
+Decide = Callable[[Emit, Story], Fields]  # how to emit an event, and the story so far
 KeepFrame = Callable[[str, Callable[[], bytes]], None]  # keeps the JPEG of a hash; the bytes are read where it is new
 
 
@@ -47,7 +48,7 @@ class Experiment:
         ConfigError for what would fail every sample."""
         system, store = self.prompts.system, self.looker.store
 
-        def decide(note: Emit, so_far: Sequence[events.Event]) -> Fields:
+        def decide(note: Emit, story: Story) -> Fields:
             vision, most = self.engine.vision, self.max_images
             later: list[events.Event] = []  # emitted once the frames are kept, as readers may ask for them
             state = self.looker.look(sample.scene, sample.dropped, vision=vision, max_images=most, emit=later.append)
@@ -67,7 +68,7 @@ class Experiment:
                     raise TypeError(f"it gave {type(outcome).__name__}, and an Outcome is wanted")
                 decided = _result_fields(system, outcome)
                 Result.model_validate({"id": sample.id, "status": "ok", **decided})  # raises for what none can hold
-                for event in _missing_events(system, sample.id, outcome, so_far):
+                for event in _missing_events(system, sample.id, outcome, story):
                     note(event)
                 return decided
 
@@ -90,27 +91,27 @@ def tried(sample: Sample, decide: Decide, emit: Emit, place: str = "") -> Result
         responder=scene.responder,
         labels=scene.labels,
     )
-    decided, so_far = attempt(started, decide, emit)
+    decided, story = attempt(started, decide, emit)
     gold = {"gold_response": target.text, "gold_emotion": target.emotion} if target else {}
-    facts = facts_of(so_far, cast("str | None", decided.get("response")), place)
+    facts = facts_of(story, cast("str | None", decided.get("response")), place)
     return Result.model_validate({**gold, **facts, **decided})
 
 
-def attempt(started: events.SampleStarted, decide: Decide, emit: Emit) -> tuple[Fields, list[events.Event]]:
+def attempt(started: events.SampleStarted, decide: Decide, emit: Emit) -> tuple[Fields, Story]:
     """One try at a sample: the fields of its result (those that `decide` gives, or how it failed, and what its calls
-    took), and its events. Raises CallError (interrupted): the sample then has no result."""
+    took), and its story. Raises CallError (interrupted): the sample then has no result."""
     begun = time.monotonic()
     sample = started.sample
-    so_far: list[events.Event] = []
+    story = Story()
 
     def note(event: events.Event) -> None:
         emit(event)
-        so_far.append(event)
+        story.add(event)
 
     note(started)
     decided: Fields
     try:
-        decided = {"status": "ok", **decide(note, so_far)}
+        decided = {"status": "ok", **decide(note, story)}
         note(events.SampleDone(sample=sample))
     except SampleError as error:
         failure = error.failure
@@ -118,7 +119,7 @@ def attempt(started: events.SampleStarted, decide: Decide, emit: Emit) -> tuple[
             raise
         note(events.SampleFailed(sample=sample, failure=failure, what=error.what, where=error.where, hint=error.hint))
         decided = {"status": "failed", "failure": failure, "failure_text": str(error)}
-    calls = [event.reply for event in so_far if isinstance(event, events.Called)]
+    calls = [call.event.reply for call in story.calls]
     fields: Fields = {
         "id": sample,
         "dialogue": started.dialogue,
@@ -128,20 +129,18 @@ def attempt(started: events.SampleStarted, decide: Decide, emit: Emit) -> tuple[
         "response_tokens": sum(reply.response_tokens for reply in calls),
         "seconds": round(time.monotonic() - begun, 3),
     }
-    return fields | decided, so_far
+    return fields | decided, story
 
 
-def _missing_events(
-    system: System, sample: str, outcome: Outcome, so_far: Sequence[events.Event]
-) -> Iterator[events.Event]:
+def _missing_events(system: System, sample: str, outcome: Outcome, story: Story) -> Iterator[events.Event]:
     """Events that scoring needs and a loop of the user's did not emit: the selected pass and its outputs."""
-    made = {event.symbol for event in so_far if isinstance(event, events.Produced)}
+    made = {symbol for this in story.passes.values() for symbol in this.outputs}
     chosen = outcome.selected
     for stage in system.stages:
         output = chosen.state.get(stage.gives)
         if output is not None and stage.gives not in made:
             yield events.Produced.of(sample, chosen.t, stage.name, stage.gives, output)
-    if not any(isinstance(event, events.Selected) for event in so_far):
+    if not story.selected:
         yield events.Selected(sample=sample, t=chosen.t, ranks={}, ended=outcome.ended)
 
 

@@ -11,19 +11,10 @@ from pydantic import BaseModel
 
 from mmerg.backends.protocol import Image, Reply
 from mmerg.corpora.dialogue import Scene
-from mmerg.frames.store import Frame
+from mmerg.frames.store import Keyframe
 from mmerg.systems.audit import Audit
 
 Output = BaseModel | str
-
-
-@dataclass(frozen=True)
-class Keyframe:
-    """A frame with the history turn it comes from (from 1); `description` is for models without eyes."""
-
-    turn: int
-    frame: Frame
-    description: str = ""
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,15 @@ class Frame(Record):
     role: Role = ""
 
 
+@dataclass(frozen=True)
+class Keyframe:
+    """A frame with the history turn it comes from (from 1); `description` is for models without eyes."""
+
+    turn: int
+    frame: Frame
+    description: str = ""
+
+
 class _Taken(Record):
     """The frames of a clip. taken_from: all that decided which they are, as text."""
 

@@ -15,8 +15,8 @@ import numpy as np
 from mmerg.console.terminal import printable
 from mmerg.plots import style
 from mmerg.plots.run_data import describe_runs
-from mmerg.runs import events
 from mmerg.runs.manifest import About
+from mmerg.runs.story import Story
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,22 +50,18 @@ def blamed_agents(blame: DataFrame) -> list[str]:
     return list(blame.index[blame.any(axis=1)].difference([PASSED, UNAUDITED, UNFINISHED], sort=False))
 
 
-def verdicts_of(trace: Iterable[events.Event]) -> Iterator[Verdict]:
+def verdicts_of(story: Story) -> Iterator[Verdict]:
     """The verdicts on the passes of a sample. A pass that failed before its audit is UNFINISHED."""
-    decided = -1
-    for event in trace:
-        match event:
-            case events.Audited():
-                decided = event.t
-                yield event.t, printable(event.fault or PASSED)
-            case events.Unaudited():
-                yield event.t, UNAUDITED
-                return
-            case events.PassLost():
-                yield event.t, UNFINISHED
-                return
-            case events.SampleFailed():
-                yield decided + 1, UNFINISHED
+    following = 0
+    for t, this in story.passes.items():
+        if this.audited:
+            following = t + 1
+            yield t, printable(this.audited.fault or PASSED)
+        elif this.unaudited or this.lost:
+            yield t, UNAUDITED if this.unaudited else UNFINISHED
+            return
+    if story.failed:
+        yield following, UNFINISHED
 
 
 def draw_blame(blame: DataFrame, about: About) -> Figure:

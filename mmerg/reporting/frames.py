@@ -17,7 +17,7 @@ from mmerg.errors import ClipError
 from mmerg.frames.describe import Face, measure
 from mmerg.frames.picture import cv2, from_jpeg, to_jpeg
 from mmerg.reporting.folder import ReportFolder
-from mmerg.reporting.sample import Sample
+from mmerg.reporting.sample import SamplePage
 
 Faces = Literal["keep", "blur"]
 _MARGIN = 0.3  # of the box on each side: the cascade's box ends at the eyebrows and the chin
@@ -40,12 +40,13 @@ class Frames:
         file = self.source / f"{sha256}.jpg"
         return bool(re.fullmatch("[0-9a-f]{64}", sha256)) and file.is_file() and not file.is_symlink()
 
-    def put(self, sample: Sample) -> dict[str, str]:
+    def put(self, page: SamplePage) -> dict[str, str]:
         """Put the images of a sample into the report, as far as the run has them; the name of each by its hash. Grids
         of frames are left out where faces are blurred: there, faces are too small for the cascade."""
-        named = {shot.frame.sha256: f"frame {shot.number}" for shot in sample.shots if shot.held}
+        taken = [keyframe.frame.sha256 for keyframe in page.keyframes]
+        named = {one: f"frame {number}" for number, one in enumerate(taken, start=1) if self.has(one)}
         if self.faces == "keep":
-            sent = [one for call in sample.calls for message in call.event.messages for one in message.images]
+            sent = [one for call in page.story.calls for message in call.event.messages for one in message.images]
             named |= {one: "the grid of frames" for one in sent if one not in named and self.has(one)}
         self.add(named)
         return named

@@ -23,13 +23,14 @@ from mmerg.reporting.folder import ReportFolder
 from mmerg.reporting.frames import Faces, Frames
 from mmerg.reporting.outcome import OUTCOMES, Outcome, counted_outcomes, label_became, outcome
 from mmerg.reporting.render import file_name, render
-from mmerg.reporting.sample import FORMS, Sample
+from mmerg.reporting.sample import FORMS, SamplePage
 from mmerg.runs.config_diff import labels
 from mmerg.runs.events import ENDED
 from mmerg.runs.folder import FRAMES
 from mmerg.runs.manifest import About, Session, read_manifest
 from mmerg.runs.result import Result
 from mmerg.runs.samples import read_events
+from mmerg.runs.story import Story
 from mmerg.scoring.answers import describe_improper
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class RunPages(RunData):
         agents, results = Agents(self.manifest), self.results.values()
         known: dict[str, object] = {"o": self, "faces": faces, "results": results, **WORDS}
         for count, (result, ways) in enumerate(zip(results, self._ways(), strict=True), start=1):
-            sample = Sample(read_events(self.about.path, result.id), agents, frames.has)
+            sample = SamplePage(Story(read_events(self.about.path, result.id)), agents, frames.has)
             row, name = self._add(result, sample), file_name(result.id)
             elsewhere = [
                 (other.name, f"../../{path}samples/{name}")
@@ -138,17 +139,19 @@ class RunPages(RunData):
             ahead[outcome(result)] = result.id
         return reversed(ways)
 
-    def _add(self, result: Result, sample: Sample) -> Row:
-        self.verdicts += verdicts_of(sample.events)
+    def _add(self, result: Result, sample: SamplePage) -> Row:
+        self.verdicts += verdicts_of(sample.story)
         self.forms[sample.form] += 1
         self.problems.update(sample.problems.values())
-        self.lost += sum(not shot.held for shot in sample.shots)
-        final = {(call.event.t, call.event.stage): call for call in sample.calls}
-        refused = [call for call in sample.calls if call.refused]
-        for call in refused:
-            kinds = self.given_up if call is final[call.event.t, call.event.stage] else self.asked_again
-            kinds[call.event.stage, str(call.refused and call.refused.failure)] += 1
-        repaired = any(not final[call.event.t, call.event.stage].refused for call in refused)
+        self.lost += sum(not sample.has_frame(keyframe.frame.sha256) for keyframe in sample.keyframes)
+        repaired = False
+        for step in (step for this in sample.passes for step in this.steps.values()):
+            refused = [call.refused for call in step.calls if call.refused]
+            given_up = bool(refused) and refused[-1] is step.calls[-1].refused
+            repaired |= bool(refused) and not given_up
+            for event in refused:
+                kinds = self.given_up if given_up and event is refused[-1] else self.asked_again
+                kinds[event.stage, str(event.failure)] += 1
         self.rows.append(Row(result, label_became(result, sample.first_label), sample.blamed, repaired))
         return self.rows[-1]
 

@@ -13,53 +13,52 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 
 from mmerg.backends.protocol import Reply, TokenLogprob
-from mmerg.runs import events
+from mmerg.runs.events import OVER_BUDGET
 from mmerg.runs.result import Timing
+from mmerg.runs.story import Story
 
 ROUNDING = 1e-4  # what a server's single precision may put on top of 0, the logarithm of certainty
 TAIL = 16  # characters that one token may hold
-FEEDBACK = "audit"  # the symbol of what an auditor says
 BROKEN = "\ufffd"  # what a server writes for the bytes of a character that is made of several tokens
 
 
-def facts_of(trace: Sequence[events.Event], response: str | None = None, place: str = "") -> dict[str, object]:
+def facts_of(story: Story, response: str | None = None, place: str = "") -> dict[str, object]:
     """Those fields of a `Result` that the events of its try decide. response: the final one, if there is one; place:
     where the system's state holds it, as in its `result` ("R", or "o.reply" for a field of an output)."""
-    supplied = [event for event in trace if isinstance(event, events.Supplied)]
-    exemplars = {(event.symbol, str(item["id"])) for event in supplied for item in event.content if "id" in item}
-    excluded = {(kept.guard, event.symbol, kept.id) for event in supplied for kept in event.excluded}
-    cleaned = Counter(kind for event in trace if isinstance(event, events.Cleaned) for kind in event.taken)
+    exemplars = {(event.symbol, str(item["id"])) for event in story.supplied for item in event.content if "id" in item}
+    excluded = {(kept.guard, event.symbol, kept.id) for event in story.supplied for kept in event.excluded}
+    cleaned = Counter(kind for call in story.calls if call.cleaned for kind in call.cleaned.taken)
     fields: dict[str, object] = {
-        "repeated_passes": len(repeats(trace)),
+        "repeated_passes": len(story.repeated),
         "cleaned": dict(sorted(cleaned.items())),
-        "timing": _timing([event.reply for event in trace if isinstance(event, events.Called)]),
+        "timing": _timing([call.event.reply for call in story.calls]),
         "exemplars": len(exemplars),
         "excluded": dict(sorted(Counter(guard for guard, *_ in excluded).items())),
-        "exemplars_problem": "; ".join(sorted({event.problem for event in supplied} - {""})) or None,
+        "exemplars_problem": "; ".join(sorted({event.problem for event in story.supplied} - {""})) or None,
     }
-    for event in trace:
-        if isinstance(event, events.SampleStarted):
-            fields |= {"history": event.history, "responder": event.responder}
-        elif isinstance(event, events.FramesTaken):
-            fields |= {
-                "turns_looked_at": len(event.turns),
-                "frames": sum(len(turn.frames) for turn in event.turns),
-                "frames_form": event.form,
-                "clip_problems": sum(turn.problem not in ("", events.OVER_BUDGET) for turn in event.turns),
-            }
+    if story.started:
+        fields |= {"history": story.started.history, "responder": story.started.responder}
+    if story.frames:
+        turns = story.frames.turns
+        fields |= {
+            "turns_looked_at": len(turns),
+            "frames": sum(len(turn.frames) for turn in turns),
+            "frames_form": story.frames.form,
+            "clip_problems": sum(turn.problem not in ("", OVER_BUDGET) for turn in turns),
+        }
     symbol, _, field = place.partition(".")
-    if response and (call := _response_call(trace, symbol)):
-        fields["logprob"], fields["logprob_tokens"] = likelihood(call.reply, response, field)
+    if response and (reply := _response_call(story, symbol)):
+        fields["logprob"], fields["logprob_tokens"] = likelihood(reply, response, field)
     return fields
 
 
-def _response_call(trace: Sequence[events.Event], symbol: str) -> events.Called | None:
-    """The last call, up to the selected pass, of the stage that gave the response: a pass that was run again from a
+def _response_call(story: Story, symbol: str) -> Reply | None:
+    """The last reply, up to the selected pass, of the stage that gave the response: a pass that was run again from a
     later stage keeps the response, and of several attempts the last was accepted."""
-    stages = [event.stage for event in trace if isinstance(event, events.Produced) and event.symbol == symbol]
-    selected = [event.t for event in trace if isinstance(event, events.Selected)][-1:]
-    calls = [event for event in trace if isinstance(event, events.Called) and [event.stage] == stages[-1:]]
-    return next((call for call in reversed(calls) if selected and call.t <= selected[0]), None)
+    last = story.selected.t if story.selected else -1
+    stages = [one.stage for this in story.passes.values() for one in this.outputs.values() if one.symbol == symbol]
+    calls = [call.event for call in story.calls if [call.event.stage] == stages[-1:] and call.event.t <= last]
+    return calls[-1].reply if calls else None
 
 
 def likelihood(reply: Reply, response: str, field: str = "") -> tuple[float | None, int]:
@@ -80,30 +79,6 @@ def _timing(replies: Iterable[Reply]) -> Timing:
         prompt_seconds=sum(reply.prompt_seconds for reply in fresh),
         reply_rates=tuple(round(tokens / seconds, 3) for tokens, seconds in rests if tokens and seconds > 0),
     )
-
-
-def repeats(trace: Iterable[events.Event]) -> dict[int, str]:
-    """The passes of one try in which every stage that ran again gave its output as before, and the stage that each
-    began from. {2: "mpa"}: pass 2 began from mpa and gave what pass 1 gave. The auditor's output does not count.
-
-    MERG's loop goes on then: by arXiv 2604.18988, section 3, it ends with a passed audit or the last pass alone.
-    """
-    outputs: dict[str, object] = {}  # by symbol, what the agents gave last
-    repeated: dict[int, str] = {}
-    again: events.Rerun | None = None  # what began a pass in which no output is new so far
-    for event in trace:
-        match event:
-            case events.Rerun() | events.Selected():
-                if again:
-                    repeated[again.t] = again.stage
-                again = event if isinstance(event, events.Rerun) else None
-            case events.PassLost():
-                again = None
-            case events.Produced(symbol=symbol, output=output) if symbol != FEEDBACK:
-                if symbol not in outputs or outputs[symbol] != output:
-                    again = None
-                outputs[symbol] = output
-    return repeated
 
 
 def of_response(

@@ -7,7 +7,7 @@ TABLES["passes"], [row for table, row in rows_of(about, ["passes"])]
 """
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import TypeAlias
 
 from pydantic import BaseModel
@@ -16,11 +16,11 @@ from mmerg.backends.protocol import Reply
 from mmerg.errors import RunError
 from mmerg.judging.judgement import VERDICTS, Match, read_judgements, read_matches
 from mmerg.runs import events
-from mmerg.runs.events import Event
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import About
 from mmerg.runs.result import Result, Verdicts, read_lines
 from mmerg.runs.samples import read_events
+from mmerg.runs.story import Story
 from mmerg.scoring.score import Score, read_scores
 from mmerg.systems.audit import Finding
 
@@ -30,7 +30,6 @@ Row: TypeAlias = dict[str, object]
 RUN: Columns = dict.fromkeys(("run", "corpus", "split", "system", "backbone", "model"), str)
 NOT_OF_SAMPLES = ("id", "audit", "timing")  # of a result; calls have their own times
 NOT_OF_CALLS = ("kind", "logprobs", "reply")
-RERUN = ("rerun_from", "rerun_reason", "rerun_correction")
 
 
 def run_of(about: About) -> Row:
@@ -52,9 +51,9 @@ def rows_of(about: About, tables: Collection[str]) -> Iterator[tuple[str, Row]]:
     for result in read_results(about.path).values() if of_events or "samples" in tables else ():
         if "samples" in tables:
             yield "samples", sample(about, result)
-        recorded = read_events(about.path, result.id) if of_events else []
+        story = Story(read_events(about.path, result.id) if of_events else ())
         for name, rows in of_events:
-            yield from ((name, row) for row in rows(recorded))
+            yield from ((name, {"sample": result.id, **row}) for row in rows(story))
     for name, of_run in (("scores", scores), ("verdicts", verdicts)):
         if name in tables:
             yield from ((name, row) for row in of_run(about))
@@ -74,71 +73,49 @@ def sample(about: About, result: Result) -> Row:
     }
 
 
-def passes(recorded: Sequence[Event]) -> Iterator[Row]:
+def passes(story: Story) -> Iterator[Row]:
     """A row for each pass of a sample; none where its events are gone."""
-    gives = {event.stage: event.symbol for event in recorded if isinstance(event, events.Produced)}
-    outputs: Row = {}  # by symbol, those kept from the pass before among them
-    numbers = sorted({t for event in recorded if (t := getattr(event, "t", None)) is not None})
-    for t in numbers:
-        end = events.Selected if t < numbers[-1] else events.Selected | events.SampleFailed
-        of_pass = [event for event in recorded if getattr(event, "t", None) == t or isinstance(event, end)]
-        rerun = next((event for event in of_pass if isinstance(event, events.Rerun)), None)
-        kept = list(gives.values())[: list(gives).index(rerun.stage)] if rerun else []
-        outputs = {symbol: outputs[symbol] for symbol in kept if symbol in outputs}
-        outputs |= {event.symbol: event.output for event in of_pass if isinstance(event, events.Produced)}
-        yield {"sample": recorded[0].sample, "t": t, **_pass(t, of_pass), "outputs": _json(outputs)}
+    last = max(story.passes, default=0)
+    for t, this in story.passes.items():
+        rerun, audited, status = this.rerun, this.audited, story.status(this)
+        problem = this.unaudited or this.lost or (story.failed if status == "failed" and t == last else None)
+        yield {
+            "t": t,
+            "outputs": _json({symbol: event.output for symbol, event in this.outputs.items()}),
+            "status": status,
+            "selected": story.selected is not None and story.selected.t == t,
+            "rerun_from": rerun and rerun.stage,
+            "rerun_reason": rerun and rerun.reason,
+            "rerun_correction": rerun and rerun.correction,
+            "ran": [event.stage for event in this.made],
+            "checks": audited and {name: finding.passed for name, finding in audited.audit.findings.items()},
+            "fault": audited and audited.fault,
+            "findings": audited and audited.audit.findings,
+            "failure": problem and problem.failure,
+            "failure_text": problem and problem.what,
+            "supplied": [_place(event) | {"content": _json(item)} for event in this.supplied for item in event.content],
+            "excluded": [kept.model_dump() | _place(event) for event in this.supplied for kept in event.excluded],
+        }
 
 
-def _pass(t: int, of_pass: Iterable[Event]) -> Row:
-    """What the events of pass t say of it. A pass is "failed" where the sample was given up before anything else."""
-    ran: list[str] = []
-    supplied: list[Row] = []
-    excluded: list[Row] = []
-    row: Row = {"status": "failed", "selected": False, "ran": ran, "supplied": supplied, "excluded": excluded}
-    for event in of_pass:
-        match event:
-            case events.Rerun():
-                row |= dict(zip(RERUN, (event.stage, event.reason, event.correction), strict=True))
-            case events.Supplied():
-                place = {"stage": event.stage, "symbol": event.symbol}
-                supplied += [{**place, "content": _json(one)} for one in event.content]
-                excluded += [one.model_dump() | place for one in event.excluded]
-            case events.Produced():
-                ran.append(event.stage)
-            case events.Audited():
-                findings = event.audit.findings
-                checks = {name: finding.passed for name, finding in findings.items()}
-                row |= {"status": "audited", "fault": event.fault, "findings": findings, "checks": checks}
-            case events.Unaudited() | events.PassLost():
-                status = "lost" if isinstance(event, events.PassLost) else "unaudited"
-                row |= {"status": status, "failure": event.failure, "failure_text": event.what}
-            case events.Selected() if t in {*event.ranks, event.t}:
-                row["selected"] = event.t == t
-                if row["status"] == "failed":  # the loop could select it, whatever it ended by
-                    row["status"] = "no auditor" if event.ended == "no auditor" else "finished"
-            case events.SampleFailed() if row["status"] == "failed":
-                row |= {"failure": event.failure, "failure_text": event.what}
-            case _:
-                pass
-    return row
+def _place(event: events.Supplied) -> Row:
+    return {"stage": event.stage, "symbol": event.symbol}
 
 
-def calls(recorded: Sequence[Event]) -> Iterator[Row]:
+def calls(story: Story) -> Iterator[Row]:
     """A row for each call of a sample; none where its events are gone."""
-    refused = {(one.t, one.stage, one.attempt): one for one in recorded if isinstance(one, events.Refused)}
-    for event in recorded:
-        if isinstance(event, events.Called):
-            complaint = refused.get((event.t, event.stage, event.attempt))
-            yield {
-                **event.model_dump(exclude=set(NOT_OF_CALLS)),
-                "sampling": _json(event.sampling),
-                **event.reply.model_dump(exclude={"logprobs", "taken"}),
-                "images": sum(len(message.images) for message in event.messages),
-                "refused": complaint.failure if complaint else None,
-                "complaint": complaint.complaint if complaint else None,
-                "logprob": sum(token.logprob for token in event.reply.logprobs) if event.reply.logprobs else None,
-                "logprob_tokens": len(event.reply.logprobs),
-            }
+    for call in story.calls:
+        event, reply = call.event, call.event.reply
+        yield {
+            **event.model_dump(exclude=set(NOT_OF_CALLS)),
+            "sampling": _json(event.sampling),
+            **reply.model_dump(exclude={"logprobs", "taken"}),
+            "images": sum(len(message.images) for message in event.messages),
+            "refused": call.refused and call.refused.failure,
+            "complaint": call.refused and call.refused.complaint,
+            "logprob": sum(token.logprob for token in reply.logprobs) if reply.logprobs else None,
+            "logprob_tokens": len(reply.logprobs),
+        }
 
 
 def scores(about: About) -> Iterator[Row]:
@@ -186,7 +163,8 @@ TABLES: Mapping[str, Columns] = {
     | fields_of(Result, *NOT_OF_SAMPLES)
     | {"plan": str, "checks": dict[str, bool], "history": [{"speaker": str, "text": str}], "labels": [str]},
     "passes": RUN
-    | {"sample": str, "t": int, "outputs": str, "status": str, "selected": bool, **dict.fromkeys(RERUN, str)}
+    | {"sample": str, "t": int, "outputs": str, "status": str, "selected": bool}
+    | dict.fromkeys(("rerun_from", "rerun_reason", "rerun_correction"), str)
     | {"ran": [str], "checks": dict[str, bool], "fault": str, "findings": dict[str, Finding]}
     | {"failure": str, "failure_text": str}
     | {"supplied": [STAGE | {"content": str}], "excluded": [fields_of(events.Excluded) | STAGE]},

@@ -11,6 +11,7 @@ from mmerg.errors import ConfigError
 from mmerg.runs import events
 from mmerg.runs.facts import facts_of
 from mmerg.runs.result import Ended, Result
+from mmerg.runs.story import Story
 from mmerg.scoring.score import Score
 from mmerg.scoring.standard import Options
 from tests.scoring.run_builder import AT, build_run, result
@@ -32,7 +33,7 @@ def speeds(replies: dict[str, list[Reply]], results: list[Result]) -> dict[str, 
     """The speed of these results with what the events say of the replies."""
     timed = []
     for one in results:
-        timing = facts_of([called(one.id, given) for given in replies.get(one.id, [])])["timing"]
+        timing = facts_of(Story(called(one.id, given) for given in replies.get(one.id, [])))["timing"]
         timed.append(one.model_copy(update={"timing": timing}))
     return {score.name: score for score in speed(timed)}
 

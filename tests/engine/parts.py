@@ -12,8 +12,8 @@ from pydantic import BaseModel
 
 from mmerg.backends.protocol import Image, Request
 from mmerg.corpora.dialogue import Scene, Turn
-from mmerg.engine.state import Keyframe, State
-from mmerg.frames.store import Frame
+from mmerg.engine.state import State
+from mmerg.frames.store import Frame, Keyframe
 from mmerg.settings.model import SystemSettings
 from mmerg.settings.problems import read_part
 from mmerg.systems.audit import audit_class

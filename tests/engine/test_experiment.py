@@ -21,7 +21,6 @@ from mmerg.engine.sources import Supply
 from mmerg.engine.state import State
 from mmerg.errors import CallError, Failure
 from mmerg.frames.store import FrameStore
-from mmerg.reporting.story import lines as story_lines
 from mmerg.runs import events
 from mmerg.runs.result import Result
 from mmerg.settings.model import FramesSettings
@@ -164,16 +163,12 @@ def test_what_several_sources_supply(lab: Lab) -> None:
     assert (result.status, result.exemplars, result.exemplars_problem) == ("ok", 2, None)
     supplied = [event for event in lab.events if isinstance(event, events.Supplied)]
     assert [(event.symbol, len(event.content)) for event in supplied] == [("M", 1), ("K", 2), ("N", 1)]
-    shown = [line for event in supplied for line in story_lines(event, prompts=False)]
-    assert shown[1:5] == ["    I am here.", "K, supplied to sgrg:", "    fact: A job is lost.", "    fact: It is fine."]
 
 
 def test_a_source_that_cannot_be_asked_costs_no_sample(lab: Lab) -> None:
     lab.experiment = replace(lab.experiment, sources={"M": Always(Supply((), problem="no words"))})
     result = lab(scripted())
     assert (result.status, result.exemplars, result.exemplars_problem) == ("ok", 0, "no words")
-    [supplied] = [event for event in lab.events if isinstance(event, events.Supplied)]
-    assert list(story_lines(supplied, prompts=False)) == ["M, supplied to sgrg: nothing (no words)"]
 
 
 def test_the_target_stands_in_the_result_alone(lab: Lab) -> None:

@@ -23,6 +23,7 @@ from mmerg.runs.facts import facts_of
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import MANIFEST, Judged, JudgingManifest, read_manifest
 from mmerg.runs.result import Verdicts
+from mmerg.runs.story import Story
 from mmerg.score import main as score
 from mmerg.scoring.score import Score
 from mmerg.storage.record import write_record
@@ -129,7 +130,7 @@ class Candidates:
 
 def seen_in(event: FramesTaken) -> dict[str, Any]:
     """What a result tells of a look at clips."""
-    facts = facts_of([event])
+    facts = facts_of(Story([event]))
     return {name: facts[name] for name in ("turns_looked_at", "frames", "frames_form", "clip_problems")}
 
 

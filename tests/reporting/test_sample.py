@@ -1,5 +1,6 @@
 """A sample by its events: passes, what was kept and what made anew, what evidence points to, why a pass won."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -7,8 +8,10 @@ import pytest
 from mmerg.errors import Failure
 from mmerg.reporting.agents import Agents
 from mmerg.reporting.outcome import label_became, outcome, wrong_label
-from mmerg.reporting.sample import Sample
+from mmerg.reporting.sample import SamplePage
 from mmerg.runs import events
+from mmerg.runs.selection import describe_selection
+from mmerg.runs.story import Story
 from tests.reporting.parts import Told, events_of, sha
 from tests.scoring.run_builder import AT, called, manifest_of, result
 
@@ -16,15 +19,19 @@ MERG = Agents(manifest_of([]))
 NONE = Agents(manifest_of([], config={"system": {}}))
 
 
-def sample_of(told: Told) -> Sample:
-    return Sample(events_of(told), MERG, lambda found: found != sha(3))
+def page_of(found: Sequence[events.Event], agents: Agents = MERG) -> SamplePage:
+    return SamplePage(Story(found), agents, lambda sha256: sha256 != sha(3))
 
 
-def states(sample: Sample) -> dict[str, list[str]]:
+def sample_of(told: Told) -> SamplePage:
+    return page_of(events_of(told))
+
+
+def states(sample: SamplePage) -> dict[str, list[str]]:
     return {stage: [cell.state for cell in sample.cells(stage)] for stage in stages(sample)}
 
 
-def stages(sample: Sample) -> list[str]:
+def stages(sample: SamplePage) -> list[str]:
     return [stage for stage in sample.order if stage != sample.agents.auditor]
 
 
@@ -42,11 +49,11 @@ def test_stages_come_from_the_config() -> None:
 
 def test_an_agent_is_not_said_to_see_what_the_sample_had_none_of() -> None:
     found = [event for event in events_of(Told("a")) if not isinstance(event, events.Supplied | events.FramesTaken)]
-    sample = Sample(found, MERG)
+    sample = page_of(found)
     assert sample.sees("mpa") == ("dialogue",)
     assert sample.sees("sgrg")[-1] == "plan"
     blind = events.FramesTaken(sample="a", at=AT, form="descriptions", turns=())
-    assert Sample([*found, blind], MERG).sees("mpa")[1] == "descriptions of keyframes"
+    assert page_of([*found, blind]).sees("mpa")[1] == "descriptions of keyframes"
 
 
 def test_what_was_kept_and_what_was_made_anew() -> None:
@@ -63,13 +70,13 @@ def test_what_was_kept_and_what_was_made_anew() -> None:
     assert {field.name for field in second.fields if field.changed} == {"emotion"}
     assert sample.first_label == "joy"
     assert sample.blamed == ("caef", "psp")
-    assert sample.selected.t == 2
-    assert [sample.rank(t) for t in sample.numbers] == ["", "", ""]  # the checks say it
+    assert sample.story.selected is not None
+    assert sample.story.selected.t == 2
+    assert [sample.story.rank(this.t) for this in sample.passes] == ["", "", ""]  # the checks say it
 
 
-@pytest.mark.parametrize("cached", [True, False])
-def test_a_pass_that_repeats_the_one_before_says_so(cached: bool) -> None:
-    """Every agent answered in each pass as in the first, the reply cache serving all calls but mpa's where `cached`."""
+def test_a_pass_that_repeats_the_one_before_says_so() -> None:
+    """Every agent answered in each pass as in the first."""
     whole = events_of(Told("a", ("0111", "0111")))
     first = {event.stage: event.output for event in whole if isinstance(event, events.Produced)}
     found: list[events.Event] = []
@@ -77,46 +84,44 @@ def test_a_pass_that_repeats_the_one_before_says_so(cached: bool) -> None:
         changed: dict[str, Any] = {}
         if isinstance(event, events.Produced):
             changed = {"output": first[event.stage]}
-        if isinstance(event, events.Called) and event.t and event.stage != "mpa":
-            changed = {"reply": event.reply.model_copy(update={"cached": cached})}
         found.append(event.model_copy(update=changed))
-    sample = Sample(found, MERG)
-    assert sample.repeated == {1: "mpa"}
-    assert sample.cached(1) == cached
+    sample = page_of(found)
+    assert sample.story.repeated == {1: "mpa"}
     assert not any(field.changed for stage in stages(sample) for cell in sample.cells(stage) for field in cell.fields)
-    assert sample_of(Told("a", ("0111", "1111"))).repeated == {}
+    assert sample_of(Told("a", ("0111", "1111"))).story.repeated == {}
 
 
 def test_frames_are_numbered_over_all_turns_and_told_missing() -> None:
     sample = sample_of(Told("a"))
-    assert [(shot.number, shot.held) for shot in sample.shots] == [(1, True), (2, True), (3, False)]
+    assert [(number, sample.has_frame(shot.frame.sha256)) for number, shot in sample.shots(3)] == [
+        *((1, True), (2, True), (3, False)),
+    ]
     assert sample.problems == {2: "missing"}
 
 
 def test_a_failed_sample_shows_how_far_it_came() -> None:
     sample = sample_of(Told("a", ("0111", "1111"), failure=Failure.TRUNCATED))
     assert states(sample) == {"mpa": ["made", "made"]} | {name: ["made", "none"] for name in ("caef", "psp", "sgrg")}
-    assert sample.failed.hint == "give the stage more tokens"
-    [call] = sample.calls_of("caef", 1)
+    assert sample.story.failed
+    assert sample.story.failed.hint == "give the stage more tokens"
+    [call] = sample.story.passes[1].steps["caef"].calls
     assert call.refused
     assert call.refused.failure == Failure.TRUNCATED
 
 
-def test_every_call_is_shown_once_and_shared_texts_are_named() -> None:
+def test_calls_are_numbered_over_all_passes() -> None:
     told = Told("a", ("0111", "1111"))
-    sample = sample_of(told)
     made = [event for event in events_of(told) if isinstance(event, events.Called)]
-    assert sorted(call.number for call in sample.calls) == list(range(1, len(made) + 1))
-    shown = [sample.first_shown[call.event.messages[0].text] for call in sample.calls]
-    assert shown == [1] * len(made)
-    assert all(call.event.messages[1].text not in sample.first_shown for call in sample.calls)  # it is short
+    assert [call.number for call in sample_of(told).story.calls] == list(range(1, len(made) + 1))
 
 
 def test_an_audit_that_could_not_be_read() -> None:
     sample = sample_of(Told("a", ("1101", "x")))
-    assert [bool(sample.last("audited", t=t)) for t in sample.numbers] == [True, False]
-    assert sample.audited == [0, 1]
-    assert sample.why.startswith("Pass 0 is the only one that could be audited: psp failed; the loop ended: an audit")
+    assert [bool(this.audited) for this in sample.passes] == [True, False]
+    assert sample.audited == sample.passes
+    assert sample.story.why.startswith(
+        "Pass 0 is the only one that could be audited: psp failed; the loop ended: an audit"
+    )
 
 
 def test_a_system_without_auditor_or_config_is_shown_by_its_events() -> None:
@@ -126,18 +131,18 @@ def test_a_system_without_auditor_or_config_is_shown_by_its_events() -> None:
         events.Produced(sample="a", at=AT, t=0, stage="writer", symbol="R", output="Hello."),
         events.Selected(sample="a", at=AT, t=0, ranks={}, ended="no auditor"),
     ]
-    sample = Sample(found, NONE)
+    sample = page_of(found, NONE)
     assert states(sample) == {"writer": ["made"]}
     assert sample.title("writer") == "R"
     assert not sample.audited
-    assert sample.why == "Pass 0 is the only one: the system has no auditor"
-    empty = Sample([], NONE)
-    assert (empty.history, empty.order, empty.failed, empty.why) == ((), [], None, "")
+    assert sample.story.why == "Pass 0 is the only one: the system has no auditor"
+    empty = page_of([], NONE)
+    assert (empty.history, empty.order, empty.story.failed, empty.story.why) == ((), [], None, "")
 
 
 def test_a_large_pass_number_costs_nothing() -> None:
     found = [events.Produced(sample="a", at=AT, t=10_000, stage="s", symbol="R", output="x")]
-    assert Sample(found, NONE).numbers == [0, 10_000]
+    assert list(Story(found).passes) == [10_000]
 
 
 CHECKS = [
@@ -177,9 +182,7 @@ def test_why_a_pass_was_selected(
     checks: list[str], more: dict[str, str], ranks: dict[int, tuple[float, ...]], t: int, why: str
 ) -> None:
     event = events.Selected.model_validate({"sample": "a", "t": t, "ranks": ranks, **more})
-    sample = Sample([event], NONE)
-    sample.checks = checks
-    assert sample.why == f"Pass {t} {why}; the loop ended: {events.ENDED[more['ended']]}"
+    assert describe_selection(event, checks) == f"Pass {t} {why}; the loop ended: {events.ENDED[more['ended']]}"
 
 
 def test_what_became_of_each() -> None:

@@ -12,13 +12,14 @@ from mmerg.errors import Failure, RunError
 from mmerg.runs import events
 from mmerg.runs.facts import facts_of
 from mmerg.runs.result import Result
+from mmerg.runs.story import Story
 from mmerg.scoring.answers import improper, read_run
 from tests.scoring.run_builder import AT, HISTORY, build_run, called, result, tokens_of
 
 
 def fields_of(one: Result, told: Iterable[events.Event], response: str = "R") -> dict[str, Any]:
     """What the events of a sample give its result."""
-    return facts_of(list(told), one.response, response)
+    return facts_of(Story(told), one.response, response)
 
 
 def started(sample: str, text: str = "hi") -> events.SampleStarted:

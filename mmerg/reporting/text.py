@@ -1,0 +1,76 @@
+"""A sample's story as a YAML document, which `mmerg show RUN SAMPLE` prints."""
+
+import math
+from collections.abc import Mapping
+
+import yaml
+from pydantic import BaseModel
+
+from mmerg.runs.story import Call, Pass, Step, Story
+
+Document = dict[str, object]
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as they are."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def to_yaml(story: Story, prompts: bool, more: Mapping[str, object]) -> str:
+    """The story and what else is known of the sample. prompts: with every call's prompt and raw reply."""
+    document: Document = {}
+    if started := story.started:
+        document |= {"dialogue": started.dialogue, "responder": started.responder}
+        document["history"] = [{speaker: text} for speaker, text in started.history]
+    document["keyframes"] = _fields(story.frames)
+    document["passes"] = [_pass(story, this, prompts) for this in story.passes.values()]
+    document |= {"selected": story.why, "failed": _fields(story.failed), **more}
+    return yaml.dump(_filled(document), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=math.inf)
+
+
+def _pass(story: Story, this: Pass, prompts: bool) -> Document:
+    again = story.repeated.get(this.t)
+    document: Document = {"pass": this.t, "rerun": this.rerun and {"from": this.rerun.stage} | _fields(this.rerun)}
+    document["repeats"] = f"pass {this.t - 1}: {again} answered as before" if again else ""
+    document |= {stage: _step(step, prompts) for stage, step in this.steps.items()}
+    if this.audited:
+        findings = {name: _fields(finding) for name, finding in this.audited.audit.findings.items()}
+        document["audit"] = _filled({"first fault": this.audited.fault}) | findings
+    return _filled(document | {"unaudited": _fields(this.unaudited), "lost": _fields(this.lost)})
+
+
+def _step(step: Step, prompts: bool) -> Document:
+    document: Document = {"sources": list(map(_fields, step.supplied))}
+    document["calls"] = [_call(call, prompts) for call in step.calls]
+    if step.output:
+        document[step.output.symbol] = step.output.output
+    return _filled(document | {"verdict": _fields(step.verdict)})
+
+
+def _call(call: Call, prompts: bool) -> Document:
+    reply = call.event.reply
+    cost = f"{reply.prompt_tokens} + {reply.response_tokens} tokens, {reply.seconds:.2f} s"
+    document: Document = {"cost": f"{cost}, {'from the cache' if reply.cached else f'on {reply.host}'}"}
+    if prompts:
+        document |= {
+            "messages": list(map(_fields, call.event.messages)),
+            "reply": reply.text,
+            "finish": str(reply.finish),
+        }
+    return _filled(document | {"refused": _fields(call.refused), "cleaned": call.cleaned and call.cleaned.taken})
+
+
+def _fields(record: BaseModel | None) -> Document:
+    """Its fields without those that stand elsewhere in the document, have their default value or are empty."""
+    ignored = {"sample", "at", "t", "stage", "attempt"}
+    return _filled(record.model_dump(mode="json", exclude=ignored, exclude_defaults=True)) if record else {}
+
+
+def _filled(document: Document) -> Document:
+    return {name: value for name, value in document.items() if value not in ("", None, [], {})}

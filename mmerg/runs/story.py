@@ -1,0 +1,186 @@
+"""A sample's story: what its events say, by pass and stage. Commands, reports, tables and the chat page read it, so
+that events are interpreted in one place.
+
+    story = Story(read_events(run, "d1/4"))
+    story.passes[1].outputs["P"].output, story.why
+
+A live reader starts with `Story()` and adds events as they come.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise, repeat, takewhile
+from typing import Literal
+
+from mmerg.frames.store import Keyframe
+from mmerg.runs import events
+from mmerg.runs.selection import describe_rank, describe_selection
+
+FEEDBACK = "audit"  # the symbol of an auditor's output, which is no part of a pass
+Status = Literal["audited", "unaudited", "lost", "no auditor", "finished", "failed"]
+
+
+@dataclass
+class Call:
+    """A call with its number in the sample, from 1. refused: why its reply could not be used. cleaned: what was removed
+    from the reply."""
+
+    number: int
+    event: events.Called
+    refused: events.Refused | None = None
+    cleaned: events.Cleaned | None = None
+
+
+@dataclass
+class Step:
+    """What a stage, or the auditor, did in a pass. verdict: a judge's."""
+
+    supplied: list[events.Supplied] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    output: events.Produced | None = None
+    verdict: events.Verdict | None = None
+
+
+@dataclass
+class Pass:
+    """Pass t. rerun: why it began; None for a pass from the start. steps: by stage, in the order in which they began.
+    outputs: by symbol, first those kept from the pass before."""
+
+    t: int
+    rerun: events.Rerun | None = None
+    steps: dict[str, Step] = field(default_factory=dict)
+    outputs: dict[str, events.Produced] = field(default_factory=dict)
+    audited: events.Audited | None = None
+    unaudited: events.Unaudited | None = None
+    lost: events.PassLost | None = None
+
+    @property
+    def supplied(self) -> list[events.Supplied]:
+        """Of all steps."""
+        return [event for step in self.steps.values() for event in step.supplied]
+
+    @property
+    def made(self) -> list[events.Produced]:
+        """The outputs that are not kept from a pass before."""
+        return [output for output in self.outputs.values() if output.t == self.t]
+
+
+class Story:
+    """started, frames, selected, failed: the event, None before it. passes: by t, in order. calls: of all passes."""
+
+    def __init__(self, trace: Iterable[events.Event] = ()) -> None:
+        self.started: events.SampleStarted | None = None
+        self.frames: events.FramesTaken | None = None
+        self.selected: events.Selected | None = None
+        self.failed: events.SampleFailed | None = None
+        self.passes: dict[int, Pass] = {}
+        self.calls: list[Call] = []
+        for event in trace:
+            self.add(event)
+
+    def add(self, event: events.Event) -> None:  # noqa: PLR0912 - a short branch an event
+        """Take in the next event."""
+        match event:
+            case events.SampleStarted():
+                self.started = event
+            case events.FramesTaken():
+                self.frames = event
+            case events.Called():
+                self.calls.append(Call(len(self.calls) + 1, event))
+                self._step(event.t, event.stage).calls.append(self.calls[-1])
+            case events.Refused():
+                self._step(event.t, event.stage).calls[-1].refused = event
+            case events.Cleaned():
+                self._step(event.t, event.stage).calls[-1].cleaned = event
+            case events.Supplied():
+                self._step(event.t, event.stage).supplied.append(event)
+            case events.Produced():
+                self._step(event.t, event.stage).output = event
+                self._pass(event.t).outputs[event.symbol] = event
+            case events.Audited():
+                self._pass(event.t).audited = event
+            case events.Unaudited():
+                self._pass(event.t).unaudited = event
+            case events.PassLost():
+                self._pass(event.t).lost = event
+            case events.Rerun():
+                before = [output for this in [*self.passes.values()][-1:] for output in this.outputs.values()]
+                kept = takewhile(lambda output: output.stage != event.stage, before)
+                self.passes[event.t] = Pass(event.t, event, outputs={output.symbol: output for output in kept})
+            case events.Selected():
+                self.selected = event
+            case events.Judged():
+                self._step(event.t, event.verdict.aspect).verdict = event.verdict
+            case events.SampleFailed():
+                self.failed = event
+            case events.SampleDone():
+                pass
+
+    def _pass(self, t: int) -> Pass:
+        return self.passes.setdefault(t, Pass(t))
+
+    def _step(self, t: int, stage: str) -> Step:
+        return self._pass(t).steps.setdefault(stage, Step())
+
+    @property
+    def keyframes(self) -> tuple[Keyframe, ...]:
+        """Of all turns, in the order of their numbers in prompts."""
+        return tuple(
+            Keyframe(turn.turn, frame, description)
+            for turn in (self.frames.turns if self.frames else ())
+            for frame, description in zip(turn.frames, turn.descriptions or repeat(""), strict=False)
+        )
+
+    @property
+    def stages(self) -> list[str]:
+        """All that did something, in the order in which they began."""
+        return list(dict.fromkeys(stage for this in self.passes.values() for stage in this.steps))
+
+    @property
+    def supplied(self) -> list[events.Supplied]:
+        """Of all passes."""
+        return [event for this in self.passes.values() for event in this.supplied]
+
+    @property
+    def checks(self) -> list[str]:
+        """The names of the auditor's checks."""
+        return next((list(this.audited.audit.findings) for this in self.passes.values() if this.audited), [])
+
+    @property
+    def repeated(self) -> dict[int, str]:
+        """The passes in which every stage that ran again gave its output as before, and the stage that each began from.
+        {2: "mpa"}: pass 2 began from mpa and gave what pass 1 gave. A pass counts once it has ended.
+
+        MERG's loop goes on then: by arXiv 2604.18988, section 3, it ends with a passed audit or the last pass alone.
+        """
+        ended = [*self.passes.values()][: None if self.selected else -1]
+        return {
+            this.t: this.rerun.stage
+            for before, this in pairwise(ended)
+            if this.rerun and not this.lost and all(_repeats(output, before) for output in this.made)
+        }
+
+    def status(self, this: Pass) -> Status:
+        """How a pass ended: "failed" where the sample was given up before anything else."""
+        if this.audited:
+            return "audited"
+        if this.unaudited or this.lost:
+            return "unaudited" if this.unaudited else "lost"
+        if self.selected and this.t in {*self.selected.ranks, self.selected.t}:
+            return "no auditor" if self.selected.ended == "no auditor" else "finished"
+        return "failed"
+
+    @property
+    def why(self) -> str:
+        """Why a pass was selected, and why the loop ended; "" where none was."""
+        return describe_selection(self.selected, self.checks) if self.selected else ""
+
+    def rank(self, t: int) -> str:
+        """What pass t was compared by, "" for checks, which its audit tells."""
+        ranked = self.selected and not self.checks and t in self.selected.ranks
+        return describe_rank(self.selected, t) if self.selected and ranked else ""
+
+
+def _repeats(output: events.Produced, before: Pass) -> bool:
+    earlier = before.outputs.get(output.symbol)
+    return output.symbol == FEEDBACK or bool(earlier and earlier.output == output.output)
