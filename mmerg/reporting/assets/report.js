@@ -74,11 +74,7 @@ addEventListener("DOMContentLoaded", () => {
   };
   if (folded.length) {
     drawer.setAttribute("aria-labelledby", "drawer-title");
-    drawer.addEventListener("click", (event) => {
-      const link = event.target.closest("a[href^='#call-']");
-      if (event.target === drawer) drawer.close();
-      if (link && link.hash === location.hash) draw(document.getElementById(link.hash.slice(1)));
-    });
+    drawer.addEventListener("click", (event) => { if (event.target === drawer) drawer.close(); });
     document.body.append(drawer);
   }
   for (const fold of folded) {
