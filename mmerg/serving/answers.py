@@ -16,9 +16,9 @@ from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request
 from mmerg.runs.events import OVER_BUDGET, FramesTaken, SampleFailed
 from mmerg.runs.result import Result
 from mmerg.serving.messages import Sent, reply_request, task_prompt
-from mmerg.serving.offered import Offered
-from mmerg.serving.refused import OF_CALLS, RefusedError, hint_for
-from mmerg.serving.served import Served
+from mmerg.serving.offered import ServedSystem
+from mmerg.serving.refused import OF_CALLS, HttpError, hint_for
+from mmerg.serving.served import AppState
 from mmerg.serving.turns import Streamed, reply_updates, started, unless_disconnected
 from mmerg.serving.updates import SILENT, Update
 from mmerg.serving.work import Report
@@ -55,7 +55,7 @@ Steps = AsyncGenerator[Update | Answer, None]
 ALIVE = Update(SILENT, {})
 
 
-def answers(served: Served, offered: Offered, sent: Sequence[Sent], wish: Wish) -> Steps:
+def answers(served: AppState, offered: ServedSystem, sent: Sequence[Sent], wish: Wish) -> Steps:
     """The agents' work and its reply, or one plain call for what a front end asks for its own use. Raises MmergError:
     at once where the messages are no talk, later where the turn fails."""
     if prompt := task_prompt(sent):
@@ -89,7 +89,7 @@ async def _last(steps: Steps) -> tuple[Answer, str]:
     raise AssertionError("a turn ends with an answer, or raises")
 
 
-async def _plain(served: Served, offered: Offered, prompt: str, wish: Wish) -> Steps:
+async def _plain(served: AppState, offered: ServedSystem, prompt: str, wish: Wish) -> Steps:
     tokens = min(wish.tokens or TASK_TOKENS, TASK_TOKENS)
     request = Request((Message("user", prompt),), offered.experiment.sampling.changed({"num_predict": tokens}))
 
@@ -116,7 +116,7 @@ async def _agents(updates: AsyncGenerator[Update, None], wish: Wish) -> Steps:
                     yield Answer(text, "stop", result.prompt_tokens, result.response_tokens, seconds)
                 case SampleFailed(what=what, where=where, failure=failure, hint=hint):
                     code = OF_CALLS.get(failure, 502)
-                    raise RefusedError(what, where=where, hint=hint_for(failure, hint), status=code)
+                    raise HttpError(what, where=where, hint=hint_for(failure, hint), status=code)
                 case FramesTaken():
                     _refuse_unusable(str(update.fields["problem"]))
             if update.thought or update.status or update.name == SILENT:
@@ -124,7 +124,7 @@ async def _agents(updates: AsyncGenerator[Update, None], wish: Wish) -> Steps:
 
 
 def _refuse_unusable(problem: str) -> None:
-    """Raises RefusedError where pictures give no frames, unless later ones took all the room."""
+    """Raises HttpError where pictures give no frames, unless later ones took all the room."""
     problems = [one for one in problem.split("; ") if one and OVER_BUDGET not in one]
     if problems:
-        raise RefusedError(f"a picture cannot be shown to the model: {'; '.join(problems)}", where="messages")
+        raise HttpError(f"a picture cannot be shown to the model: {'; '.join(problems)}", where="messages")

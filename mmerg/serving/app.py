@@ -16,14 +16,14 @@ from starlette.staticfiles import StaticFiles
 from mmerg.errors import MmergError
 from mmerg.serving import ollama, openai, page
 from mmerg.serving.guard import HEADERS, Guard, allowed_hosts
-from mmerg.serving.refused import RefusedError, code_fault, error_fields, status_of
-from mmerg.serving.served import Served
+from mmerg.serving.refused import HttpError, code_fault, error_fields, status_of
+from mmerg.serving.served import AppState
 
 FIELDS = 2**20  # bytes of a request besides its files
 SPARE = 100  # connections beside those of turns
 
 
-def app_of(served: Served, token: str = "") -> FastAPI:
+def app_of(served: AppState, token: str = "") -> FastAPI:
     """The app. token: see `token_of`."""
     limits = served.settings.limits
     files = max(limits.clip_mb, limits.pictures * limits.picture_mb)
@@ -47,12 +47,12 @@ def app_of(served: Served, token: str = "") -> FastAPI:
     async def invalid(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         what = f"the form cannot be read: {'.'.join(map(str, first['loc'][1:]))}: {first['msg']}"
-        return refuse(request.url.path, RefusedError(what, hint=page.FORM))
+        return refuse(request.url.path, HttpError(what, hint=page.FORM))
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> Response:
         what = "there is nothing at this address" if error.status_code == 404 else error.detail
-        return refuse(request.url.path, RefusedError(what, status=error.status_code))
+        return refuse(request.url.path, HttpError(what, status=error.status_code))
 
     @app.exception_handler(ClientDisconnect)
     async def gone(*_: object) -> Response:
@@ -65,7 +65,7 @@ def app_of(served: Served, token: str = "") -> FastAPI:
     return app
 
 
-def server_of(served: Served, token: str = "") -> uvicorn.Server:
+def server_of(served: AppState, token: str = "") -> uvicorn.Server:
     """A server that runs the app on a socket. At its end turns under way have one second to finish."""
     logging.getLogger("uvicorn.access").addFilter(_without_query)
     config = uvicorn.Config(

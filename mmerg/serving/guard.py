@@ -12,7 +12,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from mmerg.serving.refused import RefusedError
+from mmerg.serving.refused import HttpError
 from mmerg.settings.model import ServeSettings
 
 COOKIE = "mmerg"
@@ -34,7 +34,7 @@ class Guard:
 
     app: ASGIApp
     token: str
-    refuse: Callable[[str, RefusedError], Response]
+    refuse: Callable[[str, HttpError], Response]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await (self._check(HTTPConnection(scope)) or self.app)(scope, receive, send)
@@ -44,7 +44,7 @@ class Guard:
         path, origin = request.url.path, request.headers.get("origin")
         if origin is not None and origin.partition("://")[2].lower() != request.headers.get("host", "").lower():
             hint = "open the page at the server's own address; a proxy must pass the Host header on"
-            return self.refuse(path, RefusedError("a page of another origin may not ask", hint=hint, status=403))
+            return self.refuse(path, HttpError("a page of another origin may not ask", hint=hint, status=403))
         if not self.token:
             return None
         if path == "/" and self._is_token(request.query_params.get("token", "")):
@@ -55,7 +55,7 @@ class Guard:
         if (scheme.lower() == "bearer" and self._is_token(key)) or self._is_token(request.cookies.get(COOKIE, "")):
             return None
         hint = "open the address that was printed at the start, or send the token as `Authorization: Bearer …`"
-        return self.refuse(path, RefusedError("the token is missing or wrong", hint=hint, status=401))
+        return self.refuse(path, HttpError("the token is missing or wrong", hint=hint, status=401))
 
     def _is_token(self, given: str) -> bool:
         return secrets.compare_digest(given.encode(), self.token.encode())

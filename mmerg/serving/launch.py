@@ -24,7 +24,7 @@ from mmerg.serving.offered import offer
 from mmerg.settings.model import ServeSettings
 
 if TYPE_CHECKING:
-    from mmerg.serving.served import Served
+    from mmerg.serving.served import AppState
 
 TOKEN = "MMERG_TOKEN"
 IDLE = ("protocol", "limit", "only_failed", "ids", "repeats", "name", "tags")  # what runs do with samples
@@ -37,8 +37,8 @@ def serve(settings: ServeSettings, words: Sequence[str], own: Sequence[Path]) ->
     _refuse_idle(words)
     try:
         from mmerg.serving.app import server_of
-        from mmerg.serving.served import Served
-        from mmerg.serving.work import Work
+        from mmerg.serving.served import AppState
+        from mmerg.serving.work import TurnRunner
     except ImportError as error:
         hint = 'pip install "mmerg[serve]"'
         raise ConfigError("the server needs packages that are not installed", where=str(error), hint=hint) from error
@@ -46,8 +46,8 @@ def serve(settings: ServeSettings, words: Sequence[str], own: Sequence[Path]) ->
     with ExitStack() as opened:
         heard = opened.enter_context(closing(listener(settings.host, settings.port)))
         pool, engine = answering(settings, patience=PATIENCE)
-        work = opened.enter_context(closing(Work(pool, settings.limits.waiting)))  # its end stops turns under way
-        served = Served(settings, engine, *offer(settings, engine, words, own), work)
+        work = opened.enter_context(closing(TurnRunner(pool, settings.limits.waiting)))  # its end stops turns under way
+        served = AppState(settings, engine, *offer(settings, engine, words, own), work)
         logging.basicConfig(format="%(asctime)s %(message)s")
         logging.getLogger("uvicorn.access").setLevel(logging.INFO)
         page = _announce(console(), served, heard.getsockname()[1], token)
@@ -67,7 +67,7 @@ def _refuse_idle(words: Sequence[str]) -> None:
             raise ConfigError(what, where="command line", hint=hint)
 
 
-def _announce(out: Console, served: Served, port: int, token: str) -> str:
+def _announce(out: Console, served: AppState, port: int, token: str) -> str:
     """Prints what is served, and where; returns the address of the page."""
     engine, host = served.engine, served.settings.host
     host = socket.gethostname() if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host

@@ -14,8 +14,8 @@ from uuid import uuid4
 from fastapi import Request
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
-from mmerg.serving.offered import Offered
-from mmerg.serving.refused import RefusedError
+from mmerg.serving.offered import ServedSystem
+from mmerg.serving.refused import HttpError
 from mmerg.serving.talk import WORDLESS, ReplyRequest, Speaker, Utterance, check_talk
 from mmerg.serving.uploads import Upload
 from mmerg.settings.backbone import SEEDS, Seed
@@ -40,16 +40,16 @@ class Sent:
 
 
 async def read_body(request: Request, kind: type[Body]) -> Body:
-    """The request's JSON, whatever its content type says. Raises RefusedError where it does not fit `kind`."""
+    """The request's JSON, whatever its content type says. Raises HttpError where it does not fit `kind`."""
     try:
         return kind.model_validate_json(await request.body() or b"{}")
     except ValidationError as error:
-        raise RefusedError(f"the request cannot be read: {why(error)}", where="the body") from None
+        raise HttpError(f"the request cannot be read: {why(error)}", where="the body") from None
 
 
-def reply_request(offered: Offered, sent: Sequence[Sent], limits: LimitSettings, seed: int | None) -> ReplyRequest:
+def reply_request(offered: ServedSystem, sent: Sequence[Sent], limits: LimitSettings, seed: int | None) -> ReplyRequest:
     """The reply that these messages ask for. Programs send the whole talk with every turn: earlier pictures are left
-    out where the agents would not see them, or where there is no room. Raises RefusedError where the messages are no
+    out where the agents would not see them, or where there is no room. Raises HttpError where the messages are no
     talk."""
     talk: list[Utterance] = []
     room = limits.pictures
@@ -63,7 +63,7 @@ def reply_request(offered: Offered, sent: Sequence[Sent], limits: LimitSettings,
 
 
 def _turns(sent: Sequence[Sent]) -> Iterator[tuple[int, Speaker, Sent]]:
-    """The messages that are not empty, with their numbers. Raises RefusedError for roles out of place."""
+    """The messages that are not empty, with their numbers. Raises HttpError for roles out of place."""
     begun = False
     for number, message in enumerate(sent, start=1):
         match message.role:
@@ -76,23 +76,23 @@ def _turns(sent: Sequence[Sent]) -> Iterator[tuple[int, Speaker, Sent]]:
             case role:
                 what = f"a message of the role {role!r:.40} has no place there"
                 hint = "system messages first, then user and assistant; no tool is ever called"
-                raise RefusedError(what, where=f"message {number}", hint=hint)
+                raise HttpError(what, where=f"message {number}", hint=hint)
 
 
 def _picture(data: str, where: str) -> Upload:
-    """A picture from base64. Raises RefusedError where it is none."""
+    """A picture from base64. Raises HttpError where it is none."""
     try:
         return Upload("picture", base64.b64decode(data, validate=True))
     except ValueError as error:
-        raise RefusedError(f"a picture is no base64: {error}", where=where) from error
+        raise HttpError(f"a picture is no base64: {error}", where=where) from error
 
 
 def base64_of(url: str, where: str) -> str:
-    """The base64 in a data URL. Raises RefusedError for any other URL: nothing is fetched, and no file is read."""
+    """The base64 in a data URL. Raises HttpError for any other URL: nothing is fetched, and no file is read."""
     head, comma, data = url.partition(",")
     if not re.fullmatch(r"data:image/[\w.+-]+;base64", head, re.IGNORECASE) or not comma:
         what = f"a picture is given as {url[:40]!r}…, and nothing is fetched"
-        raise RefusedError(what, where=where, hint="send the picture itself: data:image/jpeg;base64,…")
+        raise HttpError(what, where=where, hint="send the picture itself: data:image/jpeg;base64,…")
     return data
 
 

@@ -51,7 +51,7 @@ def titled(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Offered:
+class ServedSystem:
     """A system as a model of the server. experiment: shared by all turns."""
 
     settings: ServeSettings
@@ -70,7 +70,7 @@ class Offered:
 
 def offer(
     settings: ServeSettings, engine: Engine, words: Sequence[str], own: Sequence[Path]
-) -> tuple[dict[str, Offered], dict[str, MmergError]]:
+) -> tuple[dict[str, ServedSystem], dict[str, MmergError]]:
     """The systems that can be served, by the name of their model, that of `settings` first; and why the others cannot.
     words: the command line, whose settings hold for every system. own: the user's folders of configs. Raises MmergError
     where the system of `settings` lacks something."""
@@ -91,7 +91,7 @@ def offer(
     return offered, missing
 
 
-def _offered(settings: ServeSettings, engine: Engine) -> Offered:
+def _offered(settings: ServeSettings, engine: Engine) -> ServedSystem:
     labels = corpus_of(settings.dataset).labels
     corpus = Talk(labels).load()
     prompts = prompts_of(settings)
@@ -102,4 +102,4 @@ def _offered(settings: ServeSettings, engine: Engine) -> Offered:
         if isinstance(source, Exemplars):
             with Building(console()) as watch:
                 source.open([], watch)
-    return Offered(settings, experiment_of(settings, prompts, engine, sources), corpus, sources)
+    return ServedSystem(settings, experiment_of(settings, prompts, engine, sources), corpus, sources)

@@ -18,9 +18,9 @@ from pydantic import BaseModel, JsonValue
 from mmerg.errors import MmergError
 from mmerg.serving.answers import Answer, Steps, Wish, answers, respond
 from mmerg.serving.messages import AnySeed, Sent, read_body
-from mmerg.serving.offered import Offered
+from mmerg.serving.offered import ServedSystem
 from mmerg.serving.refused import error_sentence
-from mmerg.serving.served import Served
+from mmerg.serving.served import AppState
 
 TAG = ":latest"  # behind the name of a model that has no other
 LINES = "application/x-ndjson"
@@ -80,7 +80,7 @@ class Generate(Asked):
         return {"response": text, **thinking}
 
 
-def routes(served: Served) -> APIRouter:
+def routes(served: AppState) -> APIRouter:
     router = APIRouter(prefix="/api")
 
     @router.api_route("/version", methods=["GET", "HEAD"])
@@ -116,7 +116,7 @@ def failed(error: MmergError) -> dict[str, object]:
     return {"error": error_sentence(error)}
 
 
-async def _answered(served: Served, request: Request, body: Chat | Generate) -> Response:
+async def _answered(served: AppState, request: Request, body: Chat | Generate) -> Response:
     offered, sent = served.model(body.model), body.sent()
 
     def line(text: str, thoughts: str = "", /, **more: object) -> dict[str, object]:
@@ -151,19 +151,19 @@ def _end(answer: Answer) -> dict[str, object]:
     return {"done": True, "done_reason": answer.finish, **durations, **counts}
 
 
-def _entry(served: Served, name: str) -> dict[str, object]:
+def _entry(served: AppState, name: str) -> dict[str, object]:
     tagged = f"{name}{TAG}"
     digest = sha256(f"{name} {served.engine.digest}".encode()).hexdigest()  # clients take equal ones for one model
     return {"name": tagged, "model": tagged, "size": 0, "digest": digest, "details": _details(served)}
 
 
-def _details(served: Served) -> dict[str, object]:
+def _details(served: AppState) -> dict[str, object]:
     model = served.engine.model
     of_it = {"family": "mmerg", "families": ["mmerg"], "parameter_size": "", "quantization_level": ""}
     return {"parent_model": model, "format": "mmerg", **of_it}
 
 
-def _shown(served: Served, offered: Offered) -> dict[str, object]:
+def _shown(served: AppState, offered: ServedSystem) -> dict[str, object]:
     sees = ["vision"] if offered.system.sees("V") else []  # a model without eyes gets descriptions of faces
     return {
         "modelfile": "",

@@ -18,8 +18,8 @@ from pydantic import BaseModel, Field
 from mmerg.errors import MmergError
 from mmerg.serving.answers import Answer, Steps, Wish, answers, respond
 from mmerg.serving.messages import AnySeed, Sent, base64_of, read_body
-from mmerg.serving.refused import RefusedError, error_sentence, status_of
-from mmerg.serving.served import Served
+from mmerg.serving.refused import HttpError, error_sentence, status_of
+from mmerg.serving.served import AppState
 from mmerg.serving.updates import Update
 
 ALIVE = b": at work\n\n"  # a comment, for proxies and programs that give up on what is silent
@@ -41,14 +41,14 @@ class Message(BaseModel):
     content: str | list[Part] | None = None
 
     def sent(self, number: int) -> Sent:
-        """Raises RefusedError for a part that is neither text nor a picture that came along."""
+        """Raises HttpError for a part that is neither text nor a picture that came along."""
         if not isinstance(self.content, list):
             return Sent(self.role, self.content or "")
         where = f"message {number}"
         for part in self.content:
             if not (part.type == "text" or (part.type == "image_url" and part.image_url)):
                 what = f"a part of the type {part.type!r:.40} cannot be taken, or holds nothing"
-                raise RefusedError(what, where=where, hint="text, or image_url with a data URL")
+                raise HttpError(what, where=where, hint="text, or image_url with a data URL")
         pictures = [base64_of(part.image_url.url, where) for part in self.content if part.image_url]
         return Sent(self.role, "\n".join(part.text for part in self.content if part.type == "text"), tuple(pictures))
 
@@ -127,7 +127,7 @@ class Chunks:
         return _data({**self._head, "object": "chat.completion.chunk", "choices": choices, **more})
 
 
-def routes(served: Served) -> APIRouter:
+def routes(served: AppState) -> APIRouter:
     router = APIRouter(prefix="/v1")
 
     @router.get("/models")

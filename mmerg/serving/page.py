@@ -18,10 +18,10 @@ from mmerg.errors import MmergError
 from mmerg.runs.manifest import DRY
 from mmerg.serving.guard import is_loopback
 from mmerg.serving.messages import read_body
-from mmerg.serving.offered import Offered, titled
-from mmerg.serving.refused import RefusedError, error_fields
+from mmerg.serving.offered import ServedSystem, titled
+from mmerg.serving.refused import HttpError, error_fields
 from mmerg.serving.saving import save
-from mmerg.serving.served import Served
+from mmerg.serving.served import AppState
 from mmerg.serving.talk import ReplyRequest, Utterance, check_talk
 from mmerg.serving.turns import Streamed, reply_updates, started
 from mmerg.serving.updates import SILENT, Update
@@ -53,7 +53,7 @@ class Saved(BaseModel):
     turns: list[str]  # the ids of replies, from their updates `accepted`
 
 
-def routes(served: Served) -> APIRouter:
+def routes(served: AppState) -> APIRouter:
     router = APIRouter()
     limits = served.settings.limits
     most = limits.text * limits.turns * 12  # bytes: JSON may spell a character as \uXXXX\uXXXX
@@ -92,13 +92,13 @@ def routes(served: Served) -> APIRouter:
     async def frame(sha256: str) -> Response:
         data = served.chats.frame(sha256)
         if data is None:
-            raise RefusedError("there is no such frame", where="the chats in memory", status=404)
+            raise HttpError("there is no such frame", where="the chats in memory", status=404)
         return Response(data, media_type="image/jpeg")
 
     @router.post("/page/save")
     async def keep(request: Request) -> dict[str, object]:
         if not served.settings.save:
-            raise RefusedError("chats are not saved here", where="save=false", hint="start with save=true", status=403)
+            raise HttpError("chats are not saved here", where="save=false", hint="start with save=true", status=403)
         wanted = (await read_body(request, Saved)).turns
         turns = served.chats.ended(wanted)
         folders = await run_in_threadpool(save, served, turns)
@@ -126,7 +126,7 @@ def _event(update: Update) -> bytes:
     return f"event: {update.name}\ndata: {json.dumps(update.fields)}\n\n".encode()
 
 
-def _setup(served: Served) -> dict[str, object]:
+def _setup(served: AppState) -> dict[str, object]:
     settings, backbone = served.settings, {"name": "dry run", "note": "no model is asked: replies say nothing"}
     if served.engine.backend != DRY:
         backbone = {"name": settings.backbone.name, "note": settings.backbone.note}
@@ -140,7 +140,7 @@ def _setup(served: Served) -> dict[str, object]:
     }
 
 
-def _system(offered: Offered) -> dict[str, object]:
+def _system(offered: ServedSystem) -> dict[str, object]:
     system = offered.system
     agents = [{"name": one.name, "title": titled(one.name), "symbol": one.gives} for one in system.agents]
     return {

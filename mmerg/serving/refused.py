@@ -14,7 +14,7 @@ HINTS = {  # in place of the hints for runs: a chat has no command line
 }
 
 
-class RefusedError(MmergError):
+class HttpError(MmergError):
     """The request itself is wrong, or is one too many; `status` is HTTP's."""
 
     def __init__(self, what: str, *, where: str = "", hint: str = "", status: int = 400) -> None:
@@ -24,16 +24,16 @@ class RefusedError(MmergError):
 
 def status_of(error: MmergError) -> int:
     """HTTP's status for an error."""
-    if isinstance(error, RefusedError):
+    if isinstance(error, HttpError):
         return error.status
     if isinstance(error, SampleError):
         return OF_CALLS.get(error.failure, 502 if isinstance(error, CallError) else 500)
     return 503
 
 
-def code_fault() -> RefusedError:
+def code_fault() -> HttpError:
     """The answer to a client where the code has a mistake."""
-    return RefusedError("the server has a fault, which its log names", hint="report it with the log", status=500)
+    return HttpError("the server has a fault, which its log names", hint="report it with the log", status=500)
 
 
 def describe_fault(error: Exception) -> str:

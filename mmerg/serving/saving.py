@@ -15,21 +15,21 @@ from mmerg.runs.identity import CONFIG, CORPUS, ENGINE, engine_text, settings_di
 from mmerg.runs.manifest import Corpus, Manifest, ProtocolSection
 from mmerg.runs.result import Result
 from mmerg.serving.chats import Turn
-from mmerg.serving.offered import Offered
-from mmerg.serving.refused import RefusedError
-from mmerg.serving.served import Served
+from mmerg.serving.offered import ServedSystem
+from mmerg.serving.refused import HttpError
+from mmerg.serving.served import AppState
 from mmerg.settings.model import RunSettings
 
 
-def save(served: Served, ended: Iterable[Turn]) -> list[Path]:
-    """Writes turns that have ended; returns the folders. Raises RefusedError where there are no turns, RunError where a
+def save(served: AppState, ended: Iterable[Turn]) -> list[Path]:
+    """Writes turns that have ended; returns the folders. Raises HttpError where there are no turns, RunError where a
     folder cannot be written."""
     replies: dict[str, dict[str, Turn]] = {}
     for turn in ended:
         assert turn.result
         replies.setdefault(turn.model, {})[turn.result.id] = turn  # one of all tries at the same reply
     if not replies:
-        raise RefusedError("no reply of this chat is in memory", where="chat", hint="say something first", status=404)
+        raise HttpError("no reply of this chat is in memory", where="chat", hint="say something first", status=404)
     mark = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{token_hex(4)}"
     folders = []
     for model, turns in replies.items():
@@ -56,7 +56,7 @@ def _write(run: Run, turn: Turn) -> None:
         run.keep_frame(sha256, lambda data=data: data)  # type: ignore[misc]
 
 
-def _manifest(served: Served, offered: Offered, replies: Collection[str]) -> Manifest:
+def _manifest(served: AppState, offered: ServedSystem, replies: Collection[str]) -> Manifest:
     settings, corpus, prompts = offered.settings, offered.corpus, offered.experiment.prompts
     plain = {name: value for name, value in settings.plain().items() if name in RunSettings.model_fields}
     return Manifest(

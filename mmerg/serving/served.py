@@ -6,29 +6,29 @@ from dataclasses import dataclass, field
 from mmerg.backends.protocol import Engine
 from mmerg.errors import MmergError
 from mmerg.serving.chats import Chats
-from mmerg.serving.offered import Offered
-from mmerg.serving.refused import RefusedError, error_sentence
-from mmerg.serving.work import Work
+from mmerg.serving.offered import ServedSystem
+from mmerg.serving.refused import HttpError, error_sentence
+from mmerg.serving.work import TurnRunner
 from mmerg.settings.model import ServeSettings
 
 
 @dataclass(frozen=True)
-class Served:
+class AppState:
     """offered: systems by the name of their model; missing: why others are not."""
 
     settings: ServeSettings
     engine: Engine
-    offered: Mapping[str, Offered]
+    offered: Mapping[str, ServedSystem]
     missing: Mapping[str, MmergError]
-    work: Work
+    work: TurnRunner
     chats: Chats = field(default_factory=Chats)
 
-    def model(self, name: str) -> Offered:
-        """The system of that name; Ollama's programs put a tag behind it. Raises RefusedError where there is none."""
+    def model(self, name: str) -> ServedSystem:
+        """The system of that name; Ollama's programs put a tag behind it. Raises HttpError where there is none."""
         name = name.removesuffix(":latest")
         if offered := self.offered.get(name):
             return offered
         if lacks := self.missing.get(name):
-            raise RefusedError(f"{name} cannot be talked to: {error_sentence(lacks)}", where="model", status=404)
+            raise HttpError(f"{name} cannot be talked to: {error_sentence(lacks)}", where="model", status=404)
         hint = f"one of {', '.join(self.offered)}"
-        raise RefusedError(f"there is no model {name!r:.80}", where="model", hint=hint, status=404)
+        raise HttpError(f"there is no model {name!r:.80}", where="model", hint=hint, status=404)

@@ -10,8 +10,8 @@ from mmerg.corpora.dialogue import Clip, Sample, Turn
 from mmerg.corpora.talk import sample_of
 from mmerg.engine.sample import Experiment
 from mmerg.frames.store import HeldFrames
-from mmerg.serving.offered import Offered
-from mmerg.serving.refused import RefusedError
+from mmerg.serving.offered import ServedSystem
+from mmerg.serving.refused import HttpError
 from mmerg.serving.uploads import Upload, Uploads
 from mmerg.settings.model import LimitSettings
 
@@ -32,7 +32,7 @@ class Utterance:
 class ReplyRequest:
     """Asks for the reply of a system in a chat. talk: the turns before it. seed: None for the settings'."""
 
-    offered: Offered
+    offered: ServedSystem
     chat: str
     talk: tuple[Utterance, ...]
     seed: int | None
@@ -64,12 +64,12 @@ def _place(number: int) -> Path:
 
 
 def check_talk(talk: Sequence[Utterance], limits: LimitSettings) -> tuple[Utterance, ...]:
-    """The last limits.turns turns that are not empty, all but the last cut to limits.text. Raises RefusedError where no
+    """The last limits.turns turns that are not empty, all but the last cut to limits.text. Raises HttpError where no
     reply can follow them."""
     kept = [one for one in talk if one.text.strip() or one.uploads][-limits.turns :]
     if not kept or kept[-1].who != "you":
         what = "there is no turn of the user's to reply to"
-        raise RefusedError(what, where="the talk", hint="say something, and let the user's turn be the last")
+        raise HttpError(what, where="the talk", hint="say something, and let the user's turn be the last")
     uploads = [upload for one in kept for upload in one.uploads]
     _limit("text", f"the turn has {len(kept[-1].text)} characters", len(kept[-1].text), limits.text)
     _limit("pictures", f"{len(uploads)} pictures are shown", len(uploads), limits.pictures)
@@ -82,4 +82,4 @@ def check_talk(talk: Sequence[Utterance], limits: LimitSettings) -> tuple[Uttera
 def _limit(setting: str, what: str, count: float, most: int) -> None:
     if count > most:
         hint = f"say or show less, or raise limits.{setting}"
-        raise RefusedError(f"{what}, over {most}", where="the talk", hint=hint)
+        raise HttpError(f"{what}, over {most}", where="the talk", hint=hint)

@@ -17,7 +17,7 @@ from mmerg.backends.protocol import Backend
 from mmerg.runs.events import Event
 from mmerg.runs.result import Result
 from mmerg.serving.chats import Turn
-from mmerg.serving.served import Served
+from mmerg.serving.served import AppState
 from mmerg.serving.talk import ReplyRequest
 from mmerg.serving.updates import Update, Updates
 from mmerg.serving.work import Report
@@ -25,7 +25,9 @@ from mmerg.serving.work import Report
 Item = TypeVar("Item")
 
 
-async def reply_updates(served: Served, asked: ReplyRequest, turn: Turn | None = None) -> AsyncGenerator[Update, None]:
+async def reply_updates(
+    served: AppState, asked: ReplyRequest, turn: Turn | None = None
+) -> AsyncGenerator[Update, None]:
     """The updates until there is a reply, or the turn has failed; `turn` keeps the events and frames for saving. Raises
     MmergError where the turn cannot begin."""
     kept = turn or Turn(asked.offered.id, len(asked.talk), kept=False)

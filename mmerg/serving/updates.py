@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from mmerg.runs import events
 from mmerg.runs.result import Result
-from mmerg.serving.offered import Offered, titled
+from mmerg.serving.offered import ServedSystem, titled
 from mmerg.serving.refused import hint_for
 from mmerg.serving.work import SILENCE, Place
 
@@ -33,7 +33,7 @@ class Updates:
     """Those of one turn. turn: its id, for the client. problems: why files that were sent give no frames, by
     "turn 3", once they are decoded."""
 
-    def __init__(self, offered: Offered, turn: str, problems: Mapping[str, str]) -> None:
+    def __init__(self, offered: ServedSystem, turn: str, problems: Mapping[str, str]) -> None:
         self._system, self._sources, self._turn, self._problems = offered.system, offered.sources, turn, problems
         self._calls: list[events.Called] = []  # of the agent at work
         self._passes = 1

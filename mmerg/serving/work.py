@@ -16,7 +16,7 @@ from mmerg.backends.pool import Pool
 from mmerg.backends.protocol import Backend
 from mmerg.backends.stop import Stop
 from mmerg.errors import ConfigError, MmergError, RunError
-from mmerg.serving.refused import START, RefusedError, code_fault, describe_fault
+from mmerg.serving.refused import START, HttpError, code_fault, describe_fault
 
 log = logging.getLogger(__name__)
 Report = Callable[[object], None]
@@ -32,7 +32,7 @@ class Place:
     place: int
 
 
-class Work:
+class TurnRunner:
     """Runs turns on the slots of `pool`; at most `waiting` others wait. most: turns at once, with those that wait.
     silence: seconds without a report after which SILENCE comes."""
 
@@ -45,10 +45,10 @@ class Work:
 
     async def turn(self, job: Job) -> AsyncGenerator[object, None]:
         """The turn's places in the queue, what `job` reports, and what it returns. Raises what `job` raises, and
-        RefusedError (503) where too many turns wait or no model's server is there."""
+        HttpError (503) where too many turns wait or no model's server is there."""
         if len(self._turns) >= self.most:
             what = f"{self._waiting} turns wait for the model already"
-            raise RefusedError(what, where="limits.waiting", hint="try again in a while", status=503)
+            raise HttpError(what, where="limits.waiting", hint="try again in a while", status=503)
         loop, stop, reports = asyncio.get_running_loop(), Stop(), Reports()
 
         def report(what: object) -> None:
@@ -62,7 +62,7 @@ class Work:
                     with self._pool.lease() as backend:
                         return job(backend, report)
             except (ConfigError, RunError) as error:  # their hints are for runs
-                raise RefusedError(error.what, where=error.where, hint=START, status=503) from None
+                raise HttpError(error.what, where=error.where, hint=START, status=503) from None
             finally:  # before the thread begins another turn
                 loop.call_soon_threadsafe(self._leave, reports)
 

@@ -19,9 +19,9 @@ from mmerg.errors import MmergError
 from mmerg.serving.app import server_of
 from mmerg.serving.chats import MOST, Chats
 from mmerg.serving.launch import listener
-from mmerg.serving.offered import Offered, offer
-from mmerg.serving.served import Served
-from mmerg.serving.work import Work
+from mmerg.serving.offered import ServedSystem, offer
+from mmerg.serving.served import AppState
+from mmerg.serving.work import TurnRunner
 from mmerg.settings.model import ServeSettings
 from mmerg.settings.parse import parse
 from tests.composed import composed
@@ -35,7 +35,7 @@ class Running:
 
     url: str
     client: httpx.Client
-    served: Served
+    served: AppState
 
 
 @contextmanager
@@ -52,12 +52,12 @@ def running(
     settings = settings_of(*overrides)
     words = tuple(word for word in overrides if not word.startswith(OF_THE_SERVER))
     with (
-        closing(Work(pool, settings.limits.waiting)) as work,
+        closing(TurnRunner(pool, settings.limits.waiting)) as work,
         closing(listener("127.0.0.1", 0)) as heard,  # clients may connect before the thread accepts them
         client_of(f"http://127.0.0.1:{heard.getsockname()[1]}") as client,
     ):
         engine = pool.describe()
-        served = Served(settings, engine, *offers(words, engine.model_dump_json()), work, Chats(chats))
+        served = AppState(settings, engine, *offers(words, engine.model_dump_json()), work, Chats(chats))
         server = server_of(served, token)
         thread = threading.Thread(target=server.run, args=([heard],))
         thread.start()
@@ -74,7 +74,7 @@ def client_of(url: str) -> httpx.Client:
 
 
 @cache
-def offers(words: tuple[str, ...], engine: str) -> tuple[dict[str, Offered], dict[str, MmergError]]:
+def offers(words: tuple[str, ...], engine: str) -> tuple[dict[str, ServedSystem], dict[str, MmergError]]:
     """The systems of all servers with these settings and this engine (as JSON), prepared once: they hold no state."""
     return offer(settings_of(*words), Engine.model_validate_json(engine), ["backend=dry", *words], [])
 
