@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mmerg.console.terminal import GOES_ON, WRONG, end_in_good_order, run_command
 from mmerg.errors import ConfigError
-from mmerg.settings.pages import conf_folder, groups, pages_of
+from mmerg.settings.pages import conf_folder, groups, pages_of, with_backend
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -57,10 +57,14 @@ def _run(page: str, job: Job, usage: str | None) -> int:
     from omegaconf.errors import OmegaConfBaseException
     from yaml import YAMLError
 
+    from mmerg.settings import ollama_models
+
+    ollama_models.register()
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors, and does not print them
     OmegaConf.register_new_resolver("usage", (usage or "").strip, replace=True)
     # Flags come first: Hydra takes none among the settings.
-    sys.argv[1:] = sorted(map(expanded, sys.argv[1:]), key=lambda word: "=" in word and not word.startswith("-"))
+    words = with_backend([expanded(word) for word in sys.argv[1:]])
+    sys.argv[1:] = sorted(words, key=lambda word: "=" in word and not word.startswith("-"))
     _refuse_passwords(sys.argv[1:])
     if {"-sc", "--shell-completion"} & set(sys.argv):
         sys.argv[0] = "mmerg"  # what is completed

@@ -120,7 +120,7 @@ class Summary(Callback):
 
     def _name(self, config: "DictConfig") -> str:
         own = [word for word in config.hydra.overrides.task if word.partition("=")[0] in self.swept]
-        return " ".join(own) or f"row {config.hydra.job.num}"
+        return " ".join(own).replace("\\:", ":") or f"row {config.hydra.job.num}"
 
 
 def table(rows: Sequence[Row]) -> Table:

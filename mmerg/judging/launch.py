@@ -26,6 +26,7 @@ from mmerg.runs.manifest import DRY, Judged, JudgingManifest
 from mmerg.runs.result import Verdicts
 from mmerg.runs.samples import SAMPLES
 from mmerg.scoring.answers import read_run
+from mmerg.settings.kinds import folder_name
 from mmerg.settings.model import JudgeSettings
 from mmerg.storage.record import write_record
 
@@ -132,7 +133,7 @@ class Judging:
         backbone = DRY if self.dry else settings.backbone.name
         pair = {"pair": "".join(run.run for run in lot.runs)} if len(lot.runs) > 1 else {}  # others may reply the same
         mark = combined(known | pair)[:8]
-        path = Path(settings.runs) / f"judge-{settings.judge.name}-{backbone}-{mark}"
+        path = Path(settings.runs) / f"judge-{settings.judge.name}-{folder_name(backbone)}-{mark}"
         with Folder(path, manifest, Verdicts, VERDICTS, folders=(SAMPLES,)) as folder:
             wanted = lot.items[: settings.limit]
             todo = pending(wanted, folder.results, settings.only_failed)

@@ -10,6 +10,7 @@ from mmerg.settings.kinds import (
     Count,
     Given,
     Hosts,
+    ModelName,
     Name,
     Number,
     Part,
@@ -64,7 +65,7 @@ class BackboneSettings(Part):
     `workers` names each copy and `threads` (0: all cores but one) counts those of a copy. concurrency: calls that one
     host takes at once. image_side: pixels of a frame's longer side. note: printed after the replies."""
 
-    name: Name
+    name: ModelName
     model: Text
     gguf: Annotated[Path, PLACE] = ""
     mmproj: Annotated[Path, PLACE] = ""

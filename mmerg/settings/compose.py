@@ -12,12 +12,14 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
+from mmerg.settings import ollama_models
 from mmerg.settings.explain import explained
-from mmerg.settings.pages import conf_folder, ollama_host
+from mmerg.settings.pages import conf_folder, ollama_host, with_backend
 
 FAILURES = (HydraException, OmegaConfBaseException, YAMLError)  # what Hydra raises where a config does not compose
 OmegaConf.register_new_resolver("ollama_host", ollama_host, replace=True)
 OmegaConf.register_new_resolver("usage", lambda: "", replace=True)
+ollama_models.register()
 
 
 def compose(page: str, words: Sequence[str], own: Path | None = None) -> DictConfig:
@@ -28,7 +30,7 @@ def compose(page: str, words: Sequence[str], own: Path | None = None) -> DictCon
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(str(conf_folder()), version_base="1.3"):
-            return hydra_compose(page, [*words, *more])
+            return hydra_compose(page, [*with_backend(words), *more])
     except FAILURES as error:
         raise explained(error, page, words, own) from error
     finally:

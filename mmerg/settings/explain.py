@@ -15,7 +15,7 @@ from yaml import YAMLError
 from mmerg.errors import ConfigError, did_you_mean
 from mmerg.settings.kinds import PASSWORD, Part
 from mmerg.settings.model import COMMANDS
-from mmerg.settings.pages import groups, no_page, pages_of
+from mmerg.settings.pages import groups, is_model, no_page, pages_of
 from mmerg.settings.problems import COMMAND_LINE, CONFIGURATION, Problem, as_typed, error_of, unknown
 from mmerg.settings.tree import fields_of, kind_at
 
@@ -97,7 +97,7 @@ def _problems_of_pages(prefixed: str, value: str, own: Path | None, sweep: bool)
     pages = pages_of(group, own)
     if prefixed[0] != "~" and not re.search(r"[\[(]", value):
         for page in (one.strip("'\" ") for one in (value.split(",") if sweep else [value])):
-            if page not in (*pages, "null"):
+            if page not in (*pages, "null") and not (group == "backbone" and is_model(page)):
                 yield Problem(group, f"there is no {group}={page}", no_page(group, page, own), COMMAND_LINE)
 
 

@@ -44,6 +44,11 @@ def _text(value: Any) -> str:
     return value
 
 
+def folder_name(model: str) -> str:
+    """A model's name as a part of a folder's name."""
+    return re.sub(r"[^\w.+-]+", "-", model)
+
+
 def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
@@ -70,6 +75,10 @@ Word = Annotated[str, PlainValidator(_must(lambda value: _is_text(value) and val
 Name = Annotated[  # becomes a part of a folder's name
     Text,
     AfterValidator(_must(re.compile(r"[\w.+-]*\w[\w.+-]*").fullmatch, "letters, digits, '.', '_', '+' and '-' only")),
+]
+ModelName = Annotated[
+    Text,
+    AfterValidator(_must(re.compile(r"[\w./:+-]*\w").fullmatch, "letters, digits and . _ + - / : only")),
 ]
 Path = Annotated[str, PlainValidator(_must(_is_text, "a path; in quotes where it looks like something else"))]
 JsonFile = Annotated[

@@ -5,6 +5,7 @@ pages_of("frames")    # ["all", "none", "paper"]
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from mmerg.errors import did_you_mean
@@ -37,22 +38,36 @@ def no_page(group: str, choice: str | None, own: Path | None = None) -> str:
     all_of = f"one of {', '.join(pages)}"
     if group == "dataset" and not choice:
         return "dataset=demo, or dataset=meld, iemocap, empathetic or folder with dataset.root=…"
-    if choice and group == "backbone" and (page := next((page for page in pages if _model(page, own) == choice), None)):
-        return f"{choice} is the model of backbone={page}"
-    if choice and group == "backbone" and ":" in choice:
-        name = re.sub(r"[^\w.+-]+", "-", choice)
-        return (
-            f"a model that no page is of: backbone=qwen2.5vl-7b backbone.model={choice} backbone.name={name}; {all_of}"
-        )
     near = did_you_mean(choice or "", pages).replace("mean ", f"mean {group}=")
+    if choice and group == "backbone" and is_model(f"{choice}:latest"):
+        all_of += f"; a model of Ollama is named with its tag: backbone={choice}:latest"
     return f"{near} {all_of}" if near else all_of
 
 
-def _model(page: str, own: Path | None) -> str:
-    files = (folder / "backbone" / f"{page}.yaml" for folder in (own, conf_folder()) if folder)
-    text = next((file.read_text(encoding="utf-8", errors="replace") for file in files if file.is_file()), "")
-    match = re.search(r"^model: *[\"']?([^\s\"'#]+)", text, re.MULTILINE)
+def with_backend(words: Sequence[str]) -> list[str]:
+    """The words of a command line, with `backend=ollama` where they ask for the demo's dialogues and a model of
+    Ollama's: the demo's config chooses the embedded backend, for its small model."""
+    given = {key: value for key, _, value in (word.partition("=") for word in words)}
+    names = given.get("backbone", "").split(",")
+    demo = given.get("dataset") == "demo" and not {"backend", "backbone.gguf"} & given.keys()
+    served = all(is_model(name) or (model_of(name) and "\ngguf:" not in _text(name)) for name in names)
+    return [*words, "backend=ollama"] if demo and served else [*words]
+
+
+def is_model(name: str) -> bool:
+    """Whether `backbone=name` names a model of Ollama's, and no config: a model's name has a tag."""
+    return re.fullmatch(r"[A-Za-z0-9][\w./+-]*:[\w.+-]+", name, re.ASCII) is not None
+
+
+def model_of(page: str) -> str:
+    """The model that a backbone's config of mmerg's names; "" where there is no such config."""
+    match = re.search(r"^model: *[\"']?([^\s\"'#]+)", _text(page), re.MULTILINE)
     return match[1] if match else ""
+
+
+def _text(page: str) -> str:
+    file = conf_folder() / "backbone" / f"{page}.yaml"
+    return file.read_text(encoding="utf-8") if file.is_file() else ""
 
 
 def ollama_host() -> str:

@@ -1,0 +1,60 @@
+"""Any model of Ollama's as an option of `backbone`: `backbone=qwen3-vl:8b` needs no config.
+
+Where a config of mmerg's names this model, that config is used. Any other model has the settings of BASE and its own
+name.
+"""
+
+from __future__ import annotations
+
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.object_type import ObjectType
+from hydra.core.plugins import Plugins
+from hydra.plugins.config_source import ConfigResult, ConfigSource
+from hydra.plugins.search_path_plugin import SearchPathPlugin
+from omegaconf import OmegaConf
+
+from mmerg.settings.pages import conf_folder, is_model, model_of, pages_of
+
+BASE = "qwen2.5vl-7b"
+GROUP = "backbone/"
+
+
+class OllamaModels(ConfigSource):
+    """A source of Hydra's that has a config for every name of a model."""
+
+    @staticmethod
+    def scheme() -> str:
+        return "ollama"
+
+    def is_config(self, config_path: str) -> bool:
+        return config_path.startswith(GROUP) and is_model(config_path.removeprefix(GROUP))
+
+    def load_config(self, config_path: str) -> ConfigResult:
+        model = config_path.removeprefix(GROUP)
+        page = next((page for page in pages_of("backbone") if model_of(page).lower() == model.lower()), None)
+        config = OmegaConf.load(conf_folder() / GROUP / f"{page or BASE}.yaml")
+        if page is None:
+            config = OmegaConf.merge(config, {"name": model, "model": model})
+        return ConfigResult(self.provider, self.full_path(), config, {"package": "backbone"})
+
+    def is_group(self, config_path: str) -> bool:  # noqa: ARG002
+        return False
+
+    def list(self, config_path: str, results_filter: ObjectType | None) -> list[str]:  # noqa: ARG002
+        return []
+
+    def available(self) -> bool:
+        return True
+
+
+class OllamaSearchPath(SearchPathPlugin):
+    """Adds the models to where Hydra looks for configs."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        search_path.append("ollama", f"{OllamaModels.scheme()}://models")
+
+
+def register() -> None:
+    """Makes the models known to Hydra, in this process."""
+    for plugin in (OllamaModels, OllamaSearchPath):
+        Plugins.instance().register(plugin)
