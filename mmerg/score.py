@@ -7,57 +7,19 @@ Writes scores.json into each run folder and calls no model that wrote replies. F
 Exit code 0 scored, 2 a run or an option is wrong, 130 interrupted.
 """
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from mmerg.console.tables import FORMATS, deliver
-from mmerg.console.terminal import STARTS_OVER, Parser, plural, run_command, start
-from mmerg.errors import ConfigError
-from mmerg.runs.config_diff import config_diff, labels
-from mmerg.runs.manifest import check_runs
-from mmerg.scoring.answers import read_run
-from mmerg.scoring.score_tables import Row, choose, facts, sheet, terminal
-from mmerg.scoring.scorer import score_run, write_scores
-from mmerg.scoring.spread import by_seeds
-from mmerg.scoring.standard import add_arguments, options_of
-
-
-def score(given: argparse.Namespace) -> int:
-    """Score, write and print. Raises RunError and ConfigError, for a folder that is no run before any is scored."""
-    abouts, options = check_runs(given.run), options_of(given)
-    scores = [write_scores(path, score_run(read_run(path), options)) for path in given.run]
-    metrics = choose(scores, given.columns)
-    settings = by_seeds([about.manifest for about in abouts])
-    names = labels([abouts[places[0]] for places in settings])
-    if given.names:
-        names = [name.strip() for name in given.names.split(",")]
-    if len(names) != len(settings):
-        raise ConfigError(
-            f"{plural(len(names), 'name')}, but {len(settings)} to name: runs that differ in seed alone share one",
-            where=f"--names {given.names}",
-            hint="one for each, in the order of the runs, split by commas",
-        )
-    rows = [Row(name, [scores[place] for place in places]) for name, places in zip(names, settings, strict=True)]
-    ordered = [abouts[place] for places in settings for place in places]
-    differing = config_diff([about.manifest for about in ordered])
-    parts = terminal(rows, metrics, labels(ordered), differing, given.verbose)
-    deliver(given.format, given.out, parts, [sheet(rows, metrics, given.caption, given.label)], facts(rows, metrics))
-    return 0
+from mmerg.console.terminal import STARTS_OVER, Parser, run_command, start
+from mmerg.scoring.launch import add_table_arguments, score
+from mmerg.scoring.standard import add_arguments
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command."""
     parser = Parser(prog="python -m mmerg.score", description=__doc__)
     parser.add_argument("run", type=Path, nargs="+", metavar="RUN", help="a run folder, such as runs/demo-merg-…")
-    parser.add_argument("--verbose", action="store_true", help="print signatures: all that decides a figure")
-    parser.add_argument("--columns", metavar="A,B", default="", help="figures, in this order; default: all")
-    table = parser.add_argument_group("tables for papers")
-    table.add_argument("--format", choices=FORMATS, default="text", help="default: text")
-    table.add_argument("--names", metavar="A,B", default="", help="of the rows, in the order of the runs")
-    table.add_argument("--label", metavar="NAME", default="", help="of the LaTeX table: tab:results")
-    table.add_argument("--caption", metavar="TEXT", default="", help="above the table")
-    table.add_argument("--out", type=Path, metavar="FILE", help="write there in place of printing")
+    add_table_arguments(parser)
     add_arguments(parser)
     given = parser.parse_args(argv)
     return run_command(lambda: score(given), STARTS_OVER)

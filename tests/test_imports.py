@@ -119,7 +119,7 @@ def test_only_commands_that_ask_a_server_at_once_load_httpx() -> None:
         return seen
 
     users = {command for command in COMMANDS if "mmerg.backends.http" in reached(command, {command})}
-    assert users <= {"mmerg.doctor", "mmerg.bench"}
+    assert users <= {"mmerg.doctor"}
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_adapters_are_known_to_commands_alone() -> None:
     for family in ("ollama", "embedded"):
         adapters = {m for m in MODULES if m.startswith(f"mmerg.backends.{family}")}
         users = {module for module, names in ARROWS.items() if names & adapters} - adapters
-        assert {user for user in users if not inside(user, "mmerg.benching")} <= {"mmerg.doctor"}
+        assert users <= {"mmerg.doctor", "mmerg.experiment.memory_usage"}
 
 
 def test_only_its_command_knows_the_server() -> None:

@@ -25,13 +25,16 @@ from mmerg.engine.prompts import Prompts
 from mmerg.engine.sources import Source
 from mmerg.errors import CorpusError, some
 from mmerg.experiment import wiring
+from mmerg.experiment.memory_usage import measure_memory
 from mmerg.experiment.work import DRY_RUN, carry_out, describe_nothing, describe_wanted, is_new, pending, refusal
 from mmerg.runs.events import Emit
 from mmerg.runs.folder import Run, read_results
 from mmerg.runs.identity import CLIPS, ENGINE, MEMORY, Digests, combined, engine_text, run_digests
 from mmerg.runs.manifest import DRY, Manifest, read_manifest
+from mmerg.runs.memory_usage import write_memory_usage
 from mmerg.runs.result import Ended, Result, Results
 from mmerg.runs.shards import Shard, keep_number, write_order
+from mmerg.settings.kinds import folder_name
 from mmerg.settings.model import RunSettings
 from mmerg.sources.exemplars import Exemplars
 from mmerg.storage.files import Snapshot
@@ -86,7 +89,7 @@ class Task:
     def run(self) -> Path:
         """The run's folder: of another name for whatever decides results, wherever files lie."""
         settings = self.settings
-        answered_by = settings.backend.name if settings.backend.name == DRY else settings.backbone.name
+        answered_by = DRY if settings.backend.name == DRY else folder_name(settings.backbone.name)
         names = [settings.name] if settings.name else [settings.dataset.name, settings.system.name, answered_by]
         mark = combined(self.identity)[:8]
         return Path(settings.runs) / "-".join([*names, *settings.tags, mark])
@@ -157,6 +160,8 @@ def _run(task: Task, out: Console, brief: bool) -> Ended:
 
             progress = carry_out(run, wanted, todo, work, pool, out, task.sources.values())
             run.seal([sample.id for sample in task.selection.samples])
+            if progress.made and (usage := measure_memory(settings)):
+                write_memory_usage(path, usage)
             results = run.results.only(sample.id for sample in wanted).values()
             _print_tables(out, settings, results, brief)
             if changed := clips.changed():

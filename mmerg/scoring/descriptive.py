@@ -3,14 +3,15 @@
 [metric.name for metric in descriptive(words, "tok:whitespace|case:keep")]
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter
+from statistics import median
 
 import numpy as np
 
 from mmerg.runs.result import Result
-from mmerg.scoring.metric import Indices, Mask, Metric, Value, ok, rate
+from mmerg.scoring.metric import Floats, Indices, Mask, Metric, Value, ok, rate
 from mmerg.scoring.words import Words
 
 
@@ -19,7 +20,8 @@ def descriptive(words: Words, words_signature: str, imported: bool = False) -> l
     MERG's table on iterations); rerun, the share of samples with more than one pass, ×100; idle, the share of passes
     after the first that say what the one before said, ×100; cleaned, the share of samples with a reply of
     which something was taken off, ×100; calls and the server's token counts, failed samples
-    included; seconds; excluded, the share of exemplars that guards kept back, ×100. imported: another system wrote the
+    included; seconds, and their 95 % quantile; reply_tok_s and prompt_tok_s, tokens a second as the server times them;
+    excluded, the share of exemplars that guards kept back, ×100. imported: another system wrote the
     replies, so that length alone is known."""
     length = f"mean|{words_signature}|failed:left-out"
     of_reply = rate("length", length, "a reply", lambda result: len(words(result.response or "")), ok)
@@ -41,20 +43,29 @@ def _fresh(results: Sequence[Result]) -> Mask:
     return np.array([result.ok and not result.cached_calls for result in results], bool)
 
 
-def _median_seconds(results: Sequence[Result]) -> Value:
-    """The median, as one host that hangs can outweigh a hundred samples; samples in flight together slow each other
-    down. Of samples that came out well and made all their calls, as `benching.measure` counts: one that failed at once
-    took no time to speak of."""
-    seconds = np.array([result.seconds for result in results], float)
+def _reply_rate(result: Result) -> float:
+    return median(result.timing.reply_rates)
+
+
+def _timed(results: Sequence[Result]) -> Mask:
+    return np.array([bool(result.timing.reply_rates) for result in results], bool)
+
+
+def _over(take: Callable[[Floats], float], of: Callable[[Result], float], results: Sequence[Result]) -> Value:
+    """What `take` makes of a number of each result. Not the mean: a host that hangs can outweigh a hundred samples."""
+    numbers = np.array([of(result) for result in results], float)
 
     def value(indices: Indices) -> float:
-        return float(np.median(seconds[indices])) if len(indices) else float("nan")
+        return float(take(numbers[indices])) if len(indices) else float("nan")
 
     return value
 
 
+_p95 = partial(np.quantile, q=0.95, method="inverted_cdf")
+_seconds = attrgetter("seconds")
 _share = partial(rate, interval_by="wilson")
 _FRESH = "a reply of calls that were all made anew, none from the cache"
+_TIMED = "a call that was made anew and whose server tells its times"
 _MADE_HERE = (
     rate("passes", "mean|failed:left-out", "a reply", attrgetter("passes"), ok),
     rate("selected", "mean|from:0|failed:left-out", "a reply", lambda result: result.selected_pass or 0, ok),
@@ -71,7 +82,19 @@ _MADE_HERE = (
         rate(name, "mean|failed:in", "a result", attrgetter(name))
         for name in ("calls", "prompt_tokens", "response_tokens")
     ),
-    Metric("seconds", "median|cached:left-out|failed:left-out", _FRESH, _fresh, _median_seconds),
+    # Of samples without failures and cached replies: those take no time to speak of. Samples in flight together slow
+    # each other down.
+    Metric("seconds", "median|cached:left-out|failed:left-out", _FRESH, _fresh, partial(_over, np.median, _seconds)),
+    Metric("seconds_p95", "q95|cached:left-out|failed:left-out", _FRESH, _fresh, partial(_over, _p95, _seconds)),
+    # Medians: the first call of a run may wait for the model to be loaded.
+    Metric("reply_tok_s", "median-of-medians|cached:left-out", _TIMED, _timed, partial(_over, np.median, _reply_rate)),
+    rate(
+        "prompt_tok_s",
+        "tokens/seconds|cached:left-out",
+        _TIMED,
+        lambda result: float(result.timing.prompt_tokens),
+        lambda result: result.timing.prompt_seconds,
+    ),
     rate(
         "excluded",
         "kept-back/found|failed:in|scale:100",

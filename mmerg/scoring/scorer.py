@@ -6,7 +6,7 @@ The same run, options and file before give the same bytes, whatever the order of
     write_scores(folder, scores)
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import compress
 from math import isfinite
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mmerg.runs.memory_usage import read_memory_usage
 from mmerg.runs.result import Result
 from mmerg.scoring.answers import ScoredRun, dialogue, improper
 from mmerg.scoring.emotions import confusion
@@ -39,12 +40,23 @@ def score_run(run: ScoredRun, options: Options = DEFAULTS) -> Scores:
         failed=sum(not answer.ok for answer in answers),
         unaudited=sum(answer.unaudited for answer in answers),
         unfinished=max(0, manifest.protocol.samples - len(answers)),
-        scores={metric.name: _score(metric, answers, dialogues, options) for metric in metrics},
+        scores={
+            **{metric.name: _score(metric, answers, dialogues, options) for metric in metrics},
+            **{score.name: score for score in _memory(run)},
+        },
         confusion=confusion(answers, manifest.corpus.labels),
         improper=tuple(sorted(improper(answers))),
         identity=manifest.identity,
         results=results_digest(answers),
     )
+
+
+def _memory(run: ScoredRun) -> Iterator[Score]:
+    """The memory of the run's model in GiB, and the share of it on the CPU in %, as far as they were measured."""
+    if usage := read_memory_usage(run.path):
+        for name, value in (("memory_gib", usage.gib), ("on_cpu", usage.on_cpu)):
+            if value is not None:
+                yield Score(name=name, value=value, n=len(run.answers), signature="as-loaded")
 
 
 def _score(metric: Metric, answers: Sequence[Result], dialogues: Indices, options: Options) -> Score:

@@ -19,7 +19,7 @@ from mmerg.runs import events
 from mmerg.runs.facts import facts_of
 from mmerg.runs.folder import Run
 from mmerg.runs.manifest import Corpus, Manifest, ProtocolSection, Session
-from mmerg.runs.result import Result
+from mmerg.runs.result import Result, Timing
 from mmerg.runs.story import Story
 
 ROOT = Path(__file__).parents[2]
@@ -85,7 +85,7 @@ def manifest_of(
 def finish(run: Run, one: Result, told: Iterable[events.Event]) -> None:
     """Put a sample into an open run: its events, and its result with what these say of history and tokens."""
     told = list(told)
-    known = ("history", "responder", "logprob", "logprob_tokens", "timing")
+    known = ("history", "responder", "logprob", "logprob_tokens", *("timing",) * (one.timing == Timing()))
     found = {name: value for name, value in facts_of(Story(told), one.response, "R").items() if name in known}
 
     def work(emit: events.Emit) -> Result:

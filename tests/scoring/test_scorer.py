@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmerg.errors import ConfigError, RunError
-from mmerg.runs.result import Result
+from mmerg.runs.memory_usage import MemoryUsage, write_memory_usage
+from mmerg.runs.result import Result, Timing
 from mmerg.scoring.answers import ScoredRun, read_run
 from mmerg.scoring.score import SCORES, Score, Scores
 from mmerg.scoring.scorer import score_run, write_scores
@@ -22,17 +23,28 @@ QUICK = Options(tokenizer="whitespace", resamples=20)
 JUDGING = ["acc", "acc_ok", "macro_f1", "self_ppl", "dist1", "dist2", "ead1", "ead2"]
 DESCRIBING = [
     *("length", "passes", "selected", "rerun", "idle", "cleaned", "calls"),
-    *("prompt_tokens", "response_tokens", "seconds", "excluded"),
+    *("prompt_tokens", "response_tokens", "seconds", "seconds_p95", "reply_tok_s", "prompt_tok_s", "excluded"),
 ]
+FAST = Timing(calls=2, prompt_tokens=300, prompt_seconds=2.0, reply_rates=(5.0, 10.0))
+SLOW = Timing(calls=1, prompt_tokens=100, prompt_seconds=2.0, reply_rates=(2.0,))
 RESULTS = [
     result(
-        "a/1", "oh no", "joy", gold="joy", passes=3, repeated_passes=1, selected_pass=1, seconds=3.0, prompt_tokens=10
+        "a/1",
+        "oh no",
+        "joy",
+        gold="joy",
+        passes=3,
+        repeated_passes=1,
+        selected_pass=1,
+        seconds=3.0,
+        prompt_tokens=10,
+        timing=FAST,
     ),
     result(
         "a/2", "oh so it is", "joy", gold="fear", seconds=1.0, cached_calls=2, exemplars=2, excluded={"x": 1, "y": 1}
     ),
     result("b/1", None, gold="fear", seconds=9.0, calls=7, prompt_tokens=20, cleaned={"name": 2}),
-    result("c/1", "no", "anger", seconds=2.0),
+    result("c/1", "no", "anger", seconds=2.0, timing=SLOW),
 ]
 LOGPROBS = {"a/1": [-1.0, -2.0], "a/2": [-3.0], "c/1": [-2.0]}
 
@@ -82,6 +94,9 @@ def test_the_describing_figures_by_hand(folder: Path) -> None:
         "prompt_tokens": (7.5, 4),
         "response_tokens": (0.0, 4),
         "seconds": (2.5, 2),  # the median of what came out well and no cache gave
+        "seconds_p95": (3.0, 2),
+        "reply_tok_s": (4.75, 2),  # the median of the samples' medians, 7.5 and 2
+        "prompt_tok_s": (100.0, 2),
         "excluded": (50.0, 1),
     }
 
@@ -95,6 +110,13 @@ def test_seconds_are_of_what_came_out_well() -> None:
 def test_that_every_reply_came_from_the_cache_is_said_in_words() -> None:
     seconds = scored([result("a/1", cached_calls=5)]).scores["seconds"]
     assert seconds.why == "no sample has a reply of calls that were all made anew, none from the cache"
+
+
+def test_the_memory_that_was_measured_stands_beside_the_scores(folder: Path) -> None:
+    assert not {"memory_gib", "on_cpu"} & score_run(read_run(folder), QUICK).scores.keys()
+    write_memory_usage(folder, MemoryUsage(gib=6.5))
+    scores = score_run(read_run(folder), QUICK).scores
+    assert (scores["memory_gib"].value, "on_cpu" in scores) == (6.5, False)
 
 
 def test_scoring_twice_gives_the_same_bytes(folder: Path) -> None:

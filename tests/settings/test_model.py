@@ -108,7 +108,7 @@ def test_words_are_of_a_fixed_set() -> None:
         ("ids=[]", "ids is []", "at least one, or leave it out"),
         ("runs=null", "runs is null", "a path; in quotes where it looks like something else"),
         ("backend.adapter.model=null", "backend.adapter.model is null", "a text"),
-        ("backbone.name=a/b", "backbone.name is 'a/b'", "letters, digits, '.', '_', '+' and '-' only"),
+        ("backbone.name=a b", "backbone.name is 'a b'", "letters, digits and . _ + - / : only"),
         ("protocol.emotions=[]", "protocol.emotions is []", "all, nonneutral, or a list: [joy,anger]"),
         (
             "backbone.sampling.seed=3",

@@ -1,0 +1,26 @@
+"""Measures the memory of the model that a run has just used."""
+
+import resource
+import sys
+
+from mmerg.backends.ollama_host import OllamaHost
+from mmerg.errors import CallError
+from mmerg.runs.memory_usage import MemoryUsage
+from mmerg.settings.backbone import DoctorSettings
+
+
+def measure_memory(settings: DoctorSettings) -> MemoryUsage | None:
+    """What the first Ollama host says that has the model loaded; of the embedded backend the peak of this process. None
+    where a backend does not tell."""
+    if settings.backend.name == "embedded":
+        unit = 1 if sys.platform == "darwin" else 1024  # bytes of ru_maxrss
+        return MemoryUsage(gib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30)
+    for host in settings.backend.hosts if settings.backend.name == "ollama" else ():
+        try:
+            loaded = OllamaHost(host).loaded(settings.backbone.model)
+        except CallError:
+            continue
+        if loaded and loaded.size:
+            on_cpu = 100 * (1 - min(loaded.size_vram / loaded.size, 1))
+            return MemoryUsage(gib=loaded.size / 2**30, on_cpu=on_cpu)
+    return None
