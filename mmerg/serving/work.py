@@ -58,7 +58,8 @@ class TurnRunner:
         def run() -> object:
             try:
                 with stop.over_this_thread():
-                    report(Place(0))
+                    if waited:
+                        report(Place(0))
                     with self._pool.lease() as backend:
                         return job(backend, report)
             except (ConfigError, RunError) as error:  # their hints are for runs
@@ -67,9 +68,11 @@ class TurnRunner:
                 loop.call_soon_threadsafe(self._leave, reports)
 
         self._turns.append(reports)
-        self._tell_place(reports)
-        future = self._threads.submit(run)
+        waited, future = self._tell_place(reports), None
         try:
+            if not waited:  # sent before the turn's thread competes for the interpreter
+                yield Place(0)
+            future = self._threads.submit(run)
             while (one := await self._next(reports)) is not ENDED:
                 yield one
             yield await asyncio.wrap_future(future)
@@ -80,7 +83,7 @@ class TurnRunner:
             raise code_fault() from None
         finally:
             stop.set()
-            if future.cancel():  # it was still waiting
+            if not future or future.cancel():  # it has not begun
                 self._leave(reports)
 
     def _leave(self, reports: Reports) -> None:
@@ -91,10 +94,12 @@ class TurnRunner:
         for behind in self._turns[index:]:
             self._tell_place(behind)
 
-    def _tell_place(self, reports: Reports) -> None:
+    def _tell_place(self, reports: Reports) -> bool:
+        """Whether the turn has to wait; it then hears its place. One that has waited reports 0 from its thread."""
         place = self._turns.index(reports) + 1 - self._pool.slots
-        if place > 0:  # 0 is reported by the turn's thread
+        if place > 0:
             reports.put_nowait(Place(place))
+        return place > 0
 
     async def _next(self, reports: Reports) -> object:
         try:
