@@ -48,7 +48,7 @@ def good(body: dict[str, Any]) -> str:
     images = body["messages"][0].get("images", [])
     if "format" in body:
         shown = dict(zip(("first", "second"), map(colour, images), strict=False))
-        return json.dumps(shown if images else {"1_steps": [3, 5], "2_mood": "calm"})
+        return json.dumps(shown if images else {"a_steps": [3, 5], "b_mood": "calm"})
     seen = sha256("".join(images).encode()).hexdigest()[:8]
     options = body["options"]
     pressed = [options[name] for name in PRESSED]
@@ -102,7 +102,7 @@ def test_all_is_well(doctor: Doctor) -> None:
 
 
 def bad_schema(body: dict[str, Any]) -> str:
-    return '{"1_steps": [1, 2, 3], "2_mood": "fine"}' if "mood" in str(body.get("format")) else good(body)
+    return '{"a_steps": [1, 2, 3], "b_mood": "fine"}' if "mood" in str(body.get("format")) else good(body)
 
 
 def sorts(body: dict[str, Any]) -> str:
@@ -112,7 +112,7 @@ def sorts(body: dict[str, Any]) -> str:
 
 def reverses(body: dict[str, Any]) -> str:
     """A server whose grammar has fields in an order of its own: a verdict would come before its reason."""
-    return '{"2_mood": "calm", "1_steps": [3, 5]}' if "mood" in str(body.get("format")) else good(body)
+    return '{"b_mood": "calm", "a_steps": [3, 5]}' if "mood" in str(body.get("format")) else good(body)
 
 
 def prose(body: dict[str, Any]) -> str:
@@ -121,7 +121,7 @@ def prose(body: dict[str, Any]) -> str:
 
 def blanks(body: dict[str, Any]) -> str:
     """A server whose schema allows any blanks between, which a small model never ends."""
-    return '{"1_steps":[' + "\n" * 100 if "mood" in str(body.get("format")) else good(body)
+    return '{"a_steps":[' + "\n" * 100 if "mood" in str(body.get("format")) else good(body)
 
 
 def blank(body: dict[str, Any]) -> str:

@@ -97,8 +97,8 @@ def of_response(
 
 
 def _in_json(text: str, response: str, field: str) -> tuple[int, int]:
-    name = re.escape(json.dumps(field)[1:-1])  # which may have a number in front: mmerg/systems/wire.py
-    for match in re.finditer(rf'"(?:\d+_)?{name}"\s*:\s*("((?:[^"\\]|\\.)*)")', text):
+    name = re.escape(json.dumps(field)[1:-1])  # which may have a letter in front: mmerg/systems/wire.py
+    for match in re.finditer(rf'"(?:[a-z]+_)?{name}"\s*:\s*("((?:[^"\\]|\\.)*)")', text):
         try:
             value = json.loads(match[1])
         except ValueError:

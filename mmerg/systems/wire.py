@@ -2,12 +2,14 @@
 
 A model writes fields in the order of the JSON schema, and reasons before it decides only where that is the order of the
 class. But some servers (Ollama 0.34, LM Studio) sort an object's properties by name. So where the names of a class do
-not sort as they stand, all of them are numbered: `1_reason`, `2_passed`, `3_correction`. No name of a class begins with
-a digit, so a reply's names lead back to the fields.
+not sort as they stand, all of them are lettered: `a_reason`, `b_passed`, `c_correction`. docs/quality.md
+compares them with plain names and with numbers.
 """
 
 import json
 from collections.abc import Iterable
+from itertools import product
+from string import ascii_lowercase
 from typing import TypeAlias
 
 from pydantic import BaseModel, JsonValue
@@ -34,8 +36,8 @@ def wire_names(fields: Iterable[str]) -> dict[str, str]:
     names = list(fields)
     if names == sorted(names):
         return {name: name for name in names}
-    width = len(str(len(names)))
-    return {name: f"{number:0{width}}_{name}" for number, name in enumerate(names, start=1)}
+    letters = product(ascii_lowercase, repeat=1 if len(names) <= len(ascii_lowercase) else 2)
+    return {name: f"{''.join(letter)}_{name}" for name, letter in zip(names, letters, strict=False)}
 
 
 def to_wire(node: Node) -> Node:
@@ -69,8 +71,8 @@ def as_written(output: BaseModel | str) -> str:
 def from_wire(text: str, node: Node) -> str:
     """A reply's JSON with class names; a text that is no JSON as it is. node: the JSON schema with class names.
 
-    A model that no grammar binds may leave the numbers out, so an object with plain names alone is taken, too. Raises
-    ReplyError (schema_invalid) where an object has a name twice, or numbers some of its names and not others.
+    A model that no grammar binds may leave the letters out, so an object with plain names alone is taken, too. Raises
+    ReplyError (schema_invalid) where an object has a name twice, or letters some of its names and not others.
     """
     try:
         value = json.loads(text, object_pairs_hook=_object)
@@ -80,7 +82,7 @@ def from_wire(text: str, node: Node) -> str:
 
 
 def wire_place(place: Iterable[str | int], node: Node) -> str:
-    """Where in a reply a value stands, `4_sgrg.1_reason`. node: the JSON schema with class names."""
+    """Where in a reply a value stands, `d_sgrg.a_reason`. node: the JSON schema with class names."""
     parts = []
     for part in place:
         fields = nodes_at(node, "properties")

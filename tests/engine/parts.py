@@ -101,7 +101,7 @@ def as_text(output: BaseModel | str) -> str:
 
 def class_names(names: Iterable[str]) -> list[str]:
     """The names of fields that a server is sent, as their class has them."""
-    return [re.sub(r"^\d+_", "", name) for name in names]
+    return [re.sub(r"^[a-z]_", "", name) for name in names]
 
 
 def asked_of(values: Mapping[str, object], schema: Mapping[str, Any]) -> str:

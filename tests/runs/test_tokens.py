@@ -52,7 +52,7 @@ def test_none_where_tokens_and_response_do_not_fit(tokens: list[str], text: str,
     assert of_response(numbered(tokens), text, response) is None
 
 
-@pytest.mark.parametrize("name", ["reply", "2_reply", "02_reply"])
+@pytest.mark.parametrize("name", ["reply", "b_reply", "ab_reply"])
 def test_a_field_of_json(name: str) -> None:
     tokens = ['{"', "emotion", '":"', "no", '","', name, '":"', "no", ' \\"', "so", '\\"', '"}']
     text = "".join(tokens)

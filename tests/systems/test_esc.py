@@ -51,7 +51,7 @@ def test_proposals_of_one_strategy_are_asked_for_again() -> None:
         if asking != "proposals" or asked.count(asking) > 1:
             return plainly(asking, request)
         reply = json.loads(plainly(asking, request))
-        reply["proposals"][1]["2_strategy"] = reply["proposals"][0]["2_strategy"]
+        reply["proposals"][1]["b_strategy"] = reply["proposals"][0]["b_strategy"]
         return json.dumps(reply)
 
     played = Played("multi_agent_esc", script=script)

@@ -66,14 +66,14 @@ def test_valid_outputs_satisfy_schema_and_parser_alike(stage: str) -> None:
 
 def test_choices_and_numbers_are_bounded_by_the_sample() -> None:
     evidence = sent(Evidence, BOUNDS)["properties"]
-    assert evidence["textual_cues"]["items"]["properties"]["1_turn"]["maximum"] == 3
-    assert evidence["visual_cues"]["items"]["properties"]["1_frame"]["maximum"] == 2
+    assert evidence["textual_cues"]["items"]["properties"]["a_turn"]["maximum"] == 3
+    assert evidence["visual_cues"]["items"]["properties"]["a_frame"]["maximum"] == 2
     assert fields_of(Forecast, BOUNDS)["emotion"]["enum"] == ["neutral", "joy", "sadness"]
 
 
 def test_what_needs_frames_is_not_asked_of_an_agent_without_them() -> None:
     assert list(sent(Evidence, BLIND)["properties"]) == ["textual_cues"]
-    assert list(sent(Forecast, BLIND)["properties"]) == ["1_emotion", "2_textual", "3_reasoning"]
+    assert list(sent(Forecast, BLIND)["properties"]) == ["a_emotion", "b_textual", "c_reasoning"]
     assert "frame" not in json_schema(Forecast, BLIND).outline
 
 
@@ -94,8 +94,8 @@ def forecast(**changes: Any) -> str:
         (f"Sure! {forecast(emotion='happy')}", "'happy' is not one of neutral, joy, sadness"),
         (forecast(emotion="happy"), "'happy' is not one of neutral, joy, sadness"),
         (forecast(emotion="absent"), "emotion: Field required"),
-        (forecast(visual="absent"), '"3_visual" is missing'),
-        (forecast(visual=None), '"3_visual" is missing'),
+        (forecast(visual="absent"), '"c_visual" is missing'),
+        (forecast(visual=None), '"c_visual" is missing'),
         (forecast(consistency=1), "consistency"),
         (forecast(reasoning=""), "reasoning"),
         (forecast(extra=1), "extra"),
@@ -134,7 +134,7 @@ def test_the_last_object_that_holds_to_the_schema_counts() -> None:
 
 
 def test_of_several_objects_the_complaint_is_about_the_last() -> None:
-    with pytest.raises(ReplyError, match='"3_visual" is missing'):
+    with pytest.raises(ReplyError, match='"c_visual" is missing'):
         parse(Forecast, BOUNDS, f"She is {{very}} sad.\n{forecast(visual=None)}")
     with pytest.raises(ReplyError, match="Invalid JSON"):
         parse(Forecast, BOUNDS, 'So: {"cues": [{"turn": 1}, ], }')
@@ -163,7 +163,7 @@ def test_a_text_that_is_too_long_ends_at_a_sentence_or_a_word(text: str, left: s
 def test_lengths_are_asked_for_in_words_and_the_grammar_leaves_room() -> None:
     assert fields_of(Forecast, BOUNDS)["reasoning"]["maxLength"] == 480
     outline = json_schema(Forecast, BOUNDS).outline
-    assert '- "5_reasoning": text, at most 40 words (what' in outline
+    assert '- "e_reasoning": text, at most 40 words (what' in outline
     assert "characters" not in outline
 
 
@@ -217,7 +217,7 @@ def test_parser_accepts_exactly_what_the_schema_allows(value: Any) -> None:
 def test_the_outline_names_each_field_with_its_bounds() -> None:
     outline = json_schema(Evidence, BOUNDS).outline
     assert '- "textual_cues": list of 1 to 4, each an object with' in outline
-    assert '  - "1_turn": number 1 to 3' in outline
+    assert '  - "a_turn": number 1 to 3' in outline
     assert 'one of "neutral", "joy", "sadness"' in json_schema(Forecast, BOUNDS).outline
 
 
@@ -257,12 +257,12 @@ def test_bounds_of_fields_reach_the_server_the_outline_and_the_parser() -> None:
     assert schema["code"] == {"type": "string", "pattern": "^[A-Z]{2}$"}
     assert schema["digits"] == {"type": "string"}  # servers' grammars read \d otherwise
     assert json_schema(Scored, BOUNDS).outline.splitlines() == [
-        '- "1_level": number 1 to 5',
-        '- "2_share": number, over 0, under 1',
-        '- "3_even": whole number, a multiple of 2',
-        '- "4_code": text, of the form ^[A-Z]{2}$',
-        r'- "5_digits": text, of the form ^\d+$',
-        '- "6_when": whole number',
+        '- "a_level": number 1 to 5',
+        '- "b_share": number, over 0, under 1',
+        '- "c_even": whole number, a multiple of 2',
+        '- "d_code": text, of the form ^[A-Z]{2}$',
+        r'- "e_digits": text, of the form ^\d+$',
+        '- "f_when": whole number',
     ]
     good = {"level": 5, "share": 0.5, "even": 2, "code": "AB", "digits": "7", "when": 1}
     assert parse(Scored, BOUNDS, json.dumps(good))[0].level == 5
@@ -454,7 +454,7 @@ def test_a_quote_is_words_of_those_who_are_answered() -> None:
     for quote in ("Ana: I lost it all", "I failed again and again", "fail", "over, I failed", "!", "..."):
         with pytest.raises(ReplyError, match="was not said so: copy from one turn") as caught:
             parse(Cause, bounds, cause(quote))
-        assert caught.value.what.startswith("1_trigger_spans.0: ")
+        assert caught.value.what.startswith("a_trigger_spans.0: ")
     for quote in ("I", "again.", "failed again", "- - I", "it's over"):
         with pytest.raises(ReplyError, match="is under 3 words: copy more of that turn"):
             parse(Cause, bounds, cause(quote))

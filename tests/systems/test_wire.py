@@ -69,29 +69,30 @@ def test_on_a_server_that_sorts_names_fields_come_in_class_order_and_records_are
     ("fields", "names"),
     [
         (["emotion", "response"], ["emotion", "response"]),
-        (["reason", "passed", "correction"], ["1_reason", "2_passed", "3_correction"]),
-        ([*"jabcdefghi"], ["01_j", "02_a", "03_b", "04_c", "05_d", "06_e", "07_f", "08_g", "09_h", "10_i"]),
-        (["a", "B"], ["1_a", "2_B"]),  # byte by byte a capital comes first
+        (["reason", "passed", "correction"], ["a_reason", "b_passed", "c_correction"]),
+        ([*"jabcdefghi"], ["a_j", "b_a", "c_b", "d_c", "e_d", "f_e", "g_f", "h_g", "i_h", "j_i"]),
+        (["a", "B"], ["a_a", "b_B"]),  # byte by byte a capital comes first
+        ([*map(str, range(27))], ["aa_0", *(f"a{chr(97 + n)}_{n}" for n in range(1, 26)), "ba_26"]),
         ([], []),
     ],
 )
-def test_names_are_numbered_where_they_do_not_sort(fields: list[str], names: list[str]) -> None:
+def test_names_are_lettered_where_they_do_not_sort(fields: list[str], names: list[str]) -> None:
     assert wire_names(fields) == dict(zip(fields, names, strict=True))
 
 
 def test_schema_and_outline_show_the_same_names_at_every_depth() -> None:
     asked = json_schema(audit_class(STAGES), UNBOUND)
     schema = json.loads(asked.text)
-    assert list(schema["properties"]) == schema["required"] == ["1_mpa", "2_caef", "3_psp", "4_sgrg"]
-    finding = schema["properties"]["2_caef"]
-    assert list(finding["properties"]) == finding["required"] == ["1_reason", "2_passed", "3_correction"]
+    assert list(schema["properties"]) == schema["required"] == ["a_mpa", "b_caef", "c_psp", "d_sgrg"]
+    finding = schema["properties"]["b_caef"]
+    assert list(finding["properties"]) == finding["required"] == ["a_reason", "b_passed", "c_correction"]
     assert asked.outline.splitlines()[:2] == [
-        '- "1_mpa", "2_caef", "3_psp", "4_sgrg": each an object with',
-        '  - "1_reason": text, at most 30 words (what you checked and what you found)',
+        '- "a_mpa", "b_caef", "c_psp", "d_sgrg": each an object with',
+        '  - "a_reason": text, at most 30 words (what you checked and what you found)',
     ]
     items = json.loads(json_schema(Proposals, Bounds(frozenset(), {"strategy": ("ask",)}, {})).text)["properties"]
-    assert list(items["proposals"]["items"]["properties"]) == ["1_reasoning", "2_strategy", "3_reply"]
-    assert list(json.loads(json_schema(Feedback, UNBOUND).text)["properties"])[-1] == "12_good_enough"
+    assert list(items["proposals"]["items"]["properties"]) == ["a_reasoning", "b_strategy", "c_reply"]
+    assert list(json.loads(json_schema(Feedback, UNBOUND).text)["properties"])[-1] == "l_good_enough"
 
 
 def test_the_outline_shows_the_fields_of_objects_in_lists_of_lists() -> None:
@@ -104,7 +105,7 @@ def test_the_outline_shows_the_fields_of_objects_in_lists_of_lists() -> None:
 
     assert json_schema(Ways, UNBOUND).outline.splitlines() == [
         '- "ways": list of 0 to many, each list of 0 to many, each an object with',
-        '  - "1_why", "2_act": each text',
+        '  - "a_why", "b_act": each text',
     ]
 
 
@@ -116,18 +117,18 @@ AUDIT = json.loads(as_written(audit(dict.fromkeys(STAGES, True))))
 @pytest.mark.parametrize(
     ("cls", "reply", "complaint"),
     [
-        (Plan, {**WRITTEN, "goal": "comfort"}, '"goal" must be named "2_goal", as the other fields are'),
-        (Plan, {**PLAN, "2_goal": "comfort"}, '"reasoning" must be named "1_reasoning", as the other fields are'),
-        (Plan, {**WRITTEN, "2_goal": "win"}, "2_goal: 'win' is not one of"),
-        (Plan, {**PLAN, "goal": "win"}, "2_goal: 'win' is not one of"),
-        (Plan, {**PLAN, "3_goal": "comfort"}, "3_goal: Extra inputs are not permitted"),
-        (audit_class(STAGES), {**AUDIT, "4_sgrg": {"1_reason": "r", "2_passed": True}}, "4_sgrg.3_correction: Field"),
+        (Plan, {**WRITTEN, "goal": "comfort"}, '"goal" must be named "b_goal", as the other fields are'),
+        (Plan, {**PLAN, "b_goal": "comfort"}, '"reasoning" must be named "a_reasoning", as the other fields are'),
+        (Plan, {**WRITTEN, "b_goal": "win"}, "b_goal: 'win' is not one of"),
+        (Plan, {**PLAN, "goal": "win"}, "b_goal: 'win' is not one of"),
+        (Plan, {**PLAN, "c_goal": "comfort"}, "c_goal: Extra inputs are not permitted"),
+        (audit_class(STAGES), {**AUDIT, "d_sgrg": {"a_reason": "r", "b_passed": True}}, "d_sgrg.c_correction: Field"),
         (
             audit_class(STAGES),
-            {**AUDIT, "4_sgrg": {"1_reason": "r", "2_passed": False, "3_correction": ""}},
-            "4_sgrg: a check that fails needs a correction",
+            {**AUDIT, "d_sgrg": {"a_reason": "r", "b_passed": False, "c_correction": ""}},
+            "d_sgrg: a check that fails needs a correction",
         ),
-        (audit_class(STAGES), {"1_mpa": AUDIT["1_mpa"]}, "2_caef: Field required; 3_psp: Field required"),
+        (audit_class(STAGES), {"a_mpa": AUDIT["a_mpa"]}, "b_caef: Field required; c_psp: Field required"),
     ],
 )
 def test_a_reply_that_mixes_names_is_refused_and_complaints_have_the_models_names(
@@ -138,10 +139,10 @@ def test_a_reply_that_mixes_names_is_refused_and_complaints_have_the_models_name
     assert complaint in caught.value.what
 
 
-@pytest.mark.parametrize("name", ["1_reason", "reason"])
+@pytest.mark.parametrize("name", ["a_reason", "reason"])
 def test_a_reply_with_a_name_twice_is_refused(name: str) -> None:
     with pytest.raises(ReplyError, match=f'"{name}" is there twice'):
-        parse(Preference, UNBOUND, f'{{"{name}": "a", "{name}": "b", "2_better": "tie"}}')
+        parse(Preference, UNBOUND, f'{{"{name}": "a", "{name}": "b", "b_better": "tie"}}')
 
 
 def test_complaints_about_what_code_gives_have_the_names_of_the_class() -> None:
@@ -167,5 +168,5 @@ def test_a_run_on_a_server_that_sorts_names_is_as_on_one_that_keeps_them(tmp_pat
         replies.append([event.reply.text for event in events if isinstance(event, Called)])
     assert outputs[0] == outputs[1]
     assert replies[0] == replies[1]
-    assert list(json.loads(replies[0][1])) == ["1_emotion", "2_textual", "3_reasoning"]
-    assert list(json.loads(replies[0][-1])["1_mpa"]) == ["1_reason", "2_passed", "3_correction"]
+    assert list(json.loads(replies[0][1])) == ["a_emotion", "b_textual", "c_reasoning"]
+    assert list(json.loads(replies[0][-1])["a_mpa"]) == ["a_reason", "b_passed", "c_correction"]
