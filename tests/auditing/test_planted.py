@@ -162,7 +162,7 @@ def test_audits_that_cannot_be_read_are_counted_and_never_a_pass(
 
     def answer(body: dict[str, object]) -> str:
         said = right(body)
-        return "{" if broken and '"4_sgrg"' in said else said
+        return "{" if broken and '"d_sgrg"' in said else said
 
     with scripted_ollama(answer=answer) as server:
         path = run(tmp_path, server.url)
