@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from mmerg.console.run_tables import Summary
 from mmerg.corpora.dialogue import Corpus
@@ -155,14 +156,13 @@ def test_show_prints_exemplars_and_exclusions(run: Path, capsys: pytest.CaptureF
     assert "memory: remembered dialogues, 7 entries, top 2; exemplars kept back in 1 sample" in shown
     assert "(same reply: 1 in 1 sample)" in shown
     assert show([str(run), "keys/4"]) == 0
-    shown = capsys.readouterr().out
-    for part in (
-        "M, supplied to sgrg:\n    Let us look for it together. (no label)\n",
-        "      purse/4 of remembered dialogues, similarity 0.",
-        "      after A: In the snow.\n",
-        "    kept back (same reply): leak/2, similarity 0.",
-    ):
-        assert part in shown
+    [source] = yaml.safe_load(capsys.readouterr().out)["passes"][0]["sgrg"]["sources"]
+    first = source["content"][0]
+    assert (source["symbol"], first["id"], first["from"]) == ("M", "purse/4", "remembered dialogues")
+    assert first["reply"] == "Let us look for it together."
+    assert first["history"][-1]["text"] == "In the snow."
+    [kept] = source["excluded"]
+    assert (kept["guard"], kept["id"]) == ("same reply", "leak/2")
 
 
 def test_the_same_run_gives_the_same_exemplars(run: Path, base: list[str], tmp_path: Path) -> None:
@@ -379,7 +379,8 @@ def test_a_sample_without_a_situation_is_run_and_told(
     assert show([str(run)]) == 0
     assert line in capsys.readouterr().out
     assert show([str(run), "keys/4"]) == 0
-    assert f"M, supplied to sgrg: nothing ({reason})\n" in capsys.readouterr().out
+    [source] = yaml.safe_load(capsys.readouterr().out)["passes"][0]["sgrg"]["sources"]
+    assert source == {"symbol": "M", "problem": reason}
 
 
 def test_where_a_prompt_shows_fewer_turns_guards_know_them_all(tmp_path: Path) -> None:

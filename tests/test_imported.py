@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import mmerg
 from mmerg.compare import main as compare
@@ -152,7 +153,8 @@ def test_what_it_cannot_know_is_not_counted(run: Path, capsys: pytest.CaptureFix
     assert show([str(run)]) == 0
     assert "│ letter/5  │ sadness │ –    │ –     │ –      │ –        │ That must hurt." in capsys.readouterr().out
     assert show([str(run), "letter/5"]) == 0
-    assert "That must hurt. (sadness)" in capsys.readouterr().out
+    imported = yaml.safe_load(capsys.readouterr().out)["imported"]
+    assert imported == {"response": "That must hurt.", "emotion": "sadness"}
 
 
 def test_it_stands_beside_a_run_of_ours(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from mmerg.console.terminal import run_command
 from mmerg.errors import RunError
@@ -175,8 +176,10 @@ def test_a_judged_sample_can_be_shown(whole: Judged, capsys: pytest.CaptureFixtu
     assert "this is the folder of a judging" in capsys.readouterr().err
     assert show([str(whole.judging("pairwise")), "d0/4"]) == 0
     out = capsys.readouterr().out
-    assert "empathy, repeat 0, run 2 shown first: " in out
-    assert "I hear you, 0." in out
+    step = yaml.safe_load(out)["passes"][0]["empathy"]
+    assert (step["verdict"]["aspect"], step["verdict"]["order"]) == ("empathy", [0, 1])
+    assert step["verdict"]["reason"]
+    assert "I hear you, 0." in step["sources"][0]["content"][0]["reply"]
 
 
 def test_a_judge_that_wrote_the_replies_is_refused_unless_asked_for(judged: Judged, server: ScriptedOllama) -> None:
