@@ -6,9 +6,11 @@ for update in updates.of(event): ...
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from mmerg.runs import events
 from mmerg.runs.result import Result
+from mmerg.runs.story import Step, Story
 from mmerg.serving.offered import ServedSystem, titled
 from mmerg.serving.refused import hint_for
 from mmerg.serving.work import SILENCE, Place
@@ -35,11 +37,9 @@ class Updates:
 
     def __init__(self, offered: ServedSystem, turn: str, problems: Mapping[str, str]) -> None:
         self._system, self._sources, self._turn, self._problems = offered.system, offered.sources, turn, problems
-        self._calls: list[events.Called] = []  # of the agent at work
-        self._passes = 1
-        self._failed: events.SampleFailed | None = None
+        self._story = Story()
 
-    def of(self, what: object) -> Iterator[Update]:  # noqa: PLR0912 - a short branch an event
+    def of(self, what: object) -> Iterator[Update]:
         """The updates for a place in the line, an event, or the result."""
         match what:
             case Place(place):
@@ -48,68 +48,91 @@ class Updates:
                 yield Update("accepted", {"turn": self._turn, "place": place}, status=status)
             case _ if what is SILENCE:
                 yield Update(SILENT, {})
-            case events.FramesTaken():
-                yield _frames(what, self._problems)
-                yield from self._next(0, "")
-            case events.Called():
-                self._calls.append(what)
-            case events.Supplied():
-                yield self._supplied(what)
-            case events.Refused():
-                words = f"{titled(what.stage)} is asked again: {what.complaint}"
-                yield Update("refused", {**_agent(what), "complaint": what.complaint}, words, words)
-            case events.Produced():
-                fields = {**_agent(what), "symbol": what.symbol, "output": what.output, **self._cost()}
-                yield Update("said", fields, f"{titled(what.stage)}: {_short(what.output)}")
-                yield from self._next(what.t, what.stage)
-            case events.Audited():
-                yield _audit(what, self._cost())
-            case events.Unaudited():
-                problem = f"the audit cannot be read: {what.what}"
-                fields = {"pass": what.t, "findings": [], "blamed": None, "instruction": "", "problem": problem}
-                yield Update("audit", fields | self._cost(), f"Audit: {problem}", f"audit: {problem}")
-            case events.PassLost():
-                words = f"Pass {what.t} could not be finished: {what.what}"
-                yield Update("lost", {"pass": what.t, "what": what.what}, words)
-            case events.Rerun():
-                self._passes = max(self._passes, what.t + 1)
-                words = f"Again from {titled(what.stage)}"
-                yield Update("rerun", {"pass": what.t, "from": what.stage, "reason": what.reason}, words, words)
-                yield _asked(what.t, what.stage)
-            case events.Selected():
-                self._passes = max([self._passes, *(t + 1 for t in what.ranks)])
-                fields = {"pass": what.t, "passes": self._passes, "why": _why(what)}
-                yield Update("chosen", fields, f"Pass {what.t} is the reply: {_why(what)}" if self._passes > 1 else "")
-            case events.SampleFailed():
-                self._failed = what
-            case Result() if self._failed:
-                yield _failed(self._failed)
+            case Result() if failed := self._story.failed:
+                fields = failed.model_dump(mode="json", include={"what", "where", "failure"})
+                yield Update("failed", fields | {"hint": hint_for(failed.failure, failed.hint)}, cause=failed)
             case Result():
                 yield Update("reply", {"text": what.response or "", "emotion": what.emotion or ""})
                 fields = what.model_dump(include={"calls", "prompt_tokens", "response_tokens", "seconds"})
                 yield Update("done", fields, cause=what)
+            case _:
+                event = cast("events.Event", what)
+                self._story.add(event)
+                yield from self._of_event(event)
 
-    def _supplied(self, event: events.Supplied) -> Update:
-        kind = type(self._sources[event.symbol]).__name__
-        fields = {"symbol": event.symbol, "kind": kind, "items": list(event.content), "problem": event.problem}
-        thought = f"{kind} for {titled(event.stage)}: {len(event.content) or event.problem}"
-        return Update("supplied", {**_agent(event), **fields}, thought if event.content or event.problem else "")
+    def _of_event(self, event: events.Event) -> Iterator[Update]:
+        match event:
+            case events.FramesTaken():
+                yield self._frames(event)
+                yield from self._next(0, "")
+            case events.Supplied():
+                fields = {**_agent(event), "symbol": event.symbol, "items": event.content, "problem": event.problem}
+                kind, given = type(self._sources[event.symbol]).__name__, len(event.content) or event.problem
+                yield Update("supplied", fields, f"{kind} for {titled(event.stage)}: {given}" if given else "")
+            case events.Refused():
+                words = f"{titled(event.stage)} is asked again: {event.complaint}"
+                yield Update("refused", {**_agent(event), "complaint": event.complaint}, words, words)
+            case events.Produced():
+                fields = {**_agent(event), "output": event.output, "seconds": self._seconds(event.t, event.stage)}
+                yield Update("said", fields, f"{titled(event.stage)}: {_short(event.output)}")
+                yield from self._next(event.t, event.stage)
+            case events.Audited(audit=audit):
+                findings = [
+                    {"check": name, "passed": one.passed, "reason": one.reason} for name, one in audit.findings.items()
+                ]
+                blamed = audit.findings[event.fault] if event.fault else None
+                fields = {"findings": findings, "instruction": blamed.correction if blamed else ""}
+                words = f"{titled(event.fault)} does not hold: {blamed.reason}" if event.fault and blamed else ""
+                yield self._audit(event.t, words or "all checks passed", **fields, blamed=event.fault)
+            case events.Unaudited():
+                problem = f"the audit cannot be read: {event.what}"
+                yield self._audit(event.t, problem, findings=[], blamed=None, instruction="", problem=problem)
+            case events.PassLost():
+                words = f"Pass {event.t} could not be finished: {event.what}"
+                yield Update("lost", {"pass": event.t, "what": event.what}, words)
+            case events.Rerun():
+                words = f"Again from {titled(event.stage)}"
+                yield Update("rerun", {"pass": event.t, "from": event.stage, "reason": event.reason}, words, words)
+                yield _asked(event.t, event.stage)
+            case events.Selected():
+                passes, why = len(self._story.passes), self._story.why
+                yield Update("chosen", {"pass": event.t, "passes": passes, "why": why}, why if passes > 1 else "")
+            case _:
+                pass
 
-    def _cost(self) -> dict[str, object]:
-        """Of the agent that has ended its work."""
-        replies = [call.reply for call in self._calls]
-        self._calls.clear()
-        tokens, seconds = sum(one.response_tokens for one in replies), sum(one.seconds for one in replies)
-        return {"tokens": tokens, "seconds": round(seconds, 3)}
+    def _frames(self, event: events.FramesTaken) -> Update:
+        frames = [
+            {
+                "number": number,
+                "turn": one.turn,
+                "time": one.frame.time,
+                "url": f"/page/frames/{one.frame.sha256}.jpg",
+                "description": one.description,
+            }
+            for number, one in enumerate(self._story.keyframes, start=1)
+        ]
+        own = {name: self._problems.get(name, turn.problem) for turn in event.turns for name in [f"turn {turn.turn}"]}
+        problem = "; ".join(f"{name}: {text}" for name, text in own.items() if text)
+        thought = f"Frames: {len(frames)}" + (f" ({problem})" if problem else "")
+        fields = {"frames": frames, "problem": problem}
+        return Update("frames", fields, thought if frames or problem else "", cause=event)
+
+    def _audit(self, t: int, words: str, **fields: object) -> Update:
+        fields |= {"pass": t, "seconds": self._seconds(t, self._system.agents[-1].name)}
+        return Update("audit", fields, f"Audit: {words}", f"audit: {words}")
+
+    def _seconds(self, t: int, agent: str) -> float:
+        """What the calls of an agent took in a pass."""
+        step = self._story.passes[t].steps.get(agent, Step())
+        return round(sum(call.event.reply.seconds for call in step.calls), 3)
 
     def _next(self, t: int, after: str) -> Iterator[Update]:
         """Who is asked after the agent `after`, as our loops do it: the stages in order, then the auditor."""
         stages = [stage.name for stage in self._system.stages]
-        agents = stages + ([self._system.auditor.name] if self._system.auditor else [])
+        agents = [agent.name for agent in self._system.agents]
         if following := agents[agents.index(after) + 1 :] if after in agents else agents:
             yield _asked(t, following[0])
         elif after in stages and t + 1 < self._system.draws:
-            self._passes = t + 2
             yield _asked(t + 1, stages[0])
 
 
@@ -119,53 +142,6 @@ def _agent(event: events.Supplied | events.Refused | events.Produced) -> dict[st
 
 def _asked(t: int, agent: str) -> Update:
     return Update("asked", {"pass": t, "agent": agent}, status=titled(agent) + (f", pass {t}" if t else ""))
-
-
-def _frames(event: events.FramesTaken, problems: Mapping[str, str]) -> Update:
-    frames = [
-        {
-            "turn": turn.turn,
-            "time": frame.time,
-            "url": f"/page/frames/{frame.sha256}.jpg",
-            "description": turn.descriptions[index] if turn.descriptions else "",
-        }
-        for turn in event.turns
-        for index, frame in enumerate(turn.frames)
-    ]
-    own = {name: problems.get(name, turn.problem) for turn in event.turns for name in [f"turn {turn.turn}"]}
-    problem = "; ".join(f"{name}: {text}" for name, text in own.items() if text)
-    numbered = [{"number": number, **frame} for number, frame in enumerate(frames, start=1)]
-    thought = f"Frames: {len(frames)}" + (f" ({problem})" if problem else "")
-    fields = {"frames": numbered, "problem": problem}
-    return Update("frames", fields, thought if frames or problem else "", cause=event)
-
-
-def _audit(event: events.Audited, cost: Mapping[str, object]) -> Update:
-    findings = event.audit.findings
-    words, instruction = "all checks passed", ""
-    if event.fault:
-        blamed = findings[event.fault]
-        words, instruction = f"{titled(event.fault)} does not hold: {blamed.reason}", blamed.correction
-    fields = {
-        "pass": event.t,
-        "findings": [{"check": name, "passed": one.passed, "reason": one.reason} for name, one in findings.items()],
-        "blamed": event.fault,
-        "instruction": instruction,
-    }
-    return Update("audit", {**fields, **cost}, f"Audit: {words}", f"audit: {words}")
-
-
-def _why(event: events.Selected) -> str:
-    """Why the loop ended, and why this pass is the one."""
-    ended = events.ENDED.get(event.ended, event.ended)
-    by = "it is the last one" if event.by == "last" else "its rank is the highest, of equals the earlier"
-    return f"{ended}; {by}" if len(event.ranks) > 1 else ended
-
-
-def _failed(event: events.SampleFailed) -> Update:
-    hint = hint_for(event.failure, event.hint)
-    fields = {"what": event.what, "where": event.where, "hint": hint, "failure": event.failure.value}
-    return Update("failed", fields, cause=event)
 
 
 def _short(output: object) -> str:

@@ -74,7 +74,7 @@ def test_the_agents_are_seen_at_work(server: Running) -> None:
     thoughts = [delta.reasoning_content.split(":")[0] for delta in deltas if hasattr(delta, "reasoning_content")]
     assert thoughts == [
         *("Perception", "Emotion forecast", "Plan", "Reply", "Audit", "Again from Plan\n"),
-        *("Plan", "Reply", "Audit", "Pass 1 is the reply"),
+        *("Plan", "Reply", "Audit", "Pass 1 won"),
     ]
     statuses = [chunk.event["data"] for chunk in chunks if not chunk.choices and not chunk.usage]
     assert [one["description"] for one in statuses][:2] == ["At work", "Perception"]

@@ -72,7 +72,7 @@ def test_a_turn_is_told_as_it_happens() -> None:
     assert audits[0]["findings"][2] == {"check": "psp", "passed": False, "reason": "psp looked at"}
     [chosen] = [fields for name, fields in updates if name == "chosen"]
     assert (chosen["pass"], chosen["passes"]) == (1, 2)
-    assert chosen["why"].startswith("all checks passed")
+    assert chosen["why"].startswith("Pass 1 won: it passed the check of psp")
     assert updates[-1][1]["calls"] == 8
 
 

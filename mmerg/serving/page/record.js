@@ -25,8 +25,8 @@ const TAKE = {
   supplied: (record, data) => agentOf(record, data).supplied.push(data),
   refused: (record, data) => agentOf(record, data).refused.push(data.complaint),
   said: (record, data) => {
-    const { output, tokens, seconds } = data;
-    Object.assign(agentOf(record, data), { state: "said", output, tokens, seconds });
+    const { output, seconds } = data;
+    Object.assign(agentOf(record, data), { state: "said", output, seconds });
   },
   lost: (record, data) => Object.assign(passOf(record, data.pass), { lost: data.what }),
   audit: (record, data) => Object.assign(passOf(record, data.pass), { audit: data }),
