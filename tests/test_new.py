@@ -57,11 +57,13 @@ def test_a_metric_of_ones_own_is_scored_beside_ours(work: Path) -> None:
 
 
 def test_what_is_written_has_the_name_everywhere_and_its_commands(work: Path) -> None:
-    for kind, name in zip(KINDS, ("mine", "talks", "asking"), strict=True):
+    for kind, name in zip(KINDS, ("mine", "talks", "asking", "small"), strict=True):
         texts = [file for file in (work / name).rglob("*") if file.is_file()]
         assert texts
         assert not [file for file in texts if "NAME" in file.name or "NAME" in file.read_text(encoding="utf-8")]
         assert all(name in command for command in commands_of(kind, name))
+    done = mmerg("mmerg doctor --config-dir small backbone=small --cfg job -p backbone", work)
+    assert "name: small\nmodel: gemma3:4b\n" in done.stdout
 
 
 @pytest.mark.parametrize(("kind", "name"), [("system", "merg"), ("corpus", "meld")])
@@ -77,6 +79,15 @@ def test_a_name_that_python_cannot_import_is_refused(
     monkeypatch.chdir(tmp_path)
     assert main(["system", name]) == 2
     assert "cannot be the name" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("words", ["backbone a/b", "backbone small x'y", "backbone gemma3-12b", "system merg"])
+def test_what_is_no_backbone_or_mmergs_own_is_refused(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(words.split()) == 2
     assert not list(tmp_path.iterdir())
 
 
