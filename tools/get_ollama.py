@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import TextIO
 
 from filelock import FileLock
 
@@ -117,12 +118,12 @@ def _build_new(scratch: Path) -> None:
     cmake = str(scratch / "venv/bin/cmake")
     # pip runs the package's setup.py for its metadata, so it gets what that needs.
     source = _source(LLAMA_CPP, scratch, scratch / "venv/bin/python", "--no-build-isolation") / "llama.cpp"
-    told = subprocess.run(["go", "mod", "download", "-json", f"{MODULE}@v{NEW}"], stdout=subprocess.PIPE, check=True)
+    told = _run("go", "mod", "download", "-json", f"{MODULE}@v{NEW}", output=subprocess.PIPE)
     x86 = ("-DGGML_AVX2=ON", "-DGGML_FMA=ON", "-DGGML_F16C=ON") if _is_x86() else ()
     (scratch / "CMakeLists.txt").write_text(CMAKE_FILE)
     _run(
         *(cmake, "-S", str(scratch), "-B", str(scratch / "build"), "-G", "Ninja"),
-        *(f"-DCMAKE_MAKE_PROGRAM={scratch}/venv/bin/ninja", f"-DOLLAMA={json.loads(told.stdout)['Dir']}"),
+        *(f"-DCMAKE_MAKE_PROGRAM={scratch}/venv/bin/ninja", f"-DOLLAMA={json.loads(told)['Dir']}"),
         *(f"-DFETCHCONTENT_SOURCE_DIR_LLAMA_CPP={source}", "-DCMAKE_BUILD_TYPE=Release", *FAST_TO_COMPILE),
         *("-DBUILD_SHARED_LIBS=OFF", "-DGGML_NATIVE=OFF", *x86),
     )
@@ -181,12 +182,14 @@ def _source(package: str, scratch: Path, python: Path, *options: str) -> Path:
     return folder
 
 
-def _run(*command: str, environment: dict[str, str] | None = None) -> None:
-    """Run with all output on stderr, as stdout's last line is the path."""
+def _run(*command: str, environment: dict[str, str] | None = None, output: int | TextIO = sys.stderr) -> str:
+    """Run with all output on stderr, as stdout's last line is the path; or return it, with `output` a pipe."""
     print("+", *command, file=sys.stderr, flush=True)  # noqa: T201
-    done = subprocess.run(command, env=environment, stdout=sys.stderr, check=False)
+    done = subprocess.run(command, env=environment, stdout=output, text=True, check=False)
     if done.returncode:
+        print(done.stdout or "", file=sys.stderr)  # noqa: T201
         raise NoBinaryError(f"`{' '.join(command[:4])} …` ended with exit code {done.returncode}; its output is above")
+    return done.stdout or ""
 
 
 def main(arguments: list[str] | None = None) -> int:
