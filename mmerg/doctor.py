@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
+from typing import Any
 
 from mmerg.backends.dialects import DIALECTS
 from mmerg.backends.ollama_host import OllamaHost
@@ -68,7 +69,7 @@ def _of_model(settings: DoctorSettings, host: str, backend: Backend, engine: Eng
     yield "context", _context(engine)
     image_tokens = 0
     if engine.vision:
-        image_tokens, found = _frame(settings, host, backend, engine)
+        image_tokens, found = _frame(settings, backend, engine)
         yield "frame", found
     else:
         yield "eyes", ("ok", "none: frames go to this model as measured descriptions")
@@ -111,7 +112,7 @@ def _probes(settings: DoctorSettings, host: str, backend: Backend, engine: Engin
     }
 
 
-def _frame(settings: DoctorSettings, host: str, backend: Backend, engine: Engine) -> tuple[int, Finding]:
+def _frame(settings: DoctorSettings, backend: Backend, engine: Engine) -> tuple[int, Finding]:
     """The tokens of an image as a run sends it, from a clip of 4:3 that is large enough; 0 where the call fails."""
     side = settings.frames.long_side if isinstance(settings, RunSettings) else settings.backbone.image_side
     side *= 2 if settings.backbone.max_images == 1 else 1  # a grid of frames
@@ -120,15 +121,15 @@ def _frame(settings: DoctorSettings, host: str, backend: Backend, engine: Engine
     def measure() -> Finding:
         nonlocal tokens
         tokens = probes.frame_tokens(backend, side, side * 3 // 4)
-        return probes.frame_detail(tokens, side, side * 3 // 4, _family(host, engine), engine)
+        return probes.frame_detail(tokens, side, side * 3 // 4, _family(backend, engine), engine)
 
     found = _tried(measure)
     return tokens, found
 
 
-def _family(host: str, engine: Engine) -> str:
+def _family(backend: Any, engine: Engine) -> str:
     """The architecture of the model where the server tells it, else the model's name."""
-    return OllamaHost(host).architecture(engine.model) if engine.backend == "ollama" else engine.model.lower()
+    return str(getattr(backend, "architecture", "")) or engine.model.lower()
 
 
 def _failed(error: CallError) -> Finding:

@@ -61,6 +61,11 @@ class Ollama(Adapter):
         super().__init__(self._host, model, check_wait)
         self.load, self._think, self._keep_alive = dict(load), think, keep_alive
 
+    @property
+    def architecture(self) -> str:
+        """The family of the model as its weights name it; empty before `describe`, and if the server does not say."""
+        return self._host.architecture
+
     def _serves(self) -> tuple[str, str]:
         return self._host.serves(self.model)
 

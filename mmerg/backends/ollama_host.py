@@ -52,6 +52,7 @@ class OllamaHost(Http):
         super().__init__(host, replace(OLLAMA, start=OLLAMA.start.replace("backend.hosts", setting)), deadlines)
         import ollama  # takes half a second
 
+        self.architecture = ""  # of the model described last, as its weights name it: qwen35, gemma3
         self._ollama = ollama.Client(host, transport=self, follow_redirects=False, trust_env=False)
 
     def serves(self, model: str) -> tuple[str, str]:
@@ -67,7 +68,8 @@ class OllamaHost(Http):
         version, digest = self.serves(model)
         shown = self._asked(lambda: self._ollama.show(model))
         info = shown.modelinfo or {}
-        length = info.get(f"{info.get('general.architecture', '')}.context_length")
+        self.architecture = str(info.get("general.architecture", ""))
+        length = info.get(f"{self.architecture}.context_length")
         capabilities = tuple(shown.capabilities or ())
         if "thinking" not in capabilities and may_think(shown.template or ""):
             capabilities = (*capabilities, "thinking")
@@ -80,11 +82,6 @@ class OllamaHost(Http):
             context_length=self.context_length(length),
             load=dict(load),
         )
-
-    def architecture(self, model: str) -> str:
-        """The family of `model` as its weights name it: qwen35, gemma3. Empty if the server does not name it."""
-        info = self._asked(lambda: self._ollama.show(model)).modelinfo or {}
-        return str(info.get("general.architecture", ""))
 
     def loaded(self, model: str) -> Loaded | None:
         """How `model` sits in the host's memory now; None if it is not loaded."""
