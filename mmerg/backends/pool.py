@@ -204,7 +204,7 @@ class Pool:
         if first.failure is Failure.MODEL_NOT_LOADED:
             return ConfigError(f"no host can load the model: {brief}", where=where, hint=first.hint)
         what = f"no host serves any longer what the run began with: {brief}"
-        hint = "then the same command goes on. For what is served now, give runs=ANOTHER_FOLDER"
+        hint = "then the same command goes on. To start anew with what is served now, add tags=[anew]"
         return ConfigError(what, where=where, hint=f"{first.hint}; {hint}")
 
     def _rest(self, looks: int) -> None:

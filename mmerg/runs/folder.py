@@ -124,7 +124,8 @@ class Folder(Generic[Line]):
             old = "restore what changed, then give the same command"
         else:
             model = f"{engine.model}, digest {short(engine.digest)}, on {engine.backend} {engine.version}"
-            old = f"the same command with backend.hosts=[http://HOST:PORT], a server that has {model}"
+            served_by = "backend.hosts=[http://HOST:PORT], a server that has " if engine.backend != "embedded" else ""
+            old = f"the same command with {served_by}{model}"
             old += ", or make the model again as it was" * (engine.digest != now.digest)
         return RunError(
             f"the run was started with {'other settings or data' if same else 'another engine'}: {'; '.join(changed)}",
