@@ -108,7 +108,7 @@ def _build_old(scratch: Path) -> None:
         _run("apt-get", "install", "-y", "-qq", *missing)
         if still := _missing_headers():
             raise NoBinaryError(f"Debian's {' '.join(still)} did not put headers where they belong")
-    _go_install(OLD, scratch, f"-O3 {_processor_flags()} -I{_miniaudio(scratch)}")
+    _go_install(OLD, scratch, f"{_processor_flags()} -I{_miniaudio(scratch)}")
 
 
 def _build_new(scratch: Path) -> None:
@@ -134,7 +134,8 @@ def _build_new(scratch: Path) -> None:
 
 
 def _go_install(version: str, scratch: Path, flags: str = "") -> None:
-    flagged = {"CGO_CFLAGS": flags, "CGO_CXXFLAGS": flags} if flags else {}
+    # -O1 takes two thirds of the time of -O3 to compile C++. The inner loops are C.
+    flagged = {"CGO_CFLAGS": f"-O2 {flags}", "CGO_CXXFLAGS": f"-O1 {flags}"} if flags else {}
     environment = os.environ | {"GOBIN": str(scratch / "bin"), "CGO_ENABLED": "1"} | flagged
     stamp = f"-s -w -X={MODULE}/version.Version={version}"
     _run("go", "install", "-ldflags", stamp, f"{MODULE}@v{version}", environment=environment)
