@@ -4,8 +4,8 @@ A host's prefix cache helps only if a sample's calls run back to back on it. So 
 calls, and a sample gets the host with the most room. A call is tried again where that can help. A host that dies,
 hangs, loses the model or serves another engine is left out, and its calls move to others. After `revive_after` seconds
 one sample tries the host again. While all hosts are down calls wait; after `patience` seconds the run stops, to go on
-later. A call that fails while its hosts are alive fails its sample alone. So does one that crashes the hosts, or times
-out there, again after they came back.
+later. A call that fails while its hosts are alive fails its sample alone. So does one that fails on all hosts again and
+again after they came back: it may be what ends them.
 
     pool = Pool([Host(Ollama("http://a:11434", …), 2, "a"), Host(Ollama("http://b:11434", …), 2, "b")])
     engine = pool.describe()
@@ -28,10 +28,10 @@ from mmerg.backends.retry import persist
 from mmerg.backends.stop import Stop, current
 from mmerg.errors import CallError, ConfigError, Failure, RunError
 
-REACHED = frozenset({Failure.RUNNER_CRASH, Failure.TIMEOUT})  # the call was on a host, and may be what is wrong
 USELESS = frozenset({Failure.MODEL_NOT_FOUND, Failure.MODEL_NOT_LOADED})  # waiting for the host does not help
-HOST_FAILURES = REACHED | USELESS | {Failure.UNREACHABLE}  # a host that hangs counts as dead
-TRIES_AFTER = 2  # of one call on hosts that came back; where both crash or hang, the call does that, not an outage
+# A host that hangs counts as dead.
+HOST_FAILURES = USELESS | {Failure.RUNNER_CRASH, Failure.TIMEOUT, Failure.UNREACHABLE}
+ROUNDS = 3  # how often a call may fail on all hosts
 PATIENCE = 600.0  # seconds that a call waits while all hosts are down
 LOOK_AGAIN = 0.5  # seconds between two looks by a lease that waits for a slot: a host that was left out may be due
 
@@ -67,7 +67,6 @@ class Pool:
         self._revive_after, self._patience, self._wait, self._attempts = revive_after, patience, wait, attempts
         self._clock = clock
         self._change = threading.Condition()
-        self._waiting: dict[int, list[Host]] = {}  # for each lease that waits the hosts that it may use, in order
         self._engine: Engine | None = None
         self._closed = Stop()
 
@@ -122,20 +121,14 @@ class Pool:
             host.backend.close()
 
     def _take(self, tried: Collection[Host]) -> Host:
-        """A host not in `tried`, with a slot of it taken. First come, first served: nobody takes a host while one who
-        came before has a choice."""
+        """A host not in `tried`, with a slot of it taken."""
         hosts = [host for host in self._hosts if host not in tried]
         with self._change:
-            self._waiting[id(hosts)] = hosts
-            try:
-                while not (host := self._best(hosts)) or next(filter(self._best, self._waiting.values())) is not hosts:
-                    self._change.wait(LOOK_AGAIN)
-                host.used += 1
-                host.since = self._clock()  # a host that is down is tried by one at a time
-                return host
-            finally:
-                del self._waiting[id(hosts)]
-                self._change.notify_all()
+            while not (host := self._best(hosts)):
+                self._change.wait(LOOK_AGAIN)
+            host.used += 1
+            host.since = self._clock()  # a host that is down is tried by one at a time
+            return host
 
     def _best(self, hosts: Sequence[Host]) -> Host | None:
         """The host to use now: the least loaded that is up, else one to try again; None means wait."""
@@ -159,19 +152,18 @@ class Pool:
         """Raises CallError where a host is still down, or has come back with another engine."""
         try:
             engine = host.backend.describe()
-        except (ConfigError, CallError) as error:
-            if isinstance(error, CallError) and error.failure in HOST_FAILURES | {Failure.INTERRUPTED}:
+        except CallError as error:
+            if error.failure in HOST_FAILURES | {Failure.INTERRUPTED}:
                 raise
-            failure = Failure.UNREACHABLE if isinstance(error, CallError) else Failure.MODEL_NOT_FOUND
             what = f"the host is back, but cannot serve the model: {error.what}"
-            raise CallError(failure, what, where=host.name, hint=error.hint) from error
+            raise CallError(Failure.UNREACHABLE, what, where=host.name, hint=error.hint) from error
         if self._engine and engine.key() != self._engine.key():
             raise engine_changed(self._engine, engine, host.name)
 
     def _outlast(self, tried: Mapping[Host, CallError], end: float) -> None:
-        """Wait until one of the hosts is back on which a call was `tried`. Raises the call's own error where a host was
-        up all the time, RunError where none is back by `end`, ConfigError where all serve something else now,
-        or cannot load the model."""
+        """Wait until one of the hosts is back on which a call was `tried`. Raises the call's own error where it reached
+        a host that was up all the time, RunError where none is back by `end`, ConfigError where all serve something
+        else now, or cannot load the model."""
         failed = dict(tried)
         for looks in count():
             for host in [host for host, error in failed.items() if error.failure not in USELESS]:
@@ -184,7 +176,7 @@ class Pool:
                     self._note(host, error)
                     continue
                 if not looks:  # it was up all the time
-                    if tried[host].failure is not Failure.UNREACHABLE or self._clock() >= end:
+                    if tried[host].failure is not Failure.UNREACHABLE:
                         raise tried[host]
                     self._rest(looks)
                 self._note(host, None)
@@ -224,33 +216,28 @@ class _Lease:
         return self.hold().backend.describe()
 
     def complete(self, request: Request) -> Reply:
-        pool, tried = self._pool, dict[Host, CallError]()
-        end, left = 0.0, TRIES_AFTER
+        pool, tried, rounds = self._pool, dict[Host, CallError](), 0
         while True:
-            host, called = self.hold(tried), False
+            host = self.hold(tried)
             try:
                 if host.down:
                     pool._check_same(host)
-                called = True
                 reply = persist(partial(host.backend.complete, request), pool._attempts, pool._wait, pool._closed)
             except CallError as error:
                 if error.failure not in HOST_FAILURES:
                     raise
                 pool._note(host, error)
                 tried[host] = error
-                # While a crashed server starts anew, further tries reach nobody: `persist` keeps the crash as the cause
-                crash = error.__cause__ if error.failure is Failure.UNREACHABLE else error
-                if called and end and isinstance(crash, CallError) and crash.failure in REACHED:
-                    left -= 1
-                    if not left:
-                        raise crash from None
             else:
                 pool._note(host, None)
                 return reply
             self.close()
             if len(tried) == len(pool._hosts):
-                end = end or pool._clock() + pool._patience
-                pool._outlast(tried, end)
+                rounds += 1
+                if rounds == ROUNDS:
+                    # Tries while a crashed server starts anew reach nobody: `persist` keeps the crash as the cause.
+                    raise tried[host].__cause__ or tried[host]
+                pool._outlast(tried, pool._clock() + pool._patience)
                 tried.clear()
 
     def close(self) -> None:

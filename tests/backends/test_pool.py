@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from mmerg.backends.pool import Host, Pool, _Lease
+from mmerg.backends.pool import ROUNDS, Host, Pool
 from mmerg.backends.protocol import Backend, Engine, Message, Reply, Request, Sampling
 from mmerg.backends.scripted import ENGINE
 from mmerg.backends.stop import Stop
@@ -108,27 +108,6 @@ def test_leases_go_to_the_host_with_the_most_room() -> None:
     assert taken == ["a", "b", "b", "b"]
     with pool.lease() as first, pool.lease() as second:
         assert [say(first), say(second)] == ["a", "b"]
-
-
-def test_who_waits_is_served_in_order_and_keeps_no_host_from_others_that_it_may_not_use() -> None:
-    pool = pool_of(servers("ab"))
-    a, b = pool._hosts
-    served: list[str] = []
-    leases = [_Lease(pool) for _ in range(6)]
-
-    def wait(number: int, tried: list[Host]) -> None:
-        served.append(f"{number} {leases[number].hold(tried).name}")
-
-    assert [lease.hold().name for lease in leases[:2]] == ["a", "b"]
-    threads = [threading.Thread(target=wait, args=(2 + n, tried)) for n, tried in enumerate(([b], [b], [], [a]))]
-    for number, thread in enumerate(threads, start=1):
-        thread.start()
-        while len(pool._waiting) < number:
-            time.sleep(0.001)
-    for done, next_one in ((1, 4), (0, 2), (4, 5), (2, 3)):
-        leases[done].close()
-        threads[next_one - 2].join()
-    assert served == ["4 b", "2 a", "5 b", "3 a"]
 
 
 def test_no_host_is_over_its_slots_and_a_sample_stays_on_its_host() -> None:
@@ -354,30 +333,16 @@ def test_the_wait_for_hosts_is_ended(ended_by: str) -> None:
     assert [error.failure for error in caught] == [Failure.INTERRUPTED]
 
 
-class Elsewhere(Server):
-    """Says at once what it serves, while the clock goes on."""
-
-    def __init__(self, name: str, clock: Clock) -> None:
-        super().__init__(name)
-        self.clock = clock
-
-    def describe(self) -> Engine:
-        self.clock.now += 10
-        return ENGINE
-
-
-def test_a_call_that_reaches_nobody_though_its_host_answers_ends() -> None:
-    clock = Clock()
-    server = Elsewhere("a", clock)
-    pool = Pool([Host(server, 1, "a")], patience=100.0, wait=0.0, clock=clock)
+def test_a_call_that_reaches_nobody_though_its_host_answers_fails_alone() -> None:
+    [server] = servers("a")
+    pool = Pool([Host(server, 1, "a")], wait=0.0)
     pool.describe()
     server.failing = Failure.UNREACHABLE
-
     with pool.lease() as backend:
         with pytest.raises(CallError, match="a failed"):
             say(backend)
-        assert 5 < server.calls < 15
-        clock.now, server.failing = 1000.0, None
+        assert server.calls == ROUNDS
+        server.failing = None
         assert say(backend) == "a"
 
 
