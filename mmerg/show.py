@@ -1,8 +1,9 @@
 """Prints runs, or the whole story of one of their samples: `mmerg show RUN… [SAMPLE] [--prompts]`.
 
-Reads the run folder alone: frames, evidence, emotion, plan, reply and audit of every pass, what was run again and why,
-and which pass won. `--prompts` adds every call's prompt and raw reply. Several runs stand side by side, a row a sample:
-what each forecast and replied, + where a run has the label right and the first has not, - the other way round.
+Reads the run folder alone. A sample is a YAML document: frames, evidence, emotion, plan, reply and audit of every pass,
+what was run again and why, and which pass won. `--prompts` adds every call's prompt and raw reply. Several runs stand
+side by side, a row a sample: what each forecast and replied, + where a run has the label right and the first has not,
+- the other way round.
 """
 
 from collections.abc import Sequence

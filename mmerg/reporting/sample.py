@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
 from mmerg.frames.store import Keyframe
-from mmerg.reporting.agents import Agent, Agents
+from mmerg.reporting.agents import Agents
 from mmerg.reporting.changes import Field, fields
 from mmerg.runs import events
 from mmerg.runs.story import Pass, Step, Story
@@ -45,7 +45,8 @@ class SamplePage:
         self.problems = {turn.turn: turn.problem for turn in turns if turn.problem}
         self.keyframes = story.keyframes
         self.passes = list(story.passes.values()) or [Pass(0)]
-        self.order = list(dict.fromkeys([*agents.named, *story.stages]))
+        active = (stage for this in self.passes for stage in this.steps)
+        self.order = list(dict.fromkeys([*agents.titles, *active]))
         faults = [this.audited.fault for this in self.passes if this.audited]
         self.blamed = tuple(dict.fromkeys(filter(None, faults)))
 
@@ -71,17 +72,7 @@ class SamplePage:
         """What a stage gives, in words."""
         outputs = [output for this in self.passes for output in this.outputs.values()]
         symbol = next((output.symbol for output in outputs if output.stage == stage), "")
-        return self.agents.named.get(stage, Agent(symbol)).title or stage
-
-    def sees(self, stage: str) -> tuple[str, ...]:
-        """What an agent sees, in words. If it was called: without exemplars or keyframes where the sample has none."""
-        symbols = self.agents.audits if stage == self.agents.auditor else self.agents.named.get(stage, Agent()).sees
-        calls = [call for call in self.story.calls if call.event.stage == stage]
-        exemplars = any(event.content for event in self.story.supplied if event.symbol == "M")
-        there = {"M": exemplars, "V": self.form != "none"}
-        kept = [symbol for symbol in symbols if not calls or there.get(symbol, True)]
-        described = "descriptions of " if self.form == "descriptions" else ""
-        return tuple(f"{described if symbol == 'V' else ''}{self.agents.meaning(symbol)}" for symbol in kept)
+        return self.agents.titles.get(stage) or symbol or stage
 
     def cells(self, stage: str) -> Iterator[Cell]:
         """A stage in each pass."""

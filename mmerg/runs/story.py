@@ -132,11 +132,6 @@ class Story:
         )
 
     @property
-    def stages(self) -> list[str]:
-        """All that did something, in the order in which they began."""
-        return list(dict.fromkeys(stage for this in self.passes.values() for stage in this.steps))
-
-    @property
     def supplied(self) -> list[events.Supplied]:
         """Of all passes."""
         return [event for this in self.passes.values() for event in this.supplied]
