@@ -36,8 +36,7 @@ from mmerg.backends.ollama import Ollama
 from mmerg.backends.protocol import Finish, Message, Reply, Request, Sampling
 from mmerg.corpora.dialogue import Sample
 from mmerg.engine.sample import Experiment
-from mmerg.experiment.launch import Task
-from mmerg.experiment.wiring import experiment_of
+from mmerg.experiment.plan import plan_run
 from tests.composed import settings_of
 from tests.ollama_server import create_from_gguf, start_server
 
@@ -123,10 +122,10 @@ def main() -> None:
                 f"runs={name}",
             )
             shown = ("frames.last_turns=3", "frames.per_clip=4", "frames.max_frames=8", f"limit={given.samples}")
-            task = Task.of(settings_of("dataset=demo", *asking, *shown))
-            runs[frames] = partial(by_mmerg, backend, experiment_of(task.settings, task.prompts, backend.describe()))
+            plan = plan_run(settings_of("dataset=demo", *asking, *shown))
+            runs[frames] = partial(by_mmerg, backend, plan.experiment(backend.describe(), plan.samples.wanted))
         asked: dict[str, Sequence[Request]] = {}
-        for sample in task.wanted:
+        for sample in plan.samples.wanted:
             backend.asked.clear()
             runs["all"](sample)  # takes the keyframes, loads the model
             asked[sample.id] = tuple(backend.asked)
@@ -135,7 +134,7 @@ def main() -> None:
         def mean(work: Callable[[Sample], float]) -> tuple[float, float]:
             """Milliseconds a sample, of wall and of prompt evaluation."""
             walls, spent = list[float](), list[float]()
-            for sample in task.wanted:
+            for sample in plan.samples.wanted:
                 backend.forget()
                 begun = perf_counter()
                 spent.append(work(sample))

@@ -18,8 +18,8 @@ from rich.rule import Rule
 
 from mmerg.console.terminal import Parser, console, escape, run_command, start
 from mmerg.errors import ConfigError
+from mmerg.experiment.build import load_corpus
 from mmerg.experiment.sweep import Outcome, Row, cost, notes
-from mmerg.experiment.wiring import corpus_of
 from mmerg.scoring.launch import add_table_arguments, score
 from mmerg.scoring.standard import add_arguments, check, options_of
 from mmerg.settings.compose import compose
@@ -37,7 +37,7 @@ def bench(out: Console, given: argparse.Namespace) -> int:
         raise ConfigError(f"there is no folder {given.config_dir}", where="--config-dir")
     names = list(dict.fromkeys(given.backbones or PAPER))
     settings = [_settings(given, f"backbone={name}", *given.settings) for name in names]
-    corpus_of(settings[0].dataset)  # an error here would be every backbone's
+    load_corpus(settings[0].dataset)  # an error here would be every backbone's
     rows = [_run(out, number, one, given.settings) for number, one in enumerate(settings)]
     default = not given.backbones and not any(word.startswith("backend") for word in given.settings)
     if default and not any(row.outcome.runs for row in rows):

@@ -24,8 +24,9 @@ from mmerg.checking.probes import Finding
 from mmerg.checking.room import room
 from mmerg.console.terminal import STARTS_OVER, console, escape, start
 from mmerg.errors import CallError, Failure
+from mmerg.experiment.backbone import check_hosts
+from mmerg.experiment.build import make
 from mmerg.experiment.program import run_program
-from mmerg.experiment.wiring import hosts_of, make
 from mmerg.settings.backbone import DoctorSettings
 from mmerg.settings.model import RunSettings
 
@@ -36,7 +37,7 @@ def examine(settings: DoctorSettings) -> int:
     """Reports on every host, and gives the exit code. Raises CallError where no host could be examined."""
     out = console()
     failed = 0
-    hosts = hosts_of(settings)
+    hosts = check_hosts(settings.backend, settings.backbone)
     absent: list[CallError] = []
     for host in hosts:
         out.print(escape(f"{host}, backbone {settings.backbone.name}"))

@@ -28,7 +28,7 @@ def job(settings: TrainSettings) -> int:
         hint = "pip install 'mmerg[hef]'"
         raise ConfigError("scikit-learn is not installed", where="mmerg train sem", hint=hint)
     from mmerg.corpora.reading import read_corpus  # only once there is something to train: --help stays quick
-    from mmerg.experiment.wiring import make
+    from mmerg.experiment.build import make
     from mmerg.sem.training import train
 
     dataset, embedder = settings.dataset, settings.features.embedder

@@ -7,7 +7,9 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 from mmerg.errors import ConfigError
-from mmerg.experiment.wiring import prompts_of, refuse_idle_seeds
+from mmerg.experiment.backbone import BackbonePlan
+from mmerg.experiment.build import refuse_idle_seeds
+from mmerg.experiment.plan import plan_prompts
 from mmerg.settings.model import RunSettings
 from mmerg.settings.pages import conf_folder
 from tests.composed import BASE, composed, plain_of, resolve, settings_of
@@ -17,7 +19,8 @@ COLD = "backbone.sampling.temperature=0"
 
 
 def refuse(settings: RunSettings) -> None:
-    refuse_idle_seeds(settings, prompts_of(settings).system)
+    sampling = BackbonePlan.of(settings).sampling(settings.seed)
+    refuse_idle_seeds(settings.repeats, plan_prompts(settings).system, sampling)
 
 
 @pytest.mark.parametrize("cold", [COLD, f"~{COLD.removesuffix('=0')}"])

@@ -17,8 +17,9 @@ from mmerg.corpora.folder import Folder
 from mmerg.corpora.protocols import select
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError, CorpusError
+from mmerg.experiment.build import load_corpus
 from mmerg.experiment.launch import launch
-from mmerg.experiment.wiring import corpus_of, prepared_sources, prompts_of
+from mmerg.experiment.plan import plan_system
 from mmerg.runs.events import Called, Supplied
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
@@ -236,8 +237,8 @@ def test_which_memory_a_dataset_takes(settings: tuple[str, ...], name: str, top_
 
 def test_the_demo_remembers_other_dialogues_than_it_evaluates() -> None:
     settings = settings_of("dataset=demo")
-    evaluated = corpus_of(settings.dataset)
-    prepared = prepared_sources(settings, prompts_of(settings).system, evaluated)["M"]
+    evaluated = load_corpus(settings.dataset)
+    prepared = plan_system(settings, evaluated).sources["M"]
     assert isinstance(prepared, Exemplars)
     source = prepared.source
     assert (source.name, source.split, len(source.dialogues), dict(source.notes)) == ("demo", "memory", 8, {})
@@ -253,7 +254,7 @@ def refusal(*given: str, change: Any = None) -> ConfigError:
         change(plain)
     settings = RunSettings.model_validate(plain)
     with pytest.raises(ConfigError) as caught:
-        prepared_sources(settings, prompts_of(settings).system, corpus_of(settings.dataset))
+        plan_system(settings, load_corpus(settings.dataset))
     return caught.value
 
 
@@ -282,7 +283,7 @@ def test_without_a_corpus_for_it_a_memory_is_refused(folders: list[str]) -> None
 def test_a_corpus_for_it_that_cannot_be_read(folders: list[str], tmp_path: Path) -> None:
     settings = settings_of(*folders, f"dataset.memory.root={tmp_path}/nowhere")
     with pytest.raises(CorpusError, match="the corpus for exemplars cannot be read: no dataset folder") as caught:
-        prepared_sources(settings, prompts_of(settings).system, corpus_of(settings.dataset))
+        plan_system(settings, load_corpus(settings.dataset))
     assert caught.value.hint.endswith("or memory=none")
 
 
@@ -302,12 +303,12 @@ def test_a_forecast_that_nobody_gives_is_refused(setting: str, folders: list[str
     for ablation in ("system.without=[caef]", "system.organization=independent"):
         assert refusal(*folders, setting, ablation).what == error.what
     settings = settings_of(*folders, setting)
-    assert prepared_sources(settings, prompts_of(settings).system, corpus_of(settings.dataset))
+    assert plan_system(settings, load_corpus(settings.dataset)).sources
 
 
 def test_a_system_that_sees_no_exemplars_needs_no_memory(folders: list[str]) -> None:
     settings = settings_of(*folders, "system.stages.sgrg.sees=[D,E,e,P]")
-    assert prepared_sources(settings, prompts_of(settings).system, corpus_of(settings.dataset)) == {}
+    assert plan_system(settings, load_corpus(settings.dataset)).sources == {}
 
 
 SITUATIONS = corpus_with(

@@ -187,7 +187,15 @@ def test_only_commands_that_ask_a_server_at_once_load_httpx() -> None:
         (
             "mmerg.serving",  # builds no engine of its own, and knows no adapter
             (
-                *("mmerg.serving", "mmerg.experiment.wiring", "mmerg.engine", "mmerg.sources.exemplars"),
+                *(
+                    "mmerg.serving",
+                    "mmerg.experiment.plan",
+                    "mmerg.experiment.backbone",
+                    "mmerg.experiment.build",
+                    "mmerg.experiment.session",
+                    "mmerg.engine",
+                    "mmerg.sources.exemplars",
+                ),
                 *("mmerg.systems", "mmerg.corpora", "mmerg.frames", "mmerg.runs", "mmerg.settings", "mmerg.console"),
                 *(
                     "mmerg.storage",

@@ -26,7 +26,8 @@ from mmerg.engine.prompts import Prompts
 from mmerg.engine.sample import attempt
 from mmerg.engine.state import State
 from mmerg.errors import CallError, ConfigError, RunError, SampleError
-from mmerg.experiment.wiring import answering, prompts_of, sampling_of
+from mmerg.experiment.backbone import BackbonePlan
+from mmerg.experiment.plan import plan_prompts
 from mmerg.judging.tables import methods, table
 from mmerg.runs.config_diff import changes
 from mmerg.runs.events import Emit
@@ -49,7 +50,7 @@ def launch(run: Path, *, n: int, seed: int, stages: Sequence[str] = (), hosts: S
         raise ConfigError("n must be 1 or more, and seed 0 or more", where=f"--n {n} --seed {seed}")
     manifest, results = read_manifest(run), read_results(run)
     settings = settings_of(run, manifest, hosts)
-    prompts = prompts_of(settings)
+    prompts, backbone = plan_prompts(settings), BackbonePlan.of(settings)
     auditor = _auditor(run, prompts, manifest)
     known = {stage.name: stage for stage in prompts.system.stages if stage.gives in auditor.sees}
     if unknown := set(stages) - set(known):
@@ -60,7 +61,7 @@ def launch(run: Path, *, n: int, seed: int, stages: Sequence[str] = (), hosts: S
     samples = sorted(dialogues)
     random.Random(seed).shuffle(samples)  # so that a larger n keeps the samples of a smaller one
     passes = FirstPasses(run, prompts.system, dialogues)
-    auditing = Auditing(passes, prompts, auditor, planted_in, sampling_of(settings), seed)
+    auditing = Auditing(passes, prompts, auditor, planted_in, backbone.sampling(settings.seed), seed)
     out = console()
     progress = Progress(out, len(samples[:n]), kept=0)
 
@@ -69,7 +70,7 @@ def launch(run: Path, *, n: int, seed: int, stages: Sequence[str] = (), hosts: S
             return auditing.sample(sample, backend, progress.event)
 
     audits = []
-    with closing(_pool(run, settings, manifest)) as pool, progress:
+    with closing(_pool(run, backbone, manifest)) as pool, progress:
         for one in in_flight(samples[:n], audited, pool.slots, pool.close):
             progress.result(one)
             audits.append(one)
@@ -188,10 +189,10 @@ def _auditor(run: Path, prompts: Prompts, manifest: Manifest) -> Stage:
     return auditor
 
 
-def _pool(run: Path, settings: RunSettings, manifest: Manifest) -> Pool:
+def _pool(run: Path, backbone: BackbonePlan, manifest: Manifest) -> Pool:
     """The hosts of the run. Raises CallError where none answers, or another engine does."""
     try:
-        pool, engine = answering(settings)
+        pool, engine = backbone.open()
     except CallError as error:
         error.hint = "start what serves the run's model, or say where it is served now: --host http://HOST:11434"
         raise

@@ -16,7 +16,8 @@ from mmerg.corpora.protocols import chosen, select
 from mmerg.corpora.reading import read_corpus
 from mmerg.engine.look import Looker, shuffle_clips
 from mmerg.errors import ConfigError, CorpusError
-from mmerg.experiment.wiring import looker_of, make, prepared_sources, prompts_of
+from mmerg.experiment.build import build_looker, build_sources, make
+from mmerg.experiment.plan import plan_prompts
 from mmerg.settings.model import DataSettings
 from mmerg.sources.exemplars import Exemplars
 from mmerg.storage.files import write_output, write_whole
@@ -25,14 +26,15 @@ from mmerg.systems.system import System
 
 def check_data(settings: DataSettings) -> int:
     """Checks what the settings say: 0 sound, 1 something is wrong. Raises MmergError where it cannot be read."""
-    system = prompts_of(settings).system
+    system = plan_prompts(settings).system
     out = console()
     reader = make(settings.dataset.reader)
     corpus = read_corpus(reader, settings.dataset.labels)
     selection = select(corpus, settings.protocol)
     selection = replace(selection, samples=shuffle_clips(selection.samples, settings.frames))
     to_draw = chosen(selection.samples, settings.ids, settings.limit)
-    looker = looker_of(settings, system)
+    cache_dir = Path(settings.cache_dir)
+    looker = build_looker(settings.frames, system, cache_dir)
     last_turns = settings.frames.last_turns
 
     own = wanted_clips(corpus)
@@ -74,12 +76,12 @@ def check_data(settings: DataSettings) -> int:
 def _memory(settings: DataSettings, system: System, corpus: Corpus) -> Part:
     """The counts of the corpus that exemplars come from, if a run uses one, or why a run would stop there."""
     try:
-        sources = prepared_sources(settings, system, corpus).values()
+        sources = build_sources(settings.sources, settings.dataset.memory, system, corpus, Path(settings.cache_dir))
     except (CorpusError, ConfigError) as error:
         stops = "a run would stop here: " if isinstance(error, ConfigError) else ""
         refused = stops + "; ".join(filter(None, (error.what, error.where, error.hint)))
         return Part({"refused": refused}, [f"memory: {refused}"], [])
-    corpora = [source.source for source in sources if isinstance(source, Exemplars)]
+    corpora = [source.source for source in sources.values() if isinstance(source, Exemplars)]
     return check_counts(corpora[0], memory=True) if corpora else Part({}, [], [])
 
 

@@ -6,14 +6,16 @@ complaint.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from pathlib import Path
 
 from mmerg.backends.dry import Dry
 from mmerg.backends.protocol import Engine
 from mmerg.checking.probes import Finding
 from mmerg.corpora.dialogue import Sample
 from mmerg.corpora.protocols import chosen, select
-from mmerg.experiment.wiring import corpus_of, experiment_of, prompts_of
+from mmerg.experiment.backbone import BackbonePlan
+from mmerg.experiment.build import load_corpus
+from mmerg.experiment.plan import SystemPlan, plan_prompts
 from mmerg.runs.events import Called, Event
 from mmerg.settings.model import RunSettings
 
@@ -25,7 +27,7 @@ EXEMPLAR, FRAME, DESCRIPTION = 120, 20, 60  # tokens of an exemplar; of words on
 def room(settings: RunSettings, engine: Engine, image_tokens: int) -> Finding:
     """How many tokens of `num_ctx` the longest call takes for the dialogue with the most words. image_tokens: of an
     image as it is sent. Raises MmergError where the corpus cannot be read."""
-    corpus = corpus_of(settings.dataset)
+    corpus = load_corpus(settings.dataset)
     samples = chosen(select(corpus, settings.protocol).samples, settings.ids, settings.limit)
     limit = int(engine.load.get("num_ctx", 0)) or engine.context_length
     if not samples or not limit:
@@ -53,9 +55,10 @@ def _characters(sample: Sample) -> int:
 def _calls(settings: RunSettings, engine: Engine, sample: Sample, image_tokens: int) -> Iterator[int]:
     """The tokens of each call of one pass, with its reply and the repairs before it."""
     frames, backbone, events = settings.frames, settings.backbone, list[Event]()
-    experiment = experiment_of(settings, prompts_of(settings), engine)
-    blind = replace(experiment.looker, settings=frames.model_copy(update={"last_turns": 0}))  # decodes nothing
-    replace(experiment, looker=blind).sample(sample, Dry(), events.append, lambda *_: None)  # there is no run folder
+    blind = frames.model_copy(update={"last_turns": 0})  # decodes nothing
+    planned = SystemPlan(plan_prompts(settings), blind, sources={}, cache_dir=Path(settings.cache_dir))
+    experiment = planned.experiment(engine, BackbonePlan.of(settings).sampling(settings.seed), backbone.max_images)
+    experiment.sample(sample, Dry(), events.append, lambda *_: None)  # there is no run folder
     shown = min(frames.max_frames, frames.per_clip * frames.last_turns)
     if engine.vision:
         images = 1 if backbone.max_images == 1 else min(shown, backbone.max_images)

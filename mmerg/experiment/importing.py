@@ -17,10 +17,11 @@ from mmerg.console.run_tables import Summary
 from mmerg.console.terminal import console, escape, plural, printable
 from mmerg.corpora.dialogue import Sample
 from mmerg.corpora.files import unusable
-from mmerg.corpora.protocols import Selection, select
+from mmerg.corpora.protocols import Selection
 from mmerg.engine.sample import Fields, tried
 from mmerg.errors import CorpusError, Failure, RunError, SampleError, some
-from mmerg.experiment.wiring import corpus_of, git_commit, manifest_of, versions
+from mmerg.experiment.plan import SamplePlan
+from mmerg.experiment.session import git_commit, versions
 from mmerg.runs.events import Emit
 from mmerg.runs.folder import Run
 from mmerg.runs.identity import CONFIG, CORPUS, combined, settings_digest
@@ -46,8 +47,8 @@ def import_replies(settings: ImportSettings) -> int:
     """Writes the run: 0, or 1 where samples have no reply. Raises MmergError, with nothing written, where the file or
     the corpus cannot be used, or the run is there already."""
     out = console()
-    corpus = corpus_of(settings.dataset)
-    selection = select(corpus, settings.protocol)
+    samples = SamplePlan.of(settings.dataset, settings.protocol)
+    corpus, selection = samples.corpus, samples.selection
     file = Path(settings.replies)
     try:
         content = file.read_bytes()
@@ -58,10 +59,10 @@ def import_replies(settings: ImportSettings) -> int:
     digest = hashlib.sha256(content).hexdigest()
     kept = {name: node for name, node in settings.plain().items() if name in ("dataset", "protocol")}
     plain = {**kept, "system": {"name": settings.name}}
-    manifest = manifest_of(
-        corpus,
-        settings.protocol,
-        selection,
+    corpus_section, protocol_section = samples.sections()
+    manifest = Manifest(
+        corpus=corpus_section,
+        protocol=protocol_section,
         identity={CONFIG: settings_digest(plain), CORPUS: corpus.fingerprint, "replies": digest},
         engine=Engine(backend=IMPORTED, version=digest[:12], model=settings.name, digest=digest),
         settings=plain,

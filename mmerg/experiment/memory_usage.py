@@ -6,18 +6,18 @@ import sys
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.errors import CallError
 from mmerg.runs.memory_usage import MemoryUsage
-from mmerg.settings.backbone import DoctorSettings
+from mmerg.settings.backbone import BackboneSettings, BackendSettings
 
 
-def measure_memory(settings: DoctorSettings) -> MemoryUsage | None:
+def measure_memory(server: BackendSettings, model: BackboneSettings) -> MemoryUsage | None:
     """What the first Ollama host says that has the model loaded; of the embedded backend the peak of this process. None
     where a backend does not tell."""
-    if settings.backend.name == "embedded":
+    if server.name == "embedded":
         unit = 1 if sys.platform == "darwin" else 1024  # bytes of ru_maxrss
         return MemoryUsage(gib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30)
-    for host in settings.backend.hosts if settings.backend.name == "ollama" else ():
+    for host in server.hosts if server.name == "ollama" else ():
         try:
-            loaded = OllamaHost(host).loaded(settings.backbone.model)
+            loaded = OllamaHost(host).loaded(model.model)
         except CallError:
             continue
         if loaded and loaded.size:

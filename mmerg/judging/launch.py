@@ -13,7 +13,8 @@ from mmerg.console.run_tables import failures
 from mmerg.console.terminal import console, escape, printable
 from mmerg.engine.prompts import Prompts
 from mmerg.errors import ConfigError
-from mmerg.experiment.wiring import answering, sampling_of, session_of
+from mmerg.experiment.backbone import BackbonePlan
+from mmerg.experiment.session import new_session
 from mmerg.experiment.work import DRY_RUN, carry_out, pending
 from mmerg.judging.figures import preferences, ratings, signs
 from mmerg.judging.items import Lot, lot_of
@@ -22,12 +23,12 @@ from mmerg.judging.judgement import JUDGEMENT, VERDICTS, Judgement, Match, judge
 from mmerg.judging.tables import compared, rated
 from mmerg.runs.folder import Folder
 from mmerg.runs.identity import CONFIG, ENGINE, combined, engine_text, settings_digest
-from mmerg.runs.manifest import DRY, Judged, JudgingManifest
+from mmerg.runs.manifest import Judged, JudgingManifest
 from mmerg.runs.result import Verdicts
 from mmerg.runs.samples import SAMPLES
 from mmerg.scoring.answers import read_run
-from mmerg.settings.kinds import folder_name
-from mmerg.settings.model import JudgeSettings
+from mmerg.settings.kinds import Plain, folder_name
+from mmerg.settings.model import JudgeSettings, RubricSettings
 from mmerg.storage.record import write_record
 
 
@@ -38,11 +39,23 @@ def launch(settings: JudgeSettings, folders: Sequence[Path]) -> int:
     if rubric.repeats > 1 and not rubric.temperature:
         what = f"judge.repeats is {rubric.repeats}, and at temperature 0 each would say the same"
         raise ConfigError(what, where="configuration", hint="judge.temperature=0.7, or judge.repeats=1")
-    lots = _lots(settings, folders)
-    sampling = replace(sampling_of(settings), temperature=rubric.temperature)
+    lots = _lots(rubric, settings.seed, folders)
+    backbone = BackbonePlan.of(settings)
+    sampling = replace(backbone.sampling(settings.seed), temperature=rubric.temperature)
     judge = Judge(Prompts(judge_system(rubric)), sampling, rubric.replies, rubric.repeats)
-    pool, engine = answering(settings)
-    judging = Judging(settings, judge, engine, out)
+    pool, engine = backbone.open()
+    judging = Judging(
+        settings.plain(),
+        rubric,
+        backbone,
+        judge,
+        engine,
+        out,
+        folder=Path(settings.runs),
+        seed=settings.seed,
+        limit=settings.limit,
+        only_failed=settings.only_failed,
+    )
     with closing(pool):
         own = [name for lot in lots for name in judging.own(lot)]
         if own and not settings.own_replies:
@@ -57,54 +70,55 @@ def launch(settings: JudgeSettings, folders: Sequence[Path]) -> int:
         for host, why in pool.down().items():
             out.print(escape(f"host {host} is left out for now: {why}"))
         codes = [judging.run(lot, pool) for lot in lots]
-    if judging.dry:
+    if backbone.dry:
         out.print(DRY_RUN.format("verdicts"))
-    elif settings.backbone.note:
-        out.print(escape(settings.backbone.note))
+    elif backbone.model.note:
+        out.print(escape(backbone.model.note))
     return max(codes)
 
 
-def _lots(settings: JudgeSettings, folders: Sequence[Path]) -> list[Lot]:
+def _lots(rubric: RubricSettings, seed: int, folders: Sequence[Path]) -> list[Lot]:
     """What is to be judged: run by run, or two runs against each other."""
-    pairs = settings.judge.replies == 2
+    pairs = rubric.replies == 2
     if not folders or (pairs and len(folders) != 2):
         need = "exactly two run folders" if pairs else "at least one run folder"
         what = f"{len(folders)} run folders are given, and this judge takes {need}"
         hint = "mmerg judge runs/… judge=likert, or two of them and judge=pairwise; folders come first"
         raise ConfigError(what, where="command line", hint=hint)
     together = [tuple(folders)] if pairs else [(folder,) for folder in dict.fromkeys(folders)]
-    count, seed = settings.judge.sample, settings.seed
-    return [lot_of(*map(read_run, one), count=count, seed=seed) for one in together]
+    return [lot_of(*map(read_run, one), count=rubric.sample, seed=seed) for one in together]
 
 
 @dataclass(frozen=True)
 class Judging:
-    """What the judgings of one command share."""
+    """What the judgings of one command share. settings: as manifests have them. folder: where they are written."""
 
-    settings: JudgeSettings
+    settings: Plain
+    rubric: RubricSettings
+    backbone: BackbonePlan
     judge: Judge
     engine: Engine
     out: Console
+    folder: Path
+    seed: int
+    limit: int | None
+    only_failed: bool
 
     @property
     def aspects(self) -> list[str]:
         return [stage.name for stage in self.judge.prompts.system.stages]
 
     @property
-    def dry(self) -> bool:
-        return self.settings.backend.name == DRY
-
-    @property
     def signature(self) -> str:
-        rubric, engine = self.settings.judge, self.engine
+        rubric, engine = self.rubric, self.engine
         parts = {
             "judge": engine.model,
             "digest": engine.digest[:12],
             "prompts": combined(self.judge.prompts.digests())[:12],
             "temperature": rubric.temperature,
             "repeats": rubric.repeats,
-            "seed": self.settings.seed,
-            "settings": settings_digest(self.settings.plain())[:8],
+            "seed": self.seed,
+            "settings": settings_digest(self.settings)[:8],
             "failed": "worst",
         }
         decides = "|".join(f"{key}:{value}" for key, value in parts.items())
@@ -112,13 +126,15 @@ class Judging:
 
     def own(self, lot: Lot) -> tuple[str, ...]:
         """The runs whose replies the judge's model wrote; a dry judge is none."""
-        return tuple(run.run for run in lot.runs if not self.dry and same_model(self.engine, run.manifest.engine))
+        return tuple(
+            run.run for run in lot.runs if not self.backbone.dry and same_model(self.engine, run.manifest.engine)
+        )
 
     def run(self, lot: Lot, pool: Pool) -> int:
         """Judges what of `lot` is not judged yet, in a folder that has another name for every config, prompt and reply
         that is judged; the exit code."""
-        settings, out = self.settings, self.out
-        known = {CONFIG: settings_digest(settings.plain()), **self.judge.prompts.digests(), "judged": lot.digest()}
+        out = self.out
+        known = {CONFIG: settings_digest(self.settings), **self.judge.prompts.digests(), "judged": lot.digest()}
         manifest = JudgingManifest(
             identity={**known, ENGINE: engine_text(self.engine)},
             engine=self.engine,
@@ -127,25 +143,24 @@ class Judging:
             ),
             items=len(lot.items),
             left_out=lot.left_out,
-            settings=settings.plain(),
-            sessions=(session_of(settings),),
+            settings=self.settings,
+            sessions=(new_session(self.settings),),
         )
-        backbone = DRY if self.dry else settings.backbone.name
         pair = {"pair": "".join(run.run for run in lot.runs)} if len(lot.runs) > 1 else {}  # others may reply the same
         mark = combined(known | pair)[:8]
-        path = Path(settings.runs) / f"judge-{settings.judge.name}-{folder_name(backbone)}-{mark}"
+        path = self.folder / f"judge-{self.rubric.name}-{folder_name(self.backbone.name)}-{mark}"
         with Folder(path, manifest, Verdicts, VERDICTS, folders=(SAMPLES,)) as folder:
-            wanted = lot.items[: settings.limit]
-            todo = pending(wanted, folder.results, settings.only_failed)
+            wanted = lot.items[: self.limit]
+            todo = pending(wanted, folder.results, self.only_failed)
             carry_out(folder, wanted, todo, self.judge.item, pool, out)
             folder.seal([item.id for item in lot.items])
             verdicts = list(folder.results.only(item.id for item in lot.items).values())
-        about = {"judge": backbone, "judging": path.name, "identity": manifest.identity}
+        about = {"judge": self.backbone.name, "judging": path.name, "identity": manifest.identity}
         made = self._judgement(lot, verdicts, about)
         write_record(path / JUDGEMENT, made)
         file = lot.runs[0].path / judgement_file(made.name)
         # A dry run's ratings stand in no table.
-        if isinstance(made, Judgement) and not self.dry and (fuller := keep(made, file)):
+        if isinstance(made, Judgement) and not self.backbone.dry and (fuller := keep(made, file)):
             stays = f"{file} stays: it is of {fuller} samples of the same replies, and this judgement of {made.n}"
             out.print(escape(f"{stays}, which is in {path / JUDGEMENT}"))
         for part in rated(made) if isinstance(made, Judgement) else compared(made):

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from mmerg.console.terminal import console, escape
 from mmerg.errors import ConfigError
-from mmerg.experiment.wiring import answering
+from mmerg.experiment.backbone import BackbonePlan
 from mmerg.serving.offered import offer
 from mmerg.settings.model import ServeSettings
 
@@ -45,7 +45,7 @@ def serve(settings: ServeSettings, words: Sequence[str], own: Sequence[Path]) ->
     token = token_of(settings)
     with ExitStack() as opened:
         heard = opened.enter_context(closing(listener(settings.host, settings.port)))
-        pool, engine = answering(settings, patience=PATIENCE)
+        pool, engine = BackbonePlan.of(settings).open(patience=PATIENCE)
         work = opened.enter_context(closing(TurnRunner(pool, settings.limits.waiting)))  # its end stops turns under way
         served = AppState(settings, engine, *offer(settings, engine, words, own), work)
         logging.basicConfig(format="%(asctime)s %(message)s")

@@ -4,7 +4,7 @@ offered, missing = offer(settings, engine, line)
 offered["mmerg-merg"].experiment; missing["mmerg-hef"]    # a ConfigError that says what to set
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,9 @@ from mmerg.corpora.dialogue import Corpus, Turn
 from mmerg.corpora.talk import Talk, sample_of
 from mmerg.engine.sample import Experiment
 from mmerg.errors import MmergError
-from mmerg.experiment.wiring import corpus_of, experiment_of, prepared_sources, prompts_of
+from mmerg.experiment.backbone import BackbonePlan
+from mmerg.experiment.build import load_corpus
+from mmerg.experiment.plan import SystemPlan, plan_system
 from mmerg.settings.compose import compose
 from mmerg.settings.model import ServeSettings
 from mmerg.settings.pages import pages_of
@@ -57,7 +59,7 @@ class ServedSystem:
     settings: ServeSettings
     experiment: Experiment
     corpus: Corpus
-    sources: Mapping[str, object]
+    plan: SystemPlan
 
     @property
     def system(self) -> System:
@@ -92,14 +94,13 @@ def offer(
 
 
 def _offered(settings: ServeSettings, engine: Engine) -> ServedSystem:
-    labels = corpus_of(settings.dataset).labels
-    corpus = Talk(labels).load()
-    prompts = prompts_of(settings)
-    sources = prepared_sources(settings, prompts.system, corpus)
+    corpus = Talk(load_corpus(settings.dataset).labels).load()
+    plan = plan_system(settings, corpus)
     greeting = sample_of("greeting", [Turn(settings.you, "Hello.")], settings.answers_as, corpus.labels)
-    for source in sources.values():
+    for source in plan.sources.values():
         getattr(source, "missing", lambda _: "")([greeting])  # an SEM of other labels is refused
         if isinstance(source, Exemplars):
             with Building(console()) as watch:
                 source.open([], watch)
-    return ServedSystem(settings, experiment_of(settings, prompts, engine, sources), corpus, sources)
+    sampling = BackbonePlan.of(settings).sampling(settings.seed)
+    return ServedSystem(settings, plan.experiment(engine, sampling, settings.backbone.max_images), corpus, plan)

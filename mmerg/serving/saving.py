@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
 
-from mmerg.experiment.wiring import session_of
+from mmerg.experiment.session import new_session
 from mmerg.runs.events import Emit
 from mmerg.runs.folder import Run
-from mmerg.runs.identity import CONFIG, CORPUS, ENGINE, engine_text, settings_digest
+from mmerg.runs.identity import ENGINE, engine_text
 from mmerg.runs.manifest import Corpus, Manifest, ProtocolSection
 from mmerg.runs.result import Result
 from mmerg.serving.chats import Turn
@@ -57,15 +57,10 @@ def _write(run: Run, turn: Turn) -> None:
 
 
 def _manifest(served: AppState, offered: ServedSystem, replies: Collection[str]) -> Manifest:
-    settings, corpus, prompts = offered.settings, offered.corpus, offered.experiment.prompts
+    settings, corpus = offered.settings, offered.corpus
     plain = {name: value for name, value in settings.plain().items() if name in RunSettings.model_fields}
     return Manifest(
-        identity={
-            CONFIG: settings_digest(plain),
-            CORPUS: corpus.fingerprint,
-            ENGINE: engine_text(served.engine),
-            **prompts.digests(),
-        },
+        identity={**offered.plan.digests(plain, corpus), ENGINE: engine_text(served.engine)},
         engine=served.engine,
         corpus=Corpus(name=corpus.name, split=corpus.split, labels=corpus.labels),
         protocol=ProtocolSection(
@@ -74,5 +69,5 @@ def _manifest(served: AppState, offered: ServedSystem, replies: Collection[str])
             dialogues=len({reply.rpartition("/")[0] for reply in replies}),  # a chat for each of two columns
         ),
         settings=plain,
-        sessions=(session_of(settings),),
+        sessions=(new_session(settings.plain()),),
     )

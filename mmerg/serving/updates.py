@@ -36,7 +36,7 @@ class Updates:
     "turn 3", once they are decoded."""
 
     def __init__(self, offered: ServedSystem, turn: str, problems: Mapping[str, str]) -> None:
-        self._system, self._sources, self._turn, self._problems = offered.system, offered.sources, turn, problems
+        self._system, self._sources, self._turn, self._problems = offered.system, offered.plan.sources, turn, problems
         self._story = Story()
 
     def of(self, what: object) -> Iterator[Update]:

@@ -15,7 +15,7 @@ from mmerg.auditing.planted import ALL, PLANTED, Case, figures
 from mmerg.backends.protocol import Sampling
 from mmerg.backends.scripted import Scripted
 from mmerg.errors import CallError, Failure
-from mmerg.experiment.wiring import prompts_of
+from mmerg.experiment.plan import plan_prompts
 from mmerg.runs.events import Audited, Called
 from mmerg.runs.manifest import read_manifest
 from mmerg.systems.audit import audit_of
@@ -189,7 +189,7 @@ def test_a_clean_pass_that_cannot_be_read_counts_as_not_passed() -> None:
 
 
 def test_a_call_that_fails_costs_its_sample_alone(path: Path) -> None:
-    prompts = prompts_of(settings_of(path, read_manifest(path)))
+    prompts = plan_prompts(settings_of(path, read_manifest(path)))
     auditor, stages = prompts.system.agents[-1], prompts.system.stages[:1]
     passes = FirstPasses(path, prompts.system, {f"d{number}/4": f"d{number}" for number in range(DIALOGUES)})
     passed = as_text(audit(dict.fromkeys(STAGES, True)))

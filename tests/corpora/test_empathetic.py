@@ -9,7 +9,7 @@ from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.empathetic import EKMAN, LABEL_SETS, Empathetic
 from mmerg.corpora.protocols import select
 from mmerg.errors import ConfigError
-from mmerg.experiment.wiring import corpus_of
+from mmerg.experiment.build import load_corpus
 from tests.composed import plain_of, protocol, settings_of
 
 from .empathetic_builder import Builder, Line, two_conversations
@@ -46,9 +46,9 @@ def test_the_plain_layout(tmp_path: Path) -> None:
 def test_labels_that_are_not_those_of_the_set_are_refused(tmp_path: Path) -> None:
     Builder().write(tmp_path)
     settings = ("dataset=empathetic", f"dataset.root={tmp_path}")
-    assert len(corpus_of(settings_of(*settings).dataset).labels) == 32
+    assert len(load_corpus(settings_of(*settings).dataset).labels) == 32
     with pytest.raises(ConfigError, match="and empathetic has"):
-        corpus_of(settings_of(*settings, "dataset.labels=[joyful]").dataset)
+        load_corpus(settings_of(*settings, "dataset.labels=[joyful]").dataset)
 
 
 def test_the_emotion_of_the_conversation_is_that_of_each_turn(tmp_path: Path) -> None:

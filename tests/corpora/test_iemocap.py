@@ -11,7 +11,7 @@ from mmerg.corpora.dialogue import Corpus, Dialogue
 from mmerg.corpora.iemocap import LABEL_SETS, Iemocap, read_evaluation, read_transcription
 from mmerg.corpora.protocols import select
 from mmerg.errors import ConfigError
-from mmerg.experiment.wiring import corpus_of
+from mmerg.experiment.build import load_corpus
 from tests.composed import plain_of, protocol, settings_of
 
 from .iemocap_builder import (
@@ -242,9 +242,9 @@ def test_a_session_that_is_no_whole_number_is_refused(wrong: str) -> None:
 @pytest.mark.parametrize("setting", ["dataset.labels=[joy]", "dataset.sessions=null"])
 def test_settings_that_would_have_no_effect_are_refused(tmp_path: Path, setting: str) -> None:
     given = ("dataset=iemocap", f"dataset.root={Builder().write(tmp_path)}", "+dataset.reader.clips=false")
-    assert corpus_of(settings_of(*given).dataset).labels == SIX
+    assert load_corpus(settings_of(*given).dataset).labels == SIX
     with pytest.raises(ConfigError) as caught:
-        corpus_of(settings_of(*given, setting).dataset)
+        load_corpus(settings_of(*given, setting).dataset)
     assert caught.value.hint
 
 

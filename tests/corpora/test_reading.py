@@ -12,7 +12,7 @@ from mmerg.corpora.dialogue import Clip, Corpus, Crop, Dialogue, Turn
 from mmerg.corpora.folder import Folder, demo_root
 from mmerg.corpora.reading import checked, clip_files, read_corpus
 from mmerg.errors import ConfigError, CorpusError
-from mmerg.experiment.wiring import corpus_of
+from mmerg.experiment.build import load_corpus
 from mmerg.settings.model import DataSettings
 from mmerg.settings.parse import parse
 from mmerg.storage.files import Snapshot
@@ -145,7 +145,7 @@ def test_the_commands_refuse_it(
 
     settings = ("dataset=folder", "dataset.root=/x", f"dataset.reader._target_=tests.corpora.readers.{reader.__name__}")
     if command == "run":
-        code = run_command(lambda: bool(corpus_of(settings_of(*settings).dataset)))
+        code = run_command(lambda: bool(load_corpus(settings_of(*settings).dataset)))
     else:
         code = run_command(
             lambda: check_data(parse(composed(*settings, f"runs={tmp_path}", name="data"), DataSettings))

@@ -14,11 +14,11 @@ from mmerg.corpora.dialogue import Clip, Dialogue, Sample, Turn, cut
 from mmerg.engine.look import Ahead, Looker, clips_by_file, recent_clips
 from mmerg.engine.state import State
 from mmerg.errors import Failure, SampleError
-from mmerg.experiment.wiring import looker_of
+from mmerg.experiment.build import build_looker
 from mmerg.frames.picture import from_jpeg
 from mmerg.frames.store import Frame, FrameStore
-from mmerg.settings.model import FramesSettings
-from mmerg.systems.system import FramesSeenBy
+from mmerg.settings.model import FramesSettings, RunSettings
+from mmerg.systems.system import FramesSeenBy, System
 from tests.composed import BASE, settings_of
 from tests.engine.parts import merg
 from tests.frames.clips import FPS, code, numbered
@@ -131,6 +131,10 @@ def test_samples_in_flight_decode_a_file_once(film: Path, tmp_path: Path) -> Non
     assert all(state.keyframes for state in states)
     assert set(store.noted.values()) == {1}
     assert len(store.noted) == len(clips_by_file(samples, 2)[film])
+
+
+def looker_of(settings: RunSettings, system: System, samples: Sequence[Sample]) -> Looker:
+    return build_looker(settings.frames, system, Path(settings.cache_dir), samples)
 
 
 def test_a_span_that_failed_is_not_decoded_again(film: Path, tmp_path: Path) -> None:

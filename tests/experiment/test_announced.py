@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from mmerg.errors import ConfigError
+from mmerg.experiment.build import load_corpus
 from mmerg.experiment.launch import launch
-from mmerg.experiment.wiring import corpus_of, prepared_sources, prompts_of
+from mmerg.experiment.plan import plan_system
 from tests.composed import settings_of
 
 OFF = "exemplars are off, as dataset=folder names no dialogues for them: memory=minilm dataset.memory.root=…"
@@ -59,6 +60,6 @@ def test_what_is_wrong_with_a_second_memory_is_told_by_its_own_key(node: str, wh
     target = f"+sources.N={{_target_:mmerg.sources.exemplars.FromMemory,{node}}}"
     settings = settings_of("dataset=demo", OF_N, target)
     with pytest.raises(ConfigError) as caught:
-        prepared_sources(settings, prompts_of(settings).system, corpus_of(settings.dataset))
+        plan_system(settings, load_corpus(settings.dataset))
     assert (caught.value.where, caught.value.what) == (where, what)
     assert caught.value.hint.endswith(hint)

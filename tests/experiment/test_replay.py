@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from mmerg.errors import CallError, ConfigError
-from mmerg.experiment.launch import Task, launch
+from mmerg.experiment.launch import launch
+from mmerg.experiment.plan import plan_run
 from mmerg.runs.result import Ended
 from mmerg.settings.pages import conf_folder
 from tests.composed import settings_of
@@ -83,7 +84,7 @@ def test_a_run_that_lacks_events_or_its_order_is_not_taken_as_finished(tmp_path:
 
 
 def folder_of(*settings: str) -> str:
-    return Task.of(settings_of(*settings)).path.name
+    return plan_run(settings_of(*settings)).path.name
 
 
 def test_where_things_lie_does_not_name_a_run_and_what_they_hold_does(tmp_path: Path) -> None:

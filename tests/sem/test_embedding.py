@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from mmerg.errors import ConfigError
-from mmerg.experiment.launch import Task, launch
+from mmerg.experiment.launch import launch
+from mmerg.experiment.plan import plan_run
 from mmerg.memory.onnx import Onnx
 from mmerg.runs.events import Called, Supplied
 from mmerg.sem.artefact import read
@@ -85,7 +86,7 @@ def test_a_run_with_another_embedder_or_none_is_refused(
 
 def test_an_embedder_that_is_not_asked_makes_no_other_run(talks: Path, sem: Path) -> None:
     base = ("dataset=empathetic", f"dataset.root={talks}", "dataset.label_set=ekman", "system=hef", f"sem={sem}")
-    names = {Task.of(settings_of(*base, *own)).path.name for own in ((), (OWN,), ("sources.W.embedder=null",))}
+    names = {plan_run(settings_of(*base, *own)).path.name for own in ((), (OWN,), ("sources.W.embedder=null",))}
     assert len(names) == 1
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from mmerg.engine.sources import Supply
 from mmerg.errors import ConfigError
-from mmerg.experiment.launch import Task, launch
+from mmerg.experiment.launch import launch
+from mmerg.experiment.plan import plan_run
 from mmerg.runs.events import Called, Supplied
 from mmerg.runs.folder import read_results
 from mmerg.sources.sem import Sem
@@ -93,7 +94,7 @@ def test_another_model_is_another_run_and_its_place_is_not(talks: Path, sem: Pat
     for folder, settings in ((moved, ()), (other, ("k1=2",))):
         folder.parent.mkdir()
         train(talks, folder, f"lexicon={talks}/vad.txt", *settings)
-    names = [Task.of(settings_of(*base, f"sem={folder}")).path.name for folder in (sem, moved, other)]
+    names = [plan_run(settings_of(*base, f"sem={folder}")).path.name for folder in (sem, moved, other)]
     assert names[0] == names[1] != names[2]
 
 
@@ -122,10 +123,10 @@ def test_a_dialogue_that_was_trained_on_is_known_in_another_split(talks: Path, s
 def test_a_run_without_a_model_is_refused(talks: Path, tmp_path: Path) -> None:
     base = ("dataset=empathetic", f"dataset.root={talks}", "system=hef", "backend=dry")
     with pytest.raises(ConfigError, match="no small empathetic model is named") as caught:
-        Task.of(settings_of(*base))
+        plan_run(settings_of(*base))
     assert "mmerg train sem" in caught.value.hint
     with pytest.raises(ConfigError, match="there is no small empathetic model"):
-        Task.of(settings_of(*base, f"sem={tmp_path}/sem.json"))
+        plan_run(settings_of(*base, f"sem={tmp_path}/sem.json"))
     with pytest.raises(ConfigError, match="k2 is -1"):
         Sem(file=str(tmp_path), k2=-1)
 

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from mmerg.console.terminal import console
 from mmerg.errors import ConfigError
-from mmerg.experiment.launch import Task, launch
+from mmerg.experiment.launch import run_plan
+from mmerg.experiment.plan import Plan, plan_run
 from mmerg.runs.manifest import read_manifest
 from mmerg.sem.artefact import conversation_digest, read
 from tests.composed import settings_of
@@ -21,9 +23,9 @@ def transductive(talks: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def task(talks: Path, sem: Path, runs: Path, *settings: str) -> Task:
+def task(talks: Path, sem: Path, runs: Path, *settings: str) -> Plan:
     base = ("dataset=empathetic", f"dataset.root={talks}", "dataset.label_set=ekman", "system=hef", f"sem={sem}")
-    return Task.of(settings_of(*base, "backend=dry", f"runs={runs}", *settings))
+    return plan_run(settings_of(*base, "backend=dry", f"runs={runs}", *settings))
 
 
 def test_the_artefact_and_the_command_say_it(
@@ -55,7 +57,7 @@ def test_its_runs_are_others_and_tell_it(
 ) -> None:
     made = task(talks, transductive, tmp_path, SAYS, "limit=1")
     assert made.path.name != task(talks, sem, tmp_path).path.name
-    [ended] = launch(made.settings)
+    ended = run_plan(made, console())
     printed = " ".join(capsys.readouterr().out.split())
     assert "cause words are transductive: S, its means and IDF are over empathetic test" in printed
     assert read_manifest(Path(ended.run)).setting("sources.W.transductive") is True

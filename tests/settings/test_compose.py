@@ -15,7 +15,9 @@ from mmerg.corpora.iemocap import Iemocap
 from mmerg.corpora.meld import Meld
 from mmerg.corpora.talk import Talk
 from mmerg.errors import ConfigError, CorpusError
-from mmerg.experiment.wiring import corpus_of, experiment_of, hosts_of, make, pool_of, prompts_of, sampling_of
+from mmerg.experiment.backbone import BackbonePlan, check_hosts
+from mmerg.experiment.build import build_looker, load_corpus, make
+from mmerg.experiment.plan import SystemPlan, plan_prompts
 from mmerg.runs.identity import runtime_settings
 from mmerg.settings.backbone import DoctorSettings
 from mmerg.settings.kinds import PLACE, Target
@@ -39,6 +41,16 @@ def base() -> dict[str, Any]:
     return plain_of(*BASE, "memory=minilm")
 
 
+def sampling(*words: str) -> Sampling:
+    settings = settings_of(*words)
+    return BackbonePlan.of(settings).sampling(settings.seed)
+
+
+def hosts(*words: str) -> tuple[str, ...]:
+    settings = settings_of(*words)
+    return check_hosts(settings.backend, settings.backbone)
+
+
 def test_the_groups_are_all_there() -> None:
     groups = {"dataset", "protocol", "system", "backbone", "backend", "frames", "memory"}
     assert {group for group, _ in OPTIONS} == groups
@@ -52,12 +64,14 @@ def test_every_option_composes_and_makes_its_parts(group: str, option: str, tmp_
     settings = settings_of(*dataset, f"{group}={option}", *root, *dialect, f"cache_dir={tmp_path}/cache")
     assert group == "frames" or getattr(settings, group).name == option
     assert isinstance(make(settings.dataset.reader), Empathetic | Folder | Iemocap | Meld | Talk)
-    with closing(pool_of(settings)) as pool:
+    backbone = BackbonePlan.of(settings)
+    with closing(backbone.pool()) as pool:
         assert pool.slots == len(settings.backend.hosts) * settings.backbone.concurrency
-    experiment = experiment_of(settings, prompts_of(settings), ENGINE)
+    experiment = SystemPlan(
+        plan_prompts(settings), settings.frames, sources={}, cache_dir=Path(settings.cache_dir)
+    ).experiment(ENGINE, backbone.sampling(settings.seed), 8)
     assert [stage.name for stage in experiment.prompts.system.stages] == list(settings.system.stages)
     assert experiment.looker.settings.long_side == settings.backbone.image_side
-    assert experiment.sampling == sampling_of(settings)
     assert not (tmp_path / "cache").exists()  # making parts does nothing yet
 
 
@@ -90,7 +104,7 @@ def test_the_backbones_of_the_paper(backbone: str, model: str) -> None:
     assert plain["backend"]["adapter"]["model"] == plain["backbone"]["model"] == model
     assert plain["backend"]["adapter"]["load"]["num_ctx"] >= 4096
     assert not plain["backend"]["adapter"]["think"]
-    assert sampling_of(settings_of(*BASE, f"backbone={backbone}")) == Sampling()  # greedy
+    assert sampling(*BASE, f"backbone={backbone}") == Sampling()  # greedy
 
 
 def test_the_defaults(base: dict[str, Any]) -> None:
@@ -130,7 +144,7 @@ def test_the_command_line_has_the_last_word_over_the_demo() -> None:
 
 
 def test_the_demo_is_read_from_the_package() -> None:
-    corpus = corpus_of(settings_of("dataset=demo").dataset)
+    corpus = load_corpus(settings_of("dataset=demo").dataset)
     assert len(corpus.dialogues) == 5
     assert not corpus.notes
 
@@ -139,7 +153,7 @@ def test_the_demo_is_read_from_the_package() -> None:
 def test_an_absent_root_is_found_when_the_corpus_is_read(dataset: str, tmp_path: Path) -> None:
     settings = settings_of(f"dataset={dataset}", f"dataset.root={tmp_path}/nowhere")
     with pytest.raises(CorpusError, match="nowhere"):
-        corpus_of(settings.dataset)
+        load_corpus(settings.dataset)
 
 
 @pytest.mark.parametrize(("given", "absolute"), [("clips", "here/clips"), ("'~/my clips (1)'", "home/my clips (1)")])
@@ -189,7 +203,7 @@ def test_the_folder_of_such_a_path_is_read(tmp_path: Path) -> None:
     folder = tmp_path / "${x}"
     folder.mkdir()
     (folder / "dialogues.jsonl").write_text('{"id": "a", "turns": [{"speaker": "A", "text": "x"}]}', encoding="utf-8")
-    assert corpus_of(settings_of("dataset=folder", f"dataset.root='{tmp_path}/\\${{x}}'").dataset).name == "${x}"
+    assert load_corpus(settings_of("dataset=folder", f"dataset.root='{tmp_path}/\\${{x}}'").dataset).name == "${x}"
     for name in ("${x}", r"\${x}", "$x", "{x}"):
         path = {"_target_": "pathlib.PurePosixPath", "_args_": [name]}
         nested = make(Target.model_validate({"_target_": "builtins.dict", "at": path}))
@@ -200,13 +214,14 @@ def test_the_folder_of_such_a_path_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("option", "turns"), [("paper", 2), ("all", 2), ("none", 0)])
 def test_no_clip_is_opened_that_nobody_sees(option: str, turns: int) -> None:
     settings = settings_of(*BASE, f"frames={option}")
-    experiment = experiment_of(settings, prompts_of(settings), ENGINE)
-    seeing = [stage.name for stage in experiment.prompts.system.stages if "V" in stage.sees]
-    assert (experiment.looker.settings.last_turns, bool(seeing)) == (turns, turns > 0)
+    system = plan_prompts(settings).system
+    looker = build_looker(settings.frames, system, Path(settings.cache_dir))
+    seeing = [stage.name for stage in system.stages if "V" in stage.sees]
+    assert (looker.settings.last_turns, bool(seeing)) == (turns, turns > 0)
 
 
 def test_a_stop_text_stays_whole() -> None:
-    assert sampling_of(settings_of(*BASE, "+backbone.sampling.stop=STOP")).stop == ("STOP",)
+    assert sampling(*BASE, "+backbone.sampling.stop=STOP").stop == ("STOP",)
 
 
 @pytest.mark.parametrize("key", PATHS)
@@ -231,33 +246,33 @@ def test_frames_differ_in_who_sees_them_alone() -> None:
 
 
 def test_the_seed_reaches_the_samplers() -> None:
-    assert sampling_of(settings_of(*BASE, "seed=11")).seed == 11
+    assert sampling(*BASE, "seed=11").seed == 11
 
 
 def test_no_hosts_is_refused() -> None:
     with pytest.raises(ConfigError, match="hosts is empty"):
-        pool_of(settings_of(*BASE, "backend.hosts=[]"))
+        BackbonePlan.of(settings_of(*BASE, "backend.hosts=[]")).pool()
 
 
 @pytest.mark.parametrize("chosen", [("dataset=demo",), (*BASE, "backend=embedded")])
-@pytest.mark.parametrize("hosts", ["[http://127.0.0.1:9]", "[]"])
-def test_hosts_of_a_backend_that_asks_none_are_refused(chosen: tuple[str, ...], hosts: str) -> None:
-    assert len(hosts_of(settings_of(*chosen))) == 2  # the page's own copies
+@pytest.mark.parametrize("given", ["[http://127.0.0.1:9]", "[]"])
+def test_hosts_of_a_backend_that_asks_none_are_refused(chosen: tuple[str, ...], given: str) -> None:
+    assert len(hosts(*chosen)) == 2  # the page's own copies
     with pytest.raises(ConfigError, match="has no effect on the embedded backend") as caught:
-        pool_of(settings_of(*chosen, f"backend.hosts={hosts}"))
-    assert caught.value.where == f"backend.hosts={hosts}"
+        BackbonePlan.of(settings_of(*chosen, f"backend.hosts={given}")).pool()
+    assert caught.value.where == f"backend.hosts={given}"
     assert "give backend=ollama" in caught.value.hint
 
 
 def test_copies_in_this_process_are_named_by_the_backbone() -> None:
-    assert hosts_of(settings_of("dataset=demo", "backbone.workers=[one]")) == ("one",)
+    assert hosts("dataset=demo", "backbone.workers=[one]") == ("one",)
     asked = ("backend=ollama", "backend.hosts=[http://127.0.0.1:9]")
-    assert hosts_of(settings_of("dataset=demo", *asked)) == ("http://127.0.0.1:9",)
+    assert hosts("dataset=demo", *asked) == ("http://127.0.0.1:9",)
 
 
 def test_a_part_that_cannot_be_made_says_why() -> None:
     with pytest.raises(ConfigError, match="unheard_of"):
-        pool_of(settings_of(*BASE, "+backend.adapter.unheard_of=1"))
+        BackbonePlan.of(settings_of(*BASE, "+backend.adapter.unheard_of=1")).pool()
 
 
 def test_the_command_takes_a_path_as_it_is_typed(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from mmerg.backends.protocol import Request
 from mmerg.engine.sources import Supply
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError, Failure, ReplyError
-from mmerg.experiment.launch import Task, launch
+from mmerg.experiment.launch import launch
+from mmerg.experiment.plan import plan_run
 from mmerg.runs import events
 from mmerg.runs.events import Called, Supplied
 from mmerg.runs.folder import read_results
@@ -90,13 +91,13 @@ def test_without_a_corpus_for_exemplars_it_is_refused_before_the_first_call(syst
     root = Path(str(files("mmerg.corpora"))) / "demo"
     settings = ("dataset=folder", f"dataset.root={root}", f"system={system}", "backend=dry")
     with pytest.raises(ConfigError, match=r"dataset\.memory\.root has no value") as caught:
-        Task.of(settings_of(*settings))
+        plan_run(settings_of(*settings))
     without = [f"sources.{symbol}.top_k=0" for symbol in (["K", "K2"] if system == "trace" else ["X"])]
     assert caught.value.hint.endswith(f", or {' '.join(without)}")
-    assert Task.of(settings_of(*settings, *without)).wanted
+    assert plan_run(settings_of(*settings, *without)).samples.wanted
     evaluated = (*settings, "memory=minilm", f"dataset.memory.root={root}")
     with pytest.raises(ConfigError, match="made of what is evaluated") as caught:
-        Task.of(settings_of(*evaluated))
+        plan_run(settings_of(*evaluated))
     assert caught.value.hint.endswith(f"; or {' '.join(without)}")
 
 
@@ -138,10 +139,10 @@ def test_its_two_sources_share_a_memory_where_they_search_alike(
     run: Path, setting: tuple[str, ...], shared: bool
 ) -> None:
     base = ("dataset=empathetic", f"dataset.root={run.parents[1]}", "system=trace", "backend=dry", *setting)
-    task = Task.of(settings_of(*base, f"cache_dir={run.parents[1]}/cache"))
-    prepared = [source for source in task.sources.values() if isinstance(source, Exemplars)]
+    task = plan_run(settings_of(*base, f"cache_dir={run.parents[1]}/cache"))
+    prepared = [source for source in task.system.sources.values() if isinstance(source, Exemplars)]
     for source in prepared:
-        source.open(task.wanted, Watching())
+        source.open(task.samples.wanted, Watching())
     one, other = (source.memory for source in prepared)
     assert (one is other, one.embedder is other.embedder) == (shared, True)
 

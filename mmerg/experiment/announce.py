@@ -1,0 +1,63 @@
+"""What a run says before its first call and after its last."""
+
+from collections.abc import Collection, Iterator
+
+from rich.console import Console
+
+from mmerg.backends.protocol import Engine
+from mmerg.console.run_tables import Summary, failures
+from mmerg.console.terminal import escape, plural
+from mmerg.corpora.protocols import describe
+from mmerg.experiment.backbone import BackbonePlan
+from mmerg.experiment.plan import Plan
+from mmerg.experiment.work import DRY_RUN
+from mmerg.runs.result import Result
+
+
+def announce(out: Console, plan: Plan, asked: str, engine: Engine) -> None:
+    """Prints what is run: corpus, protocol, engine, and what agents could be given and are not."""
+    samples = plan.samples
+    corpus = samples.corpus
+    out.print(escape(f"{corpus.name} {corpus.split}: {plural(len(corpus.dialogues), 'dialogue')}{corpus.noted}"))
+    out.print(escape(f"protocol: {describe(samples.protocol, samples.selection)}; {asked}"))
+    out.print(escape(f"{engine.in_words}, seed {plan.seed}"))
+    for line in _remarks(plan, engine):
+        out.print(escape(line))
+
+
+def _remarks(plan: Plan, engine: Engine) -> Iterator[str]:
+    """What agents could be given and are not, and how to set that."""
+    corpus, wanted, dataset = plan.samples.corpus, plan.samples.wanted, plan.samples.dataset
+    system, sources = plan.system.prompts.system, plan.system.sources
+    if system.sees("V") and not engine.vision:
+        yield "this model has no eyes: it gets measured frame descriptions in place of the images"
+    turns = (turn for sample in wanted for turn in sample.scene.history[-plan.system.frames.last_turns :])
+    if system.sees("V") and corpus.absent and not any(turn.clip for turn in turns):
+        such = next((f", not even {file}" for file in corpus.absent.values() if file), "")
+        command = f"mmerg data dataset={dataset.name} dataset.root={dataset.root or '…'}"
+        yield (
+            f"no clip was found{such}: the samples go on as text alone. Put the clips (of MELD its folder MELD.Raw) "
+            f"under dataset.root; {command} lists what is missing"
+        )
+    named = dataset.memory and dataset.memory.reader.plain().get("root", "given")
+    if system.sees("M") and "M" not in sources and not named:
+        how = "memory=minilm " + ("dataset.memory.root=…" if dataset.memory else "and a reader as dataset.memory")
+        yield f"exemplars are off, as dataset={dataset.name} names no dialogues for them: {how} switches them on"
+    lacks = {symbol: getattr(source, "missing", lambda _: "")(wanted) for symbol, source in sources.items()}
+    for what in dict.fromkeys(filter(None, lacks.values())):
+        yield f"sources {', '.join(symbol for symbol in lacks if lacks[symbol] == what)}: {what}"
+
+
+def print_results(out: Console, backbone: BackbonePlan, results: Collection[Result], brief: bool) -> None:
+    """The run's tables; brief, as in a sweep of many runs, without the replies."""
+    summary = Summary(results)
+    out.print(summary.counted if brief else summary.replies())
+    for line in (summary.kept_back, *summary.notes()):
+        if line:
+            out.print(escape(line))
+    if failed := failures(summary.failed):
+        out.print(failed)
+    if backbone.dry:
+        out.print(DRY_RUN.format("replies"))
+    elif backbone.model.note and not brief:
+        out.print(escape(backbone.model.note))

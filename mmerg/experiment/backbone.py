@@ -1,0 +1,95 @@
+"""A backbone as a command asks it: the model, where it is served, and the cache of its replies.
+
+pool, engine = BackbonePlan.of(settings).open()
+with closing(pool), pool.lease() as backend:
+    backend.complete(request)
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from mmerg.backends.cache import REPLIES, Mode, replay, stored_engine, with_cache
+from mmerg.backends.pool import PATIENCE, Host, Pool
+from mmerg.backends.protocol import Engine, Sampling
+from mmerg.errors import CallError, ConfigError, MmergError
+from mmerg.experiment.build import make
+from mmerg.runs.manifest import DRY
+from mmerg.settings.backbone import AskingSettings, BackboneSettings, BackendSettings
+
+
+@dataclass(frozen=True)
+class BackbonePlan:
+    """model: what is asked, and how. server: where. cache_dir: the folder of the reply cache."""
+
+    model: BackboneSettings
+    server: BackendSettings
+    cache: Mode
+    cache_dir: Path
+
+    @classmethod
+    def of(cls, settings: AskingSettings) -> Self:
+        return cls(settings.backbone, settings.backend, settings.cache, Path(settings.cache_dir))
+
+    @property
+    def dry(self) -> bool:
+        """Whether no model is asked."""
+        return self.server.name == DRY
+
+    @property
+    def name(self) -> str:
+        """Who answers, as tables have it."""
+        return DRY if self.dry else self.model.name
+
+    def sampling(self, seed: int) -> Sampling:
+        """The backbone's samplers."""
+        return Sampling(seed=seed).changed(self.model.sampling.plain())
+
+    def pool(self, patience: float = PATIENCE) -> Pool:
+        """The hosts, each with the reply cache, none of them called yet. patience: seconds that a call waits while all
+        of them are down."""
+        hosts = []
+        for address in check_hosts(self.server, self.model):
+            adapter = make(self.server.adapter, host=address)
+            hosts.append(Host(with_cache(adapter, self.cache_dir / REPLIES, self.cache), self.slots, address))
+        return Pool(hosts, self.server.revive_after, patience, attempts=self.server.attempts)
+
+    def open(self, known: Engine | None = None, patience: float = PATIENCE) -> tuple[Pool, Engine]:
+        """The hosts and what they serve; where none answers and replies are only to be read from the cache, the cache
+        alone. known: the engine that replies are to be of; else it is looked up in the cache. Raises CallError where no
+        host can be asked."""
+        pool = self.pool(patience)
+        try:
+            return pool, pool.describe()
+        except MmergError as error:
+            pool.close()
+            if self.cache != "read" or not isinstance(error, CallError):
+                raise
+        adapter, replies = self.server.adapter, self.cache_dir / REPLIES
+        engine = known or stored_engine(replies, self.server.name, adapter.model, adapter.load.plain())
+        return Pool([Host(with_cache(replay(engine), replies, self.cache), self.slots, "the cache")]), engine
+
+    @property
+    def slots(self) -> int:
+        """The calls that one host takes at once."""
+        return self.model.concurrency
+
+
+def check_hosts(server: BackendSettings, model: BackboneSettings) -> tuple[str, ...]:
+    """The addresses of the hosts, or the names of the copies in this process. Raises ConfigError where there is none,
+    one is listed twice, or hosts are set for the embedded backend."""
+    hosts: tuple[str, ...] = server.hosts
+    if server.name == "embedded" and hosts != model.workers:
+        what = "backend.hosts has no effect on the embedded backend: its model runs in this process"
+        hint = "to ask a server, give backend=ollama, too: dataset=demo alone chooses the embedded backend; "
+        raise ConfigError(what, where=f"backend.hosts=[{','.join(hosts)}]", hint=f"{hint}else leave out backend.hosts")
+    if not hosts:
+        hint = "backend.hosts=[http://127.0.0.1:11434]"
+        raise ConfigError("backend.hosts is empty", where="configuration", hint=hint)
+    names = [host.rstrip("/").lower() for host in hosts]
+    for place, host in enumerate(hosts):
+        if names[place] in names[:place]:
+            what = f"{host} is listed twice: it would be given more calls at once than backbone.concurrency says"
+            hint = "name each host once; backbone.concurrency says how many calls it takes at once"
+            raise ConfigError(what, where="backend.hosts", hint=hint)
+    return hosts

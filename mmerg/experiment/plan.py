@@ -1,0 +1,227 @@
+"""A run before a model is asked: its settings, read once into the parts that are needed from then on.
+
+    plan = plan_run(settings)
+    plan.samples.wanted, plan.system.prompts, plan.backbone.open(), plan.path
+
+The functions here are the only ones that take all settings of a run. Where each takes effect:
+
+    dataset, protocol, ids, limit, shard    SamplePlan
+    system, memory, sources, frames         SystemPlan (mmerg.systems.build, mmerg.experiment.build)
+    backbone, backend, cache, cache_dir     BackbonePlan (mmerg.experiment.backbone)
+    runs, name, tags, shard                 FolderPlan
+    seed, repeats, only_failed              Plan
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+from mmerg.backends.protocol import Engine, Sampling
+from mmerg.corpora.dialogue import Corpus, Sample
+from mmerg.corpora.protocols import Selection, chosen, describe, select
+from mmerg.engine.look import shuffle_clips
+from mmerg.engine.prompts import Prompts
+from mmerg.engine.sample import Experiment
+from mmerg.engine.sources import Source
+from mmerg.errors import CorpusError
+from mmerg.experiment.backbone import BackbonePlan
+from mmerg.experiment.build import build_looker, build_prompts, build_sources, load_corpus, refuse_idle_seeds
+from mmerg.experiment.session import new_session
+from mmerg.runs.identity import CLIPS, ENGINE, MEMORY, Digests, combined, engine_text, run_digests
+from mmerg.runs.manifest import Corpus as CorpusSection
+from mmerg.runs.manifest import Manifest, MemorySection, ProtocolSection
+from mmerg.runs.shards import Shard
+from mmerg.settings.kinds import Plain, folder_name
+from mmerg.settings.model import DatasetSettings, FramesSettings, ProtocolSettings, RunSettings
+from mmerg.sources.exemplars import Exemplars
+from mmerg.storage.files import Snapshot
+
+
+@dataclass(frozen=True)
+class SamplePlan:
+    """The samples that a protocol selects of a corpus. wanted: those that are asked for now."""
+
+    dataset: DatasetSettings
+    corpus: Corpus
+    protocol: ProtocolSettings
+    selection: Selection
+    wanted: Sequence[Sample]
+
+    @classmethod
+    def of(cls, dataset: DatasetSettings, protocol: ProtocolSettings, frames: FramesSettings | None = None) -> Self:
+        """All samples. Raises MmergError where the corpus cannot be read, or leaves none."""
+        corpus = load_corpus(dataset)
+        selection = select(corpus, protocol)
+        if frames:
+            selection = replace(selection, samples=shuffle_clips(selection.samples, frames))
+        if not selection.samples:
+            raise CorpusError(
+                f"the protocol leaves no sample: {describe(protocol, selection)}",
+                where=f"dataset={corpus.name}, {len(corpus.dialogues)} dialogues",
+                hint="see mmerg run --cfg job -p protocol",
+            )
+        return cls(dataset, corpus, protocol, selection, selection.samples)
+
+    def choose(self, ids: Sequence[str] | None, limit: int | None, shard: Shard | None) -> Self:
+        """The same with these samples wanted. Raises ConfigError for an id that is not there."""
+        wanted = chosen(self.wanted, ids, limit)
+        return replace(self, wanted=[one for one in wanted if shard is None or shard.holds(one.dialogue_id)])
+
+    @property
+    def ids(self) -> list[str]:
+        """Of all samples, in the corpus's order."""
+        return [sample.id for sample in self.selection.samples]
+
+    def sections(self) -> tuple[CorpusSection, ProtocolSection]:
+        """What a manifest says of corpus and protocol."""
+        corpus, selection = self.corpus, self.selection
+        return (
+            CorpusSection(name=corpus.name, split=corpus.split, labels=corpus.labels, notes=dict(corpus.notes)),
+            ProtocolSection(
+                description=describe(self.protocol, selection),
+                samples=len(selection.samples),
+                dialogues=len(corpus.dialogues),
+                left_out=dict(selection.left_out),
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class SystemPlan:
+    """A system that is ready to answer, with any backbone: its prompts, the frames it sees, and its sources."""
+
+    prompts: Prompts
+    frames: FramesSettings
+    sources: Mapping[str, Source]
+    cache_dir: Path
+
+    @property
+    def memories(self) -> dict[str, Exemplars]:
+        return {symbol: source for symbol, source in self.sources.items() if isinstance(source, Exemplars)}
+
+    def digests(self, settings: Plain, corpus: Corpus) -> Digests:
+        """The parts of a run's identity that are known before a model is asked."""
+        prompts, sources = self.prompts, self.sources
+        readers = {name: one.embedder if isinstance(one, Exemplars) else one for name, one in sources.items()}
+        return run_digests(settings, corpus.fingerprint, prompts.system, prompts.digests(), sources, readers)
+
+    def experiment(
+        self, engine: Engine, sampling: Sampling, max_images: int, samples: Sequence[Sample] = ()
+    ) -> Experiment:
+        """What all of `samples` share."""
+        looker = build_looker(self.frames, self.prompts.system, self.cache_dir, samples)
+        return Experiment(self.prompts, looker, sampling, engine, max_images, self.sources)
+
+
+@dataclass(frozen=True)
+class FolderPlan:
+    """Where a run is written. names: of what its name begins with. name, tags: the user's own."""
+
+    runs: Path
+    names: Sequence[str]
+    name: str
+    tags: tuple[str, ...]
+    shard: Shard | None
+
+    def run(self, identity: Digests) -> Path:
+        """The run's folder: of another name for whatever decides results, wherever files lie."""
+        names = [self.name] if self.name else self.names
+        return self.runs / "-".join([*names, *self.tags, combined(identity)[:8]])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run, or one of its repeats. settings: as its manifest has them."""
+
+    settings: Plain
+    samples: SamplePlan
+    system: SystemPlan
+    backbone: BackbonePlan
+    folder: FolderPlan
+    seed: int
+    only_failed: bool
+
+    @cached_property
+    def identity(self) -> Digests:
+        return self.system.digests(self.settings, self.samples.corpus)
+
+    @cached_property
+    def run(self) -> Path:
+        """The run's folder."""
+        return self.folder.run(self.identity)
+
+    @property
+    def path(self) -> Path:
+        """The folder that is written: the run's, or that of a shard within."""
+        return self.folder.shard.folder(self.run) if self.folder.shard else self.run
+
+    @property
+    def replies(self) -> BackbonePlan:
+        """The backbone with the reply cache of this run. File systems that machines share break SQLite's locks: each
+        shard has replies of its own."""
+        return replace(self.backbone, cache_dir=self.path) if self.folder.shard else self.backbone
+
+    def repeats(self, count: int) -> Iterator[Plan]:
+        """So many runs that differ in their seeds. Raises ConfigError where each would give the same replies."""
+        refuse_idle_seeds(count, self.system.prompts.system, self.backbone.sampling(self.seed))
+        for seed in range(self.seed, self.seed + count):
+            yield replace(self, settings=self.settings | {"seed": seed}, seed=seed)
+
+    def experiment(self, engine: Engine, samples: Sequence[Sample]) -> Experiment:
+        sampling = self.backbone.sampling(self.seed)
+        return self.system.experiment(engine, sampling, self.backbone.model.max_images, samples)
+
+    def manifest(self, clips: Snapshot, engine: Engine) -> Manifest:
+        """The manifest of a start; memories are open by now."""
+        corpus, protocol = self.samples.sections()
+        memories = self.system.memories
+        sources = dict(self.settings["sources"])
+        for symbol, source in self.system.sources.items():
+            sources[symbol] = sources[symbol] | getattr(source, "facts", {})  # of the files that it names
+        late = {CLIPS: clips.digest(), ENGINE: engine_text(engine)}
+        return Manifest(
+            identity=self.identity | late | {f"{MEMORY}{name}": one.memory.digest for name, one in memories.items()},
+            engine=engine,
+            corpus=corpus,
+            protocol=protocol,
+            memories={symbol: MemorySection.model_validate(one.section()) for symbol, one in memories.items()},
+            settings=self.settings | {"sources": sources},
+            name=self.folder.name,
+            tags=self.folder.tags,
+            sessions=(new_session(self.settings),),
+        )
+
+
+def plan_run(settings: RunSettings) -> Plan:
+    """Reads the corpus, builds the system, and asks no model. Raises MmergError where the corpus cannot be read, leaves
+    no sample, or settings do not fit each other."""
+    shard = Shard.of(settings.shard) if settings.shard else None
+    samples = SamplePlan.of(settings.dataset, settings.protocol, settings.frames)
+    samples = samples.choose(settings.ids, settings.limit, shard)
+    backbone = BackbonePlan.of(settings)
+    names = (settings.dataset.name, settings.system.name, folder_name(backbone.name))
+    return Plan(
+        settings=settings.plain(),
+        samples=samples,
+        system=plan_system(settings, samples.corpus),
+        backbone=backbone,
+        folder=FolderPlan(Path(settings.runs), names, settings.name or "", settings.tags, shard),
+        seed=settings.seed,
+        only_failed=settings.only_failed,
+    )
+
+
+def plan_system(settings: RunSettings, corpus: Corpus) -> SystemPlan:
+    """The system, with sources for dialogues of `corpus`."""
+    prompts, cache_dir = plan_prompts(settings), Path(settings.cache_dir)
+    sources = build_sources(settings.sources, settings.dataset.memory, prompts.system, corpus, cache_dir)
+    return SystemPlan(prompts, settings.frames, sources, cache_dir)
+
+
+def plan_prompts(settings: RunSettings) -> Prompts:
+    """The system with its templates: no source is made, nothing is read but the templates."""
+    return build_prompts(settings.system, settings.sources, settings.frames.seen_by, settings.dataset.emotion_of)

@@ -1,0 +1,43 @@
+"""What a manifest notes of a start beside what decides results: versions, the commit, settings of this start alone."""
+
+import sys
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from subprocess import run as run_process
+
+from mmerg.runs.identity import runtime_settings
+from mmerg.runs.manifest import Session
+from mmerg.settings.kinds import Plain
+
+PACKAGES = (
+    *("mmerg", "xllamacpp", "opencv-python-headless", "numpy", "faiss-cpu", "pydantic", "jinja2"),
+    *("onnxruntime", "tokenizers"),
+)
+
+
+def new_session(settings: Plain) -> Session:
+    """A start with these settings."""
+    return Session(versions=versions(), git_commit=git_commit(), how=runtime_settings(settings))
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that can change a result."""
+    numbers = {"python": sys.version.split()[0]}
+    for package in PACKAGES:
+        with suppress(PackageNotFoundError):
+            numbers[package] = version(package)
+    return numbers
+
+
+def git_commit() -> str | None:
+    """The commit of the checkout that the code runs from, "-dirty" behind it where files were changed."""
+    here = Path(__file__).parents[1]
+    if not (here.parent / ".git").exists():
+        return None
+    command = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=40"]
+    try:
+        done = run_process(command, capture_output=True, text=True, check=False)
+    except OSError:  # there is no git here
+        return None
+    return done.stdout.strip() or None
