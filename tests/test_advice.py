@@ -8,8 +8,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from mmerg.errors import ConfigError
 from mmerg.experiment.backbone import BackbonePlan
-from mmerg.experiment.build import refuse_idle_seeds
-from mmerg.experiment.plan import plan_prompts
+from mmerg.experiment.plan import plan_prompts, refuse_idle_seeds
 from mmerg.settings.model import RunSettings
 from mmerg.settings.pages import conf_folder
 from tests.composed import BASE, composed, plain_of, resolve, settings_of

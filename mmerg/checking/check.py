@@ -16,8 +16,9 @@ from mmerg.corpora.protocols import chosen, select
 from mmerg.corpora.reading import read_corpus
 from mmerg.engine.look import Looker, shuffle_clips
 from mmerg.errors import ConfigError, CorpusError
-from mmerg.experiment.build import build_looker, build_sources, make
+from mmerg.experiment.build import build_looker, make
 from mmerg.experiment.plan import plan_prompts
+from mmerg.experiment.sources import build_sources
 from mmerg.settings.model import DataSettings
 from mmerg.sources.exemplars import Exemplars
 from mmerg.storage.files import write_output, write_whole

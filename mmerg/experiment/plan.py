@@ -27,10 +27,11 @@ from mmerg.engine.look import shuffle_clips
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sample import Experiment
 from mmerg.engine.sources import Source
-from mmerg.errors import CorpusError
+from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.backbone import BackbonePlan
-from mmerg.experiment.build import build_looker, build_prompts, build_sources, load_corpus, refuse_idle_seeds
+from mmerg.experiment.build import build_looker, build_prompts, load_corpus
 from mmerg.experiment.session import new_session
+from mmerg.experiment.sources import build_sources
 from mmerg.runs.identity import CLIPS, ENGINE, MEMORY, Digests, combined, engine_text, run_digests
 from mmerg.runs.manifest import Corpus as CorpusSection
 from mmerg.runs.manifest import Manifest, MemorySection, ProtocolSection
@@ -39,6 +40,7 @@ from mmerg.settings.kinds import Plain, folder_name
 from mmerg.settings.model import DatasetSettings, FramesSettings, ProtocolSettings, RunSettings
 from mmerg.sources.exemplars import Exemplars
 from mmerg.storage.files import Snapshot
+from mmerg.systems.system import System
 
 
 @dataclass(frozen=True)
@@ -225,3 +227,15 @@ def plan_system(settings: RunSettings, corpus: Corpus) -> SystemPlan:
 def plan_prompts(settings: RunSettings) -> Prompts:
     """The system with its templates: no source is made, nothing is read but the templates."""
     return build_prompts(settings.system, settings.sources, settings.frames.seen_by, settings.dataset.emotion_of)
+
+
+def refuse_idle_seeds(repeats: int, system: System, sampling: Sampling) -> None:
+    """Raises ConfigError where runs, or the draws of a sample, that differ in their seed alone would say the same."""
+    asked = {"repeats": repeats, "system.draws": system.draws}
+    many = next((name for name, count in asked.items() if count > 1), None)
+    warm = [sampling.changed(agent.sampling).temperature for agent in system.agents]
+    if many and not any([*warm, system.auditor and system.rerun_temperature]):
+        cold = all("temperature" in agent.sampling for agent in system.agents)  # whatever the backbone's is
+        hot = f"system.stages.{system.stages[0].name}" if cold else "backbone"
+        what = f"{many}={asked[many]} would give the same replies each time: every agent's temperature is 0"
+        raise ConfigError(what, where="configuration", hint=f"{hot}.sampling.temperature=0.7, or {many}=1")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mmerg.console.terminal import GOES_ON, WRONG, end_in_good_order, run_command
 from mmerg.errors import ConfigError
+from mmerg.experiment.codes import CODES
 from mmerg.settings.pages import conf_folder, groups, pages_of, with_backend
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ Job: TypeAlias = "Callable[[Any], int | Iterable[Ended]]"  # from settings to an
 # A value, or one of a list or a sweep, that holds a character outside ASCII.
 _PART = r"(?:\$\{[^}]*\}|[^,\[\](){}])*"
 _NOT_ASCII = re.compile(rf"(?! ){_PART}[^\x00-\x7f]{_PART}")
-CODES: list[int] = []  # the exit codes of this process's jobs: Hydra drops what they return
 
 
 def run_program(page: str, job: Job, usage: str | None, *, interrupted: str = GOES_ON) -> int:
@@ -79,7 +79,7 @@ def _run(page: str, job: Job, usage: str | None) -> int:
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) and ended.code != 1 else WRONG  # 1: Hydra refused something
     except (HydraException, OmegaConfBaseException, YAMLError) as error:
-        from mmerg.settings.explain import explained
+        from mmerg.settings.compose import explained
 
         raise explained(error, page, given.overrides, own, sweep=given.multirun) from error
     except ValueError as error:

@@ -20,6 +20,7 @@ from rich.table import Table
 
 from mmerg.console.terminal import WRONG, console, escape, run_command
 from mmerg.errors import MmergError
+from mmerg.experiment.codes import CODES
 from mmerg.runs.result import Ended
 from mmerg.runs.shards import SHARDS
 from mmerg.storage.record import Record, read_record, write_record
@@ -105,8 +106,6 @@ class Summary(Callback):
             write_record(self.folder / f"{number}.json", row)
 
     def on_multirun_end(self, config: "DictConfig", **_: Any) -> None:  # noqa: ARG002
-        from mmerg.experiment.program import CODES
-
         assert self.folder is not None
         rows = sorted((read_record(file, Row) for file in self.folder.glob("*.json")), key=lambda row: row.number)
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,65 +1,22 @@
-"""What is wrong where Hydra cannot compose a config: each word of the command line, with the nearest right word.
+"""What is wrong with a word of the command line, and the nearest right word.
 
-raise explained(error, "config", ["limt=3", "dataset=medl"])    # names both
+list(problems_of("limt=3", RunSettings))    # there is no setting limt; did you mean limit?
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator
 from pathlib import Path
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.errors import HydraException, MissingConfigException
-from yaml import YAMLError
+from hydra.errors import HydraException
 
-from mmerg.errors import ConfigError, did_you_mean
-from mmerg.settings.kinds import PASSWORD, Part
-from mmerg.settings.model import COMMANDS
+from mmerg.settings.kinds import Part
 from mmerg.settings.pages import groups, is_model, no_page, pages_of
-from mmerg.settings.problems import COMMAND_LINE, CONFIGURATION, Problem, as_typed, error_of, unknown
+from mmerg.settings.problems import COMMAND_LINE, Problem, as_typed, unknown
 from mmerg.settings.tree import fields_of, kind_at
 
 OF_RUNS = ("ablation", "experiment")  # groups whose pages set several settings of a run
 _KEY = re.compile(r"\w+(\.\w+)*")
-_NOT_ON_PAGE = re.compile(r"Could not override '([^']+)'")
-_NO_SUCH_PAGE = re.compile(r"In '([^']+)': Could not (?:find|load) '([^']+)'")
-
-
-def explained(
-    error: Exception, page: str, words: Sequence[str], own: Path | None = None, *, sweep: bool = False
-) -> ConfigError:
-    """An error of Hydra's as mmerg's: all problems with the words, or else what Hydra says."""
-    kind = COMMANDS[page]
-    by_word = {word: list(problems_of(word, kind, own, sweep=sweep)) for word in words}
-    problems = [problem for of_word in by_word.values() for problem in of_word]
-    if problems:
-        return error_of(problems if sweep else [*problems, *_others(by_word, page, own)])
-    if isinstance(error, YAMLError):
-        return ConfigError(f"a page is no YAML: {' '.join(str(error).split())}", where=CONFIGURATION)
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    if absent := _NOT_ON_PAGE.match(lines[0]):
-        what = f"{absent[1]} is on no page that is chosen"
-        return ConfigError(what, where=COMMAND_LINE, hint=f"+{absent[1]}=… adds it")
-    if isinstance(error, MissingConfigException) and (missing := _NO_SUCH_PAGE.match(lines[0])):
-        group, _, name = missing[2].rpartition("/")
-        options = sorted({*(error.options or ()), *pages_of(group, own)})  # Hydra knows those of plugins
-        near = did_you_mean(name, options)
-        hint = f"{near} one of {', '.join(options)}".strip()
-        return ConfigError(f"{missing[1]} includes {missing[2]}, which is not there", where=CONFIGURATION, hint=hint)
-    what = PASSWORD.sub("://***@", " ".join(f"{lines[0]} {error.__cause__ or ''}".split()))
-    return ConfigError(what, where=COMMAND_LINE, hint="--help lists groups and settings")
-
-
-def _others(by_word: Mapping[str, Sequence[Problem]], page: str, own: Path | None) -> Iterator[Problem]:
-    """What is wrong with the settings that the words without a problem compose."""
-    from mmerg.settings.compose import compose
-    from mmerg.settings.parse import parsed
-
-    named = {problem.key for of_word in by_word.values() for problem in of_word}
-    with suppress(ConfigError):
-        config = compose(page, [word for word, of_word in by_word.items() if not of_word], own)
-        problems = parsed(config, COMMANDS[page], [own] if own else [])[1]
-        yield from (one for one in problems if one.key.partition(".")[0] not in named)
 
 
 def problems_of(argument: str, kind: type[Part], own: Path | None = None, *, sweep: bool = False) -> Iterator[Problem]:

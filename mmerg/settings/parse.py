@@ -16,12 +16,11 @@ from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseExceptio
 from pydantic import ValidationError
 
 from mmerg.errors import ConfigError
-from mmerg.settings.compose import leaves
 from mmerg.settings.kinds import PLACE, RUNTIME, Given, Part, Plain
 from mmerg.settings.model import DataSettings, ImportSettings, TrainSettings
 from mmerg.settings.pages import conf_folder, groups, no_page
 from mmerg.settings.problems import CONFIGURATION, Problem, as_typed, error_of, no_value, of_validation
-from mmerg.settings.tree import bare, fields_of, get_path, is_part, marked
+from mmerg.settings.tree import bare, fields_of, get_path, is_part, leaves, marked
 
 PATHS = tuple({key: None for kind in (DataSettings, TrainSettings, ImportSettings) for key in marked(kind, PLACE)})
 _AS_TYPED = tuple(key for key in PATHS if key in marked(DataSettings, RUNTIME))  # the others are made absolute

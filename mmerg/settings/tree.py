@@ -69,3 +69,12 @@ def get_path(plain: Any, path: str) -> Any:
     for name in path.split("."):
         plain = plain.get(name) if isinstance(plain, dict) else None
     return plain
+
+
+def leaves(node: Any, above: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of nested dicts, each by its dotted key."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield from leaves(value, f"{above}.{key}" if above else str(key))
+    else:
+        yield above, node

@@ -1,0 +1,80 @@
+"""Makes the sources of a run: what supplies the inputs of a system that no stage gives, exemplars among them."""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import cast
+
+from mmerg.corpora.dialogue import Corpus
+from mmerg.corpora.reading import read_corpus
+from mmerg.engine.sources import Source
+from mmerg.errors import ConfigError, CorpusError
+from mmerg.experiment.build import make
+from mmerg.memory.guards import refuse_evaluated
+from mmerg.memory.vectors import Embedder
+from mmerg.settings.kinds import Target
+from mmerg.settings.model import MemorySourceSettings
+from mmerg.sources.exemplars import FromMemory, Opened
+from mmerg.systems.system import System
+
+
+def build_sources(
+    settings: Mapping[str, Target | None],
+    memory: MemorySourceSettings | None,
+    system: System,
+    evaluated: Corpus,
+    cache_dir: Path,
+) -> dict[str, Source]:
+    """What supplies the symbols that some agent sees; sources that supply nothing are left out. memory: the corpus for
+    exemplars, which is read where a source needs it. Raises ConfigError where the settings do not fit each other, the
+    system or the evaluated corpus."""
+
+    @cache
+    def remembered() -> Corpus:
+        asking = [symbol for symbol, one in made.items() if isinstance(one, FromMemory) and one.settings.top_k]
+        without = " ".join("memory=none" if symbol == "M" else f"sources.{symbol}.top_k=0" for symbol in asking)
+        return _remembered(memory, evaluated, without)
+
+    opened: Opened = {}
+    embedders: dict[str, Embedder | None] = {}
+    nodes = {symbol: node for symbol, node in settings.items() if node and system.sees(symbol)}
+    made = {symbol: _source(symbol, node) for symbol, node in nodes.items()}
+    sources: dict[str, Source] = {}
+    for symbol, source in made.items():
+        if isinstance(source, FromMemory):
+            embedder = json.dumps(nodes[symbol].plain().get("embedder"), sort_keys=True)
+            source.embedder = embedders.setdefault(embedder, source.embedder)
+            if prepared := source.prepare(symbol, system, evaluated, remembered, cache_dir, opened):
+                sources[symbol] = prepared
+        elif callable(getattr(source, "supply", None)):
+            sources[symbol] = cast(Source, source)
+        else:
+            hint = "it needs supply(self, sample, state, forecast), see docs/own.md"
+            raise ConfigError(f"{nodes[symbol].target} is no source", where=f"sources.{symbol}", hint=hint)
+    return sources
+
+
+def _source(symbol: str, node: Target) -> object:
+    """What the settings of a source make. Raises ConfigError, naming the symbol."""
+    try:
+        return make(node)
+    except ConfigError as error:
+        error.where = f"sources.{symbol}, {error.where}"
+        raise
+
+
+def _remembered(node: MemorySourceSettings | None, evaluated: Corpus, without: str) -> Corpus:
+    """The corpus that exemplars come from. without: what to set to do without it."""
+    if node is None or not node.reader.plain().get("root", "given"):
+        what = "dataset.memory.root has no value" if node else f"dataset={evaluated.name} names no corpus for exemplars"
+        hint = f"dataset.memory.root=…, or {without}" if node else f"a reader as dataset.memory, or {without}"
+        raise ConfigError(what, where="dataset.memory", hint=hint)
+    try:
+        source = read_corpus(make(node.reader))
+        refuse_evaluated(source, evaluated)
+    except (CorpusError, ConfigError) as error:
+        begin = "the corpus for exemplars cannot be read: " if isinstance(error, CorpusError) else ""
+        error.what, error.hint = f"{begin}{error.what}", "; or ".join(filter(None, (error.hint, without)))
+        raise
+    return source

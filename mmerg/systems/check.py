@@ -1,0 +1,97 @@
+"""Whether the parts of a system fit each other: its loop and auditor, inputs, vocabularies and results."""
+
+from collections.abc import Collection
+
+from mmerg.errors import ConfigError
+from mmerg.settings.model import AuditorSettings
+from mmerg.systems.schema import vocabularies
+from mmerg.systems.system import System
+
+ALWAYS = {"D", "V"}  # inputs that every sample brings
+RESULTS = ("response", "emotion", "plan")
+
+
+def check_system(system: System, auditor: AuditorSettings | None, supplied: Collection[str], where: str) -> None:
+    """supplied: symbols of sources. Raises ConfigError, naming `where`, for the first thing that does not fit."""
+    if auditor:  # where an ablation took it out, every built-in loop is one pass
+        _check_loop(system, auditor, where)
+    _check_draws(system, where)
+    _check_inputs(system, {*ALWAYS, *supplied}, where)
+    _check_results(system, where)
+
+
+def _check_loop(system: System, node: AuditorSettings, where: str) -> None:
+    """Whether the auditor fits the loop."""
+    if system.loop in ("single", "draws"):
+        what = f"loop={system.loop} never asks the auditor"
+        raise ConfigError(what, where=where, hint="auditor: null, or loop: audit")
+    place = f"{where}, auditor"
+    if system.loop == "audit" and (node.output or node.stop or node.score):
+        what = "in loop=audit the auditor answers the stages' checks, and has no output, stop or score of its own"
+        raise ConfigError(what, where=place, hint="leave them out, or loop: refine")
+    if node.output is None:
+        for stage in system.stages:
+            if system.auditor and stage.gives not in system.auditor.sees:
+                what = f"the auditor is asked about {stage.name} and does not see {stage.gives}, which it gives"
+                raise ConfigError(what, where=place, hint=f"add {stage.gives} to system.auditor.sees")
+            if not stage.check:
+                hint = f"system.stages.{stage.name}.check: what it asks, and where that fails"
+                raise ConfigError(f"the auditor has no check for stage {stage.name}", where=place, hint=hint)
+    if system.loop != "refine":
+        return
+    if node.output is None:
+        what = "loop=refine needs an auditor with an output of its own, which is the feedback"
+        raise ConfigError(what, where=place, hint="output: text, or a class")
+    output = system.auditor.output if system.auditor else None
+    for setting, name in (("stop", node.stop), ("score", node.score)):
+        if name and not (output and (name in output.model_fields or isinstance(getattr(output, name, None), property))):
+            has = f"fields: {', '.join(output.model_fields)}" if output else "give it a class as output"
+            raise ConfigError(f"{setting} is {name}, which the auditor's output does not have", where=where, hint=has)
+
+
+def _check_draws(system: System, where: str) -> None:
+    """Whether there is something to choose draws by, and whether they are asked for where none is made."""
+    if system.loop != "draws":
+        if system.draws > 1 and isinstance(system.loop, str):
+            what = f"system.draws={system.draws} has no effect in loop={system.loop}"
+            raise ConfigError(what, where=where, hint="system=best_of_n, or loop: draws")
+        return
+    symbol = system.result.get("response", "").split(".")[0]
+    if not any(stage.gives == symbol and stage.logprobs for stage in system.stages):
+        what = "loop=draws takes the likeliest response, and no stage that gives it has log-probabilities"
+        raise ConfigError(what, where=where, hint="result: {response: …}, and logprobs: true at its stage")
+
+
+def _check_inputs(system: System, known: set[str], where: str) -> None:
+    """Every input must be given or come from an earlier stage, and every word be chosen from a vocabulary."""
+    words = {"emotion", *system.vocabulary}
+    for stage in system.agents:
+        if unknown := [symbol for symbol in stage.sees if symbol not in known]:
+            what = f"stage {stage.name} sees {', '.join(unknown)}, which nothing before it gives"
+            hint = f"known at that point: {', '.join(sorted(known))}; another is supplied by sources.{unknown[0]}="
+            raise ConfigError(what, where=where, hint=f"{hint}{{_target_: …}}")
+        if lacking := sorted(vocabularies(stage.output) - words) if stage.output else []:
+            what = f"stage {stage.name} chooses from {', '.join(lacking)}, for which there are no words"
+            hint = f"add them under system.vocabulary, which has {', '.join(sorted(words))}"
+            raise ConfigError(what, where=where, hint=hint)
+        if stage.gives in known:
+            raise ConfigError(f"stage {stage.name} gives {stage.gives}, which is already taken", where=where)
+        known.add(stage.gives)
+
+
+def _check_results(system: System, where: str) -> None:
+    """Every result must stand in some stage's output."""
+    for key, path in system.result.items():
+        symbol, _, name = path.partition(".")
+        maker = next((stage for stage in system.stages if stage.gives == symbol), None)
+        if key not in RESULTS:
+            raise ConfigError(f"result.{key} is not kept", where=where, hint=f"results: {', '.join(RESULTS)}")
+        if maker is None:
+            raise ConfigError(f"result.{key} is {path!r}, which no stage gives", where=where)
+        have = maker.output.model_fields if maker.output else {}
+        if name and name not in have:
+            what = f"result.{key} is {path!r}, which {maker.name} does not give"
+            raise ConfigError(what, where=where, hint=f"fields: {', '.join(have)}")
+        text = have[name].annotation is str if name else maker.output is None
+        if not text and (name or key != "plan"):
+            raise ConfigError(f"result.{key} is {path!r}, which is no text", where=where)
