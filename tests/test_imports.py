@@ -101,7 +101,7 @@ def inside(name: str, *places: str) -> bool:
 def test_arrows_are_found() -> None:
     assert "mmerg.checking.probes" in ARROWS["mmerg.doctor"]  # from mmerg.checking import probes
     assert "mmerg.runs.events" in ARROWS["mmerg.engine.loops.audit"]  # from mmerg.runs import events
-    assert "mmerg.errors" in ARROWS["mmerg.corpora.dialogue"] | ARROWS["mmerg.settings.explain"]
+    assert "mmerg.errors" in ARROWS["mmerg.corpora.dialogue"] | ARROWS["mmerg.settings.compose"]
     assert len(MODULES) > 40
 
 
