@@ -1,7 +1,7 @@
 """Checks a corpus and its clips before a run is spent on them: `mmerg data dataset=meld dataset.root=…`.
 
-Counts against the official ones, clips missing or that give no frames, what the protocol takes; asks no model. With
-`sheet=12` it shows the frames of twelve samples on a page. Takes the settings of `mmerg run`.
+Counts against the official ones, clips missing or that give no frames, what the protocol takes; asks no model. Takes
+the settings of `mmerg run`.
 Exit code 0 sound, 1 something is wrong with the data or a run would refuse the memory, 2 configuration or input wrong,
 130 interrupted.
 """

@@ -1,4 +1,4 @@
-"""`python -m mmerg.data`: exit codes, what is said, the JSON's bytes, the sheet; on small corpora with real clips."""
+"""`python -m mmerg.data`: exit codes, what is said, the JSON's bytes; on small corpora with real clips."""
 
 import json
 import os
@@ -70,14 +70,12 @@ def mine(tmp_path: Path, clip: Path) -> Path:
     return root
 
 
-def test_the_demo_is_sound_and_drawn(check: Checker) -> None:
-    assert check("dataset=demo", "sheet=12", "limit=null") == 0
+def test_the_demo_is_sound(check: Checker) -> None:
+    assert check("dataset=demo", "limit=null") == 0
     assert "5 of 5" in check.out
     assert "memory: demo memory: 8 dialogues, 32 turns; no official counts are known for it" in check.out
     digest = check.report["corpus"]["fingerprint"][:8]
     assert check.path == check.runs / ".checks" / f"demo-dialogues-{digest}.json"
-    assert check.path.with_suffix(".html").read_text(encoding="utf-8").count("<h2>") == 5
-    assert f"sheet: {check.path.with_suffix('.html')}" in check.out.splitlines()
     assert check.report["problems"] == []
     assert check.report["clips"]["files"] == 17
 
@@ -94,7 +92,6 @@ def test_a_sound_folder(mine: Path, check: Checker) -> None:
         "last_turns": 2,
         "official": None,
     }
-    assert not check.path.with_suffix(".html").exists()
     assert "sound" in check.out.splitlines()
 
 
@@ -115,11 +112,11 @@ def test_a_folder_with_defects(looked: str, mine: Path, check: Checker) -> None:
 
 def test_the_same_corpus_gives_the_same_bytes(mine: Path, check: Checker) -> None:
     (mine / "a.mp4").write_bytes(b"")
-    settings = ("dataset=folder", f"dataset.root={mine}", "sheet=1")
+    settings = ("dataset=folder", f"dataset.root={mine}")
     made = []
     for _ in range(2):
         assert check(*settings) == 1
-        made.append((check.path.read_bytes(), check.path.with_suffix(".html").read_bytes(), check.out))
+        made.append((check.path.read_bytes(), check.out))
     assert made[0] == made[1]
 
 
@@ -231,11 +228,7 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     (("dataset=folder", "dataset.root=/nowhere/at/all"), "does not exist"),
     (("dataset=meld",), "dataset.root has no value"),
     (("dataset=demo", "clips=both"), "clips is 'both'"),
-    (("dataset=demo", "sheet=-1"), "sheet is -1"),
-    (("dataset=demo", "sheet=101"), "sheet is 101"),
-    (("dataset=demo", "out=report.png"), "out is 'report.png'"),
     (("dataset=demo", "out=/proc/report.json"), "this cannot be written"),
-    (("dataset=demo", "ids=[nobody/1]"), "no sample is called nobody/1"),
     (("dataset=demo", "frames.per_clip=0"), "frames.per_clip is 0"),
     (("dataset=demo", "system.without=[nobody]"), "nobody"),
     (("dataset=demo", "system.without=[gra]", "system.final_selection=last"), "final_selection"),
@@ -252,10 +245,9 @@ def test_what_is_wrong_with_the_settings(settings: tuple[str, ...], message: str
 
 
 def test_a_protocol_that_leaves_no_sample(mine: Path, check: Checker) -> None:
-    settings = ("dataset=folder", f"dataset.root={mine}", "protocol.emotions=[joy]", "sheet=2")
+    settings = ("dataset=folder", f"dataset.root={mine}", "protocol.emotions=[joy]")
     assert check(*settings) == 1
     assert "✗ the protocol leaves no sample: targets=last emotions=joy, n=0" in check.out
-    assert "no sheet: there is no sample to draw" in check.out
 
 
 def test_two_folders_of_one_name_have_a_report_each(tmp_path: Path, clip: Path, check: Checker) -> None:
@@ -306,9 +298,8 @@ def test_what_the_reply_leaves_nothing_of_is_told_and_no_fault_of_the_data(
 
 def test_out_says_where(mine: Path, tmp_path: Path, check: Checker) -> None:
     wanted = tmp_path / "deep" / "report.json"
-    assert check("dataset=folder", f"dataset.root={mine}", f"out={wanted}", "sheet=1") == 0
+    assert check("dataset=folder", f"dataset.root={mine}", f"out={wanted}") == 0
     assert check.path == wanted
-    assert sorted(path.name for path in wanted.parent.iterdir()) == ["report.html", "report.json"]
 
 
 @pytest.mark.parametrize(
@@ -327,7 +318,7 @@ def command(*settings: str) -> list[str]:
 
 
 def test_help_and_settings_that_do_not_compose(tmp_path: Path) -> None:
-    for settings, code, text in ((["--help"], 0, "sheet=12"), (["dataset=demo", "sheets=1"], 2, "sheets")):
+    for settings, code, text in ((["--help"], 0, "clips: open"), (["dataset=demo", "clip=1"], 2, "clips")):
         done = in_process(command(*settings), cwd=tmp_path)
         assert done.returncode == code
         assert text in done.stdout + done.stderr

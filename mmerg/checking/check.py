@@ -1,7 +1,6 @@
 """One check of a corpus, from settings to an exit code; `mmerg/data.py` is its command."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,17 +10,17 @@ from mmerg.checking.clips import Flaw, ended_clips, examine, listed, wanted_clip
 from mmerg.checking.report import Part, bad_clips, check_clips, check_counts, check_targets
 from mmerg.console.progress import Bar
 from mmerg.console.terminal import console, escape, plural, printable
-from mmerg.corpora.dialogue import Clip, Corpus, Sample
-from mmerg.corpora.protocols import chosen, select
+from mmerg.corpora.dialogue import Clip, Corpus
+from mmerg.corpora.protocols import select
 from mmerg.corpora.reading import read_corpus
-from mmerg.engine.look import Looker, shuffle_clips
+from mmerg.engine.look import shuffle_clips
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.build import build_looker, make
 from mmerg.experiment.plan import plan_prompts
 from mmerg.experiment.sources import build_sources
 from mmerg.settings.model import DataSettings
 from mmerg.sources.exemplars import Exemplars
-from mmerg.storage.files import write_output, write_whole
+from mmerg.storage.files import write_output
 from mmerg.systems.system import System
 
 
@@ -33,7 +32,6 @@ def check_data(settings: DataSettings) -> int:
     corpus = read_corpus(reader, settings.dataset.labels)
     selection = select(corpus, settings.protocol)
     selection = replace(selection, samples=shuffle_clips(selection.samples, settings.frames))
-    to_draw = chosen(selection.samples, settings.ids, settings.limit)
     cache_dir = Path(settings.cache_dir)
     looker = build_looker(settings.frames, system, cache_dir)
     last_turns = settings.frames.last_turns
@@ -68,8 +66,6 @@ def check_data(settings: DataSettings) -> int:
         hint = f"no clip was found: docs/datasets.md says where they are looked for under dataset.root{only}"
         out.print(escape(f"next: {hint}"), soft_wrap=True)
     out.print(plural(len(problems), "problem") if problems else "sound")
-    if settings.sheet:
-        _draw_sheet(path.with_suffix(".html"), settings, corpus, to_draw, looker)
     print(f"report: {printable(str(path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
     return 1 if problems else 0
 
@@ -84,18 +80,3 @@ def _memory(settings: DataSettings, system: System, corpus: Corpus) -> Part:
         return Part({"refused": refused}, [f"memory: {refused}"], [])
     corpora = [source.source for source in sources.values() if isinstance(source, Exemplars)]
     return check_counts(corpora[0], memory=True) if corpora else Part({}, [], [])
-
-
-def _draw_sheet(path: Path, settings: DataSettings, corpus: Corpus, samples: Sequence[Sample], looker: Looker) -> None:
-    """Write the contact sheet; its path is printed."""
-    from mmerg.checking.sheet import contact_sheet, spread
-
-    drawn = spread(samples, settings.sheet)
-    if not drawn:
-        print("no sheet: there is no sample to draw")  # noqa: T201
-        return
-    keys = ("last_turns", "max_frames", "per_clip", "method", "long_side")
-    how = ", ".join(f"{key} {getattr(settings.frames, key)}" for key in keys)
-    title = f"{corpus.name} {corpus.split}: what {len(drawn)} of {len(samples)} samples show the model ({how})"
-    write_whole(path, contact_sheet(title, drawn, looker, settings.backbone.max_images))
-    print(f"sheet: {printable(str(path))}")  # noqa: T201

@@ -81,10 +81,6 @@ ModelName = Annotated[
     AfterValidator(_must(re.compile(r"[\w./:+-]*\w").fullmatch, "letters, digits and . _ + - / : only")),
 ]
 Path = Annotated[str, PlainValidator(_must(_is_text, "a path; in quotes where it looks like something else"))]
-JsonFile = Annotated[
-    Path,
-    AfterValidator(_must(lambda file: file.endswith(".json"), "a file that ends in .json; the sheet goes beside it")),
-]
 ShardOf = Annotated[  # mmerg.runs.shards
     Text,
     AfterValidator(_must(_is_shard, "i/n with 1 ≤ i ≤ n ≤ 99999: 3/64 is the third of 64")),

@@ -17,7 +17,6 @@ from mmerg.settings.kinds import (
     Count,
     Emotions,
     Folders,
-    JsonFile,
     Name,
     Number,
     Numbers,
@@ -184,11 +183,10 @@ class RunSettings(AskingSettings):
 
 
 class DataSettings(RunSettings):
-    """A run that is not started: its corpus is checked, and its frames are drawn. See `conf/data.yaml`."""
+    """A run that is not started: its corpus is checked. See `conf/data.yaml`."""
 
     clips: Annotated[Literal["open", "list"], RUNTIME] = "open"
-    sheet: Annotated[int, Field(ge=0, le=100), RUNTIME] = 0
-    out: Annotated[JsonFile | None, PLACE, RUNTIME] = None
+    out: Annotated[Path | None, PLACE, RUNTIME] = None
 
 
 class FeaturesSettings(Part):
