@@ -1,8 +1,8 @@
 """Checks that a backbone is served as a run needs it: `mmerg doctor backbone=qwen2.5vl-7b`.
 
-For every host: reachable, version, digest, capabilities; a reply, a schema, log-probabilities, penalties, seeds; with
-eyes the tokens of a frame and two images; calls at once; on Ollama also the context as loaded, what spills to the CPU,
-and embeddings. A line each. With a dataset (dataset=iemocap dataset.root=…, and what else a run is given) also whether
+For every host: reachable, version, digest, capabilities; a reply, a schema, log-probabilities, seeds; with
+eyes the tokens of a frame and two images; calls at once; on Ollama also the context as loaded and what spills to the
+CPU. A line each. With a dataset (dataset=iemocap dataset.root=…, and what else a run is given) also whether
 its longest dialogue fits.
 A host that is away, lacks the model or cannot load it is a failed check while another can be examined.
 Exit code 0 nothing failed, 1 a check failed, 2 configuration wrong, no server or no such model.
@@ -100,16 +100,14 @@ def _probes(settings: DoctorSettings, host: str, backend: Backend, engine: Engin
     backbone = settings.backbone
     sampling = Sampling().changed(backbone.sampling.plain())
     several = engine.vision and backbone.max_images > 1
-    ollama = engine.backend == "ollama"
     return {
         "reply": partial(probes.answers, backend),
         "schema": partial(probes.schema, backend),
         "logprobs": partial(probes.logprobs, backend),
-        "penalties": partial(probes.penalties, backend, sampling, engine),
         "seeds": partial(probes.seeds, backend, sampling),
         **({"two images": partial(probes.two_images, backend)} if several else {}),
         "parallel": partial(parallel, backend, backbone.concurrency, engine.vision),
-        **({"memory": partial(_memory, host, engine), "embeddings": partial(_embed, host, engine)} if ollama else {}),
+        **({"memory": partial(_memory, host, engine)} if engine.backend == "ollama" else {}),
     }
 
 
@@ -158,13 +156,6 @@ def _memory(host: str, engine: Engine) -> Finding:
         share = f"{100 * (1 - now.size_vram / max(now.size, 1)):.0f} % of it on the CPU"
         return "open", f"{loaded}, {share}: slow; a smaller num_ctx may fit the GPU"
     return "ok", f"{loaded}, all of it on the GPU"
-
-
-def _embed(host: str, engine: Engine) -> Finding:
-    if "embedding" not in engine.capabilities:
-        return "open", "this model does not offer them"
-    vectors = OllamaHost(host).embed(engine.model, ["one", "two"], engine.load)
-    return "ok", f"{len(vectors[0])} dimensions"
 
 
 def main() -> int:

@@ -10,22 +10,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
-from typing import Annotated, Literal, TypeAlias, TypeVar
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from mmerg.backends.protocol import Backend, Engine, Finish, Image, Message, Reply, Request, Sampling
-from mmerg.errors import ConfigError, ReplyError
+from mmerg.errors import ReplyError
 from mmerg.frames.picture import to_jpeg
 from mmerg.storage.record import Record
 from mmerg.systems.schema import Bounds, json_schema, parse
 
-COLOURS = {"red": (40, 40, 220), "green": (60, 180, 60), "blue": (220, 60, 40), "yellow": (40, 220, 230)}  # B, G, R
-NEUTRAL = {"repeat_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
-PRESSED = {"repeat_penalty": 1.8, "presence_penalty": 1.9, "frequency_penalty": 1.9}
-TELLING = 24  # tokens of a reply, from which on a penalty that changes nothing can be said to be ignored
 OTHER_SEEDS = (8, 9, 10, 11)  # several, as a small model may refuse with the same words a few times
 UNBOUND = Bounds(frozenset(), {}, {})
 LEAST_QWEN = 1024  # tokens an image: what llama.cpp's log asks for (tools/mtmd/clip.cpp, b10864)
@@ -33,8 +29,6 @@ HELLO = "Say hello in one short sentence."
 ENOUGH = 512  # tokens for thoughts and a short reply
 
 Finding: TypeAlias = tuple[Literal["ok", "failed", "open"], str]
-Colour = Literal["red", "green", "blue", "yellow"]
-Answer = TypeVar("Answer", bound=Record)
 
 
 class Steps(Record):
@@ -42,13 +36,6 @@ class Steps(Record):
 
     steps: Annotated[list[Annotated[int, Field(ge=3, le=5)]], Field(min_length=2, max_length=2)]
     mood: Literal["calm", "tense"]
-
-
-class Colours(Record):
-    """The colours of two images."""
-
-    first: Colour
-    second: Colour
 
 
 def answers(backend: Backend) -> Finding:
@@ -79,13 +66,10 @@ def schema(backend: Backend) -> Finding:
     """A reply holds to a schema, fields in the order of the class, though the prompt asks for something else: so it
     binds. A model reasons before it decides only where that order is kept."""
     text = "Say hello in one short sentence of plain words, without any JSON."
-    asked = request(text, answer=Steps, num_predict=ENOUGH)
-    reply = backend.complete(asked)
+    reply = backend.complete(request(text, answer=Steps, num_predict=ENOUGH))
     if fault := _thoughts_fault(reply):
         return "failed", fault
-    names = list(json.loads(asked.schema)["properties"])
-    holds = read_answer(reply, Steps) is not None and list(json.loads(reply.text)) == names
-    if holds and reply.finish is Finish.STOP:
+    if _holds(reply, Steps) and reply.finish is Finish.STOP:
         return "ok", "a reply holds to its JSON schema, fields in order, against what the prompt asks for"
     blanks = len(reply.text) > 3 and reply.text[-4:].isspace()
     hint = "let it take no blanks in JSON" if blanks else "take a server that enforces JSON schemas"
@@ -103,36 +87,6 @@ def logprobs(backend: Backend) -> Finding:
     if not reply.logprobs:
         return "failed", "no log-probabilities came back: self_ppl cannot be computed; update the server"
     return "ok", f"{len(reply.logprobs)} for {reply.response_tokens} tokens"
-
-
-def penalties(backend: Backend, sampling: Sampling, engine: Engine) -> Finding:
-    """Each penalty changes the reply to a prompt that asks for a long one. It fails where one that the backbone sets
-    does not. A reply that is short, or not the same twice, shows nothing."""
-    plain = sampling.changed({"temperature": 0.0, "num_predict": 96, **NEUTRAL})
-    text = "Tell a long story about the rain, the wind and the sea."
-    first, without = (backend.complete(request(text, sampling=plain)) for _ in range(2))
-    if written(first) != written(without):
-        return "open", "not shown: the same call gave two replies, without any penalty"
-    idle: dict[str, str] = {}
-    for name, value in PRESSED.items():
-        try:
-            pressed = backend.complete(request(text, sampling=plain.changed({name: value})))
-        except ConfigError as error:
-            idle[name] = f"{error.what}; {error.hint}"
-        else:
-            idle |= {name: "it changes nothing"} if written(pressed) == written(without) else {}
-    if not idle:
-        return "ok", f"{', '.join(PRESSED)} act"
-    used = [name for name in idle if getattr(sampling, name) != NEUTRAL[name]]
-    sets = f"the backbone sets {', '.join(used) or 'none of these'}"
-    known = "; Ollama's own engine, before 0.30, ignores penalties" * before_llama_server(engine)
-    if without.response_tokens < TELLING and "it changes nothing" in idle.values():
-        short = (
-            f"not shown: a reply of {without.response_tokens} tokens is too short for {', '.join(idle)} to change it"
-        )
-        return "open", f"{short}{known}; {sets}"
-    whys = "; ".join(f"{name}: {why}" for name, why in idle.items())
-    return "failed" if used else "open", f"{whys}{known}; {sets}"
 
 
 def seeds(backend: Backend, sampling: Sampling) -> Finding:
@@ -153,29 +107,20 @@ def seeds(backend: Backend, sampling: Sampling) -> Finding:
 
 
 def two_images(backend: Backend) -> Finding:
-    """Each of two images is seen: another one in its place changes the reply. Two plain colours are told apart."""
-    images = {name: picture(np.full((128, 128, 3), values, np.uint8)) for name, values in COLOURS.items()}
-    red, blue = images["red"], images["blue"]
+    """Another image in the place of either of two changes the reply: so both reach the model."""
+    red, blue = (picture(np.full((128, 128, 3), values, np.uint8)) for values in ((40, 40, 220), (220, 60, 40)))
     both, *changed = (
         backend.complete(request("Describe the images in one sentence.", pair, num_predict=16))
         for pair in ((red, red), (blue, red), (red, blue))
     )
     same = [(written(reply), reply.logprobs) == (written(both), both.logprobs) for reply in changed]
-    if both.logprobs and any(same):
-        which = " and ".join(name for name, equal in zip(("first", "second"), same, strict=True) if equal)
-        why = f"another {which} image of two changes nothing: it is not seen"
-        return "failed", f"{why}; set backbone.max_images=1, which sends one grid"
-    right, orders = 0, [("red", "blue"), ("blue", "red"), ("green", "yellow")]
-    text = f'Which colour is each image? JSON with "first" and "second", each one of {", ".join(COLOURS)}.'
-    for first, second in orders:
-        reply = backend.complete(request(text, [images[first], images[second]], Colours))
-        answer = read_answer(reply, Colours)
-        right += answer is not None and (answer.first, answer.second) == (first, second)
-    result = f"{'' if any(same) else 'each changes the reply; '}colours told apart in {right} of {len(orders)} pairs"
-    if right == len(orders):
-        return "ok", result
-    doubt = "that it can tell several images apart was not shown; consider backbone.max_images=1, which sends one grid"
-    return "open", f"{result} only: {doubt}"
+    if not any(same):
+        return "ok", "each changes the reply"
+    which = " and ".join(name for name, equal in zip(("first", "second"), same, strict=True) if equal)
+    why = f"another {which} image of two changes nothing"
+    if not both.logprobs:
+        return "open", f"{why} in the words, and there are no log-probabilities to look at"
+    return "failed", f"{why}: it is not seen; set backbone.max_images=1, which sends one grid"
 
 
 def frame_tokens(backend: Backend, width: int, height: int) -> int:
@@ -228,13 +173,15 @@ def written(reply: Reply) -> tuple[str, str]:
     return reply.thinking, reply.text
 
 
-def read_answer(reply: Reply, kind: type[Answer]) -> Answer | None:
-    """The answer in a reply; None where it does not hold to the schema of `kind`."""
+def _holds(reply: Reply, kind: type[Record]) -> bool:
+    """Whether a reply is an answer of this kind, its fields in order."""
     try:
-        answer, taken = parse(kind, UNBOUND, reply.text)
+        _, removed = parse(kind, UNBOUND, reply.text)
     except ReplyError:
-        return None
-    return None if taken else answer
+        return False
+    return not removed and list(json.loads(reply.text)) == list(
+        json.loads(json_schema(kind, UNBOUND).text)["properties"]
+    )
 
 
 def picture(pixels: NDArray[np.uint8]) -> Image:
