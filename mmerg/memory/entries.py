@@ -1,10 +1,7 @@
 """The entries of a memory: turns of a corpus with their history, and the text by which each is searched."""
 
 import hashlib
-import html
 import json
-import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -12,11 +9,11 @@ from dataclasses import asdict, dataclass
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.settings.sources import KeySettings
+from mmerg.storage.words import plain_words
 
 Spoken = tuple[tuple[str, str], ...]  # turns as (speaker, text)
 
 ENOUGH_TURNS = 3  # of fewer turns, two dialogues can have the same words by chance ("Hey!" "Hey.")
-_STAGE_DIRECTION = re.compile(r"\[[^\[\]]*\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +55,6 @@ def text_of(key: KeySettings, history: Sequence[tuple[str, str]], situation: str
 def history_text(history: Iterable[tuple[str, str]]) -> str:
     """The words of turns, a line a turn."""
     return "\n".join(words for _, text in history if (words := _one_line(text)))
-
-
-def plain_words(text: str) -> str:
-    """A text without case, punctuation, white space and stage directions ("[LAUGHTER]"), so that two texts of the same
-    words are equal. "&amp;" and characters that Unicode writes in several ways (NFKC) become one. Where nothing would
-    be left ("?!"), only case is dropped."""
-    folded = unicodedata.normalize("NFKC", html.unescape(text)).casefold()
-    whole = unicodedata.normalize("NFKC", folded)  # casefold may split marks from their letters: they are joined again
-    words, in_word = [], False
-    for character in _STAGE_DIRECTION.sub(" ", whole):
-        in_word = character.isalnum() or (in_word and unicodedata.category(character).startswith("M"))
-        if in_word:
-            words.append(character)
-    return "".join(words) or whole.strip()
 
 
 def origin_of(dialogue: Dialogue) -> Origin:

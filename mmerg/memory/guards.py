@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 from mmerg.corpora.dialogue import Corpus
 from mmerg.errors import ConfigError, some
-from mmerg.memory.entries import ENOUGH_TURNS, Entry, Origin, plain_words
+from mmerg.memory.entries import ENOUGH_TURNS, Entry, Origin
 from mmerg.settings.sources import MemorySettings
+from mmerg.storage.words import distinctive, plain_words
 
 # Seconds between two dialogues of an episode up to which they count as one scene. MELD cuts a scene into several
 # dialogues, and a split may take the one and leave the other; a scene of a sitcom lasts one to three minutes.
 SCENE_GAP = 60.0
-ENOUGH_WORDS = 5  # of a reply that stands in a history: a shorter one ("Yeah.") is said in many dialogues
+SAME = 80.0  # percent of the letters in which the shorter text agrees with a part of the longer one
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +46,20 @@ def guard_against(entry: Entry, query: Query, settings: MemorySettings, likeness
 
 
 def _holds_reply(entry: Entry, reply: str) -> bool:
-    """Whether the entry's reply has the same words, however few. The turns of its history, which prompts may show, too,
-    are compared only where the hidden reply is not short."""
-    words, turns = plain_words(reply), [entry.reply]
-    if len(reply.split()) >= ENOUGH_WORDS:
-        turns += (text for _, text in entry.history)
-    return bool(words) and words in map(plain_words, turns)
+    """Whether the entry's reply has the same words, however few; or any text that prompts may show has nearly the words
+    of a hidden reply that is not short, or of a part of it, or holds them among others."""
+    words = plain_words(reply)
+    if words and words == plain_words(entry.reply):
+        return True
+    if not distinctive(reply):
+        return False
+    from rapidfuzz import fuzz
+
+    texts = [*(text for _, text in entry.history), entry.reply]
+    if words in "".join(map(plain_words, texts)):  # one turn there may be several here
+        return True
+    texts = [text for text in (*texts, entry.situation or "") if distinctive(text)]
+    return any(fuzz.partial_ratio(words, plain_words(text)) >= SAME for text in texts)
 
 
 def _same_dialogue(one: Origin, other: Origin) -> bool:

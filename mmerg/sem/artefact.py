@@ -23,8 +23,10 @@ from mmerg.scoring.score import Score
 from mmerg.sem.words import words_in
 from mmerg.storage.files import why, write_whole
 from mmerg.storage.record import Record, read_record
+from mmerg.storage.words import plain_words, words_of
 
 HINT = "mmerg train sem dataset=… dataset.root=… out=sem.json makes one"
+LEAST_KNOWN = 10  # words: fewer may be the same by chance
 Floats = npt.NDArray[np.floating[Any]]
 
 
@@ -55,11 +57,11 @@ class Sem(Record):
     The paper's model, ESCM, is published only compiled.
 
     figures, confusion: on the validation split; confusion[i][j] counts samples of labels[i] that were taken for
-    labels[j]. embedder: its identity. dialogues: `conversation_digest` of the conversations of both splits. words, idf:
-    the columns of tf-idf, none with an embedder. weights: [labels, columns]. bias: [labels].
+    labels[j]. embedder: its identity. turns: `turn_digest` of the turns of both splits, replies too. words,
+    idf: the columns of tf-idf, none with an embedder. weights: [labels, columns]. bias: [labels].
     """
 
-    version: Literal[4] = 4
+    version: Literal[5] = 5
     labels: tuple[str, ...]
     trained_on: Data
     validated_on: Data
@@ -67,7 +69,7 @@ class Sem(Record):
     confusion: tuple[tuple[int, ...], ...] = ()
     causes: Causes
     embedder: str | None = None
-    dialogues: tuple[str, ...]
+    turns: tuple[str, ...]
     words: tuple[str, ...] = ()
     idf: tuple[FiniteFloat, ...] = ()
     weights: tuple[tuple[FiniteFloat, ...], ...]
@@ -89,6 +91,10 @@ class Sem(Record):
     def _column(self) -> dict[str, int]:
         return {word: number for number, word in enumerate(self.words)}
 
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.turns)
+
     @property
     def transductive(self) -> bool:
         """Whether cause words come from another split than the one the model is fitted to."""
@@ -108,6 +114,13 @@ class Sem(Record):
         chances /= chances.sum()
         return {self.labels[number]: float(chances[number]) for number in np.argsort(-chances, kind="stable")}
 
+    def was_fitted_to(self, texts: Sequence[str]) -> bool:
+        """Whether at least half of the words of a sample's turns, and ten of them, stand in turns of the training or
+        validation data, whatever these are called there."""
+        counts = {text: len(words_of(text)) for text in texts}
+        known = sum(count for text, count in counts.items() if turn_digest(text) in self._known)
+        return known >= max(LEAST_KNOWN, sum(counts.values()) / 2)
+
     def cause_words(self, history: Sequence[str]) -> tuple[list[str], list[str]]:
         """The words of a history that are in S, high ones and low ones, each once, in order."""
         in_s, high = set(self.causes.words), set(self.causes.high or ())
@@ -115,9 +128,9 @@ class Sem(Record):
         return [word for word in words if word in high], [word for word in words if word not in high]
 
 
-def conversation_digest(name: str) -> str:
-    """What a model keeps of a conversation's name, to know it again."""
-    return hashlib.sha256(name.encode()).hexdigest()[:16]
+def turn_digest(text: str) -> str:
+    """What a model keeps of a turn, to know its words again."""
+    return hashlib.sha256(plain_words(text).encode()).hexdigest()[:12]
 
 
 def write(path: Path, model: Sem) -> None:

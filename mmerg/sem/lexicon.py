@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mmerg.errors import ConfigError
-from mmerg.sem.words import words_of
 from mmerg.storage.files import why
+from mmerg.storage.words import words_of
 
 HINT = "NRC-VAD as published: a word, valence, arousal and dominance a line, with tabs between"
 

@@ -16,13 +16,14 @@ from mmerg.settings.model import ProtocolSettings, TrainSettings
 @dataclass(frozen=True)
 class Split:
     """histories, golds, dialogues: of each sample the texts of the turns before the reply, its label, the name of its
-    conversation. unlabelled: histories with words, with a label or without. left_out: how many targets are not
-    samples, for want of a label or words."""
+    conversation. texts: of the turns of all samples, replies too. unlabelled: histories with words, with a label or
+    without. left_out: how many targets are not samples, for want of a label or words."""
 
     corpus: Corpus
     histories: tuple[tuple[str, ...], ...]
     golds: tuple[str, ...]
     dialogues: tuple[str, ...]
+    texts: frozenset[str]
     unlabelled: tuple[tuple[str, ...], ...]
     left_out: int
 
@@ -43,13 +44,14 @@ def split_of(corpus: Corpus, protocol: ProtocolSettings) -> Split:
     worded = [(tuple(turn.text for turn in target.scene.history), target) for target in targets]
     worded = [(history, target) for history, target in worded if words_in(history)]
     samples = [
-        (history, target.target.emotion, target.conversation)
+        (history, target.target.emotion, target.conversation, target.target.text)
         for history, target in worded
         if target.target and target.target.emotion
     ]
-    histories, golds, dialogues = zip(*samples, strict=True) if samples else ((), (), ())
+    histories, golds, dialogues, replies = zip(*samples, strict=True) if samples else ((), (), (), ())
+    texts = frozenset(replies).union(*histories)
     unlabelled = tuple(history for history, _ in worded)
-    return Split(corpus, histories, golds, dialogues, unlabelled, len(targets) - len(samples))
+    return Split(corpus, histories, golds, dialogues, texts, unlabelled, len(targets) - len(samples))
 
 
 def data_of(corpus: Corpus, used: Sequence[object]) -> Data:

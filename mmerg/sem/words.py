@@ -1,15 +1,8 @@
 """The words of a history, and its text for an embedder."""
 
-import re
-import unicodedata
 from collections.abc import Sequence
 
-_WORD = re.compile(r"\w+(?:'\w+)*")
-
-
-def words_of(text: str) -> list[str]:
-    """In order, with repeats, without case and punctuation: "I’m FINE." gives i'm, fine."""
-    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold().replace("’", "'"))
+from mmerg.storage.words import words_of
 
 
 def words_in(history: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ from mmerg.engine.sources import Supply
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError
 from mmerg.memory.vectors import Embedder, check_vectors
-from mmerg.sem.artefact import HINT, conversation_digest, read
+from mmerg.sem.artefact import HINT, read
 from mmerg.sem.words import text_of
 from mmerg.settings.problems import read_part
 from mmerg.settings.sources import SemSettings
@@ -58,19 +58,20 @@ class Sem:
 
     def missing(self, samples: Sequence[Sample]) -> str:
         """What the model lacks. Raises ConfigError where it has other labels than the samples, or was made from their
-        dialogues."""
-        model, known = self._model, frozenset(self._model.dialogues)
+        words."""
+        model = self._model
         for sample in samples:
             if set(sample.scene.labels) != set(model.labels):
                 own, labels = ", ".join(model.labels), ", ".join(sample.scene.labels)
                 what = f"the small empathetic model knows {own}, and the samples have {labels}"
                 hint = f"dataset.label_set=… as in its training, or one with these labels: {HINT}"
                 raise ConfigError(what, where="sem", hint=hint)
-            if conversation_digest(sample.conversation) in known:
+            texts = [turn.text for turn in (*sample.scene.history, *filter(None, [sample.target]))]
+            if model.was_fitted_to(texts):
                 made_of = "the small empathetic model was trained or validated on"
                 data = model.trained_on
                 where = f"sem, made from {data.corpus} {data.split} and {model.validated_on.split}"
-                hint = "evaluate another split, as dataset.split=test; where it is another dialogue, rename it"
+                hint = "evaluate another split, as dataset.split=test, or train without these dialogues"
                 raise ConfigError(f"{made_of} {sample.dialogue_id}, which is evaluated", where=where, hint=hint)
         if self.settings.cause_words and not self._with_causes:
             return "cause words are off: the model was trained without an intensity lexicon (lexicon=…)"

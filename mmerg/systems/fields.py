@@ -19,6 +19,8 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
+from mmerg.storage.words import UNSPACED
+
 QUOTE = "x-quote"
 TAKEN = "taken off"  # where validation notes, in pydantic's context, what it cut
 ROOM = 12  # characters a word: about twice what a word takes, so that few texts are cut
@@ -26,8 +28,6 @@ _SENTENCE = re.compile(r"[.!?…][\"'”’)\]]*(?=\s|$)")
 _SPEAKER = re.compile(r"^(?:\d+\. )?[^:]{1,40}: ")  # as turns stand in a prompt
 _BLANK = re.compile(r"\S(?=\s)")
 LEAST = 3  # words of a quote: almost any turn has two of them
-# Chinese and Japanese, where no blank tells words apart: each character counts as one
-UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 QUOTED = "a sentence of one turn, copied word for word"
 
 

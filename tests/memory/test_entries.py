@@ -6,7 +6,7 @@ import pytest
 
 from mmerg.corpora.dialogue import Dialogue, Turn
 from mmerg.errors import ConfigError, CorpusError
-from mmerg.memory.entries import entries_of, history_text, line_of, origin_of, plain_words, text_of
+from mmerg.memory.entries import entries_of, history_text, line_of, origin_of, text_of
 from mmerg.settings.sources import KeySettings as Key
 from tests.memory.parts import corpus, dialogue
 
@@ -94,33 +94,6 @@ def test_no_words_give_no_text_whatever_the_emotion() -> None:
     assert text_of(Key(emotion=True), (("Ana", " "),), None, "joy") == ""
     assert text_of(Key(text="situation", emotion=True), HISTORY, None, "joy") == ""
     assert text_of(Key(text="situation_or_history", turns=1), HISTORY, " ", None) == "Really."
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
-        ("Yeah.", "yeah", True),
-        ("It's   OK!", "Its ok", True),
-        ("STRASSE", "straße", True),
-        ("?!", "?!", True),
-        ("?!", "...", False),
-        ("No.", "Not.", False),
-        ("[LAUGHTER] That is great.", "That is great.", True),
-        ("[laughter]", "[LAUGHTER]", True),
-        ("[laughter]", "[breathing]", False),
-        ("Bread &amp; butter, &quot;please&quot;", 'bread & butter "please"', True),
-        ("a &lt;b", "a b", True),
-        ("caf\u00e9", "cafe\u0301", True),
-        ("CAFE\u0301", "caf\u00e9", True),
-        ("caf\u00e9", "cafe", False),
-        ("\u0915\u093f", "\u0915\u0940", False),  # two syllables of Hindi that differ in their marks alone
-        ("\uff39\uff45\uff53 \ufb01ne", "yes fine", True),
-        ("Yes \u2764\ufe0f", "yes", True),
-        ("\u0130", "i\u0307", True),
-    ],
-)
-def test_words_without_case_punctuation_and_blanks(one: str, other: str, same: bool) -> None:
-    assert (plain_words(one) == plain_words(other)) is same
 
 
 def test_where_a_dialogue_comes_from() -> None:

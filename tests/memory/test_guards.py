@@ -87,6 +87,31 @@ def test_the_hidden_reply_in_the_history_that_prompts_show() -> None:
     assert guard_against(entry, replace(QUERY, reply="I lost it in the snow"), OFF, lambda: 0.0) == ""
 
 
+@pytest.mark.parametrize(
+    ("reply", "shown"),
+    [
+        ("I am truly sorry to hear this news.", "Oh, I am truly sorry to hear this news, my dear friend."),
+        ("I am truly sorry to hear this news.", "I am so sorry to hear this news."),
+        ("I am truly sorry to hear this news. Sit down.", "I am truly sorry to hear this news."),
+        ("我真的很抱歉听到这个消息，你还好吗？", "我真的很抱歉听到这个消息。"),
+        ("我真的很抱歉听到这个消息", "我真的非常抱歉听到这个消息！"),
+        ("その知らせを聞いて本当に残念です。", "その知らせを聞いて、本当に残念だ"),
+        ("เสียใจด้วยนะที่ได้ยินแบบนั้น", "เสียใจด้วยนะคะที่ได้ยินแบบนั้น"),
+        ("정말 힘들었겠다, 무슨 일이야?", "정말 힘들었겠어. 무슨 일이야?"),
+    ],
+)
+def test_nearly_the_words_of_the_hidden_reply_wherever_they_are_shown(reply: str, shown: str) -> None:
+    query = replace(QUERY, reply=reply)
+    for entry in (
+        replace(ELSEWHERE, reply=shown),
+        replace(ELSEWHERE, history=(("Ana", shown), ("Ben", "No."))),
+        replace(ELSEWHERE, situation=shown),
+    ):
+        assert entry is None or guard_against(entry, query, wanted(), lambda: 0.0) == "same reply"
+    other = replace(ELSEWHERE, reply="What a fine day, 今天天气很好, いい天気ですね, วันนี้อากาศดี, 오늘 날씨 좋다.")
+    assert guard_against(other, query, wanted(), lambda: 0.0) == ""
+
+
 def test_where_no_reply_is_known_none_is_the_same() -> None:
     for reply in (None, ""):
         silent = replace(ELSEWHERE, reply="...")

@@ -12,7 +12,7 @@ from zlib import crc32
 import numpy as np
 
 from mmerg.memory.vectors import Vectors, unit
-from mmerg.sem.words import words_of
+from mmerg.storage.words import words_of
 from tests.corpora.empathetic_builder import Builder, Line
 from tests.processes import main_of
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from mmerg.errors import ConfigError
-from mmerg.sem.artefact import conversation_digest, read
+from mmerg.sem.artefact import read
 from mmerg.train import check_line
 from tests.processes import main_of
-from tests.sem.talks import EKMAN, MOODS, train, write_talks
+from tests.sem.talks import EKMAN, MOODS, planted, train, write_talks
 
 
 def test_it_prints_figures_with_n_and_ends_with_the_folder(
@@ -46,9 +46,8 @@ def test_the_artefact_says_what_it_was_made_from(sem: Path) -> None:
     assert (made.trained_on.split, made.trained_on.samples, made.validated_on.split) == ("train", 36, "valid")
     assert made.causes.words == tuple(sorted(f"{mood}word" for mood in MOODS.values()))
     assert made.causes.lexicon is not None
-    known = [conversation_digest(name) in made.dialogues for name in ("hit:00_conv:00", "hit:10_conv:10")]
-    assert known == [True, True]
-    assert conversation_digest("hit:20_conv:20") not in made.dialogues
+    histories = [planted(list(MOODS.values()), 6, seed=seed)[0].history[:1] for seed in range(3)]
+    assert [made.was_fitted_to(history) for history in histories] == [True, True, False]
     assert made.confusion == tuple(tuple(6 * (row == column) for column in range(6)) for row in range(6))
 
 
@@ -126,7 +125,7 @@ def test_a_corpus_without_splits_is_told(tmp_path: Path, capsys: pytest.CaptureF
         ({"labels": ["a", "b"]}, "do not have the sizes of labels and words"),
         ({"weights": [[0.0]] * 6}, "do not have the sizes of labels and words"),
         ({"bias": [float("nan")] * 6}, "bias.0: Input should be a finite number"),
-        ({"version": 3}, "version: Input should be 4"),
+        ({"version": 4}, "version: Input should be 5"),
         ({"code": "os.system"}, "code: Extra inputs are not permitted"),
     ],
 )

@@ -1,0 +1,47 @@
+"""The words of a text in any language, for guards, counts and features.
+
+words_of("I’m FINE. 我很好")    # ["i'm", "fine", "我", "很", "好"]
+"""
+
+import html
+import re
+import unicodedata
+
+# Letters of scripts that put no blanks between words: Thai, Lao, Tibetan, Burmese, Khmer, Japanese, Chinese.
+UNSPACED = re.compile(
+    "(?=[^\\W\\d])[\u0e01-\u0eff\u0f40-\u0fff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff"
+    "\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+_STAGE_DIRECTION = re.compile(r"\[[^\[\]]*\]")
+ENOUGH_WORDS, ENOUGH_LETTERS = 5, 20
+
+
+def words_of(text: str) -> list[str]:
+    """The words in order, with repeats, without case and punctuation. Where no blanks stand between words, each letter
+    is one, with the marks that it carries. Spellings that Unicode has for one character (NFKC) are one."""
+    words = [""]
+    for character in unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).replace("’", "'"):
+        if character.isalnum():
+            if UNSPACED.match(character) or UNSPACED.match(words[-1]):
+                words.append("")
+            words[-1] += character
+        elif words[-1] and (character == "'" or unicodedata.category(character)[0] == "M"):
+            words[-1] += character
+        else:
+            words.append("")
+    return [word for part in words if (word := part.strip("'"))]
+
+
+def plain_words(text: str) -> str:
+    """The words without blanks, so that two texts of the same words are equal. Stage directions ("[LAUGHTER]") are left
+    out, and "&amp;" is "&". Where nothing would be left ("?!"), only case is dropped."""
+    text = html.unescape(text)
+    words = "".join(words_of(_STAGE_DIRECTION.sub(" ", text)))
+    return words.replace("'", "") or unicodedata.normalize("NFKC", text).casefold().strip()
+
+
+def distinctive(text: str) -> bool:
+    """Whether a text is too long to be said twice by chance, as "Yeah." is: 5 words, or 20 letters where words are long
+    (a Korean syllable counts as the letters that it is made of)."""
+    letters = unicodedata.normalize("NFD", plain_words(text))
+    return len(words_of(text)) >= ENOUGH_WORDS or len(letters) >= ENOUGH_LETTERS

@@ -1,0 +1,62 @@
+"""Words in any language."""
+
+import pytest
+
+from mmerg.storage.words import distinctive, plain_words, words_of
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("I’m FINE, isn't it?", "i'm fine isn't it"),
+        ("我很好。2023年 OK！", "我 很 好 2023 年 ok"),
+        ("コーヒーを飲む", "コ ー ヒ ー を 飲 む"),
+        ("ไม่ดี", "ไ ม่ ดี"),
+        ("हिन्दी में", "हिन्दी में"),
+        ("정말 힘들었겠다", "정말 힘들었겠다"),
+    ],
+)
+def test_words_are_those_of_the_language(text: str, words: str) -> None:
+    assert words_of(text) == words.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "long"),
+    [
+        ("I lost it in", False),
+        ("I lost it in the", True),
+        ("我很抱歉听到", True),
+        ("谢谢你", False),
+        ("정말 힘들었겠다, 무슨 일이야?", True),
+        ("고마워요", False),
+    ],
+)
+def test_a_text_that_is_not_said_twice_by_chance(text: str, long: bool) -> None:
+    assert distinctive(text) is long
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("Yeah.", "yeah", True),
+        ("It's   OK!", "Its ok", True),
+        ("STRASSE", "straße", True),
+        ("?!", "?!", True),
+        ("?!", "...", False),
+        ("No.", "Not.", False),
+        ("[LAUGHTER] That is great.", "That is great.", True),
+        ("[laughter]", "[LAUGHTER]", True),
+        ("[laughter]", "[breathing]", False),
+        ("Bread &amp; butter, &quot;please&quot;", 'bread & butter "please"', True),
+        ("a &lt;b", "a b", True),
+        ("caf\u00e9", "cafe\u0301", True),
+        ("CAFE\u0301", "caf\u00e9", True),
+        ("caf\u00e9", "cafe", False),
+        ("\u0915\u093f", "\u0915\u0940", False),  # two syllables of Hindi that differ in their marks alone
+        ("\uff39\uff45\uff53 \ufb01ne", "yes fine", True),
+        ("Yes \u2764\ufe0f", "yes", True),
+        ("\u0130", "i\u0307", True),
+    ],
+)
+def test_words_without_case_punctuation_and_blanks(one: str, other: str, same: bool) -> None:
+    assert (plain_words(one) == plain_words(other)) is same
