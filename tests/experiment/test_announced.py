@@ -56,9 +56,13 @@ def test_nothing_is_said_of_exemplars_where_no_agent_sees_them(
         ),
     ],
 )
-def test_what_is_wrong_with_a_second_memory_is_told_by_its_own_key(node: str, where: str, what: str, hint: str) -> None:
+def test_what_is_wrong_with_a_second_memory_is_told_by_its_own_key(
+    node: str, where: str, what: str, hint: str, tmp_path: Path
+) -> None:
+    (tmp_path / "sgrg.j2").write_text("{{ N }}", encoding="utf-8")
+    prompts = f"system.prompts=[{tmp_path},package:mmerg/systems/merg/prompts]"
     target = f"+sources.N={{_target_:mmerg.sources.exemplars.FromMemory,{node}}}"
-    settings = settings_of("dataset=demo", OF_N, target)
+    settings = settings_of("dataset=demo", OF_N, prompts, target)
     with pytest.raises(ConfigError) as caught:
         plan_system(settings, load_corpus(settings.dataset))
     assert (caught.value.where, caught.value.what) == (where, what)
