@@ -1,17 +1,15 @@
 """Compares finished runs, sample by sample: `mmerg compare RUN_A RUN_B [RUN …]`.
 
 Each run is held against the first; runs that differ in their seeds alone are one setting, and a figure their mean.
-Prints the settings that differ, the difference of every figure with its 95 % interval, the smallest difference that so
-many pairs can show, and the samples that improved and got worse, with both replies. Only the primary figures (acc,
-dist2, bert_f1, or those named by --primary) are tested: p by McNemar's exact test (shares) or a permutation test,
-corrected by Holm for all that is tested. Calls no model that wrote replies and writes nothing but `--json FILE`.
+Prints the settings that differ, the difference of every figure with its 95 % interval, and the smallest difference that
+so many pairs can show. Only the primary figures (acc, dist2, bert_f1, or those named by --primary) are tested: p by
+McNemar's exact test (shares) or a permutation test, corrected by Holm for all that is tested. `mmerg show RUN RUN`
+lists the samples that changed. Calls no model that wrote replies and writes nothing but `--json FILE`.
 Exit code 0 compared, 2 runs that cannot be compared or a wrong option, 130 interrupted.
 """
 
 import argparse
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -20,7 +18,7 @@ from rich.text import Text
 from mmerg.console.terminal import STARTS_OVER, Parser, console, run_command, start
 from mmerg.errors import ConfigError
 from mmerg.runs.config_diff import labels
-from mmerg.runs.manifest import check_runs
+from mmerg.runs.manifest import read_abouts
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.compare_tables import terminal
 from mmerg.scoring.comparisons import DRAWS, PRIMARY, by_setting, compare_sides
@@ -34,10 +32,7 @@ def compare(given: argparse.Namespace) -> int:
     options, out = options_of(given), console()
     if len(given.run) < 2:
         raise ConfigError("one run alone cannot be compared", where="arguments", hint="give two runs or more")
-    check_runs(given.run)
-    runs = [read_run(path) for path in given.run]
-    names = Counter(run.run for run in runs)
-    runs = [replace(run, label=str(run.path)) if names[run.run] > 1 else run for run in runs]
+    runs = [read_run(about.path) for about in read_abouts(given.run)]
     first, *others = by_setting(runs)
     progress = Console(stderr=True)
     if not progress.is_terminal:
@@ -57,7 +52,7 @@ def main(arguments_given: Sequence[str] | None = None) -> int:
     parser = Parser(prog="python -m mmerg.compare", description=__doc__)
     parser.add_argument("run", type=Path, nargs="+", metavar="RUN", help="run folders; the first is the baseline")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all comparisons there, too")
-    parser.add_argument("--verbose", action="store_true", help="print all samples that changed, and signatures")
+    parser.add_argument("--verbose", action="store_true", help="print signatures, and how each figure is computed")
     primary = "a figure to test; may be given several times, default: " + ", ".join(PRIMARY)
     parser.add_argument("--primary", metavar="NAME", action="append", default=[], help=primary)
     add_arguments(parser, DRAWS)

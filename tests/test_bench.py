@@ -124,7 +124,7 @@ def test_a_sample_that_fails_is_counted(tmp_path: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        (("--ref-context",), "--ref-ppl"),
+        (("--vocabulary", "0"), "vocabulary is 0"),
         (("--backbones", "qwen2.5vl-7"), "did you mean backbone=qwen2.5vl-7b?"),
         (("--backbones", *TWO, "limt=3"), "did you mean limit?"),
         (("dataset.root=/nowhere", "--backbones", *TWO), "/nowhere does not exist"),

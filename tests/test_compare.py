@@ -1,22 +1,16 @@
 """`python -m mmerg.compare` over run folders: what it prints, keeps and warns of."""
 
-import io
 import re
 import shutil
 from pathlib import Path
 from statistics import fmean
 
 import pytest
-from rich.console import Console
-from rich.text import Text
 
 from mmerg.compare import main
-from mmerg.scoring.answers import read_run
-from mmerg.scoring.compare_tables import terminal
-from mmerg.scoring.comparisons import Compared, compare_sides
+from mmerg.scoring.comparisons import Compared
 from mmerg.scoring.paired import Comparison
 from mmerg.scoring.shares import holm
-from mmerg.scoring.standard import Options
 from mmerg.storage.record import read_record
 from tests.compared_runs import FEW, edit, results, run, two_runs
 from tests.scoring.run_builder import build_run, result
@@ -192,46 +186,6 @@ def test_log_probabilities_that_cannot_be_are_named(tmp_path: Path, capsys: pyte
     assert row(shown, "self_ppl").endswith(" 3 (1 left out)")
 
 
-def test_no_number_is_cut_on_any_terminal(pair: tuple[str, str]) -> None:
-    first, second = (read_run(Path(one)) for one in pair)
-    compared = compare_sides([first], [[second]], Options(resamples=20))
-    for columns in (40, 80, 100, 160):
-        out = io.StringIO()
-        for part in terminal(compared, {first.run: "mine", second.run: "yours"}):
-            Console(file=out, width=columns).print(part, soft_wrap=isinstance(part, Text))
-        shown = out.getvalue()
-        assert f"A: mine, {first.run}\nB: yours, {second.run}\n" in shown
-        for one in compared.pairs[0].comparisons:
-            if one.interval and one.difference is not None:
-                rows = [f"{line} " for line in shown.splitlines() if line.split()[:1] == [one.metric]]
-                for text in (f"{one.interval[0]:+.2f} to {one.interval[1]:+.2f}", f"{one.difference:+.2f} "):
-                    assert any(text in line for line in rows)
-        assert "…" not in shown
-        assert max(len(line) for line in shown.splitlines() if re.match(r"\w+ ↑ ", line)) <= columns
-
-
-def test_samples_that_improved_and_got_worse_are_listed_with_both_replies(
-    pair: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    compared = kept(*pair)
-    [acc], [dist] = of(compared, "acc"), of(compared, "dist2")
-    assert {one.a.id: one.better for one in acc.changes} == {
-        **{"d4/3": True, "d5/3": True, "d8/3": True},
-        "d9/3": False,
-    }
-    assert dist.changes == ()  # no sample has distinct n-grams by itself
-    shown = capsys.readouterr().out
-    assert "acc: 3 samples improved\n" in shown
-    assert "acc: 1 sample got worse\n  d9/3: 100.00 → 0.00, label joy\n    A: (joy) well 1.\n    B: failed\n" in shown
-
-
-def test_of_many_samples_that_changed_a_few_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pair = run(tmp_path / "first", results("." * 9)), run(tmp_path / "second", results("x" * 9))
-    few, all = compare(capsys, *pair), compare(capsys, *pair, "--verbose")
-    assert "acc: 9 samples improved, the first 3\n" in few
-    assert [text.count(": 0.00 → 100.00") for text in (few, all)] == [3, 9]
-
-
 def seeds(folder: Path, name: str, *patterns: str, first: int = 0) -> list[str]:
     """A run a pattern, alike but for the seed."""
     made = []
@@ -292,17 +246,6 @@ def test_forecasts_that_differ_are_counted_where_both_runs_have_one(
         for name, labels in forecasts.items()
     ]
     assert "forecasts that differ: 66.67 % [20.77–93.85] of 3 samples\n" in compare(capsys, *map(str, runs))
-
-
-def test_runs_whose_folders_have_one_name_are_called_by_their_paths(
-    pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    again = tmp_path / "again" / "first"
-    shutil.copytree(pair[0], again)
-    shown = compare(capsys, pair[0], str(again))
-    assert f", {pair[0]}\nB: " in shown
-    assert f", {again}\n" in shown
-    assert f"warning: {pair[0]} and {again} have one identity: the same corpus, engine" in shown
 
 
 def test_shares_of_samples_that_share_dialogues_come_with_mcnemars_p_as_well(

@@ -7,14 +7,12 @@ as_latex(sheet)
 
 import io
 import re
-import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import cast
 
-from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.text import Text
@@ -25,7 +23,6 @@ from mmerg.storage.files import write_output
 FORMATS = ("text", "markdown", "latex", "csv")
 NONE = "–"
 ARROWS = {True: " ↑", False: " ↓", None: ""}
-_NAME = 32  # columns of a row's name, beyond which it goes on below
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _LATEX = str.maketrans(
     {character: rf"\{character}" for character in "{}$&#%_"}
@@ -38,21 +35,20 @@ _LATEX = str.maketrans(
 @dataclass(frozen=True)
 class Sheet:
     """A table to draw. rows: a text for each of heads, the first says what the row is; lines of a cell below the first
-    are small where a form has sizes. best: cells in bold, by numbers of row and column. On a terminal, columns that do
-    not fit go on below, after the names of the rows again, and no figure is cut."""
+    are small in LaTeX. best: cells in bold, by numbers of row and column. On a terminal, columns that do not fit go on
+    below, after the names of the rows again, and no figure is cut."""
 
     title: str
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
     notes: Sequence[str] = ()
     best: Collection[tuple[int, int]] = ()
-    label: str = ""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         if self.title:
             yield escape(self.title)
-        for block in _blocks(self, options.max_width):
-            yield Text(block, no_wrap=True, overflow="ignore")
+        if self.rows:
+            yield Text(_text(self, options.max_width), no_wrap=True, overflow="ignore")
         for note in self.notes:
             yield Padding(escape(note), (0, 0, 0, 2), expand=False)
 
@@ -121,23 +117,18 @@ def as_latex(sheet: Sheet) -> str:
             return _latex(text)
         return rf"\scriptsize {_latex(text)}" if line else rf"\textbf{{{_latex(text)}}}"
 
+    from pandas import DataFrame
+
     body = [
         [cell(row, line, column, text) for column, text in enumerate(cells)]
         for row, texts in enumerate(sheet.rows)
         for line, cells in enumerate(_lines(texts))
     ]
-    heads, *rows = (" & ".join(cells) + r" \\" for cells in (map(_latex, sheet.heads), *body))
-    return "\n".join(
-        (
-            *(r"\begin{table*}", r"\centering"),
-            *[rf"\caption{{{_latex(sheet.title)}}}"] * bool(sheet.title),
-            *[rf"\label{{{sheet.label}}}"] * bool(sheet.label),
-            *(rf"\begin{{tabular}}{{l{'r' * (len(sheet.heads) - 1)}}}", r"\toprule", heads, r"\midrule", *rows),
-            *(r"\bottomrule", r"\end{tabular}"),
-            *(rf"\par{{\footnotesize {_latex(note)}}}" for note in sheet.notes),
-            "\\end{table*}\n",
-        )
-    )
+    frame = DataFrame(body, columns=list(map(_latex, sheet.heads)), dtype=object)
+    table = frame.to_latex(index=False, escape=False, column_format="l" + "r" * (len(sheet.heads) - 1))
+    caption = f"\\caption{{{_latex(sheet.title)}}}\n" * bool(sheet.title)
+    notes = "".join(f"\\par{{\\footnotesize {_latex(note)}}}\n" for note in sheet.notes)
+    return f"\\begin{{table*}}\n\\centering\n{caption}{table}{notes}\\end{{table*}}\n"
 
 
 def as_csv(rows: Sequence[Mapping[str, object]]) -> str:
@@ -154,40 +145,19 @@ def plain(text: str) -> str:
     return f"'{flat}" if flat.startswith(_FORMULA) else flat
 
 
-def _blocks(sheet: Sheet, width: int) -> Iterator[str]:
-    """The table for a terminal of `width` columns."""
-    folded = textwrap.TextWrapper(min(_NAME, width // 2), subsequent_indent="  ")
-    lines: list[Sequence[str]] = [("", *sheet.heads[1:])]
-    for row in sheet.rows:
-        name = folded.fill(printable(row[0]))
-        down = "\n" * name.count("\n")  # figures stand on the last line of a name
-        lines += _lines([name, *(down + cell for cell in row[1:])])
-    columns = [_aligned(cells, right=number > 0) for number, cells in enumerate(zip(*lines, strict=True))]
-    block = columns[:1]
-    for column in columns[1:]:
-        if len(block) > 1 and sum(cell_len(one[0]) + 2 for one in (*block, column)) - 2 > width:
-            yield _drawn(block)
-            block = columns[:1]
-        block.append(column)
-    yield _drawn(block)
+def _text(sheet: Sheet, width: int) -> str:
+    """The table for a terminal of `width` columns, in several blocks where it is wider."""
+    from pandas import DataFrame
+
+    lines = [[f" {printable(cell)}" for cell in cells] for row in (sheet.heads, *sheet.rows) for cells in _lines(row)]
+    heads, *rows = lines  # the blank keeps columns apart
+    frame = DataFrame([row[1:] for row in rows], [row[0][1:] for row in rows], heads[1:], dtype=object)
+    return frame.to_string(line_width=width)
 
 
 def _lines(row: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """The cells of a row, line by line."""
     return zip_longest(*(cell.split("\n") for cell in row), fillvalue="")
-
-
-def _aligned(cells: Iterable[str], *, right: bool) -> list[str]:
-    """The cells of a column in its width."""
-    texts = [printable(cell) for cell in cells]
-    width = max(map(cell_len, texts))
-    blanks = [" " * (width - cell_len(text)) for text in texts]
-    return [blank + text if right else text + blank for text, blank in zip(texts, blanks, strict=True)]
-
-
-def _drawn(columns: Sequence[Sequence[str]]) -> str:
-    lines = ("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
-    return "\n".join(line for line in lines if line)
 
 
 def _flat(text: str) -> str:

@@ -16,15 +16,9 @@ from mmerg.runs.result import Result
 
 @dataclass(frozen=True)
 class ScoredRun(About):
-    """A run with a result for every sample that it finished, in the order of its file. label: what it is called where
-    another run's folder has the same name."""
+    """A run with a result for every sample that it finished, in the order of its file."""
 
     answers: tuple[Result, ...]
-    label: str = ""
-
-    @property
-    def run(self) -> str:
-        return self.label or super().run
 
 
 def dialogue(result: Result) -> str:

@@ -1,5 +1,4 @@
-"""Comparisons for a terminal: a table a pair of runs, with the settings that differ and the samples that improved and
-got worse, then what to know of them.
+"""Comparisons for a terminal: a table a pair of runs, with the settings that differ, then what to know of them.
 
 for part in terminal(compared, {"run-a": "mine", "run-b": "yours"}):
     console.print(part)
@@ -17,22 +16,22 @@ from mmerg.scoring.paired import Comparison
 from mmerg.scoring.shares import LEVEL
 
 _HEADS = ("figure", "A", "B", "B − A", "95 % interval", "p", "p Holm", "detectable", "pairs")
-_FEW = 3  # samples listed of each kind
 
 
 def terminal(compared: Compared, labels: Mapping[str, str], verbose: bool = False) -> Iterator[RenderableType]:
-    """A table for each pair, which samples changed, why some figures have no difference, warnings. labels: what tells
-    the runs apart, by their names. verbose: all samples that changed, signatures, and how all was computed."""
+    """A table for each pair, why some figures have no difference, and warnings. labels: what tells the runs apart, by
+    their names. verbose: also signatures, and how all was computed."""
     yield escape(f"protocol {compared.protocol}")
     for pair in compared.pairs:
         yield escape(_heading(pair, labels))
         yield Sheet("", _HEADS, [_row(one) for one in pair.comparisons if one.difference is not None])
-        lines = [*_notes(pair), *(line for one in pair.comparisons for line in _changes(one, verbose))]
+        lines = list(_notes(pair))
         if verbose:
             lines += [f"  {one.metric}: {one.signature}" for one in pair.comparisons if one.signature]
         yield from map(escape, lines)
     yield from (escape(f"warning: {warning}") for warning in compared.warnings)
-    yield escape(_how(compared) if verbose else "--verbose lists all samples, signatures, and how each was computed")
+    how = "--verbose prints signatures and how each figure was computed"
+    yield escape(_how(compared) if verbose else f"{how}; mmerg show RUN RUN lists the samples that changed")
 
 
 def _heading(pair: Pair, labels: Mapping[str, str]) -> str:
@@ -72,22 +71,6 @@ def _notes(pair: Pair) -> Iterator[str]:
             yield f"{one.metric}: b = {one.a_right} pairs count in A alone, c = {one.b_right} in B alone ({one.test})"
     missing = by_reason((one.why, one.metric) for one in pair.comparisons if one.why)
     yield from (f"{names}: {why}" for why, names in missing.items())
-
-
-def _changes(one: Comparison, verbose: bool) -> Iterator[str]:
-    """The samples that improved and that got worse, with both replies."""
-    most = len(one.changes) if verbose else _FEW
-    for better, verb in ((True, "improved"), (False, "got worse")):
-        changes = [change for change in one.changes if change.better == better]
-        if changes:
-            more = f", the first {most}" if len(changes) > most else ""
-            yield f"{one.metric}: {plural(len(changes), 'sample')} {verb}{more}"
-        for change in changes[:most]:
-            gold = f", label {change.a.gold_emotion}" if change.a.gold_emotion else ""
-            yield f"  {change.a.id}: {figure(change.a_value)} → {figure(change.b_value)}{gold}"
-            for side, result in (("A", change.a), ("B", change.b)):
-                emotion = f"({result.emotion}) " if result.emotion else ""
-                yield f"    {side}: {emotion}{result.response or 'failed'}"
 
 
 def _how(compared: Compared) -> str:

@@ -133,20 +133,10 @@ def _pairing(a: Side, b: Side) -> Pairing:
         counts = [", ".join(str(len(run.answers)) for run in side) for side in (a, b)]
         what = f"no sample was finished by both runs: {counts[0]} by the one, {counts[1]} by the other"
         raise RunError(what, where=where, hint="run one of them on the ids of the other: ids=[…]")
-    apart = []
-    for one, other in zip(pairing.a, pairing.b, strict=True):
-        if one.gold_emotion != other.gold_emotion:
-            apart.append(f"{one.id} (the label is {one.gold_emotion or 'none'} and {other.gold_emotion or 'none'})")
-        elif one.gold_response != other.gold_response:
-            apart.append(f"{one.id} (another reply)")
-    if apart:
-        raise RunError(
-            f"the runs disagree on the data's own labels or replies, in {len(apart)} of the {len(pairing.a)} samples "
-            f"that both finished: {some(apart)}",
-            where=where,
-            hint="one of them was made of another version of the data, or its results were changed: run it again; "
-            "its calls come from the cache where nothing that is asked has changed",
-        )
+    both = zip(pairing.a, pairing.b, strict=True)
+    if apart := [a.id for a, b in both if (a.gold_emotion, a.gold_response) != (b.gold_emotion, b.gold_response)]:
+        what = f"the runs disagree on gold labels or replies in {len(apart)} of {len(pairing.a)} samples: {some(apart)}"
+        raise RunError(what, where=where, hint="run one of them again: its calls come from the reply cache")
     return pairing
 
 

@@ -97,13 +97,6 @@ class Distinct:
         total = np.asarray(self.grams.lengths[indices].sum())
         return float(100 * np.count_nonzero(present) / self.expected(total)) if total else float("nan")
 
-    def without(self, groups: Indices) -> Floats:
-        count = groups.max() + 1
-        group = np.repeat(groups, self.grams.lengths)
-        gram, of = np.divmod(np.unique(self.grams.ids * count + group), count)  # each n-gram once a group
-        alone = np.bincount(of[np.bincount(gram)[gram] == 1], minlength=count)  # n-grams that no other group has
-        return 100 * (self.grams.kinds - alone) / self.expected(len(group) - np.bincount(group, minlength=count))
-
 
 def _replies(results: Sequence[Result]) -> tuple[str, ...]:
     return tuple(result.response or "" for result in results)

@@ -15,18 +15,16 @@ holds the truth too seldom (34 % of times with 3, 71 % with 5), so there is none
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from math import erfc, isfinite, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from mmerg.scoring.metric import Floats, Indices, IntervalBy, LeavesOut, Sums, Value
+from mmerg.scoring.metric import Floats, Indices, IntervalBy, Sums, Value
 
 Z = 1.959963984540054  # the normal's 97.5 % point
 GROUPS = 200
-KEPT = 2**24  # numbers of dialogues that are kept from one figure to the next: 128 MiB
 FEWEST = 10  # dialogues for a jackknife
 ONE_DIALOGUE = "no interval: all is from one dialogue"
 ROUNDING = 1e-9  # sums in another order differ by less
@@ -110,9 +108,8 @@ def resampled(
         groups = min(count, GROUPS)
         method = f"jackknife, {groups} groups of {count} dialogues" + f", seed {seed}" * (groups < count)
     else:
-        drawn = _kept_draws if draws * count <= KEPT else _draws
-        of = dialogues.valued(value)
-        values = np.array([of(numbers) for numbers in drawn(count, draws, seed)])
+        draw, of = np.random.default_rng(seed), dialogues.valued(value)
+        values = np.array([of(draw.integers(count, size=count)) for _ in range(draws)])
         outside = erfc(_student(count) * sqrt(count / (count - 1)) / sqrt(2)) / 2
         error, (low, high) = float(values.std()), map(float, np.quantile(values, [outside, 1 - outside]))
         method = f"bootstrap, {draws} draws of {count} dialogues, seed {seed}"
@@ -121,18 +118,6 @@ def resampled(
     if high - low <= ROUNDING:
         return Interval(None, why="no interval: it would have no width, every draw giving the same"), 0.0
     return Interval((min(low, estimate), max(high, estimate)), method), error
-
-
-def _draws(count: int, draws: int, seed: int) -> Iterator[Indices]:
-    """Dialogues drawn with repetition, by number: as many as there are, so often as there are draws."""
-    draw = np.random.default_rng(seed)
-    return (draw.integers(count, size=count) for _ in range(draws))
-
-
-@lru_cache(maxsize=1)
-def _kept_draws(count: int, draws: int, seed: int) -> list[Indices]:
-    """The same for all figures over as many dialogues, as drawing takes as long as adding up."""
-    return list(_draws(count, draws, seed))
 
 
 def wilson(share: float, n: float) -> tuple[float, float]:
@@ -175,9 +160,6 @@ def _jackknife(value: Value, dialogues: Dialogues, seed: int) -> float:
     group = np.arange(count) % groups
     if groups < count:
         group = np.random.default_rng(seed).permutation(group)
-    if isinstance(value, LeavesOut):
-        values = value.without(group[dialogues.numbers])
-    else:
-        of = dialogues.valued(value)
-        values = np.array([of(np.flatnonzero(group != left_out)) for left_out in range(groups)])
+    of = dialogues.valued(value)
+    values = np.array([of(np.flatnonzero(group != left_out)) for left_out in range(groups)])
     return float(np.sqrt((groups - 1) / groups * np.sum((values - values.mean()) ** 2)))

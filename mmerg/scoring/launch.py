@@ -22,8 +22,6 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
     table = parser.add_argument_group("tables for papers")
     table.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     table.add_argument("--names", metavar="A,B", default="", help="of the rows, in the order of the runs")
-    table.add_argument("--label", metavar="NAME", default="", help="of the LaTeX table: tab:results")
-    table.add_argument("--caption", metavar="TEXT", default="", help="above the table")
     table.add_argument("--out", type=Path, metavar="FILE", help="write there in place of printing")
 
 
@@ -46,5 +44,5 @@ def score(given: argparse.Namespace) -> int:
     ordered = [abouts[place] for places in settings for place in places]
     differing = config_diff([about.manifest for about in ordered])
     parts = terminal(rows, metrics, labels(ordered), differing, given.verbose)
-    deliver(given.format, given.out, parts, [sheet(rows, metrics, given.caption, given.label)], facts(rows, metrics))
+    deliver(given.format, given.out, parts, [sheet(rows, metrics)], facts(rows, metrics))
     return 0

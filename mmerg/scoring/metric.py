@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -63,14 +63,6 @@ class Sums:
     def by_group(self, groups: Indices) -> Sums:
         """The same with groups in place of results. groups: shape [results], the number of each result's group."""
         return Sums(np.array([np.bincount(groups, part) for part in self.parts]), self.then)
-
-
-@runtime_checkable
-class LeavesOut(Protocol):
-    """A value that can be computed without each of several groups at once, which is faster than one by one."""
-
-    def without(self, groups: Indices) -> Floats:
-        """Shape [groups]. groups: shape [results], the number of each result's group."""
 
 
 def ratio(numerators: ArrayLike, denominators: ArrayLike, then: Callable[[float], float] = float) -> Sums:

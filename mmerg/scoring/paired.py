@@ -19,7 +19,7 @@ With several seeds a figure is the mean over them; a dialogue is drawn or exchan
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from statistics import stdev
@@ -57,24 +57,12 @@ class Pairing:
         return replace(self, a=tuple(self.a[place] for place in kept), b=tuple(self.b[place] for place in kept))
 
 
-class Change(Record):
-    """A sample for which a figure differs between two sides. The values are means over seeds; a, b: its results of the
-    first seed."""
-
-    better: bool
-    a_value: float
-    b_value: float
-    a: Result
-    b: Result
-
-
 class Comparison(Record):
     """One figure of two runs, or of two settings with several seeds, where it is the mean over seeds, a_sd and b_sd its
     standard deviations. n: pairs of samples that it is over, from so many dialogues; left_out: pairs that one side has
     nothing for. a_right, b_right: of shares, pairs that A (McNemar's b) or B (c) alone has right. p: None for what is
-    not tested; p_holm: corrected for all that is tested in one command. changes: of what is tested, the samples that
-    differ, the largest differences first. None where there is no such figure or interval; `why` says for what reason.
-    """
+    not tested; p_holm: corrected for all that is tested in one command. None where there is no such figure or
+    interval; `why` says for what reason."""
 
     metric: str
     n: int = 0
@@ -96,7 +84,6 @@ class Comparison(Record):
     higher_is_better: bool | None = None
     signature: str = ""
     why: str = ""
-    changes: tuple[Change, ...] = ()
 
 
 def pair(a: Sequence[ScoredRun], b: Sequence[ScoredRun]) -> Pairing:
@@ -114,7 +101,7 @@ def pair(a: Sequence[ScoredRun], b: Sequence[ScoredRun]) -> Pairing:
 
 
 def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, tested: bool = True) -> Comparison:
-    """The figure of B less that of A, over the pairs for which both have one; with p and changes if `tested`."""
+    """The figure of B less that of A, over the pairs for which both have one; with p if `tested`."""
     kept, seeds = pairing.counted(metric), pairing.seeds
     n, dialogues = kept.samples, [dialogue(answer) for answer in kept.a]
     comparison = partial(
@@ -152,7 +139,6 @@ def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, tested: 
         a_right=a_right,
         b_right=b_right,
         detectable=detectable,
-        changes=tuple(_changes(metric, kept, value)) if tested else (),
     )
 
 
@@ -164,24 +150,6 @@ def _mean_over_seeds(value: Value, n: int, seeds: int) -> Value:
         return float(np.mean([value(indices[seed == one]) for one in range(seeds) if (seed == one).any()]))
 
     return mean
-
-
-def _changes(metric: Metric, kept: Pairing, value: Value) -> Iterator[Change]:
-    """The samples on which B is better or worse, the largest differences first. There are none for figures that a
-    single sample does not have, such as distinct n-grams."""
-    if metric.interval_by == "jackknife":
-        return
-    a, b = each(value, 2 * len(kept.a)).reshape(2, kept.seeds, kept.samples).mean(axis=1)
-    gaps = np.where(np.isfinite(a - b), b - a, 0.0)
-    order = np.argsort(-np.abs(gaps), kind="stable")
-    for place in order[gaps[order] != 0]:
-        yield Change(
-            better=bool(gaps[place] > 0) == (metric.higher_is_better is not False),
-            a_value=float(a[place]),
-            b_value=float(b[place]),
-            a=kept.a[place],
-            b=kept.b[place],
-        )
 
 
 class Pairs:

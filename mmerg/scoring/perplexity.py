@@ -9,7 +9,7 @@ of different backbones comparable. TRACE's paper (arXiv 2509.21849) does not say
 `pip install 'mmerg[metrics]'`.
 
     self_perplexity(run.manifest.engine), ref_perplexity("gpt2")
-    load("gpt2").nll("", "I am so sorry.")    # (21.3, 6): Σ −ln p over 6 tokens
+    load("gpt2").nll("I am so sorry.")    # (21.3, 6): Σ −ln p over 6 tokens
 """
 
 import math
@@ -41,22 +41,18 @@ def self_perplexity(engine: Engine) -> Metric:
     )
 
 
-def ref_perplexity(model: str, context: bool = False) -> Metric:
-    """model: as `load` takes it. context: whether the turns that were shown stand before the reply, a line each,
-    without names; a sample whose turns the result does not tell of is then left out. Raises ConfigError where the model
+def ref_perplexity(model: str) -> Metric:
+    """model: as `load` takes it. The dialogue before the reply is not shown to it. Raises ConfigError where the model
     cannot be loaded."""
     lm = load(model)
 
     def nll(result: Result) -> tuple[float, int]:
-        if not result.ok or (context and not result.history):
-            return 0.0, 0
-        before = "".join(f"{text}\n" for _, text in result.history) if context else ""
-        return lm.nll(before, result.response or "")
+        return lm.nll(result.response or "") if result.ok else (0.0, 0)
 
     return rate(
         "ref_ppl",
-        f"{lm.signature}|context:{'turns' if context else 'none'}|weight:token|failed:left-out||{lm.recorded}",
-        "a reply of a token or more that the model can take, and with context the turns before it",
+        f"{lm.signature}|context:none|weight:token|failed:left-out||{lm.recorded}",
+        "a reply of a token or more that the model can take",
         lambda result: nll(result)[0],
         lambda result: nll(result)[1],
         higher_is_better=False,
@@ -73,13 +69,13 @@ def _exp(mean: float) -> float:
 
 @dataclass(frozen=True)
 class CausalLm:
-    """A loaded model. nll: Σ −ln p (natural) of the tokens of a text behind a context, and how many were scored.
+    """A loaded model. nll: Σ −ln p (natural) of the tokens of a text, and how many were scored.
 
-    They follow the model's start token, where it has one; else the first token of all cannot be scored. Of a context
-    that is too long the end is kept. (0.0, 0) for a text without tokens, or one longer than the model takes. One text
-    at a time, in float32: nothing depends on neighbours. recorded: what does not decide the figure."""
+    They follow the model's start token, where it has one; else the first token cannot be scored. (0.0, 0) for a text
+    without tokens, or one longer than the model takes. One text at a time, in float32: nothing depends on neighbours.
+    recorded: what does not decide the figure."""
 
-    nll: Callable[[str, str], tuple[float, int]]
+    nll: Callable[[str], tuple[float, int]]
     signature: str
     recorded: str
 
@@ -105,15 +101,13 @@ def load(reference: str) -> CausalLm:
     return CausalLm(cache(partial(_nll, model, tokenizer)), signature, packages)
 
 
-def _nll(model: Any, tokenizer: Any, context: str, text: str) -> tuple[float, int]:
+def _nll(model: Any, tokenizer: Any, text: str) -> tuple[float, int]:
     import torch
 
-    before, own = (list(tokenizer(part, add_special_tokens=False)["input_ids"]) for part in (context, text))
     start = [] if tokenizer.bos_token_id is None else [tokenizer.bos_token_id]
-    room = int(getattr(model.config, "max_position_embeddings", None) or 1024) - len(start) - len(own)
-    ids = [*start, *(before[-room:] if room else []), *own]
-    scored = min(len(own), len(ids) - 1)
-    if room < 0 or scored < 1:
+    ids = [*start, *tokenizer(text, add_special_tokens=False)["input_ids"]]
+    scored = len(ids) - 1
+    if scored < 1 or len(ids) > int(getattr(model.config, "max_position_embeddings", None) or 1024):
         return 0.0, 0
     with torch.inference_mode():
         logits = model(torch.tensor([ids], device=model.device)).logits[0, -scored - 1 : -1].float()

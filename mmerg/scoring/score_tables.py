@@ -82,7 +82,7 @@ def terminal(
             yield from _signatures(runs, name)
 
 
-def sheet(rows: Sequence[Row], metrics: Sequence[str], title: str = "", label: str = "") -> Sheet:
+def sheet(rows: Sequence[Row], metrics: Sequence[str]) -> Sheet:
     """A row for each of `rows`, a column a figure, the best of those measured in one way in bold."""
     runs = [run for row in rows for run in row.runs]
     columns = [[row.figure(name) for row in rows] for name in metrics]
@@ -97,7 +97,7 @@ def sheet(rows: Sequence[Row], metrics: Sequence[str], title: str = "", label: s
     notes += [f"{row.name}: mean ± standard deviation over {len(row.runs)} seeds" for row in rows if row.runs[1:]]
     notes += dict.fromkeys(f"{run.corpus}, {run.counted}" for run in runs)
     heads = ["", *(_head(runs, name) for name in metrics)]
-    return Sheet(title, heads, [[row.name, *line] for row, *line in zip(rows, *cells, strict=True)], notes, best, label)
+    return Sheet("", heads, [[row.name, *line] for row, *line in zip(rows, *cells, strict=True)], notes, best)
 
 
 def facts(rows: Sequence[Row], metrics: Sequence[str]) -> list[Mapping[str, object]]:

@@ -36,7 +36,6 @@ class Options:
     bert: str | None = None
     bert_layers: int | None = None
     ref_ppl: str | None = None
-    ref_context: bool = False
     resamples: int = DRAWS
     seed: int = 0
     metrics: tuple[str, ...] = ()
@@ -60,7 +59,6 @@ def add_arguments(parser: argparse.ArgumentParser, resamples: int = DRAWS) -> No
     models("--bert-model", metavar="MODEL", default="roberta-large", help="a folder or hub name; default: %(default)s")
     models("--bert-layers", type=int, metavar="N", help="which layer; needed for a folder (roberta-large: 17)")
     models("--ref-ppl", metavar="MODEL", help="perplexity by a causal model: a folder, .gguf file or hub name")
-    models("--ref-context", action="store_true", help="with the dialogue before the reply")
     draws = parser.add_argument_group("intervals and tests").add_argument
     draws("--resamples", "--draws", type=int, metavar="N", default=resamples, help="default: %(default)s")
     draws("--seed", type=int, metavar="N", default=0, help="default: %(default)s")
@@ -82,10 +80,6 @@ def check(options: Options) -> None:
                 f"{name} is {value}, it must be {least} or more",
                 where=f"--{name}" + ", --draws" * (name == "resamples"),
             )
-    if options.bert is None and options.bert_layers is not None:
-        raise ConfigError("--bert-layers says nothing without --bert", where=f"--bert-layers {options.bert_layers}")
-    if options.ref_ppl is None and options.ref_context:
-        raise ConfigError("--ref-context says nothing without --ref-ppl", where="--ref-context")
 
 
 def standard_metrics(engine: Engine, options: Options = DEFAULTS) -> list[Metric]:
@@ -95,7 +89,7 @@ def standard_metrics(engine: Engine, options: Options = DEFAULTS) -> list[Metric
     words, lower = options.tokenizer, options.lower
     metrics = [accuracy(), accuracy(ok_only=True), macro_f1(), self_perplexity(engine)]
     if options.ref_ppl is not None:
-        metrics.append(ref_perplexity(options.ref_ppl, options.ref_context))
+        metrics.append(ref_perplexity(options.ref_ppl))
     metrics += [distinct(n, words, options.level, lower=lower) for n in (1, 2)]
     metrics += [adjusted(n, words, lower=lower, vocabulary=options.vocabulary) for n in (1, 2)]
     if options.bert is not None:

@@ -11,7 +11,6 @@ import pytest
 
 from mmerg.backends.protocol import Engine
 from mmerg.errors import ConfigError
-from mmerg.runs.result import Result
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.perplexity import ref_perplexity, self_perplexity
 from tests import tiny_text
@@ -87,32 +86,15 @@ def loss(folder: Path, words: str, scored: int) -> float:
         return float(model(input_ids=ids, labels=labels).loss) * scored
 
 
-def told(id: str, response: str | None, *history: str) -> Result:
-    bare = answer(id, response)
-    return bare.model_copy(update={"history": tuple(("Ana", text) for text in history)})
-
-
 def test_another_model_s_perplexity_is_its_own_loss(tiny: Path) -> None:
-    answers = [told("a/1", "oh no", "i lost my keys"), told("b/1", "that is so hard ."), told("c/1", None)]
+    answers = [answer("a/1", "oh no"), answer("b/1", "that is so hard ."), answer("c/1", None)]
     plain = ref_perplexity(str(tiny))
     total = loss(tiny, "<s> oh no", 2) + loss(tiny, "<s> that is so hard .", 5)
     assert figure(plain, answers) == pytest.approx(exp(total / 7), rel=1e-5)
     assert count(plain, answers) == 2
-    behind = ref_perplexity(str(tiny), context=True)
-    assert list(behind.counted(answers)) == [True, False, False]  # what b/1 answers is not known
-    total = loss(tiny, "<s> i lost my keys oh no", 2)
-    assert figure(behind, answers) == pytest.approx(exp(total / 2), rel=1e-5)
-    assert figure(behind, answers[::-1]) == pytest.approx(figure(behind, answers), rel=1e-12)
-
-
-def test_a_context_is_cut_at_its_start_and_a_reply_that_is_too_long_does_not_count(tiny: Path) -> None:
-    history = "i am so sorry , i lost my keys again ."
-    metric = ref_perplexity(str(tiny), context=True)
-    expected = loss(tiny, "<s> sorry , i lost my keys again . oh dear .", 3)
-    assert figure(metric, [told("a/1", "oh dear .", f"oh oh {history}")]) == pytest.approx(exp(expected / 3), rel=1e-5)
-    assert figure(metric, [told("a/1", "oh dear .", history)]) == pytest.approx(exp(expected / 3), rel=1e-5)
-    long = [told("b/1", "so " * 12, "oh"), told("c/1", "so " * 11, "oh")]
-    assert list(metric.counted(long)) == [False, True]
+    assert figure(plain, answers[::-1]) == pytest.approx(figure(plain, answers), rel=1e-12)
+    long = [answer("b/1", "so " * 12), answer("c/1", "so " * 11)]
+    assert list(plain.counted(long)) == [False, True]
 
 
 def test_the_signature_names_the_model_by_its_weights(tiny: Path, tmp_path: Path) -> None:

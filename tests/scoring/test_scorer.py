@@ -254,8 +254,6 @@ def test_options_that_mean_nothing(folder: Path) -> None:
         (Options(vocabulary=0), "vocabulary is 0"),
         (Options(resamples=0), "resamples is 0"),
         (Options(seed=-1), "seed is -1"),
-        (Options(bert_layers=17), "nothing without --bert"),
-        (Options(ref_context=True), "nothing without --ref-ppl"),
     ):
         with pytest.raises(ConfigError, match=told):
             standard_metrics(run.manifest.engine, options)
