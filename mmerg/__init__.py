@@ -1,21 +1,84 @@
-"""Multimodal empathetic response generation with audited agents; importing it loads nothing.
+"""Multimodal empathetic response generation with audited agents on local models. Importing it loads nothing heavy.
 
-tidy = mmerg.load("runs/meld-merg-…", "runs/meld-trace-…")
-tidy.samples, tidy.passes, tidy.calls, tidy.scores, tidy.verdicts    # pandas data frames, a row a fact
+    run = mmerg.run("dataset=demo", system="one_pass", limit=2)
+    run.samples, run.scores, run.failed                         # pandas data frames
+    reply = mmerg.respond([("Ana", "I didn't get the job.")], speaker="Ben", backbone="qwen2.5vl:7b")
+    reply.text, reply.emotion, reply.plan, reply.audits, reply.passes
+    with mmerg.open(system="merg", backbone="qwen2.5vl:7b") as agent:
+        agent.respond([("Ana", "I got it!")], speaker="Ben", frames=["ana.jpg"])
+    mmerg.load("runs/meld-merg-…", "runs/meld-trace-…").samples
+
+Overrides are those of the command line, and keyword arguments are settings: `limit=2` is the override "limit=2", and
+`**{"backbone.concurrency": 4}` one below. config_dir: a folder of configs of your own, as for `--config-dir`. What goes
+wrong raises MmergError, which says what happened, where, and what to do next.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import os
+    from os import PathLike
 
+    from mmerg.api.agent import Agent, Reply, respond
+    from mmerg.api.agent import open_agent as open
+    from mmerg.api.run import Run, run
+    from mmerg.backends.protocol import Backend
+    from mmerg.corpora.dialogue import Corpus, Dialogue, Sample, Turn
+    from mmerg.engine.loops.loop import Loop
+    from mmerg.engine.sources import Source
+    from mmerg.errors import MmergError
+    from mmerg.scoring.metric import Metric
+    from mmerg.systems.system import Stage, System
     from mmerg.tidy.frames import Tidy
 
+_PLACES = {
+    "mmerg.api.agent": ("Agent", "Reply", "open_agent", "respond"),
+    "mmerg.api.run": ("Run", "run"),
+    "mmerg.backends.protocol": ("Backend",),
+    "mmerg.corpora.dialogue": ("Corpus", "Dialogue", "Sample", "Turn"),
+    "mmerg.engine.loops.loop": ("Loop",),
+    "mmerg.engine.sources": ("Source",),
+    "mmerg.errors": ("MmergError",),
+    "mmerg.scoring.metric": ("Metric",),
+    "mmerg.systems.system": ("Stage", "System"),
+    "mmerg.tidy.frames": ("Tidy",),
+}
+__all__ = [
+    "Agent",
+    "Backend",
+    "Corpus",
+    "Dialogue",
+    "Loop",
+    "Metric",
+    "MmergError",
+    "Reply",
+    "Run",
+    "Sample",
+    "Source",
+    "Stage",
+    "System",
+    "Tidy",
+    "Turn",
+    "load",
+    "open",
+    "respond",
+    "run",
+]
 
-def load(*runs: str | os.PathLike[str]) -> Tidy:
+
+def load(*runs: str | PathLike[str]) -> Tidy:
     """What run folders hold, as data frames (see `mmerg.tidy.frames.Tidy`). Raises RunError where one is no run."""
     from mmerg.tidy.frames import load as load_runs
 
     return load_runs(runs)
+
+
+def __getattr__(name: str) -> object:
+    """Imports what is asked for."""
+    wanted = "open_agent" if name == "open" else name
+    for module, names in _PLACES.items():
+        if wanted in names:
+            return getattr(import_module(module), wanted)
+    raise AttributeError(f"module 'mmerg' has no attribute {name!r}")

@@ -6,13 +6,16 @@ Exit code 0 all fine, 1 some samples failed, 2 configuration or input wrong, 130
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from mmerg.console.terminal import start
 from mmerg.experiment.program import is_sweep, run_program
 
 if TYPE_CHECKING:
+    from mmerg.api.run import Run
     from mmerg.runs.result import Ended
     from mmerg.settings.model import RunSettings
 
@@ -28,6 +31,17 @@ def main() -> int:
     """The command."""
     return run_program("config", job, __doc__)
 
+
+class _Callable(ModuleType):
+    """Importing this module puts it in the place of the function `mmerg.run`: it can be called as that."""
+
+    def __call__(self, *overrides: str, **settings: Any) -> Run:
+        from mmerg.api.run import run
+
+        return run(*overrides, **settings)
+
+
+sys.modules[__name__].__class__ = _Callable
 
 if __name__ == "__main__":
     start(main)

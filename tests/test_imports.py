@@ -191,10 +191,9 @@ def test_only_commands_that_ask_a_server_at_once_load_httpx() -> None:
                     "mmerg.serving",
                     "mmerg.experiment.plan",
                     "mmerg.experiment.backbone",
-                    "mmerg.experiment.build",
+                    "mmerg.experiment.talk",
                     "mmerg.experiment.session",
                     "mmerg.engine",
-                    "mmerg.sources.exemplars",
                 ),
                 *("mmerg.systems", "mmerg.corpora", "mmerg.frames", "mmerg.runs", "mmerg.settings", "mmerg.console"),
                 *(

@@ -14,10 +14,10 @@ from uuid import uuid4
 from fastapi import Request
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
+from mmerg.engine.uploads import Upload
 from mmerg.serving.offered import ServedSystem
 from mmerg.serving.refused import HttpError
 from mmerg.serving.talk import WORDLESS, ReplyRequest, Speaker, Utterance, check_talk
-from mmerg.serving.uploads import Upload
 from mmerg.settings.backbone import SEEDS, Seed
 from mmerg.settings.model import LimitSettings
 from mmerg.storage.files import why

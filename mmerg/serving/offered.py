@@ -9,20 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mmerg.backends.protocol import Engine
-from mmerg.console.progress import Building
-from mmerg.console.terminal import console
-from mmerg.corpora.dialogue import Corpus, Turn
-from mmerg.corpora.talk import Talk, sample_of
+from mmerg.corpora.dialogue import Corpus
 from mmerg.engine.sample import Experiment
 from mmerg.errors import MmergError
-from mmerg.experiment.backbone import BackbonePlan
-from mmerg.experiment.build import load_corpus
-from mmerg.experiment.plan import SystemPlan, plan_system
+from mmerg.experiment.plan import SystemPlan
+from mmerg.experiment.talk import TalkPlan
 from mmerg.settings.compose import compose
 from mmerg.settings.model import ServeSettings
 from mmerg.settings.pages import pages_of
 from mmerg.settings.parse import parse
-from mmerg.sources.exemplars import Exemplars
 from mmerg.systems.system import System
 
 PREFIX = "mmerg-"
@@ -94,13 +89,5 @@ def offer(
 
 
 def _offered(settings: ServeSettings, engine: Engine) -> ServedSystem:
-    corpus = Talk(load_corpus(settings.dataset).labels).load()
-    plan = plan_system(settings, corpus)
-    greeting = sample_of("greeting", [Turn(settings.you, "Hello.")], settings.answers_as, corpus.labels)
-    for source in plan.sources.values():
-        getattr(source, "missing", lambda _: "")([greeting])  # an SEM of other labels is refused
-        if isinstance(source, Exemplars):
-            with Building(console()) as watch:
-                source.open([], watch)
-    sampling = BackbonePlan.of(settings).sampling(settings.seed)
-    return ServedSystem(settings, plan.experiment(engine, sampling, settings.backbone.max_images), corpus, plan)
+    talk = TalkPlan.of(settings)
+    return ServedSystem(settings, talk.experiment(engine), talk.corpus, talk.system)

@@ -14,6 +14,7 @@ from fastapi.responses import FileResponse, PlainTextResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, Json
 from starlette.concurrency import run_in_threadpool
 
+from mmerg.engine.uploads import Upload
 from mmerg.errors import MmergError
 from mmerg.runs.manifest import DRY
 from mmerg.serving.guard import is_loopback
@@ -25,7 +26,6 @@ from mmerg.serving.served import AppState
 from mmerg.serving.talk import ReplyRequest, Utterance, check_talk
 from mmerg.serving.turns import Streamed, reply_updates, started
 from mmerg.serving.updates import SILENT, Update
-from mmerg.serving.uploads import Upload
 from mmerg.settings.backbone import Seed
 
 FOLDER = Path(__file__).parent / "page"

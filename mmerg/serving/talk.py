@@ -9,10 +9,10 @@ from typing import Literal
 from mmerg.corpora.dialogue import Clip, Sample, Turn
 from mmerg.corpora.talk import sample_of
 from mmerg.engine.sample import Experiment
+from mmerg.engine.uploads import Upload, Uploads
 from mmerg.frames.store import HeldFrames
 from mmerg.serving.offered import ServedSystem
 from mmerg.serving.refused import HttpError
-from mmerg.serving.uploads import Upload, Uploads
 from mmerg.settings.model import LimitSettings
 
 WORDLESS = "(shows something and says nothing)"

@@ -42,6 +42,10 @@ class Tidy:
     def __init__(self, abouts: Sequence[About]) -> None:
         self.abouts = abouts
 
+    def __repr__(self) -> str:
+        runs = ", ".join(about.run for about in self.abouts)
+        return f"Tidy of {runs}; data frames: {', '.join(TABLES)}"
+
     def __getattr__(self, table: str) -> DataFrame:
         """Reads a table that is not there yet."""
         import pyarrow as pa

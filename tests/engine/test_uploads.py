@@ -10,11 +10,11 @@ import pytest
 
 from mmerg.corpora.dialogue import Clip
 from mmerg.corpora.folder import demo_root
+from mmerg.engine import uploads
+from mmerg.engine.uploads import Upload, Uploads
 from mmerg.errors import ClipError
 from mmerg.frames.extract import Outcome, extract
 from mmerg.frames.store import HeldFrames
-from mmerg.serving import uploads
-from mmerg.serving.uploads import Upload, Uploads
 from mmerg.settings.model import FramesSettings
 from tests.serving.scripts import picture
 

@@ -1,0 +1,197 @@
+"""Replies from Python: `mmerg.respond` for one, `mmerg.open` for a model that stays open between them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Self, TypeAlias
+
+from mmerg.errors import ConfigError, RunError
+
+if TYPE_CHECKING:
+    from mmerg.backends.pool import Pool
+    from mmerg.backends.protocol import Engine
+    from mmerg.engine.uploads import Upload
+    from mmerg.experiment.talk import TalkPlan
+    from mmerg.runs.events import Event
+    from mmerg.runs.result import Result
+    from mmerg.runs.story import Pass, Story
+    from mmerg.systems.audit import Audit
+
+File: TypeAlias = "str | PathLike[str] | bytes"
+Said: TypeAlias = "tuple[str, str] | tuple[str, str, Sequence[File]]"  # speaker, text, pictures and clips
+Turns: TypeAlias = "Iterable[Said]"
+WORDLESS = "(shows something and says nothing)"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a system says next. story: what its agents were asked and gave. result: the line that a run would have."""
+
+    result: Result
+    story: Story
+
+    @property
+    def text(self) -> str:
+        return self.result.response or ""
+
+    @property
+    def emotion(self) -> str | None:
+        """The emotion that was forecast; None for a system that forecasts none."""
+        return self.result.emotion
+
+    @property
+    def plan(self) -> object:
+        """The plan of the reply, by field; None for a system without one."""
+        return self.result.plan
+
+    @property
+    def passes(self) -> list[Pass]:
+        """From 0: what each stage gave, what the audit found, and why a pass began again."""
+        return list(self.story.passes.values())
+
+    @property
+    def audits(self) -> list[Audit | None]:
+        """The audit of each pass; None where there is none, or it cannot be read."""
+        return [this.audited.audit if this.audited else None for this in self.passes]
+
+    def __repr__(self) -> str:
+        return f"Reply({self.text!r}, emotion={self.emotion!r}, passes={len(self.passes)})"
+
+
+class Agent:
+    """A system with its model. Close it, or use it in a `with` block. Several threads may ask at once; how many calls
+    the model takes at once says backbone.concurrency."""
+
+    def __init__(self, plan: TalkPlan, pool: Pool, engine: Engine) -> None:
+        self._plan, self._pool, self.engine = plan, pool, engine
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The emotions that a forecast may name."""
+        return self._plan.corpus.labels
+
+    def respond(
+        self,
+        turns: Turns,
+        speaker: str = "",
+        frames: Sequence[File] = (),
+        *,
+        seed: int | None = None,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> Reply:
+        """The reply of `speaker` after the last turn.
+
+        turns: speaker, text and, if there are any, pictures or clips of the turn, as paths or bytes. frames: those of
+        the last turn. on_event: called with each event as it happens, in this thread. Raises ConfigError for turns that
+        are none, and RunError where there is no reply.
+        """
+        from mmerg.corpora.dialogue import Clip, Turn
+        from mmerg.engine.uploads import Uploads
+        from mmerg.frames.store import HeldFrames
+        from mmerg.runs.story import Story
+
+        talk = [_turn(turn) for turn in turns]
+        if not talk:
+            raise ConfigError("there is no turn to reply to", where="turns", hint='[("Ana", "I got the job!")]')
+        talk[-1][2].extend(map(_upload, frames))
+        files = {Path(f"turn {number}"): shown for number, (_, _, shown) in enumerate(talk, start=1)}
+        spoken = [
+            Turn(name, text.strip() or WORDLESS, clip=Clip(place) if files[place] else None)
+            for place, (name, text, _) in zip(files, talk, strict=True)
+        ]
+        experiment = self._plan.experiment(self.engine)
+        uploads = Uploads({place: shown for place, shown in files.items() if shown})
+        experiment = replace(experiment, looker=replace(experiment.looker, store=HeldFrames(), ahead=uploads))
+        if seed is not None:
+            experiment = replace(experiment, sampling=replace(experiment.sampling, seed=seed))
+        story = Story()
+
+        def emit(event: Event) -> None:
+            story.add(event)
+            if event is story.frames and uploads.problems:
+                place, problem = next(iter(uploads.problems.items()))
+                raise ConfigError(f"a file cannot be shown to the model: {problem}", where=place)
+            if on_event:
+                on_event(event)
+
+        sample = self._plan.sample("talk", spoken, speaker)
+        with self._pool.lease() as backend:
+            result = experiment.sample(sample, backend, emit, lambda *_: None)
+        if story.failed:
+            raise RunError(story.failed.what, where=story.failed.where, hint=story.failed.hint)
+        return Reply(result, story)
+
+    async def arespond(
+        self, turns: Turns, speaker: str = "", frames: Sequence[File] = (), *, seed: int | None = None
+    ) -> Reply:
+        """The same for asyncio: a thread asks the model, and the event loop goes on."""
+        return await asyncio.to_thread(self.respond, turns, speaker, frames, seed=seed)
+
+    def close(self) -> None:
+        """Ends calls under way, and a model in this process."""
+        self._pool.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def open_agent(*overrides: str, config_dir: str | PathLike[str] | None = None, **settings: object) -> Agent:
+    """A system with its model, which stays open until it is closed. Settings are those of `mmerg serve`: without a
+    dataset the labels are Ekman's six and neutral, and there are no exemplars. Raises MmergError where it cannot be
+    opened."""
+    from mmerg.api.words import given
+    from mmerg.experiment.talk import TalkPlan
+    from mmerg.settings.model import ServeSettings
+
+    plan = TalkPlan.of(given("serve", ServeSettings, overrides, settings, config_dir))
+    return Agent(plan, *plan.backbone.open())
+
+
+def respond(
+    turns: Turns,
+    *overrides: str,
+    speaker: str = "",
+    frames: Sequence[File] = (),
+    config_dir: str | PathLike[str] | None = None,
+    **settings: object,
+) -> Reply:
+    """One reply: opens the model, asks it, and closes it. See `open` and `Agent.respond`."""
+    with open_agent(*overrides, config_dir=config_dir, **settings) as agent:
+        return agent.respond(turns, speaker, frames)
+
+
+def _turn(turn: Said) -> tuple[str, str, list[Upload]]:
+    match turn:
+        case (str(name), str(text), *shown) if name.strip() and len(shown) < 2:
+            return name, text, [_upload(file) for files in shown for file in files]
+    what = f"a turn is a speaker and a text, and this is {turn!r:.80}"
+    raise ConfigError(what, where="turns", hint='("Ana", "I got the job!")')
+
+
+def _upload(file: File) -> Upload:
+    """A picture, or else a clip."""
+    from io import BytesIO
+
+    from PIL import Image
+
+    from mmerg.engine.uploads import Upload
+
+    if isinstance(file, bytes):
+        data = file
+    else:
+        try:
+            data = Path(file).expanduser().read_bytes()
+        except OSError as error:
+            raise ConfigError(f"a file cannot be read: {error.strerror}", where=str(file)) from error
+    with suppress(OSError, Image.DecompressionBombError, Image.DecompressionBombWarning), Image.open(BytesIO(data)):
+        return Upload("picture", data)
+    return Upload("clip", data)

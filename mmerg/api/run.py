@@ -1,0 +1,70 @@
+"""Runs from Python: `mmerg.run` makes one as the command does, and gives its figures as data frames."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mmerg.errors import ConfigError
+from mmerg.tidy.frames import Tidy
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from pandas import DataFrame
+
+SHOWN = ["sample", "gold_emotion", "emotion", "response"]
+
+
+class Run(Tidy):
+    """A finished run: the data frames of `mmerg.load`, and where it lies. path: its folder. `scores` scores the run
+    where `mmerg score` has not."""
+
+    def __init__(self, path: Path) -> None:
+        from mmerg.runs.manifest import read_abouts
+
+        super().__init__(read_abouts([path]))
+        self.path = path
+
+    def __getattr__(self, table: str) -> DataFrame:
+        from mmerg.scoring.answers import read_run
+        from mmerg.scoring.score import UnscoredError
+        from mmerg.scoring.scorer import score_run, write_scores
+        from mmerg.scoring.standard import Options
+
+        try:
+            return super().__getattr__(table)
+        except UnscoredError:
+            write_scores(self.path, score_run(read_run(self.path), Options()))
+            return super().__getattr__(table)
+
+    @property
+    def failed(self) -> DataFrame:
+        """The samples without a reply, and why."""
+        return self.samples.loc[self.samples.status == "failed", ["sample", "failure", "failure_text"]]
+
+    def __repr__(self) -> str:
+        from mmerg.console.terminal import plural
+
+        return f"Run({str(self.path)!r}): {plural(len(self.samples), 'sample')}, {len(self.failed)} failed"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        table = self.samples[SHOWN].head(10).to_html(index=False)
+        return f"<p>{escape(repr(self))}</p>{table}"
+
+
+def run(*overrides: str, config_dir: str | PathLike[str] | None = None, **settings: object) -> Run:
+    """Makes a run as `mmerg run` does: an interrupted one goes on, and a finished one is read. Raises MmergError where
+    it cannot be made; a sample that fails is a row of `failed`."""
+    from mmerg.api.words import given
+    from mmerg.experiment.launch import launch
+    from mmerg.settings.model import RunSettings
+
+    parsed = given("config", RunSettings, overrides, settings, config_dir)
+    if parsed.repeats > 1 or parsed.shard:
+        what = "mmerg.run makes one whole run"
+        raise ConfigError(what, where="repeats, shard", hint="call it with each seed, or use the command mmerg run")
+    [ended] = launch(parsed, brief=True)
+    return Run(Path(ended.run))

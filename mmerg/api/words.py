@@ -1,0 +1,54 @@
+"""Settings of Python as the words of a command line.
+
+words(("dataset=demo",), {"limit": 2, "name": "my run"})    # ["dataset=demo", "limit=2", "name='my run'"]
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import TypeVar
+
+from mmerg.experiment.program import expanded
+from mmerg.settings.compose import compose
+from mmerg.settings.kinds import Part
+from mmerg.settings.parse import parse
+
+Settings = TypeVar("Settings", bound=Part)
+
+# What Hydra's grammar takes for a text without quotes.
+_PLAIN = re.compile(r"(?!(?:null|true|false|nan|inf)$)[A-Za-z_/][A-Za-z0-9_/.:+-]*", re.IGNORECASE)
+
+
+def given(
+    page: str,
+    kind: type[Settings],
+    overrides: Iterable[str],
+    settings: Mapping[str, object],
+    config_dir: str | PathLike[str] | None,
+) -> Settings:
+    """The settings of a command, as its command line would give them. Raises ConfigError."""
+    own = [Path(config_dir).expanduser().absolute()] if config_dir else []
+    return parse(compose(page, words(overrides, settings), *own), kind, own)
+
+
+def words(overrides: Iterable[str], settings: Mapping[str, object]) -> list[str]:
+    """The overrides, then a word for each setting."""
+    return [*map(expanded, overrides), *(f"{key}={_value(value)}" for key, value in settings.items())]
+
+
+def _value(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case str() | PathLike():
+            text = str(value)
+            quoted = re.sub(r"(\\*)'", r"\1\1\\'", re.sub(r"\\+$", lambda match: match[0] * 2, text))
+            return text if _PLAIN.fullmatch(text) else f"'{quoted}'"
+        case Mapping():
+            return "{" + ",".join(f"{key}:{_value(one)}" for key, one in value.items()) + "}"
+        case list() | tuple():
+            return "[" + ",".join(map(_value, value)) + "]"
+    return str(value)

@@ -1,0 +1,121 @@
+"""Replies and runs from Python, with replies that ask no model."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import mmerg
+from mmerg.api.words import words
+from mmerg.runs.events import Event
+from mmerg.settings.compose import compose
+from tests.engine.parts import ROOT
+
+TURNS = [("Ana", "I didn't get the job."), ("Ben", "Oh no."), ("Ana", "I was so sure.")]
+
+
+@pytest.fixture
+def picture(tmp_path: Path) -> Path:
+    Image.fromarray(np.full((240, 320, 3), 90, np.uint8)).save(tmp_path / "ana.jpg")
+    return tmp_path / "ana.jpg"
+
+
+def test_a_reply_has_what_each_agent_gave(picture: Path) -> None:
+    happened: list[Event] = []
+    with mmerg.open("backend=dry", system="merg") as agent:
+        assert "joy" in agent.labels
+        reply = agent.respond(TURNS, speaker="Ben", frames=[picture], on_event=happened.append)
+        one = agent.respond([*TURNS[:2], ("Ana", "", [picture.read_bytes()])], "Ben", seed=1)
+    assert reply.text
+    assert reply.emotion in agent.labels
+    assert isinstance(reply.plan, dict)
+    assert [sorted(audit.findings) for audit in reply.audits if audit] == [["caef", "mpa", "psp", "sgrg"]]
+    assert list(reply.passes[0].steps) == ["mpa", "caef", "psp", "sgrg", "gra"]
+    assert reply.story.started is not None
+    assert (reply.story.started.responder, reply.story.started.sample) == ("Ben", "talk/4")
+    assert [keyframe.turn for keyframe in reply.story.keyframes] == [3]
+    assert [keyframe.turn for keyframe in one.story.keyframes] == [3]
+    assert happened[0].kind == "sample_started"
+
+
+def test_replies_of_one_agent_at_once() -> None:
+    async def replies(agent: mmerg.Agent) -> list[mmerg.Reply]:
+        return await asyncio.gather(*(agent.arespond(TURNS, "Ben") for _ in range(4)))
+
+    with mmerg.open("backend=dry", system="one_pass") as agent:
+        assert len({reply.text for reply in asyncio.run(replies(agent))}) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "message"),
+    [
+        ([[]], {}, "there is no turn to reply to"),
+        ([["Hello."]], {}, "a turn is a speaker and a text, and this is 'Hello.'"),
+        ([TURNS], {"frames": ["no.jpg"]}, "a file cannot be read: No such file"),
+        ([TURNS], {"frames": [b"no picture"]}, "a file cannot be shown to the model"),
+        ([TURNS], {"sistem": "merg"}, "did you mean system?"),
+        ([TURNS], {"backend": "ollama", "backend.hosts": ["http://127.0.0.1:9"]}, "no Ollama server answers"),
+    ],
+)
+def test_what_goes_wrong_is_one_error(arguments: list[Any], settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(mmerg.MmergError) as caught:
+        mmerg.respond(*arguments, **{"backend": "dry", "system": "one_pass"} | settings)
+    assert message in str(caught.value)
+
+
+def test_a_run_is_made_scored_and_read_again(tmp_path: Path) -> None:
+    made = mmerg.run("dataset=demo", backend="dry", system="one_pass", limit=2, runs=tmp_path / "my runs")
+    assert made.path.parent == tmp_path / "my runs"
+    assert len(made.samples) == 2
+    assert made.failed.empty
+    assert {"acc", "macro_f1"} <= set(made.scores.metric)
+    assert (made.path / "scores.json").is_file()
+    assert "2 samples, 0 failed" in repr(made)
+    assert "<table" in made._repr_html_()
+    assert "data frames: samples, passes" in repr(mmerg.load(made.path))
+    with pytest.raises(mmerg.MmergError, match="makes one whole run"):
+        mmerg.run("dataset=demo", backend="dry", repeats=2, runs=tmp_path)
+
+
+def test_the_function_run_stays_when_the_command_is_imported(tmp_path: Path) -> None:
+    code = f"import mmerg, mmerg.run; print(mmerg.run('dataset=demo', 'backend=dry', limit=1, runs={str(tmp_path)!r}))"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert "1 sample, 0 failed" in done.stdout, done.stderr
+
+
+def test_types_to_implement_are_named() -> None:
+    assert all(getattr(mmerg, name) for name in mmerg.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'resond'"):
+        _ = mmerg.resond
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "it's",
+        "C:\\x\\",
+        "\\'",
+        "愤怒",
+        "${oc.env:NOT_THERE}",
+        "null",
+        "12",
+        ["a b", "c"],
+        {"k": [1.5, True]},
+        None,
+        1e-5,
+    ],
+)
+def test_a_value_comes_through_hydra_as_it_is(value: object) -> None:
+    from omegaconf import OmegaConf
+
+    config = compose("config", words(("dataset=demo",), {"+own": value}))
+    raw = OmegaConf.to_container(config, resolve=False)
+    assert isinstance(raw, dict)
+    assert raw["own"] == value
