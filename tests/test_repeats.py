@@ -93,7 +93,7 @@ def test_a_draft_that_self_refine_writes_again_is_counted() -> None:
     def answer(stage: str, asked: Request) -> str:
         reply = json.loads(plainly(stage, asked))
         if stage == "critic":
-            return json.dumps({**reply, "01_feedback": f"mend {next(feedback)}", "12_good_enough": False})
+            return json.dumps({**reply, "a_feedback": f"mend {next(feedback)}", "l_good_enough": False})
         return json.dumps({**reply, "emotion": "joy", "response": next(replies)})
 
     played = Played("self_refine", "system.max_iterations=2", script=answer)
