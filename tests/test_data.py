@@ -95,17 +95,16 @@ def test_a_sound_folder(mine: Path, check: Checker) -> None:
     assert "sound" in check.out.splitlines()
 
 
-@pytest.mark.parametrize("looked", ["open", "list"])
-def test_a_folder_with_defects(looked: str, mine: Path, check: Checker) -> None:
+def test_a_folder_with_defects(mine: Path, check: Checker) -> None:
     (mine / "a.mp4").write_bytes(b"")
     (mine / "sub" / "b.mp4").write_bytes(b"no film")
     (mine / "c.mp4").unlink()
-    assert check("dataset=folder", f"dataset.root={mine}", f"clips={looked}") == 1
+    assert check("dataset=folder", f"dataset.root={mine}") == 1
     bad = {(one["clip"], one["reason"]): one["turns"] for one in check.report["clips"]["bad"]}
-    opened = {("sub/b.mp4", "unreadable"): ["a/2"]} if looked == "open" else {}
-    assert bad == {("c.mp4", "missing"): ["a/3"], ("a.mp4", "unreadable"): ["a/1"], **opened}
-    assert check.report["targets"]["with_clip"] == (0 if looked == "open" else 1)
-    assert check.report["targets"]["in_vain"] == ({"unreadable": 2} if looked == "open" else {"unreadable": 1})
+    unreadable = {("sub/b.mp4", "unreadable"): ["a/2"], ("a.mp4", "unreadable"): ["a/1"]}
+    assert bad == {("c.mp4", "missing"): ["a/3"], **unreadable}
+    assert check.report["targets"]["with_clip"] == 0
+    assert check.report["targets"]["in_vain"] == {"unreadable": 2}
     assert "✗ clips missing: 1 (c.mp4)" in check.out
     assert "2 problems" in check.out
 
@@ -122,11 +121,11 @@ def test_the_same_corpus_gives_the_same_bytes(mine: Path, check: Checker) -> Non
 
 def test_a_release_with_its_known_faults_is_sound(tmp_path: Path, clip: Path, check: Checker) -> None:
     root = published_dev(tmp_path / "meld", clip)
-    settings = ("dataset=meld", f"dataset.root={root}", "dataset.split=dev", "memory=none", "clips=list")
+    settings = ("dataset=meld", f"dataset.root={root}", "dataset.split=dev", "memory=none")
     assert check(*settings) == 0
     [bad] = check.report["clips"]["bad"]
     assert (bad["clip"], bad["turns"], bad["known"]) == ("dia110_utt7.mp4", ["dev_dia110/8"], True)
-    assert "known in the published release" in check.out
+    assert "1 of these are bad in the published release" in check.out
     assert check.report["targets"]["with_clip"] == 114
     (root / "MELD.Raw/dev/dev_splits_complete/dia3_utt1.mp4").unlink()
     assert check(*settings) == 1
@@ -227,7 +226,6 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     ((), "no dataset is chosen"),
     (("dataset=folder", "dataset.root=/nowhere/at/all"), "does not exist"),
     (("dataset=meld",), "dataset.root has no value"),
-    (("dataset=demo", "clips=both"), "clips is 'both'"),
     (("dataset=demo", "out=/proc/report.json"), "this cannot be written"),
     (("dataset=demo", "frames.per_clip=0"), "frames.per_clip is 0"),
     (("dataset=demo", "system.without=[nobody]"), "nobody"),
@@ -318,7 +316,7 @@ def command(*settings: str) -> list[str]:
 
 
 def test_help_and_settings_that_do_not_compose(tmp_path: Path) -> None:
-    for settings, code, text in ((["--help"], 0, "clips: open"), (["dataset=demo", "clip=1"], 2, "clips")):
+    for settings, code, text in ((["--help"], 0, "out: null"), (["dataset=demo", "limits=1"], 2, "limit")):
         done = in_process(command(*settings), cwd=tmp_path)
         assert done.returncode == code
         assert text in done.stdout + done.stderr

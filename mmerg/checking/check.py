@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from mmerg.checking.clips import Flaw, ended_clips, examine, listed, wanted_clips
+from mmerg.checking.clips import Flaw, ended_clips, examine, wanted_clips
 from mmerg.checking.report import Part, bad_clips, check_clips, check_counts, check_targets
 from mmerg.console.progress import Bar
 from mmerg.console.terminal import console, escape, plural, printable
@@ -40,13 +40,10 @@ def check_data(settings: DataSettings) -> int:
     flaws: dict[Clip, Flaw] | None = None
     clips = Part({}, [], [escape("clips: the reader looks for none; samples go on as text")])
     if own or corpus.notes.get("clips_missing"):
-        wanted = [*own, *ended_clips(own, selection.samples, last_turns)]
-        if settings.clips == "list":
-            flaws = listed(wanted)
-        else:
-            with Bar(out, "clips") as bar:
-                flaws = examine(wanted, looker.settings, looker.store, bar.at)
-        clips = check_clips(corpus, own, bad_clips(corpus, own, flaws, settings.dataset.root), settings.clips)
+        with Bar(out, "clips") as bar:
+            wanted = [*own, *ended_clips(own, selection.samples, last_turns)]
+            flaws = examine(wanted, looker.settings, looker.store, bar.at)
+        clips = check_clips(corpus, own, bad_clips(corpus, own, flaws, settings.dataset.root))
     counts, memory = check_counts(corpus), _memory(settings, system, corpus)
     targets = check_targets(settings.protocol, selection, corpus, last_turns, flaws)
 

@@ -4,16 +4,14 @@ check_counts(corpus).problems    # none: the corpus is as published
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import RenderableType
-from rich.table import Column, Table
 
-from mmerg.checking.clips import HARMLESS, Flaw, Wanted
+from mmerg.checking.clips import Flaw
 from mmerg.console.tables import NONE, Sheet
 from mmerg.console.terminal import escape, printable
 from mmerg.corpora.dialogue import Clip, Corpus
@@ -114,7 +112,7 @@ def check_targets(
 ) -> Part:
     """The samples of the protocol, and how many have a usable clip in the `last_turns` turns before the target. flaws:
     of clips as samples have them, ended at the target; None where the reader looks for no clips."""
-    useless = {clip: flaw.reason for clip, flaw in (flaws or {}).items() if flaw.reason not in HARMLESS}
+    useless = {clip: flaw.reason for clip, flaw in (flaws or {}).items()}
     in_vain: Counter[str] = Counter()
     with_clip = 0
     for sample in selection.samples:
@@ -150,74 +148,54 @@ def check_targets(
 
 @dataclass(frozen=True)
 class BadClip:
-    """A clip that is missing or has a flaw. known: it is so in the published release. harmless: frames are taken."""
+    """A clip that is missing or has a flaw. known: it is so in the published release."""
 
     clip: str
     turns: tuple[str, ...]
     reason: str
     what: str
     known: bool = False
-    harmless: bool = False
 
 
-def bad_clips(corpus: Corpus, wanted: Iterable[Wanted], flaws: Mapping[Clip, Flaw], root: str | None) -> list[BadClip]:
+def bad_clips(
+    corpus: Corpus, own: Mapping[Clip, Sequence[str]], flaws: Mapping[Clip, Flaw], root: str | None
+) -> list[BadClip]:
     """The bad clips of the corpus. A file is named by its path under `root`, elsewhere by its name alone."""
     roots = [Path(root), Path(root).resolve()] if root else []
     turns: dict[tuple[str, Flaw], list[str]] = {}  # many may share a file
     for turn, file in corpus.absent.items():
         turns.setdefault((file or turn, Flaw("missing", "there is no such file")), []).append(turn)
-    for one in wanted:
-        if flaw := flaws.get(one.clip):
-            path = one.clip.path
+    for clip, of in own.items():
+        if flaw := flaws.get(clip):
+            path = clip.path
             name = next((path.relative_to(place) for place in roots if path.is_relative_to(place)), path.name)
-            turns.setdefault((str(name), flaw), []).extend(one.turns)
+            turns.setdefault((str(name), flaw), []).extend(of)
     known = known_bad(corpus.name, corpus.split)
     return [
-        BadClip(name, tuple(of), *flaw, known.get(Path(name).stem) == flaw.reason, flaw.reason in HARMLESS)
-        for (name, flaw), of in turns.items()
+        BadClip(name, tuple(of), *flaw, known.get(Path(name).stem) == flaw.reason) for (name, flaw), of in turns.items()
     ]
 
 
-def check_clips(corpus: Corpus, wanted: Sequence[Wanted], bad: Sequence[BadClip], looked: str) -> Part:
-    """The clips of the corpus. looked: `open` or `list`. Problems are clips that give no frames, by reason, unless they
+def check_clips(corpus: Corpus, own: Mapping[Clip, Sequence[str]], bad: Sequence[BadClip]) -> Part:
+    """The clips of the corpus. Problems are clips that give no frames, by reason, unless they
     are bad in the published release; and turns whose clip is missing and has no name in `bad`."""
     reasons: dict[str, dict[str, None]] = {}  # one file may have several bad spans
     for one in bad:
-        if not one.known and not one.harmless:
+        if not one.known:
             reasons.setdefault(one.reason, {})[printable(one.clip or one.turns[0])] = None
     problems = [f"clips {why}: {len(names)} ({some(list(names), SOME)})" for why, names in sorted(reasons.items())]
     missing = corpus.notes.get("clips_missing", 0)
     if (unnamed := missing - sum(len(one.turns) for one in bad if one.reason == "missing")) > 0:
         problems.append(f"clips missing: {unnamed} that cannot be named")
 
-    files, turns = len({one.clip.path for one in wanted}), sum(len(one.turns) for one in wanted)
+    files, turns = len({clip.path for clip in own}), sum(map(len, own.values()))
     of = sum(len(dialogue.turns) for dialogue in corpus.dialogues)
-    how = "opened, first frame decoded" if looked == "open" else "looked up by name, not opened"
-    useless = sum(not one.harmless and one.reason != "missing" for one in bad)
+    useless = sum(one.reason != "missing" for one in bad)
     known = sum(one.known for one in bad)
-    line = f"clips: {turns} of {of} turns have one; {files} files {how}; {missing} missing, {useless} cannot be used"
-    shown: list[RenderableType] = [escape(line + f"; {known} of these are bad in the published release" * bool(known))]
-    facts = {"looked": looked, "files": files, "turns": turns, "of": of, "missing": missing}
-    return Part(facts | {"bad": list(map(asdict, bad))}, problems, [*shown, *([_flaws(bad)] if bad else [])])
-
-
-def _flaws(flaws: Sequence[BadClip]) -> Table:
-    """The first clips of each kind of flaw: what is wrong first, then what is known, then what is harmless."""
-
-    def kind(one: BadClip) -> tuple[bool, bool, str]:
-        return one.harmless, one.known, one.reason
-
-    columns = (Column("flaw"), *(Column(name, overflow="fold") for name in ("clip", "turn", "what")))
-    table = Table(*columns, title="clips to look at", title_justify="left")
-    for (harmless, known, reason), group in groupby(sorted(flaws, key=kind), kind):
-        bad = list(group)
-        more = "; known in the published release" * known + "; frames are taken all the same" * harmless
-        for one in bad[:SOME]:
-            turns = one.turns[0] + (f" +{len(one.turns) - 1}" if len(one.turns) > 1 else "")
-            table.add_row(reason, escape(one.clip or "?"), escape(turns), escape(one.what + more))
-        if len(bad) > SOME:
-            table.add_row(reason, f"and {len(bad) - SOME} more", "", "all are named in the JSON file")
-    return table
+    line = f"clips: {turns} of {of} turns have one; {files} files opened; {missing} missing, {useless} cannot be used"
+    shown = [escape(line + f"; {known} of these are bad in the published release" * bool(known))]
+    facts = {"files": files, "turns": turns, "of": of, "missing": missing}
+    return Part(facts | {"bad": list(map(asdict, bad))}, problems, shown)
 
 
 def _list(counts: Mapping[str, int]) -> str:

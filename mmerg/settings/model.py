@@ -185,7 +185,6 @@ class RunSettings(AskingSettings):
 class DataSettings(RunSettings):
     """A run that is not started: its corpus is checked. See `conf/data.yaml`."""
 
-    clips: Annotated[Literal["open", "list"], RUNTIME] = "open"
     out: Annotated[Path | None, PLACE, RUNTIME] = None
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmerg.checking.clips import LONG, PAST_END, Flaw, Wanted, ended_clips, examine, listed, wanted_clips
+from mmerg.checking.clips import ended_clips, examine, wanted_clips
 from mmerg.corpora.dialogue import Clip, Corpus, Crop, Dialogue, Turn
 from mmerg.corpora.protocols import select
 from mmerg.errors import ClipError
@@ -24,10 +24,9 @@ def store(tmp_path: Path) -> FrameStore:
     return FrameStore(tmp_path / "frames")
 
 
-def check(clips: list[Clip], store: FrameStore, seconds: float = 2.0) -> dict[int, str]:
+def check(clips: list[Clip], store: FrameStore) -> dict[int, str]:
     """The reason of each flaw, by the clip's place in the list."""
-    wanted = [Wanted(clip, (f"a/{number}",), seconds, timed=True) for number, clip in enumerate(clips)]
-    found = examine(wanted, SETTINGS, store, lambda done, files: None)
+    found = examine(clips, SETTINGS, store, lambda done, files: None)
     return {number: found[clip].reason for number, clip in enumerate(clips) if clip in found}
 
 
@@ -56,21 +55,8 @@ def test_every_defect(tmp_path: Path, clip: Path, long_clip: Path, store: FrameS
         5: "too_long",
         6: "outside",
         7: "bad_span",
-        8: PAST_END,
         9: "too_small",
         12: "unreadable",
-    }
-
-
-def test_a_clip_far_longer_than_its_turn_is_named_and_harmless(clip: Path, long_clip: Path, store: FrameStore) -> None:
-    wide = FramesSettings(max_seconds=60.0)
-    wanted = [
-        Wanted(Clip(long_clip), ("a/1",), 2.0, timed=True),
-        Wanted(Clip(long_clip, 0.0, 15.0), ("a/2",), 2.0, timed=False),
-        Wanted(Clip(clip), ("a/3",), 0.0, timed=True),
-    ]
-    assert examine(wanted, wide, store, lambda done, files: None) == {
-        Clip(long_clip): Flaw(LONG, "16.0 s by its container; the turn is 2.0 s by its times")
     }
 
 
@@ -80,7 +66,7 @@ def test_a_header_that_promises_too_much_is_not_believed(tmp_path: Path, long_cl
     whole = moov_first(long_clip.read_bytes())
     path.write_bytes(whole[: len(whole) // 3])
     assert isinstance(extract([Clip(path)], SETTINGS, store)[0], tuple)
-    assert check([Clip(path)], store, seconds=10.0) == {}
+    assert check([Clip(path)], store) == {}
 
 
 @settings(max_examples=25)
@@ -99,28 +85,14 @@ def test_it_accuses_exactly_what_a_run_refuses(
         for number, found in enumerate(extract(clips, SETTINGS, store))
         if isinstance(found, ClipError)
     }
-    found = check(clips, store, seconds=20.0)
-    assert {number: reason for number, reason in found.items() if reason not in (LONG, PAST_END)} == refused
+    assert check(clips, store) == refused
 
 
 def test_each_file_is_told_once(tmp_path: Path, clip: Path, store: FrameStore) -> None:
     steps: list[tuple[int, int]] = []
-    wanted = [Wanted(Clip(clip, 0.0, float(end)), ("a/1",), 2.0, timed=True) for end in (1, 2)]
-    wanted.append(Wanted(Clip(tmp_path / "gone.mp4"), ("a/2",), 2.0, timed=True))
+    wanted = [*(Clip(clip, 0.0, float(end)) for end in (1, 2)), Clip(tmp_path / "gone.mp4")]
     examine(wanted, SETTINGS, store, lambda done, files: steps.append((done, files)))
     assert steps == [(1, 2), (2, 2)]
-
-
-def test_listing_opens_nothing(tmp_path: Path, clip: Path) -> None:
-    (tmp_path / "text.mp4").write_bytes(b"not a film")
-    (tmp_path / "empty.mp4").write_bytes(b"")
-    names = ("text.mp4", "empty.mp4", "gone.mp4", "null\0.mp4")
-    wanted = [Wanted(Clip(tmp_path / name), ("a/1",), 1.0, timed=False) for name in names]
-    assert [(clip.path.name, flaw.reason) for clip, flaw in listed(wanted).items()] == [
-        ("empty.mp4", "unreadable"),
-        ("gone.mp4", "missing"),
-        ("null\0.mp4", "missing"),
-    ]
 
 
 def test_turns_of_one_clip_are_named_together(clip: Path) -> None:
@@ -131,10 +103,7 @@ def test_turns_of_one_clip_are_named_together(clip: Path) -> None:
         Turn("Ben", "Six."),
     )
     found = wanted_clips(Corpus("mine", "all", (), (Dialogue("d", turns),), "0"))
-    assert found == [
-        Wanted(Clip(clip), ("d/1", "d/3"), 2.5, timed=True),
-        Wanted(Clip(clip, 0.0, 1.0), ("d/2",), 1.0, timed=False),
-    ]
+    assert found == {Clip(clip): ["d/1", "d/3"], Clip(clip, 0.0, 1.0): ["d/2"]}
 
 
 def test_clips_that_end_where_the_reply_starts_are_wanted_as_samples_show_them(clip: Path) -> None:
@@ -142,5 +111,5 @@ def test_clips_that_end_where_the_reply_starts_are_wanted_as_samples_show_them(c
     made = Corpus("mine", "all", (), (Dialogue("d", (*turns, Turn("a", "alone"))),), "0")
     samples = select(made, protocol("all")).samples
     own = wanted_clips(made)
-    assert [one.clip for one in ended_clips(own, samples, 1)] == [Clip(clip, n, n + 1.0) for n in range(3)]
+    assert ended_clips(own, samples, 1) == [Clip(clip, n, n + 1.0) for n in range(3)]
     assert ended_clips(own, samples, 0) == []

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from mmerg.checking.clips import Flaw, Wanted
+from mmerg.checking.clips import Flaw
 from mmerg.checking.report import BadClip, Part, bad_clips, check_clips, check_targets
 from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
 from mmerg.corpora.protocols import select
@@ -11,24 +11,25 @@ from tests.checking.test_counts import text
 from tests.composed import protocol
 
 TALK = Dialogue("a", tuple(Turn("ab"[n % 2], "Oh.", ("joy", None)[n % 2], Clip(Path(f"/x/c{n}"))) for n in range(4)))
-WANTED = [Wanted(Clip(Path("/x/c0")), ("a/1",), 1.0, timed=False)]
+OWN = {Clip(Path("/x/c0")): ["a/1"]}
 
 
 def corpus(**notes: int) -> Corpus:
     return Corpus("mine", "all", ("joy", "awe"), (TALK,), "0", notes)
 
 
-def bad(name: str, reason: str = "unreadable", *, known: bool = False, harmless: bool = False) -> BadClip:
-    return BadClip(name, (f"{name}/1",), reason, "it is broken", known, harmless)
+def bad(name: str, reason: str = "unreadable", *, known: bool = False) -> BadClip:
+    return BadClip(name, (f"{name}/1",), reason, "it is broken", known)
 
 
 def clips(*bad: BadClip, missing: int = 0) -> Part:
-    return check_clips(corpus(clips_missing=missing), WANTED, bad, "open")
+    return check_clips(corpus(clips_missing=missing), OWN, bad)
 
 
-def test_what_is_known_or_harmless_is_no_problem() -> None:
+def test_what_is_known_is_no_problem() -> None:
     assert clips().problems == []
-    assert clips(bad("a", known=True), bad("b", "long", harmless=True)).problems == []
+    assert clips(bad("a", known=True)).problems == []
+    assert "0 missing, 1 cannot be used; 1 of these" in text(clips(bad("a", known=True)))
     assert clips(bad("a", "missing", known=True), missing=1).problems == []
     assert "clips: 1 of 4 turns have one; 1 files opened" in text(clips())
 
@@ -51,38 +52,18 @@ def test_a_file_with_several_bad_spans_is_told_once() -> None:
     ]
 
 
-def test_what_is_wrong_comes_before_what_is_known_and_what_is_harmless() -> None:
-    told = text(clips(bad("fine", "long", harmless=True), bad("known", known=True), bad("wrong")))
-    places = [told.index(f"{name}/1") for name in ("wrong", "known", "fine")]
-    assert places == sorted(places)
-    assert "known in the published release" in told
-    assert "frames are taken all the same" in told
-    assert "0 missing, 2 cannot be used; 1 of these" in told
-
-
-def test_the_first_of_many_are_named_and_turns_counted() -> None:
-    shared = BadClip("film.avi", ("d/1", "d/2", "d/3"), "outside", "too late")
-    told = text(clips(shared, *(bad(f"c{n}") for n in range(8))))
-    assert "d/1 +2" in told
-    assert "and 3 more" in told
-    assert "c4" in told
-    assert "c5" not in told
-
-
 def test_foreign_names_steer_nothing_and_are_kept_as_they_are() -> None:
     part = clips(bad("\x1b[2J[red]x"), *(bad(f"caf\udce9 {number}") for number in range(9)))
-    assert "\x1b[2J" not in text(part)
-    assert "\\u001b[2J[red]x" in text(part)
     assert "\\u001b[2J[red]x" in part.problems[0]
     found = json.loads(json.dumps(part.facts))["bad"]
     assert [one["clip"] for one in found[1:]] == [f"caf\udce9 {number}" for number in range(9)]
 
 
 def test_a_file_is_named_by_its_place_under_the_root() -> None:
-    flaws = {WANTED[0].clip: Flaw("unreadable", "the file is empty")}
-    assert [one.clip for one in bad_clips(corpus(), WANTED, flaws, "/x")] == ["c0"]
-    assert [one.clip for one in bad_clips(corpus(), WANTED, flaws, "/")] == ["x/c0"]
-    assert [one.clip for one in bad_clips(corpus(), WANTED, flaws, None)] == ["c0"]
+    flaws = {Clip(Path("/x/c0")): Flaw("unreadable", "the file is empty")}
+    assert [one.clip for one in bad_clips(corpus(), OWN, flaws, "/x")] == ["c0"]
+    assert [one.clip for one in bad_clips(corpus(), OWN, flaws, "/")] == ["x/c0"]
+    assert [one.clip for one in bad_clips(corpus(), OWN, flaws, None)] == ["c0"]
 
 
 def test_targets_by_label_and_what_is_looked_at_in_vain() -> None:

@@ -48,7 +48,7 @@ def outside_runs(folder: Path) -> list[str]:
         (("run",), "no dataset is chosen"),
         (("run", "dataset=demo", "backend.hosts=[http://me:secret@gpu1:1]"), "backend.hosts holds a password"),
         (("run", "backbone=qwen2.5vl-7"), "did you mean backbone=qwen2.5vl-7b?"),
-        (("data", "clip=3"), "did you mean clips?"),
+        (("data", "runn=3"), "did you mean runs?"),
         (("judge", "judge.repeat=3"), "did you mean judge.repeats?"),
         (("doctor", "limt=3"), "there is no setting limt"),
     ],

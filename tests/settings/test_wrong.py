@@ -27,7 +27,7 @@ def command(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         ("limt=1,2", "config", "limt", "did you mean limit?"),
         ("frames.max_frame=3", "config", "frames.max_frame", "did you mean frames.max_frames?"),
         ("dataset.memory.rot=x", "config", "dataset.memory.rot", "did you mean dataset.memory.root?"),
-        ("clip=3", "data", "clip", "did you mean clips?"),
+        ("runn=3", "data", "runn", "did you mean runs?"),
         ("judge.repeat=3", "judge", "judge.repeat", "did you mean judge.repeats?"),
         ("dataset=demo", "doctor", "dataset", "settings: backbone, backend"),
     ],
