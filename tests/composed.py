@@ -39,9 +39,7 @@ def plain_of(*words: str) -> dict[str, Any]:
 
 def resolve(config: DictConfig) -> dict[str, Any]:
     """The plain values of a config of any command."""
-    page = (
-        "judge" if "judge" in config else "data" if "out" in config else "config" if "system" in config else "doctor"
-    )
+    page = "judge" if "judge" in config else "data" if "out" in config else "config" if "system" in config else "doctor"
     return parse(config, COMMANDS[page]).plain()
 
 

@@ -8,10 +8,8 @@ other stages gave and shared.j2 does not name is in its `outputs`, so that no ou
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from types import CodeType
 
-from jinja2 import BytecodeCache, DictLoader, Environment, StrictUndefined, TemplateError, TemplateNotFound
-from jinja2.bccache import Bucket
+from jinja2 import DictLoader, Environment, StrictUndefined, TemplateError, TemplateNotFound
 from jinja2.meta import find_referenced_templates, find_undeclared_variables
 
 from mmerg.backends.protocol import Message
@@ -57,22 +55,6 @@ class FramesView:
     frames: tuple[FrameView, ...]
 
 
-class _Compiled(BytecodeCache):
-    """Templates that this process has compiled: other systems with the same ones begin sooner."""
-
-    def __init__(self) -> None:
-        self._codes: dict[tuple[str, str], CodeType | None] = {}
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        bucket.code = self._codes.get((bucket.key, bucket.checksum))
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        self._codes[bucket.key, bucket.checksum] = bucket.code
-
-
-_compiled = _Compiled()
-
-
 class Prompts:
     """The templates of one system, as its files were when this was made: a run keeps the prompts that it began with."""
 
@@ -90,7 +72,6 @@ class Prompts:
             lstrip_blocks=True,
             autoescape=False,
             auto_reload=False,
-            bytecode_cache=_compiled,
         )
         own = [f"{stage.name}.j2" for stage in system.agents if stage.by is None]
         self._env.filters["as_written"] = as_written

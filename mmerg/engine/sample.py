@@ -1,7 +1,7 @@
 """One sample from clips to result line, failed or not: a failed sample never costs another."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import cast
@@ -68,8 +68,8 @@ class Experiment:
                     raise TypeError(f"it gave {type(outcome).__name__}, and an Outcome is wanted")
                 decided = _result_fields(system, outcome)
                 Result.model_validate({"id": sample.id, "status": "ok", **decided})  # raises for what none can hold
-                for event in _missing_events(system, sample.id, outcome, story):
-                    note(event)
+                if not story.selected:
+                    raise TypeError("it emitted no Selected event: return finish(…) of mmerg.engine.loops.loop")
                 return decided
 
         return tried(sample, decide, emit, system.result.get("response", ""))
@@ -130,18 +130,6 @@ def attempt(started: events.SampleStarted, decide: Decide, emit: Emit) -> tuple[
         "seconds": round(time.monotonic() - begun, 3),
     }
     return fields | decided, story
-
-
-def _missing_events(system: System, sample: str, outcome: Outcome, story: Story) -> Iterator[events.Event]:
-    """Events that scoring needs and a loop of the user's did not emit: the selected pass and its outputs."""
-    made = {symbol for this in story.passes.values() for symbol in this.outputs}
-    chosen = outcome.selected
-    for stage in system.stages:
-        output = chosen.state.get(stage.gives)
-        if output is not None and stage.gives not in made:
-            yield events.Produced.of(sample, chosen.t, stage.name, stage.gives, output)
-    if not story.selected:
-        yield events.Selected(sample=sample, t=chosen.t, ranks={}, ended=outcome.ended)
 
 
 def _result_fields(system: System, outcome: Outcome) -> Fields:

@@ -15,7 +15,6 @@ from mmerg.engine.prompts import Prompts
 from mmerg.engine.sources import Supply
 from mmerg.engine.state import Pass, State
 from mmerg.errors import ConfigError, Failure, SampleError
-from mmerg.runs import events
 from mmerg.runs.identity import name_files
 from mmerg.settings.kinds import Target
 from mmerg.settings.model import SystemSettings
@@ -89,6 +88,12 @@ def odd_outcome(_: System, state: State, *__: object) -> Outcome:
     return Outcome((only,), only, "done")
 
 
+def silent(system: System, state: State, ask: Ask, _: object) -> Outcome:
+    """One that emits no event."""
+    only = Pass(0, state.with_("R", ask(system.stages[0], state, 0)))
+    return Outcome((only,), only, "done")
+
+
 @pytest.mark.parametrize(
     ("loop", "message"),
     [
@@ -98,6 +103,7 @@ def odd_outcome(_: System, state: State, *__: object) -> Outcome:
             ("no_outcome", "an Outcome is wanted"),
             ("Source", "Source"),
         ),
+        ("silent", "it emitted no Selected event"),
         ("odd_outcome", "response\n  Input should be a valid string"),
     ],
 )
@@ -106,23 +112,6 @@ def test_a_loop_that_goes_wrong_costs_the_sample(loop: str, message: str, tmp_pa
     assert (result.status, result.failure) == ("failed", Failure.CODE_ERROR)
     assert message in str(result.failure_text)
     assert f"loop {__name__}.{loop}, " in str(result.failure_text)
-
-
-def silent(system: System, state: State, ask: Ask, _: object) -> Outcome:
-    """A loop that tells nothing: two passes, the second of which is taken."""
-    [stage] = system.stages
-    passes = [Pass(t, state.with_("R", ask(stage, state, t))) for t in (0, 1)]
-    return Outcome(tuple(passes), passes[1], "two passes")
-
-
-def test_what_a_loop_does_not_tell_is_told_for_it(tmp_path: Path) -> None:
-    lab = Lab(tmp_path, system_of(loop=f"{__name__}.silent"))
-    result = lab(Scripted(["Oh no.", "Oh dear."]))
-    assert (result.status, result.response, result.selected_pass) == ("ok", "Oh dear.", 1)
-    [produced] = [event for event in lab.events if isinstance(event, events.Produced)]
-    [selected] = [event for event in lab.events if isinstance(event, events.Selected)]
-    assert (produced.t, produced.stage, produced.output) == (1, "reply", "Oh dear.")
-    assert (selected.t, selected.ended) == (1, "two passes")
 
 
 class Picky(BaseModel):
