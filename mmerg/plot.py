@@ -5,10 +5,8 @@ blame          which agent the auditor blames, by pass
 planted        how often it passes what is clean, and finds planted faults
 confusion      gold label against forecast
 scores         the runs' figures with their intervals
-iterations     figures against max_iterations, for runs that differ in it alone
-top_k          figures against the number of exemplars, for runs that differ in it alone
 
-The last four need what `mmerg score RUN` writes, planted what `mmerg audit RUN` does.
+The last two need what `mmerg score RUN` writes, planted what `mmerg audit RUN` does.
 `--labels` says what the runs are called, else by what tells them apart; `--no-title` leaves the title out.
 Exit code: 0, 1 where nothing could be drawn, 2 where a run cannot be read.
 """
@@ -27,10 +25,9 @@ from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_com
 from mmerg.errors import ConfigError
 from mmerg.plots import style
 from mmerg.plots.blame import UNAUDITED, count_audits, count_blame, draw_blame, verdicts_of
-from mmerg.plots.curve import Setting, describe_unscored, draw_curves
 from mmerg.plots.dots import draw_planted, draw_scores
 from mmerg.plots.matrix import draw_confusion, draw_plans
-from mmerg.plots.run_data import RunData
+from mmerg.plots.run_data import RunData, describe_unscored
 from mmerg.runs.config_diff import labels
 from mmerg.runs.manifest import read_abouts
 from mmerg.runs.samples import read_events
@@ -39,11 +36,10 @@ from mmerg.runs.story import Story
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-USUAL = ("tone", "stance", "blame", "planted", "confusion", "scores", "iterations", "top_k")
+USUAL = ("tone", "stance", "blame", "planted", "confusion", "scores")
 PLANS = ("tone", "stance", "goal", "tactic")
-CURVES: dict[str, Setting] = {"iterations": "max_iterations", "top_k": "top_k"}
 ENDINGS = {"png": (".png",), "svg": (".svg",), "pdf": (".pdf",), "both": (".png", ".svg")}
-Drawn: TypeAlias = "tuple[Figure | None, str]"  # a figure and which runs it lacks, or None and why there is none
+Drawn: TypeAlias = "tuple[Figure | None, str]"  # a figure, or None and why there is none
 
 
 def plot(out: Console, given: argparse.Namespace) -> int:
@@ -58,7 +54,7 @@ def plot(out: Console, given: argparse.Namespace) -> int:
     written = 0
     lacking: dict[str, list[str]] = {}
     with style.styled():
-        for name, (figure, why) in _draw(runs, list(dict.fromkeys(given.only)), bool(given.labels)):
+        for name, (figure, why) in _draw(runs, list(dict.fromkeys(given.only))):
             if figure is None:
                 lacking.setdefault(why, []).append(name)
                 continue
@@ -69,24 +65,20 @@ def plot(out: Console, given: argparse.Namespace) -> int:
                 style.write(figure, path)
                 out.print(escape(str(path)), soft_wrap=True)
                 written += 1
-            if name in CURVES and why:
-                out.print(escape(f"{name}: {why}"), soft_wrap=True)
     for why, names in lacking.items():
         are = "is" if len(names) == 1 else "are"
         out.print(escape(f"{', '.join(names)} {are} not drawn: {why}"), soft_wrap=True)
     return 0 if written else 1
 
 
-def _draw(runs: Sequence[RunData], only: Sequence[str], labelled: bool) -> Iterator[tuple[str, Drawn]]:
+def _draw(runs: Sequence[RunData], only: Sequence[str]) -> Iterator[tuple[str, Drawn]]:
     """Each figure by its name. With several runs, the name of a figure of one run ends with the run's label."""
     files: list[str] = []
     for run in runs:
         file = re.sub(r"[^\w.=+-]+", "-", run.label).strip("-.")
         files.append(f"{file}-{len(files) + 1}" if file in ("", *files) else file)
     for name in only:
-        if name in CURVES:
-            yield name, draw_curves(runs, CURVES[name], labelled)
-        elif name == "scores":
+        if name == "scores":
             yield name, (draw_scores(runs), describe_unscored(runs))
         else:
             for run, file in zip(runs, files, strict=True):

@@ -2,8 +2,8 @@
 
 Writes one folder (RUN/report; for several runs one in .reports beside the first, its own for each set of runs) that
 opens from disk in any browser: an overview, a table of samples, and for each sample the dialogue with its keyframes,
-every pass, audit and call. Reads run folders alone and calls no model. An earlier report in the folder is replaced,
-files of others are never touched.
+every pass, audit and call. Reads run folders alone and calls no model. An earlier report in the folder is replaced; a
+folder with other files is refused.
 `--faces blur` makes the faces that OpenCV finds unrecognisable in the report's copies: it finds frontal faces only.
 Exit code 0 written, 2 a run cannot be read or the folder cannot be written, 130 interrupted.
 """
@@ -17,7 +17,6 @@ from typing import get_args
 from rich.console import Console
 
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, start
-from mmerg.errors import ConfigError
 from mmerg.reporting.frames import Faces
 from mmerg.reporting.write import write_report
 
@@ -33,11 +32,9 @@ def folder_of(paths: Sequence[Path]) -> Path:
 
 
 def report(out: Console, paths: Sequence[Path], folder: Path | None, faces: Faces) -> int:
-    """Write, and say where it begins. Raises RunError and ConfigError."""
+    """Write, and say where it begins. Raises RunError."""
     if folder is None:
         folder = paths[0] / "report" if len(paths) == 1 else folder_of(paths)
-    if folder.resolve() in {path.resolve() for path in paths}:
-        raise ConfigError("a report does not go into a run's own files", where="--out", hint="choose another folder")
     first = write_report(paths, folder, faces=faces, say=lambda line: out.print(escape(line), soft_wrap=True))
     out.print(escape(f"report: {first}"), soft_wrap=True)
     return 0

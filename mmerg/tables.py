@@ -8,20 +8,18 @@ Exit code 0 printed, 2 a run or an option is wrong, 130 interrupted.
 """
 
 import argparse
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from mmerg.console.tables import FORMATS, deliver
-from mmerg.console.terminal import STARTS_OVER, Parser, plural, printable, run_command, start
+from mmerg.console.terminal import STARTS_OVER, Parser, printable, run_command, start
 from mmerg.errors import ConfigError, RunError
 from mmerg.paper.published import FILES, PaperTable, published
 from mmerg.papertables.candidates import Candidate, dataset_of, judged_by, read_candidate
 from mmerg.papertables.matched import facts, match_rows, sheet
 from mmerg.papertables.rows import Rows
 from mmerg.runs.manifest import MANIFEST, check_runs, read_any_manifest
-from mmerg.scoring.score import UnscoredError
 
 DATASETS = ("iemocap", "meld", "empathetic")
 
@@ -41,11 +39,9 @@ def tables(given: argparse.Namespace) -> int:
             raise ConfigError(f"{path} is neither a table nor a run folder", where="arguments", hint=hint)
     datasets = {paper.dataset for paper in papers}
     if paths:
-        runs, left_out = _scored([about.path for about in check_runs(paths)], None)
+        runs, left_out = [read_candidate(about.path) for about in check_runs(paths)], []
     else:
-        files = sorted(given.runs.glob(f"*/{MANIFEST}"), reverse=True)
-        folders = sorted({file.parent.resolve(): file.parent for file in files}.values())  # a link is the run itself
-        runs, left_out = _scored(folders, datasets)
+        runs, left_out = _scored(given.runs, datasets)
     if given.judge:
         runs = judged_by(runs, given.judge)
     # a run stands in the tables of its dataset; where there is none, in all
@@ -62,33 +58,16 @@ def _is_of(run: Candidate, paper: PaperTable, datasets: set[str]) -> bool:
     return (dataset := dataset_of(run.manifest)) == paper.dataset or dataset not in datasets
 
 
-def _scored(paths: Sequence[Path], datasets: set[str] | None) -> tuple[list[Candidate], list[str]]:
-    """The scored runs in these folders, and why others are left out. datasets: of these alone; None: the user named the
-    folders, and none may be left out. Raises RunError."""
-    runs: list[Candidate] = []
-    errors: list[RunError] = []
-    elsewhere: list[str] = []
-    unscored: dict[str, UnscoredError] = {}
-    for path in paths:
+def _scored(folder: Path, datasets: set[str]) -> tuple[list[Candidate], list[str]]:
+    """The scored runs of these datasets below a folder, and why others are left out."""
+    runs, left_out = [], []
+    files = sorted(folder.glob(f"*/{MANIFEST}"), reverse=True)
+    for path in sorted({file.parent.resolve(): file.parent for file in files}.values()):  # a link is the run itself
         try:
-            dataset = dataset_of(read_any_manifest(path))
-            if datasets is None or dataset in datasets:
+            if dataset_of(read_any_manifest(path)) in datasets:
                 runs.append(read_candidate(path))
-            elif dataset:
-                elsewhere.append(dataset)
-        except UnscoredError as error:
-            unscored[str(path)] = error
         except RunError as error:
-            errors.append(error)
-    if unscored:
-        what = "; ".join(dict.fromkeys(error.what for error in unscored.values()))
-        errors.append(UnscoredError(what, where=", ".join(unscored), hint=f"mmerg score {shlex.join(unscored)}"))
-    if errors and datasets is None:
-        raise errors[0]
-    left_out = list(map(str, errors))
-    if elsewhere:
-        of = ", ".join(sorted(set(elsewhere)))
-        left_out.append(f"{plural(len(elsewhere), 'run')} of {of}, of which no table is: name their folders")
+            left_out.append(str(error))
     return runs, left_out
 
 

@@ -1,7 +1,6 @@
 """The command `plot`: which files it writes, what it says of those it does not, from run folders alone."""
 
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -11,9 +10,8 @@ from mmerg.plot import USUAL, main
 from mmerg.scoring.score import Confusion
 from tests.compared_runs import edit
 from tests.plots.audited_runs import PASSED, build, planned, score
-from tests.scoring.run_builder import build_run, manifest_of, result
+from tests.scoring.run_builder import build_run, result
 
-SYSTEM: dict[str, Any] = manifest_of([]).settings["system"]
 CONFUSION = Confusion(labels=("joy", "fear"), counts=((1, 0), (0, 1)), failed=(0, 0))
 
 
@@ -33,8 +31,6 @@ def test_a_run_is_drawn_into_its_own_folder(run: Path, tmp_path: Path, capsys: p
     assert names(run / "plots") == [f"{name}.{ending}" for name in drawn for ending in ("png", "svg")]
     said = capsys.readouterr().out
     assert all(str(run / "plots" / f"{name}.png") in said for name in drawn)
-    assert "iterations is not drawn: it takes runs that differ in max_iterations" in said
-    assert "top_k is not drawn: it takes runs that differ in top_k" in said
     assert main([str(run), "--out", str(tmp_path / "again"), "--format", "png"]) == 0
     assert names(tmp_path / "again") == [f"{name}.png" for name in drawn]
     for file in (tmp_path / "again").iterdir():  # the same run gives the same bytes
@@ -69,18 +65,17 @@ def test_only_what_is_asked_for(run: Path, tmp_path: Path) -> None:
 
 
 def test_runs_are_compared(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    other = build(tmp_path / "other", [(planned("a/1"), [PASSED])], config={"system": SYSTEM | {"max_iterations": 5}})
+    other = build(tmp_path / "other", [(planned("a/1"), [PASSED])], config={"seed": 5})
     third = build(tmp_path / "third", [(planned("a/1"), [PASSED])], model="big")
     score(run, {"acc": (50.0, 2)}, CONFUSION)
     score(other, {"acc": (100.0, 1)})
     given = [str(run), str(other), str(third), "--format", "svg", "--out", str(tmp_path / "out")]
     assert main([*given, "--labels", "run", "other", "third"]) == 0
     each = [f"{name}-{folder}.svg" for name in ("blame", "stance", "tone") for folder in ("other", "run", "third")]
-    assert names(tmp_path / "out") == sorted([*each, "confusion-run.svg", "iterations.svg", "scores.svg"])
+    assert names(tmp_path / "out") == sorted([*each, "confusion-run.svg", "scores.svg"])
     said = capsys.readouterr().out
     assert "confusion-other is not drawn: no sample of other has a label to compare with" in said
     assert "confusion-third is not drawn: third: this run has no scores" in said
-    assert "iterations: without third: no other run differs in system.max_iterations alone" in said
     assert main([*given[:3], str(run)]) == 2
     assert "a run is given twice" in capsys.readouterr().err
 
@@ -106,40 +101,6 @@ def test_a_figure_without_its_title_is_lower(run: Path, tmp_path: Path) -> None:
     with Image.open(tmp_path / "with/tone.png") as one, Image.open(tmp_path / "without/tone.png") as other:
         assert one.width == other.width
         assert 40 < one.height - other.height < 60  # a line of 8 points at 300 dots an inch
-
-
-MEMORY = {"top_k": 1, "emotion": "any"}
-
-
-@pytest.mark.parametrize(
-    ("name", "changes", "told"),
-    [
-        ("iterations", {"system": {"max_iterations": 0, "without": ["mpa"]}}, "system.without"),
-        ("iterations", {"system": {"max_iterations": 0}, "seed": 7}, "seed"),
-        ("top_k", {"memory": {"top_k": 2, "emotion": "prefer"}}, "memory.emotion"),
-        ("top_k", {"memory": {"top_k": 0}, "seed": 7}, "seed"),
-    ],
-)
-def test_runs_that_differ_in_more_make_no_curve(
-    name: str, changes: dict[str, Any], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def made(folder: str, changes: dict[str, Any]) -> str:
-        whole: dict[str, Any] = {"system": SYSTEM, "memory": MEMORY}
-        whole |= {part: whole[part] | more if part in whole else more for part, more in changes.items()}
-        run = build(tmp_path / folder, [(planned("a/1"), [PASSED])], config=whole | {"sources": {"M": whole["memory"]}})
-        score(run, {"acc": (50.0, 1)})
-        return str(run)
-
-    command = ["--only", name, "--format", "svg", "--out", str(tmp_path / "out")]
-    assert main([made("one", {}), made("two", changes), *command]) == 1
-    said = capsys.readouterr().out
-    assert f"{name} is not drawn: no two runs differ in " in said
-    assert told in said.rpartition("they differ in ")[2]
-    assert "commit" not in said
-    node, value = ("system", {"max_iterations": 0}) if name == "iterations" else ("memory", {"top_k": 3})
-    assert main([str(tmp_path / "one"), made("three", {node: value}), str(tmp_path / "two"), *command]) == 0
-    assert f"{name}: without two: no other run differs in " in capsys.readouterr().out
-    assert "two" not in (tmp_path / "out" / f"{name}.svg").read_text(encoding="utf-8")
 
 
 def test_hostile_text_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -150,7 +150,6 @@ def test_without_runs_named_those_that_are_scored_are_taken(
     assert "run 1 is a, run 2 is b: iemocap" in flat
     assert "run 3 is" not in flat
     assert "left out: this run has no scores" in shown.err
-    assert "left out: 1 run of folder, of which no table is" in shown.err
     assert f"mmerg score {tmp_path / 'runs' / 'unscored'}" in shown.err
 
 
@@ -196,27 +195,6 @@ def test_runs_without_scores_or_with_stale_ones_are_refused(make: Maker, capsys:
     shown = capsys.readouterr().err
     assert "this run has no scores" in shown
     assert f"mmerg score {run}" in shown
-
-
-def test_all_unscored_runs_are_named_in_one_command(
-    make: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    first, stale, last = make("a"), make("b c"), make("d")
-    (first / SCORES).unlink()
-    whole = json.loads((stale / SCORES).read_text(encoding="utf-8"))
-    (stale / SCORES).write_text(json.dumps(whole | {"results": ""}), encoding="utf-8")
-    (last / SCORES).unlink()
-    again = f"next:  mmerg score {first} '{stale}' {last}\n"
-    capsys.readouterr()
-    assert main([str(path) for path in (first, stale, make("scored", top_k=0), last)]) == 2
-    shown = capsys.readouterr()
-    assert (shown.err.count("next:"), again in shown.err) == (1, True)
-    assert "error: this run has no scores: there is no scores.json; the scores of this run are stale: " in shown.err
-    assert main(["--runs", str(tmp_path / "runs"), "--dataset", "iemocap"]) == 0
-    shown = capsys.readouterr()
-    assert "run 1 is scored:" in " ".join(shown.out.split())
-    assert "left out: this run has no scores: there is no scores.json; the scores of this run are stale" in shown.err
-    assert (shown.err.count("next:"), again in shown.err) == (1, True)
 
 
 def test_out_writes_what_would_be_printed(make: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

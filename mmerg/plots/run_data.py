@@ -51,6 +51,11 @@ def plotted_metrics(runs: Sequence[RunData]) -> list[str]:
     return [metric for metric in TITLES if any(run.score(metric) for run in runs)]
 
 
+def describe_unscored(runs: Sequence[RunData]) -> str:
+    """Why none of these runs has a score to draw."""
+    return "; ".join(f"{run.about.run}: {run.unscored}" for run in runs if run.unscored) or "no run has a figure"
+
+
 def describe_runs(abouts: Sequence[About]) -> str:
     """Corpora, protocols with their n, systems and backbones."""
     manifests = [about.manifest for about in abouts]

@@ -1,6 +1,6 @@
 """How all plots look, and how they become files: a column of a paper wide, or wider where a plot needs it.
 
-A user's own settings of matplotlib are neither used nor changed, and nothing is left in the user's home.
+A user's own settings of matplotlib are neither used nor changed.
 
     with styled():
         figure = draw_matrix(counts, "Tone by forecast emotion", caption, "forecast emotion", "tone")
@@ -10,14 +10,11 @@ A user's own settings of matplotlib are neither used nor changed, and nothing is
 from __future__ import annotations
 
 import io
-import os
-import sys
 import textwrap
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from mmerg.console.terminal import printable
@@ -42,14 +39,10 @@ _DATES_AND_PROGRAMS = {
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw and write within it. Matplotlib keeps its list of fonts in MPLCONFIGDIR, or else in a temporary folder."""
-    with ExitStack() as stack:
-        if "MPLCONFIGDIR" not in os.environ and "matplotlib.font_manager" not in sys.modules:
-            os.environ["MPLCONFIGDIR"] = stack.enter_context(TemporaryDirectory(prefix="mmerg-matplotlib-"))
-            stack.callback(os.environ.pop, "MPLCONFIGDIR")
-        import matplotlib.style
+    """Draw and write within it."""
+    import matplotlib.style
 
-        stack.enter_context(matplotlib.style.context(["default", Path(__file__).with_name("paper.mplstyle")]))
+    with matplotlib.style.context(["default", Path(__file__).with_name("paper.mplstyle")]):
         yield
 
 

@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from mmerg.console.terminal import printable
 from mmerg.plots import style
 from mmerg.plots.blame import PASSED, UNAUDITED, UNFINISHED, draw_blame
-from mmerg.plots.curve import Setting, draw_curves, group_runs
 from mmerg.plots.dots import draw_differences, draw_panels, draw_scores
 from mmerg.plots.matrix import confusion_counts, draw_matrix
 from mmerg.plots.run_data import TITLES, RunData, caption
@@ -156,56 +155,6 @@ def test_an_axis_has_room_also_where_all_values_are_equal() -> None:
 
 def test_dots_with_odd_names() -> None:
     check(draw_panels({"Accuracy, %": [None] * len(HOSTILE)}, HOSTILE, "\n$x$ " * 30, " ".join(HOSTILE)))
-
-
-def iterated(folder: Path, backbone: str, values: tuple[int, ...], **system: Any) -> list[RunData]:
-    return [
-        scored(folder, f"{backbone}-{x}", 60.0 + x, system={"name": "merg", "max_iterations": x} | system)
-        for x in values
-    ]
-
-
-@pytest.mark.parametrize("backbones", ["a", "abcdef"])
-def test_curves_of_any_number_of_series(backbones: str, tmp_path: Path) -> None:
-    runs = [run for name in backbones for run in iterated(tmp_path, name, (1, 2, 6))]
-    assert len(group_runs(runs, "max_iterations")) == len(backbones)
-    figure, why = draw_curves(runs, "max_iterations")
-    check(figure)
-    assert figure
-    assert why == ""
-    lines = figure.axes[1].get_lines()
-    assert np.asarray(lines[0].get_ydata()).tolist() == [61, 62, 66]
-    assert len(lines) == len(backbones)
-
-
-def groups(runs: list[RunData], setting: Setting) -> list[list[str]]:
-    return [[run.about.run for run in group] for group in group_runs(runs, setting)]
-
-
-def test_a_series_is_runs_that_differ_in_the_setting_alone(tmp_path: Path) -> None:
-    runs = [
-        *iterated(tmp_path, "a", (3, 1)),
-        *iterated(tmp_path, "b", (1,)),
-        *iterated(tmp_path, "c", (2,), prompts="x"),
-    ]
-    assert groups(runs, "max_iterations") == [["a-1", "a-3"]]
-    figure, why = draw_curves(runs, "max_iterations")
-    assert figure
-    assert why == "without b-1, c-2: no other run differs in system.max_iterations alone"
-
-
-def test_runs_of_another_memory_are_another_series_and_share_the_one_without_exemplars(tmp_path: Path) -> None:
-    def remembering(name: str, k: int, **memory: object) -> RunData:
-        node = {"top_k": k, **memory}
-        system = {"name": "merg", "stages": {"psp": {"sees": ["M"]}}}
-        return scored(tmp_path, f"b-{name}{k}", system=system, memory=node, sources={"M": node})
-
-    runs = [remembering("none", 0)]
-    runs += [remembering(key, k, key={"text": key}) for key in ("history", "situation") for k in (1, 2)]
-    assert groups(runs, "top_k") == [["b-none0", f"b-{key}1", f"b-{key}2"] for key in ("history", "situation")]
-    other = runs[1].about.manifest.model_copy(update={"identity": {"engine": "other"}})
-    runs[1].about = About(Path("z"), other)
-    assert groups(runs[:3], "top_k") == [["b-none0", "b-history2"]]
 
 
 def test_figures_that_were_not_measured_in_one_way_are_named(tmp_path: Path) -> None:

@@ -1,9 +1,4 @@
-"""What `styled` leaves behind: the environment as it was, a user's own folder and settings as they are."""
-
-import os
-import subprocess
-import sys
-from pathlib import Path
+"""How plots look: the same bytes whatever the user's own settings are."""
 
 import matplotlib as mpl
 import pandas as pd
@@ -11,40 +6,6 @@ import pytest
 
 from mmerg.plots import style
 from mmerg.plots.matrix import draw_matrix
-from tests.scoring.run_builder import ROOT
-
-DRAW = """
-import io, os
-from mmerg.plots import style
-before = dict(os.environ)
-for _ in range(2):
-    with style.styled():
-        style.label("x")
-        style.new_figure(1.0).savefig(io.BytesIO())
-assert dict(os.environ) == before
-"""
-
-
-@pytest.mark.parametrize("named", [False, True])
-def test_only_a_folder_that_the_user_names_is_used(named: bool, tmp_path: Path) -> None:
-    own = {"MPLCONFIGDIR": str(tmp_path / "own")} if named else {}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", DRAW],
-        env={
-            "HOME": str(tmp_path),
-            "TMPDIR": str(tmp_path),
-            "PYTHONPATH": str(ROOT),
-            "PATH": os.environ["PATH"],
-            **own,
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert [file.parent.name for file in tmp_path.rglob("fontlist-*")] == ["own"] * named
-    assert [file.name for file in tmp_path.iterdir()] == ["own"] * named
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])

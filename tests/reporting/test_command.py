@@ -203,7 +203,7 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path, capsys: pytest.
     run = build(tmp_path / "run", USUAL[:1])
     before = contents(run)
     assert main([str(run), "--out", str(run)]) == 2
-    assert "run's own files" in capsys.readouterr().err
+    assert "not a report's" in capsys.readouterr().err
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "thesis.tex").write_text("years", encoding="utf-8")
     assert main([str(run), "--out", str(tmp_path / "home")]) == 2
