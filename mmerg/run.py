@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 
 def job(settings: RunSettings) -> Iterator[Ended]:
     """The run, or one a repeat."""
+    from mmerg.experiment.codes import ROWS
     from mmerg.experiment.launch import launch  # only once there is something to run: --help stays quick
 
-    return launch(settings, brief=is_sweep())
+    sweep = is_sweep()
+    return launch(settings, brief=sweep, row=ROWS[-1] if sweep and ROWS else "")
 
 
 def main() -> int:

@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import signal
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +14,7 @@ import pytest
 
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
-from tests.processes import begun
+from tests.processes import begun, forked
 from tests.run_folders import held
 from tests.scripted_ollama import merg_answer, scripted_ollama
 from tests.test_run import corpus_in
@@ -128,3 +130,17 @@ def _of(run: Path) -> tuple[int, int]:
     """A run's seed, and how often it may refine."""
     config = read_manifest(run).settings
     return config["seed"], config["system"]["max_iterations"]
+
+
+def test_a_folder_says_which_row_it_is_and_a_single_run_of_the_row_goes_on_with_it(tmp_path: Path) -> None:
+    given = ["dataset=demo", "backend=dry", "limit=1", f"runs={tmp_path}", "tags=[first]"]
+    run = [sys.executable, "-m", "mmerg.run"]
+    assert forked([*run, "-m", *given, "memory.top_k=1,2", "ablation=full,without_psp"]).returncode == 0
+    names = sorted(folder.name.rpartition("-")[0] for folder in tmp_path.glob("demo-*"))
+    rows = [f"top_k={k}-ablation={ablation}" for k in (1, 2) for ablation in ("full", "without_psp")]
+    assert names == [f"demo-merg-dry-first-{row}" for row in rows]
+    again = forked([*run, *given, "memory.top_k=2", "ablation=without_psp"])
+    assert f"run: {tmp_path}/{names[3]}-" in again.stdout
+    assert len(list(tmp_path.glob("demo-*"))) == len(rows)
+    other = forked([*run, *given[:-1], "memory.top_k=2", "ablation=without_psp"])  # without the tag: a run of its own
+    assert re.search(rf"run: {tmp_path}/demo-merg-dry-\w{{8}}\n", other.stdout)

@@ -1,3 +1,4 @@
-"""The exit codes of this process's jobs, in their order: Hydra drops what jobs return."""
+"""What Hydra does not pass between its jobs and their callbacks, of this process."""
 
-CODES: list[int] = []
+CODES: list[int] = []  # the exit codes of jobs, in their order
+ROWS: list[str] = []  # the names of the sweep's rows that began here, the current one last: "top_k=3"

@@ -32,10 +32,11 @@ from mmerg.settings.model import RunSettings
 from mmerg.storage.files import Snapshot
 
 
-def launch(settings: RunSettings, *, brief: bool = False) -> Iterator[Ended]:
-    """Runs what the settings say, once a repeat, and yields how each ended; brief: without the replies. Raises
-    MmergError where nothing can be run; once the others ended, for repeats never begun whose failures are asked for."""
-    repeats = list(plan_run(settings).repeats(settings.repeats))
+def launch(settings: RunSettings, *, brief: bool = False, row: str = "") -> Iterator[Ended]:
+    """Runs what the settings say, once a repeat, and yields how each ended. brief: without the replies. row: of a
+    sweep, for the folder's name. Raises MmergError where nothing can be run; once the others ended, for repeats never
+    begun whose failures are asked for."""
+    repeats = list(plan_run(settings, row).repeats(settings.repeats))
     new = [plan for plan in repeats if plan.only_failed and is_new(plan.path)]
     for plan in (plan for plan in repeats if plan not in new):
         ended = run_plan(plan, console(), brief)

@@ -14,6 +14,7 @@ The functions here are the only ones that take all settings of a run. Where each
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -121,18 +122,27 @@ class SystemPlan:
 
 @dataclass(frozen=True)
 class FolderPlan:
-    """Where a run is written. names: of what its name begins with. name, tags: the user's own."""
+    """Where a run is written. names: of what its name begins with. name, tags: the user's own. row: of a sweep, as
+    "top_k=3"."""
 
     runs: Path
     names: Sequence[str]
     name: str
     tags: tuple[str, ...]
     shard: Shard | None
+    row: str = ""
 
     def run(self, identity: Digests) -> Path:
-        """The run's folder: of another name for whatever decides results, wherever files lie."""
-        names = [self.name] if self.name else self.names
-        return self.runs / "-".join([*names, *self.tags, combined(identity)[:8]])
+        """The run's folder: of another name for whatever decides results, wherever files lie. One that is there is
+        taken whichever row it was, as rows and single runs may have the same settings."""
+        start = "-".join([*([self.name] if self.name else self.names), *self.tags])
+        mark = combined(identity)[:8]
+        of_a_row = re.compile(rf"{re.escape(start)}-\w+=.*-{mark}")
+        there = [path for path in sorted(self.runs.glob(f"*=*-{mark}")) if of_a_row.fullmatch(path.name)]
+        plain = self.runs / f"{start}-{mark}"
+        if there or not self.row:
+            return there[0] if there and not plain.exists() else plain
+        return plain if plain.exists() else self.runs / f"{start}-{self.row}-{mark}"
 
 
 @dataclass(frozen=True)
@@ -198,9 +208,9 @@ class Plan:
         )
 
 
-def plan_run(settings: RunSettings) -> Plan:
-    """Reads the corpus, builds the system, and asks no model. Raises MmergError where the corpus cannot be read, leaves
-    no sample, or settings do not fit each other."""
+def plan_run(settings: RunSettings, row: str = "") -> Plan:
+    """row: of a sweep. Reads the corpus, builds the system, and asks no model. Raises MmergError where the corpus
+    cannot be read, leaves no sample, or settings do not fit each other."""
     shard = Shard.of(settings.shard) if settings.shard else None
     samples = SamplePlan.of(settings.dataset, settings.protocol, settings.frames)
     samples = samples.choose(settings.ids, settings.limit, shard)
@@ -211,7 +221,7 @@ def plan_run(settings: RunSettings) -> Plan:
         samples=samples,
         system=plan_system(settings, samples.corpus),
         backbone=backbone,
-        folder=FolderPlan(Path(settings.runs), names, settings.name or "", settings.tags, shard),
+        folder=FolderPlan(Path(settings.runs), names, settings.name or "", settings.tags, shard, row),
         seed=settings.seed,
         only_failed=settings.only_failed,
     )

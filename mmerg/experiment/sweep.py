@@ -20,10 +20,13 @@ from rich.table import Table
 
 from mmerg.console.terminal import WRONG, console, escape, run_command
 from mmerg.errors import MmergError
-from mmerg.experiment.codes import CODES
+from mmerg.experiment.codes import CODES, ROWS
 from mmerg.runs.result import Ended
 from mmerg.runs.shards import SHARDS
+from mmerg.settings.kinds import folder_name
 from mmerg.storage.record import Record, read_record, write_record
+
+_IN_NAMES = ("dataset", "system", "backbone", "name", "tags", "shard")
 
 if TYPE_CHECKING:
     from hydra.core.utils import JobReturn
@@ -97,6 +100,7 @@ class Summary(Callback):
     def on_job_start(self, config: "DictConfig", **_: Any) -> None:
         if self.folder:
             console().print(Rule(escape(self._name(config))))
+            ROWS.append(row_name(word for word in config.hydra.overrides.task if self._swept(word)))
 
     def on_job_end(self, config: "DictConfig", job_return: "JobReturn", **_: Any) -> None:
         if self.folder:
@@ -118,8 +122,17 @@ class Summary(Callback):
             out.print(escape(line), soft_wrap=True)
 
     def _name(self, config: "DictConfig") -> str:
-        own = [word for word in config.hydra.overrides.task if word.partition("=")[0] in self.swept]
+        own = filter(self._swept, config.hydra.overrides.task)
         return " ".join(own).replace("\\:", ":") or f"row {config.hydra.job.num}"
+
+    def _swept(self, word: str) -> bool:
+        return word.partition("=")[0] in self.swept
+
+
+def row_name(words: Iterable[str]) -> str:
+    """A row as a part of its folder's name, "top_k=3" for `memory.top_k=3`, without what stands in that name anyway."""
+    pairs = (word.lstrip("+").split("=", 1) for word in words if "=" in word)
+    return "-".join(f"{key.split('.')[-1]}={folder_name(value)}" for key, value in pairs if key not in _IN_NAMES)
 
 
 def table(rows: Sequence[Row]) -> Table:
