@@ -6,7 +6,7 @@ sent, which makes the file many times larger.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from mmerg.runs.manifest import About, read_abouts
 from mmerg.runs.samples import gone
 from mmerg.storage.files import private_folder, replacing, writing
 from mmerg.tidy.frames import batches, schema
-from mmerg.tidy.tables import PROMPTS, TABLES, Columns
+from mmerg.tidy.tables import OF_RUN, PROMPTS, TABLES, Columns
 
 
 def export(out: Console, paths: Sequence[Path], folder: Path | None, prompts: bool) -> int:
@@ -44,23 +44,24 @@ def export(out: Console, paths: Sequence[Path], folder: Path | None, prompts: bo
                 if lost == len(results):
                     raise gone(about.path)
                 out.print(escape(f"{about.run}: there are no events of {lost} samples: no passes, no calls"))
-            for name, batch in _batches(out, about, tables):
-                writers[name].write_batch(batch)
-                counts[name] += batch.num_rows
+            for name, columns in tables.items():
+                for batch in _batches(out, about, name, columns):
+                    writers[name].write_batch(batch)
+                    counts[name] += batch.num_rows
     for name in tables:
         out.print(escape(f"{target / name}.parquet: {counts[name]} rows"), soft_wrap=True)
     return 0
 
 
-def _batches(out: Console, about: About, tables: Mapping[str, Columns]) -> Iterator[tuple[str, Any]]:
-    """The rows of a run's tables. Scores and verdicts that it lacks are named."""
-    later = ("scores", "verdicts")
-    yield from batches(about, {name: columns for name, columns in tables.items() if name not in later})
-    for name in later:
-        try:
-            yield from list(batches(about, {name: tables[name]}))
-        except RunError as error:
-            out.print(escape(f"{about.run}: no {name}: {error.what}; next: {error.hint}"), soft_wrap=True)
+def _batches(out: Console, about: About, name: str, columns: Columns) -> Iterator[Any]:
+    """The rows of a run's table. Scores and verdicts that it lacks are named."""
+    if name not in OF_RUN:
+        yield from batches(about, name, columns)
+        return
+    try:
+        yield from list(batches(about, name, columns))
+    except RunError as error:
+        out.print(escape(f"{about.run}: no {name}: {error.what}; next: {error.hint}"), soft_wrap=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""The tables of runs as data frames, and a group of rows at a time for whoever writes them to files.
+"""The tables of runs as data frames, and as record batches for files.
 
 tidy = load(["runs/meld-merg-…", "runs/meld-trace-…"])
 tidy.samples.groupby("run").emotion.value_counts()
@@ -7,17 +7,15 @@ tidy.samples.groupby("run").emotion.value_counts()
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import BaseModel
-
-from mmerg.errors import RunError
 from mmerg.runs.manifest import About, read_abouts
-from mmerg.tidy.tables import TABLES, Columns, Row, fields_of, rows_of, run_of
+from mmerg.tidy.tables import TABLES, Columns, fields_of, rows_of, run_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -52,8 +50,7 @@ class Tidy:
 
         if table not in TABLES:
             raise AttributeError(table)
-        columns = {table: TABLES[table]}
-        groups = [batch for about in self.abouts for _, batch in batches(about, columns)]
+        groups = [batch for about in self.abouts for batch in batches(about, table, TABLES[table])]
         frame: DataFrame = pa.Table.from_batches(groups, schema(TABLES[table])).to_pandas(maps_as_pydicts="strict")
         setattr(self, table, frame)
         return frame
@@ -64,33 +61,13 @@ def load(runs: Sequence[str | os.PathLike[str]]) -> Tidy:
     return Tidy(read_abouts([Path(run) for run in runs]))
 
 
-def batches(about: About, tables: Mapping[str, Columns]) -> Iterator[tuple[str, Any]]:
-    """The rows of these tables of a run with these columns, as record batches of Arrow, each with the name of its
-    table: memory holds a group of rows of each. Raises RunError for a value that does not fit its column."""
-    groups: dict[str, list[Row]] = {table: [] for table in tables}
-    for table, row in rows_of(about, tables):
-        groups[table].append(row)
-        if len(groups[table]) == GROUP:
-            yield table, _batch(about, table, tables[table], groups[table])
-            groups[table].clear()
-    for table, rows in groups.items():
-        if rows:
-            yield table, _batch(about, table, tables[table], rows)
-
-
-def _batch(about: About, table: str, columns: Columns, rows: Sequence[Row]) -> Any:
+def batches(about: About, table: str, columns: Columns) -> Iterator[Any]:
+    """The rows of a table of a run with these columns, as record batches of Arrow of GROUP rows."""
     import pyarrow as pa
 
-    of_run = run_of(about)
-    plain = [{name: _plain(value) for name, value in (of_run | row).items() if name in columns} for row in rows]
-    try:
-        return pa.RecordBatch.from_pylist(plain, schema=schema(columns))
-    except (OverflowError, pa.ArrowInvalid) as error:
-        raise RunError(
-            f"a value does not fit its column: {error}",
-            where=f"{about.run}, {table}, one of {rows[0].get('sample')} to {rows[-1].get('sample')}",
-            hint="a server counted what cannot be, or a file is damaged: look into those of samples/",
-        ) from error
+    of_run, rows = run_of(about), rows_of(about, table)
+    while group := [of_run | row for row in islice(rows, GROUP)]:
+        yield pa.RecordBatch.from_pylist(group, schema=schema(columns))
 
 
 def schema(columns: Columns) -> Any:
@@ -115,14 +92,3 @@ def schema(columns: Columns) -> Any:
         return pa.string() if text else pa.struct(list(schema(fields_of(kind))))
 
     return pa.schema([(name, type_of(kind)) for name, kind in columns.items()])
-
-
-def _plain(value: Any) -> Any:
-    """`value` in plain types."""
-    if isinstance(value, BaseModel):
-        value = value.model_dump()
-    if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return value

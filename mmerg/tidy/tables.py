@@ -3,11 +3,11 @@
 A field that a result, a call or a score gains is a column. Outputs of agents, which differ from system to system, are
 JSON text; all else keeps its type. A row may hold more than the columns.
 
-TABLES["passes"], [row for table, row in rows_of(about, ["passes"])]
+TABLES["passes"], list(rows_of(about, "passes"))
 """
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from pydantic import BaseModel
@@ -44,19 +44,17 @@ def fields_of(kind: type[BaseModel], *without: str) -> Columns:
     return {name: info.annotation for name, info in kind.model_fields.items() if name not in without}
 
 
-def rows_of(about: About, tables: Collection[str]) -> Iterator[tuple[str, Row]]:
-    """The rows of these tables of a run, each with the name of its table. Those of a sample come together, as its
-    events are read once. Raises RunError where what they are of cannot be read."""
-    of_events = [(name, rows) for name, rows in (("passes", passes), ("calls", calls)) if name in tables]
-    for result in read_results(about.path).values() if of_events or "samples" in tables else ():
-        if "samples" in tables:
-            yield "samples", sample(about, result)
-        story = Story(read_events(about.path, result.id) if of_events else ())
-        for name, rows in of_events:
-            yield from ((name, {"sample": result.id, **row}) for row in rows(story))
-    for name, of_run in (("scores", scores), ("verdicts", verdicts)):
-        if name in tables:
-            yield from ((name, row) for row in of_run(about))
+def rows_of(about: About, table: str) -> Iterator[Row]:
+    """The rows of a table of a run. Raises RunError where what they are of cannot be read."""
+    if table in OF_RUN:
+        yield from OF_RUN[table](about)
+        return
+    for result in read_results(about.path).values():
+        if table == "samples":
+            yield sample(about, result)
+        else:
+            story = Story(read_events(about.path, result.id))
+            yield from ({"sample": result.id, **row} for row in OF_STORY[table](story))
 
 
 def sample(about: About, result: Result) -> Row:
@@ -90,7 +88,7 @@ def passes(story: Story) -> Iterator[Row]:
             "ran": [event.stage for event in this.made],
             "checks": audited and {name: finding.passed for name, finding in audited.audit.findings.items()},
             "fault": audited and audited.fault,
-            "findings": audited and audited.audit.findings,
+            "findings": audited and audited.audit.model_dump()["findings"],
             "failure": problem and problem.failure,
             "failure_text": problem and problem.what,
             "supplied": [_place(event) | {"content": _json(item)} for event in this.supplied for item in event.content],
@@ -157,6 +155,8 @@ COUNTED = [name for name, kind in fields_of(Result).items() if kind in (int, flo
 JUDGE: Columns = {"judge": str, "against": str}
 PROMPTS: Columns = {name: fields_of(events.Called)[name] for name in ("messages", "answer_schema")}
 STAGE: Columns = {"stage": str, "symbol": str}
+OF_RUN = {"scores": scores, "verdicts": verdicts}
+OF_STORY = {"passes": passes, "calls": calls}
 TABLES: Mapping[str, Columns] = {
     "samples": RUN
     | {"protocol": str, "sample": str}
