@@ -1,9 +1,9 @@
 """Prints the papers' tables with our runs beside: `mmerg tables [TABLE …] [RUN …]`.
 
 Tables: main (the default), ablations, iterations, topk, backbones (MERG), trace, hef. Without RUN all scored runs under
-`--runs` that are of a table's dataset. Each figure of ours has its 95 % interval and n, and a mark whether the paper's
-lies in the interval. A run of a row's system on other data or another model stands with it, without marks; runs that
-fit no row are listed below. The notes say what differs. Reads scores.json and judgement-*.json.
+`--runs` that are of a table's dataset. Each run stands below the row that is nearest to its settings. Each figure of
+ours has its 95 % interval and n, and a mark whether the paper's lies in the interval. A run whose settings differ from
+those of its row has no marks, and the notes say what differs. Reads scores.json and judgement-*.json.
 Exit code 0 printed, 2 a run or an option is wrong, 130 interrupted.
 """
 

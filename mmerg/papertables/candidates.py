@@ -77,14 +77,8 @@ def describe_visual_input(manifest: Manifest, results: Iterable[Result]) -> str:
     """What the agents saw of the clips: keyframes, descriptions of them, or text alone as no clip could be used. A run
     that has looked at no clip yet counts as one with keyframes, and so does one whose settings ask for text alone: its
     settings tell it from the paper's."""
-    if manifest.setting("frames.seen_by") == "none":
-        return KEYFRAMES
-    visual_input = KEYFRAMES
-    for result in results:
-        if result.frames:
-            return "descriptions measured from keyframes" if result.frames_form == "descriptions" else KEYFRAMES
-        if result.turns_looked_at:
-            visual_input = "no clip could be used: text only"
-        elif result.frames_form and visual_input == KEYFRAMES:
-            visual_input = "no clip was found: text only"
-    return visual_input
+    looked = [result for result in results if result.frames_form or result.turns_looked_at]
+    shown = next((result.frames_form for result in looked if result.frames), "")
+    if shown == "descriptions":
+        return "descriptions measured from keyframes"
+    return KEYFRAMES if shown or not looked or manifest.setting("frames.seen_by") == "none" else "text only"

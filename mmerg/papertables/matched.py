@@ -44,7 +44,7 @@ _ROUNDING = 0.005  # a paper's figure stands for all that round to it
 @dataclass(frozen=True)
 class Line:
     """A line of the paper, of a run, or of the mean of runs that differ in their seeds. row: the row of the paper above
-    it, "" for none; fits: whether all settings are those of that row. inside: by column, whether the paper's figure
+    it; fits: whether all settings are those of that row. inside: by column, whether the paper's figure
     lies in the run's interval, where the two compare. note: what a reader must know."""
 
     name: str
@@ -59,9 +59,7 @@ class Line:
     @property
     def title(self) -> str:
         """The name, and that the settings are not those of a row."""
-        if self.by == "paper":
-            return self.name
-        return f"· {self.name}" + (" (no row)" if not self.row else "" if self.fits else " (differs)")
+        return self.name if self.by == "paper" else f"· {self.name}" + " (differs)" * (not self.fits)
 
 
 @dataclass(frozen=True)
@@ -82,26 +80,16 @@ class MatchedTable:
 
 
 def match_rows(rows: Rows, runs: Sequence[Candidate]) -> MatchedTable:
-    """The paper's rows, each followed by the runs with its settings, then by runs of its system on other data or of
-    another model, without marks. Runs that fit no row come last, with what differs from the nearest row. A table that
-    no run can fit has the paper's rows alone."""
+    """The paper's rows, each followed by the runs that are nearest to its settings: first those that have them, then
+    those that differ, with what differs and without marks. A table that no run can fit has the paper's rows alone."""
     table = rows.table
     numbered = dict(enumerate(runs, start=1)) if rows.settings else {}
-    left = dict(numbered)
+    nearest = {number: rows.nearest(run) for number, run in numbered.items()}
     lines: list[Line] = []
     for row in table.rows:
         lines.append(_paper_line(table, row))
-        compared = {n: rows.differences(row.name, run) for n, run in numbered.items() if row.fits is not None}
-        fitting = {number: "" for number, differences in compared.items() if not differences}
-        similar = {
-            number: f"set as its row, but {describe(differences)}"
-            for number, differences in compared.items()
-            if differences and rows.same_system(differences)
-        }
-        for numbers in (fitting, similar):
-            lines += _run_lines(table, row, numbered, numbers)
-            left = {number: run for number, run in left.items() if number not in numbers}
-    lines += _run_lines(table, None, numbered, {number: rows.nearest(run) for number, run in left.items()})
+        differs = {number: describe(settings) for number, (name, settings) in nearest.items() if name == row.name}
+        lines += _run_lines(table, row, numbered, dict(sorted(differs.items(), key=lambda item: item[1] != "")))
     notes, signatures = (_notes(table, numbered), _signatures(table, runs)) if numbered else ((), ())
     return MatchedTable(table, tuple(lines), tuple(notes), tuple(signatures))
 
@@ -116,16 +104,15 @@ def _paper_line(table: PaperTable, row: Published) -> Line:
 
 
 def _run_lines(
-    table: PaperTable, row: Published | None, runs: Mapping[int, Candidate], numbers: Mapping[int, str]
+    table: PaperTable, row: Published, runs: Mapping[int, Candidate], numbers: Mapping[int, str]
 ) -> Iterator[Line]:
     """A line for each run, then the means over seeds. numbers: the runs, each with its difference from the row."""
-    place = row.name if row else ""
     for number, differs in numbers.items():
         run = runs[number]
         scores = {column: score for column in table.columns if (score := run.score(column))}
-        inside = _inside(table.printed(row), row, run) if row and row.sure and not differs else {}
+        inside = _inside(table.printed(row), row, run) if row.sure and not differs else {}
         note = _note(table, run, differs)
-        yield Line(f"run {number}", "ours", place, scores, run.run, note, not differs, inside)
+        yield Line(f"run {number}", "ours", row.name, scores, run.run, note, not differs, inside)
     finished = [number for number in numbers if not runs[number].scores.unfinished]
     for seeds in by_seeds([runs[number].manifest for number in finished]):
         alike = [finished[at] for at in seeds]
@@ -133,7 +120,7 @@ def _run_lines(
             means = {column: over([runs[number].score(column) for number in alike]) for column in table.columns}
             scores = {column: mean for column, mean in means.items() if mean}
             name, differs = f"mean of runs {', '.join(map(str, alike))}", numbers[alike[0]]
-            yield Line(name, "seeds", place, scores, note=_note(table, runs[alike[0]], differs), fits=not differs)
+            yield Line(name, "seeds", row.name, scores, note=_note(table, runs[alike[0]], differs), fits=not differs)
 
 
 def _inside(printed: Mapping[str, float], row: Published, run: Candidate) -> dict[str, bool]:

@@ -17,7 +17,6 @@ from mmerg.settings.tree import get_path
 
 PROMPTS = "system.prompts"  # the folder: what lies in it has a digest of its own in a run
 SAMPLES, VISUAL = "the protocol's n", "visual input"  # what no setting says
-ELSEWHERE = ("dataset.", "protocol.", "backbone.", "backend.", "frames.long_side", SAMPLES, VISUAL)
 _BY_PAGE = {  # settings that follow from another page's name, and are not listed; samplers are
     "dataset.name": ("dataset.",),
     "system.name": ("system.",),
@@ -59,7 +58,6 @@ class Rows:
     def __init__(self, table: PaperTable) -> None:
         self.table = table
         self.settings = {row.name: row_settings(table, row) for row in table.rows if row.fits is not None}
-        self._varied = {one.name for one in _differing(*self.settings.values())}
 
     def differences(self, row: str, run: Candidate) -> list[Setting]:
         """What the run has otherwise than the row, with both values."""
@@ -71,16 +69,10 @@ class Rows:
             differences.append(Setting(VISUAL, (run.visual_input, KEYFRAMES)))
         return differences
 
-    def same_system(self, differences: Sequence[Setting]) -> bool:
-        """Whether a run with these differences is the row's system on other data or another model. Where the rows of
-        the table differ in the model, this is part of the row."""
-        return all(one.name.startswith(ELSEWHERE) and one.name not in self._varied for one in differences)
-
-    def nearest(self, run: Candidate) -> str:
-        """The row that a run differs from least, and in what."""
-        by_row = {row: self.differences(row, run) for row in self.settings}
-        row = min(by_row, key=lambda name: len(by_row[name]))
-        return f"no row of the paper; nearest is {row}, but {describe(by_row[row])}"
+    def nearest(self, run: Candidate) -> tuple[str, list[Setting]]:
+        """The row that a run differs from least, and in what. Of equally near rows the plainest."""
+        plainest = sorted((row for row in self.table.rows if row.fits is not None), key=lambda row: len(row.fits or {}))
+        return min(((row.name, self.differences(row.name, run)) for row in plainest), key=lambda near: len(near[1]))
 
 
 def describe(differences: Sequence[Setting]) -> str:
