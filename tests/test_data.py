@@ -89,6 +89,7 @@ def test_a_sound_folder(mine: Path, check: Checker) -> None:
         "labels": {**dict.fromkeys(("neutral", "joy", "sadness", "anger", "surprise", "fear", "disgust"), 0), "": 1},
         "with_clip": 1,
         "in_vain": {},
+        "could_show_target": [],
         "last_turns": 2,
         "official": None,
     }
@@ -281,7 +282,7 @@ def test_clips_are_judged_as_samples_show_them(tmp_path: Path, clip: Path, check
 def test_what_the_reply_leaves_nothing_of_is_told_and_no_fault_of_the_data(
     tmp_path: Path, clip: Path, check: Checker
 ) -> None:
-    """Spans of one file: of the first no frame is left before the reply starts, the second starts with it."""
+    """Spans of one file: the second starts with the reply."""
     talks: list[dict[str, object]] = [
         {"id": name, "turns": [turn("a.mp4", start=start, end=1.5), turn("a.mp4", "Ben", start=1.03, end=1.9)]}
         for name, start in (("late", 1.01), ("with", 1.03), ("before", 0.5))
@@ -290,8 +291,9 @@ def test_what_the_reply_leaves_nothing_of_is_told_and_no_fault_of_the_data(
     (root / "a.mp4").write_bytes(clip.read_bytes())
     assert check("dataset=folder", f"dataset.root={root}") == 0
     assert check.report["clips"]["bad"] == []
-    assert check.report["targets"]["in_vain"] == {"could_show_target": 1, "empty": 1}
-    assert "1 of 3; looked at in vain: could_show_target 1, empty 1" in check.out
+    assert check.report["targets"]["in_vain"] == {"could_show_target": 1}
+    assert "2 of 3; looked at in vain: could_show_target 1" in check.out
+    assert "clips that could show the target, left out: with/2 turn 1" in check.out
 
 
 def test_out_says_where(mine: Path, tmp_path: Path, check: Checker) -> None:

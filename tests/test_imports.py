@@ -24,6 +24,7 @@ COMMANDS = [
 SETTINGS = tuple(f"mmerg.settings.{name}" for name in ("kinds", "backbone", "sources", "model"))  # which all may import
 HEAVY = (
     "PIL",
+    "av",
     "torch",
     "cv2",
     "faiss",

@@ -19,10 +19,11 @@ import numpy as np
 from mmerg.corpora.dialogue import Clip, Corpus, Sample
 from mmerg.engine.look import recent_clips
 from mmerg.errors import ClipError
-from mmerg.frames.decode import MIN_SIDE
+from mmerg.frames.decode import MIN_SIDE, PAST_END
 from mmerg.frames.extract import extract
-from mmerg.frames.picture import cropped, cv2, fitted
+from mmerg.frames.picture import cropped, fitted
 from mmerg.frames.store import FrameStore
+from mmerg.frames.video import Video
 from mmerg.settings.model import FramesSettings
 
 _SHORTEST = 0.2  # seconds; in a shorter span there may be no frame
@@ -79,23 +80,19 @@ def _examine_file(clips: Sequence[Clip], settings: FramesSettings, store: FrameS
 def _header(path: Path) -> tuple[float | None, int, int] | None:
     """The length in seconds by the file's header (None: no sensible one), and its first frame's width and height. None
     where this frame cannot be decoded."""
-    if any("\ud800" <= letter <= "\udfff" for letter in str(path)) or "\0" in str(path):
-        return None  # OpenCV crashes on a name that is not proper Unicode
-    capture = cv2.VideoCapture(str(path), cv2.CAP_FFMPEG, [cv2.CAP_PROP_N_THREADS, 1])
     try:
-        fps, frames = capture.get(cv2.CAP_PROP_FPS), capture.get(cv2.CAP_PROP_FRAME_COUNT)
-        whole, picture = capture.read()
-    finally:
-        capture.release()
-    if not whole:
+        with Video(path) as video:
+            first = next(video.frames(), None)
+            return (video.seconds, *first.picture().shape[1::-1]) if first else None
+    except (ClipError, OSError, ValueError):  # ValueError: a null byte in the name
         return None
-    seconds = frames / fps if 1.0 <= fps <= 240.0 and frames > 0 else None
-    return seconds, picture.shape[1], picture.shape[0]
 
 
 def _doubtful(clip: Clip, seconds: float | None, width: int, height: int, settings: FramesSettings) -> bool:
     """Whether, by the header, a run may get no frames."""
     if seconds is None:
+        return True
+    if clip.start is not None and clip.end is not None and clip.end > seconds + PAST_END:
         return True
     start = clip.start or 0.0
     end = seconds if clip.end is None else min(clip.end, seconds)

@@ -114,13 +114,14 @@ def check_targets(
     of clips as samples have them, ended at the target; None where the reader looks for no clips."""
     useless = {clip: flaw.reason for clip, flaw in (flaws or {}).items()}
     in_vain: Counter[str] = Counter()
-    with_clip = 0
+    with_clip, dropped = 0, list[str]()
     for sample in selection.samples:
         turns = recent_clips(sample.scene, last_turns)
         clips = [clip for clip in turns.values() if clip]
         with_clip += any(clip not in useless for clip in clips)
         in_vain.update(useless[clip] for clip in clips if clip in useless)
-        in_vain[COULD_SHOW_TARGET] += sum(number in turns for number in sample.dropped)
+        dropped += [f"{sample.id} turn {number}" for number in sample.dropped if number in turns]
+    in_vain[COULD_SHOW_TARGET] = len(dropped)
     reasons = dict(sorted((+in_vain).items()))
     targets = Counter(sample.target.emotion if sample.target else None for sample in selection.samples)
     labels = {label: targets[label] for label in corpus.labels} | ({"": targets[None]} if targets[None] else {})
@@ -139,9 +140,17 @@ def check_targets(
         vain = f"; looked at in vain: {_list(reasons)}" if reasons else ""
         where = f"samples with a clip to use in the last {last_turns} turns before the target"
         shown.append(f"{where}: {with_clip} of {taken}{vain}")
+        if dropped:
+            shown.append(f"clips that could show the target, left out: {some(dropped, SOME)}")
     facts = {
         **{"told": text, "samples": taken, "left_out": dict(selection.left_out), "labels": labels},
-        **{"with_clip": with_clip, "in_vain": reasons, "last_turns": last_turns, "official": official},
+        **{
+            "with_clip": with_clip,
+            "in_vain": reasons,
+            COULD_SHOW_TARGET: dropped,
+            "last_turns": last_turns,
+            "official": official,
+        },
     }
     return Part(facts, problems, list(map(escape, shown)))
 

@@ -10,6 +10,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
+LONGER = 1.5  # times its turn by its times; what a clip shows after that is of other turns
 Words = Annotated[str, Field(pattern=r"\S")]
 
 
@@ -131,7 +132,9 @@ def cut(dialogue: Dialogue, target: int, labels: tuple[str, ...], history: int |
     gold = dialogue.turns[target] if target < len(dialogue.turns) else None
     first = 0 if history is None else max(0, target - history)
     turns = dialogue.turns[first:target]
-    clips = [_before_target(turn, turn.clip, gold) if turn.clip and gold else turn.clip for turn in turns]
+    clips = [
+        _before_target(dialogue, number, target) if gold else turn.clip for number, turn in enumerate(turns, first)
+    ]
     kept = tuple(replace(turn, emotion=None, clip=clip) for turn, clip in zip(turns, clips, strict=True))
     dropped = tuple(number for number, turn in enumerate(turns, start=1) if turn.clip and not clips[number - 1])
     responder = gold.speaker if gold else (dialogue.respond_as or "")
@@ -139,15 +142,27 @@ def cut(dialogue: Dialogue, target: int, labels: tuple[str, ...], history: int |
     return Sample(scene, dialogue.id, gold, dropped, dialogue.situation, dialogue.conversation or dialogue.id)
 
 
-def _before_target(turn: Turn, clip: Clip, target: Turn) -> Clip | None:
-    """`clip`, cut off where the target starts; None where no part of it is surely before the target."""
+def _before_target(dialogue: Dialogue, number: int, target: int) -> Clip | None:
+    """The clip of a turn, cut off where the target starts; None where no part of it is surely before the target."""
+    turn, gold = dialogue.turns[number], dialogue.turns[target]
+    clip = turn.clip
+    if clip is None:
+        return None
     begins = clip.start or 0.0
     ends = [] if clip.end is None else [clip.end]
-    if target.clip and target.clip.path == clip.path:
-        if target.clip.start is None:
+    if gold.clip and gold.clip.path == clip.path:
+        if gold.clip.start is None:
             return None
-        ends.append(target.clip.start)
-    if turn.start is not None and target.start is not None:  # whatever `turn.end` says: files are cut wrongly
-        ends.append(begins + target.start - turn.start)
+        ends.append(gold.clip.start)
+    if turn.start is not None and gold.start is not None:  # whatever `turn.end` says: files are cut wrongly
+        ends.append(begins + gold.start - turn.start)
+    if turn.start is not None and turn.end is not None:
+        ends.append(begins + (turn.end - turn.start) * (1.0 if gold.start is None else LONGER))
+    if not ends:
+        same = [other.clip for other in dialogue.turns if other.clip and other.clip.path == clip.path]
+        later = [other.clip for other in dialogue.turns[number + 1 : target] if other.clip in same]
+        ends += [other.start for other in later if other and other.start is not None and other.start > begins]
+        if not ends and (clip.start is not None or len(same) > 1):  # a film that may go on with the target
+            return None
     end = min(ends, default=None)
     return None if end is not None and end <= begins else replace(clip, end=end)

@@ -107,7 +107,8 @@ class Folder:
             turns: list[Turn] = []
             for number, turn in enumerate(line.turns, start=1):
                 file = clips.find(f"{line.id}/{number}", turn.clip) if turn.clip else None
-                clip = Clip(file, turn.start, turn.end) if file else None
+                start = 0.0 if turn.start is None and turn.end is not None else turn.start
+                clip = Clip(file, start, turn.end) if file else None
                 turns.append(Turn(turn.speaker, turn.text, turn.emotion, clip))
             conversation = f"{digest[:16]}#{line.id}"  # the same wherever the file lies
             dialogues.append(Dialogue(line.id, tuple(turns), line.respond_as, conversation=conversation))

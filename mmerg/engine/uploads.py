@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
@@ -18,8 +18,9 @@ from mmerg.engine.look import Ahead
 from mmerg.errors import ClipError
 from mmerg.frames.decode import MIN_SIDE
 from mmerg.frames.extract import Outcome, extract
-from mmerg.frames.picture import cv2, fitted, shrink, to_jpeg
+from mmerg.frames.picture import Picture, cv2, fitted, on_white, shrink, to_jpeg
 from mmerg.frames.store import Frame, FrameStore
+from mmerg.frames.video import Video
 from mmerg.settings.model import FramesSettings
 
 Kind = Literal["clip", "picture"]
@@ -69,10 +70,8 @@ def _clip_frames(data: bytes, settings: FramesSettings, store: FrameStore) -> tu
         file.write(data)
         file.seek(0)
         path = Path(f"/dev/fd/{file.fileno()}")
-        capture = cv2.VideoCapture(str(path), cv2.CAP_FFMPEG)
-        width, height = (int(capture.get(side)) for side in (cv2.CAP_PROP_FRAME_WIDTH, cv2.CAP_PROP_FRAME_HEIGHT))
-        capture.release()
-        _check_pixels("clip", width, height)
+        with Video(path) as video:
+            _check_pixels("clip", *video.size)
         file.seek(0)
         [frames] = extract([Clip(path)], settings, store)
     if isinstance(frames, ClipError):
@@ -81,23 +80,31 @@ def _clip_frames(data: bytes, settings: FramesSettings, store: FrameStore) -> tu
 
 
 def _picture_frames(data: bytes, settings: FramesSettings, store: FrameStore) -> tuple[Frame]:
-    from PIL import Image
-
-    try:
-        with Image.open(BytesIO(data)) as image:  # reads the header alone
-            width, height = image.size
-    except (OSError, Image.DecompressionBombError, Image.DecompressionBombWarning):
-        width = height = 0
-    _check_pixels("picture", width, height)
-    picture = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) if width else None
-    if picture is None:
-        raise ClipError("unreadable", "a picture cannot be decoded", hint="export it as JPEG or PNG")
+    picture = _decoded(data)
     size = fitted(picture.shape[1], picture.shape[0], settings.long_side)
     if min(size) < MIN_SIDE:
         what = f"a picture of {picture.shape[1]}x{picture.shape[0]} pixels is too small or too narrow"
         raise ClipError("too_small", what, hint=f"its short side needs {MIN_SIDE} pixels")
     sha256 = store.write(to_jpeg(shrink(picture, size), settings.jpeg_quality))
     return (Frame(sha256=sha256, source="picture", time=0.0, width=size[0], height=size[1]),)
+
+
+def _decoded(data: bytes) -> Picture:
+    """The picture as viewers show it: turned as its EXIF says, what is transparent on white. Raises ClipError."""
+    from PIL import Image, ImageOps
+
+    hint = "export it as JPEG or PNG"
+    try:
+        with Image.open(BytesIO(data)) as image:  # reads the header alone
+            _check_pixels("picture", *image.size)
+            if image.has_transparency_data:
+                return on_white(np.asarray(ImageOps.exif_transpose(image).convert("RGBA"))[:, :, [2, 1, 0, 3]])
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise ClipError("unreadable", "a picture cannot be decoded", hint=hint) from error
+    picture = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+    if picture is None:
+        raise ClipError("unreadable", "a picture cannot be decoded", hint=hint)
+    return cast(Picture, picture)
 
 
 def _check_pixels(kind: Kind, width: int, height: int) -> None:

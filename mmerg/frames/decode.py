@@ -1,7 +1,7 @@
 """One pass over a video file that gathers candidate frames for every span wanted of it.
 
 There is no seeking: a short clip is one group of pictures, and a seek past the end of a truncated file gives a stale
-frame. Headers are not believed: frames are counted as they come, and their times are those of their timestamps.
+frame.
 """
 
 import math
@@ -10,11 +10,13 @@ from dataclasses import dataclass
 
 from mmerg.corpora.dialogue import Clip
 from mmerg.errors import ClipError
-from mmerg.frames.picture import Picture, cropped, cv2, fitted, halved
+from mmerg.frames.picture import Picture, cropped, fitted, halved
+from mmerg.frames.video import Decoded, Video
 from mmerg.settings.model import FramesSettings
 
+PAST_END = 1.0  # seconds by which a span may go on after its file
 MIN_SIDE = 32  # pixels; vision encoders work on patches of 14 to 28
-_USUAL_FPS = 25.0
+_USUAL_FPS = 25.0  # to space candidates by, where a header gives no length
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,14 @@ class _Gather:
             return False
         return self._slot(time) > self.slot
 
+    def missed(self, before: Decoded | None, time: float) -> bool:
+        """Whether the frame `before` the one at `time` is on the screen where the span starts, and no other for a step,
+        as in recordings of a screen or of slides."""
+        start = self.clip.start
+        if start is None or before is None or self.slot >= 0 or self.closed:
+            return False
+        return before.time < start < time and time >= min(start + self.step, self.end)
+
     def add(self, time: float, whole: Picture) -> None:
         """Keep the part of the frame that is wanted, at a bounded size."""
         part = cropped(whole, self.clip.crop)
@@ -79,18 +89,23 @@ class _Gather:
             self.step *= 2.0
         self.slot = self._slot(time)
 
-    def end_of_file(self, last: float, gap: float, *, cut_off: bool) -> None:
-        """The file ends; its last frame was at `last`, and `gap` is the usual time between two frames (seconds).
-        cut_off: it has fewer frames than it claims, so the last may be damaged and is left out if there are others."""
+    def end_of_file(self, last: float, end: float, *, cut_off: bool) -> None:
+        """The file ends at `end`; its last frame was at `last` (seconds). cut_off: it has fewer frames than it claims,
+        so the last may be damaged and is left out if there are others."""
         if cut_off and len(self.kept) > 1 and self.kept[-1].time == last:
             self.kept.pop()
+        start, stop = self.clip.start, self.clip.end
         if last == -math.inf:
             self._fail("unreadable", "no frame of the file can be decoded", "play it; copy or download it again")
-        elif self.clip.start is not None and self.clip.start >= last + gap:
-            what = f"the span starts at {self.clip.start:g} s, after the file's end at {last + gap:.2f} s"
+        elif start is not None and start >= end:
+            what = f"the span starts at {start:g} s, after the file's end at {end:.2f} s"
             self._fail("outside", what, "check the times in the corpus")
+        elif start is not None and stop is not None and stop > end + PAST_END and not cut_off:
+            # The times are those of another recording, so the frames that are there may be of another turn.
+            what = f"the span ends at {stop:g} s, after the file's end at {end:.2f} s"
+            self._fail("past_end", what, "check the times in the corpus")
         elif self.extent is None and self.kept and len(self.kept) < self.density // 2:
-            self.extent = last + gap - (self.begin or 0.0)
+            self.extent = end - (self.begin or 0.0)
             self.sparse = self.extent < self.step * self.density / 2.0
         self.closed = True
 
@@ -134,29 +149,35 @@ def _pass(
     clips: Sequence[Clip], settings: FramesSettings, threads: int, extents: Mapping[Clip, float]
 ) -> Iterator[_Gather]:
     """Decode the file until every span has ended; gives each one's candidates as it ends."""
-    # The backend is named, or OpenCV would try others (image sequences, cameras) with the name.
-    capture = cv2.VideoCapture(str(clips[0].path), cv2.CAP_FFMPEG, [cv2.CAP_PROP_N_THREADS, threads])
     try:
-        fps = capture.get(cv2.CAP_PROP_FPS)
-        fps = fps if 1.0 <= fps <= 240.0 else _USUAL_FPS
-        claimed = capture.get(cv2.CAP_PROP_FRAME_COUNT)
-        gathers = [_Gather(clip, settings, claimed / fps, extents.get(clip)) for clip in clips]
-        last, count, buffer, position = -math.inf, 0, None, cv2.CAP_PROP_POS_MSEC
+        video = Video(clips[0].path, threads)
+    except (ClipError, OSError):
+        for clip in clips:
+            gather = _Gather(clip, settings, 0.0, None)
+            gather.end_of_file(-math.inf, 0.0, cut_off=False)
+            yield gather
+        return
+    with video:
+        gathers = [_Gather(clip, settings, video.seconds or 0.0, extents.get(clip)) for clip in clips]
+        count, before, frames = 0, None, video.frames()
         while True:
             yield from (gather for gather in gathers if gather.closed)
             gathers = [gather for gather in gathers if not gather.closed]
-            if not (gathers and capture.grab()):
+            frame = next(frames, None) if gathers else None
+            if frame is None:
                 break
-            time = capture.get(position) / 1000.0
-            if not last < time < math.inf:  # no timestamp, or one that goes back
-                time = last + 1.0 / fps if count else 0.0
-            last, count = time, count + 1
-            if wanting := [gather for gather in gathers if gather.wants(time)]:
-                whole, buffer = capture.retrieve(buffer)  # a fresh 720p array costs more than the conversion
-                for gather in wanting if whole else ():
-                    gather.add(time, buffer)
+            count += 1
+            for gather in gathers:
+                if before and gather.missed(before, frame.time):
+                    gather.add(gather.clip.start or 0.0, before.picture())
+            if wanting := [gather for gather in gathers if gather.wants(frame.time)]:
+                picture = frame.picture()
+                for gather in wanting:
+                    gather.add(frame.time, picture)
+            before = frame
+        last, end = (before.time, before.time + before.duration) if before else (-math.inf, 0.0)
         for gather in gathers:
-            gather.end_of_file(last, 1.0 / fps, cut_off=count < claimed)
+            if before and gather.missed(before, end):
+                gather.add(gather.clip.start or 0.0, before.picture())
+            gather.end_of_file(last, end, cut_off=count < video.count)
             yield gather
-    finally:
-        capture.release()

@@ -31,7 +31,7 @@ from mmerg.settings.model import FramesSettings
 
 Outcome: TypeAlias = tuple[Frame, ...] | ClipError  # the keyframes of a clip, or why there are none
 
-_METHOD = 1  # raise it when the same settings would take other frames or other bytes
+_METHOD = 2  # raise it when the same settings would take other frames or other bytes
 _LOOK_UNDER = 640  # pixels; sharpness is judged at about the size that a model sees
 _THUMB = (16, 16)  # pixels; a head that turns still shows in it, noise does not
 # What a clip's whole duration weighs against visual change, in mean squared differences of thumbnails (values 0 to 1):
@@ -74,7 +74,7 @@ def _taken_from(clip: Clip, settings: FramesSettings) -> str | ClipError:
     start, end = clip.start or 0.0, clip.end
     if not math.isfinite(start) or (end is not None and not (math.isfinite(end) and end > start)):
         return failed("bad_span", "the span ends before it starts", hint="check the times in the corpus")
-    if any("\ud800" <= letter <= "\udfff" for letter in str(clip.path)):  # OpenCV crashes on another encoding's bytes
+    if any("\ud800" <= letter <= "\udfff" for letter in str(clip.path)):  # it could not be written to a trace
         where = ascii(str(clip))
         return ClipError("unreadable", "the file's name is not UTF-8", where=where, hint="rename the file")
     try:

@@ -21,15 +21,14 @@ Picture: TypeAlias = NDArray[np.uint8]  # (height, width, 3), in BGR order
 
 
 class _OpenCV:
-    """The module `cv2`, imported when it is first used, without the lines that it and its FFmpeg print for every
-    damaged packet: both read their environment at import. A value set by the user is left alone."""
+    """The module `cv2`, imported when it is first used, without the lines that it prints for damaged pictures: it
+    reads its environment at import. A value set by the user is left alone."""
 
     # While it is imported, cv2 leaves sys.modules for a moment: a thread would get half of it.
     _loading = threading.Lock()
 
     def __getattr__(self, name: str) -> Any:
         os.environ.setdefault("OPENCV_LOG_LEVEL", "FATAL")
-        os.environ.setdefault("OPENCV_FFMPEG_LOGLEVEL", "-8")
         with self._loading:
             return getattr(importlib.import_module("cv2"), name)
 
@@ -83,6 +82,12 @@ def from_jpeg(data: bytes) -> Picture:
         hint = "clear the frame store's folder, so that frames are taken again"
         raise ClipError("unreadable", f"{len(data)} bytes are not a JPEG picture", hint=hint)
     return cast(Picture, picture)
+
+
+def on_white(picture: NDArray[np.uint8]) -> Picture:
+    """A picture with an alpha channel, (height, width, 4), as viewers show it: what is transparent is white."""
+    alpha = picture[:, :, 3:].astype(np.uint16)
+    return cast(Picture, ((picture[:, :, :3] * alpha + 255 * (255 - alpha) + 127) // 255).astype(np.uint8))
 
 
 def sharpness(grey: NDArray[np.uint8]) -> float:

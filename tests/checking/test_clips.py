@@ -55,6 +55,7 @@ def test_every_defect(tmp_path: Path, clip: Path, long_clip: Path, store: FrameS
         5: "too_long",
         6: "outside",
         7: "bad_span",
+        8: "past_end",
         9: "too_small",
         12: "unreadable",
     }

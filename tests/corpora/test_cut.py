@@ -73,6 +73,29 @@ def test_a_clip_on_the_same_clock_ends_where_the_target_starts(
     assert only(Turn("Ana", "one", None, Clip(OTHER), start, end), gold) == (left, () if left else (1,))
 
 
+@pytest.mark.parametrize(
+    ("clips", "left"),
+    [
+        ([Clip(FILM, 0.0), Clip(FILM, 4.0)], [Clip(FILM, 0.0, 4.0), None]),
+        ([Clip(FILM), Clip(FILM, 4.0, 5.0)], [Clip(FILM, None, 4.0), Clip(FILM, 4.0, 5.0)]),
+        ([Clip(FILM), Clip(FILM)], [None, None]),
+        ([Clip(FILM), Clip(OTHER)], [Clip(FILM), Clip(OTHER)]),
+        ([Clip(FILM, 3.0)], [None]),
+    ],
+)
+def test_a_film_without_an_end_may_go_on_with_a_target_that_names_no_clip(
+    clips: list[Clip], left: list[Clip | None]
+) -> None:
+    history = tuple(Turn("Ana", "one", None, clip) for clip in clips)
+    sample = cut(Dialogue("d", (*history, Turn("Ben", "hidden"))), len(clips), LABELS)
+    assert [turn.clip for turn in sample.scene.history] == left
+
+
+def test_a_row_of_known_length_bounds_its_clip_where_the_target_has_no_time() -> None:
+    turn = Turn("Ana", "one", None, Clip(OTHER), 10.0, 12.0)
+    assert only(turn, Turn("Ben", "hidden")) == (Clip(OTHER, None, 2.0), ())
+
+
 SECONDS = st.one_of(st.none(), st.floats(0, 20))
 
 

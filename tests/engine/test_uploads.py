@@ -2,11 +2,13 @@
 
 import struct
 import zlib
+from io import BytesIO
 from pathlib import Path
 
 import cv2
 import numpy as np
 import pytest
+from PIL import Image
 
 from mmerg.corpora.dialogue import Clip
 from mmerg.corpora.folder import demo_root
@@ -14,6 +16,7 @@ from mmerg.engine import uploads
 from mmerg.engine.uploads import Upload, Uploads
 from mmerg.errors import ClipError
 from mmerg.frames.extract import Outcome, extract
+from mmerg.frames.picture import from_jpeg
 from mmerg.frames.store import HeldFrames
 from mmerg.settings.model import FramesSettings
 from tests.serving.scripts import picture
@@ -52,6 +55,17 @@ def test_a_clip_gives_the_frames_that_it_gives_a_run() -> None:
     assert isinstance(frames, tuple)
     assert problems == ""
     assert [store.read(frame.sha256) for frame in frames] == [own.read(frame.sha256) for frame in straight]
+
+
+@pytest.mark.parametrize("kind", ["PNG", "WEBP", "GIF"])
+def test_what_is_transparent_is_white(kind: str) -> None:
+    drawing, data = Image.new("RGBA", (64, 64), (200, 0, 0, 0)), BytesIO()
+    drawing.paste((0, 0, 0, 255), (16, 16, 48, 48))
+    drawing.save(data, kind)
+    frames, problems, store = decode(Upload("picture", data.getvalue()))
+    assert isinstance(frames, tuple), problems
+    shown = from_jpeg(store.read(frames[0].sha256))
+    assert (shown[4, 4].min() > 240, shown[32, 32].max() < 15) == (True, True)
 
 
 @pytest.mark.parametrize(

@@ -160,12 +160,12 @@ def test_a_whole_file_is_as_long_as_it_is_wherever_it_may_be_ended(
         assert outcome.reason == "too_long"
 
 
-def test_a_file_shorter_than_its_span_gives_what_is_there(tmp_path: Path, store: FrameStore) -> None:
+def test_a_span_that_goes_on_after_its_file_has_another_files_times(tmp_path: Path, store: FrameStore) -> None:
     path = numbered(tmp_path / "short.mp4", 20)
-    (outcome,) = extract([Clip(path, 0.4, 30.0)], SETTINGS, store)
-    numbers = codes(outcome, store)
-    assert len(numbers) == 4
-    assert all(10 <= number < 20 for number in numbers)
+    rounded, wrong = extract([Clip(path, 0.4, 1.5), Clip(path, 0.4, 30.0)], SETTINGS, store)
+    assert len(codes(rounded, store)) == 4
+    assert all(10 <= number < 20 for number in codes(rounded, store))
+    assert reason(wrong) == "past_end"
 
 
 @pytest.mark.parametrize("kept", [0.1, 0.7])

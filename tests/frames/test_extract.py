@@ -44,9 +44,14 @@ def test_a_span_is_half_open_and_gives_as_many_frames_as_it_can(
     if end is not None and end <= (start or 0):
         assert isinstance(outcome, ClipError)
         assert outcome.reason == "bad_span"
-    elif not inside:
+    elif (start or 0) >= 400:
         assert isinstance(outcome, ClipError)
-        assert outcome.reason == ("outside" if (start or 0) >= 400 else "empty")
+        assert outcome.reason == "outside"
+    elif start is not None and end is not None and end > 500:
+        assert isinstance(outcome, ClipError)
+        assert outcome.reason == "past_end"
+    elif not inside:  # the frame that is on the screen
+        assert codes(outcome, store) == [(start or 0) // 4]
     else:
         numbers = codes(outcome, store)
         assert len(numbers) == min(k, len(inside))

@@ -1,0 +1,130 @@
+"""Clips look and are timed as players show them."""
+
+import struct
+from collections.abc import Iterable
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+
+from mmerg.corpora.dialogue import Clip
+from mmerg.frames.extract import extract
+from mmerg.frames.picture import Picture, from_jpeg
+from mmerg.frames.store import FrameStore
+from mmerg.frames.video import Video
+from mmerg.settings.model import FramesSettings
+
+SETTINGS = FramesSettings(method="uniform")
+RED, WHITE = (40, 40, 220), (255, 255, 255)
+
+
+def corner(colour: tuple[int, int, int] = RED) -> Picture:
+    """White, with a square of `colour` top left."""
+    picture = np.full((96, 128, 3), 255, np.uint8)
+    picture[:48, :48] = colour
+    return picture
+
+
+def film(path: Path, times: Iterable[float], pixel: Fraction = Fraction(1), sound: bool = False) -> Path:
+    """A film whose picture changes at `times` (seconds): its square is red, then green, blue, black. sound: a second
+    of it, from 0 s."""
+    colours = [RED, (40, 220, 40), (220, 40, 40), (0, 0, 0)]
+    with av.open(path, "w") as container:
+        stream = container.add_stream("mpeg4", rate=25, width=128, height=96, pix_fmt="yuv420p")
+        stream.codec_context.sample_aspect_ratio = pixel
+        stream.codec_context.time_base = Fraction(1, 1000)
+        if sound:
+            voice = container.add_stream("aac", rate=16000, layout="mono")
+            silence = av.AudioFrame.from_ndarray(np.zeros((1, 16000), np.float32), "fltp", "mono")
+            silence.sample_rate, silence.pts = 16000, 0
+            container.mux([*voice.encode(silence), *voice.encode(None)])
+        for time, colour in zip(times, colours, strict=False):
+            frame = av.VideoFrame.from_ndarray(corner(colour), "bgr24")
+            frame.pts, frame.time_base = round(time * 1000), Fraction(1, 1000)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    return path
+
+
+def colour(store: FrameStore, sha256: str) -> str:
+    """Of the square."""
+    blue, green, red = from_jpeg(store.read(sha256))[24, 24].astype(int)
+    return max((red, "red"), (green, "green"), (blue, "blue"))[1] if max(red, green, blue) > 100 else "black"
+
+
+@pytest.mark.parametrize(
+    ("matrix", "place"),
+    [
+        ((1, 0, 0, 1), (0, 0)),
+        ((-1, 0, 0, 1), (0, 1)),
+        ((1, 0, 0, -1), (1, 0)),
+        ((-1, 0, 0, -1), (1, 1)),
+        ((0, 1, 1, 0), (0, 0)),
+        ((0, 1, -1, 0), (0, 1)),  # a telephone held upright
+        ((0, -1, 1, 0), (1, 0)),
+        ((0, -1, -1, 0), (1, 1)),
+    ],
+)
+def test_the_display_matrix_turns_and_mirrors(
+    tmp_path: Path, matrix: tuple[int, int, int, int], place: tuple[int, int]
+) -> None:
+    """The square that is stored top left is shown in that row and column."""
+    path = film(tmp_path / "turned.mp4", [0.0, 0.5])
+    data = bytearray(path.read_bytes())
+    at = data.index(b"tkhd") + 44
+    a, b, c, d = matrix
+    data[at : at + 36] = struct.pack(">9i", a << 16, b << 16, 0, c << 16, d << 16, 0, 0, 0, 1 << 30)
+    path.write_bytes(data)
+    with Video(path) as video:
+        picture = next(video.frames()).picture().astype(int)
+    height, width = picture.shape[:2]
+    assert (width > height) == (a != 0)
+    redness = picture[[height // 8, -height // 8]][:, [width // 8, -width // 8]] @ [-1, 0, 1]
+    assert divmod(int(redness.argmax()), 2) == place
+
+
+@pytest.mark.parametrize(("pixel", "size"), [(Fraction(2), (128, 48)), (Fraction(1, 2), (64, 96))])
+def test_pixels_that_are_not_square(tmp_path: Path, pixel: Fraction, size: tuple[int, int]) -> None:
+    with Video(film(tmp_path / "wide.mp4", [0.0, 0.5], pixel)) as video:
+        assert next(video.frames()).picture().shape[1::-1] == size
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "seen"),
+    [
+        (1.0, 2.0, ["red"]),  # nothing changes
+        (1.0, 4.0, ["red", "green"]),
+        (3.5, 4.0, ["green"]),
+        (3.0, 8.0, ["green", "blue"]),
+    ],
+)
+def test_between_two_frames_the_first_is_on_the_screen(
+    tmp_path: Path, store: FrameStore, start: float, end: float, seen: list[str]
+) -> None:
+    [frames] = extract([Clip(film(tmp_path / "slides.mkv", [0.0, 3.0, 6.0, 9.0]), start, end)], SETTINGS, store)
+    assert isinstance(frames, tuple), frames
+    assert [colour(store, frame.sha256) for frame in frames] == seen
+    assert all(start <= frame.time < end for frame in frames)
+
+
+def test_times_are_those_of_the_file_where_the_picture_starts_after_the_sound(
+    tmp_path: Path, store: FrameStore
+) -> None:
+    path = film(tmp_path / "call.mp4", [2.0, 2.5, 3.0, 3.5], sound=True)
+    before, after = extract([Clip(path, 0.0, 2.0), Clip(path, 2.0, 3.0)], SETTINGS, store)
+    assert not isinstance(before, tuple)
+    assert before.reason == "empty"
+    assert isinstance(after, tuple)
+    assert [colour(store, frame.sha256) for frame in after] == ["red", "green"]
+    assert [frame.time for frame in after] == pytest.approx([2.0, 2.5])
+
+
+def test_a_playlist_reaches_no_other_file(tmp_path: Path, store: FrameStore) -> None:
+    film(tmp_path / "secret.ts", [0.0, 0.5])
+    (tmp_path / "list.mp4").write_text("#EXTM3U\n#EXTINF:1,\nsecret.ts\n#EXT-X-ENDLIST\n", encoding="utf-8")
+    (tmp_path / "concat.mp4").write_text("ffconcat version 1.0\nfile secret.ts\n", encoding="utf-8")
+    for outcome in extract([Clip(tmp_path / "list.mp4"), Clip(tmp_path / "concat.mp4")], SETTINGS, store):
+        assert not isinstance(outcome, tuple)
+        assert outcome.reason == "unreadable"
