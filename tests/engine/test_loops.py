@@ -130,7 +130,7 @@ def test_a_loop_of_the_users() -> None:
         ({"loop": "draws"}, "no stage that gives it has log-probabilities"),
         ({"loop": "draws", "result": {}}, "no stage that gives it has log-probabilities"),
         ({"draws": 2}, "system.draws=2 has no effect in loop=audit"),
-        ({"loop": "refine", "auditor": {"name": "gra", "sees": ["D"]}}, "needs an auditor with an output of its own"),
+        ({"loop": "refine", "auditor": {"name": "gra", "sees": ["D"]}}, "does not see R, which it gives"),
         ({"auditor": CRITIC}, "the auditor answers the stages' checks"),
         ({"loop": "refine", "auditor": {**CRITIC, "stop": "done"}}, "stop is done, which the auditor's output does"),
         ({"loop": "refine", "auditor": {**CRITIC, "score": "sum"}}, "score is sum, which the auditor's output does"),

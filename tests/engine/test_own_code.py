@@ -190,7 +190,7 @@ def test_a_digest_of_its_own_stands_for_what_a_class_reads(tmp_path: Path) -> No
     ],
 )
 def test_a_template_that_cannot_be_rendered_is_refused(template: str, message: str, tmp_path: Path) -> None:
-    (tmp_path / "reply.j2").write_text(template, encoding="utf-8")
+    (tmp_path / "reply.j2").write_text("{% if F is defined %}{% endif %}" + template, encoding="utf-8")
     system = system_of(prompts=str(tmp_path))
     with pytest.raises(ConfigError, match=f"the prompt reply.j2 cannot be rendered: {message}"):
         Prompts(system).messages(system.stages[0], State(SCENE), {}, "", None)

@@ -56,7 +56,7 @@ def test_each_stage_that_asks_brings_the_forecast_that_it_sees(
 ) -> None:
     system = early_and_late(*early, late=late)
     for name in ("asi", "ers"):
-        (tmp_path / f"{name}.j2").write_text(name, encoding="utf-8")
+        (tmp_path / f"{name}.j2").write_text("{{ M is defined }} {{ N is defined }}", encoding="utf-8")
     lab, one, other = Lab(tmp_path, replace(system, prompts=(tmp_path, *system.prompts))), Noting(), Noting()
     lab.experiment = replace(lab.experiment, sources={"M": one, "N": other})
     assert isinstance(lab.experiment, Experiment)
