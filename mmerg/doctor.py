@@ -148,13 +148,15 @@ def _memory(host: str, engine: Engine) -> Finding:
     now = OllamaHost(host).loaded(engine.model)
     if now is None:
         return "failed", "the model is not loaded after a call; the server unloads it at once"
-    wanted = int(engine.load.get("num_ctx", 0))
-    loaded = f"{now.size / 2**30:.1f} GiB, context {now.context_length} as loaded"
+    wanted, size = int(engine.load.get("num_ctx", 0)), now.size or 0
+    loaded = f"{size / 2**30:.1f} GiB, context {now.context_length} as loaded"
     if now.context_length and now.context_length < wanted:
         return "failed", f"{loaded}, {wanted} was asked for"
-    if now.spilled:
-        share = f"{100 * (1 - now.size_vram / max(now.size, 1)):.0f} % of it on the CPU"
-        return "open", f"{loaded}, {share}: slow; a smaller num_ctx may fit the GPU"
+    if on_cpu := size - (now.size_vram or 0):
+        return (
+            "open",
+            f"{loaded}, {100 * on_cpu / size:.0f} % of it on the CPU: slow; a smaller num_ctx may fit the GPU",
+        )
     return "ok", f"{loaded}, all of it on the GPU"
 
 

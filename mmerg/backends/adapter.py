@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 import httpx
 from pydantic import ValidationError
@@ -131,18 +132,18 @@ def image_fault(data: bytes) -> str:
     return f"is {size} px; a side under {MIN_SIDE} px, or over {MAX_ASPECT} times the other, crashes vision models"
 
 
-def check_load(load: Mapping[str, object], least: Mapping[str, int | None], where: str) -> None:
-    """Raises ConfigError where a load option is not in `least`, or its value is not a whole number of at least the one
-    there (None there: not true or false), or where num_ctx is missing."""
-    unknown = [name for name in load if name not in least]
-    if unknown or "num_ctx" not in load:
-        what = f"not a load option: {', '.join(unknown)}" if unknown else "the load option num_ctx is not set"
-        hint = f"backbone.load takes {', '.join(least)}; num_ctx, the context in tokens, must be given (12288, say)"
+def check_load(load: Load, least: Load, where: str) -> None:
+    """Raises ConfigError where num_ctx is missing, and for options that are not in `least`, or whose value is of
+    another type than the one there, or below it."""
+    wrong = [f"{name}={value}" for name, value in load.items() if not _is_option(value, least.get(name))]
+    if wrong or "num_ctx" not in load:
+        takes = ", ".join(
+            f"{name} ({'true or false' if low is False else f'from {low}'})" for name, low in least.items()
+        )
+        what = f"not a load option, or not a value of one: {', '.join(wrong)}" if wrong else "num_ctx is not set"
+        hint = f"backbone.load takes {takes}; num_ctx, the context in tokens, must be given (12288, say)"
         raise ConfigError(what, where=where, hint=hint)
-    for name, value in load.items():
-        lowest = least[name]
-        if type(value) is bool if lowest is None else type(value) is int and value >= lowest:  # a bool is an int, too
-            continue
-        meaning = "true or false" if lowest is None else f"a whole number of at least {lowest}"
-        hint = f"give {name} {meaning}, or leave it out where there is a default"  # pages set it in several places
-        raise ConfigError(f"load option {name} is {value!r}, not {meaning}", where=where, hint=hint)
+
+
+def _is_option(value: Any, least: Any) -> bool:
+    return type(value) is type(least) and value >= least  # to isinstance a bool is an int, too

@@ -20,23 +20,18 @@ from pathlib import Path
 from typing import Literal
 
 from filelock import FileLock, Timeout
-from pydantic import ValidationError
 
 from mmerg.backends.protocol import SHOWN_DIGEST, Backend, Engine, Finish, Reply, Request
 from mmerg.backends.scripted import Scripted
 from mmerg.backends.stop import Stop, current
 from mmerg.errors import CallError, ConfigError, Failure, unwritable
 
-APPLICATION_ID = 0x4D4D4552  # "MMER", in the file's header: tells our files from other programs'
-SCHEMA_VERSION = 1
 BUSY_SECONDS = 30.0  # how long to wait for another process that is writing
 POLL = 0.02  # seconds between two looks whether another's call has ended
-TABLES = f"""
+TABLES = """
     BEGIN IMMEDIATE;
     CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL);
     CREATE TABLE IF NOT EXISTS engines (key TEXT PRIMARY KEY, engine TEXT NOT NULL);
-    PRAGMA application_id = {APPLICATION_ID};
-    PRAGMA user_version = {SCHEMA_VERSION};
     COMMIT"""
 
 REPLIES = "replies.sqlite"  # what the file is called in a folder for it
@@ -83,10 +78,7 @@ class Cache:
         """The engines whose replies the file holds."""
         with self._connection() as database:
             rows = database.execute("SELECT engine FROM engines ORDER BY key").fetchall()
-        try:
-            return [Engine.model_validate_json(text) for (text,) in rows]
-        except ValidationError as error:
-            raise self._unusable(f"a stored engine cannot be read: {error}") from error
+        return [Engine.model_validate_json(text) for (text,) in rows]
 
     def _load(self, key: str) -> Reply | None:
         with self._connection() as database:
@@ -145,42 +137,23 @@ class Cache:
         if self._mode == "on":
             self._path.parent.mkdir(parents=True, exist_ok=True)
         elif not self._path.is_file():  # a pipe would keep SQLite waiting for ever
-            raise self._unusable("there is no cache file to read from")
+            raise self._unusable("there is no file to read from; give cache=on first")
         place = f"{self._path.absolute().as_uri()}?mode={'rwc' if self._mode == 'on' else 'ro'}"
         database = sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        try:
-            self._prepare(database)
-        except BaseException:
-            database.close()
-            raise
-        return database
-
-    def _prepare(self, database: sqlite3.Connection) -> None:
-        """Make the tables in an empty file. A file of another program or version is refused and left as it is."""
-        [(application, version, tables)] = database.execute(
-            "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master) "
-            "FROM pragma_application_id, pragma_user_version"
-        )
-        made = application or tables or self._mode != "on"
-        if made and application != APPLICATION_ID:
-            raise self._unusable("it is not a reply cache of mmerg")
-        if made and version != SCHEMA_VERSION:
-            raise self._unusable(f"it is a reply cache of version {version}, this mmerg reads version {SCHEMA_VERSION}")
         if self._mode == "on":
             with self._locked("open"):  # SQLite does not wait for who is about to write, where it sets the log
                 database.executescript(TABLES)
                 database.execute("PRAGMA journal_mode = WAL")  # it keeps its other log where there can be none
             database.execute("PRAGMA synchronous = NORMAL")
+        return database
 
     def _unusable(self, why: str) -> ConfigError:
-        hints = {
-            "on": "move the file away (a new one is made), or set cache_dir to another folder that you may write to",
-            "read": "make it with cache=on first, or point cache_dir to that of an earlier run",
-        }
-        hint = hints[self._mode]
-        if any(word in why for word in ("full", "I/O", "readonly")):  # nothing is wrong with what is in it
-            hint = "make room, or let the file be written; the same command goes on. cache=off does without it"
-        return ConfigError(f"the reply cache cannot be used: {why}", where=str(self._path), hint=hint)
+        hint = (
+            "make room, or move the file away (a new one is made), or set cache_dir to another folder; cache=off does "
+        )
+        return ConfigError(
+            f"the reply cache cannot be used: {why}", where=str(self._path), hint=f"{hint}without a cache"
+        )
 
 
 def with_cache(inner: Backend, path: Path, mode: Mode) -> Backend:

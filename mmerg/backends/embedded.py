@@ -14,8 +14,6 @@ closing a connection stops its call. So deadlines and Ctrl-C work, and errors ar
 import json
 import os
 import secrets
-import socket
-import sys
 import tempfile
 import threading
 from collections.abc import Mapping
@@ -129,7 +127,7 @@ class Embedded:
 
 class LlamaServer(Http):
     """A model (and its projector), loaded by xllamacpp. total: seconds that a call may take. name: its name in errors.
-    Raises ConfigError where xllamacpp or the system's Unix sockets are missing, or the model does not load."""
+    Raises ConfigError where xllamacpp is missing, or the model does not load."""
 
     def __init__(self, files: list[Path], options: Mapping[str, int], total: float, name: str) -> None:
         try:
@@ -137,9 +135,6 @@ class LlamaServer(Http):
         except ImportError as error:
             hint = 'pip install "mmerg[embedded]"'
             raise ConfigError("the embedded backend needs xllamacpp", where=str(error), hint=hint) from error
-        if not hasattr(socket, "AF_UNIX"):
-            hint = "use backend=ollama here, or run mmerg on Linux, macOS or in WSL"
-            raise ConfigError("the embedded backend needs Unix sockets", where=f"Python on {sys.platform}", hint=hint)
         key = secrets.token_urlsafe(32)
         self._folder = tempfile.TemporaryDirectory(prefix="mmerg-")
         address = str(Path(self._folder.name) / "llama.sock")

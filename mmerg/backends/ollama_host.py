@@ -6,9 +6,9 @@ engine = OllamaHost("http://127.0.0.1:11434").describe("qwen2.5vl:7b", load={"nu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isfinite
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
 
@@ -19,29 +19,18 @@ from mmerg.backends.server_errors import OLLAMA
 from mmerg.backends.thinking import may_think
 from mmerg.errors import CallError, Failure
 
+if TYPE_CHECKING:
+    from ollama import ListResponse, ProcessResponse
+
 # The server's options that decide how a model is loaded (api/types.go, Runner): a change of one reloads it.
-LOAD_OPTIONS = {"num_ctx": 1, "num_batch": 1, "num_gpu": -1, "main_gpu": 0, "use_mmap": None, "num_thread": 0}
+LOAD_OPTIONS: Load = {"num_ctx": 1, "num_batch": 1, "num_gpu": -1, "main_gpu": 0, "use_mmap": False, "num_thread": 0}
 
 Made = TypeVar("Made")
+Listed = TypeVar("Listed", "ListResponse.Model", "ProcessResponse.Model")
 
 
 class _Version(BaseModel):
     version: str
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """A loaded model. size, size_vram: bytes of it in memory, and of these on the GPU; context_length: the tokens that
-    it was loaded with."""
-
-    size: int
-    size_vram: int
-    context_length: int
-
-    @property
-    def spilled(self) -> bool:
-        """Whether a part of the model runs on the CPU."""
-        return self.size_vram < self.size
 
 
 class OllamaHost(Http):
@@ -83,21 +72,14 @@ class OllamaHost(Http):
             load=dict(load),
         )
 
-    def loaded(self, model: str) -> Loaded | None:
-        """How `model` sits in the host's memory now; None if it is not loaded."""
-        found = _find(self._asked(self._ollama.ps).models, model)
-        return Loaded(found.size or 0, found.size_vram or 0, found.context_length or 0) if found else None
+    def loaded(self, model: str) -> ProcessResponse.Model | None:
+        """How `model` sits in the host's memory now (sizes in bytes); None if it is not loaded."""
+        return _find(self._asked(self._ollama.ps).models, model)
 
-    def embed(self, model: str, texts: Sequence[str], load: Load | None = None) -> Sequence[Sequence[float]]:
-        """One vector for each text, L2-normalised by the server. No text is cut: if one is too long, all fail.
-
-        load: an engine's; of it, only the server's own load options are sent.
-        """
-        options = {name: value for name, value in (load or {}).items() if name in LOAD_OPTIONS}
+    def embed(self, model: str, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """One vector for each text, L2-normalised by the server. No text is cut: if one is too long, all fail."""
         sent = [text.encode(errors="replace").decode() for text in texts]  # half of a surrogate pair cannot be sent
-        vectors = self._asked(
-            lambda: self._ollama.embed(model, sent, truncate=False, options=options, keep_alive="30m")
-        ).embeddings
+        vectors = self._asked(lambda: self._ollama.embed(model, sent, truncate=False, keep_alive="30m")).embeddings
         lengths = {len(vector) for vector in vectors}
         useful = len(lengths) <= 1 and 0 not in lengths and all(isfinite(x) for vector in vectors for x in vector)
         if len(vectors) != len(texts) or not useful:
@@ -114,16 +96,7 @@ class OllamaHost(Http):
             raise self.unexpected(f"the response cannot be read: {str(error)[:200]}") from error
 
 
-class _Listed(Protocol):
-    """A model in a list of ollama's client."""
-
-    model: str | None
-
-
-Found = TypeVar("Found", bound=_Listed)
-
-
-def _find(listed: Sequence[Found], model: str) -> Found | None:
+def _find(listed: Sequence[Listed], model: str) -> Listed | None:
     by_name = {full_name(entry.model or ""): entry for entry in listed}
     return next((by_name[name] for name in names(model) if name in by_name), None)
 

@@ -235,8 +235,7 @@ class _Lease:
             if len(tried) == len(pool._hosts):
                 rounds += 1
                 if rounds == ROUNDS:
-                    # Tries while a crashed server starts anew reach nobody: `persist` keeps the crash as the cause.
-                    raise tried[host].__cause__ or tried[host]
+                    raise tried[host]
                 pool._outlast(tried, pool._clock() + pool._patience)
                 tried.clear()
 

@@ -19,22 +19,16 @@ RETRIED = frozenset({Failure.RUNNER_CRASH, Failure.TIMEOUT, Failure.BUSY, Failur
 def persist(call: Callable[[], Made], attempts: int, wait: float, closed: Stop) -> Made:
     """The result of `call`, tried up to `attempts` times with pauses of `wait`, 2·wait, 4·wait, … seconds.
 
-    Raises the last CallError, with the number of tries in its message. Its cause is the last error of a try that
-    reached the host, if one did. Raises CallError interrupted where `closed`, or the stop over the thread, ends a
-    pause.
+    Raises the last CallError, with the number of tries in its message, and CallError interrupted where `closed`, or the
+    stop over the thread, ends a pause.
     """
     tries = 1
-    reached: CallError | None = None
     while True:
         try:
             return call()
         except CallError as error:
-            if error.failure is not Failure.UNREACHABLE or not reached:
-                reached = error
             if error.failure not in RETRIED or tries >= attempts:
-                if tries == 1:
-                    raise
-                what = f"{error.what} (tried {tries} times)"
-                raise CallError(error.failure, what, where=error.where, hint=error.hint) from reached
+                error.what += f" (tried {tries} times)" * (tries > 1)
+                raise
         closed.rest(wait * 2 ** (tries - 1))
         tries += 1

@@ -21,6 +21,6 @@ def measure_memory(server: BackendSettings, model: BackboneSettings) -> MemoryUs
         except CallError:
             continue
         if loaded and loaded.size:
-            on_cpu = 100 * (1 - min(loaded.size_vram / loaded.size, 1))
+            on_cpu = 100 * (1 - min((loaded.size_vram or 0) / loaded.size, 1))
             return MemoryUsage(gib=loaded.size / 2**30, on_cpu=on_cpu)
     return None

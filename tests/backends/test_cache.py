@@ -206,7 +206,7 @@ def expect_unusable(path: Path, mode: Mode = "on") -> ConfigError:
 
 
 def test_a_missing_file_cannot_be_read(tmp_path: Path) -> None:
-    assert "no cache file" in expect_unusable(tmp_path / "none.sqlite", "read").what
+    assert "there is no file to read from" in expect_unusable(tmp_path / "none.sqlite", "read").what
     assert not (tmp_path / "none.sqlite").exists()
 
 
@@ -216,17 +216,6 @@ def test_a_file_that_is_no_database_is_refused_untouched(tmp_path: Path, mode: M
     path.write_text("my notes, " * 200)
     assert "not a database" in expect_unusable(path, mode).what
     assert path.read_text() == "my notes, " * 200
-
-
-@pytest.mark.parametrize("mode", ["read", "on"])
-def test_another_programs_database_is_refused_untouched(tmp_path: Path, mode: Mode) -> None:
-    path = tmp_path / "bank.sqlite"
-    database = sqlite3.connect(path)
-    database.execute("CREATE TABLE replies (key TEXT, reply TEXT)")
-    database.close()
-    before = path.read_bytes()
-    assert "not a reply cache" in expect_unusable(path, mode).what
-    assert path.read_bytes() == before
 
 
 def test_a_torn_file_is_refused(path: Path) -> None:
@@ -375,13 +364,3 @@ def test_an_engine_that_is_not_clear_is_not_guessed(path: Path) -> None:
             stored_engine(path, "scripted", model, load)
         assert all(part in caught.value.what for part in parts)
         assert caught.value.where == str(path)
-
-
-def test_a_cache_of_another_version_is_refused(path: Path) -> None:
-    made = Cache(Scripted(["x"]), path)
-    made.complete(REQUEST)
-    made.close()
-    database = sqlite3.connect(path)
-    database.execute("PRAGMA user_version = 99")
-    database.close()
-    assert "version 99" in expect_unusable(path).what

@@ -359,25 +359,16 @@ except KeyboardInterrupt:
 
 def test_a_process_that_forgets_to_close_ends_and_what_is_missing_is_named(folder: Path) -> None:
     script = """
-import socket
 missing = Embedded(sys.argv[1])
 backend.describe()
-def show_error():
-    try:
-        missing.describe()
-    except MmergError as error:
-        print(type(error).__name__, error.what, "|", error.hint)
-unix = socket.AF_UNIX
-del socket.AF_UNIX  # as on Windows
-show_error()
 sys.modules["xllamacpp"] = None
-show_error()
+try:
+    missing.describe()
+except MmergError as error:
+    print(type(error).__name__, error.what, "|", error.hint)
 """
-    out, err, code = run(script, folder)
-    unix, package = out.splitlines()
-    assert unix.startswith("ConfigError the embedded backend needs Unix sockets | use backend=ollama")
-    assert package == 'ConfigError the embedded backend needs xllamacpp | pip install "mmerg[embedded]"'
-    assert (err, code) == ("", 0)
+    named = 'ConfigError the embedded backend needs xllamacpp | pip install "mmerg[embedded]"\n'
+    assert run(script, folder) == (named, "", 0)
 
 
 @pytest.mark.parametrize(
@@ -409,10 +400,9 @@ def test_a_context_longer_than_the_models_is_refused(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("load", "says"),
     [
-        ({"num_ctxx": 1}, "not a load option: num_ctxx"),
-        ({"num_ctx": "abc"}, "num_ctx is 'abc', not a whole number of at least 1"),
-        ({"parallel": 0}, "parallel is 0, not a whole number of at least 1"),
-        ({"num_batch": True}, "num_batch is True, not a whole number of at least 1"),
+        ({"num_ctxx": 1}, "not a load option, or not a value of one: num_ctxx"),
+        ({"num_ctx": "abc"}, "num_ctx=abc"),
+        ({"parallel": 0}, "parallel=0"),
     ],
 )
 def test_a_load_option_that_is_none_is_refused(load: dict[str, Any], says: str) -> None:

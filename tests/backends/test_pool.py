@@ -397,65 +397,6 @@ def test_a_call_that_hangs_on_the_only_host_fails_alone() -> None:
     assert ([error.failure for error in caught], pool.down()) == ([Failure.TIMEOUT], {})
 
 
-def test_a_failure_keeps_its_name_though_others_find_the_host_alive() -> None:
-    """A call fails and, before its error is raised, a neighbour's success has put the host in service again."""
-    server = Server("a")
-
-    class Late(Pool):
-        """Lets the neighbour speak right after a failure was noted."""
-
-        def _note(self, host: Host, error: CallError | None) -> None:
-            super()._note(host, error)
-            if error:
-                server.failing = None
-                assert say(other) == "a"
-
-    pool = Late([Host(server, 2, "a")])
-    pool.describe()
-    with pool.lease() as other, pool.lease() as backend:
-        server.failing = Failure.TIMEOUT
-        with pytest.raises(CallError) as caught:
-            say(backend)
-    assert (caught.value.failure, pool.down()) == (Failure.TIMEOUT, {})
-
-
-class Restarted(Server):
-    """A server that each call of a kind (`logprobs`) ends, and that is back when it was looked at `looks_down` times.
-    Until then nothing answers; a look takes ten seconds."""
-
-    def __init__(self, failure: Failure, clock: Clock, looks_down: int = 3) -> None:
-        super().__init__("a")
-        self.ends_in, self.looks_down, self.clock = failure, looks_down, clock
-
-    def describe(self) -> Engine:
-        self.clock.now += 10
-        if self.failure and self.looks % (self.looks_down + 1) == self.looks_down:
-            self.failure = None
-        return super().describe()
-
-    def complete(self, request: Request) -> Reply:
-        if request.logprobs and not self.failure:
-            self.calls += 1
-            self.failure, self.looks = Failure.UNREACHABLE, 0
-            raise CallError(self.ends_in, "the answer broke off")
-        return super().complete(request)
-
-
-@pytest.mark.parametrize("attempts", [1, 3])
-@pytest.mark.parametrize("failure", [Failure.RUNNER_CRASH, Failure.TIMEOUT])
-def test_a_call_that_ends_the_server_each_time_fails_alone(failure: Failure, attempts: int) -> None:
-    clock = Clock()
-    server = Restarted(failure, clock)
-    pool = Pool([Host(server, 1, "a")], patience=600.0, wait=0.0, attempts=attempts, clock=clock)
-    pool.describe()
-    with pool.lease() as backend:
-        with pytest.raises(CallError, match="the answer broke off") as caught:
-            backend.complete(replace(REQUEST, logprobs=True))
-        assert caught.value.failure is failure
-        assert server.calls == 3 + 3 * (attempts - 1)  # each after a wait for the server, retries that reach nobody
-        assert say(backend) == "a"
-
-
 def test_engines_that_differ_are_named() -> None:
     a, b, c, d = servers("abcd")
     b.engine = OTHER

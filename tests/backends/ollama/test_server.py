@@ -192,9 +192,10 @@ def test_loaded_and_embed(text: Ollama) -> None:
     text.complete(ask("Hello", num_predict=1))
     host = OllamaHost(text.host)
     listed = host.loaded(TEXT_MODEL)
-    assert listed is not None
+    assert listed
+    assert listed.size
     assert (listed.context_length, listed.size > 100_000) == (4096, True)
-    vectors = host.embed(EMBEDDING_MODEL, ["The sea is calm.", "I am angry."], load=text.load)
+    vectors = host.embed(EMBEDDING_MODEL, ["The sea is calm.", "I am angry."])
     assert [len(vector) for vector in vectors] == [64, 64]
     assert [float(np.linalg.norm(vector)) for vector in vectors] == pytest.approx([1.0, 1.0], abs=1e-3)
     assert host.loaded("absent") is None
@@ -202,7 +203,7 @@ def test_loaded_and_embed(text: Ollama) -> None:
 
 def test_embed_of_a_text_that_is_too_long(text: Ollama) -> None:
     with pytest.raises(CallError) as caught:
-        OllamaHost(text.host).embed(EMBEDDING_MODEL, ["short", "word " * 5000], load=text.load)
+        OllamaHost(text.host).embed(EMBEDDING_MODEL, ["short", "word " * 5000])
     assert caught.value.failure is Failure.CONTEXT_OVERFLOW
 
 
