@@ -38,8 +38,9 @@ def tables(given: argparse.Namespace) -> int:
             hint = f"tables: {', '.join(FILES)}; for runs see `ls runs/`"
             raise ConfigError(f"{path} is neither a table nor a run folder", where="arguments", hint=hint)
     datasets = {paper.dataset for paper in papers}
+    left_out: list[str] = []
     if paths:
-        runs, left_out = [read_candidate(about.path) for about in check_runs(paths)], []
+        runs = [read_candidate(about.path) for about in check_runs(paths)]
     else:
         runs, left_out = _scored(given.runs, datasets)
     if given.judge:

@@ -161,9 +161,9 @@ def test_a_run_goes_on_whatever_order_its_sources_are_given_in(tmp_path: Path) -
         "{% if F is defined and G is defined %}{{ F }}{{ G }}{% endif %}Reply.", encoding="utf-8"
     )
     prompts = f"system.prompts=[{tmp_path},package:mmerg/systems/merg/prompts]"
-    dry = (*dry, prompts, "system.stages.sgrg.sees=[D,F,G]")
-    first = run(*dry, *sources, "limit=1")
-    assert run(*dry, *reversed(sources), "limit=2").run == first.run
+    given = (*dry, prompts, "system.stages.sgrg.sees=[D,F,G]")
+    first = run(*given, *sources, "limit=1")
+    assert run(*given, *reversed(sources), "limit=2").run == first.run
 
 
 def test_a_name_and_tags_name_the_folder_and_decide_nothing(tmp_path: Path, server: ScriptedOllama) -> None:
