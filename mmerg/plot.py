@@ -14,7 +14,6 @@ Exit code: 0, 1 where nothing could be drawn, 2 where a run cannot be read.
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -72,17 +71,12 @@ def plot(out: Console, given: argparse.Namespace) -> int:
 
 
 def _draw(runs: Sequence[RunData], only: Sequence[str]) -> Iterator[tuple[str, Drawn]]:
-    """Each figure by its name. With several runs, the name of a figure of one run ends with the run's label."""
-    files: list[str] = []
-    for run in runs:
-        file = re.sub(r"[^\w.=+-]+", "-", run.label).strip("-.")
-        files.append(f"{file}-{len(files) + 1}" if file in ("", *files) else file)
+    """Each figure by its name. With several runs, the name of a figure of one run ends with the run's."""
     for name in only:
         if name == "scores":
             yield name, (draw_scores(runs), describe_unscored(runs))
         else:
-            for run, file in zip(runs, files, strict=True):
-                yield name if len(runs) == 1 else f"{name}-{file}", _draw_run(run, name)
+            yield from ((f"{name}-{run.about.run}" if runs[1:] else name, _draw_run(run, name)) for run in runs)
 
 
 def _draw_run(run: RunData, name: str) -> Drawn:

@@ -43,13 +43,10 @@ def job(settings: TrainSettings) -> int:
 
 
 def check_line(arguments: Sequence[str]) -> int:
-    """Raises ConfigError where the command line does not begin with what is trained, or sets a split in vain."""
+    """Raises ConfigError where the command line does not begin with what is trained."""
     if arguments[:1] != ["sem"] and not any(word.startswith("-") for word in arguments):
         hint = "mmerg train sem dataset=empathetic dataset.root=… out=sem.json"
         what = f"there is nothing to train called {arguments[0]!r}" if arguments else "say what is to be trained"
-        raise ConfigError(what, where="command line", hint=hint)
-    if "dataset.split" in {word.lstrip("+").partition("=")[0] for word in arguments}:
-        what, hint = "dataset.split says nothing to a training", "split=… is what it is fitted to, validation=… another"
         raise ConfigError(what, where="command line", hint=hint)
     return 0
 

@@ -233,32 +233,3 @@ def test_seeds_of_one_setting_alone_are_compared_with_each_other(
         "A: tiny seed 0, a0\nB: tiny seed 1, a1\n4 samples in both\nsettings that differ, A → B\n  seed: 0 → 1\n"
         in shown
     )
-
-
-def test_forecasts_that_differ_are_counted_where_both_runs_have_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    forecasts = {"a": ("joy", "joy", "anger", None), "b": ("joy", "anger", "joy", "joy")}
-    runs = [
-        build_run(
-            tmp_path / name, [result(f"{place}/1", "Oh.", label, gold="joy") for place, label in enumerate(labels)]
-        )
-        for name, labels in forecasts.items()
-    ]
-    assert "forecasts that differ: 66.67 % [20.77–93.85] of 3 samples\n" in compare(capsys, *map(str, runs))
-
-
-def test_shares_of_samples_that_share_dialogues_come_with_mcnemars_p_as_well(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    labels = {"a": ["joy", "anger"] * 6, "b": ["joy", "joy"] * 6}
-    runs = [
-        build_run(
-            tmp_path / name,
-            [result(f"d{place // 4}/{place}", "Oh.", label, gold="joy") for place, label in enumerate(of)],
-        )
-        for name, of in labels.items()
-    ]
-    shown = compare(capsys, *map(str, runs))
-    assert "12 pairs are from 3 dialogues, so p is of exchanging whole dialogues; McNemar's" in shown
-    assert "would be: acc 0.0312\n" in shown

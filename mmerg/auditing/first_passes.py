@@ -23,7 +23,6 @@ from mmerg.engine.state import State
 from mmerg.errors import RunError
 from mmerg.runs import events
 from mmerg.runs.folder import FRAMES
-from mmerg.runs.manifest import Manifest
 from mmerg.runs.result import Result, Results
 from mmerg.runs.samples import events_file, read_events
 from mmerg.runs.story import Pass, Step, Story
@@ -108,15 +107,11 @@ def _shared(output: object, own: object) -> int:
     return sum(value == getattr(own, name) for name, value in output) if isinstance(output, BaseModel) else 0
 
 
-def finished(run: Path, manifest: Manifest, results: Results[Result]) -> dict[str, str]:
-    """The dialogue of each sample with a reply. Raises RunError where samples that the run was last started for are not
-    done, or no other dialogue is there to take a fault from."""
-    how = next((one.how for one in reversed(manifest.sessions) if not one.how.get("only_failed")), {})
-    asked = len(how.get("ids") or ()) or min(how.get("limit") or manifest.protocol.samples, manifest.protocol.samples)
-    if (done := len(results) - len(results.lost)) < asked:
-        what = f"this run is not finished: {done} of {asked} samples are done"
-        raise RunError(what, where=str(run), hint="give the run's command again; it goes on from there")
-    finished = {one.id: one.dialogue or one.id for one in results.values() if one.status == "ok"}
+def finished(run: Path, results: Results[Result]) -> dict[str, str]:
+    """The dialogue of each sample with a reply and its events. Raises RunError where no other dialogue is there to take
+    a fault from."""
+    kept = (result for result in results.values() if result.ok and result.id not in results.lost)
+    finished = {result.id: result.dialogue or result.id for result in kept}
     if len(set(finished.values())) < 2:
         what = f"there is no dialogue to take faults from: {plural(len(finished), 'sample')} with a reply, all of one"
         raise RunError(f"{what} dialogue", where=str(run), hint="take a run of several dialogues")

@@ -57,7 +57,7 @@ def launch(run: Path, *, n: int, seed: int, stages: Sequence[str] = (), hosts: S
         what = f"{auditor.name} sees no output of a stage {', '.join(sorted(unknown))}"
         raise ConfigError(what, where="--stages", hint=f"it sees: {', '.join(known)}")
     planted_in = [stage for name, stage in known.items() if name in (stages or known)]
-    dialogues = finished(run, manifest, results)
+    dialogues = finished(run, results)
     samples = sorted(dialogues)
     random.Random(seed).shuffle(samples)  # so that a larger n keeps the samples of a smaller one
     passes = FirstPasses(run, prompts.system, dialogues)

@@ -1,7 +1,7 @@
 """A stage's output as fields to read, with what changed in each since the pass before.
 
 fields({"emotion": "joy"}, before={"emotion": "anger"})
-diff("It is fine.", "It is not fine.")    # same 'It is ', ins 'not', same ' ', same 'fine.'
+diff("It is fine.", "It is not fine.")    # same 'It is ', ins 'not ', same 'fine.'
 """
 
 import json
@@ -14,7 +14,6 @@ from typing import Any, Literal, NamedTuple
 Kind = Literal["same", "ins", "del"]
 ALIKE = 0.4  # share of the words that two texts must have in common for their words to be compared
 LONG = 1500  # words; comparing grows with the square, and nobody reads a longer diff
-_CRUMB = 2  # words that stayed between two changes and still count as changed, as a diff of crumbs cannot be read
 _WORD = re.compile(r"\w+\s*|[^\w\s]\s*|\s+")
 
 
@@ -111,26 +110,14 @@ def diff(old: str, new: str) -> tuple[Span, ...]:
     are long or share few words are taken out and put in as a whole."""
     before, after = _WORD.findall(old), _WORD.findall(new)
     matcher = SequenceMatcher(None, [word.strip() for word in before], [word.strip() for word in after], autojunk=False)
-    if old != new and (max(len(before), len(after)) > LONG or matcher.ratio() < ALIKE):
-        return (*_mark("del", old), *_mark("ins", new))
     spans: list[Span] = []
-    gone = come = ""
-    for tag, a, b, c, d in matcher.get_opcodes():
-        if tag == "equal" and (d - c > _CRUMB or c == 0 or d == len(after)):
-            spans += (*_mark("del", gone), *_mark("ins", come), Span("same", "".join(after[c:d])))
-            gone = come = ""
-        else:
-            gone, come = gone + "".join(before[a:b]), come + "".join(after[c:d])
-    return (*spans, *_mark("del", gone), *_mark("ins", come))
-
-
-def _mark(kind: Kind, text: str) -> Iterator[Span]:
-    """White space around it is in spans of its own, so that no blank is marked: what was put in is as if it stayed,
-    what was taken out keeps the words from what follows."""
-    bare = text.strip()
-    blank: Kind = "same" if kind == "ins" else kind
-    start, _, end = text.partition(bare) if bare else (text * (kind == "ins"), "", "")
-    yield from (span for span in (Span(blank, start), Span(kind, bare), Span(blank, end)) if span.text)
+    if old != new and (max(len(before), len(after)) > LONG or matcher.ratio() < ALIKE):
+        spans += (Span("del", old), Span("ins", new))
+    else:
+        for tag, a, b, c, d in matcher.get_opcodes():
+            gone, come = "".join(before[a:b]), "".join(after[c:d])
+            spans += (Span("same", come),) if tag == "equal" else (Span("del", gone), Span("ins", come))
+    return tuple(span for span in spans if span.text)
 
 
 def rewritten(spans: tuple[Span, ...]) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from rich.console import RenderableType
 
-from mmerg.console.tables import ARROWS, NONE, Sheet, between, figure, signed
+from mmerg.console.tables import ARROWS, NONE, Sheet, figure, signed
 from mmerg.console.terminal import escape, plural
 from mmerg.errors import by_reason
 from mmerg.scoring.comparisons import Compared, Pair, format_p
@@ -62,10 +62,7 @@ def _side(value: float | None, sd: float | None) -> str:
 
 
 def _notes(pair: Pair) -> Iterator[str]:
-    """How many forecasts differ, McNemar's two counts of what is tested, and why figures are missing."""
-    if share := pair.other_forecasts:
-        ends = f" [{between(*share.interval)}]" if share.interval else ""
-        yield f"forecasts that differ: {figure(share.value)} %{ends} of {plural(share.n, 'sample')}"
+    """McNemar's two counts of what is tested, and why figures are missing."""
     for one in pair.comparisons:
         if one.a_right is not None and one.p is not None:
             yield f"{one.metric}: b = {one.a_right} pairs count in A alone, c = {one.b_right} in B alone ({one.test})"

@@ -11,11 +11,10 @@ from typing import TypeAlias
 
 from mmerg.errors import ConfigError, RunError, some
 from mmerg.runs.config_diff import alike_but_for, config_diff
-from mmerg.scoring.answers import ScoredRun, describe_improper, dialogue, improper
-from mmerg.scoring.metric import Metric, deciding, mean
+from mmerg.scoring.answers import ScoredRun, describe_improper, improper
+from mmerg.scoring.metric import Metric, deciding
 from mmerg.scoring.paired import Comparison, Pairing, compare, pair
-from mmerg.scoring.score import Score
-from mmerg.scoring.shares import LEVEL, holm, mcnemar
+from mmerg.scoring.shares import LEVEL, holm
 from mmerg.scoring.spread import by_seeds, seed_of
 from mmerg.scoring.standard import Options, standard_metrics
 from mmerg.storage.record import Record
@@ -27,9 +26,7 @@ PRIMARY = ("acc", "dist2", "bert_f1")  # what is tested by default: few figures,
 
 class Pair(Record):
     """Two runs, or two settings with equally many seeds. samples: those that both finished; a_alone, b_alone: those
-    that one of them finished alone. settings: those in which they differ, with both values. other_forecasts: the share
-    of samples whose forecast differs, which shows whether a setting such as the frames has an effect; None where no
-    sample has two forecasts."""
+    that one of them finished alone. settings: those in which they differ, with both values."""
 
     a: str
     b: str
@@ -39,7 +36,6 @@ class Pair(Record):
     a_alone: int
     b_alone: int
     settings: dict[str, tuple[str, ...]]
-    other_forecasts: Score | None = None
     comparisons: tuple[Comparison, ...]
 
 
@@ -153,20 +149,11 @@ def _pair(a: Side, b: Side, pairing: Pairing, options: Options) -> Pair:
         a_alone=pairing.a_alone,
         b_alone=pairing.b_alone,
         settings={one.name: one.values for one in config_diff([a[0].manifest, b[0].manifest])},
-        other_forecasts=_other_forecasts(pairing),
         comparisons=tuple(
             _comparison(metric, other, pairing, options, metric.name in primary)
             for metric, other in zip(metrics, others, strict=True)
         ),
     )
-
-
-def _other_forecasts(pairing: Pairing) -> Score | None:
-    both = [(a, b) for a, b in zip(pairing.a, pairing.b, strict=True) if a.emotion and b.emotion]
-    if not both:
-        return None
-    differ = mean([100.0 * (a.emotion != b.emotion) for a, b in both])
-    return Score(name="other_forecasts", value=None, n=0).over(differ, [dialogue(a) for a, _ in both], "wilson")
 
 
 def _comparison(metric: Metric, other: Metric, pairing: Pairing, options: Options, tested: bool) -> Comparison:
@@ -218,8 +205,7 @@ def _run_warnings(first: Side, others: Sequence[Side], sides: Sequence[tuple[Sid
 
 
 def _pair_warnings(pair: Pair) -> Iterator[str]:
-    """Warnings about a pair: differences that are smaller than what so many samples can show, and shares where
-    dialogues have several samples, which McNemar's test takes as independent."""
+    """Warns of differences that are smaller than what so many samples can show."""
     missed = [
         f"{one.metric} ({one.n})"
         for one in pair.comparisons
@@ -228,13 +214,6 @@ def _pair_warnings(pair: Pair) -> Iterator[str]:
     ]
     if missed:
         yield f"so few pairs cannot show a difference as small as found with {pair.b}: {', '.join(missed)}"
-    for one in pair.comparisons if len(pair.a_runs) == 1 else ():
-        if one.p is not None and one.a_right is not None and one.b_right is not None and one.dialogues < one.n:
-            independent = format_p(mcnemar(one.a_right, one.b_right))
-            yield (
-                f"with {pair.b}, {one.n} pairs are from {one.dialogues} dialogues, so p is of exchanging whole "
-                f"dialogues; McNemar's, which takes pairs as independent, would be: {one.metric} {independent}"
-            )
 
 
 def format_p(p: float | None) -> str:

@@ -60,19 +60,13 @@ def data_of(corpus: Corpus, used: Sequence[object]) -> Data:
     return Data(corpus=corpus.name, split=corpus.split, samples=len(used), digest=digest)
 
 
-def refuse_unfit(settings: TrainSettings, fitted_to: Split, validated_on: Split, over: Split) -> None:
+def refuse_unfit(settings: TrainSettings, fitted_to: Split, validated_on: Split) -> None:
     """Raises CorpusError or ConfigError where a label has no sample or a split has none."""
     where, labels = f"dataset={fitted_to.corpus.name}, split={settings.split}", fitted_to.corpus.labels
     if missing := [label for label in labels if label not in fitted_to.golds]:
         what = f"{len(missing)} of {len(labels)} labels have no sample: {', '.join(missing)}"
         hint = "train on a whole split of a labelled corpus: mmerg data dataset=… counts its labels"
         raise CorpusError(what, where=where, hint=hint)
-    if set(validated_on.corpus.labels) != set(labels):
-        what = f"the labels of {settings.validation} are others: {', '.join(validated_on.corpus.labels)}"
-        raise CorpusError(what, where=where, hint="a reader's `labels` are those of the whole corpus")
     if not validated_on.golds:
         what = f"the split {settings.validation} has no sample with a label and words"
         raise ConfigError(what, where=where, hint="validation=… another split")
-    if not over.unlabelled:
-        what = f"the split {settings.causes_split} has no history with words"
-        raise ConfigError(what, where=where, hint="causes_split=… another split, or null")

@@ -40,7 +40,7 @@ def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embe
     for split in splits.values():
         out.print(escape(str(split)))
     fitted_to, validated_on, over = (splits[name] for name in names)
-    refuse_unfit(settings, fitted_to, validated_on, over)
+    refuse_unfit(settings, fitted_to, validated_on)
 
     def embedded(split: Split) -> Vectors | None:
         """The histories of the samples: [samples, dimensions]."""

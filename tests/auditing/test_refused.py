@@ -14,7 +14,7 @@ from mmerg.report import main as report
 from mmerg.reporting.run_pages import RunPages
 from mmerg.runs.folder import RESULTS
 from mmerg.runs.manifest import MANIFEST
-from tests.auditing.parts import DIALOGUES, planted_of
+from tests.auditing.parts import planted_of
 from tests.composed import BASE, plain_of
 from tests.scripted_ollama import ScriptedOllama
 
@@ -44,15 +44,9 @@ def test_a_run_of_a_system_that_does_not_audit_its_stages(
     assert f"system={system} cannot be audited: {told}" in refused(capsys, path)
 
 
-def test_a_run_that_is_not_finished_and_one_of_one_dialogue(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    next((path / "samples").iterdir()).unlink()
-    assert f"not finished: {DIALOGUES - 1} of {DIALOGUES} samples are done" in refused(capsys, path)
+def test_a_run_of_one_dialogue(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = (path / RESULTS).read_bytes().splitlines(keepends=True)[0]
     (path / RESULTS).write_bytes(first)
-    assert "not finished" in refused(capsys, path)
-    edit(path, lambda manifest: manifest["sessions"][-1]["how"].update(limit=1))
-    sample = json.loads(first)["id"].replace("/", "%2F")
-    (path / "samples" / f"{sample}.jsonl").touch()
     assert "1 sample with a reply, all of one dialogue" in refused(capsys, path)
 
 

