@@ -14,7 +14,6 @@ from contextlib import closing
 from functools import partial
 from typing import Any
 
-from mmerg.backends.dialects import DIALECTS
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.pool import USELESS
 from mmerg.backends.protocol import SHOWN_DIGEST, Backend, Engine, Sampling
@@ -76,13 +75,8 @@ def _of_model(settings: DoctorSettings, host: str, backend: Backend, engine: Eng
         yield "eyes", ("ok", "none: frames go to this model as measured descriptions")
     if isinstance(settings, RunSettings):
         yield "room", room(settings, engine, image_tokens)
-    dialect = DIALECTS.get(str(engine.load.get("dialect")))
-    silent = dialect is not None and not dialect.logprobs
-    if silent:
-        yield "logprobs", ("ok", "this server tells none: no self_ppl or system=best_of_n")
     for name, probe in _probes(settings, host, backend, engine).items():
-        if not (name == "logprobs" and silent):
-            yield name, _tried(probe)
+        yield name, _tried(probe)
 
 
 def _tried(probe: Callable[[], Finding]) -> Finding:

@@ -22,8 +22,7 @@ from mmerg.doctor import examine
 from mmerg.settings.backbone import DoctorSettings
 from mmerg.settings.parse import parse
 from tests import tiny_text
-from tests.backends.conftest import LAST, Faulty, completion, faulty_server, json_answer, line, stream
-from tests.backends.openai.shapes import LM_STUDIO
+from tests.backends.conftest import LAST, Faulty, faulty_server, json_answer, line, stream
 from tests.composed import composed
 from tests.llama_server import NAME, llama_server
 from tests.ollama_server import TEXT_MODEL, VISION_MODEL, Server
@@ -326,16 +325,6 @@ def test_a_server_that_gives_no_log_probabilities(doctor: Doctor) -> None:
         assert doctor(server.host, *M) == 1
     assert (doctor.marks["reply"], doctor.marks["logprobs"], doctor.marks["memory"]) == ("✓", "✗", "✓")
     assert "self_ppl cannot be computed" in doctor.text
-
-
-def test_a_kind_of_server_that_has_no_log_probabilities_is_not_blamed(doctor: Doctor) -> None:
-    settings = ("backend=openai", "backend.adapter.dialect=lmstudio", "backbone.load.num_ctx=2048")
-    with faulty_server() as server:
-        server.answer(json_answer(LM_STUDIO["/api/v0/models"]), path="/api/v0/models")
-        server.answer(json_answer(completion("Hi")), path="/v1/chat/completions")
-        doctor(server.host, *settings, "backbone.model=m")
-    assert doctor.marks["logprobs"] == "✓"
-    assert "this server tells none: no self_ppl or system=best_of_n" in doctor.text
 
 
 @pytest.mark.parametrize(

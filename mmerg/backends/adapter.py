@@ -1,16 +1,14 @@
-"""What the backends over a server share: which load options they take, which images are sent, which replies count.
+"""What the backends over a server share: which load options they take, and which replies count.
 
 A reply does not name the engine that gave it, and a server can be updated between two calls. So the host is asked again
 after each reply (a millisecond). The reply counts only if version and digest are those of the first description. A host
 that changes and changes back within one call goes unnoticed.
 """
 
-import io
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 import httpx
@@ -21,8 +19,6 @@ from mmerg.backends.protocol import Engine, Finish, Reply, Request, engine_chang
 from mmerg.backends.retry import persist
 from mmerg.errors import CallError, ConfigError, Failure
 
-MIN_SIDE = 32  # pixels; Qwen-VL runners panic under 28, the newer ones under 32
-MAX_ASPECT = 200
 CHECKS = 4  # tries of the check after a reply
 ANSWER_BYTES, TOKEN_BYTES = 2**20, 2**12  # a reply may have so many, and so many more for each token allowed
 
@@ -60,11 +56,6 @@ class Adapter(ABC):
         """The reply to `request` by the engine of the first description. Raises CallError (model_not_found where the
         host has another one now) or ConfigError."""
         engine = self._engine
-        for image in request.images:
-            if fault := image_fault(image.data):
-                hint = "take the frames anew, or larger"
-                what = f"image {image.sha256[:12]} {fault}"
-                raise CallError(Failure.IMAGE_REJECTED, what, where=self.host, hint=hint)
         if request.images and not (engine or self.describe()).vision:
             what = f"model {self.model} has no eyes, and the request has {len(request.images)} images"
             hint = "use a model whose capabilities name vision, or let frames be described in words"
@@ -113,23 +104,6 @@ def reply_to(server: Http, path: str, body: Mapping[str, object], num_predict: i
     except ValidationError as error:
         raise server.unexpected(f"the reply cannot be read: {error.errors()[0]['msg']}") from None
     return reply.model_copy(update={"seconds": time.monotonic() - begin, "host": server.host})
-
-
-@lru_cache(maxsize=64)
-def image_fault(data: bytes) -> str:
-    """Why these bytes must not be sent as an image; "" where they may. Some images crash or confuse vision models. Only
-    the header is read."""
-    from PIL import Image
-
-    try:
-        with Image.open(io.BytesIO(data), formats=("JPEG", "PNG")) as image:
-            short, long = sorted(image.size)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning):
-        return "is neither a JPEG nor a PNG with a readable header"
-    if short >= MIN_SIDE and long <= MAX_ASPECT * short:
-        return ""
-    size = f"{image.width}x{image.height}"
-    return f"is {size} px; a side under {MIN_SIDE} px, or over {MAX_ASPECT} times the other, crashes vision models"
 
 
 def check_load(load: Load, least: Load, where: str) -> None:

@@ -81,7 +81,7 @@ def request_body(request: Request, model: str, dialect: Dialect, think: bool = F
         fields["chat_template_kwargs"] = {"enable_thinking": think}
     if request.schema:
         fields |= dialect.schema(request.schema)
-    if request.logprobs and dialect.logprobs:
+    if request.logprobs:
         fields |= {"logprobs": True, "top_logprobs": max(request.alternatives, 1)}  # without a number some give none
     return fields
 

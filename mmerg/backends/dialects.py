@@ -1,7 +1,7 @@
 """What each OpenAI-style server calls its samplers and where it describes its models, in one table.
 
 A server ignores a name that it does not know, without an error: so each gets its own names. They were tried on
-llama-server (llama.cpp of 2026-11) and vLLM 0.32, and read in SGLang's sources and LM Studio's documentation. The calls
+llama-server (llama.cpp of 2026-11) and vLLM 0.32, and read in SGLang's sources. The calls
 themselves are in `chat.py` and `openai.py`.
 
     DIALECTS["vllm"].sampling(Sampling(repeat_penalty=1.1, repeat_last_n=-1))    # {…, "repetition_penalty": 1.1}
@@ -49,9 +49,9 @@ class Dialect:
     has no name for. Each has the value that the server always uses; any other is refused. fixed: fields of every
     request. Without them the model's files or the server's settings decide. schema: the fields that ask for a JSON
     schema. thinking: whether the model's template has a switch for thinking. template: whether the server tells the
-    model's chat template. logprobs: whether it gives any. longer: how to start it with a longer context.
+    model's chat template. longer: how to start it with a longer context.
 
-    models: where it lists its models. about: where it says more of itself. read: makes a description of the model's
+    about: where it says more of itself. read: makes a description of the model's
     entry in that list (with its `meta`) and each answer of `about`. Raises KeyError or TypeError where they lack it."""
 
     name: str
@@ -63,9 +63,7 @@ class Dialect:
     schema: Callable[[str], dict[str, object]] = response_format
     thinking: bool = True
     template: bool = False
-    logprobs: bool = True
     longer: str = "start the server with a longer context"
-    models: str = "/v1/models"
     about: tuple[str, ...] = ()
 
     def sampling(self, sampling: Sampling) -> dict[str, object]:
@@ -102,10 +100,6 @@ def _sglang(model: Facts, server: Facts, about: Facts) -> Description:
     return Description(server["version"], model.get("max_model_len"), about.get("has_image_understanding"), more)
 
 
-def _lm_studio(model: Facts) -> Description:
-    return Description(context=model.get("loaded_context_length"), vision=model["type"] == "vlm")
-
-
 # Samplers that a Request does not name are switched off by name, as a GGUF may carry its own defaults for them.
 LLAMA_SERVER = Dialect(
     "llama-server",
@@ -138,15 +132,5 @@ SGLANG = replace(
     longer="sglang.launch_server --context-length TOKENS",
     about=("/server_info", "/model_info"),
 )
-LM_STUDIO = Dialect(  # its documents do not list min_p; without it, the value set in the program would hold
-    "lmstudio",
-    OPENAI | {name: name for name in OFF},
-    {"repeat_last_n": 64},  # llama.cpp's own
-    _lm_studio,
-    thinking=False,
-    logprobs=False,
-    longer="lms load MODEL --context-length TOKENS",
-    models="/api/v0/models",
-)
 OTHER = Dialect("other", OPENAI, OFF, lambda model: Description(context=model.get("max_model_len")), thinking=False)
-DIALECTS = {dialect.name: dialect for dialect in (LLAMA_SERVER, VLLM, SGLANG, LM_STUDIO, OTHER)}
+DIALECTS = {dialect.name: dialect for dialect in (LLAMA_SERVER, VLLM, SGLANG, OTHER)}

@@ -1,4 +1,4 @@
-"""The backend that asks an OpenAI-style server: llama-server, vLLM, SGLang, LM Studio, or another one.
+"""The backend that asks an OpenAI-style server: llama-server, vLLM, SGLang, or another one.
 
 Every sampler is sent under the server's own name (`dialects.py`). `mmerg doctor` tells which ones a server ignores. As
 with Ollama, a reply counts only if the host still describes itself as at first. No such server gives a digest of the
@@ -31,7 +31,7 @@ from mmerg.errors import CallError, ConfigError, Failure, did_you_mean
 # (`thinking.py`). Else the cache gives old replies.
 REVISION = 3
 NO_EYES = (Failure.IMAGE_REJECTED, Failure.BAD_REQUEST)
-CHANGING = ("meta", "created", "permission", "n_ctx", "state")  # of a model's entry: no part of its digest
+CHANGING = ("meta", "created", "permission", "n_ctx")  # of a model's entry: no part of its digest
 
 SERVER = Server(
     "OpenAI-style server",
@@ -117,28 +117,23 @@ class OpenAI(Adapter):
         """The server's version, the digest of what it says of the model, and the rest. Raises CallError,
         model_not_found where it does not serve the model."""
         dialect, read = self._dialect, self._server.read
-        listed = read(_Models.model_validate_json, dialect.models).data
+        listed = read(_Models.model_validate_json, "/v1/models").data
         try:
             entry = next((one for one in listed if self.model in _names(one)), None)
             if entry is None:
                 names = ", ".join(str(one["id"]) for one in listed) or "none"
-                raise self._absent(f"the host does not serve {self.model}; it serves {names}"[:500])
+                what = f"the host does not serve {self.model}; it serves {names}"[:500]
+                hint = "set backbone.model to what it serves, or let it serve that"
+                raise CallError(Failure.MODEL_NOT_FOUND, what, where=self.host, hint=hint)
             meta = entry.get("meta")  # llama-server's, of the model's file
             facts = {"aliases": [], **entry, **(meta if isinstance(meta, dict) else {})}
             described = dialect.read(facts, *(read(_facts, path) for path in dialect.about))
         except (KeyError, TypeError) as error:
             raise self._server.unexpected(f"its answers are not those of {dialect.name}: {error}") from error
-        if entry.get("state") == "not-loaded":
-            raise self._absent(f"{self.model} is not loaded")
         facts |= described.more
         lasting = {name: _file_name(value) for name, value in facts.items() if name not in CHANGING}
         digest = hashlib.sha256(json.dumps(lasting, sort_keys=True).encode()).hexdigest()
         return str(described.version), digest, described
-
-    def _absent(self, what: str) -> CallError:
-        longer = f": {self._dialect.longer}" if self._dialect.name == "lmstudio" else ""
-        hint = f"set backbone.model to what it serves, or let it serve that{longer}"
-        return CallError(Failure.MODEL_NOT_FOUND, what, where=self.host, hint=hint)
 
     def _sees(self) -> bool:
         """Whether the model takes an image: then a prompt with one is longer than the same without. Two calls of one

@@ -1,7 +1,7 @@
 """Classifies a server's error: makes a `CallError`, with its `Failure` and a hint, from a status and a body.
 
 The wordings come from Ollama's Go source (v0.24.0 and v0.34.1), from llama.cpp's server (b10864), which Ollama runs as
-a child from 0.30 on and whose JSON it passes on as a string inside `error`, and from vLLM, SGLang and LM Studio. Their
+a child from 0.30 on and whose JSON it passes on as a string inside `error`, and from vLLM and SGLang. Their
 errors have the shapes {error: {message, type}}, {object: "error", message, type} and {error: "text"}.
 
     raise OLLAMA.classify(400, '{"error": "the input length exceeds the context length"}', model="m", where=host)
@@ -21,8 +21,7 @@ SHOWN_CHARACTERS = 500
 _WORDINGS = {
     Failure.CONTEXT_OVERFLOW: r"exceeds (the|maximum) context length|exceed_context_size_error|prompt too long|"
     r"exceeds the available context size|maximum context length|longer than the (maximum )?model'?s? |"
-    r"too long to fit into the model|context the overflows|context size has been exceeded|"
-    r"greater than the context length|is too large to process",
+    r"too long to fit into the model|context size has been exceeded|is too large to process",
     Failure.OOM: r"cudamalloc failed|requires more system memory|out[ -]of[ -](device )?memory|"
     r"memory layout cannot be allocated|(unable|failed) to allocate",
     # Only the server's own exit while it loads: a signal is a crash, and "model runner has unexpectedly stopped" comes
@@ -34,12 +33,12 @@ _WORDINGS = {
     r"failed to (load|decode) image|cannot identify image|not a multimodal model|at most 0 image|"
     r"(invalid|incorrect) (image|base64)",
     Failure.RUNNER_CRASH: r"(runner|llama-server) process (has terminated|no longer running)|"
-    r"error reading (llm|llama-server) |enginecore encountered|model has crashed",
+    r"error reading (llm|llama-server) |enginecore encountered",
     Failure.LOOP_ABORT: r"token repeat limit reached",
     Failure.BUSY: r"maximum pending requests exceeded|server busy|llm server loading model",
     Failure.UNREACHABLE: r"unavailable_error: loading model",  # llama-server's: as good as not there yet
     Failure.MODEL_NOT_FOUND: r"pull model manifest: file does not exist|try pulling it first|"
-    r"the model `.*` does not exist|no models loaded|^404 (?s:.*model.*not found|.*not found.*model)",
+    r"the model `.*` does not exist|^404 (?s:.*model.*not found|.*not found.*model)",
     # Both come with a status of 500 or more: the first from Ollama before 0.30.
     Failure.BAD_REQUEST: r"invalid json schema in format|does not support embeddings",
 }

@@ -15,7 +15,7 @@ from mmerg.frames.video import Decoded, Video
 from mmerg.settings.model import FramesSettings
 
 PAST_END = 1.0  # seconds by which a span may go on after its file
-MIN_SIDE = 32  # pixels; vision encoders work on patches of 14 to 28
+MIN_SIDE = 32  # pixels; Qwen-VL runners panic under 28, the newer ones under 32
 _USUAL_FPS = 25.0  # to space candidates by, where a header gives no length
 
 

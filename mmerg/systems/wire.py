@@ -1,7 +1,7 @@
 """Names of fields as models write them, which sort in the order of the class.
 
 A model writes fields in the order of the JSON schema, and reasons before it decides only where that is the order of the
-class. But some servers (Ollama 0.34, LM Studio) sort an object's properties by name. So where the names of a class do
+class. But some servers (Ollama 0.34) sort an object's properties by name. So where the names of a class do
 not sort as they stand, all of them are lettered: `a_reason`, `b_passed`, `c_correction`. docs/quality.md
 compares them with plain names and with numbers.
 """

@@ -151,12 +151,6 @@ def test_thinking_of_a_model_that_cannot_is_refused(faulty: Faulty) -> None:
     assert (caught.value.where, "backbone.think=false" in caught.value.hint) == (faulty.host, True)
 
 
-def test_an_image_that_servers_choke_on_is_not_sent(faulty: Faulty) -> None:
-    with pytest.raises(CallError, match="neither a JPEG nor a PNG") as caught:
-        backend(faulty.host).complete(with_image(b"GIF89a"))
-    assert (caught.value.failure, faulty.requests) == (Failure.IMAGE_REJECTED, [])
-
-
 def test_images_for_a_model_without_eyes_are_not_sent(faulty: Faulty) -> None:
     faulty.answer(json_answer({"capabilities": ["completion"], "model_info": {}}), path="/api/show")
     with pytest.raises(CallError, match="no eyes") as caught:

@@ -136,31 +136,4 @@ SGLANG = {
         "has_audio_understanding": False,
     },
 }
-# Written by lmstudio.ai/docs/developer/rest/endpoints.
-LM_STUDIO = {
-    "/api/v0/models": {
-        "object": "list",
-        "data": [
-            {
-                "id": "other",
-                "object": "model",
-                "type": "llm",
-                "state": "not-loaded",
-                "max_context_length": 131072,
-            },
-            {
-                "id": "m",
-                "object": "model",
-                "type": "vlm",
-                "publisher": "mlx-community",
-                "arch": "qwen2_vl",
-                "compatibility_type": "mlx",
-                "quantization": "4bit",
-                "state": "loaded",
-                "max_context_length": 32768,
-                "loaded_context_length": 2048,
-            },
-        ],
-    }
-}
-TOLD: dict[str, dict[str, Any]] = {"vllm": VLLM, "sglang": SGLANG, "lmstudio": LM_STUDIO}
+TOLD: dict[str, dict[str, Any]] = {"vllm": VLLM, "sglang": SGLANG}

@@ -181,7 +181,6 @@ def test_images_without_a_projector_are_refused(backend: OpenAI, blind: str) -> 
         ({"model": "gpt-4"}, "model_not_found", f"does not serve gpt-4; it serves {NAME}", "backbone.model"),
         ({"token_env": ""}, "bad_request", "Invalid API Key", "token_env"),
         ({"dialect": "vllm"}, "bad_request", "404", "backend.adapter.dialect"),
-        ({"dialect": "lmstudio"}, "bad_request", "404", "backend.adapter.dialect"),
     ],
 )
 def test_what_is_asked_for_wrongly(backend: OpenAI, more: dict[str, str], failure: str, says: str, hint: str) -> None:

@@ -25,7 +25,7 @@ def served(server: Faulty, dialect: str, model: str = "m") -> OpenAI:
 
 @pytest.mark.parametrize(
     ("dialect", "version", "vision"),
-    [("vllm", "0.32.0", False), ("sglang", "0.5.9", True), ("lmstudio", "unknown", True)],
+    [("vllm", "0.32.0", False), ("sglang", "0.5.9", True)],
 )
 def test_what_they_tell_of_themselves(faulty: Faulty, dialect: str, version: str, vision: bool) -> None:
     engine = served(faulty, dialect).describe()
@@ -68,7 +68,6 @@ def test_a_model_in_another_folder_is_the_same_engine(faulty: Faulty, dialect: s
         ("vllm", '"0.32.0"', '"0.33.0"'),
         ("vllm", "/models/m", "/models/n"),
         ("sglang", '"default"', '"step-200"'),
-        ("lmstudio", "4bit", "8bit"),
     ],
 )
 def test_a_host_that_was_changed_gives_no_reply(faulty: Faulty, dialect: str, was: str, now: str) -> None:
@@ -79,13 +78,6 @@ def test_a_host_that_was_changed_gives_no_reply(faulty: Faulty, dialect: str, wa
     with pytest.raises(CallError, match="another engine") as caught:
         backend.complete(HELLO)
     assert caught.value.failure is Failure.MODEL_NOT_FOUND
-
-
-def test_a_model_that_is_not_loaded_is_not_there(faulty: Faulty) -> None:
-    with pytest.raises(CallError, match="other is not loaded") as caught:
-        served(faulty, "lmstudio", "other").describe()
-    assert caught.value.failure is Failure.MODEL_NOT_FOUND
-    assert "lms load" in caught.value.hint
 
 
 def test_a_recorded_reply_is_read(faulty: Faulty) -> None:
@@ -101,7 +93,7 @@ def test_a_recorded_reply_is_read(faulty: Faulty) -> None:
     assert [len(one.top_logprobs) for one in (*reply.logprobs, *several.logprobs)] == [0, 0, 2, 2]
 
 
-# Replies written by the documents. vLLM's thinking is `reasoning`, that of SGLang and LM Studio `reasoning_content`.
+# Replies written by the documents. vLLM's thinking is `reasoning`, that of SGLang `reasoning_content`.
 # Neither vLLM nor SGLang tells of cached tokens without --enable-prompt-tokens-details or --enable-cache-report.
 
 
@@ -219,27 +211,6 @@ WRITTEN = [  # by the sources named
         Failure.CONTEXT_OVERFLOW,
     ),
     ("sglang", 503, flat("The request queue is full.", "ServiceUnavailable", 503), Failure.BUSY),
-    (  # github.com/lmstudio-ai/lmstudio-bug-tracker/issues/546
-        "lmstudio",
-        400,
-        {
-            "error": "Trying to keep the first 111490 tokens when context the overflows. However, the model is loaded "
-            "with context length of only 32768 tokens, which is not enough."
-        },
-        Failure.CONTEXT_OVERFLOW,
-    ),
-    (  # the same with status 200: github.com/lmstudio-ai/lmstudio-bug-tracker/issues/2322
-        "lmstudio",
-        200,
-        {
-            "error": "The number of tokens to keep from the initial prompt is greater than the context length (n_keep: "
-            "13055>= n_ctx: 4096)."
-        },
-        Failure.CONTEXT_OVERFLOW,
-    ),
-    ("lmstudio", 200, {"error": "The model has crashed without additional information."}, Failure.RUNNER_CRASH),
-    ("lmstudio", 400, {"error": "'response_format.type' must be 'json_schema' or 'text'"}, Failure.BAD_REQUEST),
-    ("lmstudio", 404, {"error": "No models loaded. Please load a model."}, Failure.MODEL_NOT_FOUND),
 ]
 
 

@@ -58,7 +58,6 @@ def asking(server: Faulty, dialect: str = "vllm", **more: Any) -> OpenAI:
     [
         ("vllm", SAMPLING, ALIKE | REPETITION | NO_THINKING),
         ("sglang", SAMPLING, ALIKE | REPETITION | NO_THINKING),
-        ("lmstudio", replace(SAMPLING, repeat_last_n=64), ALIKE | OWN),
         ("other", replace(SAMPLING, top_k=0, min_p=0.0, repeat_penalty=1.0), ALIKE),
         (
             "llama-server",
@@ -86,7 +85,7 @@ def test_the_whole_body(faulty: Faulty, dialect: str, sampling: Sampling, sent: 
     assert body == {"model": "m", "messages": messages, "stream": False} | sent
 
 
-@pytest.mark.parametrize(("dialect", "off"), [("vllm", -1), ("sglang", -1), ("llama-server", 0), ("lmstudio", 0)])
+@pytest.mark.parametrize(("dialect", "off"), [("vllm", -1), ("sglang", -1), ("llama-server", 0)])
 def test_top_k_is_off_as_the_server_has_it(faulty: Faulty, dialect: str, off: int) -> None:
     asking(faulty, dialect).complete(HELLO)
     (body,) = faulty.asked(CHAT)
@@ -100,7 +99,7 @@ def test_a_schema_and_log_probabilities(faulty: Faulty, dialect: str) -> None:
     (body,) = faulty.asked(CHAT)
     assert body["response_format"]["json_schema"]["schema"] == json.loads(SCHEMA)
     assert list(body["response_format"]["json_schema"]["schema"]["properties"]) == ["why", "a"]
-    assert ("logprobs" in body) is (dialect != "lmstudio")
+    assert body["logprobs"] is True
 
 
 @pytest.mark.parametrize(("alternatives", "sent"), [(0, 1), (4, 4)])
@@ -110,7 +109,6 @@ def test_alternatives(faulty: Faulty, alternatives: int, sent: int) -> None:
 
 
 def test_images_are_urls_of_data_before_the_text(faulty: Faulty) -> None:
-    asking(faulty, "lmstudio").complete(HELLO)
     backend = asking(faulty)
     faulty.answer_once(json_answer(completion("")), path=CHAT)
     faulty.answer_once(json_answer(completion("") | {"usage": {"prompt_tokens": 90}}), path=CHAT)  # it has eyes
@@ -130,10 +128,9 @@ def test_thinking(faulty: Faulty, think: bool) -> None:
     assert faulty.asked(CHAT)[0]["chat_template_kwargs"] == {"enable_thinking": think}
 
 
-@pytest.mark.parametrize("dialect", ["lmstudio", "other"])
-def test_a_server_that_cannot_be_told_to_think(dialect: str) -> None:
+def test_a_server_that_cannot_be_told_to_think() -> None:
     with pytest.raises(ConfigError, match="cannot be told to think"):
-        OpenAI(model="m", dialect=dialect, load={"num_ctx": 512}, think=True)
+        OpenAI(model="m", dialect="other", load={"num_ctx": 512}, think=True)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +138,6 @@ def test_a_server_that_cannot_be_told_to_think(dialect: str) -> None:
     [
         ("vllm", "repeat_last_n", 64, "it always uses -1"),
         ("sglang", "repeat_last_n", 0, "it always uses -1"),
-        ("lmstudio", "repeat_last_n", -1, "it always uses 64"),
         ("other", "top_k", 40, "it always uses 0"),
         ("other", "min_p", 0.1, "it always uses 0"),
         ("other", "repeat_penalty", 1.2, "it always uses 1"),
