@@ -22,7 +22,7 @@ from mmerg.errors import some
 from mmerg.settings.model import ProtocolSettings
 
 DAMAGE = (  # notes that say that a file is not as it was published
-    *("rows_malformed", "rows_incomplete", "lines_unreadable", "dialogues_without_turns"),
+    *("rows_malformed", "rows_incomplete", "lines_unreadable", "lines_garbled", "dialogues_without_turns"),
     *("evaluations_unreadable", "evaluations_without_turn", "labels_missing", "labels_unknown"),
 )
 NAMED = {  # as in conf/protocol

@@ -14,10 +14,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import StringIO
 from pathlib import Path
+from unicodedata import normalize
 
 from mmerg.errors import ConfigError, CorpusError
 
 C1 = re.compile("[\x80-\x9f]")
+# What English text in cp1252 does not hold, but text in GBK or Mac Roman does when it is read as cp1252: other signs,
+# capitals with an accent side by side or within a word ("you¡¯re", "ÎÒÊ§", "IÕm").
+GARBLED = re.compile(
+    "[^\x00-\x7f\xa0…‘’“”•–—¡¿£€½«»À-ÖØ-öø-ÿ]|[À-ÖØ-Þ]{2}|[¡«»][À-ÿ¡«»]|[a-z][À-ÖØ-Þ]|[A-Za-z][À-ÖØ-Þ][A-Za-z]*[a-z]"
+)
 MAX_PROBLEMS = 10  # in one message
 MAX_JOINED_LINES = 5  # an utterance quoted over more lines than this is a lost quote
 AS_PUBLISHED = "take the file as published"
@@ -105,14 +111,17 @@ class Clips:
         Raises CorpusError for a folder that may not be searched."""
         if not self.look:
             return None
-        path = next(filter(None, (self._path(folder / name) for folder in self.folders)), None) if name else None
+        path = next(filter(None, (self._path(folder, name) for folder in self.folders)), None) if name else None
         if path is None:
             self.absent[turn] = name
             self.notes["clips_missing"] += 1
         return path
 
-    def _path(self, file: Path) -> Path | None:
+    def _path(self, folder: Path, name: str) -> Path | None:
+        file = folder / name
         try:
+            if not file.exists():
+                file = _composed_otherwise(folder, name)
             return file.resolve() if stat.S_ISREG(file.stat().st_mode) else None
         except PermissionError as error:
             what = f"cannot look for {file.name}: {error.strerror}"
@@ -121,10 +130,20 @@ class Clips:
             return None
 
 
+def _composed_otherwise(folder: Path, name: str) -> Path:
+    """The path of a name whose accents are composed in another way in the file system: archives made on a Mac have
+    "é" as two characters."""
+    for part in Path(name).parts:
+        same = (there for there in os.listdir(folder) if normalize("NFC", there) == normalize("NFC", part))  # noqa: PTH208
+        folder /= next(same, part)
+    return folder
+
+
 def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:
     """The lines of a UTF-8 file, some of which may be cp1252; a byte order mark and any line ending are taken off.
 
-    Each line is decoded by itself (`lines_cp1252` counts those that are not UTF-8). A cp1252 file that was read as
+    Each line is decoded by itself (`lines_cp1252` counts those that are not UTF-8, `lines_garbled` those of them that
+    are not cp1252 either). A cp1252 file that was read as
     Latin-1 and saved as UTF-8 has C1 controls (U+0080 to U+009F), which become its characters again
     (`characters_repaired`).
     """
@@ -135,6 +154,7 @@ def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:
         except UnicodeDecodeError:
             line = raw.decode("cp1252", "replace")
             notes["lines_cp1252"] += 1
+            notes["lines_garbled"] += bool(GARBLED.search(line))
         line, repaired = C1.subn(lambda control: control[0].encode("latin-1").decode("cp1252", "replace"), line)
         notes["characters_repaired"] += repaired
         lines.append(line)
@@ -147,13 +167,16 @@ def read_table(
     """The records of a comma-separated file: the line each starts on (from 1) and its cells, stripped, by column.
 
     A record that is misquoted, too short, or too long though commas are quoted is left out and counted
-    (`rows_malformed`). Raises CorpusError for an empty file, UTF-16, and where one of `columns` is missing or there
-    twice.
+    (`rows_malformed`). Raises CorpusError for an empty file, another encoding than UTF-8 and cp1252, and where one of
+    `columns` is missing or there twice.
     """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         hint = f"save it as UTF-8, or {AS_PUBLISHED}"
         raise CorpusError(f"{path.name} is in UTF-16, not UTF-8", where=str(path), hint=hint)
     lines = decode_lines(data, notes)
+    if garbled := notes["lines_garbled"]:
+        what = f"{garbled} lines of {path.name} are neither UTF-8 nor cp1252"
+        raise CorpusError(what, where=str(path), hint=f"save it as UTF-8, or {AS_PUBLISHED}")
     header = _cells(lines[0], quoted) or []
     if wrong := [name for name in columns if header.count(name) != 1]:
         what = f"{path.name} needs, once each, the columns {', '.join(wrong)}"

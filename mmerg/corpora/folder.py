@@ -56,7 +56,7 @@ class TurnLine(BaseModel):
     @field_validator("clip")
     @classmethod
     def _inside(cls, clip: str | None) -> str | None:
-        path = Path(os.path.normpath(clip or ""))
+        path = Path(os.path.normpath((clip or "").replace("\\", "/")))  # as Windows writes it
         if path.is_absolute() or path.parts[:1] == ("..",):
             raise ValueError(f"{clip!r} leaves the dataset's folder; give a path inside it")
         return str(path) if clip else None

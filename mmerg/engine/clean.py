@@ -11,11 +11,12 @@ sentence in front that tells of the one who answers is a direction, too, where a
 import re
 from collections.abc import Iterable
 
-_DIRECTION = re.compile(r"\[[^\[\]]*\]|\([^()]*\)|(?<!\*)\*(?!\*)[^*\n]+(?<!\*)\*(?!\*)")
-_QUOTES = {'"': '"', "“": "”", "„": "“”", "«": "»", "»": "«", "‘": "’", "'": "'"}
+_DIRECTION = re.compile(r"[\[［【][^\[\]［］【】]*[\]］】]|[(（][^()（）]*[)）]|(?<!\*)\*(?!\*)[^*\n]+(?<!\*)\*(?!\*)")
+_QUOTES = {'"': '"', "“": "”", "„": "“”", "«": "»", "»": "«", "‘": "’", "'": "'", "「": "」", "『": "』", "＂": "＂"}
 _APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
-_ENDS = ".!?…"
-_PUNCTUATION = f"{_ENDS},;:"
+_WIDE_ENDS = "。！？"
+_ENDS = f".!?…{_WIDE_ENDS}"
+_PUNCTUATION = f"{_ENDS},;:，、；："
 
 
 def clean(text: str, names: Iterable[str], responder: str = "") -> tuple[str, tuple[str, ...]]:
@@ -23,7 +24,9 @@ def clean(text: str, names: Iterable[str], responder: str = "") -> tuple[str, tu
     in front may have a turn's number before it, a surname and a direction behind it."""
     narration = re.compile(rf'{re.escape(responder)} [^"“”]+[.!?:,] (?="[^"]+"$|“[^“”]+”$)')
     called = "|".join(re.escape(name) for name in names if name)
-    name = re.compile(rf"(\d+\.\s*)?[*_]*({called})(?-i:\s+[A-Z]\w*)?[*_]*\s*(\([^()]*\)\s*)?:[*_]*\s*", re.IGNORECASE)
+    name = re.compile(
+        rf"(\d+\.\s*)?[*_]*({called})(?-i:\s+[A-Z]\w*)?[*_]*\s*([(（][^()（）]*[)）]\s*)?[:：][*_]*\s*", re.IGNORECASE
+    )
     taken: dict[str, None] = {}
     text, before = text.strip(), ""
     while text != before:
@@ -45,14 +48,16 @@ def _without_directions(text: str) -> str:
     left = text
     while match := next(filter(_is_direction, _DIRECTION.finditer(left)), None):
         before, after = left[: match.start()].rstrip(), left[match.end() :].lstrip()
-        left = f"{before}{'' if after[:1] in _PUNCTUATION else ' '}{after}".strip(" ,;:")
+        left = f"{before}{'' if after[:1] in _PUNCTUATION or before[-1:] in _WIDE_ENDS else ' '}{after}".strip(
+            " ,;:，、；："
+        )
     return left if left == text or left.strip(_PUNCTUATION) else ""
 
 
 def _is_direction(match: re.Match[str]) -> bool:
     before, after = match.string[: match.start()].rstrip(), match.string[match.end() :].lstrip(f" {_PUNCTUATION}")
-    alone = (not before or before[-1] in f'{_ENDS}"”»') and not after[:1].islower()
-    return match[0].startswith("[") or (alone and not re.search(r"[.!?]", match[0]))
+    alone = (not before or before[-1] in f'{_ENDS}"”»」』') and not after[:1].islower()
+    return match[0][0] in "[［【" or (alone and not re.search(f"[.!?{_WIDE_ENDS}]", match[0]))
 
 
 def _without_quotes(text: str) -> str:

@@ -122,7 +122,7 @@ class Prompts:
             for path in folder.rglob("*.j2"):
                 name = path.relative_to(folder).as_posix()
                 try:
-                    sources |= {} if path.is_dir() else {name: path.read_text(encoding="utf-8")}
+                    sources |= {} if path.is_dir() else {name: path.read_text(encoding="utf-8-sig")}
                 except (OSError, UnicodeDecodeError) as error:
                     hint = "a template is a text file in UTF-8; rename what is none"
                     what = f"the prompt {name} cannot be read: {error}"

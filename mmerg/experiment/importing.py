@@ -3,6 +3,7 @@
 What such a run cannot know (passes, calls, tokens, seconds) its results hold as 0, and views show as –.
 """
 
+import codecs
 import hashlib
 import tempfile
 from collections.abc import Mapping
@@ -51,7 +52,7 @@ def import_replies(settings: ImportSettings) -> int:
     corpus, selection = samples.corpus, samples.selection
     file = Path(settings.replies)
     try:
-        content = file.read_bytes()
+        content = file.read_bytes().removeprefix(codecs.BOM_UTF8)
     except OSError as error:
         hint = "replies=FILE.jsonl, a sample a line"
         raise CorpusError(f"the replies cannot be read: {why(error)}", where=str(file), hint=hint) from error

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from mmerg.runs.result import Ended
 
 Job: TypeAlias = "Callable[[Any], int | Iterable[Ended]]"  # from settings to an exit code, or to how runs ended
-# A value, or one of a list or a sweep, that holds a character outside ASCII.
+# A value, or one of a list or a sweep, that holds a character that Hydra's grammar does not take without quotes.
 _PART = r"(?:\$\{[^}]*\}|[^,\[\](){}])*"
-_NOT_ASCII = re.compile(rf"(?! ){_PART}[^\x00-\x7f]{_PART}")
+_UNQUOTED = re.compile(rf"(?! ){_PART}(?:[^\x00-\x7f]|[&#;<>!^`]){_PART}")
 
 
 def run_program(page: str, job: Job, usage: str | None, *, interrupted: str = GOES_ON) -> int:
@@ -132,12 +132,12 @@ def is_sweep() -> bool:
 
 def expanded(word: str) -> str:
     """A word as Hydra's grammar takes it: the home in place of ~, which shells leave in `dataset.root=~/MELD`, and
-    quotes around values that are not ASCII."""
+    quotes around values with characters outside ASCII or signs such as &."""
     word = re.sub(r"^([\w./@+-]+=)~(?=/|$)", lambda match: match[1] + str(Path.home()), word)
     key, equals, value = word.partition("=")
-    if word.startswith("-") or word.isascii() or set(word) & {"'", '"'}:
+    if word.startswith("-") or set(word) & {"'", '"'}:
         return word
-    return key + equals + _NOT_ASCII.sub(r"'\g<0>'", value)
+    return key + equals + _UNQUOTED.sub(r"'\g<0>'", value)
 
 
 def _refuse_passwords(words: Iterable[str]) -> None:

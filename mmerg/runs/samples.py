@@ -29,8 +29,8 @@ def file_name(sample: str) -> str:
     """
     name = quote(sample, safe=" ,;=@+()")
     name = name.replace(".", "%2E", 1) if name.startswith(".") else name
-    if len(name) > _LONGEST:  # no id is quoted as "%-"
-        name = f"{name[:100]}%-{hashlib.sha256(name.encode()).hexdigest()}"
+    if len(name) > _LONGEST or sample != sample.lower():  # some file systems take upper for lower case
+        name = f"{name[:100]}%-{hashlib.sha256(name.encode()).hexdigest()[:32]}"  # no id is quoted as "%-"
     return name + ENDING
 
 

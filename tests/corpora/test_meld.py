@@ -104,6 +104,24 @@ def test_a_cp1252_copy_reads_the_same(tmp_path: Path) -> None:
     assert corpus.notes == {"lines_cp1252": 3}
 
 
+@pytest.mark.parametrize(
+    ("words", "encoding"),
+    [
+        ("That’s you—yeah", "gbk"),
+        ("我失败了。", "gbk"),
+        ("残念です", "shift_jis"),
+        ("I’m fine…", "mac_roman"),
+        ("Ça va", "mac_roman"),
+    ],
+)
+def test_another_encoding_is_named(tmp_path: Path, words: str, encoding: str) -> None:
+    builder = Builder()
+    path = builder.write(tmp_path)
+    path.write_bytes(builder.csv_bytes().replace("sorry…".encode(), words.encode(encoding)))
+    with pytest.raises(CorpusError, match=r"1 lines of .* are neither UTF-8 nor cp1252"):
+        Meld(tmp_path, clips=False).load()
+
+
 def test_c1_controls_go_back_through_cp1252(tmp_path: Path) -> None:
     corpus = load(tmp_path, Builder(c1_controls=True))
     assert texts(corpus) == plain_texts()

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from mmerg.engine.clean import clean
 
-NAMES = ("Rachel", "Dr. Green", "Ana", "Ana María", "")
+NAMES = ("Rachel", "Dr. Green", "Ana", "Ana María", "李四", "")
 NAME, QUOTES, DIRECTIONS = "name", "quotation marks", "stage directions"
 
 
@@ -35,6 +35,10 @@ NAME, QUOTES, DIRECTIONS = "name", "quotation marks", "stage directions"
         ("*laughs*.", "", {DIRECTIONS}),
         ('Rachel: ""', "", {NAME, QUOTES}),
         ("[nods]", "", {DIRECTIONS}),
+        ("李四（叹气）：「我很抱歉。」", "我很抱歉。", {NAME, QUOTES}),
+        ("【微笑】别怕，我在这里。（轻声）", "别怕，我在这里。", {DIRECTIONS}),
+        ("我在。（叹气）别怕！", "我在。别怕！", {DIRECTIONS}),
+        ("『大丈夫ですか？』", "大丈夫ですか？", {QUOTES}),
     ],
 )
 def test_names_quotation_marks_and_directions_are_taken_off(raw: str, said: str, taken: set[str]) -> None:
