@@ -122,7 +122,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
         assert done.returncode == 0, done.stderr
         assert done.stdout.endswith(f"judging: {judged.judging()}")
         assert "1 of the samples failed in a run" in done.stdout
-        assert "of replies alone" in done.stdout
         assert judged(judged.a, judged.b, "judge=pairwise").returncode == 0
         assert server.calls == (3 + 10) * SAMPLES
         yield judged
@@ -141,7 +140,6 @@ def test_ratings_stand_beside_the_run_and_in_a_folder_of_their_own(whole: Judged
     assert (judgement.verdicts, judgement.unusable) == (3 * SAMPLES, 0)
     given = [v.score for sample in whole.verdicts() for v in sample.verdicts if v.aspect == "empathy"]
     judged_sum = sum(score or 0 for score in given)
-    assert judgement.replies_alone["empathy"].value == judged_sum / SAMPLES
     assert judgement.scores["empathy"].value == (judged_sum + 1) / (SAMPLES + 1)  # a failed reply has the lowest mark
     assert list(judgement.scores) == ["empathy", "coherence", "fluency"]
     assert judgement.scores["fluency"].interval
@@ -210,7 +208,7 @@ def test_a_judge_that_prefers_the_first_is_shown_to(tmp_path: Path) -> None:
         assert judged(judged.a, judged.b, "judge=pairwise").returncode == 0
     match = judged.match()
     assert {name: score.value for name, score in match.overall.items()} == {
-        **{"margin": 0, "win": 0, "tie": 100, "lose": 0, "raw_win": 50, "raw_tie": 0, "raw_lose": 50},
+        **{"margin": 0, "win": 0, "tie": 100, "lose": 0},
         **{"first": 100, "flips": 100, "agree_orders": 0, "agree_repeats": None},
     }
     assert match.runs == (judged.a.name, judged.b.name)
@@ -237,12 +235,11 @@ def test_a_run_that_failed_loses_without_a_call(tmp_path: Path, judged: Judged, 
     match = judged.match()
     assert (match.drawn, match.n, match.no_reply, match.verdicts) == (3, 3, 2, 10)
     assert match.left_out == {"in one run only": 2}
-    for aspect, alone in match.replies_alone.items():
-        counted = match.aspects.get(aspect, match.overall)
-        assert (counted["win"].n, alone["win"].n, counted["first"].n) == (3, 1, alone["first"].n)
-        for end in ("win", "lose"):  # each run failed once where the other did not
-            assert counted[end].value == pytest.approx(((alone[end].value or 0) + 100) / 3)
-    assert "the same of pairs that have both replies" in done.stdout
+    for figures in match.aspects.values():  # each run failed once where the other did not
+        ends = {end: figures[end].value or 0 for end in ("win", "tie", "lose")}
+        assert (figures["win"].n, figures["first"].n) == (3, 1)
+        assert min(ends["win"], ends["lose"]) == pytest.approx(100 / 3)
+        assert sum(ends.values()) == pytest.approx(100)
     assert "2 of the samples failed in a run, which counts as the worst" in done.stdout
 
 

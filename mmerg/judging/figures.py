@@ -30,13 +30,10 @@ from mmerg.storage.record import Record
 
 A, B = 0, 1
 ENDS = {"win": 1, "tie": 0, "lose": -1}
-# By figure the cases of a sample's usable verdicts on one aspect. raw_…: of single verdicts. first: of verdicts that
-# are no tie, those for the reply shown first; 50 % is no bias. flips: of pairs, those whose two orders prefer different
-# runs. agree_…: of two verdicts on a pair that differ in nothing but the order, or the seed, those that say the same.
+# By figure the cases of a sample's usable verdicts on one aspect. first: of verdicts that are no tie, those for the
+# reply shown first; 50 % is no bias. flips: of pairs, those whose two orders prefer different runs. agree_…: of two
+# verdicts on a pair that differ in nothing but the order, or the seed, those that say the same.
 FIGURES: dict[str, Callable[[Sequence[Verdict]], list[bool]]] = {
-    "raw_win": lambda verdicts: [one.preferred == A for one in verdicts],
-    "raw_tie": lambda verdicts: [one.preferred is None for one in verdicts],
-    "raw_lose": lambda verdicts: [one.preferred == B for one in verdicts],
     "first": lambda verdicts: [one.choice == "first" for one in verdicts if one.choice != "tie"],
     "flips": lambda verdicts: [{one.preferred, other.preferred} == {A, B} for one, other in _both_orders(verdicts)],
     "agree_orders": lambda verdicts: [one.preferred == other.preferred for one, other in _both_orders(verdicts)],

@@ -13,8 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import Field
-
 from mmerg.errors import RunError
 from mmerg.judging.figures import Sign
 from mmerg.runs.folder import read_results
@@ -60,28 +58,25 @@ class _Judged(Record):
 
 
 class Judgement(_Judged):
-    """The ratings of one run, by aspect. replies_alone: the same without samples that failed in the run, if any did.
-    self_judged: the judge is the model that wrote the replies. replies: which the run held then (`replies_digest`)."""
+    """The ratings of one run, by aspect. self_judged: the judge is the model that wrote the replies. replies: which the
+    run held then (`replies_digest`)."""
 
     run: str
     replies: str
     protocol: str
     self_judged: bool
     scores: dict[str, Score]
-    replies_alone: dict[str, Score] = Field(default_factory=dict)
 
 
 class Match(_Judged):
     """Run A against run B; replies: of each, see `Judgement`. Figures by aspect (see `preferences`), and over all of
-    them; signs: tests by aspect. replies_alone: the figures without samples that failed in a run, if any did.
-    self_judged: the runs whose replies the judge itself wrote."""
+    them; signs: tests by aspect. self_judged: the runs whose replies the judge itself wrote."""
 
     runs: tuple[str, str]
     replies: tuple[str, str]
     self_judged: tuple[str, ...]
     aspects: dict[str, dict[str, Score]]
     overall: dict[str, Score]
-    replies_alone: dict[str, dict[str, Score]] = Field(default_factory=dict)
     signs: dict[str, Sign]
 
 

@@ -173,9 +173,8 @@ class Judging:
     def _judgement(self, lot: Lot, samples: Sequence[Verdicts], about: Mapping[str, object]) -> Judgement | Match:
         """The figures of what has been judged so far. about: the fields that name the judging."""
         judged = [one for one in samples if one.status == "ok"]
-        replied = [one for one in judged if not one.no_reply]
         verdicts = [verdict for one in judged for verdict in one.verdicts]
-        aspects, signature, some_failed = self.aspects, self.signature, len(replied) < len(judged)
+        aspects, signature = self.aspects, self.signature
         first, own = lot.runs[0], self.own(lot)
         replies = [replies_digest(run.answers) for run in lot.runs]
         fields = {
@@ -184,7 +183,7 @@ class Judging:
             "corpus": f"{first.manifest.corpus.name} {first.manifest.corpus.split}",
             "drawn": len(lot.items),
             "n": len(judged),
-            "no_reply": len(judged) - len(replied),
+            "no_reply": sum(bool(one.no_reply) for one in judged),
             "failed": len(samples) - len(judged),
             "unjudged": len(lot.items) - len(samples),
             "left_out": lot.left_out,
@@ -198,18 +197,14 @@ class Judging:
                 "self_judged": bool(own),
                 "replies": replies[0],
                 "scores": ratings(judged, aspects, signature),
-                "replies_alone": ratings(replied, aspects, signature) if some_failed else {},
             }
             return Judgement.model_validate(fields)
-        over = {**{aspect: [aspect] for aspect in aspects}, "all": aspects}
-        alone = {name: preferences(replied, names, signature) for name, names in over.items()} if some_failed else {}
         fields |= {
             "runs": (first.run, lot.runs[1].run),
             "replies": tuple(replies),
             "self_judged": own,
             "aspects": {aspect: preferences(judged, [aspect], signature) for aspect in aspects},
             "overall": preferences(judged, aspects, signature),
-            "replies_alone": alone,
             "signs": signs(judged, aspects),
         }
         return Match.model_validate(fields)

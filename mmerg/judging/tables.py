@@ -16,7 +16,6 @@ RULE = (
     "all else is a tie. A run that gave no reply loses the pair"
 )
 ENDS = {"win": "A wins", "tie": "tie", "lose": "B wins"}
-RAW = {"raw_win": "for A", "raw_tie": "tie", "raw_lose": "for B"}
 TRUST = {
     "first": "for the first shown",
     "flips": "flips with the order",
@@ -29,10 +28,8 @@ def rated(judgement: Judgement) -> Iterator[RenderableType]:
     """The ratings of a run."""
     yield escape(f"{judgement.run}, {judgement.corpus}, protocol {judgement.protocol}")
     yield escape(_counts(judgement))
-    alone = judgement.replies_alone
-    columns = {"rating": "rating"} | ({"alone": "of replies alone"} if alone else {})
-    rows = {name: {"rating": score, "alone": alone.get(name, score)} for name, score in judgement.scores.items()}
-    yield table("1 to 5, mean over samples [95 %]", rows, columns)
+    rows = {name: {"rating": score} for name, score in judgement.scores.items()}
+    yield table("1 to 5, mean over samples [95 %]", rows, {"rating": "rating"})
     yield from methods(judgement.scores.values())
     if judgement.self_judged:
         yield escape(f"judged by itself: {judgement.judge} wrote these replies")
@@ -42,18 +39,15 @@ def compared(match: Match) -> Iterator[RenderableType]:
     """Run A against run B."""
     yield escape(f"A {match.runs[0]}\nB {match.runs[1]}\n{match.corpus}")
     yield escape(_counts(match))
-    rows, margin = {**match.aspects, "all": match.overall}, {"margin": "margin"}
+    rows = {**match.aspects, "all": match.overall}
     yield table("A against B, % of pairs [95 %]", rows, ENDS)
     yield escape(RULE)
-    yield table("A over B: pairs won less pairs lost, % of pairs [95 %]", rows, margin)
-    if match.replies_alone:
-        yield table("the same of pairs that have both replies", match.replies_alone, ENDS | margin)
+    yield table("A over B: pairs won less pairs lost, % of pairs [95 %]", rows, {"margin": "margin"})
     for aspect, sign in match.signs.items():
         yield escape(
             f"{aspect}: A wins {sign.won} dialogues, B {sign.lost}; sign test p {sign.p:.2g}, "
             f"{sign.p_holm:.2g} corrected for {len(match.signs)} aspects (Holm)"
         )
-    yield table("single verdicts, %, whatever the order", rows, RAW)
     yield table("the judge itself, % (for the first shown: of verdicts that are no tie, 50 is no bias)", rows, TRUST)
     yield from methods(match.overall.values())
     for run in match.self_judged:

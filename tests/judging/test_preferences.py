@@ -36,7 +36,6 @@ def test_a_judge_that_always_prefers_the_first_is_all_position_bias_and_all_ties
     scores = {name: score.value for name, score in preferences(found, ASPECTS, "").items()}
     assert (scores["win"], scores["tie"], scores["lose"]) == (0, 100, 0)
     assert (scores["first"], scores["flips"], scores["agree_orders"], scores["agree_repeats"]) == (100, 100, 0, 100)
-    assert (scores["raw_win"], scores["raw_tie"], scores["raw_lose"]) == (50, 0, 50)
 
 
 def test_a_judge_that_looks_at_the_replies_has_no_bias() -> None:
@@ -65,7 +64,7 @@ def test_unusable_verdicts_are_no_case() -> None:
     half = sample((None, "second"))
     scores = preferences([half, sample(("first", "second"), name="d1/4")], ["empathy"], "")
     assert (scores["win"].value, scores["win"].n) == (100, 1)
-    assert (scores["raw_win"].value, scores["raw_win"].n) == (100, 2)
+    assert (scores["first"].value, scores["first"].n) == (25, 2)
     none = preferences([sample((None, None))], ["empathy"], "")
     assert all((score.value, score.n, bool(score.why)) == (None, 0, True) for score in none.values())
 
@@ -93,7 +92,7 @@ def test_swapping_the_runs_swaps_win_and_lose_and_nothing_else(
     # B in the place of A: what was shown first when A came first is now what is shown first when B does.
     swapped = [[(other, one) for one, other in repeats] for repeats in given]
     there = figures(*(sample(*repeats, name=name) for repeats, name in zip(swapped, names, strict=True)))
-    back = {"win": "lose", "lose": "win", "raw_win": "raw_lose", "raw_lose": "raw_win"}
+    back = {"win": "lose", "lose": "win"}
     margins = [found.pop("margin") for found in (here, there)]
     assert margins in ([None, None], [margins[0], -(margins[0] or 0.0)])
     assert {back.get(name, name): value for name, value in there.items()} == here
@@ -113,7 +112,7 @@ def test_a_failed_reply_loses_and_says_nothing_of_the_judge() -> None:
         *((60, 5), (20, 5), (20, 5), (40, 5))
     ]
     alone = preferences([won], ["empathy", "fluency"], "")
-    judge = ("raw_win", "raw_tie", "raw_lose", "first", "flips", "agree_orders", "agree_repeats")
+    judge = ("first", "flips", "agree_orders", "agree_repeats")
     assert [(scores[name].value, scores[name].n) for name in judge] == [
         (alone[name].value, alone[name].n) for name in judge
     ]
@@ -172,4 +171,4 @@ def test_shares_of_several_cases_are_told_as_such() -> None:
     several = [sample(("first", "first"), name="d0/1"), sample(("first", "second"), name="d1/1")]
     found = preferences(several, ["empathy"], "")
     assert found["win"].method == "wilson"
-    assert found["raw_win"].method == "wilson, a sample's share of several cases as one case"
+    assert found["first"].method == "wilson, a sample's share of several cases as one case"
