@@ -9,7 +9,6 @@ Exit code 0 written, 2 a run cannot be read or the folder cannot be written, 130
 """
 
 import hashlib
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
@@ -24,11 +23,9 @@ from mmerg.reporting.write import write_report
 def folder_of(paths: Sequence[Path]) -> Path:
     """Where a report of several runs goes, which is in no run folder. Every set of runs has its own, and every order of
     a set, as the first run is what the others are compared with."""
-    first = paths[0].resolve()
-    parent = first.parent if paths[0].name in ("", "..") else paths[0].parent  # as it was given, but for "."
-    names = "\0".join(os.path.relpath(path.resolve(), first.parent) for path in paths)
-    mark = hashlib.sha256(os.fsencode(names)).hexdigest()[:8]
-    return parent / ".reports" / f"{first.name}-with-{len(paths) - 1}-{mark}"
+    first, *others = (path.resolve() for path in paths)
+    mark = hashlib.sha256("\0".join(map(str, others)).encode(errors="surrogateescape")).hexdigest()[:8]
+    return first.parent / ".reports" / f"{first.name}-with-{len(others)}-{mark}"
 
 
 def report(out: Console, paths: Sequence[Path], folder: Path | None, faces: Faces) -> int:

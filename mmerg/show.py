@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from mmerg.console.run_tables import ROWS, Summary, describe_memory, failures, plan
+from mmerg.console.run_tables import ROWS, Summary, describe_memory, failures
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, plural, run_command, start
 from mmerg.errors import RunError
 from mmerg.reporting.text import to_yaml
@@ -65,8 +65,8 @@ def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
 
 
 def show_runs(out: Console, paths: Sequence[Path], sample: str | None) -> int:
-    """Runs side by side, a row a sample, or all about one sample, a row a fact. Raises RunError where one cannot be
-    read, or none has the sample."""
+    """Runs side by side, a row a sample, or one sample alone. Raises RunError where a run cannot be read, or none has
+    the sample."""
     abouts = read_abouts(paths)
     lines = matrix([read_results(about.path) for about in abouts])
     if sample is not None:
@@ -79,21 +79,18 @@ def show_runs(out: Console, paths: Sequence[Path], sample: str | None) -> int:
     for name in ("sample", "gold", *labels(abouts)):
         table.add_column(escape(name), ratio=None if name in ("sample", "gold") else 1, overflow="fold")
     for line in lines[:ROWS]:
-        cells = [_describe(result, line.gold, sample is not None) for result in line.results]
+        cells = [_describe(result, line.gold) for result in line.results]
         table.add_row(*map(escape, (line.sample, f"{line.gold or '–'} {'+' * line.better}{'-' * line.worse}", *cells)))
     out.print(table)
     return 0
 
 
-def _describe(result: Result | None, gold: str, whole: bool) -> str:
-    """A result as a cell: the label, right or not, and the reply. whole: with the plan and the passes, too."""
-    if result is None:
-        return "–"
-    if result.status == "failed":
-        return f"failed: {result.failure}" + f"\n{result.failure_text}" * whole
-    label = f"{result.emotion or 'no label'}{' ✓' if gold and gold == result.emotion else ' ✗' if gold else ''}"
-    more = f"\n\nplan: {plan(result)}\n\nchosen: pass {result.selected_pass}, passes: {result.passes}"
-    return f"{label}\n{result.response or ''}" + more * whole
+def _describe(result: Result | None, gold: str) -> str:
+    """A result as a cell: the label, right or not, and the reply."""
+    if result is None or not result.ok:
+        return f"failed: {result.failure}" if result else "–"
+    right = " ✓" if gold == result.emotion else " ✗"
+    return f"{result.emotion or 'no label'}{right * bool(gold)}\n{result.response or ''}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

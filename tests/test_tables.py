@@ -225,14 +225,6 @@ def test_wrong_arguments(make: Maker, tmp_path: Path, capsys: pytest.CaptureFixt
     assert "does not say of which dataset" in capsys.readouterr().err
 
 
-def test_several_tables_of_one_dataset(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["main", "backbones", "--dataset", "iemocap", "--runs", str(tmp_path)]) == 0
-    shown = capsys.readouterr().out
-    assert "Main results, IEMOCAP" in shown
-    assert "Backbones, IEMOCAP" in shown
-    assert "MELD, test" not in shown
-
-
 def test_text_that_is_no_unicode_goes_through_every_command(
     make: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

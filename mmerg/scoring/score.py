@@ -111,9 +111,7 @@ def read_scores(folder: Path, identity: Mapping[str, str]) -> Scores:
         scores = read_record(file, Scores)
     except FileNotFoundError as error:
         raise UnscoredError(f"this run has no scores: there is no {SCORES}", where=str(folder), hint=again) from error
-    except OSError as error:
-        raise RunError(f"the scores cannot be read: {error.strerror}", where=str(file)) from error
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise RunError(f"the scores are not of this version: {why(error)}", where=str(file), hint=again) from error
     if (scores.identity, scores.results) != (identity, results_digest(read_results(folder).values())):
         raise UnscoredError("the scores of this run are stale: it has changed since", where=str(folder), hint=again)

@@ -136,10 +136,6 @@ def test_a_run_that_saw_no_keyframes_is_not_set_as_its_row(
         assert not line.inside
 
 
-def test_results_that_tell_of_no_look_at_clips_is_not_held_against_a_run(candidate: Candidates) -> None:
-    assert run_lines(match("main", candidate("run", looked=())))[0].note == ""
-
-
 @pytest.mark.parametrize("form", ["images", "montage"])
 def test_one_sample_with_a_keyframe_is_enough(form: Form, candidate: Candidates) -> None:
     [line] = run_lines(match("main", candidate("run", looked=(TEXT, saw("none", MISSED), saw(form)))))
@@ -155,10 +151,6 @@ def test_other_agents_than_the_papers_that_see_keyframes_are_no_row(
     [line] = run_lines(match("main", run, number=number))
     assert line.note == f"frames.seen_by is {seen_by}, not paper"
     assert not line.inside
-
-
-def test_tables_of_text_alone_ask_for_no_keyframes() -> None:
-    assert not any(table.keyframes for table in (*published("trace"), *published("hef")))
 
 
 def test_an_ablation_on_other_data_stands_with_the_papers(candidate: Candidates) -> None:

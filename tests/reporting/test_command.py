@@ -133,18 +133,6 @@ def test_each_set_of_runs_has_a_report_of_its_own_and_none_is_taken_for_a_run(
     assert "a run is given twice" in capsys.readouterr().err
 
 
-def test_the_folder_is_told_as_the_runs_were_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "runs" / "one").mkdir(parents=True)
-    told = folder_of([tmp_path / "runs" / "one", tmp_path / "runs" / "two"])
-    monkeypatch.chdir(tmp_path)
-    near = folder_of([Path("runs/one"), Path("runs/two")])
-    assert (near.parent, near.name) == (Path("runs/.reports"), told.name)
-    assert folder_of([Path("runs/one"), Path("elsewhere/two")]).name != told.name
-    monkeypatch.chdir("runs/one")
-    assert folder_of([Path(), Path("../two")]) == told
-    assert folder_of([Path("../one"), Path("../two")]) == Path("../.reports") / told.name
-
-
 def test_a_run_that_is_not_finished_or_empty_has_a_report(tmp_path: Path) -> None:
     run = build(tmp_path / "run", USUAL[-3:], samples=9)
     lines = (run / "results.jsonl").read_bytes().splitlines(keepends=True)

@@ -85,33 +85,3 @@ def test_keys_are_switched_off_and_on_again_by_keyboard_alone(
         page.keyboard.press("?")
         assert dialog.is_visible()
         view.check()
-
-
-def test_keys_that_are_off_move_nothing_here_and_on_other_pages(browser: Browser, report: Path) -> None:
-    with watched(browser, fresh=True) as view:
-        page = view.open(report / "samples.html")
-        page.keyboard.press("j")
-        assert focused(page) == IDS[0]
-        other = page.context.new_page()
-        other.goto(sample(report, IDS[0]).as_uri())
-        other.get_by_role("button", name="Keys").click()
-        other.get_by_label("Keys are on").uncheck()
-        page.get_by_role("button", name="Keys off").wait_for()
-        for key in ("j", "k", "/"):
-            page.keyboard.press(key)
-            assert focused(page) == IDS[0]
-        page.keyboard.press("?")
-        assert not page.get_by_role("dialog").is_visible()
-
-
-def test_where_nothing_may_be_stored_the_switch_is_the_pages(browser: Browser, report: Path) -> None:
-    with watched(browser, fresh=True) as view:
-        view.page.add_init_script(REFUSED)
-        page = view.open(report / "samples.html")
-        page.get_by_role("button", name="Keys").click()
-        page.get_by_label("Keys are on").uncheck()
-        page.keyboard.press("Escape")
-        assert page.get_by_role("button", name="Keys").inner_text() == "Keys off"
-        page.keyboard.press("?")
-        assert not page.get_by_role("dialog").is_visible()
-        view.check()

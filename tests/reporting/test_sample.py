@@ -130,11 +130,6 @@ def test_a_system_without_auditor_or_config_is_shown_by_its_events() -> None:
     assert (empty.history, empty.order, empty.story.failed, empty.story.why) == ((), [], None, "")
 
 
-def test_a_large_pass_number_costs_nothing() -> None:
-    found = [events.Produced(sample="a", at=AT, t=10_000, stage="s", symbol="R", output="x")]
-    assert list(Story(found).passes) == [10_000]
-
-
 CHECKS = [
     ({0: (1, 0, 0), 1: (1, 1, -1)}, 1, "won: it passed the check of caef, which pass 0 did not"),
     ({0: (1, 0, 0), 1: (1, 0, -1)}, 0, "won: pass 1 passed the same checks, and the earlier pass wins"),

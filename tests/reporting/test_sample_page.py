@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser
 
 from mmerg.reporting.render import file_name
 from tests.reporting.parts import HISTORY, USUAL
@@ -104,19 +104,3 @@ def test_a_page_says_why(browser: Browser, report: Path) -> None:
         failed = view.open(sample(report, "d1/5")).locator("main").inner_text()
         for words in ("Failed: truncated", "give the stage more tokens", "Not reached.", HISTORY[0][1]):
             assert words in failed
-
-
-def test_beside_a_long_dialogue_the_reply_is_in_sight(browser: Browser, long: Path) -> None:
-    """The dialogue scrolls by itself, by keyboard too, and evidence brings what it cites into sight."""
-    with watched(browser) as view:
-        page = view.open(sample(long, "long/61"))
-        talk = page.locator(".talk")
-        assert talk.evaluate("(part) => part.scrollHeight > part.clientHeight")
-        assert page.get_by_role("heading", name="Reply", exact=True).bounding_box()["y"] < 900  # type: ignore[index]
-        talk.focus()
-        page.keyboard.press("End")
-        expect(page.locator("#turn-60")).to_be_in_viewport()  # the key scrolls smoothly
-        page.locator("[data-cites='turn-3'] a").first.click()
-        page.wait_for_url("**#turn-3")
-        expect(page.locator("#turn-3")).to_be_in_viewport()
-        view.check()

@@ -65,46 +65,6 @@ def test_the_table_is_searched_and_filtered_and_the_address_says_so(browser: Bro
         view.check()
 
 
-def test_the_search_looks_where_it_says(browser: Browser, found: Path) -> None:
-    places = {
-        "DIA1": ["dia1/2"],  # the id
-        "heron": ["dia3/2"],  # the last turn
-        "curlew heron": ["dia3/2"],  # what of it is not shown
-        "gannet": ["dia1/2"],  # the same of a reply
-        "surprise": ["dia1/2"],  # the forecast
-        "joy": ["dia0/heading"],  # the data's label
-        "fear": ["dia2/2"],  # the same where there is no forecast
-        "thinking_exhausted": ["dia2/2"],  # the class of the failure
-        "300 tokens": ["dia2/2"],  # its words
-        "not": [],  # the page's own words are none of the samples'
-        "gold": [],
-    }
-    with watched(browser) as view:
-        page = view.open(found)
-        for words, ids in places.items():
-            page.get_by_label("Search").fill(words)
-            page.get_by_text(f"{len(ids)} of 4", exact=True).wait_for()
-            page.wait_for_url(lambda url, words=words: url.endswith(f"#q={words.replace(' ', '+')}"))  # type: ignore[misc]
-            assert shown(page) == ids, words
-        view.check()
-
-
-def test_an_address_that_asks_for_what_is_not_there_shows_all(browser: Browser, report: Path) -> None:
-    with watched(browser) as view:
-        page = view.open(report / "samples.html", "#failure=oom&sort=colour&blamed=nobody&repaired=7&x=1")
-        assert shown(page) == [told.id for told in USUAL]
-        page = view.open(report / "samples.html", "#q=%")
-        assert page.get_by_label("Search").input_value() == "%"
-        page.goto("about:blank")
-        page = view.open(report / "samples.html", "#outcome=failed")
-        page.keyboard.press("Tab")  # the way past the filters leaves them as they are
-        page.keyboard.press("Enter")
-        assert page.evaluate("document.activeElement.id") == "main"
-        assert page.url.endswith("#outcome=failed")
-        assert shown(page) == [told.id for told in USUAL if told.failure]
-        view.check()
-
-
 def test_the_table_is_sorted_by_any_column_both_ways(browser: Browser, report: Path) -> None:
     with watched(browser) as view:
         page = view.open(report / "samples.html")
@@ -203,24 +163,6 @@ def test_every_width_has_every_column_and_a_table_for_who_listens(
             assert [size for size in sizes if size[1] < 24] == []  # what is pressed is large enough
 
 
-def test_a_name_breaks_between_its_words_and_not_within_one(browser: Browser, found: Path) -> None:
-    with watched(browser) as view:
-        page = view.open(found)
-        for width in WIDTHS:
-            page.set_viewport_size({"width": width, "height": 900})
-            lines = page.locator("#samples small bdi").evaluate(
-                """(name) => {
-                  const parts = Array.from(name.childNodes).filter((node) => node.nodeType === Node.TEXT_NODE);
-                  return parts.map((part) => {
-                    const range = document.createRange();
-                    range.selectNodeContents(part);
-                    return range.getClientRects().length;
-                  });
-                }"""
-            )
-            assert lines == [1, 1]  # each part stands on one line
-
-
 def test_what_has_the_focus_is_seen(browser: Browser, many: Path) -> None:
     """Also where the heads stay in view: they lie over no focused link, going down or up."""
     with watched(browser) as view:
@@ -242,33 +184,6 @@ def test_what_has_the_focus_is_seen(browser: Browser, many: Path) -> None:
                 }"""
             )
             assert seen == ["A", "solid", True, True], (width, key)
-
-
-def test_paper_has_all_that_fits_and_says_what_was_asked(browser: Browser, many: Path) -> None:
-    with watched(browser, width=390) as view:
-        page = view.open(many, "#q=reply&passes=1&sort=-sample")
-        page.evaluate(
-            """() => addEventListener("beforeprint", () => {
-              window.__printed = document.querySelectorAll("#samples tbody tr:not([hidden])").length;
-            })"""
-        )
-        page.pdf()
-        assert page.evaluate("window.__printed") == MANY
-        assert visible(page) == 200
-        page.evaluate("dispatchEvent(new Event('beforeprint'))")
-        page.emulate_media(media="print")
-        assert visible(page) == MANY
-        told = page.locator(".asked").inner_text()
-        assert told == f"{MANY} of {MANY} samples of run; search “reply”; passes 1; sorted by sample, descending"
-        for gone in ("header.site", "form.filters", "button.more"):
-            assert not page.locator(gone).first.is_visible(), gone
-        assert page.locator("#samples thead").inner_text().split("\t")[1].strip() == "sample"
-        assert page.locator("#samples").evaluate("(table) => getComputedStyle(table).display") == "table"
-        page.emulate_media(media="screen")
-        page.evaluate("dispatchEvent(new Event('afterprint'))")
-        assert visible(page) == 200
-        assert not page.locator(".asked").is_visible()
-        view.check()
 
 
 def test_where_the_script_does_not_load_or_breaks_every_row_is_there(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nltk.tokenize import word_tokenize
 
-from mmerg.scoring.distinct import CL100K, Level, adjusted, distinct, grams_of
+from mmerg.scoring.distinct import CL100K, Level, adjusted, distinct
 from mmerg.scoring.metric import Metric
 from mmerg.scoring.words import Tokenizer, tokenizer
 from tests.scoring.answers import count, figure, replies
@@ -111,14 +111,3 @@ def test_signatures_say_what_decides_the_figure() -> None:
         "n:1|V:9|tok:whitespace|case:lower|level:corpus|failed:left-out|scale:100"
     )
     assert (plain(1).interval_by, plain(1, "response").interval_by) == ("jackknife", "bootstrap")
-
-
-def test_a_list_of_replies_is_cut_once_for_all_figures() -> None:
-    answers = replies("so it is", "it is not")
-    grams_of.cache_clear()
-    for metric in (distinct(2, "whitespace"), adjusted(2, "whitespace", vocabulary=9)):
-        metric.counted(answers)
-        metric.ready(answers)
-    assert (grams_of.cache_info().misses, grams_of.cache_info().hits) == (1, 1)
-    distinct(2, "whitespace", lower=False).ready(answers)
-    assert grams_of.cache_info().misses == 2

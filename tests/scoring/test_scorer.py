@@ -182,13 +182,6 @@ def test_no_sample_at_all() -> None:
     assert (scores.n, scores.failed, scores.confusion) == (0, 0, None)
 
 
-def test_one_sample() -> None:
-    scores = scored([result("a/1", "oh no", "joy", gold="joy")])
-    assert (scores.scores["acc"].value, scores.scores["dist1"].value, scores.scores["length"].value) == (100, 100, 2)
-    assert {score.interval for score in scores.scores.values()} == {None}
-    assert all(score.why for score in scores.scores.values())
-
-
 def test_all_failed() -> None:
     scores = scored([result("a/1", None, gold="joy"), result("b/1", None, gold="fear")])
     assert (scores.scores["acc"].value, scores.scores["acc"].n) == (0, 2)
@@ -216,36 +209,10 @@ def test_a_perplexity_without_end_has_no_figure() -> None:
     assert scores.scores["self_ppl"].n == 1
 
 
-def test_only_a_perplexity_is_endless_for_a_token_of_probability_0() -> None:
-    seconds = scored([result("a/1").model_copy(update={"seconds": inf})]).scores["seconds"]
-    assert (seconds.value, seconds.why) == (None, "it is not finite: its samples hold a number that is not finite")
-
-
 def test_a_folder_whose_name_is_no_text(tmp_path: Path) -> None:
     folder = build_run(tmp_path / "run\udcff", RESULTS)
     assert write_scores(folder, score_run(read_run(folder), QUICK)).run == "run\ufffd"
     assert write_scores(folder, score_run(read_run(folder), QUICK)) == score_run(read_run(folder), QUICK)
-
-
-def test_thousands_of_samples() -> None:
-    draw = random.Random(0)
-    words = [f"w{number}" for number in range(1000)]
-    results = [
-        result(
-            f"d{number % 750}/{number}",
-            None if number % 50 == 0 else " ".join(draw.choices(words, k=draw.randint(3, 20))),
-            draw.choice(["joy", "fear"]),
-            gold=draw.choice(["joy", "fear"]),
-        )
-        for number in range(2500)
-    ]
-    scores = scored(results, **{one.id: (-1.0,) for one in results if one.response})
-    assert (scores.n, scores.failed) == (2500, 50)
-    assert scores.scores["acc"].interval is not None
-    low, high = scores.scores["acc"].interval
-    assert high - low < 5
-    assert scores.scores["self_ppl"].value == pytest.approx(2.718281828)
-    assert scores.scores["dist2"].method == "jackknife, 200 groups of 735 dialogues, seed 0"
 
 
 def test_options_that_mean_nothing(folder: Path) -> None:
