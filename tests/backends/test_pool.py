@@ -170,40 +170,6 @@ def test_a_dead_host_is_tried_again_when_its_time_has_come() -> None:
             assert (say(two), pool.down()) == ("a", {})
 
 
-def test_a_host_that_is_still_dead_waits_another_turn() -> None:
-    a, b = servers("ab")
-    clock = Clock()
-    pool = pool_of([a, b], clock=clock)
-    a.failure = Failure.UNREACHABLE
-    pool.describe()
-    clock.now = 60.0
-    with pool.lease() as backend:
-        assert say(backend) == "b"  # b is up and free, so nobody needs a
-    with ExitStack() as holder:
-        holder.enter_context(pool.lease())
-        with pool.lease() as trial_of_a:
-            holder.close()
-            assert say(trial_of_a) == "b"
-    clock.now = 119.0
-    with pool.lease():
-        took = threading.Event()
-
-        def third() -> None:
-            with pool.lease() as backend:
-                say(backend)
-                took.set()
-
-        thread = threading.Thread(target=third)
-        thread.start()
-        assert not took.wait(0.05)
-        a.failure = None
-        clock.now = 120.0
-        with pool._change:
-            pool._change.notify_all()  # else it looks again in half a second
-        thread.join()
-    assert (took.is_set(), pool.down()) == (True, {})
-
-
 def test_one_lease_at_a_time_tries_a_dead_host() -> None:
     a, b = servers("ab")
     clock = Clock()
@@ -470,13 +436,3 @@ def test_hosts_that_come_and_go_neither_lose_slots_nor_lock_up() -> None:
     with ExitStack() as stack:
         leases = [stack.enter_context(pool.lease()) for _ in range(pool.slots)]
         assert sorted(say(lease) for lease in leases) == list("aabbcc")
-
-
-def test_hosts_that_are_tried_again_at_once_are_not_asked_without_a_stop() -> None:
-    [server] = servers("a")
-    pool = Pool([Host(server, 1, "a")], revive_after=0.0, patience=0.1, wait=0.02)
-    pool.describe()
-    server.failure = Failure.UNREACHABLE
-    with pool.lease() as backend, pytest.raises(RunError):
-        say(backend)
-    assert server.looks < 10
