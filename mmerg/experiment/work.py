@@ -6,6 +6,7 @@ What runs (`launch.py`) and judgings (`judging/launch.py`) have in common, and w
     progress = carry_out(run, wanted, todo, work, pool, console())
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -114,7 +115,7 @@ def refusal(settings: Plain, identity: Digests, path: Path, count: int = 1) -> C
 
 def _nearest(settings: Plain, identity: Digests, path: Path) -> str:
     """How the run differs from the most similar one in the same folder."""
-    alike = f"{path.name.rpartition('-')[0]}-"
+    alike = re.sub(r"(-\w+=.*)?-\w+$", "-", path.name)  # without the row of a sweep and the digest
     differences: dict[str, list[str]] = {}
     for folder in sorted(path.parent.glob("*/")):
         if folder.name.startswith(alike):
