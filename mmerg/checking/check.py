@@ -75,5 +75,9 @@ def _memory(settings: DataSettings, system: System, corpus: Corpus) -> Part:
         stops = "a run would stop here: " if isinstance(error, ConfigError) else ""
         refused = stops + "; ".join(filter(None, (error.what, error.where, error.hint)))
         return Part({"refused": refused}, [f"memory: {refused}"], [])
-    corpora = [source.source for source in sources.values() if isinstance(source, Exemplars)]
-    return check_counts(corpora[0], memory=True) if corpora else Part({}, [], [])
+    source = next((source for source in sources.values() if isinstance(source, Exemplars)), None)
+    if source is None:
+        return Part({}, [], [])
+    part = check_counts(source.source, memory=True)
+    problems, line = [*part.problems, *source.foreign()], escape(f"memory: {source.long_enough}")
+    return replace(part, problems=problems, shown=[*part.shown, line])

@@ -21,6 +21,7 @@ from mmerg.errors import ConfigError
 from mmerg.memory.vectors import WHERE, Vectors, unit
 from mmerg.storage.files import locate, sha256_of
 
+UNKNOWN = ("[UNK]", "<unk>")
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 OWN = (
     "memory.embedder.folder=… (of mmerg train: features.embedder.folder=…), a folder with model.onnx (or "
@@ -52,6 +53,11 @@ class Onnx:
     def embed(self, texts: Sequence[str]) -> Vectors:
         with ThreadPoolExecutor(self._threads) as threads:
             return unit(list(threads.map(self._model().mean, texts)))
+
+    def unknown(self, texts: Sequence[str]) -> float:
+        """The share of the tokens of words that the model does not know, as those of a language that it was not trained
+        on."""
+        return self._model().unknown(texts)
 
     def _model(self) -> "_Model":
         with self._lock:
@@ -117,6 +123,12 @@ class _Model:
             "machine": platform.machine(),
         }
         self.identity = json.dumps(identity, sort_keys=True)
+
+    def unknown(self, texts: Sequence[str]) -> float:
+        """See `Onnx.unknown`."""
+        tokens = [token for text in texts for token in self._tokenizer.encode(text, add_special_tokens=False).tokens]
+        words = [token for token in tokens if any(map(str.isalnum, token))]  # no punctuation
+        return sum(token in UNKNOWN for token in words) / max(len(words), 1)
 
     def mean(self, text: str) -> npt.NDArray[np.float64]:
         """The mean of the tokens' vectors, special tokens included: [dimensions]."""

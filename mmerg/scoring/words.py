@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from importlib.metadata import version
 from typing import Literal
 
-Tokenizer = Literal["nltk", "13a", "whitespace"]
+Tokenizer = Literal["nltk", "13a", "whitespace", "char"]
 Words = Callable[[str], tuple[str, ...]]
 
 CACHED = 50_000  # replies: cutting is the slowest part of every figure that counts words
@@ -22,9 +22,10 @@ def tokenizer(name: Tokenizer, *, lower: bool) -> Words:
     nltk: as NLTKWordTokenizer cuts the whole reply, which is `word_tokenize(text, preserve_line=True)`. Plain
     `word_tokenize` (CEM, ESCM) splits sentences first, with a downloaded model; here a full stop within a reply stays
     with its word ("can't." is one token).
-    13a: mteval's, of sacreBLEU. whitespace: str.split (KEMP, EmpDG; lower cased, TRACE).
+    13a: mteval's, of sacreBLEU. whitespace: str.split (KEMP, EmpDG; lower cased, TRACE). char: sacreBLEU's, a token a
+    character, for languages without blanks between words (Chinese, Japanese, Thai).
     """
-    cut = str.split if name == "whitespace" else _nltk() if name == "nltk" else _13a()
+    cut = str.split if name == "whitespace" else _nltk() if name == "nltk" else _sacrebleu(name)
 
     @lru_cache(maxsize=CACHED)
     def words(text: str) -> tuple[str, ...]:
@@ -35,8 +36,9 @@ def tokenizer(name: Tokenizer, *, lower: bool) -> Words:
 
 def tokenizer_signature(name: Tokenizer, *, lower: bool) -> str:
     """The tokeniser with its version, and the case, as signatures name them."""
-    versions = {"nltk": f"-{version('nltk')}", "13a": f"-sacrebleu-{version('sacrebleu')}", "whitespace": ""}
-    return f"tok:{name}{versions[name]}|case:{'lower' if lower else 'keep'}"
+    versions = {"nltk": f"-{version('nltk')}", "whitespace": ""}
+    of = versions.get(name, f"-sacrebleu-{version('sacrebleu')}")
+    return f"tok:{name}{of}|case:{'lower' if lower else 'keep'}"
 
 
 def _nltk() -> Callable[[str], list[str]]:
@@ -46,8 +48,9 @@ def _nltk() -> Callable[[str], list[str]]:
     return cut
 
 
-def _13a() -> Callable[[str], list[str]]:
+def _sacrebleu(name: Tokenizer) -> Callable[[str], list[str]]:
     from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+    from sacrebleu.tokenizers.tokenizer_char import TokenizerChar
 
-    line: Callable[[str], str] = Tokenizer13a()  # type: ignore[no-untyped-call]
+    line: Callable[[str], str] = TokenizerChar() if name == "char" else Tokenizer13a()  # type: ignore[no-untyped-call]
     return lambda text: line(text).split()

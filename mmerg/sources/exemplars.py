@@ -20,8 +20,10 @@ from mmerg.memory.vectors import Embedder
 from mmerg.runs.events import Excluded
 from mmerg.settings.problems import read_part
 from mmerg.settings.sources import KeySettings, MemorySettings
+from mmerg.storage.words import words_of
 from mmerg.systems.system import System
 
+FOREIGN = 0.2  # of the tokens: over this the embedder does not know the language; of English it knows all
 # The memories of a run's one corpus for exemplars, by key and embedder: sources that search alike share vectors, too.
 Opened = dict[tuple[KeySettings, int], tuple[Memory, Mapping[str, int]]]
 
@@ -74,6 +76,25 @@ class Exemplars:
         of_memory = f"{without_situation} of {len(dialogues)} dialogues of {self.source.name} {self.source.split}"
         without = f"{lacking} of {len(samples)} samples and {of_memory} have no situation"
         return f"{without}: they are compared by their last {key.turns} turns"
+
+    @property
+    def long_enough(self) -> str:
+        """How many replies of the memory have the words that an exemplar must have."""
+        replies = [turn.text for dialogue in self.source.dialogues for turn in dialogue.turns[1:]]
+        enough = sum(len(words_of(reply)) >= self.wanted.min_words for reply in replies)
+        return f"{enough} of {len(replies)} replies have {self.wanted.min_words} words or more (min_words)"
+
+    def foreign(self) -> list[str]:
+        """The problem where the embedder does not know many tokens, so that likeness means nothing; else none."""
+        unknown = getattr(self.embedder, "unknown", None)
+        dialogues = (*self.source.dialogues, *self._dialogues.values())
+        share = unknown([turn.text for dialogue in dialogues for turn in dialogue.turns]) if unknown else 0.0
+        if share <= FOREIGN:
+            return []
+        hint = "memory=ollama with a multilingual model, or memory.embedder.folder=…"
+        return [
+            f"memory: {100 * share:.0f} % of the tokens are unknown to the embedder, whose language is another; {hint}"
+        ]
 
     def supply(self, sample: Sample, state: State, forecast: str | None) -> Supply:  # noqa: ARG002 - for other sources
         """The exemplars for a sample of the evaluated corpus."""

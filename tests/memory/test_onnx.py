@@ -35,6 +35,11 @@ def embedder() -> Onnx:
     return Onnx(MODEL, TOKENIZER)
 
 
+def test_tokens_of_another_language_are_unknown(embedder: Onnx) -> None:
+    assert embedder.unknown(["I lost my job.", "My cat died."]) == 0.0
+    assert embedder.unknown(["고양이가 죽었어.", "我真的很抱歉听到这个消息"]) > 0.5
+
+
 @pytest.fixture(scope="module")
 def single(embedder: Onnx) -> Onnx:
     """The same model in one thread."""

@@ -62,6 +62,7 @@ def test_the_tokenisers_differ_where_they_are_said_to() -> None:
         "nltk": ("i", "can't.", "no", "."),
         "13a": ("i", "can't", ".", "no", "."),
         "whitespace": ("i", "can't.", "no."),
+        "char": tuple("ican't.no."),
     }
 
 
