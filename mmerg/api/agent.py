@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from mmerg.errors import ConfigError, RunError
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 File: TypeAlias = "str | PathLike[str] | bytes"
 Said: TypeAlias = "tuple[str, str] | tuple[str, str, Sequence[File]]"  # speaker, text, pictures and clips
 Turns: TypeAlias = "Iterable[Said]"
+TURNS = '[("Ana", "I got the job!")]'  # how turns are given
 WORDLESS = "(shows something and says nothing)"
 
 
@@ -96,10 +97,10 @@ class Agent:
         from mmerg.frames.store import HeldFrames
         from mmerg.runs.story import Story
 
-        talk = [_turn(turn) for turn in turns]
+        talk = [_turn(turn) for turn in _many(turns)]
         if not talk:
-            raise ConfigError("there is no turn to reply to", where="turns", hint='[("Ana", "I got the job!")]')
-        talk[-1][2].extend(map(_upload, frames))
+            raise ConfigError("there is no turn to reply to", where="turns", hint=TURNS)
+        talk[-1][2].extend(map(_upload, _files(frames)))
         files = {Path(f"turn {number}"): shown for number, (_, _, shown) in enumerate(talk, start=1)}
         spoken = [
             Turn(name, text.strip() or WORDLESS, clip=Clip(place) if files[place] else None)
@@ -169,12 +170,27 @@ def respond(
         return agent.respond(turns, speaker, frames)
 
 
+def _many(turns: object) -> list[Any]:
+    if isinstance(turns, Iterable) and not isinstance(turns, str | bytes):
+        return list(turns)
+    raise ConfigError(f"turns is a list of turns, and this is {turns!r:.80}", where="turns", hint=TURNS)
+
+
 def _turn(turn: Said) -> tuple[str, str, list[Upload]]:
     match turn:
         case (str(name), str(text), *shown) if name.strip() and len(shown) < 2:
-            return name, text, [_upload(file) for files in shown for file in files]
+            return name, text, [_upload(file) for files in shown for file in _files(files)]
     what = f"a turn is a speaker and a text, and this is {turn!r:.80}"
-    raise ConfigError(what, where="turns", hint='("Ana", "I got the job!")')
+    raise ConfigError(what, where="turns", hint=TURNS)
+
+
+def _files(given: object) -> list[Any]:
+    """One file, or several."""
+    if isinstance(given, str | bytes | PathLike):
+        return [given]
+    if isinstance(given, Iterable):
+        return list(given)
+    raise ConfigError(f"this is no file: {given!r:.80}", where="frames", hint='frames=["ana.jpg"]')
 
 
 def _upload(file: File) -> Upload:
@@ -185,13 +201,12 @@ def _upload(file: File) -> Upload:
 
     from mmerg.engine.uploads import Upload
 
-    if isinstance(file, bytes):
-        data = file
-    else:
-        try:
-            data = Path(file).expanduser().read_bytes()
-        except OSError as error:
-            raise ConfigError(f"a file cannot be read: {error.strerror}", where=str(file)) from error
+    try:
+        data = file if isinstance(file, bytes) else Path(file).expanduser().read_bytes()
+    except (TypeError, ValueError, OSError) as error:
+        reason = getattr(error, "strerror", None) or error
+        hint = "give the path of a picture or clip, or its bytes"
+        raise ConfigError(f"a file cannot be read: {reason}", where=str(file), hint=hint) from error
     with suppress(OSError, Image.DecompressionBombError, Image.DecompressionBombWarning), Image.open(BytesIO(data)):
         return Upload("picture", data)
     return Upload("clip", data)

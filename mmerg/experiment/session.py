@@ -12,7 +12,7 @@ from mmerg.settings.kinds import Plain
 
 PACKAGES = (
     *("mmerg", "xllamacpp", "opencv-python-headless", "numpy", "faiss-cpu", "pydantic", "jinja2"),
-    *("onnxruntime", "tokenizers"),
+    *("onnxruntime", "tokenizers", "av", "pillow", "rapidfuzz"),
 )
 
 

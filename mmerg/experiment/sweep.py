@@ -5,6 +5,7 @@ Rows share calls through the reply cache alone.
 """
 
 import math
+import re
 import shlex
 import shutil
 from collections import Counter
@@ -21,11 +22,13 @@ from rich.table import Table
 from mmerg.console.terminal import WRONG, console, escape, run_command
 from mmerg.errors import MmergError
 from mmerg.experiment.codes import CODES, ROWS
+from mmerg.runs.identity import RUNTIME_KEYS
 from mmerg.runs.result import Ended
 from mmerg.runs.shards import SHARDS
 from mmerg.settings.kinds import folder_name
 from mmerg.storage.record import Record, read_record, write_record
 
+_LONGEST = 80  # characters of a row in a folder's name
 _IN_NAMES = ("dataset", "system", "backbone", "name", "tags", "shard")
 
 if TYPE_CHECKING:
@@ -132,7 +135,9 @@ class Summary(Callback):
 def row_name(words: Iterable[str]) -> str:
     """A row as a part of its folder's name, "top_k=3" for `memory.top_k=3`, without what stands in that name anyway."""
     pairs = (word.lstrip("+").split("=", 1) for word in words if "=" in word)
-    return "-".join(f"{key.split('.')[-1]}={folder_name(value)}" for key, value in pairs if key not in _IN_NAMES)
+    deciding = ((key, value) for key, value in pairs if key not in (*_IN_NAMES, *RUNTIME_KEYS))
+    named = (f"{re.split(r'[./@]', key)[-1]}={folder_name(value)}" for key, value in deciding)
+    return "-".join(named)[:_LONGEST].rstrip("-.")
 
 
 def table(rows: Sequence[Row]) -> Table:

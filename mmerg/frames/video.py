@@ -65,7 +65,7 @@ class Video:
                 raise _unreadable(path) from error
             self._container = stack.enter_context(container)
             self._stream = container.streams.best("video")
-            if self._stream is None:
+            if self._stream is None or self._stream.codec_context is None:  # None: of a codec that nobody knows
                 raise _unreadable(path)
             self._opened = stack.pop_all()
         self._stream.codec_context.thread_count = max(1, min(threads, MOST_THREADS))
@@ -104,7 +104,7 @@ class Video:
         while True:
             try:
                 packet = next(packets, None)
-            except self._error:  # the file ends within a packet
+            except (self._error, IndexError):  # the file ends within a packet
                 return
             if packet is None:
                 return

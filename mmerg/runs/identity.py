@@ -41,6 +41,7 @@ from mmerg.systems.target import code_of, name_of
 Digests = dict[str, str]  # by the names above
 CONFIG, CORPUS, CLIPS, ENGINE = "config", "corpus", "clips", "engine"
 PROMPT, OUTPUT, SOURCE, MEMORY = "prompt ", "output ", "source ", "memory "
+_PARTS = (CONFIG, CORPUS, CLIPS, ENGINE)  # names that no file has
 KNOWN_LATER = (CLIPS, ENGINE, MEMORY)  # once clips are listed and a server is asked
 RUNTIME_KEYS = tuple(dict.fromkeys(key for kind in (RunSettings, JudgeSettings) for key in marked(kind, RUNTIME)))
 _PLACES = (  # of these paths the last name counts
@@ -136,7 +137,8 @@ def _add_file(digests: Digests, file: Path) -> str:
     """Adds the SHA-256 of a file's content, and gives the name it has: the file's, with its folder's where another file
     has the same. Raises OSError."""
     digest = sha256_of(file)
-    name = file.name if digests.get(file.name, digest) == digest else f"{file.parent.name}/{file.name}"
+    free = file.name not in _PARTS and digests.get(file.name, digest) == digest
+    name = file.name if free else f"{file.parent.name}/{file.name}"
     digests[name] = digest
     return name
 

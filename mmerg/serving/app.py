@@ -8,15 +8,14 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
 from mmerg.errors import MmergError
 from mmerg.serving import ollama, openai, page
-from mmerg.serving.guard import HEADERS, Guard, allowed_hosts
-from mmerg.serving.refused import HttpError, code_fault, error_fields, status_of
+from mmerg.serving.guard import HEADERS, Guard, served_names
+from mmerg.serving.refused import HttpError, error_fields, status_of
 from mmerg.serving.served import AppState
 
 FIELDS = 2**20  # bytes of a request besides its files
@@ -31,8 +30,7 @@ def app_of(served: AppState, token: str = "") -> FastAPI:
         openapi_url=None,
         max_body_size=files * 2**20 * 4 // 3 + limits.text * limits.turns * 12 + FIELDS,  # pictures may come as base64
         middleware=[
-            Middleware(TrustedHostMiddleware, allowed_hosts=allowed_hosts(served.settings), www_redirect=False),
-            Middleware(Guard, token=token, refuse=refuse),
+            Middleware(Guard, token=token, hosts=served_names(served.settings), refuse=refuse),
         ],
     )
     for api in (openai, ollama, page):
@@ -57,10 +55,6 @@ def app_of(served: AppState, token: str = "") -> FastAPI:
     @app.exception_handler(ClientDisconnect)
     async def gone(*_: object) -> Response:
         return Response(status_code=499)  # nobody hears it
-
-    @app.exception_handler(Exception)
-    async def bug(request: Request, _: Exception) -> Response:
-        return refuse(request.url.path, code_fault())
 
     return app
 

@@ -1,21 +1,21 @@
-"""Who may ask: no page of another origin, and with a token nobody without it.
-
-The names in the Host header are checked by Starlette's TrustedHostMiddleware, against DNS rebinding.
-"""
+"""Who may ask: no page of another origin, nobody by a foreign name, and with a token nobody without it."""
 
 import ipaddress
+import logging
+import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mmerg.serving.refused import HttpError
+from mmerg.serving.refused import HttpError, code_fault, describe_fault
 from mmerg.settings.model import ServeSettings
 
 COOKIE = "mmerg"
+log = logging.getLogger(__name__)
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src 'self' blob:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -29,20 +29,38 @@ HEADERS = [  # of every response; frames of faces stay out of the browser's cach
 
 @dataclass(frozen=True)
 class Guard:
-    """Middleware that refuses requests before they reach `app`. token: "" for none. refuse: writes an error in the
-    form of the path's API."""
+    """Middleware that refuses requests before they reach `app`. token: "" for none. hosts: names in the Host header
+    that are answered beside addresses, against DNS rebinding; none for all. refuse: writes an error in the form of the
+    path's API."""
 
     app: ASGIApp
     token: str
+    hosts: frozenset[str]
     refuse: Callable[[str, HttpError], Response]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await (self._check(HTTPConnection(scope)) or self.app)(scope, receive, send)
+        begun = False
+
+        async def sent(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await (self._check(HTTPConnection(scope)) or self.app)(scope, receive, sent)
+        except Exception as error:  # noqa: BLE001 - uvicorn would log the text, which may quote the user
+            log.error("%s", describe_fault(error))  # noqa: TRY400
+            if not begun:
+                await self.refuse(scope["path"], code_fault())(scope, receive, send)
 
     def _check(self, request: HTTPConnection) -> Response | None:
         """The response in place of the app's; None where the request may pass."""
         path, origin = request.url.path, request.headers.get("origin")
-        if origin is not None and origin.partition("://")[2].lower() != request.headers.get("host", "").lower():
+        host = request.headers.get("host", "").lower()
+        if self.hosts and not (is_address(name := re.sub(r":\d*$", "", host)) or name in self.hosts):
+            hint = f"if {name} is meant for this server, add it to names=[…] at its start"
+            return self.refuse(path, HttpError(f"the server is not served as {name}", hint=hint, status=421))
+        if origin is not None and origin.partition("://")[2].lower() != host:
             hint = "open the page at the server's own address; a proxy must pass the Host header on"
             return self.refuse(path, HttpError("a page of another origin may not ask", hint=hint, status=403))
         if not self.token:
@@ -61,11 +79,19 @@ class Guard:
         return secrets.compare_digest(given.encode(), self.token.encode())
 
 
-def allowed_hosts(settings: ServeSettings) -> list[str]:
-    """The Host headers that are answered. On an address that other machines reach, any: the token protects it."""
-    if not is_loopback(settings.host):
-        return ["*"]
-    return ["localhost", "127.0.0.1", "[::1]", settings.host, *settings.names]
+def served_names(settings: ServeSettings) -> frozenset[str]:
+    """The names in the Host header that are answered; none for all. On an address that other machines reach the token
+    protects."""
+    names = ("localhost", settings.host, *settings.names)
+    return frozenset(name.lower() for name in names) if is_loopback(settings.host) else frozenset()
+
+
+def is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return True
 
 
 def is_loopback(host: str) -> bool:

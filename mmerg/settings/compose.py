@@ -1,6 +1,7 @@
 """Composes a command's config in code, as its command line does: `compose("config", ["dataset=demo"])`."""
 
 import re
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,31 +19,32 @@ from mmerg.settings import ollama_models
 from mmerg.settings.explain import problems_of
 from mmerg.settings.kinds import PASSWORD
 from mmerg.settings.model import COMMANDS
-from mmerg.settings.pages import conf_folder, ollama_host, pages_of, with_backend
+from mmerg.settings.pages import conf_folder, pages_of, with_backend
 from mmerg.settings.parse import parsed
 from mmerg.settings.problems import COMMAND_LINE, CONFIGURATION, Problem, error_of
 
 FAILURES = (HydraException, OmegaConfBaseException, YAMLError)  # what Hydra raises where a config does not compose
 _NOT_ON_PAGE = re.compile(r"Could not override '([^']+)'")
 _NO_SUCH_PAGE = re.compile(r"In '([^']+)': Could not (?:find|load) '([^']+)'")
-OmegaConf.register_new_resolver("ollama_host", ollama_host, replace=True)
 OmegaConf.register_new_resolver("usage", lambda: "", replace=True)
 ollama_models.register()
+_composing = threading.RLock()  # Hydra composes in a state of the whole process
 
 
 def compose(page: str, words: Sequence[str], own: Path | None = None) -> DictConfig:
     """The config that `page` and the words of a command line give. own: a folder as for `--config-dir`. Raises
     ConfigError where they do not compose."""
     more = [f"hydra.searchpath=['file://{own}']"] if own else []
-    program = GlobalHydra.instance().hydra  # of the job that composes
-    GlobalHydra.instance().clear()
-    try:
-        with initialize_config_dir(str(conf_folder()), version_base="1.3"):
-            return hydra_compose(page, [*with_backend(words), *more])
-    except FAILURES as error:
-        raise explained(error, page, words, own) from error
-    finally:
-        GlobalHydra.instance().hydra = program
+    with _composing:
+        program = GlobalHydra.instance().hydra  # of the job that composes
+        GlobalHydra.instance().clear()
+        try:
+            with initialize_config_dir(str(conf_folder()), version_base="1.3"):
+                return hydra_compose(page, [*with_backend(words), *more])
+        except FAILURES as error:
+            raise explained(error, page, words, own) from error
+        finally:
+            GlobalHydra.instance().hydra = program
 
 
 def explained(

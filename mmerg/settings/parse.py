@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from mmerg.errors import ConfigError
 from mmerg.settings.kinds import PLACE, RUNTIME, Given, Part, Plain
 from mmerg.settings.model import DataSettings, ImportSettings, TrainSettings
-from mmerg.settings.pages import conf_folder, groups, no_page
+from mmerg.settings.pages import conf_folder, groups, no_page, ollama_host
 from mmerg.settings.problems import CONFIGURATION, Problem, as_typed, error_of, no_value, of_validation
 from mmerg.settings.tree import bare, fields_of, get_path, is_part, leaves, marked
 
@@ -26,6 +26,7 @@ PATHS = tuple({key: None for kind in (DataSettings, TrainSettings, ImportSetting
 _AS_TYPED = tuple(key for key in PATHS if key in marked(DataSettings, RUNTIME))  # the others are made absolute
 _PASSED_ON = ("root", "split", "sessions", "variant", "label_set")  # by a dataset's page, to its reader
 Settings = TypeVar("Settings", bound=Part)
+OmegaConf.register_new_resolver("ollama_host", ollama_host, replace=True)  # used by conf/backend
 
 
 def own_folders() -> list[Path]:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,10 @@ def test_replies_of_one_agent_at_once() -> None:
     [
         ([[]], {}, "there is no turn to reply to"),
         ([["Hello."]], {}, "a turn is a speaker and a text, and this is 'Hello.'"),
+        (["Hello."], {}, "turns is a list of turns"),
+        ([[("Ana", "x", None)]], {}, "this is no file: None"),
+        ([TURNS], {"frames": "no.jpg"}, "a file cannot be read: No such file"),
+        ([TURNS], {"frames": [3]}, "a file cannot be read"),
         ([TURNS], {"frames": ["no.jpg"]}, "a file cannot be read: No such file"),
         ([TURNS], {"frames": [b"no picture"]}, "a file cannot be shown to the model"),
         ([TURNS], {"sistem": "merg"}, "did you mean system?"),
@@ -119,3 +124,9 @@ def test_a_value_comes_through_hydra_as_it_is(value: object) -> None:
     raw = OmegaConf.to_container(config, resolve=False)
     assert isinstance(raw, dict)
     assert raw["own"] == value
+
+
+def test_settings_compose_in_several_threads_at_once() -> None:
+    with ThreadPoolExecutor(4) as threads:
+        made = threads.map(lambda _: mmerg.respond(TURNS, backend="dry", system="one_pass").text, range(8))
+        assert len(set(made)) == 1

@@ -90,7 +90,7 @@ def test_a_bad_or_huge_picture_is_a_problem_and_leaves_the_others_of_its_turn(da
 def test_a_clip_that_is_too_long_or_too_large_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     clip = Upload("clip", CLIP.read_bytes())
     assert reason(clip, settings=FramesSettings(max_seconds=0.5)) == "too_long"
-    monkeypatch.setattr(uploads, "PIXELS", 1000)
+    monkeypatch.setattr(uploads, "PIXELS", dict.fromkeys(("clip", "picture"), 1000))
     outcome, problems, _ = decode(clip)
     assert isinstance(outcome, ClipError)
     assert "pixels is over" in problems

@@ -127,3 +127,9 @@ echo "<${COMPREPLY[*]}>"
     printed = in_shell(script, tmp_path).splitlines()
     assert printed[0].endswith("-F hydra_bash_completion mmerg")
     assert printed[1:] == ["<dataset=meld>", "<score>"]
+
+
+def test_a_command_of_its_own_process_composes_the_default_backend(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mmerg.data", "dataset=meld", f"dataset.root={tmp_path / 'nowhere'}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stderr.startswith("error: no dataset folder")
