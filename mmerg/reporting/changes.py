@@ -108,10 +108,12 @@ def plain(text: str) -> tuple[Span, ...]:
 def diff(old: str, new: str) -> tuple[Span, ...]:
     """`new` with what it put in, and what it took out of `old` where it stood. White space does not count. Texts that
     are long or share few words are taken out and put in as a whole."""
+    if old.split() == new.split():
+        return (Span("same", new),) if new else ()
     before, after = _WORD.findall(old), _WORD.findall(new)
     matcher = SequenceMatcher(None, [word.strip() for word in before], [word.strip() for word in after], autojunk=False)
     spans: list[Span] = []
-    if old != new and (max(len(before), len(after)) > LONG or matcher.ratio() < ALIKE):
+    if max(len(before), len(after)) > LONG or matcher.ratio() < ALIKE:
         spans += (Span("del", old), Span("ins", new))
     else:
         for tag, a, b, c, d in matcher.get_opcodes():
