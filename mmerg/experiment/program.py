@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from mmerg.console.terminal import GOES_ON, WRONG, end_in_good_order, run_command
 from mmerg.errors import ConfigError
 from mmerg.experiment.codes import CODES
-from mmerg.settings.pages import conf_folder, groups, ollama_host, pages_of, with_backend
+from mmerg.settings.pages import conf_folder, groups, pages_of, with_backend
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -61,7 +61,6 @@ def _run(page: str, job: Job, usage: str | None) -> int:
 
     ollama_models.register()
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors, and does not print them
-    OmegaConf.register_new_resolver("ollama_host", ollama_host, replace=True)
     OmegaConf.register_new_resolver("usage", (usage or "").strip, replace=True)
     # Flags come first: Hydra takes none among the settings.
     words = with_backend([expanded(word) for word in sys.argv[1:]])

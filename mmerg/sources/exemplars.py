@@ -92,9 +92,8 @@ class Exemplars:
         if share <= FOREIGN:
             return []
         hint = "memory=ollama with a multilingual model, or memory.embedder.folder=…"
-        return [
-            f"memory: {100 * share:.0f} % of the tokens are unknown to the embedder, whose language is another; {hint}"
-        ]
+        what = f"{100 * share:.0f} % of the tokens are unknown to the embedder or single letters"
+        return [f"memory: {what}: it was trained on another language; {hint}"]
 
     def supply(self, sample: Sample, state: State, forecast: str | None) -> Supply:  # noqa: ARG002 - for other sources
         """The exemplars for a sample of the evaluated corpus."""
