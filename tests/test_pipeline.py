@@ -129,11 +129,11 @@ def check_replay(ran: Ran, runs: Path, *settings: str) -> None:
 
 
 def test_a_vision_model_sees_the_keyframes(corpus: Path, each_ollama: Server, tmp_path: Path) -> None:
-    settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{each_ollama.host}]", *VISION)
+    settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{each_ollama.host}]", *VISION, "limit=1")
     ran = Ran(tmp_path / "runs", *settings)
-    check_whatever_the_end(ran, ["d0/3", "d1/3"])
+    check_whatever_the_end(ran, ["d0/3"])
     assert read_manifest(ran.folder).engine.model == VISION_MODEL
-    assert [event.form for event in ran.frames] == ["images", "images"]
+    assert [event.form for event in ran.frames] == ["images"]
     keyframes = tuple(frame.sha256 for turn in ran.frames[0].turns for frame in turn.frames)
     assert len(set(keyframes)) == 4
     images = ran.images()
