@@ -14,7 +14,7 @@ from rich.table import Table
 
 from mmerg.console.run_tables import ROWS, Summary, describe_memory, failures
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, plural, run_command, start
-from mmerg.errors import RunError
+from mmerg.errors import RunError, did_you_mean
 from mmerg.reporting.text import to_yaml
 from mmerg.runs.config_diff import labels
 from mmerg.runs.folder import read_results
@@ -54,7 +54,8 @@ def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
         raise RunError(f"the events of {sample} are gone", where=str(path), hint=hint)
     if not trace:
         known = ", ".join(list(results)[:8]) or "none yet"
-        raise RunError(f"the run has no sample {sample!r}", where=str(path), hint=f"samples: {known}")
+        hint = f"{did_you_mean(sample, results)} samples: {known}".strip()
+        raise RunError(f"the run has no sample {sample!r}", where=str(path), hint=hint)
     more: dict[str, object] = {}
     if result := results.get(sample):
         if result.ok and not result.passes:

@@ -97,10 +97,7 @@ class Agent:
         from mmerg.frames.store import HeldFrames
         from mmerg.runs.story import Story
 
-        talk = [_turn(turn) for turn in _many(turns)]
-        if not talk:
-            raise ConfigError("there is no turn to reply to", where="turns", hint=TURNS)
-        talk[-1][2].extend(map(_upload, _files(frames)))
+        talk = _talk(turns, frames)
         files = {Path(f"turn {number}"): shown for number, (_, _, shown) in enumerate(talk, start=1)}
         spoken = [
             Turn(name, text.strip() or WORDLESS, clip=Clip(place) if files[place] else None)
@@ -166,8 +163,19 @@ def respond(
     **settings: object,
 ) -> Reply:
     """One reply: opens the model, asks it, and closes it. See `open` and `Agent.respond`."""
+    turns = _many(turns)
+    _talk(turns, frames)  # what is wrong with them is told before a model is asked for
     with open_agent(*overrides, config_dir=config_dir, **settings) as agent:
         return agent.respond(turns, speaker, frames)
+
+
+def _talk(turns: object, frames: object) -> list[tuple[str, str, list[Upload]]]:
+    """Each turn's speaker, text, and files, which are read. Raises ConfigError."""
+    talk = [_turn(turn) for turn in _many(turns)]
+    if not talk:
+        raise ConfigError("there is no turn to reply to", where="turns", hint=TURNS)
+    talk[-1][2].extend(map(_upload, _files(frames)))
+    return talk
 
 
 def _many(turns: object) -> list[Any]:

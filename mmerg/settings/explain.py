@@ -29,7 +29,7 @@ def problems_of(argument: str, kind: type[Part], own: Path | None = None, *, swe
         several = OverridesParser.create().parse_override(argument).is_sweep_override()
     except (HydraException, ValueError):
         group = next((group for group in groups(own) if argument in pages_of(group, own)), None)
-        quotes = "key=value; in quotes where it has brackets: \"key='a [b]'\""
+        quotes = "key=value; in quotes where it has blanks or brackets: \"key='a [b]'\""
         hint = f"did you mean {group}={argument}?" if group else quotes
         yield Problem(group or key, f"{as_typed(argument)} cannot be read as a setting", hint, COMMAND_LINE)
         return
