@@ -138,6 +138,11 @@ def run_command(command: Callable[[], int], interrupted: str | None = GOES_ON) -
     that could not be written, all of which are printed; 130 after Ctrl-C, with `interrupted` as the text. Without one,
     KeyboardInterrupt is raised."""
     try:
+        import fcntl  # noqa: F401 - what Windows lacks
+    except ModuleNotFoundError:
+        what, hint = "mmerg runs on Linux and macOS", "on Windows, install WSL (wsl --install) and use mmerg there"
+        return _print_error(MmergError(what, where=sys.platform, hint=hint))
+    try:
         code = command()
         if isinstance(sys.stdout, _Tolerant):
             sys.stdout.raise_lost()

@@ -72,3 +72,13 @@ def test_output_that_nobody_wants_is_no_fault(end: str) -> None:
 def test_controls_are_spelled_out() -> None:
     assert printable("a\u061cb\u2028c\x1b[31m") == "a\\u061cb\\u2028c\\u001b[31m"
     assert printable("wörter\n\tok ✓") == "wörter\n\tok ✓"
+
+
+def test_windows_is_told_to_use_wsl(tmp_path: Path) -> None:
+    (tmp_path / "fcntl.py").write_text("raise ModuleNotFoundError", encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    command = [sys.executable, "-m", "mmerg.data", "dataset=demo"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: mmerg runs on Linux and macOS")
+    assert "WSL" in done.stderr
