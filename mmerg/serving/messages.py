@@ -22,7 +22,10 @@ from mmerg.settings.backbone import SEEDS, Seed
 from mmerg.settings.model import LimitSettings
 from mmerg.storage.files import why
 
-TASK = "### Task:"  # how front ends begin prompts for their own use: titles, tags, follow-ups
+# How front ends begin prompts for their own use, as for titles and tags: Open WebUI, LibreChat.
+TASK = re.compile(
+    r"\s*(### Task:|(please )?(provide|generate|create|write) .{0,60}\btitle for .{0,20}conversation)", re.IGNORECASE
+)
 ATTACHED = re.compile(r"\A\s*<attached_files>.*?</attached_files>\s*", re.DOTALL)  # put before what the user wrote
 Body = TypeVar("Body", bound=BaseModel)
 AnySeed = Annotated[
@@ -64,18 +67,17 @@ def reply_request(offered: ServedSystem, sent: Sequence[Sent], limits: LimitSett
 
 def _turns(sent: Sequence[Sent]) -> Iterator[tuple[int, Speaker, Sent]]:
     """The messages that are not empty, with their numbers. Raises HttpError for roles out of place."""
-    begun = False
     for number, message in enumerate(sent, start=1):
         match message.role:
-            case "system" | "developer" if not begun:
+            case "system" | "developer":
                 continue
             case "user" | "assistant":
-                begun, text = True, ATTACHED.sub("", message.text)
+                text = ATTACHED.sub("", message.text)
                 if text.strip() or message.pictures:
                     yield number, "you" if message.role == "user" else "mmerg", replace(message, text=text)
             case role:
                 what = f"a message of the role {role!r:.40} has no place there"
-                hint = "system messages first, then user and assistant; no tool is ever called"
+                hint = "send messages of user and assistant; no tool is ever called"
                 raise HttpError(what, where=f"message {number}", hint=hint)
 
 
@@ -99,4 +101,4 @@ def base64_of(url: str, where: str) -> str:
 def task_prompt(sent: Sequence[Sent]) -> str:
     """The prompt that a front end sends for its own use; "" where a person writes."""
     last = sent[-1] if sent else None
-    return last.text if last and last.role == "user" and last.text.lstrip().startswith(TASK) else ""
+    return last.text if last and last.role == "user" and TASK.match(last.text) else ""

@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import UTC, datetime
 from hashlib import sha256
-from importlib import metadata
 from typing import Literal
 
 from fastapi import APIRouter, Request
@@ -24,6 +23,7 @@ from mmerg.serving.served import AppState
 
 TAG = ":latest"  # behind the name of a model that has no other
 LINES = "application/x-ndjson"
+API = "0.34.1"  # the Ollama whose API this is like: programs refuse versions that they take for too old
 NEVER = "2318-01-01T00:00:00Z"  # when a model is unloaded, as Ollama itself writes it
 
 
@@ -85,7 +85,7 @@ def routes(served: AppState) -> APIRouter:
 
     @router.api_route("/version", methods=["GET", "HEAD"])
     async def version() -> dict[str, str]:
-        return {"version": metadata.version("mmerg")}
+        return {"version": API}
 
     @router.api_route("/tags", methods=["GET", "HEAD"])
     async def tags() -> dict[str, object]:

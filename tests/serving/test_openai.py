@@ -85,8 +85,15 @@ def test_the_agents_are_seen_at_work(server: Running) -> None:
     assert chunks[-1].usage.completion_tokens > 0
 
 
-def test_what_front_ends_ask_for_themselves_is_one_plain_call(client: OpenAI, scripted: Scripted) -> None:
-    before, prompt = scripted.calls, "### Task:\nGive this chat a title."
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "### Task:\nGive this chat a title.",
+        "Provide a concise, 5-word-or-less title for the conversation, using title case conventions.",
+    ],
+)
+def test_what_front_ends_ask_for_themselves_is_one_plain_call(client: OpenAI, scripted: Scripted, prompt: str) -> None:
+    before = scripted.calls
     answer = say(client, messages=[*HEY, {"role": "assistant", "content": "Oh."}, {"role": "user", "content": prompt}])
     assert (answer.choices[0].message.content, scripted.calls) == (prompt, before + 1)
     [message] = scripted.requests[-1].messages
@@ -101,6 +108,7 @@ def test_the_history_reaches_the_model_without_what_front_ends_put_around_it(
         {"role": "system", "content": "You are a pirate."},
         *HEY,
         {"role": "assistant", "content": "Oh no."},
+        {"role": "system", "content": "Speak like a pirate."},  # notes between turns
         {"role": "user", "content": [{"type": "text", "text": attached}]},
     ]
     tools = [{"type": "function", "function": {"name": "look_up", "parameters": {}}}]
@@ -169,7 +177,6 @@ def test_a_model_says_what_it_lacks(client: OpenAI) -> None:
         ({"messages": [{"role": "system", "content": "Be kind."}]}, "there is no turn of the user's to reply to"),
         ({"messages": [{"role": "user", "content": " "}]}, "there is no turn of the user's to reply to"),
         ({"messages": []}, "messages: List should have at least 1 item"),
-        ({"messages": [*HEY, {"role": "system", "content": "x"}, *HEY]}, "role 'system' has no place there"),
         ({"messages": [*HEY, {"role": "tool", "content": "x", "tool_call_id": "1"}]}, "role 'tool' has no place there"),
         ({"messages": [{"role": "user", "content": "a" * 201}]}, "the turn has 201 characters, over 200"),
         ({"n": 2}, "n: Input should be 1"),
