@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 import tempfile
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -28,3 +29,17 @@ gc.set_threshold(100_000, 10, 20)  # seldom, as each collection looks at all tes
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Objects made before the first test live until the end: the garbage collector need not look at them again."""
     gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """pytest-xdist ends all tests where a report holds half a surrogate pair, as of a file name that is not UTF-8."""
+    report = yield
+    report.sections = [(name, _utf8(text)) for name, text in report.sections]
+    if _utf8(str(report.longrepr)) != str(report.longrepr):
+        report.longrepr = _utf8(str(report.longrepr))
+    return report
+
+
+def _utf8(text: str) -> str:
+    return text.encode(errors="backslashreplace").decode()
