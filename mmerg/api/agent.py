@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
 File: TypeAlias = "str | PathLike[str] | bytes"
 Said: TypeAlias = "tuple[str, str] | tuple[str, str, Sequence[File]]"  # speaker, text, pictures and clips
 Turns: TypeAlias = "Iterable[Said]"
+Talk: TypeAlias = "list[tuple[str, str, list[Upload]]]"  # the same with its files read
 TURNS = '[("Ana", "I got the job!")]'  # how turns are given
-WORDLESS = "(shows something and says nothing)"
 
 
 @dataclass(frozen=True)
@@ -70,9 +69,10 @@ class Agent:
     the model takes at once says backbone.concurrency."""
 
     def __init__(self, plan: TalkPlan, pool: Pool, engine: Engine) -> None:
-        self._plan, self._pool, self.engine = plan, pool, engine
+        self._plan, self._pool, self._experiment = plan, pool, plan.experiment(engine)
+        self.engine = engine
 
-    @cached_property
+    @property
     def labels(self) -> tuple[str, ...]:
         """The emotions that a forecast may name."""
         return self._plan.corpus.labels
@@ -92,22 +92,17 @@ class Agent:
         the last turn. on_event: called with each event as it happens, in this thread. Raises ConfigError for turns that
         are none, and RunError where there is no reply.
         """
-        from mmerg.corpora.dialogue import Clip, Turn
-        from mmerg.engine.uploads import Uploads
-        from mmerg.frames.store import HeldFrames
+        return self._reply(_read_talk(turns, frames), speaker, seed, on_event)
+
+    def _reply(
+        self, talk: Talk, speaker: str, seed: int | None = None, on_event: Callable[[Event], None] | None = None
+    ) -> Reply:
+        from mmerg.experiment.talk import turns_and_uploads, with_uploads
         from mmerg.runs.story import Story
 
-        talk = _talk(turns, frames)
-        files = {Path(f"turn {number}"): shown for number, (_, _, shown) in enumerate(talk, start=1)}
-        spoken = [
-            Turn(name, text.strip() or WORDLESS, clip=Clip(place) if files[place] else None)
-            for place, (name, text, _) in zip(files, talk, strict=True)
-        ]
-        experiment = self._plan.experiment(self.engine)
-        uploads = Uploads({place: shown for place, shown in files.items() if shown})
-        experiment = replace(experiment, looker=replace(experiment.looker, store=HeldFrames(), ahead=uploads))
-        if seed is not None:
-            experiment = replace(experiment, sampling=replace(experiment.sampling, seed=seed))
+        spoken, uploads = turns_and_uploads(talk)
+        sample = self._plan.sample("talk", spoken, speaker)
+        experiment = with_uploads(self._experiment, uploads, seed)
         story = Story()
 
         def emit(event: Event) -> None:
@@ -118,7 +113,6 @@ class Agent:
             if on_event:
                 on_event(event)
 
-        sample = self._plan.sample("talk", spoken, speaker)
         with self._pool.lease() as backend:
             result = experiment.sample(sample, backend, emit, lambda *_: None)
         if story.failed:
@@ -163,13 +157,12 @@ def respond(
     **settings: object,
 ) -> Reply:
     """One reply: opens the model, asks it, and closes it. See `open` and `Agent.respond`."""
-    turns = _many(turns)
-    _talk(turns, frames)  # what is wrong with them is told before a model is asked for
+    talk = _read_talk(turns, frames)  # its errors come before those of a model
     with open_agent(*overrides, config_dir=config_dir, **settings) as agent:
-        return agent.respond(turns, speaker, frames)
+        return agent._reply(talk, speaker)
 
 
-def _talk(turns: object, frames: object) -> list[tuple[str, str, list[Upload]]]:
+def _read_talk(turns: object, frames: object) -> Talk:
     """Each turn's speaker, text, and files, which are read. Raises ConfigError."""
     talk = [_turn(turn) for turn in _many(turns)]
     if not talk:

@@ -1,24 +1,30 @@
 """A system and its model, ready for talks that have no corpus: the chat server and `mmerg.open` use it.
 
-plan = plan_talk(settings)
-sample = plan.sample("talk", turns, speaker="Ben")
-plan.experiment(engine).sample(sample, backend, emit, keep_frame)
+plan = TalkPlan.of(settings)
+turns, uploads = turns_and_uploads([("Ana", "I got the job!", [upload])])
+experiment = with_uploads(plan.experiment(engine), uploads)
+experiment.sample(plan.sample("talk", turns, speaker="Ben"), backend, emit, keep_frame)
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Self
 
 from mmerg.backends.protocol import Engine
 from mmerg.console.progress import Building
 from mmerg.console.terminal import console
-from mmerg.corpora.dialogue import Corpus, Sample, Turn
+from mmerg.corpora.dialogue import Clip, Corpus, Sample, Turn
 from mmerg.corpora.talk import Talk, sample_of
 from mmerg.engine.sample import Experiment
+from mmerg.engine.uploads import Upload, Uploads
 from mmerg.experiment.backbone import BackbonePlan
 from mmerg.experiment.build import load_corpus
 from mmerg.experiment.plan import SystemPlan, plan_system
+from mmerg.frames.store import HeldFrames
 from mmerg.settings.model import RunSettings
+
+WORDLESS = "(shows something and says nothing)"
 
 
 @dataclass(frozen=True)
@@ -51,3 +57,22 @@ class TalkPlan:
     def experiment(self, engine: Engine) -> Experiment:
         """What all turns share."""
         return self.system.experiment(engine, self.backbone.sampling(self.seed), self.backbone.model.max_images)
+
+
+def turns_and_uploads(talk: Sequence[tuple[str, str, Sequence[Upload]]]) -> tuple[list[Turn], Uploads]:
+    """The turns of a talk, given as speaker, text and files, and the files by the place of their turn's clip."""
+    turns: list[Turn] = []
+    files: dict[Path, Sequence[Upload]] = {}
+    for number, (speaker, text, shown) in enumerate(talk, start=1):
+        place = Path(f"turn {number}")
+        if shown:
+            files[place] = shown
+        turns.append(Turn(speaker, text.strip() or WORDLESS, clip=Clip(place) if shown else None))
+    return turns, Uploads(files)
+
+
+def with_uploads(shared: Experiment, uploads: Uploads, seed: int | None = None) -> Experiment:
+    """The experiment with uploads for clips, and keyframes in memory alone. seed: None for the experiment's own."""
+    sampling = shared.sampling if seed is None else replace(shared.sampling, seed=seed)
+    looker = replace(shared.looker, store=HeldFrames(), ahead=uploads)
+    return replace(shared, looker=looker, sampling=sampling)

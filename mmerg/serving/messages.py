@@ -15,9 +15,10 @@ from fastapi import Request
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from mmerg.engine.uploads import Upload
+from mmerg.experiment.talk import WORDLESS
 from mmerg.serving.offered import ServedSystem
 from mmerg.serving.refused import HttpError
-from mmerg.serving.talk import WORDLESS, ReplyRequest, Speaker, Utterance, check_talk
+from mmerg.serving.talk import ReplyRequest, Speaker, Utterance, check_talk
 from mmerg.settings.backbone import SEEDS, Seed
 from mmerg.settings.model import LimitSettings
 from mmerg.storage.files import why

@@ -3,19 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Literal
 
-from mmerg.corpora.dialogue import Clip, Sample, Turn
+from mmerg.corpora.dialogue import Sample, Turn
 from mmerg.corpora.talk import sample_of
 from mmerg.engine.sample import Experiment
 from mmerg.engine.uploads import Upload, Uploads
-from mmerg.frames.store import HeldFrames
+from mmerg.experiment.talk import turns_and_uploads, with_uploads
 from mmerg.serving.offered import ServedSystem
 from mmerg.serving.refused import HttpError
 from mmerg.settings.model import LimitSettings
 
-WORDLESS = "(shows something and says nothing)"
 Speaker = Literal["you", "mmerg"]
 
 
@@ -37,30 +35,23 @@ class ReplyRequest:
     talk: tuple[Utterance, ...]
     seed: int | None
 
+    @cached_property
+    def _shown(self) -> tuple[list[Turn], Uploads]:
+        names = {"you": self.offered.settings.you, "mmerg": self.offered.settings.answers_as}
+        return turns_and_uploads([(names[one.who], one.text, one.uploads) for one in self.talk])
+
     @property
     def sample(self) -> Sample:
-        settings = self.offered.settings
-        names = {"you": settings.you, "mmerg": settings.answers_as}
-        turns = [
-            Turn(names[one.who], one.text.strip() or WORDLESS, clip=Clip(_place(number)) if one.uploads else None)
-            for number, one in enumerate(self.talk, start=1)
-        ]
-        return sample_of(self.chat, turns, settings.answers_as, self.offered.corpus.labels)
+        return sample_of(self.chat, self._shown[0], self.offered.settings.answers_as, self.offered.corpus.labels)
 
-    @cached_property
+    @property
     def uploads(self) -> Uploads:
-        return Uploads({_place(number): one.uploads for number, one in enumerate(self.talk, start=1) if one.uploads})
+        return self._shown[1]
 
     @property
     def experiment(self) -> Experiment:
         """The system's own, with this talk's uploads for clips, and frames in memory alone."""
-        shared = self.offered.experiment
-        sampling = shared.sampling if self.seed is None else replace(shared.sampling, seed=self.seed)
-        return replace(shared, looker=replace(shared.looker, store=HeldFrames(), ahead=self.uploads), sampling=sampling)
-
-
-def _place(number: int) -> Path:
-    return Path(f"turn {number}")
+        return with_uploads(self.offered.experiment, self.uploads, self.seed)
 
 
 def check_talk(talk: Sequence[Utterance], limits: LimitSettings) -> tuple[Utterance, ...]:
