@@ -84,7 +84,7 @@ class Prompts:
                 raise ConfigError(what, where=self._folders, hint=hint) from error
             except TemplateError as error:
                 raise ConfigError(f"the prompt {name} is no Jinja template: {error}", where=name) from error
-        self._rendered = self._reachable([*BASE, *own, *self._checks])
+        self._rendered = sorted(self._reach([*BASE, *own, *self._checks]) & set(self._sources))
         self._shared = self._used_by(["shared.j2"])
         for stage in system.agents:
             if stage.by is None:
@@ -145,11 +145,8 @@ class Prompts:
         sources = self._sources | self._checks
         return {variable for name in self._reach(names) for variable in _parsed(sources[name])[1]}
 
-    def _reachable(self, names: Iterable[str]) -> list[str]:
-        """These templates and all that they can render, as far as they are files, in order of names."""
-        return sorted(self._reach(names) & set(self._sources))
-
     def _reach(self, names: Iterable[str]) -> set[str]:
+        """These templates and all that they can render."""
         reached: set[str] = set()
         left = list(names)
         while left:

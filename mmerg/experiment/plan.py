@@ -137,12 +137,13 @@ class FolderPlan:
         taken whichever row it was, as rows and single runs may have the same settings."""
         start = "-".join([*([self.name] if self.name else self.names), *self.tags])
         mark = combined(identity)[:8]
+        plain = self.runs / f"{start}-{mark}"
+        if plain.exists():
+            return plain
         of_a_row = re.compile(rf"{re.escape(start)}-\w+=.*-{mark}")
         there = [path for path in sorted(self.runs.glob(f"*=*-{mark}")) if of_a_row.fullmatch(path.name)]
-        plain = self.runs / f"{start}-{mark}"
-        if there or not self.row:
-            return there[0] if there and not plain.exists() else plain
-        return plain if plain.exists() else self.runs / f"{start}-{self.row}-{mark}"
+        new = self.runs / f"{start}-{self.row}-{mark}" if self.row else plain
+        return there[0] if there else new
 
 
 @dataclass(frozen=True)
