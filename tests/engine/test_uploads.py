@@ -12,7 +12,6 @@ from PIL import Image
 
 from mmerg.corpora.dialogue import Clip
 from mmerg.corpora.folder import demo_root
-from mmerg.engine import uploads
 from mmerg.engine.uploads import Upload, Uploads
 from mmerg.errors import ClipError
 from mmerg.frames.extract import Outcome, extract
@@ -87,13 +86,16 @@ def test_a_bad_or_huge_picture_is_a_problem_and_leaves_the_others_of_its_turn(da
     assert problems.startswith(problem)
 
 
-def test_a_clip_that_is_too_long_or_too_large_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clip_that_is_too_long_or_too_large_is_an_error(tmp_path: Path) -> None:
     clip = Upload("clip", CLIP.read_bytes())
     assert reason(clip, settings=FramesSettings(max_seconds=0.5)) == "too_long"
-    monkeypatch.setattr(uploads, "PIXELS", dict.fromkeys(("clip", "picture"), 1000))
-    outcome, problems, _ = decode(clip)
+    file = tmp_path / "large.avi"
+    writer = cv2.VideoWriter(str(file), cv2.VideoWriter.fourcc(*"MJPG"), 10, (4000, 2400))
+    writer.write(np.zeros((2400, 4000, 3), np.uint8))
+    writer.release()
+    outcome, problems, _ = decode(Upload("clip", file.read_bytes()))
     assert isinstance(outcome, ClipError)
-    assert "pixels is over" in problems
+    assert "a clip of 4000x2400 pixels is over 9 megapixels" in problems
 
 
 def test_a_clip_that_says_it_is_huge_is_an_error(tmp_path: Path) -> None:
