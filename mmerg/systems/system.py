@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from pydantic import BaseModel
 
@@ -37,12 +37,9 @@ class Asked:
     instruction: str = ""
 
 
-class Answerer(Protocol):
-    """Answers a stage in place of a model (`by:`, see docs/own.md): a text, or a record of the stage's output class or
-    the mapping that makes one. Is called from several threads. Its `digest`, a text, or else the SHA-256 of its file
-    joins the run's identity."""
-
-    def __call__(self, asked: Asked) -> object: ...
+# Answers a stage in place of a model (`by:`, see docs/own.md): a text, or a record of the stage's output class or the
+# mapping that makes one. Threads share it. Its `digest`, or else the SHA-256 of its file, joins the identity of a run.
+Answerer = Callable[[Asked], object]
 
 
 @dataclass(frozen=True)
