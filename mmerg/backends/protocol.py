@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Any, Literal, Protocol
@@ -20,6 +20,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from mmerg.backends.thinking import first_token, separate
 from mmerg.errors import CallError, Failure
+from mmerg.settings.backbone import SEEDS
 
 SHOWN_DIGEST = 12  # characters of a digest in texts for people
 
@@ -62,6 +63,15 @@ class Sampling:
         """A copy with `samplers`, by name, in place of its own."""
         values = vars(self) | dict(samplers)
         return Sampling(**values | {"stop": tuple(values["stop"])})
+
+    def drawn(self, *of: str | int) -> Sampling:
+        """A copy with the seed of one draw `of` a sample, stage, pass and number. Samplers draw from the seed alone, so
+        one seed for all would make the draws of different samples depend on each other. At temperature 0 nothing is
+        drawn and the seed stays, so that equal prompts share an entry of the reply cache."""
+        if not self.temperature:
+            return self
+        digest = hashlib.sha256(json.dumps([self.seed, *of]).encode()).digest()
+        return replace(self, seed=int.from_bytes(digest[:8]) % SEEDS)
 
 
 @dataclass(frozen=True)

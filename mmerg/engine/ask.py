@@ -21,7 +21,6 @@ from mmerg.engine.state import Correction, Draw, Output, State
 from mmerg.errors import Failure, MmergError, ReplyError, SampleError, described, raised_at
 from mmerg.runs import events
 from mmerg.runs.events import Emit
-from mmerg.settings.backbone import SEEDS
 from mmerg.systems.schema import Bounds, checked, json_schema, parse
 from mmerg.systems.system import Answerer, Asked, Stage, System
 from mmerg.systems.target import name_of
@@ -34,7 +33,6 @@ HINTS = {
     Failure.SCHEMA_INVALID: "see the raw replies: mmerg show RUN SAMPLE --prompts",
 }
 WISHES = {Failure.TRUNCATED: "; be much shorter"}  # added to the complaint, for the model alone
-APART = 1_000_003  # seeds between two draws: more than there are repeats, which have the next seed each
 MEND = (
     "mend it and give the same command: with other code it is a new run, which takes calls that are the same from the "
     "reply cache (a class with a digest of its own that stayed the same needs only_failed=true)"
@@ -77,12 +75,9 @@ class Asker:
         outline, answer_schema = (schema.outline, schema.text) if schema else ("", "")
         messages = self.prompts.messages(stage, state, supplied, outline, correction)
         samplers = self.sampling.changed(stage.sampling)
-        number = draw.number if draw else 0
         if correction and system.rerun_temperature is not None:
             samplers = replace(samplers, temperature=system.rerun_temperature)
-            number += t  # a later pass may ask the very same
-        if number:
-            samplers = replace(samplers, seed=(samplers.seed + APART * number) % SEEDS)
+        samplers = samplers.drawn(state.scene.id, stage.name, t, draw.number if draw else 0)
         for attempt in range(system.max_repairs + 1):
             this: _Attempt = {**place, "attempt": attempt}
             request = Request(messages, samplers, answer_schema, stage.logprobs, stage.alternatives)

@@ -73,7 +73,7 @@ class Correction:
 
 @dataclass(frozen=True)
 class Draw:
-    """One of several independent draws, whose number, from 0, changes the seed. replies: by symbol, the reply of a
+    """One of several independent draws, whose number, from 0, enters the seed. replies: by symbol, the reply of a
     model, and the stage's output as it stands there, before it is cleaned."""
 
     number: int

@@ -9,7 +9,6 @@ import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, TypeVar
-from uuid import uuid4
 
 from fastapi import Request
 from pydantic import BaseModel, BeforeValidator, ValidationError
@@ -63,7 +62,7 @@ def reply_request(offered: ServedSystem, sent: Sequence[Sent], limits: LimitSett
         room -= len(pictures)
         uploads = tuple(_picture(data, f"message {number}") for data in pictures)
         talk.append(Utterance(speaker, message.text.strip() or WORDLESS, uploads))
-    return ReplyRequest(offered, f"talk-{uuid4().hex}", check_talk(talk[::-1], limits), seed)
+    return ReplyRequest(offered, "talk", check_talk(talk[::-1], limits), seed)
 
 
 def _turns(sent: Sequence[Sent]) -> Iterator[tuple[int, Speaker, Sent]]:

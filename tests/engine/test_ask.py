@@ -13,6 +13,7 @@ from mmerg.engine.sources import Ready, Supply
 from mmerg.engine.state import Correction, Output, State
 from mmerg.errors import CallError, Failure, ReplyError
 from mmerg.runs import events
+from mmerg.settings.backbone import SEEDS
 from mmerg.systems.esc.schemas import Reflection
 from mmerg.systems.system import System
 from tests.composed import BASE, plain_of
@@ -155,6 +156,18 @@ def test_an_agent_that_is_told_a_correction_may_have_its_own_temperature(own: fl
     assert [first.temperature, second.temperature, third.temperature] == [0.0, own or 0.0, own or 0.0]
     assert len({first.seed, second.seed, third.seed}) == (3 if own else 1)
     assert (same, uncorrected) == (third, first)
+
+
+def test_every_draw_has_a_seed_of_its_own_by_sample_stage_pass_and_number() -> None:
+    warm = Sampling(seed=7, temperature=0.7)
+    places = [("d1/4", "sgrg", 0, 0), ("d1/5", "sgrg", 0, 0), ("d1/4", "psp", 0, 0), ("d1/4", "sgrg", 1, 0)]
+    seeds = [warm.drawn(*place).seed for place in (*places, ("d1/4", "sgrg", 0, 1))]
+    assert seeds[0] == 1_294_578_210
+    assert len(set(seeds)) == 5
+    assert all(0 <= seed < SEEDS for seed in seeds)
+    assert warm.drawn(*places[0]) == warm.drawn(*places[0]) != replace(warm, seed=8).drawn(*places[0])
+    cold = replace(warm, temperature=0.0)
+    assert cold.drawn(*places[1]) == cold  # equal prompts share one reply
 
 
 def test_a_source_supplies_what_no_stage_makes() -> None:

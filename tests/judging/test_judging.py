@@ -33,7 +33,7 @@ def test_a_rating_is_asked_for_each_aspect() -> None:
 def test_repeats_have_seeds_of_their_own_and_share_their_prompts() -> None:
     found, backend, _ = asked(judge("likert", repeats=3), ITEM, lambda _: rating(4))
     assert [v.seed for v in found.verdicts] == [7] * 3 + [8] * 3 + [9] * 3
-    assert [r.sampling.seed for r in backend.requests] == [v.seed for v in found.verdicts]
+    assert len({r.sampling.seed for r in backend.requests}) == 9
     assert {r.sampling.temperature for r in backend.requests} == {0.7}
     assert len({user_of(r) for r in backend.requests}) == 3
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.backends.protocol import Reply, Request
+from mmerg.backends.protocol import Reply, Request, Sampling
 from mmerg.backends.scripted import Answer, whole_reply
-from mmerg.engine.ask import APART
 from mmerg.errors import CallError, ConfigError, Failure, SampleError
 from mmerg.experiment.launch import launch
 from mmerg.runs import events
@@ -18,13 +17,13 @@ from tests.composed import settings_of
 from tests.run_folders import held
 from tests.systems.played import Played, Script
 
-SEED = 7  # of what is played
+SEEDS = [Sampling(seed=7, temperature=0.7).drawn("d1/4", "answer", n, n).seed for n in range(5)]  # of what is played
 Drawn = tuple[str, float] | Answer | None
 
 
 def number(asked: Request) -> int:
     """Which draw asks."""
-    return (asked.sampling.seed - SEED) // APART
+    return SEEDS.index(asked.sampling.seed)
 
 
 def drawn(*draws: Drawn) -> Script:
@@ -72,7 +71,7 @@ def test_every_draw_asks_the_same_by_a_seed_of_its_own_and_is_in_the_trace() -> 
     draws = [("joy", -2.0), ("sadness", -1.0), ("joy", -1.5)]
     this = played(*draws)
     assert [call.t for call in this.calls] == [0, 1, 2]
-    assert [call.sampling["seed"] for call in this.calls] == [SEED, SEED + APART, SEED + 2 * APART]
+    assert [call.sampling["seed"] for call in this.calls] == SEEDS[:3]
     assert len({call.digest for call in this.calls}) == 3
     assert len({call.messages for call in this.calls}) == 1
     assert [event.t for event in this.events if isinstance(event, events.Produced)] == [0, 1, 2]
@@ -130,7 +129,7 @@ def test_a_draw_is_repaired_by_its_own_seed() -> None:
 
     this = Played("best_of_n", "system.draws=2", script=answer)
     assert [(call.t, call.attempt, call.sampling["seed"]) for call in this.calls] == [
-        *((0, 0, SEED), (1, 0, SEED + APART), (1, 1, SEED + APART)),
+        *((0, 0, SEEDS[0]), (1, 0, SEEDS[1]), (1, 1, SEEDS[1])),
     ]
     assert (this.outcome.ended, len(selected(this).ranks)) == ("drawn", 2)
 
