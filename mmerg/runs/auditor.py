@@ -1,0 +1,87 @@
+"""`auditor.json`: how each stage is checked, as `mmerg audit RUN --calibrate auditor.json` measured it on one model.
+
+    auditor = read_auditor(Path("auditor.json"))
+    auditor.checks["caef"].form, auditor.checks["caef"].threshold
+
+A run with `auditor=auditor.json` uses it, and refuses it for another model, other prompts or other stages.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from mmerg.errors import ConfigError
+from mmerg.storage.files import why
+from mmerg.storage.record import Record, read_record
+
+Form = Literal["code", "likelihood", "odds", "comparison", "finding"]  # in the order of what a check costs
+FORMS: tuple[Form, ...] = ("code", "likelihood", "odds", "comparison", "finding")
+AGAIN = "measure it anew: mmerg audit RUN --calibrate auditor.json"
+
+
+class Measure(Record):
+    """A figure with its 95 % interval; n: the dialogues it is over. low and high: None where there is no interval."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+
+
+class Check(Record):
+    """How a stage is checked. form: None where nothing tells its faults from chance, and `why` says so. A score below
+    `threshold` fails. slope × score + intercept is the log-likelihood ratio of a clean output over a faulty one. auc:
+    by kind of fault, on the dialogues that fitted nothing. decoys: outputs that form=comparison compares with."""
+
+    form: Form | None
+    why: str = ""
+    threshold: float = 0.0
+    slope: float = 1.0
+    intercept: float = 0.0
+    auc: dict[str, Measure] = Field(default_factory=dict)
+    specificity: Measure | None = None
+    sensitivity: dict[str, Measure] = Field(default_factory=dict)
+    ece: float | None = None
+    decoys: tuple[Any, ...] = ()
+
+
+class Auditor(Record):
+    """run: the folder's name. dialogues: how many were drawn, by `seed`; half of them fitted. model, digest: of the
+    weights. prompts: the digests of templates, schemas, checks and inputs of stages, by the names of a run's identity.
+    labels: reserved for the calibration of emotion labels."""
+
+    system: str
+    run: str
+    dialogues: int
+    seed: int
+    model: str
+    digest: str
+    prompts: dict[str, str]
+    checks: dict[str, Check] = Field(default_factory=dict)
+    labels: dict[str, Any] | None = None
+
+    def check_prompts(self, prompts: Mapping[str, str], where: str) -> None:
+        """Raises ConfigError where a run's prompts are not those that were measured."""
+        changed = sorted(name for name, digest in prompts.items() if self.prompts.get(name) != digest)
+        if changed:
+            what = f"the auditor was measured with other prompts: {', '.join(changed)}"
+            raise ConfigError(what, where=where, hint=AGAIN)
+
+    def check_model(self, model: str, digest: str, where: str) -> None:
+        """Raises ConfigError where a run's model is not the one that was measured."""
+        if digest != self.digest:
+            what = f"the auditor was measured on another model: {self.model} {self.digest[:12]}, not {model}"
+            raise ConfigError(f"{what} {digest[:12]}", where=where, hint=AGAIN)
+
+
+def read_auditor(path: Path) -> Auditor:
+    """Raises ConfigError where the file is none."""
+    try:
+        return read_record(path, Auditor)
+    except FileNotFoundError as error:
+        raise ConfigError("there is no such file", where=f"auditor={path}", hint=AGAIN) from error
+    except (OSError, ValueError) as error:
+        what = f"the auditor cannot be read, or is of another version: {why(error)}"
+        raise ConfigError(what, where=str(path), hint=AGAIN) from error
