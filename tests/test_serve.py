@@ -1,11 +1,14 @@
 """The command: where it says that it listens, how it ends, and what it refuses."""
 
+import ipaddress
 import json
 import os
 import re
 import signal
 import socket
+import stat
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
@@ -19,6 +22,7 @@ from mmerg.runs.samples import read_events
 from mmerg.serving.launch import token_of
 from tests.engine.parts import ROOT
 from tests.processes import begun, in_process
+from tests.scripted_ollama import scripted_ollama
 from tests.serving.running import client_of, settings_of
 
 
@@ -76,6 +80,34 @@ def test_it_says_where_it_is_and_ends_in_good_order(tmp_path: Path) -> None:
     assert {file.name for file in tmp_path.iterdir()} == {"1", "2"}
 
 
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_a_reply_under_way_is_told_that_the_server_ends(tmp_path: Path, by: signal.Signals) -> None:
+    held, let_go = threading.Event(), threading.Event()
+
+    def hang(number: int) -> None:
+        held.set()
+        let_go.wait(60)  # the server must not wait for it
+
+    with scripted_ollama(hang, models=("m",)) as model:
+        words = ("system=one_pass", "backbone.model=m", "backend=ollama", f"backend.hosts=[{model.url}]", "cache=on")
+        with started(tmp_path, *words) as (process, lines):
+            _, port, _ = page_of(lines).groups()
+            asked = {"model": "mmerg-one_pass", "stream": True, "messages": [{"role": "user", "content": "Hey."}]}
+            with (
+                client_of(f"http://127.0.0.1:{port}") as client,
+                client.stream("POST", "/v1/chat/completions", json=asked) as stream,
+            ):
+                assert held.wait(60)
+                assert process.pid
+                os.kill(process.pid, by)
+                assert "the server was stopped in the middle of this reply" in stream.read().decode()
+            process.join()
+            let_go.set()
+            assert "Traceback" not in printed(tmp_path, 2)
+    kept = list((tmp_path / "runs").rglob("*"))
+    assert {stat.S_IMODE(one.stat().st_mode) for one in [tmp_path / "runs", *kept]} == {0o700, 0o600}
+
+
 def test_a_saved_chat_survives_a_kill(tmp_path: Path) -> None:
     talk = {"chat": "a", "system": "mmerg-one_pass", "turns": [{"who": "you", "text": "Hey."}]}
     with started(tmp_path, "system=one_pass") as (process, lines):
@@ -92,7 +124,8 @@ def test_a_saved_chat_survives_a_kill(tmp_path: Path) -> None:
 
 def test_another_address_than_the_machines_own_needs_the_token_that_is_printed_once(tmp_path: Path) -> None:
     with started(tmp_path, "host=0.0.0.0") as (process, lines):
-        _, port, token = page_of(lines).groups()
+        host, port, token = page_of(lines).groups()
+        ipaddress.ip_address(host)  # what a phone can open
         assert len(token) > 40
         assert "".join(lines).count(token) == 1
         assert [asked(port, "/v1/models", given).status_code for given in ("", token)] == [401, 200]
@@ -105,6 +138,7 @@ def test_a_name_for_others_or_a_token_of_ones_own_asks_for_it(monkeypatch: pytes
     monkeypatch.delenv("MMERG_TOKEN", raising=False)
     assert token_of(settings_of()) == ""
     assert len(token_of(settings_of("names=[chat.example]"))) > 40
+    assert len(token_of(settings_of("origins=[tauri://localhost]"))) > 40
     monkeypatch.setenv("MMERG_TOKEN", "x" * 16)
     assert token_of(settings_of()) == token_of(settings_of("names=[chat.example]")) == "x" * 16
 

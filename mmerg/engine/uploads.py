@@ -6,6 +6,7 @@ Looker(settings, HeldFrames(), ahead=uploads)       # takes keyframes as from an
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -94,10 +95,14 @@ def _decoded(data: bytes) -> Picture:
     from PIL import Image, ImageOps
 
     hint = "export it as JPEG or PNG"
+    with suppress(ImportError):  # phones' HEIC, where the extra `heic` is installed
+        from pillow_heif import register_heif_opener
+
+        register_heif_opener()
     try:
         with Image.open(BytesIO(data)) as image:  # reads the header alone
             _check_pixels("picture", *image.size)
-            if image.has_transparency_data:
+            if image.has_transparency_data or image.format == "HEIF":
                 return on_white(np.asarray(ImageOps.exif_transpose(image).convert("RGBA"))[:, :, [2, 1, 0, 3]])
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise ClipError("unreadable", "a picture cannot be decoded", hint=hint) from error

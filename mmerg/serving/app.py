@@ -1,6 +1,7 @@
 """The server as an ASGI app: routes, errors in the form of each API, and the checks in front."""
 
 import logging
+import socket
 
 import uvicorn
 from fastapi import FastAPI, Request
@@ -8,6 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
@@ -17,6 +19,7 @@ from mmerg.serving import ollama, openai, page
 from mmerg.serving.guard import HEADERS, Guard, served_names
 from mmerg.serving.refused import HttpError, error_fields, status_of
 from mmerg.serving.served import AppState
+from mmerg.serving.work import TurnRunner
 
 FIELDS = 2**20  # bytes of a request besides its files
 SPARE = 100  # connections beside those of turns
@@ -24,13 +27,14 @@ SPARE = 100  # connections beside those of turns
 
 def app_of(served: AppState, token: str = "") -> FastAPI:
     """The app. token: see `token_of`."""
-    limits = served.settings.limits
+    limits, origins = served.settings.limits, served.settings.origins
     files = max(limits.clip_mb, limits.pictures * limits.picture_mb)
     app = FastAPI(
         openapi_url=None,
         max_body_size=files * 2**20 * 4 // 3 + limits.text * limits.turns * 12 + FIELDS,  # pictures may come as base64
         middleware=[
-            Middleware(Guard, token=token, hosts=served_names(served.settings), refuse=refuse),
+            Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"]),
+            Middleware(Guard, token=token, hosts=served_names(served.settings), origins=origins, refuse=refuse),
         ],
     )
     for api in (openai, ollama, page):
@@ -59,8 +63,20 @@ def app_of(served: AppState, token: str = "") -> FastAPI:
     return app
 
 
-def server_of(served: AppState, token: str = "") -> uvicorn.Server:
-    """A server that runs the app on a socket. At its end turns under way have one second to finish."""
+class Server(uvicorn.Server):
+    """At its end it stops turns under way, whose clients get an error."""
+
+    def __init__(self, config: uvicorn.Config, work: TurnRunner) -> None:
+        super().__init__(config)
+        self._work = work
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._work.stop()
+        await super().shutdown(sockets)
+
+
+def server_of(served: AppState, token: str = "") -> Server:
+    """A server that runs the app on a socket."""
     logging.getLogger("uvicorn.access").addFilter(_without_query)
     config = uvicorn.Config(
         app_of(served, token),
@@ -72,7 +88,7 @@ def server_of(served: AppState, token: str = "") -> uvicorn.Server:
         limit_concurrency=served.work.most + SPARE,
         timeout_graceful_shutdown=1,
     )
-    return uvicorn.Server(config)
+    return Server(config, served.work)
 
 
 def _without_query(record: logging.LogRecord) -> bool:

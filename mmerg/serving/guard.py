@@ -4,7 +4,7 @@ import ipaddress
 import logging
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from starlette.requests import HTTPConnection
@@ -30,12 +30,13 @@ HEADERS = [  # of every response; frames of faces stay out of the browser's cach
 @dataclass(frozen=True)
 class Guard:
     """Middleware that refuses requests before they reach `app`. token: "" for none. hosts: names in the Host header
-    that are answered beside addresses, against DNS rebinding; none for all. refuse: writes an error in the form of the
-    path's API."""
+    that are answered beside addresses, against DNS rebinding; none for all. origins: of other pages that may ask.
+    refuse: writes an error in the form of the path's API."""
 
     app: ASGIApp
     token: str
     hosts: frozenset[str]
+    origins: Collection[str]
     refuse: Callable[[str, HttpError], Response]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -60,8 +61,8 @@ class Guard:
         if self.hosts and not (is_address(name := re.sub(r":\d*$", "", host)) or name in self.hosts):
             hint = f"if {name} is meant for this server, add it to names=[…] at its start"
             return self.refuse(path, HttpError(f"the server is not served as {name}", hint=hint, status=421))
-        if origin is not None and origin.partition("://")[2].lower() != host:
-            hint = "open the page at the server's own address; a proxy must pass the Host header on"
+        if origin is not None and origin.partition("://")[2].lower() != host and origin not in self.origins:
+            hint = "add the origin to origins=[…] at the server's start, or let the proxy pass on the Host header"
             return self.refuse(path, HttpError("a page of another origin may not ask", hint=hint, status=403))
         if not self.token:
             return None

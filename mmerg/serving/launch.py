@@ -43,6 +43,7 @@ def serve(settings: ServeSettings, words: Sequence[str], own: Sequence[Path]) ->
         hint = 'pip install "mmerg[serve]"'
         raise ConfigError("the server needs packages that are not installed", where=str(error), hint=hint) from error
     token = token_of(settings)
+    os.umask(0o077)  # what the server writes is its user's alone
     with ExitStack() as opened:
         heard = opened.enter_context(closing(listener(settings.host, settings.port)))
         pool, engine = BackbonePlan.of(settings).open(patience=PATIENCE)
@@ -69,8 +70,11 @@ def _refuse_idle(words: Sequence[str]) -> None:
 
 def _announce(out: Console, served: AppState, port: int, token: str) -> str:
     """Prints what is served, and where; returns the address of the page."""
+    import segno
+
     engine, host = served.engine, served.settings.host
-    host = socket.gethostname() if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+    everywhere = host in ("0.0.0.0", "::")
+    host = _own_address() if everywhere else f"[{host}]" if ":" in host else host
     address = f"http://{host}:{port}"
     lines = [
         f"{engine.in_words}: {', '.join(served.offered)}",
@@ -81,7 +85,19 @@ def _announce(out: Console, served: AppState, port: int, token: str) -> str:
     ]
     for text in lines:
         out.print(escape(text), soft_wrap=True)
+    if everywhere and out.is_terminal:
+        segno.make(page, micro=False).terminal(compact=True)
     return page
+
+
+def _own_address() -> str:
+    """This machine's address in its network, which phones can open; its name where it is in none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 1))  # of no machine, and nothing is sent: it asks for the route alone
+            return str(probe.getsockname()[0])
+        except OSError:
+            return socket.gethostname()
 
 
 def listener(host: str, port: int) -> socket.socket:
@@ -103,5 +119,5 @@ def token_of(settings: ServeSettings) -> str:
     if given and not re.fullmatch(r"[A-Za-z0-9_-]{16,}", given):
         what = "the token is too short, or has characters that not every client can send"
         raise ConfigError(what, where=f"the environment variable {TOKEN}", hint="16 or more of A-Z a-z 0-9 _ -")
-    alone = is_loopback(settings.host) and not settings.names  # a name serves other machines
+    alone = is_loopback(settings.host) and not settings.names and not settings.origins
     return given or ("" if alone else secrets.token_urlsafe(32))

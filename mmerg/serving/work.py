@@ -21,8 +21,9 @@ from mmerg.serving.refused import START, HttpError, code_fault, describe_fault
 log = logging.getLogger(__name__)
 Report = Callable[[object], None]
 Job = Callable[[Backend, Report], object]
+RESTART = "start `mmerg serve` again, then send the message again"
 Reports = asyncio.Queue[object]
-SILENCE, ENDED = object(), object()
+SILENCE, ENDED, STOPPED = object(), object(), object()
 
 
 @dataclass(frozen=True)
@@ -104,9 +105,17 @@ class TurnRunner:
     async def _next(self, reports: Reports) -> object:
         try:
             async with asyncio.timeout(self.silence):
-                return await reports.get()
+                one = await reports.get()
         except TimeoutError:
             return SILENCE
+        if one is STOPPED:
+            raise HttpError("the server was stopped in the middle of this reply", hint=RESTART, status=503)
+        return one
+
+    def stop(self) -> None:
+        """Ends all turns with an error, from the event loop: the server itself ends."""
+        for reports in self._turns:
+            reports.put_nowait(STOPPED)
 
     def close(self) -> None:
         """Closes the pool, stops all turns, and waits for their threads."""

@@ -262,6 +262,7 @@ class ServeSettings(RunSettings):
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
     browser: bool = False
     names: Texts = ()
+    origins: Texts = ()
     you: Word = "You"
     answers_as: Word = "mmerg"
     save: bool = True

@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 import pytest
 from PIL import Image
+from pillow_heif import register_heif_opener
 
 from mmerg.corpora.dialogue import Clip
 from mmerg.corpora.folder import demo_root
@@ -56,8 +57,9 @@ def test_a_clip_gives_the_frames_that_it_gives_a_run() -> None:
     assert [store.read(frame.sha256) for frame in frames] == [own.read(frame.sha256) for frame in straight]
 
 
-@pytest.mark.parametrize("kind", ["PNG", "WEBP", "GIF"])
+@pytest.mark.parametrize("kind", ["PNG", "WEBP", "GIF", "HEIF"])
 def test_what_is_transparent_is_white(kind: str) -> None:
+    register_heif_opener()
     drawing, data = Image.new("RGBA", (64, 64), (200, 0, 0, 0)), BytesIO()
     drawing.paste((0, 0, 0, 255), (16, 16, 48, 48))
     drawing.save(data, kind)

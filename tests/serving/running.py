@@ -26,7 +26,7 @@ from mmerg.settings.model import ServeSettings
 from mmerg.settings.parse import parse
 from tests.composed import composed
 
-OF_THE_SERVER = ("limits.", "names=", "save=", "backbone.note=")  # settings that no system reads
+OF_THE_SERVER = ("limits.", "names=", "origins=", "save=", "backbone.note=")  # settings that no system reads
 
 
 @dataclass(frozen=True)

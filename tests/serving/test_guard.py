@@ -73,6 +73,20 @@ def test_another_page_is_refused(server: Running, path: str) -> None:
     assert get(server, path, Host=host, Origin=f"http://{host}").status_code in (200, 404)
 
 
+def test_a_page_that_is_named_may_ask_with_the_token() -> None:
+    theirs = "tauri://localhost"
+    with running(Scripted(echo), f"origins=[{theirs}]", token=SECRET) as server:
+        want = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,content-type"}
+        before = server.client.options("/v1/chat/completions", headers={"Origin": theirs, **want})
+        assert before.headers["access-control-allow-origin"] == theirs
+        assert before.headers["access-control-allow-headers"] == "authorization,content-type"
+        keyed = {"Origin": theirs, "Authorization": f"Bearer {SECRET}"}
+        answer = server.client.post("/v1/chat/completions", json=ASKED, headers=keyed)
+        assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, theirs)
+        assert get(server, "/v1/models", Origin=theirs).status_code == 401
+        assert get(server, "/v1/models", **keyed | {"Origin": "http://localhost:1"}).status_code == 403
+
+
 @pytest.mark.parametrize("path", ROUTES)
 def test_without_the_token_nothing_is_told(locked: Running, path: str) -> None:
     for headers in (
