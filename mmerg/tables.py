@@ -1,9 +1,9 @@
 """Prints the papers' tables with our runs beside: `mmerg tables [TABLE …] [RUN …]`.
 
 Tables: main (the default), ablations, iterations, topk, backbones (MERG), trace, hef. Without RUN all scored runs under
-`--runs` that are of a table's dataset. Each run stands below the row that is nearest to its settings. Each figure of
-ours has its 95 % interval and n, and a mark whether the paper's lies in the interval. A run whose settings differ from
-those of its row has no marks, and the notes say what differs. Reads scores.json and judgement-*.json.
+`--runs` that are of a table's dataset. Each run stands below the row that is nearest to its settings, and the notes say
+what differs. Each figure of ours has its 95 % interval and n. The papers do not fully say how they measured, so that no
+run is tested against their figures. Reads scores.json and judgement-*.json.
 Exit code 0 printed, 2 a run or an option is wrong, 130 interrupted.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from mmerg.console.tables import FORMATS, deliver
 from mmerg.console.terminal import STARTS_OVER, Parser, printable, run_command, start
 from mmerg.errors import ConfigError, RunError
-from mmerg.paper.published import FILES, PaperTable, published
+from mmerg.paper.published import NAMES, PaperTable, published
 from mmerg.papertables.candidates import Candidate, dataset_of, judged_by, read_candidate
 from mmerg.papertables.matched import facts, match_rows, sheet
 from mmerg.papertables.rows import Rows
@@ -26,16 +26,16 @@ DATASETS = ("iemocap", "meld", "empathetic")
 
 def tables(given: argparse.Namespace) -> int:
     """Draw, then print or write. Raises ConfigError and RunError."""
-    names = [name for name in FILES if name in given.words] or ["main"]
+    names = [name for name in NAMES if name in given.words] or ["main"]
     papers = [table for name in names for table in published(name) if given.dataset in (None, table.dataset)]
     if not papers:
         hint = "; ".join(f"{name}: {', '.join({table.dataset: 0 for table in published(name)})}" for name in names)
         what = f"the paper has no table {' '.join(names)} of {given.dataset}"
         raise ConfigError(what, where="--dataset", hint=hint)
-    paths = [Path(word) for word in given.words if word not in FILES]
+    paths = [Path(word) for word in given.words if word not in NAMES]
     for path in paths:
         if not path.exists():
-            hint = f"tables: {', '.join(FILES)}; for runs see `ls runs/`"
+            hint = f"tables: {', '.join(NAMES)}; for runs see `ls runs/`"
             raise ConfigError(f"{path} is neither a table nor a run folder", where="arguments", hint=hint)
     datasets = {paper.dataset for paper in papers}
     left_out: list[str] = []
@@ -75,7 +75,7 @@ def _scored(folder: Path, datasets: set[str]) -> tuple[list[Candidate], list[str
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = Parser(prog="python -m mmerg.tables", description=__doc__)
-    parser.add_argument("words", nargs="*", metavar="TABLE|RUN", help=f"{', '.join(FILES)}; run folders")
+    parser.add_argument("words", nargs="*", metavar="TABLE|RUN", help=f"{', '.join(NAMES)}; run folders")
     parser.add_argument("--dataset", choices=DATASETS, help="only the tables of it; default: all that there are")
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     parser.add_argument("--judge", metavar="NAME", help="whose ratings count where several judged a run: MODEL@RUBRIC")

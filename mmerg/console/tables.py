@@ -27,7 +27,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _LATEX = str.maketrans(
     {character: rf"\{character}" for character in "{}$&#%_"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", '"': "''", "–": "--"}
-    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "✓": r"$\in$", "✗": r"$\notin$"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
     | {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "±": r"$\pm$", "·": r"$\cdot$", "−": "$-$"}
 )
 

@@ -3,12 +3,14 @@
     [iterations] = published("iterations")
     iterations.printed(iterations.rows[1])["acc"], iterations.rows[1].n    # 83.87, 31
 
-Columns have the names of our figures. A row's `fits` are its settings on top of its table's, and these on top of what
-`mmerg run dataset=…` has, a page of a group by its name; a row without `fits` is a system that mmerg does not run.
+Columns have the names of our figures, where there is one. A row's `fits` are its settings on top of its table's, and
+these on top of what `mmerg run dataset=…` has, a page of a group by its name; a row without `fits` is a system that
+mmerg does not run.
 """
 
+from functools import cache
 from importlib.resources import files
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field
 
@@ -16,31 +18,22 @@ from mmerg.settings.kinds import Plain
 from mmerg.storage.record import Record
 
 Name = Literal["main", "ablations", "iterations", "topk", "backbones", "trace", "hef"]
-FILES: dict[Name, tuple[str, ...]] = {
-    "main": ("main_iemocap", "main_meld"),
-    "ablations": ("ablations",),
-    "iterations": ("iterations",),
-    "topk": ("topk",),
-    "backbones": ("backbones",),
-    "trace": ("trace", "trace_wins"),
-    "hef": ("hef", "hef_sem"),
-}
+NAMES: tuple[Name, ...] = get_args(Name)
+_FILES = ("merg", "trace", "hef")  # of several tables each
 
 
 class Published(Record):
-    """A row as printed; None where the paper has no figure. n: samples, None where the paper does not let us know.
-    sure: whether the row is sure to be the one of these settings."""
+    """A row as printed; None where the paper has no figure. n: samples as its digits tell, None where they do not."""
 
     name: str
     figures: tuple[float | None, ...]
     fits: Plain | None = None
     n: int | None = None
-    sure: bool = True
 
 
 class PaperTable(Record):
-    """A table of one dataset. samples: n of a run with the whole of its data, where that is known. keyframes: whether
-    the agents saw any. notes: what a reader must know of its figures."""
+    """A table of one dataset. samples: n of a run with the whole of its data, where that is known or inferred.
+    keyframes: whether the agents saw any. notes: what the paper does not state, and what is inferred."""
 
     source: str
     title: str
@@ -60,7 +53,14 @@ class PaperTable(Record):
 
 def published(name: Name) -> list[PaperTable]:
     """The tables of that name, one a dataset or kind of figure."""
+    return [PaperTable.model_validate(table) for table in _read()[name]]
+
+
+@cache
+def _read() -> dict[str, list[object]]:
     import yaml
 
-    texts = ((files("mmerg.paper") / f"{file}.yaml").read_text(encoding="utf-8") for file in FILES[name])
-    return [PaperTable.model_validate(yaml.safe_load(text)) for text in texts]
+    tables: dict[str, list[object]] = {}
+    for file in _FILES:
+        tables |= yaml.safe_load((files("mmerg.paper") / f"{file}.yaml").read_text(encoding="utf-8"))
+    return tables

@@ -16,6 +16,7 @@ from mmerg.runs.result import Result
 from mmerg.scoring.score import Score, Scores, read_scores
 
 KEYFRAMES = "keyframes"
+MOST = 0.95  # of the samples have one in a run with keyframes
 
 
 @dataclass(frozen=True)
@@ -74,11 +75,13 @@ def dataset_of(manifest: Manifest | JudgingManifest) -> str | None:
 
 
 def describe_visual_input(manifest: Manifest, results: Iterable[Result]) -> str:
-    """What the agents saw of the clips: keyframes, descriptions of them, or text alone as no clip could be used. A run
-    that has looked at no clip yet counts as one with keyframes, and so does one whose settings ask for text alone: its
-    settings tell it from the paper's."""
+    """What the agents saw of the clips: keyframes, where at least 95 % of the samples had one; descriptions of them; or
+    how many samples had any. A run that has looked at no clip yet counts as one with keyframes, and so does one whose
+    settings ask for text alone: its settings tell it from the paper's."""
     looked = [result for result in results if result.frames_form or result.turns_looked_at]
-    shown = next((result.frames_form for result in looked if result.frames), "")
-    if shown == "descriptions":
+    shown = [result.frames_form for result in looked if result.frames]
+    if "descriptions" in shown:
         return "descriptions measured from keyframes"
-    return KEYFRAMES if shown or not looked or manifest.setting("frames.seen_by") == "none" else "text only"
+    if manifest.setting("frames.seen_by") == "none" or len(shown) >= MOST * len(looked):
+        return KEYFRAMES
+    return f"keyframes in {len(shown)} of {len(looked)} samples" if shown else "text only"

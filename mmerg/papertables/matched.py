@@ -1,14 +1,14 @@
-"""A paper's table with runs below its rows, and whether the paper's figure lies in the interval of a run.
+"""A paper's table with runs below its rows.
 
 matched = match_rows(Rows(published("topk")[0]), [read_candidate(folder)])
-matched.lines[1].inside["acc"]    # True: the paper's accuracy lies in the run's 95 % interval
+matched.lines[1].scores["acc"]    # of the first row, or of a run below it
 console.print(sheet(matched))
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from mmerg.console.tables import NONE, Sheet, between, figure
@@ -20,11 +20,12 @@ from mmerg.scoring.intervals import wilson
 from mmerg.scoring.score import Score
 from mmerg.scoring.spread import Spread, by_seeds, over
 
-PPL = ("self_ppl", "ref_ppl")
+NO_TEST = "The paper does not fully say how it measured: no run is tested against its figures."
+PPL = "self_ppl"
 RATED = ("empathy", "coherence", "fluency")  # by people in the papers, by a model here: not one scale
 HEADS = {  # of columns, as papers print them
     "self_ppl": "PPL (self)",
-    "ref_ppl": "PPL (ref)",
+    "ppl": "PPL",
     "acc": "Acc",
     "dist1": "Dist-1",
     "dist2": "Dist-2",
@@ -37,15 +38,12 @@ HEADS = {  # of columns, as papers print them
     "coherence": "Coh",
     "fluency": "Flu",
 }
-BY_SIZE = ("dist1", "dist2", "ead1", "ead2")  # fall as replies get more
-_ROUNDING = 0.005  # a paper's figure stands for all that round to it
 
 
 @dataclass(frozen=True)
 class Line:
     """A line of the paper, of a run, or of the mean of runs that differ in their seeds. row: the row of the paper above
-    it; fits: whether all settings are those of that row. inside: by column, whether the paper's figure
-    lies in the run's interval, where the two compare. note: what a reader must know."""
+    it; fits: whether all settings are those of that row. note: what a reader must know."""
 
     name: str
     by: Literal["paper", "ours", "seeds"]
@@ -54,7 +52,6 @@ class Line:
     run: str = ""
     note: str = ""
     fits: bool = True
-    inside: Mapping[str, bool] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -64,8 +61,7 @@ class Line:
 
 @dataclass(frozen=True)
 class MatchedTable:
-    """A paper's table with lines for runs. notes: on the runs and the marks. signatures: how the runs' figures were
-    measured."""
+    """A paper's table with lines for runs. notes: on the runs. signatures: how the runs' figures were measured."""
 
     paper: PaperTable
     lines: tuple[Line, ...]
@@ -81,7 +77,7 @@ class MatchedTable:
 
 def match_rows(rows: Rows, runs: Sequence[Candidate]) -> MatchedTable:
     """The paper's rows, each followed by the runs that are nearest to its settings: first those that have them, then
-    those that differ, with what differs and without marks. A table that no run can fit has the paper's rows alone."""
+    those that differ, with what differs. A table that no run can fit has the paper's rows alone."""
     table = rows.table
     numbered = dict(enumerate(runs, start=1)) if rows.settings else {}
     nearest = {number: rows.nearest(run) for number, run in numbered.items()}
@@ -110,9 +106,7 @@ def _run_lines(
     for number, differs in numbers.items():
         run = runs[number]
         scores = {column: score for column in table.columns if (score := run.score(column))}
-        inside = _inside(table.printed(row), row, run) if row.sure and not differs else {}
-        note = _note(table, run, differs)
-        yield Line(f"run {number}", "ours", row.name, scores, run.run, note, not differs, inside)
+        yield Line(f"run {number}", "ours", row.name, scores, run.run, _note(table, run, differs), not differs)
     finished = [number for number in numbers if not runs[number].scores.unfinished]
     for seeds in by_seeds([runs[number].manifest for number in finished]):
         alike = [finished[at] for at in seeds]
@@ -123,31 +117,14 @@ def _run_lines(
             yield Line(name, "seeds", row.name, scores, note=_note(table, runs[alike[0]], differs), fits=not differs)
 
 
-def _inside(printed: Mapping[str, float], row: Published, run: Candidate) -> dict[str, bool]:
-    """Whether the paper's figures lie in the run's intervals, where both have one scale and, if it matters, one n."""
-    inside = {}
-    for column, value in printed.items():
-        score = run.score(column)
-        comparable = column not in RATED and not run.scores.unfinished
-        if score and score.interval and comparable and (column not in BY_SIZE or score.n == row.n):
-            low, high = score.interval
-            inside[column] = low - _ROUNDING <= value <= high + _ROUNDING
-    return inside
-
-
 def _note(table: PaperTable, run: Candidate, differs: str) -> str:
     own = ", ".join(judge.name for judge in run.judges_of(table.columns) if judge.self_judged)
     return "; ".join(filter(None, (differs, f"rated by the model that wrote the replies: {own}" * bool(own))))
 
 
 def _notes(table: PaperTable, runs: Mapping[int, Candidate]) -> Iterator[str]:
-    yield "✓ the paper's figure lies in our 95 % interval, ✗ it does not; no mark where there are not both."
-    yield (
-        "Nor where they do not compare: Dist and EAD of another n, an unfinished run, a row whose label is unsure, "
-        "a run that differs in its data or model."
-    )
     if any(row.n is not None for row in table.rows):
-        yield "The interval of the paper's accuracy is Wilson's, from its n."
+        yield "The interval of the paper's accuracy is Wilson's, from the inferred n."
     about = by_reason((_describe_run(table, run), f"run {number} is {run.name}") for number, run in runs.items())
     yield from (f"{names}: {text}" for text, names in about.items())
 
@@ -156,7 +133,8 @@ def _describe_run(table: PaperTable, run: Candidate) -> str:
     """The data of a run, and the models that its figures come from."""
     scores = run.scores
     parts = [f"{scores.corpus}, protocol {scores.protocol}", scores.counted]
-    parts += [f"PPL is {one} of {s.signature}" for one in table.columns if one in PPL and (s := run.score(one))]
+    if PPL in table.columns and (score := run.score(PPL)):
+        parts.append(f"PPL is {PPL} of {score.signature}")
     if set(RATED) & set(table.columns):
         names = [judge.name for judge in run.judges_of(RATED)]
         several = f"judged by {', '.join(names)}: choose one with --judge"
@@ -168,22 +146,24 @@ def _describe_run(table: PaperTable, run: Candidate) -> str:
 def _signatures(table: PaperTable, runs: Sequence[Candidate]) -> Iterator[str]:
     for column in table.columns:
         signatures = {score.signature: None for run in runs if (score := run.score(column)) and score.signature}
-        yield from (f"ours, {column}: {signature}" for signature in signatures if column not in PPL)
+        yield from (f"ours, {column}: {signature}" for signature in signatures if column != PPL)
 
 
 def sheet(matched: MatchedTable, verbose: bool = True) -> Sheet:
     """A line of the table a row; below a figure its interval and n."""
     paper = matched.paper
     rows = [(line.title, *(_cell(line, column) for column in paper.columns)) for line in matched.lines]
-    heads = [HEADS.get(column, column.removeprefix("win_").replace("top", "top-")) for column in paper.columns]
-    return Sheet(paper.title, ("", *heads), rows, [f"source: {paper.source}", *matched.describe(verbose)])
+    heads = [HEADS.get(column, column.removeprefix("pairs_").replace("top", "top-")) for column in paper.columns]
+    return Sheet(
+        f"{paper.title}.\n{NO_TEST}", ("", *heads), rows, [f"source: {paper.source}", *matched.describe(verbose)]
+    )
 
 
 def _cell(line: Line, column: str) -> str:
     score = line.scores.get(column)
     if score is None or score.value is None:
         return NONE
-    parts = [figure(score.value) + {True: " ✓", False: " ✗", None: ""}[line.inside.get(column)]]
+    parts = [figure(score.value)]
     if isinstance(score, Spread):
         return "\n".join((*parts, f"sd {figure(score.sd)}", f"{score.n} seeds"))
     if score.interval:
@@ -201,6 +181,5 @@ def facts(matched: MatchedTable) -> Iterator[Mapping[str, object]]:
         about |= {"fits": "" if paper else str(line.fits).lower(), "run": line.run}
         for column, score in line.scores.items():
             known = {"metric": column} | ({"n": score.n or None} if paper else {})
-            inside = str(line.inside.get(column, "")).lower()
-            note = " ".join(matched.paper.notes) if paper else line.note
-            yield {**about, **score.row(), **known, "paper_in_interval": inside, "note": note}
+            note = " ".join((NO_TEST, *matched.paper.notes)) if paper else line.note
+            yield {**about, **score.row(), **known, "note": note}
