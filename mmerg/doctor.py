@@ -98,6 +98,7 @@ def _probes(settings: DoctorSettings, host: str, backend: Backend, engine: Engin
         "reply": partial(probes.answers, backend),
         "schema": partial(probes.schema, backend),
         "logprobs": partial(probes.logprobs, backend),
+        "likelihood": partial(probes.likelihood, backend),
         "seeds": partial(probes.seeds, backend, sampling),
         **({"two images": partial(probes.two_images, backend)} if several else {}),
         "parallel": partial(parallel, backend, backbone.concurrency, engine.vision),

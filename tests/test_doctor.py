@@ -73,6 +73,7 @@ ALL_WELL = {
     **dict.fromkeys(("server", "model", "context", "reply", "schema", "logprobs", "seeds"), "✓"),
     **dict.fromkeys(("frame", "two images", "parallel"), "✓"),
     "memory": "✓",
+    "likelihood": "?",  # this server writes no text that it is given
 }
 
 
@@ -349,7 +350,7 @@ def test_calls_that_fail_are_findings(doctor: Doctor) -> None:
     with serving(chat=failed, ps=ps(size=1, size_vram=1, context_length=512)) as server:
         assert doctor(server.host, *M) == 1
     assert {name for name, mark in doctor.marks.items() if mark == "✗"} == {
-        *("frame", "reply", "schema", "logprobs", "seeds", "two images", "parallel")
+        *("frame", "reply", "schema", "logprobs", "likelihood", "seeds", "two images", "parallel")
     }
     assert "oom: " in doctor.text
 
@@ -415,7 +416,7 @@ def test_a_real_text_model(each_ollama: Server) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     checks = marks(done.stdout)
-    well = ("server", "model", "context", "eyes", "reply", "schema", "logprobs")
+    well = ("server", "model", "context", "eyes", "reply", "schema", "logprobs", "likelihood")
     assert {name: checks[name] for name in well} == dict.fromkeys(well, "✓")
     assert "context 4096 as loaded" in done.stdout
 

@@ -7,6 +7,7 @@ A blank or cut reply is returned with its finish, for the caller to judge.
 """
 
 import base64
+from dataclasses import replace
 from typing import Annotated, Any
 
 import httpx
@@ -15,7 +16,9 @@ from pydantic import AliasPath, BaseModel, Field
 from mmerg.backends.adapter import reply_to
 from mmerg.backends.dialects import Dialect
 from mmerg.backends.http import Http
+from mmerg.backends.likelihood import as_written, at_end, writing
 from mmerg.backends.protocol import Count, Finish, Image, Message, Reply, Request, TokenLogprob
+from mmerg.errors import CallError, Failure
 
 _FINISHES = {"stop": Finish.STOP, "length": Finish.LENGTH}
 
@@ -42,6 +45,10 @@ class Completion(BaseModel):
 
 def complete(host: Http, request: Request, model: str, dialect: Dialect, think: bool = False) -> Reply:
     """The reply to `request`. Raises CallError, and ConfigError for a sampler that the server does not take."""
+    if request.likelihood_of:
+        if not dialect.prompt_logprobs:
+            return as_written(request, complete(host, writing(request), model, dialect, think))
+        return _read_prompt(host, request, model, dialect, think)
 
     def read(response: httpx.Response) -> Reply:
         raw = response.read()
@@ -66,6 +73,63 @@ def complete(host: Http, request: Request, model: str, dialect: Dialect, think: 
 
     fields = request_body(request, model, dialect, think)
     return reply_to(host, "/v1/chat/completions", fields, request.sampling.num_predict, read)
+
+
+class _Logprob(BaseModel):
+    logprob: float
+    decoded_token: str
+
+
+class _Prompt(BaseModel):
+    """What is read of a prompt: in vLLM's answer a token's own entry comes first at its place; in SGLang's an entry is
+    the logarithm, the token's number and its text. The first token has no logarithm."""
+
+    vllm: list[dict[str, _Logprob] | None] | None = _at("prompt_logprobs")
+    sglang: list[tuple[float | None, int, str | None]] | None = _at("meta_info", "input_token_logprobs")
+
+    def tokens(self) -> list[TokenLogprob]:
+        own = [next(iter(place.values())) for place in self.vllm or () if place]
+        known = [(one.decoded_token, one.logprob) for one in own]
+        known += [(text or "", logprob) for logprob, _, text in self.sglang or () if logprob is not None]
+        return [TokenLogprob(token=token, logprob=logprob) for token, logprob in known]
+
+
+class _Tokens(BaseModel):
+    tokens: list[int]
+
+
+def _read_prompt(host: Http, request: Request, model: str, dialect: Dialect, think: bool) -> Reply:
+    """The text of `likelihood_of` with its tokens, as the server reads it at the end of the prompt."""
+    text = request.likelihood_of
+    ended = replace(request, messages=(*request.messages, Message("assistant", text)), likelihood_of="", logprobs=False)
+    room = request.sampling.num_predict
+    body = request_body(replace(ended, sampling=replace(ended.sampling, num_predict=1)), model, dialect, think)
+    body |= {"continue_final_message": True}
+    path = "/v1/chat/completions"
+    if dialect.prompt_logprobs == "vllm":
+        body |= {"add_generation_prompt": False, "prompt_logprobs": 1}
+    else:  # SGLang's chat gives none of a prompt; its own endpoint takes no images with tokens
+        if request.images:
+            what = "SGLang gives no log-probabilities of a prompt with images"
+            raise CallError(Failure.BAD_REQUEST, what, where=host.host, hint="frames.seen_by=none, or another server")
+        named = {name: body[name] for name in ("model", "messages", "continue_final_message", "chat_template_kwargs")}
+        with host.post("/tokenize", named) as response:
+            ids = host.parse(_Tokens.model_validate_json, response.read()).tokens
+        start = max(0, len(ids) - len(text.encode(errors="replace")) - 1)
+        body = {"input_ids": ids, "return_logprob": True, "logprob_start_len": start, "return_text_in_logprobs": True}
+        body |= {"sampling_params": {"max_new_tokens": 1, "temperature": 0.0}}
+        path = "/generate"
+
+    def read(response: httpx.Response) -> Reply:
+        raw = response.read()
+        tokens = at_end(host.parse(_Prompt.model_validate_json, raw).tokens(), text)
+        if not tokens:
+            raise host.unexpected(
+                f"it gives no log-probabilities of the prompt's end: {host.without_token(raw)[:100]!r}"
+            )
+        return Reply(text=text, finish=Finish.STOP, logprobs=tokens)
+
+    return reply_to(host, path, body, room, read)
 
 
 def request_body(request: Request, model: str, dialect: Dialect, think: bool = False) -> dict[str, object]:

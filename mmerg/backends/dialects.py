@@ -10,6 +10,7 @@ themselves are in `chat.py` and `openai.py`.
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from pydantic import JsonValue
 
@@ -49,7 +50,8 @@ class Dialect:
     has no name for. Each has the value that the server always uses; any other is refused. fixed: fields of every
     request. Without them the model's files or the server's settings decide. schema: the fields that ask for a JSON
     schema. thinking: whether the model's template has a switch for thinking. template: whether the server tells the
-    model's chat template. longer: how to start it with a longer context.
+    model's chat template. prompt_logprobs: whose way to give log-probabilities of a prompt, "" for none. longer: how to
+    start it with a longer context.
 
     about: where it says more of itself. read: makes a description of the model's
     entry in that list (with its `meta`) and each answer of `about`. Raises KeyError or TypeError where they lack it."""
@@ -63,6 +65,7 @@ class Dialect:
     schema: Callable[[str], dict[str, object]] = response_format
     thinking: bool = True
     template: bool = False
+    prompt_logprobs: Literal["", "vllm", "sglang"] = ""
     longer: str = "start the server with a longer context"
     about: tuple[str, ...] = ()
 
@@ -122,6 +125,7 @@ LLAMA_SERVER = Dialect(
 VLLM = Dialect(
     *("vllm", OPENAI | REPETITION, WHOLE, _vllm),
     top_k_off=-1,
+    prompt_logprobs="vllm",
     longer="vllm serve --max-model-len TOKENS",
     about=("/version",),
 )
@@ -129,6 +133,7 @@ SGLANG = replace(
     VLLM,
     name="sglang",
     read=_sglang,
+    prompt_logprobs="sglang",
     longer="sglang.launch_server --context-length TOKENS",
     about=("/server_info", "/model_info"),
 )

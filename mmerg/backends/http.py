@@ -28,7 +28,12 @@ __all__ = ["Deadlines", "Http", "lines"]
 
 BODY_BYTES = 2**26  # of a response, if the request's extension `most` sets no other limit
 ERROR_BYTES = 2**16  # of an error's text
-MODEL_CALLS = ("/api/chat", "/api/embed", "/v1/chat/completions")  # all other requests must be answered soon
+MODEL_CALLS = (
+    "/api/chat",
+    "/api/embed",
+    "/v1/chat/completions",
+    "/generate",
+)  # all other requests must be answered soon
 
 Parsed = TypeVar("Parsed")
 

@@ -21,6 +21,7 @@ from pydantic import TypeAdapter
 
 from mmerg.backends.adapter import Adapter, Load, check_load, reply_to
 from mmerg.backends.http import Deadlines, lines
+from mmerg.backends.likelihood import as_written, writing
 from mmerg.backends.ollama_host import LOAD_OPTIONS, OllamaHost
 from mmerg.backends.protocol import Engine, Finish, Reply, Request
 from mmerg.errors import CallError, ConfigError
@@ -78,6 +79,8 @@ class Ollama(Adapter):
         return engine
 
     def _ask(self, request: Request) -> Reply:
+        if request.likelihood_of:
+            return as_written(request, self._ask(writing(request)))
         body = self._body(request)
         return reply_to(self._host, "/api/chat", body, request.sampling.num_predict, self._read)
 

@@ -77,13 +77,16 @@ class Sampling:
 @dataclass(frozen=True)
 class Request:
     """A chat call. schema: a JSON schema as canonical JSON text, empty for free text. logprobs: whether the
-    log-probability of each generated token is asked for. alternatives: how many likeliest tokens in its place, too."""
+    log-probability of each generated token is asked for. alternatives: how many likeliest tokens in its place, too.
+    likelihood_of: a text that is not to be generated but read as the reply, for its log-probabilities
+    (`likelihood.py`)."""
 
     messages: tuple[Message, ...]
     sampling: Sampling
     schema: str = ""
     logprobs: bool = False
     alternatives: int = 0
+    likelihood_of: str = ""
 
     def digest(self) -> str:
         """SHA-256 (hex) of all that decides the reply; of images their content hash."""
@@ -97,6 +100,7 @@ class Request:
             "schema": self.schema,
             "logprobs": self.logprobs,
             **({"alternatives": self.alternatives} if self.alternatives else {}),
+            **({"likelihood_of": self.likelihood_of} if self.likelihood_of else {}),
         }
         text = json.dumps(content, sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

@@ -10,14 +10,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
+from statistics import fmean
 from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from mmerg.backends.likelihood import likelihood_request
 from mmerg.backends.protocol import Backend, Engine, Finish, Image, Message, Reply, Request, Sampling
-from mmerg.errors import ReplyError
+from mmerg.errors import CallError, Failure, ReplyError
 from mmerg.frames.picture import to_jpeg
 from mmerg.storage.record import Record
 from mmerg.systems.schema import Bounds, json_schema, parse
@@ -26,6 +28,8 @@ OTHER_SEEDS = (8, 9, 10, 11)  # several, as a small model may refuse with the sa
 UNBOUND = Bounds(frozenset(), {}, {})
 LEAST_QWEN = 1024  # tokens an image: what llama.cpp's log asks for (tools/mtmd/clip.cpp, b10864)
 HELLO = "Say hello in one short sentence."
+UNFITTING = "Nineteen green ladders fell off the parliament."
+TINY = 1e-3  # a mean log-probability so near 0 is that of tokens that a schema left no choice
 ENOUGH = 512  # tokens for thoughts and a short reply
 
 Finding: TypeAlias = tuple[Literal["ok", "failed", "open"], str]
@@ -87,6 +91,30 @@ def logprobs(backend: Backend) -> Finding:
     if not reply.logprobs:
         return "failed", "no log-probabilities came back: self_ppl cannot be computed; update the server"
     return "ok", f"{len(reply.logprobs)} for {reply.response_tokens} tokens"
+
+
+def likelihood(backend: Backend) -> Finding:
+    """A text that is given has about the log-probabilities that it has as a reply, and one that does not fit has
+    smaller ones. Without them no check can have form=likelihood; nothing else needs them."""
+    asked = request(HELLO, num_predict=24)
+    said = backend.complete(asked)
+    if not said.text.strip() or not said.logprobs:
+        return "open", "nothing to compare with: no words with log-probabilities came"
+    try:
+        texts = (said.text.strip(), UNFITTING)
+        given, other = (_mean(backend.complete(likelihood_request(asked.messages, text))) for text in texts)
+    except CallError as error:
+        if error.failure is Failure.MODEL_NOT_LOADED:
+            raise
+        return "open", f"form=likelihood cannot be used: {error.what}"
+    what = f"a token of a given text has {given:.2f}, where it is the reply {_mean(said):.2f}, one that does not fit"
+    if not other < given < -TINY:
+        return "open", f"form=likelihood cannot be used: {what} {other:.2f}; the server changes them for the schema"
+    return "ok", f"{what} {other:.2f}"
+
+
+def _mean(reply: Reply) -> float:
+    return fmean(token.logprob for token in reply.logprobs)
 
 
 def seeds(backend: Backend, sampling: Sampling) -> Finding:

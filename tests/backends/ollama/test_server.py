@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from mmerg.backends.http import Http, lines
+from mmerg.backends.likelihood import likelihood_request
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling
@@ -112,6 +113,21 @@ def test_a_plain_reply_with_its_log_probabilities(text: Ollama) -> None:
     assert len(reply.logprobs) in {reply.response_tokens, reply.response_tokens - 1}  # the end token has none
     assert reply.prompt_tokens > 5
     assert reply.seconds > reply.prompt_seconds > 0
+
+
+@pytest.mark.parametrize("told", ['I\'m so sorry, "Ana".', '{"a_emotion":"joy","b_why":"é"}', "😀", "42"])
+def test_the_log_probabilities_of_a_given_text(each_ollama: Server, smollm2: str, told: str) -> None:
+    backend = Ollama(host=each_ollama.host, model=smollm2, load=LOAD)
+    lost = (Message("user", "Ana: I did not get the job.\nWhat does Ben say to her?"),)
+    reply = backend.complete(likelihood_request(lost, told))
+    assert reply.text == told
+    if told.isascii():
+        assert "".join(one.token for one in reply.logprobs).strip('" ').replace('\\"', '"').startswith(told[:-1])
+    assert all(one.logprob <= 0 for one in reply.logprobs)
+    sorry, train = (likelihood_request(lost, text) for text in ("I'm sorry to hear that.", "The train is at five."))
+    fits, unfits = (sum(one.logprob for one in backend.complete(one).logprobs) for one in (sorry, train))
+    assert fits > unfits / 2  # so they are those of the model, before the schema leaves it no choice
+    assert unfits < -20
 
 
 def test_the_token_limit(text: Ollama) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mmerg.backends.embedded import Embedded
+from mmerg.backends.likelihood import likelihood_request
 from mmerg.backends.openai import OpenAI
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling
 from mmerg.errors import CallError, ConfigError, Failure
@@ -95,6 +96,13 @@ def test_log_probabilities_and_their_alternatives(backend: OpenAI) -> None:
     assert "".join(entry.token for entry in plain.logprobs) == plain.text
     assert {len(entry.top_logprobs) for entry in plain.logprobs} == {0}
     assert {len(entry.top_logprobs) for entry in several.logprobs} == {3}
+
+
+def test_the_log_probabilities_of_a_given_text(backend: OpenAI) -> None:
+    said = backend.complete(ask(STORY, 24))
+    given = backend.complete(likelihood_request(ask(STORY).messages, said.text))
+    assert given.text == said.text
+    assert -60 < sum(entry.logprob for entry in given.logprobs) - sum(entry.logprob for entry in said.logprobs) < 20
 
 
 def test_a_common_start_is_reused(backend: OpenAI) -> None:

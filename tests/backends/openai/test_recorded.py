@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mmerg.backends.likelihood import likelihood_request
 from mmerg.backends.openai import OpenAI
 from mmerg.backends.protocol import Finish, Message, Request, Sampling
 from mmerg.errors import CallError, Failure
@@ -91,6 +92,46 @@ def test_a_recorded_reply_is_read(faulty: Faulty) -> None:
         ("!", -1.1724669933319092),
     ]
     assert [len(one.top_logprobs) for one in (*reply.logprobs, *several.logprobs)] == [0, 0, 2, 2]
+
+
+# What vLLM and SGLang tell of a prompt, written by vllm/entrypoints/openai/chat_completion and docs/basic_usage.
+PROMPT = [("Hello", None), ("<|im_start|>", -9.0), ("Hi", -2.5), (" there", -0.5)]
+OF_PROMPT: dict[str, dict[str, dict[str, Any]]] = {
+    "vllm": {
+        CHAT: completion("!")
+        | {
+            "prompt_logprobs": [
+                lp
+                and {
+                    "7": {"logprob": lp, "rank": 3, "decoded_token": token},
+                    "8": {"logprob": -0.1, "decoded_token": "x"},
+                }
+                for token, lp in PROMPT
+            ]
+        }
+    },
+    "sglang": {
+        "/tokenize": {"tokens": [1, 2, 3, 4], "count": 4, "max_model_len": 2048},
+        "/generate": {"text": "!", "meta_info": {"input_token_logprobs": [[lp, 7, token] for token, lp in PROMPT]}},
+    },
+}
+
+
+@pytest.mark.parametrize("dialect", OF_PROMPT)
+def test_a_given_text_has_the_log_probabilities_of_the_end_of_the_prompt(faulty: Faulty, dialect: str) -> None:
+    backend = served(faulty, dialect)
+    for path, answer in OF_PROMPT[dialect].items():
+        faulty.answer(json_answer(answer), path=path)
+    reply = backend.complete(likelihood_request(HELLO.messages, "Hi there"))
+    assert (reply.text, [(one.token, one.logprob) for one in reply.logprobs]) == (
+        "Hi there",
+        [("Hi", -2.5), (" there", -0.5)],
+    )
+    bodies = [body for path in OF_PROMPT[dialect] for body in faulty.asked(path)]
+    assert bodies[0]["messages"][-1] == {"role": "assistant", "content": "Hi there"}
+    assert bodies[0]["continue_final_message"] is True
+    with pytest.raises(CallError, match="no log-probabilities of the prompt"):
+        backend.complete(likelihood_request(HELLO.messages, "Hello there"))
 
 
 # Replies written by the documents. vLLM's thinking is `reasoning`, that of SGLang `reasoning_content`.
