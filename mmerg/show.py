@@ -14,11 +14,11 @@ from rich.table import Table
 
 from mmerg.console.run_tables import ROWS, Summary, describe_memory, failures
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, plural, run_command, start
-from mmerg.errors import RunError, did_you_mean
+from mmerg.errors import RunError, did_you_mean, some
 from mmerg.reporting.text import to_yaml
 from mmerg.runs.config_diff import labels
 from mmerg.runs.folder import read_results
-from mmerg.runs.manifest import MANIFEST, JudgingManifest, read_abouts, read_any_manifest
+from mmerg.runs.manifest import MANIFEST, JudgingManifest, read_abouts, read_any_manifest, runs_in
 from mmerg.runs.matrix import JUDGED, matrix
 from mmerg.runs.result import Result
 from mmerg.runs.samples import read_events
@@ -86,6 +86,12 @@ def show_runs(out: Console, paths: Sequence[Path], sample: str | None) -> int:
     return 0
 
 
+def _refuse_nothing() -> int:
+    known = some([str(run) for run in runs_in(Path("runs"))], 5, " ")
+    hint = f"mmerg show RUN, the latest first: {known}" if known else "make one: mmerg run dataset=demo"
+    raise RunError("no run is given", where="command line", hint=hint)
+
+
 def _describe(result: Result | None, gold: str) -> str:
     """A result as a cell: the label, right or not, and the reply."""
     if result is None or not result.ok:
@@ -100,7 +106,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("runs", nargs="*", metavar="RUN… [SAMPLE]", help="run folders; last, the id of a sample")
     parser.add_argument("--prompts", action="store_true", help="print every call's prompt and raw reply, too")
     given = parser.parse_args(arguments)
-    given.runs = given.runs or ["runs"]  # no run itself: the error names those in it
+    if not given.runs:
+        return run_command(_refuse_nothing)
     last = len(given.runs) > 1 and not (Path(given.runs[-1]) / MANIFEST).exists()
     sample = given.runs.pop() if last else None
     run, *more = map(Path, given.runs)

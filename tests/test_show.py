@@ -233,11 +233,10 @@ def test_without_a_run_those_that_are_there_are_named(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main([]) == 2
-    assert "there is no such folder" in capsys.readouterr().err
-    for name in ("one", "two"):
-        build_run(tmp_path / "runs" / name, [])
+    assert "make one: mmerg run dataset=demo" in capsys.readouterr().err
+    build_run(tmp_path / "runs" / "one", [])
     assert main([]) == 2
-    assert "give a run's own folder: runs/one runs/two" in capsys.readouterr().err
+    assert "mmerg show RUN, the latest first: runs/one\n" in capsys.readouterr().err
 
 
 def test_several_runs_stand_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

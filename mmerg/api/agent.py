@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -100,6 +101,7 @@ class Agent:
         from mmerg.experiment.talk import turns_and_uploads, with_uploads
         from mmerg.runs.story import Story
 
+        _check_speaker(speaker, list(dict.fromkeys(name for name, *_ in talk)))
         spoken, uploads = turns_and_uploads(talk)
         sample = self._plan.sample("talk", spoken, speaker)
         experiment = with_uploads(self._experiment, uploads, seed)
@@ -169,6 +171,16 @@ def _read_talk(turns: object, frames: object) -> Talk:
         raise ConfigError("there is no turn to reply to", where="turns", hint=TURNS)
     talk[-1][2].extend(map(_upload, _files(frames)))
     return talk
+
+
+def _check_speaker(speaker: str, known: Sequence[str]) -> None:
+    """Raises ConfigError for a name that is nearly one of the turns'. Somebody new may reply, as Guest 3 to Guest 2."""
+    alike = [name for name in known if name.casefold() == speaker.casefold()]
+    if len(known) > 1:
+        alike += [name for name in get_close_matches(speaker, known, cutoff=0.75) if name[:-1] != speaker[:-1]]
+    if speaker not in known and alike:
+        what, hint = f"no turn is of {speaker!r}", f"did you mean {alike[0]}? the turns are of {', '.join(known)}"
+        raise ConfigError(what, where="speaker", hint=hint)
 
 
 def _many(turns: object) -> list[Any]:

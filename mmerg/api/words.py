@@ -12,6 +12,7 @@ from typing import TypeVar
 from mmerg.experiment.program import expanded
 from mmerg.settings.compose import compose
 from mmerg.settings.kinds import Part
+from mmerg.settings.pages import check_folder
 from mmerg.settings.parse import parse
 
 Settings = TypeVar("Settings", bound=Part)
@@ -29,6 +30,8 @@ def given(
 ) -> Settings:
     """The settings of a command, as its command line would give them. Raises ConfigError."""
     own = [Path(config_dir).expanduser().absolute()] if config_dir else []
+    for folder in own:
+        check_folder(folder)
     return parse(compose(page, words(overrides, settings), *own), kind, own)
 
 

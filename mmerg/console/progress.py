@@ -81,15 +81,17 @@ class Progress:
         return (
             f"{self._ended}/{plural(self._total, 'sample')} · {self._failed} failed"
             f" · {self._started - self._ended} in flight · {calls} · {self._tokens / seconds:.0f} tokens/s"
-            f" · {self._left()} left"
+            f"{self._left()}"
         )
 
     def _left(self) -> str:
-        """The time left at the mean pace of the samples that ended, counted down until the next one ends."""
+        """The time left at the mean pace of the samples that ended, counted down until the next one ends; "" before the
+        first ends."""
         if not self._ended:
-            return "?"
+            return ""
         then = (self._last_end - self._begun) / self._ended * (self._total - self._ended)
-        return str(timedelta(seconds=round(max(0.0, then - (time.monotonic() - self._last_end)))))
+        left = timedelta(seconds=round(max(0.0, then - (time.monotonic() - self._last_end))))
+        return f" · {left} left"
 
 
 class Bar(Steps):

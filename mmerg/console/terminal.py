@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from rich.console import Console
 from rich.text import Text
 
-from mmerg.errors import MmergError
+from mmerg.errors import MmergError, did_you_mean
 
 WRONG, INTERRUPTED = 2, 130
 GOES_ON = "the same command goes on from here"  # said when a command was interrupted
@@ -27,14 +27,17 @@ _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u2
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors spell out control characters that were typed."""
+    """An argument parser whose errors name the nearest option, and spell out control characters that were typed."""
 
     def __init__(self, prog: str, description: str | None, **how: Any) -> None:
         by_name = sys.argv[0] if sys.argv[0].startswith("mmerg ") else ""
         super().__init__(by_name or prog, description=description, **how)
 
     def error(self, message: str) -> NoReturn:
-        super().error(printable(message))
+        words = message.split() if message.startswith("unrecognized arguments") else ()
+        options = [word.partition("=")[0] for word in words if word.startswith("--")]
+        near = [f"; {hint}" for word in options if (hint := did_you_mean(word, self._option_string_actions))]
+        super().error(printable(message + "".join(near[:1])))
 
 
 def commands() -> dict[str, str]:

@@ -17,9 +17,9 @@ from string import Template
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mmerg.console.terminal import GOES_ON, WRONG, end_in_good_order, run_command
-from mmerg.errors import ConfigError
+from mmerg.errors import ConfigError, did_you_mean
 from mmerg.experiment.codes import CODES
-from mmerg.settings.pages import conf_folder, groups, pages_of, with_backend
+from mmerg.settings.pages import check_folder, conf_folder, groups, pages_of, with_backend
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -69,8 +69,14 @@ def _run(page: str, job: Job, usage: str | None) -> int:
     if {"-sc", "--shell-completion"} & set(sys.argv):
         sys.argv[0] = "mmerg"  # what is completed
     CODES.clear()
-    given, _ = get_args_parser().parse_known_args()
+    parser = get_args_parser()
+    given, unknown = parser.parse_known_args()
+    for option in unknown:
+        hint = did_you_mean(option.partition("=")[0], parser._option_string_actions) or "--help and --hydra-help"
+        raise ConfigError(f"there is no option {option}", where="command line", hint=hint)
     own = Path(given.config_dir).absolute() if given.config_dir else None
+    if own:
+        check_folder(own)
     try:
         if given.help:
             print(_help(page, given.overrides, own))  # noqa: T201

@@ -7,13 +7,14 @@ manifest.corpus.name, manifest.backbone, manifest.setting("system.max_iterations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationError
 
 from mmerg.backends.protocol import SHOWN_DIGEST, Engine
-from mmerg.errors import RunError
+from mmerg.errors import RunError, some
 from mmerg.runs.events import Count
 from mmerg.runs.samples import SAMPLES
 from mmerg.runs.shards import SHARDS
@@ -200,15 +201,26 @@ def read_abouts(paths: Sequence[Path]) -> list[About]:
 
 
 def _no_run(path: Path) -> RunError:
-    """What to raise for a folder without a manifest: it names runs that lie within, or around it."""
+    """What to raise for a folder without a manifest: it names runs that lie within, around, or beside it."""
     if (path / SHARDS).is_dir():
         what, hint = "its shards are not merged yet", f"mmerg merge {path}"
+    elif path.exists():
+        around = [one for one in path.absolute().parents if (one / MANIFEST).is_file() and (one / SAMPLES).is_dir()]
+        near = some([str(one) for one in (*runs_in(path), *around)], 3, " ")
+        what = f"it has no {MANIFEST}"
+        hint = f"give a run's own folder: {near}" if near else "see `ls runs/`"
     else:
-        near = [file.parent for file in sorted(path.glob(f"*/{MANIFEST}"))] + list(path.absolute().parents)
-        runs = [str(one) for one in near if (one / MANIFEST).is_file() and (one / SAMPLES).is_dir()]
-        what = f"it has no {MANIFEST}" if path.exists() else "there is no such folder"
-        hint = f"give a run's own folder: {' '.join(runs[:3])}" if runs else "see `ls runs/`"
+        what = "there is no such folder"
+        beside = {one.name: str(one) for folder in (path.parent / "runs", path.parent) for one in runs_in(folder)}
+        meant = [name for name in beside if name.startswith(path.name)] or get_close_matches(path.name, beside, 3)
+        hint = f"did you mean {' or '.join(beside[name] for name in meant[:3])}?" if meant else "see `ls runs/`"
     return RunError(f"this is not a run folder: {what}", where=str(path), hint=hint)
+
+
+def runs_in(folder: Path) -> list[Path]:
+    """The run folders in a folder, the latest first."""
+    files = sorted(folder.glob(f"*/{MANIFEST}"), key=lambda file: file.stat().st_mtime, reverse=True)
+    return [file.parent for file in files]
 
 
 def short(digest: object) -> str:

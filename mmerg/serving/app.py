@@ -29,12 +29,13 @@ def app_of(served: AppState, token: str = "") -> FastAPI:
     """The app. token: see `token_of`."""
     limits, origins = served.settings.limits, served.settings.origins
     files = max(limits.clip_mb, limits.pictures * limits.picture_mb)
+    most = files * 2**20 * 4 // 3 + limits.text * limits.turns * 12 + FIELDS  # pictures may come as base64
+    guard = {"token": token, "hosts": served_names(served.settings), "origins": origins, "most": most}
     app = FastAPI(
         openapi_url=None,
-        max_body_size=files * 2**20 * 4 // 3 + limits.text * limits.turns * 12 + FIELDS,  # pictures may come as base64
         middleware=[
             Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"]),
-            Middleware(Guard, token=token, hosts=served_names(served.settings), origins=origins, refuse=refuse),
+            Middleware(Guard, **guard, refuse=refuse),
         ],
     )
     for api in (openai, ollama, page):

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -30,17 +31,27 @@ HEADERS = [  # of every response; frames of faces stay out of the browser's cach
 @dataclass(frozen=True)
 class Guard:
     """Middleware that refuses requests before they reach `app`. token: "" for none. hosts: names in the Host header
-    that are answered beside addresses, against DNS rebinding; none for all. origins: of other pages that may ask.
-    refuse: writes an error in the form of the path's API."""
+    that are answered beside addresses, against DNS rebinding; none for all. origins: of other pages that may ask. most:
+    bytes of a request. refuse: writes an error in the form of the path's API."""
 
     app: ASGIApp
     token: str
     hosts: frozenset[str]
     origins: Collection[str]
+    most: int
     refuse: Callable[[str, HttpError], Response]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        begun = False
+        begun, received, request = False, 0, HTTPConnection(scope)
+        declared = int(request.headers.get("content-length", 0))
+
+        async def limited() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if max(received, declared) > self.most:
+                raise HTTPException(413, "the request is too large: send fewer or smaller files")
+            return message
 
         async def sent(message: Message) -> None:
             nonlocal begun
@@ -48,7 +59,7 @@ class Guard:
             await send(message)
 
         try:
-            await (self._check(HTTPConnection(scope)) or self.app)(scope, receive, sent)
+            await (self._check(request) or self.app)(scope, limited, sent)
         except Exception as error:  # noqa: BLE001 - uvicorn would log the text, which may quote the user
             log.error("%s", describe_fault(error))  # noqa: TRY400
             if not begun:

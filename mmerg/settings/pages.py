@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from mmerg.errors import did_you_mean
+from mmerg.errors import ConfigError, did_you_mean
 
 OLLAMA = "http://127.0.0.1:11434"
 
@@ -23,6 +23,18 @@ def groups(own: Path | None = None) -> list[str]:
     """The groups of which a page is chosen, `group=page`."""
     folders = [conf_folder(), *([own] if own and own.is_dir() else [])]
     return sorted({group.name for folder in folders for group in folder.iterdir() if group.is_dir()} - {"hydra"})
+
+
+def check_folder(own: Path) -> None:
+    """Raises ConfigError where a folder of the user's has no configs."""
+    hint = "give the folder above the groups: DIR where the config is DIR/system/mine.yaml"
+    if not own.is_dir():
+        raise ConfigError("there is no such folder", where=str(own), hint=hint)
+    if own.name in groups() and any(own.glob("*.yaml")):
+        what, hint = f"this is the folder of one group, {own.name}", f"the folder above: --config-dir {own.parent}"
+        raise ConfigError(what, where=str(own), hint=hint)
+    if not any(file for ending in ("yaml", "py") for file in own.rglob(f"*.{ending}")):
+        raise ConfigError("the folder has no configs: no file *.yaml", where=str(own), hint=hint)
 
 
 def pages_of(group: str, own: Path | None = None) -> list[str]:

@@ -15,7 +15,7 @@ from mmerg.runs.result import Result
 
 LINE = re.compile(
     r"(?P<ended>\d+)/(?P<total>\d+) samples? · (?P<failed>\d+) failed · (?P<flying>\d+) in flight · "
-    r"(?P<calls>\d+) calls?(?: \((?P<cached>\d+) cached\))? · (?P<rate>\d+) tokens/s · (?P<left>\?|[\d:]+) left"
+    r"(?P<calls>\d+) calls?(?: \((?P<cached>\d+) cached\))? · (?P<rate>\d+) tokens/s(?: · [\d:]+ left)?"
 )
 
 
@@ -70,6 +70,7 @@ def test_a_line_each_time_a_sample_ends() -> None:
         run.call("a")
         run.call("b", cached=True)
         assert run.last("ended", "total", "flying") == [0, 3, 0]  # at once
+        assert "left" not in run.lines[0]
         run.end("a")
         assert run.last("ended", "total", "failed", "flying", "calls", "cached") == [1, 3, 0, 1, 2, 1]
         run.end("b", Failure.TIMEOUT)

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -153,12 +154,14 @@ def test_a_manifest_is_read_as_what_it_was_written_as(pair: tuple[Path, Path], t
 
 def test_a_folder_that_is_no_run_names_those_within_and_around(pair: tuple[Path, Path], tmp_path: Path) -> None:
     run = pair[0]
+    os.utime(run / MANIFEST, (0, 0))  # the latest comes first
     (tmp_path / "other").mkdir()
     (tmp_path / MANIFEST).touch()  # of something else
     errors = {
         tmp_path / "nowhere": ("there is no such folder", "see `ls runs/`"),
         tmp_path / "other": ("it has no manifest.json", "see `ls runs/`"),
-        run.parent: ("it has no manifest.json", f"give a run's own folder: {run} {pair[1]}"),
+        run.with_name("aa"): ("there is no such folder", f"did you mean {run}?"),
+        run.parent: ("it has no manifest.json", f"give a run's own folder: {pair[1]} {run}"),
         run / "frames": ("it has no manifest.json", f"give a run's own folder: {run}"),
         run / MANIFEST: ("it has no manifest.json", f"give a run's own folder: {run}"),
     }

@@ -4,6 +4,7 @@ import json
 import logging
 import socket
 from collections.abc import Iterator
+from http.client import HTTPResponse
 
 import httpx
 import pytest
@@ -138,9 +139,12 @@ def test_no_path_reaches_the_file_system(server: Running, path: str) -> None:
 
 def test_what_is_too_large_is_refused_before_it_is_read(server: Running) -> None:
     with socket.create_connection(("127.0.0.1", int(port(server)))) as raw:
-        head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 104857600\r\n\r\n"
-        raw.sendall(head.encode())
-        assert raw.recv(65536).startswith(b"HTTP/1.1 413 ")
+        request = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 104857600\r\n\r\n"
+        raw.sendall(request.encode())
+        answer = HTTPResponse(raw)
+        answer.begin()
+        assert (answer.status, answer.headers["content-type"]) == (413, "application/json")
+        assert "too large" in json.load(answer)["error"]["message"]
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/api/chat", "/page/turns"])
