@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from mmerg.backends.protocol import Image
 from mmerg.console.terminal import plural
 from mmerg.corpora.dialogue import Scene, Turn
-from mmerg.engine.ask import bounds_of
+from mmerg.engine.prompts import bounds_of
 from mmerg.engine.sources import Supply
 from mmerg.engine.state import State
 from mmerg.errors import RunError

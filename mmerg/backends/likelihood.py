@@ -16,14 +16,8 @@ from itertools import accumulate
 
 from pydantic import JsonValue
 
-from mmerg.backends.protocol import Finish, Message, Reply, Request, Sampling, TokenLogprob
+from mmerg.backends.protocol import Finish, Reply, Request, TokenLogprob
 from mmerg.errors import CallError, Failure
-
-
-def likelihood_request(messages: Sequence[Message], text: str) -> Request:
-    """Asks for the log-probabilities of the tokens of `text`. No sampler changes them."""
-    room = Sampling(num_predict=2 * len(text.encode(errors="replace")) + 16)
-    return Request(tuple(messages), room, logprobs=True, likelihood_of=text)
 
 
 def writing(request: Request) -> Request:

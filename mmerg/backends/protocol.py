@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -108,6 +108,12 @@ class Request:
     @property
     def images(self) -> tuple[Image, ...]:
         return tuple(image for message in self.messages for image in message.images)
+
+
+def likelihood_request(messages: Sequence[Message], text: str) -> Request:
+    """Asks for the log-probabilities of the tokens of `text` as the reply. No sampler changes them."""
+    room = Sampling(num_predict=2 * len(text.encode(errors="replace")) + 16)
+    return Request(tuple(messages), room, logprobs=True, likelihood_of=text)
 
 
 class Finish(StrEnum):

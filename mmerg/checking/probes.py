@@ -17,8 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from mmerg.backends.likelihood import likelihood_request
-from mmerg.backends.protocol import Backend, Engine, Finish, Image, Message, Reply, Request, Sampling
+from mmerg.backends.protocol import (
+    Backend,
+    Engine,
+    Finish,
+    Image,
+    Message,
+    Reply,
+    Request,
+    Sampling,
+    likelihood_request,
+)
 from mmerg.errors import CallError, Failure, ReplyError
 from mmerg.frames.picture import to_jpeg
 from mmerg.storage.record import Record

@@ -8,19 +8,21 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TypedDict
+from typing import TypedDict, cast
 
 from pydantic import BaseModel
 
 from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request, Sampling
 from mmerg.backends.thinking import separate
 from mmerg.engine.clean import clean
-from mmerg.engine.prompts import Inputs, Prompts, visible
+from mmerg.engine.forms import Forms
+from mmerg.engine.prompts import Inputs, Prompts, bounds_of, visible
 from mmerg.engine.sources import Ready, Supply
 from mmerg.engine.state import Correction, Draw, Output, State
 from mmerg.errors import Failure, MmergError, ReplyError, SampleError, described, raised_at
 from mmerg.runs import events
 from mmerg.runs.events import Emit
+from mmerg.systems.audit import audit_class
 from mmerg.systems.schema import Bounds, checked, json_schema, parse
 from mmerg.systems.system import Answerer, Asked, Stage, System
 from mmerg.systems.target import name_of
@@ -67,6 +69,8 @@ class Asker:
     ) -> Output:
         system = self.prompts.system
         place: _Place = {"sample": state.scene.id, "t": t, "stage": stage.name}
+        if any(one.verdict.form != "finding" for one in system.stages if one.name in stage.audits):
+            return self._audit(stage, state, place, draw)
         bounds = bounds_of(system, stage, state)
         supplied = self._supplied(stage, state, place)
         if stage.by:
@@ -102,6 +106,23 @@ class Asker:
                 return output
         raise AssertionError("the loop above returns or raises")
 
+    def _audit(self, auditor: Stage, state: State, place: _Place, draw: Draw | None) -> Output:
+        """The findings on the stages that `auditor` audits, each by the form of its check."""
+
+        def call(request: Request) -> Reply:
+            reply = self.backend.complete(request)
+            self.emit(_called({**place, "attempt": 0}, request, reply))
+            return reply
+
+        audited = [stage for stage in self.prompts.system.stages if stage.name in auditor.audits]
+        asked = tuple(stage.name for stage in audited if stage.verdict.form == "finding")
+        forms = Forms(self.prompts, auditor, call)
+        found = {stage.name: forms.verdict(stage, state) for stage in audited if stage.name not in asked}
+        if asked:
+            finding = replace(auditor, audits=asked, output=audit_class(asked))
+            found |= dict(cast(BaseModel, self(finding, state, place["t"], draw=draw)))
+        return audit_class(auditor.audits)(**{stage.name: found[stage.name] for stage in audited})
+
     def _supplied(self, stage: Stage, state: State, place: _Place) -> Inputs:
         supplied: Inputs = {}
         for symbol in [symbol for symbol in self.sources if symbol in stage.sees]:
@@ -118,17 +139,6 @@ class Asker:
             if supply.content:
                 supplied[symbol] = supply.content
         return supplied
-
-
-def bounds_of(system: System, stage: Stage, state: State) -> Bounds:
-    """What a reply of `stage` may refer to in `state`."""
-    others = [turn.text for turn in state.scene.history if turn.speaker != state.scene.responder]
-    return Bounds(
-        inputs=frozenset(visible(stage, state)),
-        choices={**system.vocabulary, "emotion": state.scene.labels},
-        counts={"turn": len(state.scene.history), "frame": len(state.keyframes)},
-        quotable=tuple(others or [turn.text for turn in state.scene.history]),
-    )
 
 
 def limit_of(system: System, stage: Stage) -> str:

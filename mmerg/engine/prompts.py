@@ -18,9 +18,11 @@ from mmerg.errors import ConfigError
 from mmerg.runs.events import Form
 from mmerg.runs.identity import Digests, system_digests
 from mmerg.settings.model import EmotionOf
+from mmerg.systems.schema import Bounds
 from mmerg.systems.system import Stage, System
 from mmerg.systems.wire import as_written
 
+OF_FORMS = {"odds": "odds.j2", "comparison": "compare.j2"}  # what an auditor is shown, by form of the check
 BASE = ("system.j2", "shared.j2", "repair.j2")  # what every system has, a default where it has none of its own
 ANY = "*"  # among the variables of a template that computes the names of others
 Inputs = dict[str, object]
@@ -73,7 +75,10 @@ class Prompts:
             autoescape=False,
             auto_reload=False,
         )
-        own = [f"{stage.name}.j2" for stage in system.agents if stage.by is None]
+        forms = {stage.verdict.form for stage in system.checked}
+        agents = system.agents if not system.checked or "finding" in forms else system.stages
+        own = [f"{stage.name}.j2" for stage in agents if stage.by is None]
+        own += [name for form, name in OF_FORMS.items() if form in forms]
         self._env.filters["as_written"] = as_written
         for name in (*BASE, *own, *self._checks):
             try:
@@ -86,7 +91,7 @@ class Prompts:
                 raise ConfigError(f"the prompt {name} is no Jinja template: {error}", where=name) from error
         self._rendered = sorted(self._reach([*BASE, *own, *self._checks]) & set(self._sources))
         self._shared = self._used_by(["shared.j2"])
-        for stage in system.agents:
+        for stage in agents:
             if stage.by is None:
                 self._check_uses(stage)
         self._system = Message("system", self._render("system.j2", {}))
@@ -111,9 +116,10 @@ class Prompts:
         """The message that asks the model again for a reply that can be used."""
         return Message("user", self._render("repair.j2", {"complaint": what, "outline": outline}))
 
-    def digests(self) -> Digests:
-        """The system's parts of a run's identity, with every template that it can render."""
-        return system_digests(self.system, {name: self._sources[name] for name in self._rendered})
+    def digests(self, *, all_templates: bool = False) -> Digests:
+        """The system's parts of a run's identity, with every template that it can render, or all that it has."""
+        names = self._sources if all_templates else self._rendered
+        return system_digests(self.system, {name: self._sources[name] for name in names})
 
     def _read(self) -> dict[str, str]:
         """The text of every template by name; of one name the first folder's counts."""
@@ -198,6 +204,17 @@ def visible(stage: Stage, state: State) -> Inputs:
     if "D" in stage.sees:
         inputs["D"] = tuple(turns)
     return inputs | {symbol: output for symbol, output in state.outputs if symbol in stage.sees}
+
+
+def bounds_of(system: System, stage: Stage, state: State) -> Bounds:
+    """What a reply of `stage` may refer to in `state`."""
+    others = [turn.text for turn in state.scene.history if turn.speaker != state.scene.responder]
+    return Bounds(
+        inputs=frozenset(visible(stage, state)),
+        choices={**system.vocabulary, "emotion": state.scene.labels},
+        counts={"turn": len(state.scene.history), "frame": len(state.keyframes)},
+        quotable=tuple(others or [turn.text for turn in state.scene.history]),
+    )
 
 
 def form(state: State) -> Form:

@@ -8,43 +8,16 @@ A run with `auditor=auditor.json` uses it, and refuses it for another model, oth
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
 from mmerg.errors import ConfigError
 from mmerg.storage.files import why
 from mmerg.storage.record import Record, read_record
+from mmerg.systems.audit import Check
 
-Form = Literal["code", "likelihood", "odds", "comparison", "finding"]  # in the order of what a check costs
-FORMS: tuple[Form, ...] = ("code", "likelihood", "odds", "comparison", "finding")
 AGAIN = "measure it anew: mmerg audit RUN --calibrate auditor.json"
-
-
-class Measure(Record):
-    """A figure with its 95 % interval; n: the dialogues it is over. low and high: None where there is no interval."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
-    n: int = 0
-
-
-class Check(Record):
-    """How a stage is checked. form: None where nothing tells its faults from chance, and `why` says so. A score below
-    `threshold` fails. slope × score + intercept is the log-likelihood ratio of a clean output over a faulty one. auc:
-    by kind of fault, on the dialogues that fitted nothing. decoys: outputs that form=comparison compares with."""
-
-    form: Form | None
-    why: str = ""
-    threshold: float = 0.0
-    slope: float = 1.0
-    intercept: float = 0.0
-    auc: dict[str, Measure] = Field(default_factory=dict)
-    specificity: Measure | None = None
-    sensitivity: dict[str, Measure] = Field(default_factory=dict)
-    ece: float | None = None
-    decoys: tuple[Any, ...] = ()
 
 
 class Auditor(Record):

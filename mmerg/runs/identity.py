@@ -94,6 +94,9 @@ def system_digests(system: System, templates: Mapping[str, str]) -> Digests:
                 _add_code(digests, f"{OUTPUT}{agent.name}, class", agent.output)
         if agent.by:
             _add_code(digests, f"stage {agent.name}", agent.by)
+        if agent.verdict.form == "code":
+            for check in agent.code:
+                _add_code(digests, f"code {agent.name}", check)
     if not isinstance(system.loop, str):
         _add_code(digests, "loop", system.loop)
     return digests
@@ -261,6 +264,9 @@ def _canonical_system(system: Plain) -> None:
         sees = {symbol for stage in stages.values() for symbol in get_path(stage, "sees") or ()}
         if system.get("organization") and not gives & sees:
             system["organization"] = "cascaded"  # no stage sees another's output anyway
+        for stage in stages.values():
+            if isinstance(stage, dict) and stage.get("form") != "code":
+                stage.pop("code", None)
     if get_path(auditor, "name") in without:
         auditor = system["auditor"] = None
     loop = system.get("loop", LOOPS[0])

@@ -37,6 +37,7 @@ from mmerg.settings.sources import EmbedderSettings, MemorySettings
 LOOPS = ("audit", "single", "refine", "draws")  # of our own; another is the user's
 TEXT = "text"  # an output that is no record
 FinalSelection = Literal["lexicographic", "last"]
+Form = Literal["code", "likelihood", "odds", "comparison", "finding"]  # of a check, in the order of its price
 EmotionOf = Literal["responder", "speaker"]
 
 
@@ -83,13 +84,15 @@ class ProtocolSettings(Part):
 
 class StageSettings(Part):
     """A stage of a system; see `conf/system/merg.yaml`. output: the dotted name of a frozen pydantic class, or text.
-    by: a class that answers in place of a model."""
+    by: a class that answers in place of a model. form: how its check is made. code: functions of form=code."""
 
     sees: Words
     gives: Word
     output: Word = TEXT
     by: Target | None = None
     check: Text = ""
+    form: Form = "finding"
+    code: Texts = ()
     logprobs: bool = False
     sampling: SamplingSettings = SamplingSettings()
 
@@ -168,6 +171,7 @@ class RunSettings(AskingSettings):
     memory: MemorySettings
     sources: dict[Word, Target | None] = Field(default_factory=dict)
     sem: Annotated[Path | None, PLACE] = None
+    auditor: Annotated[Path | None, PLACE] = None
     name: Annotated[Name | None, RUNTIME] = None
     tags: Annotated[tuple[Name, ...], Field(strict=False), RUNTIME] = ()
     ids: Annotated[Annotated[Texts, Field(min_length=1)] | None, RUNTIME] = None

@@ -1,13 +1,14 @@
 """What an auditor answers: a finding for each audited stage, and the fault that code computes from them (MERG, arXiv
-2604.18988, section 3: GRA)."""
+2604.18988, section 3: GRA); and how each stage is checked, where that is measured (`mmerg audit --calibrate`)."""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, create_model, model_validator
 
+from mmerg.settings.model import Form
 from mmerg.storage.record import Record
 from mmerg.systems.fields import AtMost
 
@@ -28,10 +29,49 @@ class Finding(Record):
         return self
 
 
+class Verdict(Finding):
+    """A finding as it is kept: the form of the check, and its score where it has one."""
+
+    form: Form = Field(default="finding", exclude_if=lambda form: form == "finding")
+    score: float | None = Field(default=None, exclude_if=lambda score: score is None)
+
+
+class Measure(Record):
+    """A figure with its 95 % interval; n: the dialogues it is over. low and high: None where there is no interval."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+
+
+class Check(Record):
+    """How a stage is checked. form: None where nothing tells its faults from chance, and `why` says so. A score below
+    `threshold` fails. slope × score + intercept is the log-likelihood ratio of a clean output over a faulty one; slope
+    None: it was not measured. auc, sensitivity: by kind of fault, these and the rest on the dialogues that fitted
+    nothing. decoys: outputs that form=comparison compares with."""
+
+    form: Form | None = "finding"
+    why: str = ""
+    threshold: float = 0.0
+    slope: float | None = None
+    intercept: float = 0.0
+    auc: dict[str, Measure] = Field(default_factory=dict)
+    specificity: Measure | None = None
+    sensitivity: dict[str, Measure] = Field(default_factory=dict)
+    ece: float | None = None
+    decoys: tuple[Any, ...] = ()
+
+    def evidence(self, verdict: Verdict) -> float | None:
+        """The log-likelihood ratio of clean over faulty; None where it was not measured."""
+        score = (1.0 if verdict.passed else -1.0) if verdict.score is None else verdict.score
+        return None if self.slope is None else self.slope * score + self.intercept
+
+
 class Audit(Record):
     """The findings of one pass, in stage order."""
 
-    findings: dict[str, Finding]
+    findings: dict[str, Verdict]
 
     @property
     def checks(self) -> tuple[int, ...]:
@@ -54,4 +94,4 @@ def audit_class(stages: tuple[str, ...]) -> type[BaseModel]:
 
 def audit_of(reply: BaseModel) -> Audit:
     """The `Audit` in an auditor's validated reply."""
-    return Audit(findings=dict(reply))
+    return Audit(findings={name: Verdict.model_validate(dict(finding)) for name, finding in reply})

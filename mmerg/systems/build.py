@@ -14,9 +14,9 @@ from mmerg.settings.kinds import Target
 from mmerg.settings.model import LOOPS, TEXT, AuditorSettings, StageSettings, SystemSettings
 from mmerg.storage.files import locate_folder
 from mmerg.systems.ablate import ablated
-from mmerg.systems.audit import audit_class
+from mmerg.systems.audit import Check, audit_class
 from mmerg.systems.check import check_system
-from mmerg.systems.system import Answerer, Stage, System
+from mmerg.systems.system import Answerer, CodeCheck, Stage, System
 from mmerg.systems.target import import_name, make
 
 COMMON = Path(__file__).parent / "common"
@@ -66,6 +66,8 @@ def _stage(name: str, node: StageSettings, where: str) -> Stage:
         output=None if node.output == TEXT else _output_class(node.output, where),
         by=_answerer(node.by, f"{where}, by") if node.by else None,
         check=node.check,
+        verdict=Check(form=node.form),
+        code=tuple(_code_check(one, f"{where}, code") for one in node.code),
         logprobs=node.logprobs,
         sampling=overrides,
     )
@@ -80,6 +82,13 @@ def _auditor(node: AuditorSettings, stages: list[str], where: str) -> Stage:
     auditor = _stage(node.name, as_stage, f"{where}, auditor")
     output = auditor.output if node.output else audit_class(tuple(stages))
     return replace(auditor, output=output, audits=tuple(stages))
+
+
+def _code_check(dotted: str, where: str) -> CodeCheck:
+    function = import_name(dotted, where, "name a function (output, state) that gives what is wrong, and how much")
+    if not callable(function):
+        raise ConfigError(f"{dotted} cannot be called", where=where)
+    return cast(CodeCheck, function)
 
 
 def _answerer(target: Target, where: str) -> Answerer:

@@ -3,9 +3,9 @@
 from collections.abc import Collection
 
 from mmerg.errors import ConfigError
-from mmerg.settings.model import AuditorSettings
+from mmerg.settings.model import AuditorSettings, Form
 from mmerg.systems.schema import vocabularies
-from mmerg.systems.system import System
+from mmerg.systems.system import Stage, System
 
 ALWAYS = {"D", "V"}  # inputs that every sample brings
 RESULTS = ("response", "emotion", "plan")
@@ -31,12 +31,9 @@ def _check_loop(system: System, node: AuditorSettings, where: str) -> None:
         raise ConfigError(what, where=place, hint="leave them out, or loop: refine")
     if node.output is None:
         for stage in system.stages:
-            if system.auditor and stage.gives not in system.auditor.sees:
-                what = f"the auditor is asked about {stage.name} and does not see {stage.gives}, which it gives"
-                raise ConfigError(what, where=place, hint=f"add {stage.gives} to system.auditor.sees")
-            if not stage.check:
-                hint = f"system.stages.{stage.name}.check: what it asks, and where that fails"
-                raise ConfigError(f"the auditor has no check for stage {stage.name}", where=place, hint=hint)
+            if why := form_problem(system, stage, stage.verdict.form):
+                what, hint = why
+                raise ConfigError(what, where=place, hint=hint)
     if system.loop != "refine":
         return
     if node.output is None:
@@ -47,6 +44,26 @@ def _check_loop(system: System, node: AuditorSettings, where: str) -> None:
         if name and not (output and (name in output.model_fields or isinstance(getattr(output, name, None), property))):
             has = f"fields: {', '.join(output.model_fields)}" if output else "give it a class as output"
             raise ConfigError(f"{setting} is {name}, which the auditor's output does not have", where=where, hint=has)
+
+
+def form_problem(system: System, stage: Stage, form: Form | None) -> tuple[str, str] | None:
+    """Why the check of a stage cannot have this form, and what to do; None where it can."""
+    own = f"system.stages.{stage.name}"
+    if form in ("finding", "odds", "comparison"):
+        if system.auditor and stage.gives not in system.auditor.sees:
+            what = f"the auditor is asked about {stage.name} and does not see {stage.gives}, which it gives"
+            return what, f"add {stage.gives} to system.auditor.sees"
+        if not stage.check:
+            hint = f"{own}.check: what it asks, and where that fails"
+            return f"the auditor has no check for stage {stage.name}", hint
+    if form == "comparison" and not stage.verdict.decoys:
+        what = f"there is nothing to compare the output of {stage.name} with"
+        return what, "mmerg audit RUN --calibrate auditor.json draws decoys; run with auditor=auditor.json"
+    if form == "code" and not stage.code:
+        return f"stage {stage.name} names no function that checks it", f"{own}.code, or another {own}.form"
+    if form == "likelihood" and stage.by:
+        return f"a class answers {stage.name}, so its output has no likelihood", f"choose another {own}.form"
+    return None
 
 
 def _check_draws(system: System, where: str) -> None:

@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
 from mmerg.settings.model import FinalSelection
+from mmerg.systems.audit import Check
 
 FramesSeenBy = Literal["paper", "all", "none"]
 
@@ -42,11 +43,19 @@ class Asked:
 Answerer = Callable[[Asked], object]
 
 
+# What is wrong with an output, in words, and how much of it, from 0 to 1. Gets the output and the `engine.state.State`.
+CodeCheck = Callable[[Any, Any], Mapping[str, float]]
+
+
+FINDING = Check()
+
+
 @dataclass(frozen=True)
 class Stage:
     """One agent. output: a frozen pydantic class, or None for plain text. by: answers in place of a model. check: what
-    the auditor asks of it, a template; audits: the stages whose checks it is shown. alternatives: how many of the
-    likeliest tokens come with each. sampling: overrides of the backbone's samplers."""
+    the auditor asks of it, a template; verdict: how that check is made; code: the functions of form=code. audits: the
+    stages that this one, an auditor, checks. alternatives: how many of the likeliest tokens come with each. sampling:
+    overrides of the backbone's samplers."""
 
     name: str
     gives: str
@@ -54,6 +63,8 @@ class Stage:
     output: type[BaseModel] | None = None
     by: Answerer | None = None
     check: str = ""
+    verdict: Check = FINDING
+    code: tuple[CodeCheck, ...] = ()
     audits: tuple[str, ...] = ()
     logprobs: bool = False
     alternatives: int = 0
@@ -81,6 +92,11 @@ class System:
     stop: str = ""
     score: str = ""
     draws: int = 1
+
+    @property
+    def checked(self) -> tuple[Stage, ...]:
+        """The stages that the auditor checks."""
+        return tuple(stage for stage in self.stages if self.auditor and stage.name in self.auditor.audits)
 
     @property
     def agents(self) -> tuple[Stage, ...]:

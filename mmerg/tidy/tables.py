@@ -22,7 +22,7 @@ from mmerg.runs.result import Result, Verdicts, read_lines
 from mmerg.runs.samples import read_events
 from mmerg.runs.story import Story
 from mmerg.scoring.score import Score, read_scores
-from mmerg.systems.audit import Finding
+from mmerg.systems.audit import Verdict
 
 # The type of each column, the same for every run: a class or an annotation, [type] of a list, {name: type} of a record.
 Columns: TypeAlias = dict[str, object]
@@ -165,7 +165,7 @@ TABLES: Mapping[str, Columns] = {
     "passes": RUN
     | {"sample": str, "t": int, "outputs": str, "status": str, "selected": bool}
     | dict.fromkeys(("rerun_from", "rerun_reason", "rerun_correction"), str)
-    | {"ran": [str], "checks": dict[str, bool], "fault": str, "findings": dict[str, Finding]}
+    | {"ran": [str], "checks": dict[str, bool], "fault": str, "findings": dict[str, Verdict]}
     | {"failure": str, "failure_text": str}
     | {"supplied": [STAGE | {"content": str}], "excluded": [fields_of(events.Excluded) | STAGE]},
     "calls": RUN

@@ -10,8 +10,7 @@ import pytest
 
 from mmerg.backends.protocol import Message
 from mmerg.corpora.dialogue import Clip, Dialogue, Turn, cut
-from mmerg.engine.ask import bounds_of
-from mmerg.engine.prompts import Prompts
+from mmerg.engine.prompts import Prompts, bounds_of
 from mmerg.engine.state import Correction, State
 from mmerg.errors import ConfigError
 from mmerg.runs.identity import combined

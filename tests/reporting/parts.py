@@ -19,7 +19,7 @@ from mmerg.frames.store import Frame
 from mmerg.runs import events
 from mmerg.runs.folder import Run
 from mmerg.runs.result import Result
-from mmerg.systems.audit import Audit, Finding
+from mmerg.systems.audit import Audit, Verdict
 from tests.scoring.run_builder import AT, LABELS, finish, manifest_of, result
 
 STAGES = {"mpa": "E", "caef": "e", "psp": "P", "sgrg": "R"}
@@ -174,7 +174,7 @@ def events_of(told: Told) -> list[events.Event]:
             found.append(events.Unaudited(sample=told.id, at=AT, t=t, failure=Failure.SCHEMA_INVALID, what="no JSON"))
             break
         findings = {
-            stage: Finding(reason=f"{stage} was looked at", passed=one == "1", correction="" if one == "1" else "mend")
+            stage: Verdict(reason=f"{stage} was looked at", passed=one == "1", correction="" if one == "1" else "mend")
             for stage, one in zip(STAGES, checks, strict=True)
         }
         audit = Audit(findings=findings)

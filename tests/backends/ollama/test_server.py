@@ -17,10 +17,9 @@ import numpy as np
 import pytest
 
 from mmerg.backends.http import Http, lines
-from mmerg.backends.likelihood import likelihood_request
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.ollama_host import OllamaHost
-from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling
+from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling, likelihood_request
 from mmerg.backends.server_errors import OLLAMA
 from mmerg.checking.probes import before_llama_server, frame_tokens
 from mmerg.errors import CallError, Failure

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from mmerg.backends.embedded import Embedded
-from mmerg.backends.likelihood import likelihood_request
 from mmerg.backends.openai import OpenAI
-from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling
+from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling, likelihood_request
 from mmerg.errors import CallError, ConfigError, Failure
 from tests import tiny_text
 from tests.backends.test_embedded import picture

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from mmerg.backends.likelihood import likelihood_request
 from mmerg.backends.openai import OpenAI
-from mmerg.backends.protocol import Finish, Message, Request, Sampling
+from mmerg.backends.protocol import Finish, Message, Request, Sampling, likelihood_request
 from mmerg.errors import CallError, Failure
 from tests.backends.conftest import Faulty, completion, json_answer
 from tests.backends.openai.shapes import TOLD, VLLM_REPLY

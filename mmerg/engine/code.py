@@ -1,0 +1,67 @@
+"""Checks by code, for stages with form=code: a function gets an output and the state that it was made in, and gives
+what is wrong with it, in words, and how much of that there is, from 0 to 1. {} is nothing.
+
+    cues_not_in_turn(evidence, state)    # {"turn 3 does not say: a long sigh": 0.75}
+
+They know English alone, and only faults that were read in replies of small models. What they miss or find by mistake
+is measured as any other check: `mmerg audit RUN`.
+"""
+
+import re
+
+from rapidfuzz import fuzz
+
+from mmerg.engine.state import Output, State
+
+REFUSAL = re.compile(
+    r"\b(can(no|')t|can’t|unable to|not able to) (assist|help|fulfil|comply|provide|engage|respond|answer)"
+    r"|\bas an? (ai|language model|assistant)\b",
+    re.IGNORECASE,
+)
+ASSISTANT = re.compile(
+    r"\bhow (can|may) i (help|assist)\b|\banything else\b.*\bhelp\b|\bany (other|further|more) questions\b"
+    r"|\bfeel free to\b|\bi('|’)?m here to (help|assist|listen)\b|\bis there anything (else )?i can\b",
+    re.IGNORECASE,
+)
+SAYING_ONES_NAME = r"(?<!i'm )(?<!i’m )(?<!i am )(?<!name is )(?<!name's )(?<!it's )"
+COPIED = 85.0  # how alike two texts are, of 100, that are the same line
+
+
+def reply_faults(output: Output, state: State) -> dict[str, float]:
+    """A reply that is a refusal, an assistant's phrase, a narration, says its speaker's own name as one speaks to
+    another, or repeats a line of the scene: one of another's is a role confused."""
+    text, scene = str(getattr(output, "response", output)), state.scene
+    me, others = scene.responder, {turn.speaker for turn in scene.history} - {scene.responder}
+    found = {
+        "an assistant's refusal": bool(REFUSAL.search(text)),
+        "an assistant's phrase": bool(ASSISTANT.search(text)),
+        "a narration": any(_narrates(text, name) for name in {me, *others} if name),
+        f"{me} speaks to {me}": bool(me)
+        and bool(re.search(rf"{SAYING_ONES_NAME}\b{re.escape(me)}\b(?=[,.!?]|$)", text, re.IGNORECASE)),
+    }
+    for turn in scene.history:
+        if len(text.split()) > 2 and fuzz.ratio(text.lower(), turn.text.lower()) > COPIED:
+            found["a line that was said before" if turn.speaker == me else f"{turn.speaker}'s line"] = True
+    return {what: 1.0 for what, holds in found.items() if holds}
+
+
+def cues_not_in_turn(output: Output, state: State) -> dict[str, float]:
+    """Textual cues of which most words are not in the turn that they name; the share of words that are missing."""
+    found = {}
+    for cue in getattr(output, "textual_cues", ()):
+        said = set(_words(state.scene.history[cue.turn - 1].text))
+        words = _words(cue.cue)
+        missing = sum(word not in said for word in words) / max(len(words), 1)
+        if missing > 0.5:
+            found[f"turn {cue.turn} does not say: {cue.cue}"] = missing
+    return found
+
+
+def _narrates(text: str, name: str) -> bool:
+    """Whether a text begins as one that tells of somebody: "Ross looks …", "Ross's face …"."""
+    tells = r"('s|’s)? (face|eyes|voice|is|was|seems|looks|feels|smiles|nods|sighs|takes|turns|thinks|says)\b"
+    return bool(re.match(re.escape(name) + tells, text.strip(), re.IGNORECASE))
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())

@@ -1,0 +1,134 @@
+"""How a check is made other than by the auditor's finding. Each form gives a score of a stage's output, which is higher
+for a better one. A score below the stage's threshold fails: a measured one (`auditor.json`), else 0.
+
+code: functions look for known faults; less the sum of what they find.
+likelihood: how much likelier the scene makes the output, in nats a token: log p(output | scene) − log p(output).
+odds: log p(true) − log p(false), the auditor's next token when it is asked whether the check holds.
+comparison: log p(own) − log p(other), which of two was made for the scene; the mean over decoys and both orders.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+import numpy as np
+
+from mmerg.backends.protocol import Reply, Request, Sampling, likelihood_request
+from mmerg.engine.prompts import Prompts, bounds_of
+from mmerg.engine.state import Output, State
+from mmerg.errors import ConfigError, Failure, ReplyError
+from mmerg.systems.audit import Verdict
+from mmerg.systems.schema import json_schema
+from mmerg.systems.system import Stage
+from mmerg.systems.wire import as_written
+
+ALTERNATIVES = 20  # likeliest tokens in one place: what servers give at most
+ODDS, COMPARE = "odds", "compare"  # templates
+ANEW = "answer anew: this does not fit what is shown"
+
+
+@dataclass(frozen=True)
+class Forms:
+    """The checks of one pass. call: asks the backbone, and notes the call. auditor: what it sees is shown to odds and
+    comparison."""
+
+    prompts: Prompts
+    auditor: Stage
+    call: Callable[[Request], Reply]
+
+    def verdict(self, stage: Stage, state: State) -> Verdict:
+        """The verdict on the output of `stage`. Raises ReplyError where it has no score."""
+        form, threshold, found = stage.verdict.form, stage.verdict.threshold, ""
+        assert form is not None
+        if form == "code":
+            found = ", ".join(self.faults(stage, state))
+        score = self.score(stage, state, form)
+        reason = f"{form} {score:.2f}, passes from {threshold:.2f}{f': {found}' if found else ''}"
+        passed = score >= threshold
+        correction = "" if passed else f"avoid: {found}" if found else ANEW
+        return Verdict(reason=reason, passed=passed, correction=correction, form=form, score=score)
+
+    def score(self, stage: Stage, state: State, form: str) -> float:
+        """The score of the output of `stage` by `form`. What later stages gave is not looked at. Raises ReplyError
+        where there is none."""
+        by = {"likelihood": self._likelihood, "odds": self._odds, "comparison": self._comparison}
+        value = by[form](stage, state) if form in by else -sum(self.faults(stage, state).values())
+        return round(value, 6)
+
+    def faults(self, stage: Stage, state: State) -> Mapping[str, float]:
+        """What the stage's functions find, in words, and how much of it."""
+        return {what: size for check in stage.code for what, size in check(state.get(stage.gives), state).items()}
+
+    def _likelihood(self, stage: Stage, state: State) -> float:
+        before = state.before(stage.gives)
+        blank = State(replace(before.scene, history=()))
+        text = as_written(_output(stage, state))
+        bounds = bounds_of(self.prompts.system, stage, before)
+        outline = json_schema(stage.output, bounds).outline if stage.output else ""
+        sums, tokens = [], []
+        for shown in (before, blank):
+            messages = self.prompts.messages(stage, shown, {}, outline, None)
+            reply = self.call(likelihood_request(messages, text))
+            sums.append(sum(one.logprob for one in reply.logprobs))
+            tokens.append(len(reply.logprobs))
+        return (sums[0] - sums[1]) / max(tokens)
+
+    def _odds(self, stage: Stage, state: State) -> float:
+        asked = replace(self.auditor, name=ODDS, audits=(stage.name,))
+        shown = state.before(stage.gives).with_(stage.gives, _output(stage, state))
+        return self._choice(asked, shown, "true", "false")
+
+    def _comparison(self, stage: Stage, state: State) -> float:
+        own, before = _output(stage, state), state.before(stage.gives)
+        decoys = [decoy for decoy in map(read_output(stage), stage.verdict.decoys) if decoy != own]
+        sees = (*self.auditor.sees, "first", "second")
+        asked = replace(self.auditor, name=COMPARE, audits=(stage.name,), sees=sees)
+        odds = []
+        for decoy in decoys:
+            for one, other, sign in ((own, decoy, 1), (decoy, own, -1)):
+                shown = before.with_("first", as_written(one)).with_("second", as_written(other))
+                odds.append(sign * self._choice(asked, shown, "A", "B"))
+        return fmean(odds) if odds else 0.0
+
+    def _choice(self, asked: Stage, state: State, one: str, other: str) -> float:
+        """log p(one) − log p(other), as the first token of the answer. One that is not among the likeliest counts as
+        the last of them."""
+        messages = self.prompts.messages(asked, state, {}, "", None)
+        reply = self.call(Request(messages, Sampling(num_predict=1), logprobs=True, alternatives=ALTERNATIVES))
+        if not reply.logprobs:
+            what = f"the server gives no log-probabilities, which form={asked.name} needs"
+            raise ConfigError(what, where=reply.host, hint="update it (mmerg doctor looks), or choose another form")
+        return log_odds(reply, (one, other))
+
+
+def log_odds(reply: Reply, words: Sequence[str]) -> float:
+    """log p(words[0]) − log p(words[1]) at the reply's first token, whatever its case. Raises ReplyError where neither
+    is among the likeliest."""
+    likeliest = reply.logprobs[0].top_logprobs or reply.logprobs[:1]
+    known = {
+        word: np.logaddexp.reduce([one.logprob for one in likeliest if one.token.strip().lower() == word.lower()])
+        for word in words
+    }
+    if not any(np.isfinite(value) for value in known.values()):
+        what = f"neither {' nor '.join(words)} is among the {len(likeliest)} likeliest tokens"
+        raise ReplyError(Failure.SCHEMA_INVALID, what, where=reply.host)
+    least = min(one.logprob for one in likeliest)
+    one, other = (float(value) if np.isfinite(value) else least for value in known.values())
+    return one - other
+
+
+def read_output(stage: Stage) -> Callable[[object], Output]:
+    """Makes an output of `stage` of what a file holds, without the bounds of a scene."""
+
+    def read(plain: object) -> Output:
+        if stage.output is None or not isinstance(plain, dict):
+            return str(plain)
+        return stage.output.model_validate({name: value for name, value in plain.items() if value is not None})
+
+    return read
+
+
+def _output(stage: Stage, state: State) -> Output:
+    output = state.get(stage.gives)
+    assert output is not None
+    return output

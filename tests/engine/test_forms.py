@@ -1,0 +1,169 @@
+"""Checks by form: what each is asked, what its score is, and that one without a score is never a pass."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yaml
+
+from mmerg.backends.protocol import Finish, Reply, Request, Sampling, TokenLogprob
+from mmerg.backends.scripted import Scripted
+from mmerg.engine.ask import Asker
+from mmerg.engine.code import cues_not_in_turn, reply_faults
+from mmerg.engine.loops.audit import audit
+from mmerg.engine.prompts import Prompts
+from mmerg.engine.state import State
+from mmerg.errors import ConfigError, ReplyError
+from mmerg.runs import events
+from mmerg.systems.audit import Audit, Check, audit_of
+from mmerg.systems.merg.schemas import Evidence, TextualCue
+from mmerg.systems.system import System
+from tests.engine.parts import ROOT, SCENE, STAGES, as_text, merg, outputs, stage_of, system_of, with_images
+from tests.engine.parts import audit as findings
+
+SAID = {name: as_text(output) for name, output in outputs().items()}
+
+
+def formed(**forms: str) -> System:
+    """MERG with these forms by stage, by its settings."""
+    config = yaml.safe_load((ROOT / "conf/system/merg.yaml").read_text(encoding="utf-8"))
+    for name, form in forms.items():
+        config["stages"][name]["form"] = form
+    return system_of(config)
+
+
+def compared(name: str, *decoys: object) -> System:
+    """MERG in which this stage is compared with decoys, and code finds no fault in the others."""
+    checks = {name: Check(form="comparison", decoys=decoys)}
+    fine = Check(form="code")
+    stages = (replace(one, verdict=checks.get(one.name, fine), code=(lambda *_: {},)) for one in merg().stages)
+    return merg(stages=tuple(stages))
+
+
+def first(*likeliest: tuple[str, float]) -> Reply:
+    """A reply of one token with its alternatives."""
+    tokens = tuple(TokenLogprob(token=token, logprob=logprob) for token, logprob in likeliest)
+    head = tokens[0].model_copy(update={"top_logprobs": tokens})
+    return Reply(text=tokens[0].token, finish=Finish.LENGTH, logprobs=(head,))
+
+
+def whole(reply: str = SAID["sgrg"]) -> State:
+    state = State(SCENE)
+    for name, output in outputs().items():
+        gives = next(stage.gives for stage in merg().stages if stage.name == name)
+        state = state.with_(gives, reply if name == "sgrg" else output)
+    return state
+
+
+def audited(system: System, script: Any, state: State) -> tuple[Audit, Scripted, list[events.Event]]:
+    backend, log = Scripted(script), list[events.Event]()
+    assert system.auditor
+    reply = Asker(Prompts(system), backend, Sampling(seed=7), log.append)(system.auditor, state, 0)
+    assert not isinstance(reply, str)
+    return audit_of(reply), backend, log
+
+
+@pytest.mark.parametrize(
+    ("reply", "found"),
+    [
+        ("I'm sorry, but I can't assist with that request.", "an assistant's refusal"),
+        ("Do you have any other questions about the artifact?", "an assistant's phrase"),
+        ("Ana's face turns red as she realizes it.", "a narration"),
+        ("Don't worry, Ben, it will be fine.", "Ben speaks to Ben"),
+        ("I did not get the job!", "Ana's line"),
+        ("I'm Ben, and I can't believe it, Ana. How can you help?", ""),
+        ("Oh no.", ""),
+    ],
+)
+def test_faults_of_a_reply_that_code_finds(reply: str, found: str) -> None:
+    assert ", ".join(reply_faults(reply, State(SCENE))) == found
+
+
+def test_cues_of_another_turn_are_found_and_quotes_are_not() -> None:
+    right, wrong = (TextualCue(turn=turn, cue="It's fine, really") for turn in (3, 1))
+    found = cues_not_in_turn(Evidence(textual_cues=(right, wrong)), State(SCENE))
+    assert found == {"turn 1 does not say: It's fine, really": 1.0}
+
+
+def test_forms_by_stage_in_one_audit() -> None:
+    """Evidence by code, the forecast by likelihood, the plan by odds; the reply alone is shown to gra as a finding."""
+
+    def script(request: Request) -> Reply | str:
+        prompt = request.messages[-1].text
+        if request.likelihood_of:
+            value = -1.0 if "It's fine. Really." in prompt else -2.5
+            tokens = tuple(TokenLogprob(token=word, logprob=value) for word in ["a", "b", "c"])
+            return Reply(text=request.likelihood_of, finish=Finish.STOP, logprobs=tokens)
+        if request.alternatives:
+            assert "one check of what psp gave, the plan." in prompt
+            assert SAID["sgrg"] not in prompt
+            return first((" False", -0.5), ("true", -2.0), ("True", -2.0))
+        assert stage_of(request) == "gra"
+        assert list(json.loads(request.schema)["properties"]) == ["sgrg"]
+        return as_text(findings({"sgrg": True}))
+
+    system = formed(mpa="code", caef="likelihood", psp="odds")
+    verdict, backend, log = audited(system, script, whole())
+    assert list(verdict.findings) == list(STAGES)
+    scores = {name: (one.form, one.score, one.passed) for name, one in verdict.findings.items()}
+    assert scores == {
+        "mpa": ("code", -0.666667, False),
+        "caef": ("likelihood", 1.5, True),
+        "psp": ("odds", pytest.approx(-1.5 + 0.693147, abs=1e-5), False),
+        "sgrg": ("finding", None, True),
+    }
+    assert verdict.findings["mpa"].reason.startswith("code -0.67, passes from 0.00: turn 3 does not say")
+    assert [request.likelihood_of for request in backend.requests[:2]] == [SAID["caef"]] * 2
+    assert all(request.messages[-1].text.startswith("Conversation so far") for request in backend.requests[:2])
+    assert [event.stage for event in log if isinstance(event, events.Called)] == ["gra"] * 4
+    kept = events.Audited(sample="s", t=0, audit=verdict, checks=verdict.checks, fault=verdict.fault)
+    assert events.EVENT.validate_json(kept.model_dump_json()) == kept
+    assert "form" not in kept.model_dump(mode="json")["audit"]["findings"]["sgrg"]
+
+
+def test_a_comparison_asks_in_both_orders_so_that_a_place_decides_nothing() -> None:
+    def prefers_the_first(request: Request) -> Reply:
+        own = f"A: {SAID['sgrg']}" in request.messages[-1].text
+        return first(("A", -0.1 if own else -0.3), ("B", -2.0))
+
+    verdict, backend, _ = audited(compared("sgrg", "Off we go.", SAID["sgrg"]), prefers_the_first, whole())
+    assert len(backend.requests) == 2  # a decoy that is its own output says nothing
+    assert verdict.findings["sgrg"].score == pytest.approx((1.9 - 1.7) / 2)
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "told"),
+    [
+        (first(("Well", -0.1), ("So", -2.0)), ReplyError, "neither true nor false is among the 2 likeliest"),
+        (Reply(text="true", finish=Finish.LENGTH), ConfigError, "no log-probabilities"),
+    ],
+)
+def test_a_check_without_a_score_is_no_verdict(reply: Reply, error: type[Exception], told: str) -> None:
+    with pytest.raises(error, match=told):
+        audited(formed(**dict.fromkeys(STAGES, "odds")), lambda _: reply, whole())
+
+
+def test_an_audit_that_has_no_score_is_never_a_pass() -> None:
+    system = formed(**dict.fromkeys(STAGES, "odds"))
+    log: list[events.Event] = []
+
+    def script(request: Request) -> Reply | str:
+        return first(("Well", -0.1), ("So", -2.0)) if request.alternatives else SAID[stage_of(request)]
+
+    ask = Asker(Prompts(system), Scripted(script), Sampling(), log.append)
+    outcome = audit(system, with_images(), ask, log.append)
+    assert outcome.ended == "unaudited"
+    assert outcome.selected.audit is None
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "told"),
+    [
+        ("caef", "code", "stage caef names no function that checks it"),
+        ("psp", "comparison", "there is nothing to compare the output of psp with"),
+    ],
+)
+def test_a_form_that_a_stage_cannot_have(name: str, form: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        formed(**{name: form})
