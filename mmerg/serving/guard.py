@@ -43,13 +43,13 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         begun, received, request = False, 0, HTTPConnection(scope)
-        declared = int(request.headers.get("content-length", 0))
+        room = self.most - int(request.headers.get("content-length", 0))
 
         async def limited() -> Message:
             nonlocal received
-            message = await receive()
+            message = await receive() if room >= 0 else {}
             received += len(message.get("body", b""))
-            if max(received, declared) > self.most:
+            if room < 0 or received > self.most:
                 raise HTTPException(413, "the request is too large: send fewer or smaller files")
             return message
 

@@ -141,10 +141,10 @@ def test_what_is_too_large_is_refused_before_it_is_read(server: Running) -> None
     with socket.create_connection(("127.0.0.1", int(port(server)))) as raw:
         request = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 104857600\r\n\r\n"
         raw.sendall(request.encode())
-        answer = HTTPResponse(raw)
-        answer.begin()
-        assert (answer.status, answer.headers["content-type"]) == (413, "application/json")
-        assert "too large" in json.load(answer)["error"]["message"]
+        with HTTPResponse(raw) as answer:
+            answer.begin()
+            assert (answer.status, answer.headers["content-type"]) == (413, "application/json")
+            assert "too large" in json.load(answer)["error"]["message"]
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/api/chat", "/page/turns"])
