@@ -143,7 +143,7 @@ class Asker:
 
 def limit_of(system: System, stage: Stage) -> str:
     """The setting that limits the tokens of a reply of `stage`: `system.stages.sgrg.sampling.num_predict=…`."""
-    node = "system.auditor" if stage is system.auditor else f"system.stages.{stage.name}"
+    node = "system.auditor" if system.auditor and stage.name == system.auditor.name else f"system.stages.{stage.name}"
     return f"{'+' * ('num_predict' not in stage.sampling)}{node}.sampling.num_predict=…"
 
 

@@ -202,7 +202,7 @@ def visible(stage: Stage, state: State) -> Inputs:
         ]
         inputs["V"] = FramesView(form(state), tuple(views))
     if "D" in stage.sees:
-        inputs["D"] = tuple(turns)
+        inputs["D"] = tuple(turns[-state.turns :] if state.turns else turns)
     return inputs | {symbol: output for symbol, output in state.outputs if symbol in stage.sees}
 
 

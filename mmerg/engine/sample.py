@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import cast
 
@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from mmerg.backends.protocol import Backend, Engine, Sampling
 from mmerg.corpora.dialogue import Sample
 from mmerg.engine.ask import Asker, user_code
+from mmerg.engine.labels import shuffled
 from mmerg.engine.look import Looker
 from mmerg.engine.loops.audit import audit, refine
 from mmerg.engine.loops.draws import draws
@@ -20,7 +21,7 @@ from mmerg.engine.sources import Ready, Source
 from mmerg.errors import Failure, SampleError
 from mmerg.runs import events
 from mmerg.runs.events import Emit
-from mmerg.runs.facts import facts_of
+from mmerg.runs.facts import NOWHERE, facts_of
 from mmerg.runs.result import Result
 from mmerg.runs.story import Story
 from mmerg.systems.system import System
@@ -47,6 +48,9 @@ class Experiment:
         """One sample's result, failed or not. Raises CallError (interrupted): the sample then has no result; and
         ConfigError for what would fail every sample."""
         system, store = self.prompts.system, self.looker.store
+        if system.label_order == "shuffled":
+            labels = shuffled(sample.scene.labels, sample.id)
+            sample = replace(sample, scene=replace(sample.scene, labels=labels))
 
         def decide(note: Emit, story: Story) -> Fields:
             vision, most = self.engine.vision, self.max_images
@@ -60,10 +64,13 @@ class Experiment:
                 note(event)
             ready: dict[str, Ready] = {symbol: partial(each.supply, sample) for symbol, each in self.sources.items()}
             asker = Asker(self.prompts, backend, self.sampling, note, ready)
+            samplers = [self.sampling.changed(agent.sampling) for agent in system.agents if not agent.by]
+            greedy = not any(one.temperature for one in samplers) and not system.rerun_temperature
+            looped = replace(system, greedy=greedy)
             if isinstance(system.loop, str):
-                return _result_fields(system, loop_of(system)(system, state, asker, note))
+                return _result_fields(system, loop_of(system)(looped, state, asker, note))
             with user_code(f"loop {name_of(system.loop)}"):
-                outcome = loop_of(system)(system, state, asker, note)
+                outcome = loop_of(system)(looped, state, asker, note)
                 if not isinstance(outcome, Outcome):
                     raise TypeError(f"it gave {type(outcome).__name__}, and an Outcome is wanted")
                 decided = _result_fields(system, outcome)
@@ -72,7 +79,7 @@ class Experiment:
                     raise TypeError("it emitted no Selected event: return finish(…) of mmerg.engine.loops.loop")
                 return decided
 
-        return tried(sample, decide, emit, system.result.get("response", ""))
+        return tried(sample, decide, emit, system.result)
 
 
 def loop_of(system: System) -> Loop:
@@ -80,9 +87,9 @@ def loop_of(system: System) -> Loop:
     return LOOPS[system.loop] if isinstance(system.loop, str) else cast(Loop, system.loop)
 
 
-def tried(sample: Sample, decide: Decide, emit: Emit, place: str = "") -> Result:
-    """The result of one try at a sample: the fields of `attempt`, the target's, and figures of its events. place: where
-    the system's state holds the response."""
+def tried(sample: Sample, decide: Decide, emit: Emit, places: Mapping[str, str] = NOWHERE) -> Result:
+    """The result of one try at a sample: the fields of `attempt`, the target's, and figures of its events. places:
+    where the system's state holds its results."""
     scene, target = sample.scene, sample.target
     started = events.SampleStarted(
         sample=sample.id,
@@ -93,7 +100,7 @@ def tried(sample: Sample, decide: Decide, emit: Emit, place: str = "") -> Result
     )
     decided, story = attempt(started, decide, emit)
     gold = {"gold_response": target.text, "gold_emotion": target.emotion} if target else {}
-    facts = facts_of(story, cast("str | None", decided.get("response")), place)
+    facts = facts_of(story, cast("str | None", decided.get("response")), places)
     return Result.model_validate({**gold, **facts, **decided})
 
 

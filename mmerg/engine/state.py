@@ -19,12 +19,14 @@ Output = BaseModel | str
 
 @dataclass(frozen=True)
 class State:
-    """The scene, its keyframes in order, the images that travel (none for a text-only model), and outputs by symbol."""
+    """The scene, its keyframes in order, the images that travel (none for a text-only model), and outputs by symbol.
+    turns: how many of the last turns are shown; None for all."""
 
     scene: Scene
     keyframes: tuple[Keyframe, ...] = ()
     images: tuple[Image, ...] = ()
     outputs: tuple[tuple[str, Output], ...] = ()
+    turns: int | None = None
 
     def get(self, symbol: str) -> Output | None:
         return dict(self.outputs).get(symbol)

@@ -38,6 +38,7 @@ def _pass(story: Story, this: Pass, prompts: bool) -> Document:
     again = story.repeated.get(this.t)
     document: Document = {"pass": this.t, "rerun": this.rerun and {"from": this.rerun.stage} | _fields(this.rerun)}
     document["repeats"] = f"pass {this.t - 1}: {again} answered as before" if again else ""
+    document["views"] = [f"{one.view}: {one.became}" for one in this.views]
     document |= {stage: _step(step, prompts) for stage, step in this.steps.items()}
     if this.audited:
         findings = {name: _fields(finding) for name, finding in this.audited.audit.findings.items()}

@@ -17,12 +17,14 @@ from mmerg.systems.audit import Audit
 
 Form = Literal["images", "montage", "descriptions", "none"]
 Choice = Literal["first", "second", "tie"]
+Became = Literal["unusable", "as before", "failed", "passed"]
 Ended = str  # one of these, or what a loop of the user's says
 DRAWN = {"drawn": "every draw could be used", "draws lost": "not every draw could be used"}
 ENDED = {
     "passed": "all checks passed",
     "good enough": "the critic found nothing to improve",
     "max_iterations": "no refinement was left",
+    "idle": "the faulty agent had nothing else to say",
     "unaudited": "an audit could not be read",
     "unusable": "a later pass could not be finished",
     "no auditor": "the system has no auditor",
@@ -165,11 +167,20 @@ class PassLost(_OfPass):
 
 
 class Rerun(_OfStage):
-    """Pass t runs again from `stage`, whose prompt holds the reason and the correction."""
+    """Pass t runs again from `stage`, whose prompt holds the reason and the correction unless other views follow."""
 
     kind: Literal["rerun"] = "rerun"
     reason: str
     correction: str
+
+
+class Viewed(_OfStage):
+    """The stage was asked again in another view, and what its check said of that."""
+
+    kind: Literal["viewed"] = "viewed"
+    view: str
+    became: Became
+    score: float | None = Field(default=None, exclude_if=lambda score: score is None)
 
 
 class Selected(_OfPass):
@@ -223,7 +234,7 @@ class SampleFailed(_Event):
 
 
 _Samples = SampleStarted | FramesTaken | SampleDone | SampleFailed
-_Stages = Called | Refused | Cleaned | Supplied | Produced | Rerun
+_Stages = Called | Refused | Cleaned | Supplied | Produced | Rerun | Viewed
 _Passes = Audited | Unaudited | PassLost | Selected | Judged
 Event = Annotated[_Samples | _Stages | _Passes, Field(discriminator="kind")]
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)

@@ -9,7 +9,7 @@ token that holds the stop text, too (".\\n").
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 
 from mmerg.backends.protocol import Reply, TokenLogprob
@@ -18,13 +18,14 @@ from mmerg.runs.result import Timing
 from mmerg.runs.story import Story
 
 ROUNDING = 1e-4  # what a server's single precision may put on top of 0, the logarithm of certainty
+NOWHERE: Mapping[str, str] = {}
 TAIL = 16  # characters that one token may hold
 BROKEN = "\ufffd"  # what a server writes for the bytes of a character that is made of several tokens
 
 
-def facts_of(story: Story, response: str | None = None, place: str = "") -> dict[str, object]:
-    """Those fields of a `Result` that the events of its try decide. response: the final one, if there is one; place:
-    where the system's state holds it, as in its `result` ("R", or "o.reply" for a field of an output)."""
+def facts_of(story: Story, response: str | None = None, places: Mapping[str, str] = NOWHERE) -> dict[str, object]:
+    """Those fields of a `Result` that the events of its try decide. response: the final one, if there is one. places:
+    where the system's state holds its results, as its `result` ("R", or "o.reply" for a field of an output)."""
     exemplars = {(event.symbol, str(item["id"])) for event in story.supplied for item in event.content if "id" in item}
     excluded = {(kept.guard, event.symbol, kept.id) for event in story.supplied for kept in event.excluded}
     cleaned = Counter(kind for call in story.calls if call.cleaned for kind in call.cleaned.taken)
@@ -46,19 +47,33 @@ def facts_of(story: Story, response: str | None = None, place: str = "") -> dict
             "frames_form": story.frames.form,
             "clip_problems": sum(turn.problem not in ("", OVER_BUDGET) for turn in turns),
         }
-    symbol, _, field = place.partition(".")
-    if response and (reply := _response_call(story, symbol)):
+    if any(this.rerun for this in story.passes.values()):
+        fields["forecasts"] = _forecasts(story, places.get("emotion", ""))
+    symbol, _, field = places.get("response", "").partition(".")
+    if response and (reply := _response_call(story, symbol, response)):
         fields["logprob"], fields["logprob_tokens"] = likelihood(reply, response, field)
     return fields
 
 
-def _response_call(story: Story, symbol: str) -> Reply | None:
+def _forecasts(story: Story, place: str) -> tuple[str | None, ...]:
+    """The emotion of each pass; of one that ended before its forecast, that of the pass before."""
+    symbol, _, field = place.partition(".")
+    labels: list[str | None] = []
+    for this in story.passes.values():
+        output = this.outputs[symbol].output if symbol in this.outputs else None
+        label = output.get(field) if isinstance(output, Mapping) else output
+        labels.append(labels[-1] if output is None and labels else label)
+    return tuple(labels)
+
+
+def _response_call(story: Story, symbol: str, response: str) -> Reply | None:
     """The last reply, up to the selected pass, of the stage that gave the response: a pass that was run again from a
     later stage keeps the response, and of several attempts the last was accepted."""
     last = story.selected.t if story.selected else -1
     stages = [one.stage for this in story.passes.values() for one in this.outputs.values() if one.symbol == symbol]
     calls = [call.event for call in story.calls if [call.event.stage] == stages[-1:] and call.event.t <= last]
-    return calls[-1].reply if calls else None
+    holding = [one for one in calls if response in one.reply.text]  # other views of the stage may have been asked, too
+    return (holding or calls)[-1].reply if calls else None
 
 
 def likelihood(reply: Reply, response: str, field: str = "") -> tuple[float | None, int]:

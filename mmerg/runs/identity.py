@@ -273,7 +273,10 @@ def _canonical_system(system: Plain) -> None:
     if loop not in LOOPS:  # a loop of the user's may use any setting
         return
     if not isinstance(auditor, dict):
-        for name in ("max_iterations", "rerun_temperature"):  # without an audit there is one pass
+        for name in ("max_iterations", "rerun_temperature", "rerun"):  # without an audit there is one pass
+            system.pop(name, None)
+    if system.get("rerun") != "view":
+        for name in ("rerun_draws", "rerun_views"):
             system.pop(name, None)
     if loop != "draws":
         system.pop("draws", None)

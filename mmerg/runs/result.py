@@ -52,6 +52,7 @@ class Result(SampleLine):
     selected_pass: Count | None = None
     passes: Count = 0
     repeated_passes: Count = 0  # passes that gave what the pass before gave
+    forecasts: tuple[str | None, ...] = ()  # by pass, where a stage was asked again
     cleaned: dict[str, Count] = Field(default_factory=dict)  # what was taken off how many replies
     ended: LoopEnd | None = None  # why the loop stopped
     gold_response: str | None = None

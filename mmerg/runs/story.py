@@ -17,7 +17,7 @@ from mmerg.runs import events
 from mmerg.runs.selection import describe_rank, describe_selection
 
 FEEDBACK = "audit"  # the symbol of an auditor's output, which is no part of a pass
-Status = Literal["audited", "unaudited", "lost", "no auditor", "finished", "failed"]
+Status = Literal["audited", "unaudited", "lost", "no auditor", "idle", "finished", "failed"]
 
 
 @dataclass
@@ -44,7 +44,8 @@ class Step:
 @dataclass
 class Pass:
     """Pass t. rerun: why it began; None for a pass from the start. steps: by stage, in the order in which they began.
-    outputs: by symbol, first those kept from the pass before."""
+    outputs: by symbol, first those kept from the pass before. views: in which the stage
+    of the rerun was asked again."""
 
     t: int
     rerun: events.Rerun | None = None
@@ -53,6 +54,7 @@ class Pass:
     audited: events.Audited | None = None
     unaudited: events.Unaudited | None = None
     lost: events.PassLost | None = None
+    views: list[events.Viewed] = field(default_factory=list)
 
     @property
     def supplied(self) -> list[events.Supplied]:
@@ -107,6 +109,8 @@ class Story:
                 before = [output for this in [*self.passes.values()][-1:] for output in this.outputs.values()]
                 kept = takewhile(lambda output: output.stage != event.stage, before)
                 self.passes[event.t] = Pass(event.t, event, outputs={output.symbol: output for output in kept})
+            case events.Viewed():
+                self._pass(event.t).views.append(event)
             case events.Selected():
                 self.selected = event
             case events.Judged():
@@ -162,6 +166,8 @@ class Story:
         if this.unaudited or this.lost:
             return "unaudited" if this.unaudited else "lost"
         if self.selected and this.t in {*self.selected.ranks, self.selected.t}:
+            if this.t in self.repeated:
+                return "idle"
             return "no auditor" if self.selected.ended == "no auditor" else "finished"
         return "failed"
 

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from operator import attrgetter
 from statistics import median
 
@@ -18,7 +19,8 @@ from mmerg.scoring.words import Words
 def descriptive(words: Words, words_signature: str, imported: bool = False) -> list[Metric]:
     """length in tokens of the reply; passes; selected, the mean number of the selected pass from 0 (the "Avg." of
     MERG's table on iterations); rerun, the share of samples with more than one pass, ×100; idle, the share of passes
-    after the first that say what the one before said, ×100; cleaned, the share of samples with a reply of
+    after the first that say what the one before said, ×100; mended and spoiled, the share of them that made a wrong
+    forecast right, or a right one wrong; cleaned, the share of samples with a reply of
     which something was taken off, ×100; calls and the server's token counts, failed samples
     included; seconds, and their 95 % quantile; reply_tok_s and prompt_tok_s, tokens a second as the server times them;
     excluded, the share of exemplars that guards kept back, ×100. imported: another system wrote the
@@ -61,6 +63,18 @@ def _over(take: Callable[[Floats], float], of: Callable[[Result], float], result
     return value
 
 
+def _forecast(name: str, change: str, *, before: bool) -> Metric:
+    """The share of later passes that make a wrong forecast right, or with `before` a right one wrong, ×100."""
+
+    def changed(result: Result) -> float:
+        right = [label == result.gold_emotion for label in result.forecasts]
+        return 100.0 * sum(then == before != now for then, now in pairwise(right))
+
+    signature = f"{change}/passes-after-the-first|failed:left-out|scale:100"
+    needs = "a second pass and a label in the data"
+    return rate(name, signature, needs, changed, lambda result: _later_passes(result) * bool(result.gold_emotion))
+
+
 _p95 = partial(np.quantile, q=0.95, method="inverted_cdf")
 _seconds = attrgetter("seconds")
 _share = partial(rate, interval_by="wilson")
@@ -77,6 +91,8 @@ _MADE_HERE = (
         lambda result: 100.0 * result.repeated_passes,
         _later_passes,
     ),
+    _forecast("mended", "wrong-to-right", before=False),
+    _forecast("spoiled", "right-to-wrong", before=True),
     _share("cleaned", "any-reply|failed:in|scale:100", "a result", lambda result: 100.0 * bool(result.cleaned)),
     *(
         rate(name, "mean|failed:in", "a result", attrgetter(name))

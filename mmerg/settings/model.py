@@ -6,7 +6,7 @@ none of them.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
@@ -39,6 +39,9 @@ TEXT = "text"  # an output that is no record
 FinalSelection = Literal["lexicographic", "last"]
 Form = Literal["code", "likelihood", "odds", "comparison", "finding"]  # of a check, in the order of its price
 EmotionOf = Literal["responder", "speaker"]
+LabelOrder = Literal["shuffled", "corpus"]
+Rerun = Literal["shown", "view"]
+View = Literal["labels", "last_turns", "without_before", "seed"]
 
 
 class MemorySourceSettings(Part):
@@ -112,7 +115,9 @@ class AuditorSettings(Part):
 
 class SystemSettings(Part):
     """A system. prompts: folders of its templates; of one name the first folder's counts. loop: audit, single, refine,
-    draws, a dotted name, or a `_target_`. draws: how many independent passes loop=draws makes. label_sets: the label
+    draws, a dotted name, or a `_target_`. draws: how many independent passes loop=draws makes. label_order: of the
+    emotions in prompts and schemas, shuffled by the sample's id or as the corpus has it. rerun: how loop=audit asks a
+    faulty stage again: shown its output, or in other views. label_sets: the label
     set that it takes, by the name of a dataset that has several."""
 
     name: Name
@@ -125,6 +130,10 @@ class SystemSettings(Part):
     organization: Literal["cascaded", "independent"] = "cascaded"
     final_selection: FinalSelection = "lexicographic"
     rerun_temperature: Annotated[Number | None, Field(ge=0)] = None
+    label_order: LabelOrder = "shuffled"
+    rerun: Rerun = "shown"
+    rerun_draws: Positive = 3
+    rerun_views: Annotated[tuple[View, ...], Field(strict=False, min_length=1)] = get_args(View)[:3]
     stages: Annotated[dict[Word, StageSettings], Field(min_length=1)]
     auditor: AuditorSettings | None = None
     vocabulary: dict[Word, Words] = Field(default_factory=dict)

@@ -49,6 +49,10 @@ def build(node: SystemSettings, given: Collection[str] = (), group: str = "syste
         stop=auditor.stop if auditor else "",
         score=auditor.score if auditor else "",
         draws=node.draws,
+        label_order=node.label_order,
+        rerun=node.rerun,
+        rerun_draws=node.rerun_draws,
+        rerun_views=node.rerun_views,
     )
     check_system(system, auditor, given, where)
     return system

@@ -25,6 +25,9 @@ def _check_loop(system: System, node: AuditorSettings, where: str) -> None:
     if system.loop in ("single", "draws"):
         what = f"loop={system.loop} never asks the auditor"
         raise ConfigError(what, where=where, hint="auditor: null, or loop: audit")
+    if system.rerun == "view" and system.loop == "refine":
+        what = "system.rerun=view asks a faulty stage again, and loop=refine names none"
+        raise ConfigError(what, where=where, hint="rerun: shown, or loop: audit")
     place = f"{where}, auditor"
     if system.loop == "audit" and (node.output or node.stop or node.score):
         what = "in loop=audit the auditor answers the stages' checks, and has no output, stop or score of its own"

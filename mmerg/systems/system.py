@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from mmerg.settings.model import FinalSelection
+from mmerg.settings.model import FinalSelection, LabelOrder, Rerun
 from mmerg.systems.audit import Check
 
 FramesSeenBy = Literal["paper", "all", "none"]
@@ -76,7 +76,9 @@ class System:
     """prompts: folders of templates, of one name the first folder's counts. vocabulary: the words that schemas choose
     from. result: where response, emotion and plan stand among the outputs ("R", "e.emotion", "P"). loop: the name of
     a built-in loop, or a function of the user's. stop, score: fields of the auditor's output. rerun_temperature: of a
-    stage that gets a correction; None: its own. draws: passes of loop=draws."""
+    stage that gets a correction; None: its own. draws: passes of loop=draws. label_order: see `mmerg.engine.labels`.
+    rerun: how a faulty stage is asked again: shown its output, or at most rerun_draws times in other views, see
+    `mmerg.engine.loops.views`. greedy: whether no agent draws, by the samplers of the run."""
 
     name: str
     prompts: tuple[Path, ...]
@@ -92,6 +94,11 @@ class System:
     stop: str = ""
     score: str = ""
     draws: int = 1
+    label_order: LabelOrder = "shuffled"
+    rerun: Rerun = "shown"
+    rerun_draws: int = 3
+    rerun_views: tuple[str, ...] = ()
+    greedy: bool = False
 
     @property
     def checked(self) -> tuple[Stage, ...]:

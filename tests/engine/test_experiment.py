@@ -117,6 +117,7 @@ def test_a_finished_sample(lab: Lab) -> None:
         "gold_response": "SECRET words",
         "gold_emotion": "sadness",
         "repeated_passes": 0,
+        "forecasts": (),
         "cleaned": {},
         "turns_looked_at": 3,
         "frames": 0,
@@ -188,9 +189,12 @@ def test_a_sample_without_a_target(lab: Lab) -> None:
 
 def test_the_selected_pass_is_the_result(lab: Lab) -> None:
     """The first audit fails psp, whose second plan and reply pass."""
+    plans = (as_text(outputs(mark)["psp"]) for mark in ("", " again"))
     audits = iter([{**dict.fromkeys(STAGES, True), "psp": False}, dict.fromkeys(STAGES, True)])
     replies = iter(["First.", "Second."])
-    result = lab(scripted(gra=lambda _: as_text(audit(next(audits))), sgrg=lambda _: next(replies)))
+    result = lab(
+        scripted(gra=lambda _: as_text(audit(next(audits))), psp=lambda _: next(plans), sgrg=lambda _: next(replies))
+    )
     assert (result.response, result.selected_pass, result.passes, result.ended) == ("Second.", 1, 2, "passed")
     assert result.calls == 5 + 3
     assert result.audit == dict.fromkeys(STAGES, 1)

@@ -86,7 +86,9 @@ def finish(run: Run, one: Result, told: Iterable[events.Event]) -> None:
     """Put a sample into an open run: its events, and its result with what these say of history and tokens."""
     told = list(told)
     known = ("history", "responder", "logprob", "logprob_tokens", *("timing",) * (one.timing == Timing()))
-    found = {name: value for name, value in facts_of(Story(told), one.response, "R").items() if name in known}
+    found = {
+        name: value for name, value in facts_of(Story(told), one.response, {"response": "R"}).items() if name in known
+    }
 
     def work(emit: events.Emit) -> Result:
         for event in told:

@@ -19,7 +19,7 @@ from tests.scoring.run_builder import AT, HISTORY, build_run, called, result, to
 
 def fields_of(one: Result, told: Iterable[events.Event], response: str = "R") -> dict[str, Any]:
     """What the events of a sample give its result."""
-    return facts_of(Story(told), one.response, response)
+    return facts_of(Story(told), one.response, {"response": response})
 
 
 def started(sample: str, text: str = "hi") -> events.SampleStarted:

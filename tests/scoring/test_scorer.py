@@ -22,7 +22,7 @@ from tests.scoring.run_builder import build_run, manifest_of, result
 QUICK = Options(tokenizer="whitespace", resamples=20)
 JUDGING = ["acc", "acc_ok", "macro_f1", "self_ppl", "dist1", "dist2", "ead1", "ead2"]
 DESCRIBING = [
-    *("length", "passes", "selected", "rerun", "idle", "cleaned", "calls"),
+    *("length", "passes", "selected", "rerun", "idle", "mended", "spoiled", "cleaned", "calls"),
     *("prompt_tokens", "response_tokens", "seconds", "seconds_p95", "reply_tok_s", "prompt_tok_s", "excluded"),
 ]
 FAST = Timing(calls=2, prompt_tokens=300, prompt_seconds=2.0, reply_rates=(5.0, 10.0))
@@ -35,6 +35,7 @@ RESULTS = [
         gold="joy",
         passes=3,
         repeated_passes=1,
+        forecasts=("fear", "joy", "joy"),
         selected_pass=1,
         seconds=3.0,
         prompt_tokens=10,
@@ -89,6 +90,8 @@ def test_the_describing_figures_by_hand(folder: Path) -> None:
         "selected": (pytest.approx(1 / 3), 3),
         "rerun": (pytest.approx(100 / 3), 3),
         "idle": (50.0, 1),
+        "mended": (50.0, 1),
+        "spoiled": (0.0, 1),
         "cleaned": (25.0, 4),
         "calls": (pytest.approx(22 / 4), 4),
         "prompt_tokens": (7.5, 4),

@@ -56,7 +56,8 @@ def test_only_how_results_are_had_leaves_the_identity_alone(base: dict[str, Any]
     keys = [key.replace("memory.", "sources.M.") for key in RUNTIME_KEYS]
     ours = {path for path in leaves(base) if any(path == key or path.startswith(f"{key}.") for key in keys)}
     places = {path for path in leaves(base) if path.endswith(".root")}
-    assert unmoved == ours | places | {"protocol.name", "system.prompts", "system.label_sets", "system.draws"}
+    idle = {f"system.{name}" for name in ("prompts", "label_sets", "draws", "rerun_draws", "rerun_views")}
+    assert unmoved == ours | places | idle | {"protocol.name"}
     assert settings_digest(copy.deepcopy(base)) == before
 
 

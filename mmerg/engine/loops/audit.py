@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from mmerg.engine.loops.loop import Ask, Outcome, complete, finish, single
+from mmerg.engine.loops.views import look_again
 from mmerg.engine.state import Correction, Draft, Output, Pass, State
 from mmerg.errors import CallError, Failure, ReplyError, SampleError
 from mmerg.runs import events
@@ -75,19 +76,23 @@ def _audited_passes(
     """At most `max_iterations` + 1 passes, each shown to `auditor`. `read` takes the auditor's reply. It gives the pass
     with its audit or score, and the correction for the next pass, or else why the loop ends.
 
-    An audit that cannot be read ends the loop, and so does a later pass that cannot be finished; the passes that are
-    there stay candidates. Raises SampleError where the first pass fails, and where a call does.
+    An audit that cannot be read ends the loop, and so does a later pass that cannot be finished, or in which the faulty
+    stage has nothing else to say; the passes that are there stay candidates. Raises SampleError where the first pass
+    fails, and where a call does.
     """
     sample = state.scene.id
     passes: list[Pass] = []
     correction: Correction | None = None
     for t in range(system.max_iterations + 1):
-        if correction:
-            [back_to] = [stage for stage in system.stages if stage.name == correction.stage]
-            state = state.before(back_to.gives)
-            why, what = correction.reason, correction.instruction
-            emit(events.Rerun(sample=sample, t=t, stage=back_to.name, reason=why, correction=what))
         try:
+            if correction:
+                why, what = correction.reason, correction.instruction
+                emit(events.Rerun(sample=sample, t=t, stage=correction.stage, reason=why, correction=what))
+                again = _ask_again(system, auditor, passes[-1], ask, emit, t, correction)
+                if again is None:
+                    same = replace(passes[-1], t=t, correction=correction)
+                    return finish(sample, [*passes, same], "idle", by, emit)
+                state = again
             state = complete(system, state, ask, emit, t, correction)
         except SampleError as error:
             if not passes or not is_final(error):
@@ -108,6 +113,25 @@ def _audited_passes(
             return finish(sample, passes, next_step, by, emit)
         correction = next_step
     return finish(sample, passes, "max_iterations", by, emit)
+
+
+def _ask_again(
+    system: System, auditor: Stage, this: Pass, ask: Ask, emit: Emit, t: int, correction: Correction
+) -> State | None:
+    """The state up to the output that the faulty stage gives now. None where it has nothing else to say: no other view
+    is better, or, where no agent draws, it repeats its output, so that the rest would be repeated, too."""
+    [stage] = [stage for stage in system.stages if stage.name == correction.stage]
+    if system.rerun == "view":
+        found = look_again(system, auditor, stage, this, ask, emit, t)
+    else:
+        before = this.state.before(stage.gives)
+        found = before.with_(stage.gives, ask(stage, before, t, correction))
+    if found is None:
+        return None
+    _, output = found.outputs[-1]
+    emit(events.Produced.of(this.state.scene.id, t, stage.name, stage.gives, output))
+    idle = system.greedy and output == correction.previous and not correction.drafts  # more drafts are another prompt
+    return None if idle else found
 
 
 def is_final(error: SampleError) -> bool:

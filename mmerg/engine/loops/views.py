@@ -1,0 +1,78 @@
+"""Another look at a faulty stage: the same question in another view, and never its draft, which models copy.
+
+A view is one of `system.rerun_views`: labels (the emotions in another order), last_turns (the last turns alone),
+without_before (without the output of the stage before), and seed (another draw, for a stage with a temperature). Views
+that would change nothing are skipped.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from itertools import cycle, islice
+
+from mmerg.engine.labels import shuffled
+from mmerg.engine.loops.loop import Ask
+from mmerg.engine.state import Draw, Pass, State
+from mmerg.errors import ReplyError
+from mmerg.runs import events
+from mmerg.runs.events import Became, Emit
+from mmerg.systems.audit import audit_class, audit_of
+from mmerg.systems.schema import vocabularies
+from mmerg.systems.system import Stage, System
+
+TURNS = 2  # that last_turns shows
+
+
+def views(system: System, stage: Stage, state: State) -> Iterator[tuple[str, Stage, State]]:
+    """`system.rerun_draws` views of a stage that is asked in `state`: the view's name, and what to ask instead."""
+    before = [symbol for symbol, _ in state.outputs if symbol in stage.sees][-1:]
+    choosing = stage.output is not None and "emotion" in vocabularies(stage.output)
+    changing = {
+        "labels": choosing and len(state.scene.labels) > 1,
+        "last_turns": "D" in stage.sees and len(state.scene.history) > TURNS,
+        "without_before": bool(before) and len(stage.sees) > 1,
+        "seed": not system.greedy,
+    }
+    own = {} if system.rerun_temperature is None else {"temperature": system.rerun_temperature}
+    stage = replace(stage, sampling={**stage.sampling, **own})
+    names = [name for name in system.rerun_views if changing[name]]
+    for number, name in enumerate(islice(cycle(names), system.rerun_draws), start=1):
+        if name == "labels":
+            labels = shuffled(state.scene.labels, state.scene.id, number)
+            yield name, stage, replace(state, scene=replace(state.scene, labels=labels))
+        elif name == "last_turns":
+            yield name, stage, replace(state, turns=TURNS)
+        elif name == "without_before":
+            yield name, replace(stage, sees=tuple(one for one in stage.sees if one not in before)), state
+        else:
+            yield name, stage, state
+
+
+def look_again(system: System, auditor: Stage, stage: Stage, this: Pass, ask: Ask, emit: Emit, t: int) -> State | None:
+    """The state with another output of the stage that failed in the pass `this`: the first that its check passes, or
+    where that gives scores, of all views the one of the best, if it is over that of the pass. None where there is none.
+    Raises SampleError where a call fails."""
+    check = replace(auditor, audits=(stage.name,), output=audit_class((stage.name,)))
+    before, tried = this.state.before(stage.gives), [this.state.get(stage.gives)]
+    assert this.audit
+    best, found = this.audit.findings[stage.name].score, None
+    for number, (view, asked, shown) in enumerate(views(system, stage, before), start=1):
+        became: Became = "unusable"
+        score: float | None = None
+        with suppress(ReplyError):  # of the stage, or of its check: no output is better for it
+            output = ask(asked, shown, t, draw=Draw(number))
+            became = "as before"
+            if output not in tried:
+                tried.append(output)
+                became = "failed"
+                reply = ask(check, before.with_(stage.gives, output), t, draw=Draw(number))
+                assert not isinstance(reply, str)
+                verdict = audit_of(reply).findings[stage.name]
+                became, score = "passed" if verdict.passed else "failed", verdict.score
+                better = verdict.passed if score is None or best is None else score > best
+                if better:
+                    best, found = score, before.with_(stage.gives, output)
+        emit(events.Viewed(sample=before.scene.id, t=t, stage=stage.name, view=view, became=became, score=score))
+        if found and score is None:
+            break
+    return found

@@ -1,0 +1,157 @@
+"""Reruns that look anew, in other views and without the draft, until a check passes; and those that change nothing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from mmerg.corpora.dialogue import Turn
+from mmerg.engine.labels import shuffled
+from mmerg.engine.loops.audit import audit as loop
+from mmerg.engine.loops.views import views
+from mmerg.engine.prompts import Prompts, visible
+from mmerg.engine.state import Correction, Draw, Output, State
+from mmerg.errors import ConfigError, Failure, ReplyError
+from mmerg.runs import events
+from mmerg.runs.story import Story
+from mmerg.systems.audit import Verdict
+from mmerg.systems.build import build
+from mmerg.systems.system import Stage
+from tests.engine.parts import SCENE, STAGES, audit, merg, outputs
+from tests.systems.played import settings_on_demo
+
+EVERY = ("labels", "last_turns", "without_before")
+LONG = replace(SCENE, history=(*SCENE.history, Turn("Ben", "Sure?")))
+
+
+@dataclass
+class Answers:
+    """Blames `fault` in each whole audit. A stage says what `says` has for its draw; a check of it alone passes what is
+    in `good`."""
+
+    fault: str
+    says: Mapping[int, str]
+    good: tuple[str, ...] = ()
+    asked: list[tuple[str, int, int, Correction | None]] = field(default_factory=list)
+
+    def __call__(
+        self, stage: Stage, state: State, t: int, correction: Correction | None = None, draw: Draw | None = None
+    ) -> Output:
+        number = draw.number if draw else 0
+        self.asked.append((stage.name, t, number, correction))
+        if stage.name != "gra":
+            said = self.says[number]
+            if said == "unusable":
+                raise ReplyError(Failure.SCHEMA_INVALID, "no JSON")
+            return outputs(said)[stage.name]
+        if stage.audits != (self.fault,):
+            return audit({name: name != self.fault for name in STAGES})
+        symbol = next(one.gives for one in merg().stages if one.name == self.fault)
+        return audit({self.fault: any(state.get(symbol) == outputs(said)[self.fault] for said in self.good)})
+
+
+def rerun(answers: Answers, **changes: object) -> tuple[str, list[events.Event]]:
+    told: list[events.Event] = []
+    system = merg(**{"max_iterations": 1, "rerun": "view", "rerun_views": EVERY, **changes})
+    return loop(system, State(LONG), answers, told.append).ended, told
+
+
+def viewed(told: list[events.Event]) -> list[tuple[str, str]]:
+    return [(one.view, one.became) for one in told if isinstance(one, events.Viewed)]
+
+
+def test_a_faulty_stage_is_asked_anew_until_its_check_passes() -> None:
+    answers = Answers("caef", {0: "", 1: "", 2: " 2", 3: " 3"}, good=(" 3",))
+    ended, told = rerun(answers)
+    assert viewed(told) == [("labels", "as before"), ("last_turns", "failed"), ("without_before", "passed")]
+    again = [one for one in answers.asked if one[1] == 1]
+    assert [name for name, *_ in again] == ["caef", "caef", "gra", "caef", "gra", "psp", "sgrg", "gra"]
+    assert not any(correction for *_, correction in again)  # no draft is shown
+    assert [number for name, _, number, _ in again if name == "caef"] == [1, 2, 3]
+    story = Story(told)
+    assert (ended, story.passes[1].outputs["e"].output["reasoning"]) == ("max_iterations", "face wins 3")
+    assert [one.view for one in story.passes[1].views] == [*EVERY]
+
+
+def test_where_the_check_gives_scores_the_best_view_is_taken_if_it_is_better() -> None:
+    def taken(*scores: float) -> tuple[str, list[tuple[str, float | None]]]:
+        told: list[events.Event] = []
+        answers, left = Answers("caef", {n: f" {n}" for n in range(4)}), iter(scores)
+
+        def ask(
+            stage: Stage, state: State, t: int, correction: Correction | None = None, draw: Draw | None = None
+        ) -> Output:
+            reply = answers(stage, state, t, correction, draw)
+            if stage.name != "gra" or (t and stage.audits != ("caef",)):
+                return reply
+            verdict = Verdict(reason="r", passed=False, correction="c", form="odds", score=next(left))
+            return reply.model_copy(update={"caef": verdict})  # type: ignore[union-attr]
+
+        system = merg(max_iterations=1, rerun="view", rerun_views=EVERY)
+        outcome = loop(system, State(LONG), ask, told.append)
+        emotion = outcome.passes[1].state.at("e.reasoning")
+        return str(emotion), [(one.view, one.score) for one in told if isinstance(one, events.Viewed)]
+
+    assert taken(-1.0, -2.0, 0.5, -0.5) == ("face wins 2", [*zip(EVERY, (-2.0, 0.5, -0.5), strict=True)])
+    assert taken(-1.0, -2.0, -1.0, -3.0)[0] == "face wins 0"
+
+
+def test_where_no_view_is_better_the_loop_ends_and_the_pass_repeats_the_one_before() -> None:
+    ended, told = rerun(Answers("caef", {0: "", 1: " 1", 2: "unusable", 3: " 1"}), max_iterations=3)
+    assert ended == "idle"
+    assert viewed(told) == [("labels", "failed"), ("last_turns", "unusable"), ("without_before", "as before")]
+    story = Story(told)
+    assert (story.repeated, story.status(story.passes[1])) == ({1: "caef"}, "idle")
+    assert story.selected
+    assert (story.selected.t, set(story.selected.ranks)) == (0, {0, 1})
+
+
+@pytest.mark.parametrize(
+    ("stage", "state", "names"),
+    [
+        (0, State(LONG), ["last_turns", "last_turns"]),
+        (1, State(SCENE).with_("E", outputs()["mpa"]), ["labels", "last_turns"]),
+        (3, State(replace(SCENE, history=SCENE.history[:1])), []),
+    ],
+)
+def test_views_that_change_nothing_are_skipped(stage: int, state: State, names: list[str]) -> None:
+    system = merg(rerun_views=EVERY, rerun_draws=2, rerun_temperature=0.7)
+    found = list(views(system, system.stages[stage], state))
+    assert [name for name, *_ in found] == names
+    assert all(one.sampling["temperature"] == 0.7 for _, one, _ in found)
+
+
+def test_what_a_view_shows() -> None:
+    system = merg(rerun_views=EVERY, rerun_draws=4)
+    state = State(LONG).with_("E", outputs()["mpa"])
+    (_, one, labels), (_, two, last), (_, blind, full), (_, _, other) = views(system, system.stages[1], state)
+    orders = {state.scene.labels, labels.scene.labels, other.scene.labels}
+    assert len(orders) == 3
+    assert {frozenset(order) for order in orders} == {frozenset(SCENE.labels)}
+    assert [turn.number for turn in visible(two, last)["D"]] == [3, 4]  # type: ignore[attr-defined]
+    assert "1. Ana" not in Prompts(system).messages(two, last, {}, "", None)[1].text
+    assert ("E" in visible(one, labels), "E" in visible(blind, full)) == (True, False)
+
+
+def test_a_rerun_that_repeats_its_output_ends_the_loop_where_nothing_is_drawn() -> None:
+    same = Answers("psp", {0: ""})
+    ended, told = rerun(same, rerun="shown", greedy=True, max_iterations=3)
+    assert (ended, [name for name, t, *_ in same.asked if t]) == ("idle", ["psp"])
+    assert Story(told).repeated == {1: "psp"}
+    warm = Answers("psp", {0: ""})
+    assert rerun(warm, rerun="shown", max_iterations=3)[0] == "max_iterations"  # another draw may be better
+    assert [name for name, t, *_ in warm.asked if t] == ["psp", "sgrg", "gra"] * 3
+
+
+def test_labels_are_shuffled_by_the_samples_id_alone() -> None:
+    labels = ("neutral", "joy", "sadness", "anger")
+    orders = {shuffled(labels, f"d1/{n}") for n in range(40)}
+    assert len(orders) > 15
+    assert all(shuffled(labels[::-1], f"d1/{n}") == shuffled(labels, f"d1/{n}") for n in range(9))
+    assert {order[0] for order in orders} == set(labels)
+
+
+def test_a_loop_without_faulty_stages_has_no_views() -> None:
+    refining = settings_on_demo("system=self_refine").system.model_copy(update={"rerun": "view"})
+    with pytest.raises(ConfigError, match="rerun=view asks a faulty stage again"):
+        build(refining)
