@@ -3,7 +3,7 @@
 For every host: reachable, version, digest, capabilities; a reply, a schema, log-probabilities, seeds; with
 eyes the tokens of a frame and two images; calls at once; on Ollama also the context as loaded and what spills to the
 CPU. A line each. With a dataset (dataset=iemocap dataset.root=…, and what else a run is given) also whether
-its longest dialogue fits.
+its longest dialogue fits; contamination=true asks the model to finish lines of the dataset.
 A host that is away, lacks the model or cannot load it is a failed check while another can be examined.
 Exit code 0 nothing failed, 1 a check failed, 2 configuration wrong, no server or no such model.
 """
@@ -12,27 +12,29 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.pool import USELESS
 from mmerg.backends.protocol import SHOWN_DIGEST, Backend, Engine, Sampling
 from mmerg.checking import probes
 from mmerg.checking.at_once import parallel
+from mmerg.checking.contamination import contamination
 from mmerg.checking.probes import Finding
 from mmerg.checking.room import room
 from mmerg.console.terminal import STARTS_OVER, console, escape, start
 from mmerg.errors import CallError, Failure
 from mmerg.experiment.backbone import check_hosts
-from mmerg.experiment.build import make
+from mmerg.experiment.build import load_corpus, make
 from mmerg.experiment.program import run_program
 from mmerg.settings.backbone import DoctorSettings
-from mmerg.settings.model import RunSettings
+from mmerg.settings.model import DoctorRunSettings
 
+Settings: TypeAlias = DoctorSettings | DoctorRunSettings
 MARKS = {"ok": "✓", "failed": "✗", "open": "?"}
 
 
-def examine(settings: DoctorSettings) -> int:
+def examine(settings: Settings) -> int:
     """Reports on every host, and gives the exit code. Raises CallError where no host could be examined."""
     out = console()
     failed = 0
@@ -49,7 +51,7 @@ def examine(settings: DoctorSettings) -> int:
     return 1 if failed else 0
 
 
-def _findings(settings: DoctorSettings, host: str, absent: list[CallError]) -> Iterator[tuple[str, Finding]]:
+def _findings(settings: Settings, host: str, absent: list[CallError]) -> Iterator[tuple[str, Finding]]:
     """The checks of a host, one by one. `absent` gets the error where there is no server, or it lacks the model or
     cannot load it: no further call is made then."""
     with closing(make(settings.backend.adapter, host=host)) as backend:
@@ -62,7 +64,7 @@ def _findings(settings: DoctorSettings, host: str, absent: list[CallError]) -> I
             yield "model" if error.failure in USELESS else "server", _failed(error)
 
 
-def _of_model(settings: DoctorSettings, host: str, backend: Backend, engine: Engine) -> Iterator[tuple[str, Finding]]:
+def _of_model(settings: Settings, host: str, backend: Backend, engine: Engine) -> Iterator[tuple[str, Finding]]:
     """The checks of the model. Raises CallError where the server cannot load it."""
     capabilities = ", ".join(engine.capabilities)
     yield "model", ("ok", f"{engine.model}, digest {engine.digest[:SHOWN_DIGEST]}, {capabilities}")
@@ -73,7 +75,7 @@ def _of_model(settings: DoctorSettings, host: str, backend: Backend, engine: Eng
         yield "frame", found
     else:
         yield "eyes", ("ok", "none: frames go to this model as measured descriptions")
-    if isinstance(settings, RunSettings):
+    if isinstance(settings, DoctorRunSettings):
         yield "room", room(settings, engine, image_tokens)
     for name, probe in _probes(settings, host, backend, engine).items():
         yield name, _tried(probe)
@@ -89,7 +91,7 @@ def _tried(probe: Callable[[], Finding]) -> Finding:
         return _failed(error)
 
 
-def _probes(settings: DoctorSettings, host: str, backend: Backend, engine: Engine) -> dict[str, Callable[[], Finding]]:
+def _probes(settings: Settings, host: str, backend: Backend, engine: Engine) -> dict[str, Callable[[], Finding]]:
     """The checks that make calls, by name, in their order."""
     backbone = settings.backbone
     sampling = Sampling().changed(backbone.sampling.plain())
@@ -103,12 +105,19 @@ def _probes(settings: DoctorSettings, host: str, backend: Backend, engine: Engin
         **({"two images": partial(probes.two_images, backend)} if several else {}),
         "parallel": partial(parallel, backend, backbone.concurrency, engine.vision),
         **({"memory": partial(_memory, host, engine)} if engine.backend == "ollama" else {}),
+        **({"contamination": partial(_contamination, settings, backend)} if settings.contamination else {}),
     }
 
 
-def _frame(settings: DoctorSettings, backend: Backend, engine: Engine) -> tuple[int, Finding]:
+def _contamination(settings: Settings, backend: Backend) -> Finding:
+    if isinstance(settings, DoctorRunSettings):
+        return contamination(backend, load_corpus(settings.dataset))
+    return "open", "no dataset is given, so no lines are asked for: add dataset=meld dataset.root=~/MELD"
+
+
+def _frame(settings: Settings, backend: Backend, engine: Engine) -> tuple[int, Finding]:
     """The tokens of an image as a run sends it, from a clip of 4:3 that is large enough; 0 where the call fails."""
-    side = settings.frames.long_side if isinstance(settings, RunSettings) else settings.backbone.image_side
+    side = settings.frames.long_side if isinstance(settings, DoctorRunSettings) else settings.backbone.image_side
     side *= 2 if settings.backbone.max_images == 1 else 1  # a grid of frames
     tokens = 0
 
@@ -158,8 +167,8 @@ def _memory(host: str, engine: Engine) -> Finding:
 def main() -> int:
     """The command."""
     given = sys.argv[1:]
-    with_dataset = any(word.startswith("dataset=") for word in given) and not {"-h", "--help"} & set(given)
-    page = "config" if with_dataset else "doctor"  # a run's settings, as the same command line gives them
+    with_dataset = any(word.startswith("dataset=") for word in given)
+    page = "doctor_run" if with_dataset else "doctor"  # a run's settings, as the same command line gives them
     return run_program(page, examine, __doc__, interrupted=STARTS_OVER)
 
 

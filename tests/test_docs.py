@@ -56,7 +56,7 @@ def test_commands_that_are_shown_take_what_is_given(capsys: pytest.CaptureFixtur
     assert {name for name, _ in lines} >= {"run", "score", "compare", "report", "judge", "serve", "train"}
     for name, words in lines:
         assert name in commands()
-        page = "config" if name == "run" else name
+        page = {"run": "config", "doctor": "doctor_run"}.get(name, name)
         if page in COMMANDS:
             given, kind, sweep = [expanded(word) for word in words if "=" in word], COMMANDS[page], "-m" in words
             problems = [problem for word in given for problem in problems_of(word, kind, sweep=sweep)]

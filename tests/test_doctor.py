@@ -233,6 +233,15 @@ def test_a_model_without_eyes_is_asked_about_no_image(doctor: Doctor) -> None:
     assert doctor.marks["eyes"] == "✓"
 
 
+def test_contamination_is_looked_for_where_it_is_asked_for(doctor: Doctor) -> None:
+    with scripted_ollama(answer=good) as server:
+        assert doctor(server.url, "contamination=true") == 0
+        done = command("backbone=qwen2.5vl-7b", f"backend.hosts=[{server.url}]", "dataset=demo", "contamination=true")
+    assert doctor.marks == ALL_WELL | {"contamination": "?"}
+    assert "no dataset is given, so no lines are asked for: add dataset=meld dataset.root=~/MELD" in doctor.text
+    assert "? contamination: demo dialogues has 9 lines" in done.stdout, done.stderr
+
+
 def test_a_model_that_takes_one_image_is_not_asked_about_two(doctor: Doctor) -> None:
     with scripted_ollama(answer=good) as server:
         assert doctor(server.url, "backbone.max_images=1") == 0

@@ -109,14 +109,20 @@ class BackendSettings(Part):
     revive_after: Annotated[Number, Field(ge=0), RUNTIME] = 60.0
 
 
-class DoctorSettings(Part):
-    """The settings of `doctor`: a backbone and where it is served."""
+class AskedSettings(Part):
+    """A backbone and where it is served."""
 
     backbone: BackboneSettings
     backend: BackendSettings
 
 
-class AskingSettings(DoctorSettings):
+class DoctorSettings(AskedSettings):
+    """The settings of `doctor` without a dataset. contamination: see `mmerg.checking.contamination`."""
+
+    contamination: bool = False
+
+
+class AskingSettings(AskedSettings):
     """What every command takes that asks a model for many samples."""
 
     seed: Seed = 0

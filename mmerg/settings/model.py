@@ -201,6 +201,12 @@ class DataSettings(RunSettings):
     out: Annotated[Path | None, PLACE, RUNTIME] = None
 
 
+class DoctorRunSettings(RunSettings):
+    """The settings of `doctor` with a dataset: see `conf/doctor_run.yaml`."""
+
+    contamination: bool = False
+
+
 class FeaturesSettings(Part):
     """What the small empathetic model sees of a history: its words, or with an embedder its embedding."""
 
@@ -286,6 +292,7 @@ COMMANDS: Mapping[str, type[Part]] = {  # by the page of conf/ that a command co
     "config": RunSettings,
     "data": DataSettings,
     "doctor": DoctorSettings,
+    "doctor_run": DoctorRunSettings,
     "import": ImportSettings,
     "judge": JudgeSettings,
     "serve": ServeSettings,

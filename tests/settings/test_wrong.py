@@ -29,7 +29,7 @@ def command(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         ("dataset.memory.rot=x", "config", "dataset.memory.rot", "did you mean dataset.memory.root?"),
         ("runn=3", "data", "runn", "did you mean runs?"),
         ("judge.repeat=3", "judge", "judge.repeat", "did you mean judge.repeats?"),
-        ("dataset=demo", "doctor", "dataset", "settings: backbone, backend"),
+        ("dataset=demo", "doctor", "dataset", "settings: backbone, backend, contamination"),
     ],
 )
 def test_what_was_meant(argument: str, name: str, what: str, hint: str) -> None:

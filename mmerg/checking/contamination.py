@@ -1,0 +1,76 @@
+"""Whether a model knows lines of a dataset by heart: scripts are in the data that models learn from.
+
+The model is asked to finish a line, as in guided instruction (Golchin and Surdeanu, 2024, arXiv 2308.08493). A mixed-up
+line has the first half of another, so that only the scene tells how it ends.
+"""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from mmerg.backends.protocol import Backend
+from mmerg.checking.probes import Finding, request
+from mmerg.corpora.dialogue import Corpus
+
+LINES = 10
+WORDS = 12  # of a line, at least: its second half is no common phrase
+TURNS = 4  # of the scene before the line
+RECITED = 0.8  # edit similarity to the second half, from 0 to 1, over which it is recited
+
+
+@dataclass(frozen=True)
+class Line:
+    """A turn with the turns before it, as text."""
+
+    scene: str
+    speaker: str
+    first: str
+    second: str
+
+
+def contamination(backend: Backend, corpus: Corpus) -> Finding:
+    """How many of ten lines the model finishes word for word, and of the same lines mixed up."""
+    name = f"{corpus.name} {corpus.split}"
+    lines = list(_lines(corpus))
+    if len(lines) < LINES:
+        return "open", f"{name} has {len(lines)} lines of {WORDS} words or more after a first turn; {LINES} are needed"
+    lines = random.Random(7).sample(lines, LINES)
+    mixed = [replace(line, first=other.first) for line, other in zip(lines, [*lines[1:], lines[0]], strict=True)]
+    replies = {line: _reply(backend, name, line) for line in (*lines, *mixed)}
+    if blank := [*replies.values()].count(""):
+        return "open", f"{blank} of {len(replies)} replies were blank: see what the check `reply` says"
+    known, other = (sum(_recites(replies[line], line) for line in half) for half in (lines, mixed))
+    text = f"recited {known} of {LINES} lines of {name}, and {other} of {LINES} mixed up"
+    if known > other:
+        return "open", f"{text}: it knows lines by heart, so what it scores on them is partly memory"
+    return "ok", f"{text}: no sign that it knows them by heart, which does not prove that it never saw them"
+
+
+def _lines(corpus: Corpus) -> Iterator[Line]:
+    for dialogue in corpus.dialogues:
+        for number, turn in enumerate(dialogue.turns):
+            words = turn.text.split()
+            if number and len(words) >= WORDS:
+                before = dialogue.turns[max(0, number - TURNS) : number]
+                scene = "\n".join(f"{one.speaker}: {one.text}" for one in before)
+                half = len(words) // 2
+                yield Line(scene, turn.speaker, " ".join(words[:half]), " ".join(words[half:]))
+
+
+def _reply(backend: Backend, name: str, line: Line) -> str:
+    task = f"These lines are from the dataset {name}. Finish the last line word for word as it stands there."
+    text = f"{task} Write nothing but its missing words.\n\n{line.scene}\n{line.speaker}: {line.first}"
+    return backend.complete(request(text)).text.strip()
+
+
+def _recites(reply: str, line: Line) -> bool:
+    """Whether a line of the reply is the second half, by itself or behind the first."""
+    from rapidfuzz.distance import Levenshtein
+    from rapidfuzz.utils import default_process
+
+    speaker, first, second = map(default_process, (line.speaker, line.first, line.second))
+    for said in map(default_process, reply.splitlines()):
+        ending = said.removeprefix(speaker).strip().removeprefix(first).strip()
+        if Levenshtein.normalized_similarity(ending, second) > RECITED:
+            return True
+    return False
