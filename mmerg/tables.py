@@ -48,7 +48,7 @@ def tables(given: argparse.Namespace) -> int:
     # a run stands in the tables of its dataset; where there is none, in all
     places = {paper.title: [run for run in runs if _is_of(run, paper, datasets)] for paper in papers}
     drawn = [match_rows(Rows(paper), places[paper.title]) for paper in papers]
-    sheets = [sheet(table, given.verbose or given.format != "text") for table in drawn]
+    sheets = list(map(sheet, drawn))
     deliver(given.format, given.out, sheets, sheets, (fact for table in drawn for fact in facts(table)))
     for line in left_out:
         print(printable(f"left out: {line}"), file=sys.stderr)  # noqa: T201
@@ -80,7 +80,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     parser.add_argument("--judge", metavar="NAME", help="whose ratings count where several judged a run: MODEL@RUBRIC")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where runs are; default: runs")
-    parser.add_argument("--verbose", action="store_true", help="print signatures, too")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write there in place of printing")
     given = parser.parse_intermixed_args(arguments)
     return run_command(lambda: tables(given), STARTS_OVER)

@@ -21,7 +21,6 @@ from mmerg.scoring.score import Score
 from mmerg.scoring.spread import Spread, by_seeds, over
 
 NO_TEST = "The paper does not fully say how it measured: no run is tested against its figures."
-PPL = "self_ppl"
 RATED = ("empathy", "coherence", "fluency")  # by people in the papers, by a model here: not one scale
 HEADS = {  # of columns, as papers print them
     "self_ppl": "PPL (self)",
@@ -61,18 +60,16 @@ class Line:
 
 @dataclass(frozen=True)
 class MatchedTable:
-    """A paper's table with lines for runs. notes: on the runs. signatures: how the runs' figures were measured."""
+    """A paper's table with lines for runs. notes: on the runs, and how their figures were measured."""
 
     paper: PaperTable
     lines: tuple[Line, ...]
     notes: tuple[str, ...]
-    signatures: tuple[str, ...]
 
-    def describe(self, verbose: bool = True) -> list[str]:
-        """What stands below the table; with `verbose` the signatures, too."""
+    def describe(self) -> list[str]:
+        """What stands below the table."""
         of_lines = by_reason((line.note, line.name) for line in self.lines if line.note)
-        notes = [f"{names}: {note}" for note, names in of_lines.items()]
-        return [*notes, *self.paper.notes, *self.notes, *(self.signatures if verbose else ())]
+        return [*(f"{names}: {note}" for note, names in of_lines.items()), *self.paper.notes, *self.notes]
 
 
 def match_rows(rows: Rows, runs: Sequence[Candidate]) -> MatchedTable:
@@ -86,8 +83,7 @@ def match_rows(rows: Rows, runs: Sequence[Candidate]) -> MatchedTable:
         lines.append(_paper_line(table, row))
         differs = {number: describe(settings) for number, (name, settings) in nearest.items() if name == row.name}
         lines += _run_lines(table, row, numbered, dict(sorted(differs.items(), key=lambda item: item[1] != "")))
-    notes, signatures = (_notes(table, numbered), _signatures(table, runs)) if numbered else ((), ())
-    return MatchedTable(table, tuple(lines), tuple(notes), tuple(signatures))
+    return MatchedTable(table, tuple(lines), tuple(_notes(table, numbered)))
 
 
 def _paper_line(table: PaperTable, row: Published) -> Line:
@@ -127,14 +123,14 @@ def _notes(table: PaperTable, runs: Mapping[int, Candidate]) -> Iterator[str]:
         yield "The interval of the paper's accuracy is Wilson's, from the inferred n."
     about = by_reason((_describe_run(table, run), f"run {number} is {run.name}") for number, run in runs.items())
     yield from (f"{names}: {text}" for text, names in about.items())
+    measured = {(score.signature, one) for run in runs.values() for one in table.columns if (score := run.score(one))}
+    yield from (f"ours, {names}: {text}" for text, names in by_reason(sorted(measured)).items() if text)
 
 
 def _describe_run(table: PaperTable, run: Candidate) -> str:
-    """The data of a run, and the models that its figures come from."""
+    """The data of a run, and who rated it."""
     scores = run.scores
     parts = [f"{scores.corpus}, protocol {scores.protocol}", scores.counted]
-    if PPL in table.columns and (score := run.score(PPL)):
-        parts.append(f"PPL is {PPL} of {score.signature}")
     if set(RATED) & set(table.columns):
         names = [judge.name for judge in run.judges_of(RATED)]
         several = f"judged by {', '.join(names)}: choose one with --judge"
@@ -143,20 +139,13 @@ def _describe_run(table: PaperTable, run: Candidate) -> str:
     return "; ".join(parts)
 
 
-def _signatures(table: PaperTable, runs: Sequence[Candidate]) -> Iterator[str]:
-    for column in table.columns:
-        signatures = {score.signature: None for run in runs if (score := run.score(column)) and score.signature}
-        yield from (f"ours, {column}: {signature}" for signature in signatures if column != PPL)
-
-
-def sheet(matched: MatchedTable, verbose: bool = True) -> Sheet:
+def sheet(matched: MatchedTable) -> Sheet:
     """A line of the table a row; below a figure its interval and n."""
     paper = matched.paper
     rows = [(line.title, *(_cell(line, column) for column in paper.columns)) for line in matched.lines]
     heads = [HEADS.get(column, column.removeprefix("pairs_").replace("top", "top-")) for column in paper.columns]
-    return Sheet(
-        f"{paper.title}.\n{NO_TEST}", ("", *heads), rows, [f"source: {paper.source}", *matched.describe(verbose)]
-    )
+    notes = [f"source: {paper.source}", *matched.describe()]
+    return Sheet(f"{paper.title}.\n{NO_TEST}", ("", *heads), rows, notes)
 
 
 def _cell(line: Line, column: str) -> str:
