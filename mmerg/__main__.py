@@ -11,7 +11,7 @@ from keyword import iskeyword
 from mmerg.console.terminal import WRONG, commands, run_command, tolerate_closed_output
 from mmerg.errors import ConfigError, did_you_mean
 
-HYDRA = ("run", "data", "doctor", "import", "judge", "serve", "train")  # commands that compose settings
+HYDRA = ("run", "data", "doctor", "import", "judge", "rate", "serve", "train")  # commands that compose settings
 USAGE = """mmerg COMMAND …
 
 Commands that compose settings ({hydra}) take them as key=value;

@@ -288,6 +288,38 @@ class ServeSettings(RunSettings):
     limits: LimitSettings = LimitSettings()
 
 
+Share = Annotated[Number, Field(ge=0, lt=1)]
+
+
+class RateSettings(Part):
+    """A study in which people rate replies: see `conf/rate.yaml`, which explains each key."""
+
+    design: Word = "likert"
+    items: Positive = 100
+    raters: Positive = 3
+    people: Positive | None = None
+    human: bool = False
+    stratify: bool = False
+    visual: Literal["clips", "frames", "none"] = "clips"
+    gold: Share = 0.1
+    repeats: Share = 0.05
+    seed: Seed = 0
+    host: Word = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8000
+    names: Texts = ()
+    lease: Positive = 60
+    draws: Positive = 1000
+    max_failed: Share = 0.25
+    difference: Annotated[Number, Field(gt=0)] = 0.3
+    share: Annotated[Number, Field(gt=0.5, lt=1)] = 0.6
+    power: Annotated[Number, Field(gt=0.05, lt=1)] = 0.8
+    sd_items: Annotated[Number, Field(gt=0)] = 0.8
+    sd_raters: Annotated[Number, Field(ge=0)] = 0.1
+    sd_noise: Annotated[Number, Field(gt=0)] = 1.0
+    format: Literal["csv", "potato", "pearmut"] = "csv"
+    out: Annotated[Path | None, PLACE] = None
+
+
 COMMANDS: Mapping[str, type[Part]] = {  # by the page of conf/ that a command composes
     "config": RunSettings,
     "data": DataSettings,
@@ -295,6 +327,7 @@ COMMANDS: Mapping[str, type[Part]] = {  # by the page of conf/ that a command co
     "doctor_run": DoctorRunSettings,
     "import": ImportSettings,
     "judge": JudgeSettings,
+    "rate": RateSettings,
     "serve": ServeSettings,
     "train": TrainSettings,
 }

@@ -22,7 +22,8 @@ def conf_folder() -> Path:
 def groups(own: Path | None = None) -> list[str]:
     """The groups of which a page is chosen, `group=page`."""
     folders = [conf_folder(), *([own] if own and own.is_dir() else [])]
-    return sorted({group.name for folder in folders for group in folder.iterdir() if group.is_dir()} - {"hydra"})
+    found = {group.name for folder in folders for group in folder.iterdir() if group.is_dir()}
+    return sorted(found - {"hydra", "rating"})  # rating: forms, which no config composes
 
 
 def check_folder(own: Path) -> None:

@@ -1,0 +1,97 @@
+"""A form: the questions of a study, their scales, and what raters read first. conf/rating/likert.yaml is an example."""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+import yaml
+from pydantic import Field, model_validator
+
+from mmerg.errors import ConfigError, did_you_mean
+from mmerg.settings.pages import conf_folder, pages_of
+from mmerg.storage.files import why
+from mmerg.storage.record import Record
+
+Choice = Literal["first", "tie", "second"]
+Point = int | Choice
+CANNOT, COMMENT, SUBMIT, CONSENT, TAKE = "cannot", "comment", "submit", "consent", "take"  # entries beside answers
+RESERVED = {COMMENT, SUBMIT, CONSENT, TAKE}
+
+
+class Question(Record):
+    """ask: its text. points: the scale in its order, each point with the text that anchors it."""
+
+    ask: str
+    points: Annotated[dict[Point, str], Field(min_length=2)]
+
+
+class Bad(Record):
+    """A reply that is bad whatever it replies to. fails: the questions on which it must do badly."""
+
+    text: str
+    fails: tuple[str, ...]
+
+
+class Gold(Record):
+    """Checks. scrambled: the questions on which a reply with its words in random order must do badly. note: what a
+    rater reads who fails a loud check."""
+
+    scrambled: tuple[str, ...] = ()
+    written: tuple[Bad, ...] = ()
+    note: str = "Please read it once more. One of your answers does not fit it."
+
+
+class Practice(Record):
+    """A training item. expect: the answers that fit; why: the feedback."""
+
+    history: Annotated[tuple[tuple[str, str], ...], Field(min_length=1)]
+    responder: str
+    replies: tuple[str, ...]
+    expect: dict[str, tuple[Point, ...]] = Field(default_factory=dict)
+    why: str
+
+
+class Form(Record):
+    """replies: on a page, 1 (a scale of numbers) or 2 (first, tie, second)."""
+
+    title: str
+    replies: Literal[1, 2]
+    instructions: tuple[str, ...]
+    consent: str
+    questions: Annotated[dict[str, Question], Field(min_length=1)]
+    gold: Gold = Gold()
+    training: tuple[Practice, ...] = ()
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        for name, question in self.questions.items():
+            numbers = [point for point in question.points if isinstance(point, int)]
+            if name in RESERVED or (len(numbers) if self.replies == 2 else numbers != sorted(question.points, key=str)):
+                scale = "first, tie, second" if self.replies == 2 else "numbers in ascending order, at most 9"
+                raise ValueError(f"question {name}: its points must be {scale}, and its name none of {RESERVED}")
+        named = {*self.gold.scrambled, *(one for bad in self.gold.written for one in bad.fails)}
+        for practice in self.training:
+            named |= practice.expect.keys()
+            if len(practice.replies) != self.replies:
+                raise ValueError(f"a training item has {len(practice.replies)} replies, not {self.replies}")
+        if unknown := named - self.questions.keys():
+            raise ValueError(f"there are no questions {', '.join(sorted(unknown))}, which checks name")
+        return self
+
+    def bad(self, question: str) -> tuple[Point, ...]:
+        """The answers that a bad reply may get: the two lowest points, or that the first reply of the pair is better,
+        as checks have the bad reply second."""
+        return ("first",) if self.replies == 2 else tuple(sorted(self.questions[question].points, key=str)[:2])
+
+
+def read_form(design: str) -> Form:
+    """The form that `design=` names: one of conf/rating, or the user's own file. Raises ConfigError."""
+    file = conf_folder() / "rating" / f"{design}.yaml"
+    path = file if file.is_file() else Path(design)
+    if not path.is_file():
+        hint = f"{did_you_mean(design, pages_of('rating'))} {', '.join(pages_of('rating'))}, or the path of a YAML file"
+        raise ConfigError(f"there is no design {design}", where="design", hint=hint.strip())
+    try:
+        return Form.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        what = f"the form cannot be used: {why(error) if not isinstance(error, yaml.YAMLError) else error}"
+        raise ConfigError(what, where=str(path), hint="conf/rating/likert.yaml is one that works") from error

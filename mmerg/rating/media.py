@@ -1,0 +1,125 @@
+"""Puts what raters see of clips into a study: the clips themselves as short MP4 files, or the keyframes of the runs.
+
+Files get random names and carry no metadata. A clip is cut and cropped as the model saw it, and ends before the target.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+
+from mmerg.corpora.dialogue import Clip, Sample
+from mmerg.engine.look import recent_clips
+from mmerg.errors import ClipError, ConfigError, RunError, some
+from mmerg.experiment.plan import SamplePlan
+from mmerg.frames.picture import cropped
+from mmerg.frames.store import Frame
+from mmerg.frames.video import Video
+from mmerg.runs.events import FramesTaken
+from mmerg.runs.folder import FRAMES
+from mmerg.runs.samples import read_events
+from mmerg.scoring.answers import ScoredRun
+from mmerg.settings.model import DatasetSettings, ProtocolSettings
+from mmerg.storage.files import private_folder, write_whole
+
+HEIGHT = 480  # pixels at most
+CLOCK, RATE = 90_000, 44_100  # ticks of a picture's time, and samples of sound, a second
+Media = dict[str, dict[int, tuple[str, ...]]]  # the files of each sample, by turn from 1
+
+
+def put_frames(runs: Sequence[ScoredRun], samples: Sequence[str], folder: Path, random: Random) -> Media:
+    """The keyframes of each sample as the first run that has some saw them. Raises RunError where a file is gone."""
+    media: Media = {}
+    for sample in samples:
+        path, turns = next(((run.path, of) for run in runs if (of := _seen(run, sample))), (Path(), {}))
+        files = {turn: [path / FRAMES / f"{frame.sha256}.jpg" for frame in turns[turn]] for turn in turns}
+        media[sample] = {turn: tuple(_put(file, folder, random) for file in of) for turn, of in files.items()}
+    if not any(media.values()):
+        what, hint = "no run has frames of these samples", "visual=none shows the text alone"
+        raise ConfigError(what, where="visual=frames", hint=hint)
+    return media
+
+
+def _put(file: Path, folder: Path, random: Random) -> str:
+    name = f"{random.getrandbits(64):016x}.jpg"
+    try:
+        write_whole(folder / name, file.read_bytes())
+    except OSError as error:
+        hint = "run the same again: frames come from the cache; or visual=none"
+        raise RunError("a keyframe of the run is gone", where=str(file), hint=hint) from error
+    return name
+
+
+def put_clips(run: ScoredRun, samples: Sequence[str], folder: Path, random: Random) -> Media:
+    """The clips of the turns that the model saw, from the corpus of the run. Raises ConfigError where the corpus has
+    changed, or clips are gone that the run had frames of."""
+    settings = run.manifest.settings
+    dataset = DatasetSettings.model_validate(settings["dataset"])
+    plan = SamplePlan.of(dataset, ProtocolSettings.model_validate(settings["protocol"]))
+    if plan.corpus.fingerprint != run.manifest.identity.get("corpus"):
+        what = "the corpus is not the one that the runs replied to"
+        raise ConfigError(what, where=f"dataset={plan.corpus.name}", hint="put its files back, or visual=frames")
+    known = {sample.id: sample for sample in plan.selection.samples}
+    last_turns = run.manifest.setting("frames.last_turns", 2)
+    clips = {id: _clips(known[id], last_turns) for id in samples}
+    gone = [f"{id}, turn {turn}" for id in samples for turn in sorted(_seen(run, id) - clips[id].keys())]
+    if gone:
+        what = f"{len(gone)} clips are gone that the run saw: {some(gone)}"
+        raise ConfigError(what, where=f"dataset={plan.corpus.name}", hint="put them back, or visual=frames")
+    written: dict[Clip, str] = {}
+    for clip in dict.fromkeys(clip for of_one in clips.values() for clip in of_one.values()):
+        written[clip] = f"{random.getrandbits(64):016x}.mp4"
+        write_clip(clip, folder / written[clip])
+    return {id: {turn: (written[clip],) for turn, clip in of_one.items()} for id, of_one in clips.items()}
+
+
+def _clips(sample: Sample, last_turns: int) -> Mapping[int, Clip]:
+    clips = recent_clips(sample.scene, last_turns).items()
+    return {turn: clip for turn, clip in clips if clip and clip.path.is_file()}
+
+
+def _seen(run: ScoredRun, sample: str) -> dict[int, tuple[Frame, ...]]:
+    """The frames that a run took of a sample, by turn."""
+    events = (event for event in read_events(run.path, sample) if isinstance(event, FramesTaken))
+    return {turn.turn: turn.frames for event in events for turn in event.turns if turn.frames}
+
+
+def write_clip(clip: Clip, path: Path) -> None:
+    """The clip's span and part of the picture as H.264, at most HEIGHT pixels high, its sound as AAC. Raises
+    ConfigError."""
+    import av
+
+    start, end = clip.start or 0.0, math.inf if clip.end is None else clip.end
+    private_folder(path.parent)
+    try:
+        with av.open(str(clip.path)) as source, av.open(str(path), "w", options={"movflags": "+faststart"}) as out:
+            picture = out.add_stream("libx264", 25, options={"crf": "25", "preset": "veryfast"})
+            picture.pix_fmt, picture.codec_context.time_base = "yuv420p", Fraction(1, CLOCK)
+            sound = out.add_stream("aac", RATE) if source.streams.audio else None
+            size: tuple[int, int] | None = None
+            with Video(clip.path) as video:
+                for frame in video.frames():
+                    if start <= frame.time < end:
+                        pixels = av.VideoFrame.from_ndarray(cropped(frame.picture(), clip.crop), format="bgr24")
+                        if size is None:
+                            scale = min(1.0, HEIGHT / pixels.height) / 2
+                            size = round(pixels.width * scale) * 2, round(pixels.height * scale) * 2
+                            picture.width, picture.height = size
+                        pixels = pixels.reformat(*size, "yuv420p")
+                        pixels.pts, pixels.time_base = round((frame.time - start) * CLOCK), Fraction(1, CLOCK)
+                        out.mux(picture.encode(pixels))
+            out.mux(picture.encode(None))
+            if sound:
+                samples, begun = 0, (source.start_time or 0) / av.time_base
+                for heard in source.decode(audio=0):
+                    if start <= (heard.time or 0.0) - begun < end:
+                        heard.pts, heard.time_base = samples, Fraction(1, heard.sample_rate)
+                        samples += heard.samples
+                        out.mux(sound.encode(heard))
+                out.mux(sound.encode(None))
+    except (av.FFmpegError, ClipError) as error:
+        what, hint = f"a clip cannot be converted: {error}", "visual=frames shows what the runs saw of it"
+        raise ConfigError(what, where=str(clip), hint=hint) from error
+    if size is None:
+        raise ConfigError("no picture lies in the span of a clip", where=str(clip), hint="visual=frames")

@@ -1,0 +1,161 @@
+"""The page of a study and what it asks, behind the guards of `mmerg serve`.
+
+A rater's link is /#TOKEN: a browser sends no fragment, so that the token stands in no log; the page sends it as
+`Authorization: Bearer`. Of an item only turns, media, responder and replies are sent, the replies in the order shown.
+"""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from secrets import compare_digest, token_hex
+from typing import Annotated
+
+import uvicorn
+from fastapi import Depends, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, JSONResponse, Response
+from pydantic import BaseModel, Field
+from starlette.middleware import Middleware
+from starlette.staticfiles import StaticFiles
+
+from mmerg.errors import MmergError
+from mmerg.rating.form import SUBMIT, TAKE
+from mmerg.rating.store import AGAIN, OK, Entry, Store
+from mmerg.rating.study import MEDIA
+from mmerg.serving.guard import HEADERS, Guard, is_loopback
+from mmerg.serving.refused import HttpError, error_fields
+from mmerg.settings.model import RateSettings
+
+FOLDER = Path(__file__).parent / "page"
+CONNECTIONS, BODY = 200, 2**15  # at one time; bytes
+
+
+class Submit(BaseModel):
+    """A finished item. ms: as in `Entry`."""
+
+    id: str = Field(pattern=r"^[\w.-]{1,64}$")
+    ms: int = Field(default=0, ge=0)
+    browser: str = Field(default="", max_length=32)
+
+
+def app_of(store: Store, links: dict[str, str], settings: RateSettings) -> FastAPI:
+    """The app. links: the token of each rater."""
+    hosts = frozenset({"localhost", settings.host, *settings.names}) if is_loopback(settings.host) else frozenset[str]()
+    app = FastAPI(
+        openapi_url=None,
+        max_body_size=BODY,
+        middleware=[Middleware(Guard, token="", hosts=hosts, refuse=_refuse)],
+    )
+    study, log = store.log.study, store.log
+
+    def rater_of(request: Request) -> str:
+        token = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
+        for rater, known in links.items():
+            if compare_digest(token, known.encode()):
+                return rater
+        hint = "open the whole link that you were sent, with what stands behind #"
+        raise HttpError("this link is not known", hint=hint, status=401)
+
+    Rater = Annotated[str, Depends(rater_of)]  # noqa: N806 - a type
+
+    @app.get("/")
+    def page() -> Response:
+        return FileResponse(FOLDER / "index.html")
+
+    @app.get("/study")
+    def about(rater: Rater) -> dict[str, object]:
+        form, order = study.form, log.orders[rater]
+        done = [place for place in range(len(order)) if log.submitted(rater, place)]
+        first = next((place for place in range(len(order)) if place not in set(done)), None)
+        return {
+            **form.model_dump(mode="json", include={"title", "replies", "instructions", "consent", "questions"}),
+            "practice": study.practice,
+            "places": len(order),
+            "done": len(done),
+            "next": _taken(rater) if first is None else first,
+            "agreed": rater in log.last,
+        }
+
+    @app.get("/places/{place}")
+    def item(rater: Rater, place: int) -> dict[str, object]:
+        shown = log.shown(rater, place)
+        one = study.items[shown.item]
+        replies = one.replies[::-1] if shown.swap else one.replies
+        answers = log.answers.get((rater, place), {})
+        return {
+            **one.model_dump(mode="json", include={"history", "responder"}),
+            "replies": replies,
+            "answers": {name: value for name, value in answers.items() if name != SUBMIT},
+        }
+
+    @app.post("/answers")
+    def answer(rater: Rater, entry: Entry) -> dict[str, bool]:
+        if entry.question in (SUBMIT, TAKE):
+            raise HttpError(f"{entry.question} is no question", where="answers")
+        store.save(entry.model_copy(update={"rater": rater, "at": ""}))
+        return {"saved": True}
+
+    @app.post("/places/{place}/submit")
+    def submit(rater: Rater, place: int, sent: Submit) -> dict[str, object]:
+        shown, answers = log.shown(rater, place), log.answers.get((rater, place), {})
+        if missing := [name for name in study.form.questions if name not in answers]:
+            raise HttpError(f"there is no answer yet to {', '.join(missing)}", where=f"place {place}", status=409)
+        one, before = study.items[shown.item], answers.get(SUBMIT)
+        wrong = log.failed(rater, place)
+        # A loud check asks once more; practice tells why, whatever the answer was.
+        value = AGAIN if wrong and before is None else before if before == OK else OK
+        store.save(Entry(rater=rater, place=place, question=SUBMIT, value=value, **sent.model_dump()))
+        told = one.why if one.why and before is None and (wrong or place < study.practice) else ""
+        following = place + 1 if place + 1 < len(log.orders[rater]) else _taken(rater)
+        return {"again": value == AGAIN, "fits": not wrong, "told": told, "next": following}
+
+    @app.get("/media/{name}", dependencies=[Depends(rater_of)])
+    def media(name: str) -> Response:
+        known = {file for one in study.items.values() for turn in one.history for file in turn.media}
+        if name not in known:
+            raise HttpError("there is no such file", where="media", status=404)
+        return Response((store.folder / MEDIA / name).read_bytes(), media_type=_type(name))
+
+    def _taken(rater: str) -> int | None:
+        """A place with an item that others dropped, which is added to the rater's order; None where there is none."""
+        quiet = datetime.now(UTC) - timedelta(minutes=settings.lease)
+        dropped = log.dropped(rater, quiet.isoformat(timespec="milliseconds"))
+        if dropped is None:
+            return None
+        place = len(log.orders[rater])
+        store.save(Entry(id=token_hex(8), rater=rater, place=place, question=TAKE, value=dropped))
+        return place
+
+    app.mount("/page", StaticFiles(directory=FOLDER))
+
+    @app.exception_handler(MmergError)
+    def expected(_: Request, error: MmergError) -> Response:
+        return _refuse("", error)
+
+    @app.exception_handler(RequestValidationError)
+    def invalid(_: Request, error: RequestValidationError) -> Response:
+        return _refuse("", HttpError(f"the request cannot be read: {error.errors()[0]['msg']}"))
+
+    return app
+
+
+def _type(name: str) -> str:
+    return "video/mp4" if name.endswith(".mp4") else "image/jpeg"
+
+
+def _refuse(_: str, error: MmergError) -> Response:
+    return JSONResponse(error_fields(error), error.status if isinstance(error, HttpError) else 400)
+
+
+def server_of(store: Store, links: dict[str, str], settings: RateSettings) -> uvicorn.Server:
+    """A server that runs the app on a socket."""
+    config = uvicorn.Config(
+        app_of(store, links, settings),
+        log_config=None,
+        headers=HEADERS,
+        server_header=False,
+        ws="none",
+        lifespan="off",
+        limit_concurrency=CONNECTIONS,
+        timeout_graceful_shutdown=1,
+    )
+    return uvicorn.Server(config)

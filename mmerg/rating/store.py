@@ -1,0 +1,176 @@
+"""What raters answer: `ratings.jsonl`, a line a click, appended and on the disk before the click counts as saved.
+
+A line that a crash tore is cut off when the file is next opened; the page sends that answer again. Of several answers
+of a rater at one place to one question the last counts.
+"""
+
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field
+
+from mmerg.errors import RunError
+from mmerg.rating.form import CANNOT, COMMENT, CONSENT, SUBMIT, TAKE, Choice, Point
+from mmerg.rating.study import RATINGS, Shown, Study
+from mmerg.runs.folder import hold
+from mmerg.storage.files import why, writing
+from mmerg.storage.record import Record
+
+LONGEST = 2000  # characters of a comment
+AGAIN, OK = "again", "ok"  # a submitted item is to be answered again, as a loud check failed, or is done
+
+
+class Entry(Record):
+    """A click. id: of the client, so that one sent twice counts once. place: in the rater's order, from 0. question: of
+    the form, or comment, submit (value ok, or again after a failed loud check), consent, take (an item that another
+    rater dropped; value: RATER/PLACE). value: as shown: first is the reply on the left. ms: since the item was
+    shown, without time in which the page was hidden. browser: a random name of the browser."""
+
+    id: str = Field(pattern=r"^[\w.-]{1,64}$")
+    rater: str = ""
+    place: int = Field(ge=0)
+    item: str = ""
+    question: str
+    value: Point | str
+    ms: int = Field(default=0, ge=0)
+    browser: str = Field(default="", max_length=32)
+    at: str = ""
+
+
+class Log:
+    """Entries of a study in their order, as they are known so far."""
+
+    def __init__(self, study: Study, entries: Iterable[Entry] = ()) -> None:
+        self.study = study
+        self.orders = {rater: list(order) for rater, order in study.orders.items()}
+        self.ids: set[str] = set()
+        self.entries: list[Entry] = []
+        self.answers: dict[tuple[str, int], dict[str, Point | str]] = {}
+        self.last: dict[str, str] = {}
+        for entry in entries:
+            self.add(entry)
+
+    def add(self, entry: Entry) -> None:
+        self.ids.add(entry.id)
+        self.entries.append(entry)
+        self.last[entry.rater] = max(entry.at, self.last.get(entry.rater, ""))
+        if entry.question == TAKE:
+            rater, _, place = str(entry.value).partition("/")
+            self.orders[entry.rater].append(self.orders[rater][int(place)])
+        else:
+            self.answers.setdefault((entry.rater, entry.place), {})[entry.question] = entry.value
+
+    def submitted(self, rater: str, place: int) -> bool:
+        return self.answers.get((rater, place), {}).get(SUBMIT) == OK
+
+    def shown(self, rater: str, place: int) -> Shown:
+        """Raises RunError where there is no such rater or place."""
+        order = self.orders.get(rater, [])
+        if not 0 <= place < len(order):
+            raise RunError(f"there is no place {place} in the order of rater {rater!r:.40}", where="ratings")
+        return order[place]
+
+    def check(self, entry: Entry) -> Entry:
+        """The entry with its item. Raises RunError for a rater, place, question or value that is not of the study."""
+        shown, questions = self.shown(entry.rater, entry.place), self.study.form.questions
+        at = f"rater {entry.rater}, place {entry.place}"
+        if entry.item not in ("", shown.item):
+            raise RunError(f"the item is {entry.item!r:.40}, and the study has {shown.item} there", where=at)
+        if entry.question in questions:
+            points = (*questions[entry.question].points, CANNOT)
+            if entry.value not in points:
+                what = f"{entry.value!r:.40} is not on the scale of {entry.question}"
+                raise RunError(what, where=at, hint=f"one of {', '.join(map(str, points))}")
+        elif entry.question not in (COMMENT, CONSENT, SUBMIT) or len(str(entry.value)) > LONGEST:
+            what = f"there is no question {entry.question!r:.40}, or its text is longer than {LONGEST} characters"
+            raise RunError(what, where=at, hint=f"one of {', '.join((*questions, COMMENT))}")
+        return entry.model_copy(update={"item": shown.item})
+
+    def failed(self, rater: str, place: int) -> bool:
+        """Whether the answers at a place break what its item expects."""
+        shown, answers = self.shown(rater, place), self.answers.get((rater, place), {})
+        expected = self.study.items[shown.item].expect
+        return any(as_drawn(answers.get(name, CANNOT), shown) not in points for name, points in expected.items())
+
+    def dropped(self, rater: str, quiet: str) -> str | None:
+        """An open item of another rater without an entry since `quiet` (ISO time), as RATER/PLACE, that `rater` has not
+        seen; None where there is none. Repeats and checks are not handed on."""
+        seen = {shown.item for shown in self.orders[rater]}
+        wanted = {
+            shown.item: f"{other}/{place}"
+            for other in self.study.orders
+            if other != rater and self.last.get(other, "") < quiet
+            for place, shown in enumerate(self.study.orders[other])
+            if not shown.again and shown.item not in seen and not self.submitted(other, place)
+        }
+        taken = {str(one.value) for one in self.entries if one.question == TAKE}
+        return next((place for place in wanted.values() if place not in taken), None)
+
+
+def as_drawn(value: Point | str, shown: Shown) -> Point | str:
+    """An answer in terms of the item's own order of replies."""
+    swapped: Mapping[Point | str, Choice] = {"first": "second", "second": "first"}
+    return swapped.get(value, value) if shown.swap else value
+
+
+class Store:
+    """The open file. Use as a context manager; `save` is safe from several threads."""
+
+    def __init__(self, folder: Path, study: Study) -> None:
+        self.folder, self._study = folder, study
+        self._guard = threading.Lock()
+
+    def __enter__(self) -> Self:
+        """Raises RunError where another process writes the study, or a line cannot be read."""
+        self._hold = hold(self.folder)
+        self._hold.__enter__()
+        self.log, whole = read_log(self.folder, self._study)
+        with writing(self.folder / RATINGS):
+            self._out = (self.folder / RATINGS).open("ab", buffering=0)
+            self._out.truncate(whole)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._out.close()
+        self._hold.__exit__(None, None, None)
+
+    def save(self, entry: Entry) -> None:
+        """Write the entry, unless it is there already, and wait until the disk has it. Raises RunError."""
+        with self._guard, writing(self.folder / RATINGS):
+            if entry.id in self.log.ids:
+                return
+            entry = self.log.check(entry) if entry.question != TAKE else entry
+            entry = entry.model_copy(update={"at": entry.at or datetime.now(UTC).isoformat(timespec="milliseconds")})
+            line, begun = entry.model_dump_json().encode() + b"\n", self._out.tell()
+            try:
+                while line:
+                    line = line[self._out.write(line) :]
+                os.fsync(self._out.fileno())
+            except OSError:
+                self._out.truncate(begun)  # nothing may follow a torn line
+                raise
+            self.log.add(entry)
+
+
+def read_log(folder: Path, study: Study) -> tuple[Log, int]:
+    """All entries, and how many bytes of the file are whole lines. Raises RunError for a line that is no entry of the
+    study; a last one that is torn is left out."""
+    log, whole = Log(study), 0
+    file = folder / RATINGS
+    for number, line in enumerate(file.read_bytes().splitlines(keepends=True) if file.exists() else (), start=1):
+        if not line.endswith(b"\n"):
+            break
+        try:
+            entry = Entry.model_validate_json(line)
+            log.add(entry if entry.question == TAKE else log.check(entry))
+        except (ValueError, RunError) as error:
+            what = (
+                f"line {number} is no rating of this study: {error.what if isinstance(error, RunError) else why(error)}"
+            )
+            raise RunError(what, where=str(file), hint="remove the line, or put the study back as it was") from error
+        whole += len(line)
+    return log, whole

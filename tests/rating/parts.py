@@ -1,0 +1,93 @@
+"""Studies for tests, drawn from runs whose every name is a word that no rater may ever see."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from mmerg.rating.launch import new
+from mmerg.rating.page import server_of
+from mmerg.rating.store import Store
+from mmerg.rating.study import Study, read_links, read_study
+from mmerg.serving.launch import listener
+from mmerg.settings.model import RateSettings
+from tests.scoring.run_builder import build_run, result
+from tests.serving.running import client_of
+
+NAMES = ("zebra", "giraffe")  # of runs
+SECRET = (*NAMES, "okapi", "quagga", "dia1", "dia2")  # of runs, systems, models, samples, too
+FEELINGS = ("sadness", "joy", "anger")
+BARE: dict[str, Any] = {"visual": "none", "gold": 0.0, "repeats": 0.0}
+
+
+def runs(folder: Path, count: int = 12, *names: str, replies: int = 0) -> list[Path]:
+    """Runs over `count` dialogues. replies: turns all replies, as a run has that was made again."""
+    made = []
+    for number, name in enumerate(names or NAMES):
+        lines = [
+            result(
+                f"dia{one}/3",
+                f"I am number {number + replies} and I hear you in conversation {one}.",
+                "sadness",
+                gold=FEELINGS[one % 3],
+                gold_response=f"What people say in conversation {one}.",
+            )
+            for one in range(count)
+        ]
+        made.append(build_run(folder / name, lines, system="okapi", model="quagga", config={"seed": number}))
+    return made
+
+
+def study(folder: Path, count: int = 12, **settings: Any) -> Path:
+    """A study of the usual runs in `folder`/study; text alone, without checks and repeats unless they are set."""
+    place = folder / "study"
+    paths = [path for name in NAMES if (path := folder / name).exists()] or runs(folder, count)
+    assert new(RateSettings(**BARE | {"items": count} | settings), place, paths) == 0
+    return place
+
+
+def drawn(folder: Path, **settings: Any) -> Study:
+    return read_study(study(folder, **settings))
+
+
+class Rater:
+    """Who rates by HTTP, as the page does."""
+
+    def __init__(self, client: httpx.Client, token: str) -> None:
+        self.client, self.sent = client, 0
+        self.headers = {"Authorization": f"Bearer {token}"}
+
+    def get(self, path: str) -> httpx.Response:
+        return self.client.get(path, headers=self.headers)
+
+    def post(self, path: str, **fields: Any) -> httpx.Response:
+        self.sent += 1
+        return self.client.post(path, headers=self.headers, json={"id": f"{id(self)}-{self.sent}"} | fields)
+
+    def answer(self, place: int, question: str, value: Any, **more: Any) -> httpx.Response:
+        return self.post("/answers", place=place, question=question, value=value, **more)
+
+    def rate(self, place: int, **answers: Any) -> dict[str, Any]:
+        for question, value in answers.items():
+            assert self.answer(place, question, value).status_code == 200
+        done: dict[str, Any] = self.post(f"/places/{place}/submit", ms=1000).json()
+        return done
+
+
+@contextmanager
+def serving(folder: Path, **settings: Any) -> Iterator[dict[str, Rater]]:
+    """The raters of a study that is served for as long as the block runs."""
+    links = read_links(folder)
+    with closing(listener("127.0.0.1", 0)) as heard, Store(folder, read_study(folder)) as store:
+        server = server_of(store, links, RateSettings(**settings))
+        thread = threading.Thread(target=server.run, args=([heard],))
+        thread.start()
+        try:
+            with client_of(f"http://127.0.0.1:{heard.getsockname()[1]}") as client:
+                yield {rater: Rater(client, token) for rater, token in links.items()}
+        finally:
+            server.should_exit = True
+            thread.join()

@@ -1,0 +1,175 @@
+"""How a study is drawn: what is in it, balance by seed, blindness of its folder, and what is refused."""
+
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+import cv2
+import pytest
+
+import mmerg
+from mmerg.corpora.dialogue import Clip, Crop
+from mmerg.corpora.folder import demo_root
+from mmerg.errors import ConfigError, RunError
+from mmerg.rating.form import read_form
+from mmerg.rating.launch import new
+from mmerg.rating.media import write_clip
+from mmerg.rating.study import HUMAN, read_key, read_links, read_study
+from mmerg.settings.model import RateSettings
+from tests.compared_runs import edit
+from tests.rating.parts import BARE, SECRET, drawn, runs, study
+
+
+def test_every_rater_gets_every_item_once_and_all_candidates_of_a_sample(tmp_path: Path) -> None:
+    folder = study(tmp_path, human=True)
+    key, made = read_key(folder), read_study(folder)
+    assert [one.name for one in key.candidates] == ["zebra", "giraffe", HUMAN]
+    for order in made.orders.values():
+        items = [shown.item for shown in order[made.practice :]]
+        assert sorted(items) == sorted(key.items)
+        samples = [key.items[item].sample for item in items]
+        assert set(Counter(samples).values()) == {3}
+        assert all(one != other for one, other in pairwise(samples))
+    assert len({tuple(order) for order in made.orders.values()}) == 3
+    assert len(set(read_links(folder).values())) == 3
+
+
+def test_sides_are_balanced_over_raters_and_items(tmp_path: Path) -> None:
+    made = drawn(tmp_path, design="pairwise", raters=4, human=True)
+    swaps: Counter[str] = Counter()
+    for order in made.orders.values():
+        own = order[made.practice :]
+        assert len(own) == 36
+        assert sum(shown.swap for shown in own) == pytest.approx(18, abs=3)
+        swaps.update(shown.item for shown in own if shown.swap)
+    assert set(swaps.values()) == {2}
+
+
+def test_more_people_than_raters_share_the_items_evenly(tmp_path: Path) -> None:
+    made = drawn(tmp_path, raters=2, people=5)
+    assert sorted(len(order) - made.practice for order in made.orders.values()) == [8, 10, 10, 10, 10]
+    given = Counter(shown.item for order in made.orders.values() for shown in order[made.practice :])
+    assert set(given.values()) == {2}
+    assert len(given) == 24
+
+
+@pytest.mark.parametrize("design", ["likert", "pairwise"])
+def test_checks_and_repeats_are_among_the_items(tmp_path: Path, design: str) -> None:
+    folder = study(tmp_path, 60, design=design, items=50, gold=0.1, repeats=0.06)
+    made, key = read_study(folder), read_key(folder)
+    units = 100 if design == "likert" else 50
+    for order in made.orders.values():
+        checks = [shown.item for shown in order if shown.item in key.items and key.items[shown.item].expect]
+        assert len(checks) == units // 10
+        assert len(order) == made.practice + round(units * 1.16)
+        seen: dict[str, bool] = {}
+        for shown in order:
+            if shown.again:
+                assert seen[shown.item] == (shown.swap != (design == "pairwise"))
+            seen[shown.item] = shown.swap
+    loud = {code for code, one in key.items.items() if one.loud}
+    assert len(loud) == -(-units // 20)
+    assert loud == {code for code, one in made.items.items() if one.expect and code in key.items}
+
+
+def test_the_seed_decides_the_study_but_for_its_links(tmp_path: Path) -> None:
+    paths = runs(tmp_path, 20)
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        new(RateSettings(items=10, seed=seed, **BARE), tmp_path / name, paths)
+    a, b, c = (read_study(tmp_path / name) for name in "abc")
+    assert a == b
+    assert a.orders != c.orders
+    assert read_links(tmp_path / "a") != read_links(tmp_path / "b")
+
+
+def test_stratified_items_have_the_emotions_of_the_corpus(tmp_path: Path) -> None:
+    folder = study(tmp_path, 60, items=12, stratify=True)
+    samples = {one.sample for one in read_key(folder).items.values()}
+    assert Counter(int(sample[3:].partition("/")[0]) % 3 for sample in samples) == {0: 4, 1: 4, 2: 4}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> list[mmerg.Run]:
+    """Two dry runs of the demo's dialogues, with frames."""
+    runs = str(tmp_path_factory.mktemp("runs"))
+    return [mmerg.run("dataset=demo", backend="dry", system=one, runs=runs) for one in ("merg", "one_pass")]
+
+
+@pytest.mark.parametrize("visual", ["clips", "frames"])
+def test_the_public_folder_names_no_run_system_model_or_sample(
+    tmp_path: Path, made: list[mmerg.Run], visual: Literal["clips", "frames"]
+) -> None:
+    folder = tmp_path / "study"
+    new(RateSettings(items=3, visual=visual, gold=0.4), folder, [run.path for run in made])
+    secret = [b"merg", b"one_pass", b"dry-", b"demo", *(one.encode() for one in made[0].samples["sample"])]
+    files = [
+        file for file in folder.rglob("*") if file.is_file() and file.name != "key.json" and "private" not in str(file)
+    ]
+    assert len(files) > 4
+    for file in files:
+        content = file.name.encode() + file.read_bytes()
+        assert not [word for word in secret if word in content], file
+
+
+def test_text_alone_names_nothing_either(tmp_path: Path) -> None:
+    folder = study(tmp_path, gold=0.2, repeats=0.1, design="pairwise")
+    text = (folder / "study.json").read_text()
+    assert not [word for word in SECRET if word in text]
+
+
+def test_a_clip_is_cut_cropped_and_without_metadata(tmp_path: Path) -> None:
+    clip = Clip(demo_root() / "fine_talk.mp4", 1.0, 2.0, Crop(0.0, 0.0, 0.5, 1.0))
+    write_clip(clip, tmp_path / "a.mp4")
+    video, whole = cv2.VideoCapture(str(tmp_path / "a.mp4")), cv2.VideoCapture(str(clip.path))
+    of = cv2.CAP_PROP_FRAME_WIDTH
+    assert video.get(of) == pytest.approx(whole.get(of) / 2, abs=2)
+    frames = 0
+    while video.read()[0]:
+        frames += 1
+    assert frames == pytest.approx(whole.get(cv2.CAP_PROP_FPS), abs=2)
+    assert b"fine" not in (tmp_path / "a.mp4").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        ({"items": 13}, "13 items are asked for, and 12 of 12 common samples"),
+        ({"items": 3, "visual": "frames"}, "no run has frames"),
+        ({"items": 3, "design": "liker"}, "there is no design liker"),
+    ],
+)
+def test_what_cannot_be_drawn_is_named_and_leaves_nothing(tmp_path: Path, settings: Any, what: str) -> None:
+    paths = runs(tmp_path)
+    with pytest.raises(ConfigError, match=what):
+        new(RateSettings(**BARE | settings), tmp_path / "study", paths)
+    assert not (tmp_path / "study").exists()
+
+
+def test_runs_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    one, other = runs(tmp_path)
+    with pytest.raises(ConfigError, match="one candidate alone"):
+        new(RateSettings(items=3, design="pairwise", **BARE), tmp_path / "study", [one])
+    edit(other, lambda manifest: manifest["identity"].update(corpus="another"))
+    with pytest.raises(RunError, match="cannot be compared"):
+        new(RateSettings(items=3, **BARE), tmp_path / "study", [one, other])
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study" / "mine.txt").write_text("mine")
+    with pytest.raises(ConfigError, match="not empty"):
+        new(RateSettings(items=3, **BARE), tmp_path / "study", [one])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("1: It ignores, denies or belittles the feeling.", "x: no number", "points"),
+        ("scrambled: [fluency]", "scrambled: [wit]", "no questions wit"),
+        ("title:", "titel:", "title: Field required"),
+    ],
+)
+def test_a_form_that_cannot_be_used_is_named(tmp_path: Path, old: str, new: str, what: str) -> None:
+    text = (Path(__file__).parents[2] / "conf/rating/likert.yaml").read_text()
+    assert old in text
+    (tmp_path / "own.yaml").write_text(text.replace(old, new))
+    with pytest.raises(ConfigError, match=what):
+        read_form(str(tmp_path / "own.yaml"))

@@ -1,0 +1,248 @@
+"""The page's server: what it sends and saves; and three raters in a browser at once, killed and taken up again."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from mmerg.errors import RunError
+from mmerg.rating.store import Store, read_log
+from mmerg.rating.study import Study, read_key, read_links, read_study
+from tests.rating.parts import SECRET, Rater, serving, study
+from tests.reporting.axe import check_axe
+from tests.reporting.watched import watched
+
+GOOD = {"empathy": 4, "coherence": 4, "fluency": 5}
+
+
+def entries(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "ratings.jsonl").read_bytes().splitlines()]
+
+
+def to_items(raters: dict[str, Rater], made: Study) -> None:
+    """All raters through their practice."""
+    for rater in raters.values():
+        for place in range(made.practice):
+            rater.rate(place, **GOOD)
+            rater.post(f"/places/{place}/submit")
+
+
+def test_everything_that_is_served_is_blind(tmp_path: Path) -> None:
+    folder = study(tmp_path, design="pairwise", gold=0.2, repeats=0.1)
+    made = read_study(folder)
+    with serving(folder) as raters:
+        rater = raters["r1"]
+        paths = ["/", "/page/page.js", "/page/page.css", "/study", "/places/999", "/media/x", "/nothing"]
+        paths += [f"/places/{place}" for place in range(len(made.orders["r1"]))]
+        served = [rater.get(path) for path in paths]
+        served.append(rater.answer(3, "empathy", "first"))
+    for one in served:
+        text = f"{one.url} {one.headers} {one.text}"
+        assert not [word for word in SECRET if word in text], one.url
+        assert "default-src 'none'" in one.headers["content-security-policy"]
+    sent = json.loads(served[8].text)
+    assert sorted(sent) == ["answers", "history", "replies", "responder"]
+
+
+def test_sides_are_swapped_as_drawn_and_answers_are_kept_as_shown(tmp_path: Path) -> None:
+    folder = study(tmp_path, design="pairwise")
+    made = read_study(folder)
+    with serving(folder) as raters:
+        for place, shown in enumerate(made.orders["r1"]):
+            replies = raters["r1"].get(f"/places/{place}").json()["replies"]
+            assert replies == list(made.items[shown.item].replies)[:: -1 if shown.swap else 1]
+
+
+def test_who_has_no_link_is_refused(tmp_path: Path) -> None:
+    with serving(study(tmp_path)) as raters:
+        client = raters["r1"].client
+        for path in ("/study", "/places/0", "/media/x"):
+            assert client.get(path).status_code == 401
+            assert client.get(path, headers={"Authorization": "Bearer x"}).status_code == 401
+        foreign = {**raters["r1"].headers, "Origin": "http://elsewhere"}
+        assert client.get("/study", headers=foreign).status_code == 403
+        assert client.get("/study", headers={**raters["r1"].headers, "Host": "elsewhere"}).status_code == 421
+
+
+@pytest.mark.parametrize(
+    ("place", "question", "value", "what"),
+    [
+        (3, "empathy", 6, "6 is not on the scale"),
+        (3, "empathy", "first", "not on the scale"),
+        (3, "wit", 3, "no question"),
+        (99, "empathy", 3, "no place 99"),
+        (3, "comment", "x" * 2001, "longer"),
+        (3, "submit", "ok", "no question"),
+    ],
+)
+def test_an_answer_that_is_none_is_refused_and_not_kept(
+    tmp_path: Path, place: int, question: str, value: Any, what: str
+) -> None:
+    folder = study(tmp_path)
+    with serving(folder) as raters:
+        refused = raters["r1"].answer(place, question, value)
+    assert refused.status_code == 400
+    assert what in refused.json()["what"]
+    assert entries(folder) == []
+
+
+def test_two_tabs_do_not_double_and_a_line_sent_again_counts_once(tmp_path: Path) -> None:
+    folder = study(tmp_path)
+    with serving(folder) as raters:
+        one = raters["r1"]
+        for tab, value in (("a", 2), ("b", 4)):
+            one.post("/answers", id=tab, place=3, question="empathy", value=value, browser="same")
+            one.post("/answers", id=tab, place=3, question="empathy", value=value, browser="same")
+        assert one.get("/places/3").json()["answers"] == {"empathy": 4}
+    assert [line["value"] for line in entries(folder)] == [2, 4]
+
+
+def test_practice_tells_why_and_a_loud_check_asks_once_more(tmp_path: Path) -> None:
+    folder = study(tmp_path, gold=0.2)
+    made, key = read_study(folder), read_key(folder)
+    with serving(folder) as raters:
+        rater = raters["r1"]
+        told = rater.rate(0, **GOOD)
+        assert (told["fits"], told["again"], told["next"]) == (True, False, 1)
+        assert "loss" in told["told"]
+        for place, shown in enumerate(made.orders["r1"]):
+            one = key.items.get(shown.item)
+            if one and one.expect:
+                done = rater.rate(place, empathy=5, coherence=5, fluency=5)
+                assert done["again"] == one.loud
+                assert bool(done["told"]) == one.loud
+                assert not rater.post(f"/places/{place}/submit").json()["again"]
+
+
+def test_dropped_items_go_out_again_to_who_has_not_seen_them(tmp_path: Path) -> None:
+    folder = study(tmp_path, 4, raters=1, people=2)
+    made = read_study(folder)
+    with serving(folder) as raters:
+        to_items(raters, made)
+        mine, others = len(made.orders["r1"]), [shown.item for shown in made.orders["r2"][made.practice :]]
+        for place in range(made.practice, mine):
+            done = raters["r1"].rate(place, **GOOD)
+        assert done["next"] is None  # the other is at work
+    entry = (folder / "ratings.jsonl").read_text()
+    (folder / "ratings.jsonl").write_text(re.sub(r'"at":"2\d\d\d', '"at":"2001', entry))
+    with serving(folder) as raters:
+        place, taken = raters["r1"].get("/study").json()["next"], []
+        while place is not None:
+            taken.append(place)
+            place = raters["r1"].rate(place, **GOOD)["next"]
+    assert taken == list(range(mine, mine + len(others)))
+    log, _ = read_log(folder, made)
+    assert sorted(shown.item for shown in log.orders["r1"][mine:]) == sorted(others)
+
+
+def test_a_torn_last_line_is_cut_off_and_any_other_is_named(tmp_path: Path) -> None:
+    folder = study(tmp_path)
+    with serving(folder) as raters:
+        raters["r1"].answer(3, "empathy", 4)
+    file = folder / "ratings.jsonl"
+    whole = file.read_bytes()
+    file.write_bytes(whole + b'{"id":"torn","rater":"r1","pla')
+    with serving(folder) as raters:
+        raters["r1"].answer(3, "fluency", 5)
+    assert [line["question"] for line in entries(folder)] == ["empathy", "fluency"]
+    file.write_bytes(whole.replace(b'"value":4', b'"value":9'))
+    with pytest.raises(RunError, match=r"line 1 .* 9 is not on the scale"), Store(folder, read_study(folder)):
+        pass
+
+
+@contextmanager
+def served(folder: Path, port: int = 0) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """The command in a process of its own, and its port."""
+    command = [sys.executable, "-m", "mmerg.rate", "serve", str(folder), f"port={port}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        match = re.search(r"http://127.0.0.1:(\d+)/#", process.stdout.readline())
+        assert match
+        try:
+            yield process, int(match[1])
+        finally:
+            process.kill()
+
+
+def press(page: Page, keys: str) -> None:
+    """Answers an item by keyboard, and goes on."""
+    here = page.locator("#where").inner_text()
+    for key in keys:
+        page.keyboard.press(key)
+    page.keyboard.press("Enter")
+    moved = "(here) => document.querySelector('#where').textContent !== here"
+    page.wait_for_function(f"(here) => document.querySelector('#told').textContent || ({moved})(here)", arg=here)
+    if page.locator("#told").inner_text():
+        page.keyboard.press("Enter")
+    page.wait_for_function(moved, arg=here)
+
+
+def test_three_raters_at_once_lose_nothing_when_the_server_is_killed(tmp_path: Path, browser: Browser) -> None:
+    folder = study(tmp_path, 3)
+    made, links = read_study(folder), read_links(folder)
+    with browser.new_context() as one, browser.new_context() as two, browser.new_context() as three:
+        pages = dict(zip(links, (context.new_page() for context in (one, two, three)), strict=True))
+        with served(folder) as (process, port):
+            for rater, page in pages.items():
+                page.goto(f"http://127.0.0.1:{port}/#{links[rater]}")
+                page.get_by_label("I agree").check()
+                page.get_by_role("button", name="Start").click()
+                expect(page.locator("#where")).to_have_text("Practice 1 of 3")
+                for _ in range(made.practice + 1):
+                    press(page, "123")
+            process.kill()
+        for page in pages.values():
+            page.keyboard.press("5")
+            page.keyboard.press("0")
+            expect(page.locator("#saved")).to_contain_text("No connection")
+        with served(folder, port):
+            for page in pages.values():
+                expect(page.locator("#saved")).to_have_text("Saved", timeout=60_000)
+                page.reload()
+                expect(page.locator("#where")).to_have_text("Item 2 of 6")
+                press(page, "4")
+                for _ in range(4):
+                    press(page, "111")
+                expect(page.locator("#where")).to_have_text("All done")
+    log, _ = read_log(folder, made)
+    for rater in links:
+        rows = [log.answers[rater, place] for place in range(made.practice, 9)]
+        values = [[row[name] for name in made.form.questions] for row in rows]
+        assert values == [[1, 2, 3], [5, "cannot", 4], *[[1, 1, 1]] * 4]
+        assert all(log.submitted(rater, place) for place in range(9))
+
+
+@pytest.mark.parametrize(("design", "keys"), [("likert", "452"), ("pairwise", "atb")])
+def test_the_page_is_accessible_on_laptop_and_phone(tmp_path: Path, browser: Browser, design: str, keys: str) -> None:
+    folder = study(tmp_path, 3, design=design)
+    with serving(folder) as raters:
+        url = str(raters["r1"].client.base_url)
+        with watched(browser, origins=(url, f"blob:{url}")) as view:
+            page = view.page
+            page.goto(f"{url}/#{read_links(folder)['r1']}")
+            expect(page.get_by_label("I agree")).to_be_visible()
+            check_axe(page)
+            page.get_by_label("I agree").check()
+            page.get_by_role("button", name="Start").click()
+            expect(page.locator("#where")).to_contain_text("Practice 1")
+            for width in (1280, 390):
+                page.set_viewport_size({"width": width, "height": 844})
+                check_axe(page)
+                assert page.evaluate("document.documentElement.scrollWidth") <= width
+            for key in keys:
+                page.keyboard.press(key)
+            page.get_by_role("button", name="Next").click()
+            expect(page.locator("#told")).not_to_be_empty()
+            check_axe(page)
+            page.get_by_role("button", name="Next").click()
+            page.get_by_role("button", name="Back").click()
+            expect(page.locator("#where")).to_contain_text("Practice 1")
+            assert page.locator("input[type=radio]:checked").count() == 3
+            view.check()
