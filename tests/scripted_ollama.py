@@ -135,7 +135,7 @@ def merg_answer(body: dict[str, Any]) -> str:
                 cue["visual_cues"] = [{"frame": 1, "cue": f"a face {mark[:6]}"}]
             return json.dumps(cue)
         case "caef":
-            labels = body["format"]["properties"]["a_emotion"]["enum"]
+            [labels] = [field["enum"] for name, field in body["format"]["properties"].items() if "_emotion" in name]
             answer = {"emotion": labels[int(mark, 16) % len(labels)], "reasoning": mark[:6]}
             answer |= {"textual": "t", "visual": "v", "consistency": "agree"}
             return asked_of(answer, body["format"])

@@ -79,7 +79,7 @@ class Asker:
         outline, answer_schema = (schema.outline, schema.text) if schema else ("", "")
         messages = self.prompts.messages(stage, state, supplied, outline, correction)
         samplers = self.sampling.changed(stage.sampling)
-        if correction and system.rerun_temperature is not None:
+        if correction and correction.instruction and system.rerun_temperature is not None:
             samplers = replace(samplers, temperature=system.rerun_temperature)
         samplers = samplers.drawn(state.scene.id, stage.name, t, draw.number if draw else 0)
         for attempt in range(system.max_repairs + 1):

@@ -8,6 +8,7 @@ other stages gave and shared.j2 does not name is in its `outputs`, so that no ou
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import takewhile
 
 from jinja2 import DictLoader, Environment, StrictUndefined, TemplateError, TemplateNotFound
 from jinja2.meta import find_referenced_templates, find_undeclared_variables
@@ -106,11 +107,19 @@ class Prompts:
         scope = {**known, "vocabulary": self.system.vocabulary, **inputs}
         outputs = [(maker.name, inputs[maker.gives]) for maker in makers]
         shared = self._render("shared.j2", {**scope, "outputs": outputs})
-        audited = [one for one in self.system.stages if one.name in stage.audits]
-        checks = [(one.name, self._render(_check(one), scope)) for one in audited]
+        checks = [self._rendered_check(one, scope) for one in self.system.stages if one.name in stage.audits]
         scope |= {"outline": outline, "correction": correction, "checks": checks}
         own = self._render(f"{stage.name}.j2", scope)
         return (self._system, Message("user", f"{shared}\n\n{own}", state.images if "V" in inputs else ()))
+
+    def _rendered_check(self, audited: Stage, scope: Inputs) -> tuple[str, str]:
+        """A stage's name and what is asked of it, which may speak only of outputs that it saw. The name is followed by
+        the stages before it whose outputs the auditor sees and it did not."""
+        before = takewhile(lambda one: one.name != audited.name, self.system.stages)
+        unseen = {one.gives: one.name for one in before if one.gives in scope and one.gives not in audited.sees}
+        known = {name: value for name, value in scope.items() if name not in unseen}
+        without = f" (made without seeing {', '.join(unseen.values())})" if unseen else ""
+        return f"{audited.name}{without}", self._render(_check(audited), known)
 
     def complaint(self, what: str, outline: str) -> Message:
         """The message that asks the model again for a reply that can be used."""

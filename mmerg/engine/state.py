@@ -5,6 +5,7 @@ A `State` holds the scene, never the target, so nothing that renders prompts can
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 
 from pydantic import BaseModel
@@ -13,6 +14,7 @@ from mmerg.backends.protocol import Image, Reply
 from mmerg.corpora.dialogue import Scene
 from mmerg.frames.store import Keyframe
 from mmerg.systems.audit import Audit
+from mmerg.systems.system import Stage
 
 Output = BaseModel | str
 
@@ -63,14 +65,23 @@ class Draft:
 
 @dataclass(frozen=True)
 class Correction:
-    """Why a stage runs again: its previous output, the reason, and what to do better. drafts: all that it gave so
-    far, oldest first, where a loop shows the whole history."""
+    """Why a stage runs again: its previous output, the reason, and what to do better; both are empty for a stage that
+    runs again after the faulty one. drafts: all that it gave so far, oldest first, where a loop shows the whole
+    history. retained: what other stages gave in the same pass, by symbol, where they are shown it."""
 
     stage: str
     previous: Output
     reason: str
     instruction: str
     drafts: tuple[Draft, ...] = ()
+    retained: Mapping[str, Output] = field(default_factory=dict)
+
+    def for_stage(self, stage: Stage, renewed: Set[str]) -> Correction | None:
+        """What `stage` is shown of it in a pass that has renewed these symbols, of which it must see one."""
+        if stage.name == self.stage:
+            return self
+        previous = self.retained.get(stage.gives)
+        return Correction(stage.name, previous, "", "") if previous and not renewed.isdisjoint(stage.sees) else None
 
 
 @dataclass(frozen=True)

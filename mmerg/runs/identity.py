@@ -272,14 +272,12 @@ def _canonical_system(system: Plain) -> None:
     loop = system.get("loop", LOOPS[0])
     if loop not in LOOPS:  # a loop of the user's may use any setting
         return
-    if not isinstance(auditor, dict):
-        for name in ("max_iterations", "rerun_temperature", "rerun"):  # without an audit there is one pass
-            system.pop(name, None)
-    if system.get("rerun") != "view":
-        for name in ("rerun_draws", "rerun_views"):
-            system.pop(name, None)
-    if loop != "draws":
-        system.pop("draws", None)
+    once, view = not isinstance(auditor, dict), system.get("rerun") == "view"  # without an audit there is one pass
+    idle = dict.fromkeys(("max_iterations", "rerun_temperature", "rerun"), once)
+    idle |= {"rerun_draws": not view, "rerun_views": not view, "draws": loop != "draws"}
+    idle["retain"] = once or view or loop != "audit"
+    for name in (name for name in idle if idle[name]):
+        system.pop(name, None)
     if loop == "refine" and not get_path(auditor, "score") and "final_selection" in system:
         system["final_selection"] = "last"  # without a score there is no other choice
 

@@ -23,6 +23,7 @@ from mmerg.systems.system import System
 PREFIX = "mmerg-"
 TITLES = {  # what people call the agents of our systems
     "merg": "MERG: perception, forecast, plan, reply, audit",
+    "merg_small": "MERG for small models",
     "one_pass": "One pass: a single call",
     "direct_audit": "One pass with an audit",
     "self_refine": "Self-Refine",

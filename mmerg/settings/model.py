@@ -38,6 +38,7 @@ LOOPS = ("audit", "single", "refine", "draws")  # of our own; another is the use
 TEXT = "text"  # an output that is no record
 FinalSelection = Literal["lexicographic", "last"]
 Form = Literal["code", "likelihood", "odds", "comparison", "finding"]  # of a check, in the order of its price
+Retain = Literal["all", "faulty"]
 EmotionOf = Literal["responder", "speaker"]
 LabelOrder = Literal["shuffled", "corpus"]
 Rerun = Literal["shown", "view"]
@@ -129,6 +130,7 @@ class SystemSettings(Part):
     without: Texts = ()
     organization: Literal["cascaded", "independent"] = "cascaded"
     final_selection: FinalSelection = "lexicographic"
+    retain: Retain = "all"
     rerun_temperature: Annotated[Number | None, Field(ge=0)] = None
     label_order: LabelOrder = "shuffled"
     rerun: Rerun = "shown"

@@ -44,6 +44,7 @@ def build(node: SystemSettings, given: Collection[str] = (), group: str = "syste
         vocabulary={key: tuple(words) for key, words in node.vocabulary.items()},
         result=node.result,
         final_selection=node.final_selection,
+        retain=node.retain,
         rerun_temperature=node.rerun_temperature,
         loop=_loop(node.loop, f"{where}, loop"),
         stop=auditor.stop if auditor else "",

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from mmerg.settings.model import FinalSelection, LabelOrder, Rerun
+from mmerg.settings.model import FinalSelection, LabelOrder, Rerun, Retain
 from mmerg.systems.audit import Check
 
 FramesSeenBy = Literal["paper", "all", "none"]
@@ -24,8 +24,8 @@ FramesSeenBy = Literal["paper", "all", "none"]
 class Asked:
     """What a class that answers a stage is asked. inputs: what the stage sees, by symbol (D: turns with number, speaker
     and text; V: frames; outputs of stages; what sources supply), without what is absent. labels: the emotions that the
-    sample may have. images: JPEGs, where the stage sees V and the run's model has eyes. instruction: how to correct
-    `previous`, the stage's last output, after a failed check; both are empty in the first pass."""
+    sample may have. images: JPEGs, where the stage sees V and the run's model has eyes. previous: the stage's last
+    output, in a pass that runs it again. instruction: how to correct that, empty where another stage failed."""
 
     sample: str
     t: int
@@ -75,10 +75,11 @@ class Stage:
 class System:
     """prompts: folders of templates, of one name the first folder's counts. vocabulary: the words that schemas choose
     from. result: where response, emotion and plan stand among the outputs ("R", "e.emotion", "P"). loop: the name of
-    a built-in loop, or a function of the user's. stop, score: fields of the auditor's output. rerun_temperature: of a
-    stage that gets a correction; None: its own. draws: passes of loop=draws. label_order: see `mmerg.engine.labels`.
-    rerun: how a faulty stage is asked again: shown its output, or at most rerun_draws times in other views, see
-    `mmerg.engine.loops.views`. greedy: whether no agent draws, by the samplers of the run."""
+    a built-in loop, or a function of the user's. stop, score: fields of the auditor's output. retain: which agents a
+    rerun shows their last output. rerun_temperature: of a stage that gets a correction; None: its own. draws: passes of
+    loop=draws. label_order: see `mmerg.engine.labels`. rerun: how a faulty stage is asked again: shown its output, or
+    at most rerun_draws times in other views, see `mmerg.engine.loops.views`. greedy: whether no agent draws, by the
+    samplers of the run."""
 
     name: str
     prompts: tuple[Path, ...]
@@ -93,6 +94,7 @@ class System:
     loop: str | Callable[..., object] = "audit"
     stop: str = ""
     score: str = ""
+    retain: Retain = "all"
     draws: int = 1
     label_order: LabelOrder = "shuffled"
     rerun: Rerun = "shown"

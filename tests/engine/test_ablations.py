@@ -39,6 +39,7 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "without-psp": {"without": ["psp"]},
     "without-gra": {"without": ["gra"]},
     "response-alone": {"without": ["mpa", "caef", "psp"]},
+    "faulty-alone": {"retain": "faulty"},
     "independent": {"organization": "independent"},
     "last-pass": {"final_selection": "last"},
     "max-iterations-0": {"max_iterations": 0},
@@ -47,7 +48,7 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     **{f"top-k-{k}": {"top_k": k} for k in range(6)},
 }
 SEES_FRAMES = ("mpa", "caef", "gra")
-SAME_PROMPTS = ("last-pass", "max-iterations-0", "top-k-0")  # as those of the full system
+SAME_PROMPTS = ("last-pass", "faulty-alone", "max-iterations-0", "top-k-0")  # as those of the full system
 OTHER_K = ("top-k-1", "top-k-2", "top-k-4", "top-k-5")  # as those of top-k-3, but for as many exemplars
 MARKS = {
     "without-mpa": ("Evidence", "evidence", "mpa", "cue"),
@@ -195,6 +196,19 @@ def test_the_loop_goes_on_from_the_fault_among_the_stages_there_are(
     changes: dict[str, Any], faults: list[str], asked: list[str]
 ) -> None:
     assert Played(changes, *faults).asked == asked
+
+
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [({}, ["caef", "psp", "sgrg"]), ({"retain": "faulty"}, ["caef"]), ({"organization": "independent"}, ["caef"])],
+)
+def test_a_rerun_shows_agents_their_last_output_where_what_they_see_is_new(
+    changes: dict[str, Any], shown: list[str]
+) -> None:
+    requests = Played(changes, "caef").backend.requests
+    again = [request for request in requests if "Your previous answer was" in request.messages[1].text]
+    assert [stage_of(request) for request in again] == shown
+    assert ["mend caef" in request.messages[1].text for request in again] == [True, *[False] * (len(shown) - 1)]
 
 
 @pytest.mark.parametrize("most", range(7))

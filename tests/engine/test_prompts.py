@@ -57,6 +57,7 @@ CASES = {
     "caef-again": as_file(
         render("caef", with_images(), correction=Correction("caef", outputs()["caef"], "too calm", "weigh the face"))
     ),
+    "psp-after": as_file(render("psp", with_images(), correction=Correction("psp", outputs()["psp"], "", ""))),
     "sgrg-again": as_file(
         render("sgrg", with_images(), correction=Correction("sgrg", "Cheer up!", "too blunt", "be gentle"))
     ),
@@ -175,7 +176,7 @@ def test_a_sixth_agent_is_shown_where_it_is_seen_and_audited() -> None:
     planned, audited, written = (prompts.messages(stage, state, {}, "", None)[1].text for stage in (psp, audit, sgrg))
     assert "cause:\na late train\n\nYour step" in planned
     assert "cause:\na late train\n\nNext turn as written" in audited
-    assert "- cause, the cause. It fails in places." in audited
+    assert "- cause (made without seeing mpa, caef), the cause. It fails in places." in audited
     assert "a late train" not in written
 
 

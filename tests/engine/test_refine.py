@@ -59,7 +59,11 @@ def test_a_fault_reruns_exactly_the_suffix_with_its_instruction(stage: str) -> N
     assert first is not None
     assert (first.stage, first.instruction, first.reason) == (stage, f"mend {stage}", f"{stage} looked at")
     assert first.previous == outputs(" 0")[stage]
-    assert all(why is None for _, why in again[1:])
+    *after, (_, of_auditor) = again[1:]
+    assert [(why.previous, why.instruction) for _, why in after if why] == [
+        (outputs(" 0")[name], "") for name, _ in after
+    ]
+    assert of_auditor is None
     kept, fresh = STAGES[: STAGES.index(stage)], STAGES[STAGES.index(stage) :]
     gives = dict(zip(STAGES, "EePR", strict=True))
     final = outcome.passes[1].state

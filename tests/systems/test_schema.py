@@ -73,7 +73,7 @@ def test_choices_and_numbers_are_bounded_by_the_sample() -> None:
 
 def test_what_needs_frames_is_not_asked_of_an_agent_without_them() -> None:
     assert list(sent(Evidence, BLIND)["properties"]) == ["textual_cues"]
-    assert list(sent(Forecast, BLIND)["properties"]) == ["a_emotion", "b_textual", "c_reasoning"]
+    assert list(sent(Forecast, BLIND)["properties"]) == ["a_textual", "b_reasoning", "c_emotion"]
     assert "frame" not in json_schema(Forecast, BLIND).outline
 
 
@@ -94,8 +94,8 @@ def forecast(**changes: Any) -> str:
         (f"Sure! {forecast(emotion='happy')}", "'happy' is not one of neutral, joy, sadness"),
         (forecast(emotion="happy"), "'happy' is not one of neutral, joy, sadness"),
         (forecast(emotion="absent"), "emotion: Field required"),
-        (forecast(visual="absent"), '"c_visual" is missing'),
-        (forecast(visual=None), '"c_visual" is missing'),
+        (forecast(visual="absent"), '"b_visual" is missing'),
+        (forecast(visual=None), '"b_visual" is missing'),
         (forecast(consistency=1), "consistency"),
         (forecast(reasoning=""), "reasoning"),
         (forecast(extra=1), "extra"),
@@ -134,7 +134,7 @@ def test_the_last_object_that_holds_to_the_schema_counts() -> None:
 
 
 def test_of_several_objects_the_complaint_is_about_the_last() -> None:
-    with pytest.raises(ReplyError, match='"c_visual" is missing'):
+    with pytest.raises(ReplyError, match='"b_visual" is missing'):
         parse(Forecast, BOUNDS, f"She is {{very}} sad.\n{forecast(visual=None)}")
     with pytest.raises(ReplyError, match="Invalid JSON"):
         parse(Forecast, BOUNDS, 'So: {"cues": [{"turn": 1}, ], }')
@@ -163,7 +163,7 @@ def test_a_text_that_is_too_long_ends_at_a_sentence_or_a_word(text: str, left: s
 def test_lengths_are_asked_for_in_words_and_the_grammar_leaves_room() -> None:
     assert fields_of(Forecast, BOUNDS)["reasoning"]["maxLength"] == 480
     outline = json_schema(Forecast, BOUNDS).outline
-    assert '- "e_reasoning": text, at most 40 words (what' in outline
+    assert '- "d_reasoning": text, at most 40 words (what' in outline
     assert "characters" not in outline
 
 

@@ -168,5 +168,5 @@ def test_a_run_on_a_server_that_sorts_names_is_as_on_one_that_keeps_them(tmp_pat
         replies.append([event.reply.text for event in events if isinstance(event, Called)])
     assert outputs[0] == outputs[1]
     assert replies[0] == replies[1]
-    assert list(json.loads(replies[0][1])) == ["a_emotion", "b_textual", "c_reasoning"]
+    assert list(json.loads(replies[0][1])) == ["a_textual", "b_reasoning", "c_emotion"]
     assert list(json.loads(replies[0][-1])["a_mpa"]) == ["a_reason", "b_passed", "c_correction"]

@@ -37,7 +37,8 @@ def audit(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
         [faulty] = [stage for stage in system.stages if stage.name == verdict.fault]
         finding, previous = verdict.findings[faulty.name], this.state.get(faulty.gives)
         assert previous is not None
-        return audited, Correction(faulty.name, previous, finding.reason, finding.correction)
+        retained = dict(this.state.outputs) if system.retain == "all" and system.rerun == "shown" else {}
+        return audited, Correction(faulty.name, previous, finding.reason, finding.correction, retained=retained)
 
     return _audited_passes(system, system.auditor, state, ask, emit, read, system.final_selection)
 

@@ -50,11 +50,14 @@ def complete(
     correction: Correction | None = None,
     draw: Draw | None = None,
 ) -> State:
-    """Ask every stage whose output is not there yet; `correction` is shown to the stage that it names."""
+    """Ask every stage whose output is not there yet. `correction` is shown to the stage that it names; what it retains,
+    to the stages after it."""
+    renewed = {stage.gives for stage in system.stages if correction and correction.stage == stage.name}
     for stage in system.stages:
         if state.get(stage.gives) is None:
-            output = ask(stage, state, t, correction if correction and correction.stage == stage.name else None, draw)
+            output = ask(stage, state, t, correction.for_stage(stage, renewed) if correction else None, draw)
             state = state.with_(stage.gives, output)
+            renewed.add(stage.gives)
             emit(events.Produced.of(state.scene.id, t, stage.name, stage.gives, output))
     return state
 

@@ -1,9 +1,9 @@
 """What MERG's agents answer (arXiv 2604.18988, section 3): evidence E, emotion e, plan P. R is plain text.
 
-A model writes fields in order. A plan has its reasoning first; a forecast names its emotion first, as a model that had
-to reason before hardly named neutral and was seldom right (docs/quality.md). Lengths are asked for in words, with room
-for twice as much, so that a reply closes within its token limit; they stay under the 2,000 characters that grammars
-enforce. What needs the frames is asked for, and required, only of an agent that sees them.
+A model writes fields in order: plan and forecast have their reasoning first, so that it can change what they name.
+Lengths are asked for in words, with room for twice as much, so that a reply closes within its token limit; they stay
+under the 2,000 characters that grammars enforce. What needs the frames is asked for, and required, only of an agent
+that sees them.
 """
 
 from typing import Annotated, Literal
@@ -38,10 +38,11 @@ class Evidence(Record):
     visual_cues: Annotated[tuple[VisualCue, ...], Field(max_length=4, json_schema_extra=needs("V"))] = ()
 
 
-class Forecast(Record):
-    """e, by CAEF: the emotion that the dataset's labels name, with agreement or conflict of the cues made explicit."""
-
+class _Emotion(Record):
     emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that is asked for")]
+
+
+class _Consistency(Record):
     textual: Annotated[Sentence, Field(description="what the words so far tell of the feeling")]
     visual: Annotated[
         Sentence | None, Field(description="what the frames say of the feeling", json_schema_extra=needs("V"))
@@ -51,6 +52,15 @@ class Forecast(Record):
         Field(description="do words and frames agree?", json_schema_extra=needs("V")),
     ] = None
     reasoning: Annotated[Reasoning, Field(description="what weighs more and why")]
+
+
+# Fields of the last base come first.
+class Forecast(_Emotion, _Consistency):
+    """e, by CAEF: agreement or conflict of the cues, then the emotion that follows, one of the dataset's labels."""
+
+
+class EmotionFirst(_Consistency, _Emotion):
+    """e with the emotion before its reasons: small models forecast better so (docs/quality.md)."""
 
 
 class Plan(Record):
