@@ -82,7 +82,7 @@ def test_primary_figures_alone_are_tested_and_corrected_over_all_runs(
     found = [one for pair in compared.pairs for one in pair.comparisons]
     assert all((one.p_holm, one.test) == (None, "") for one in found if one.p is None)
     [calls, _] = of(compared, "calls")
-    assert (calls.difference, calls.p, calls.why[:13]) == (0.0, None, "no interval: ")
+    assert (calls.difference, calls.p, calls.interval, calls.detectable, calls.why) == (0.0, None, None, None, "")
     corrected = holm([one.p for one in found if one.p is not None])
     assert [one.p_holm for one in found if one.p is not None] == corrected
     declared = of(kept(*pair, third, "--primary", "acc"), "acc")

@@ -106,9 +106,9 @@ def test_options_reach_the_figures(folder: Path, capsys: pytest.CaptureFixture[s
     shown = capsys.readouterr().out
     assert "dist1: n:1|tok:whitespace|case:keep|level:response|failed:left-out|scale:100\n" in shown
     assert "self_ppl: lm:" in shown
-    assert "(bootstrap, 20 draws of 2 dialogues, seed 3)" in shown
-    assert "dist1, dist2, passes, selected, calls" in shown.replace("\n", " ")
-    assert "no interval: it would have no width, every draw giving the same" in shown.replace("\n", " ")
+    assert "no interval: fewer than 10 dialogues" in shown.replace("\n", " ")
+    assert main([scored(folder.parent, "twelve", 9), *options, *QUICK, "--verbose"]) == 0
+    assert "(bootstrap, 20 draws of 12 dialogues, seed 3, with pseudo-counts)" in capsys.readouterr().out
     assert "ead2: n:2|V:9|tok:whitespace|case:keep" in shown
 
 

@@ -74,7 +74,7 @@ def _how(compared: Compared) -> str:
     return (
         f"\np: {compared.describe_p()}.\n"
         f"p Holm: corrected for all that is tested here together ({len(compared.tested)}); * below 0.05.\n"
-        "95 % interval: Newcombe's for shares, a jackknife for dist and ead from 10 dialogues on, else dialogues\n"
-        "drawn with repetition; under 30 dialogues all but the first are approximate.\n"
+        "95 % interval: Newcombe's for shares, a jackknife for dist and ead, else draws of dialogues. All but\n"
+        "the first need 10 dialogues, and costs have none. With several seeds their variance is in it, and in p.\n"
         "detectable: what so many pairs find with 80 % power at 5 %. left out: pairs that one side has no figure for."
     )

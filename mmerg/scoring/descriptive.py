@@ -12,7 +12,7 @@ from statistics import median
 import numpy as np
 
 from mmerg.runs.result import Result
-from mmerg.scoring.metric import Floats, Indices, Mask, Metric, Value, ok, rate
+from mmerg.scoring.metric import Floats, Indices, Mask, Metric, Value, ok, pooled_share, rate
 from mmerg.scoring.words import Words
 
 
@@ -78,44 +78,49 @@ def _forecast(name: str, change: str, *, before: bool) -> Metric:
 _p95 = partial(np.quantile, q=0.95, method="inverted_cdf")
 _seconds = attrgetter("seconds")
 _share = partial(rate, interval_by="wilson")
+_cost = partial(rate, interval_by=None)
 _FRESH = "a reply of calls that were all made anew, none from the cache"
 _TIMED = "a call that was made anew and whose server tells its times"
 _MADE_HERE = (
-    rate("passes", "mean|failed:left-out", "a reply", attrgetter("passes"), ok),
-    rate("selected", "mean|from:0|failed:left-out", "a reply", lambda result: result.selected_pass or 0, ok),
+    _cost("passes", "mean|failed:left-out", "a reply", attrgetter("passes"), ok),
+    _cost("selected", "mean|from:0|failed:left-out", "a reply", lambda result: result.selected_pass or 0, ok),
     _share("rerun", "passes>1|failed:left-out|scale:100", "a reply", lambda result: 100.0 * (result.passes > 1), ok),
-    rate(
+    pooled_share(
         "idle",
         "repeated/passes-after-the-first|failed:left-out|scale:100",
         "a second pass",
-        lambda result: 100.0 * result.repeated_passes,
+        attrgetter("repeated_passes"),
         _later_passes,
     ),
     _forecast("mended", "wrong-to-right", before=False),
     _forecast("spoiled", "right-to-wrong", before=True),
     _share("cleaned", "any-reply|failed:in|scale:100", "a result", lambda result: 100.0 * bool(result.cleaned)),
     *(
-        rate(name, "mean|failed:in", "a result", attrgetter(name))
+        _cost(name, "mean|failed:in", "a result", attrgetter(name))
         for name in ("calls", "prompt_tokens", "response_tokens")
     ),
     # Of samples without failures and cached replies: those take no time to speak of. Samples in flight together slow
     # each other down.
-    Metric("seconds", "median|cached:left-out|failed:left-out", _FRESH, _fresh, partial(_over, np.median, _seconds)),
-    Metric("seconds_p95", "q95|cached:left-out|failed:left-out", _FRESH, _fresh, partial(_over, _p95, _seconds)),
+    Metric(
+        "seconds", "median|cached:left-out|failed:left-out", _FRESH, _fresh, partial(_over, np.median, _seconds), None
+    ),
+    Metric("seconds_p95", "q95|cached:left-out|failed:left-out", _FRESH, _fresh, partial(_over, _p95, _seconds), None),
     # Medians: the first call of a run may wait for the model to be loaded.
-    Metric("reply_tok_s", "median-of-medians|cached:left-out", _TIMED, _timed, partial(_over, np.median, _reply_rate)),
-    rate(
+    Metric(
+        "reply_tok_s", "median-of-medians|cached:left-out", _TIMED, _timed, partial(_over, np.median, _reply_rate), None
+    ),
+    _cost(
         "prompt_tok_s",
         "tokens/seconds|cached:left-out",
         _TIMED,
         lambda result: float(result.timing.prompt_tokens),
         lambda result: result.timing.prompt_seconds,
     ),
-    rate(
+    pooled_share(
         "excluded",
         "kept-back/found|failed:in|scale:100",
         "exemplars found",
-        lambda result: 100.0 * _kept_back(result),
+        _kept_back,
         lambda result: _kept_back(result) + result.exemplars,
     ),
 )

@@ -29,11 +29,13 @@ CL100K = 100_277  # the tokens of cl100k_base, which TRACE (arXiv 2509.21849) ta
 
 
 def distinct(n: int, words: Tokenizer = "nltk", level: Level = "corpus", *, lower: bool = True) -> Metric:
-    """Distinct n-grams over all n-grams. A failed sample and a reply of fewer than n tokens have none: not counted."""
+    """Distinct n-grams over all n-grams. A failed sample does not count. A reply of fewer than n tokens adds no n-gram,
+    and has no share of its own at level response."""
 
     def counted(results: Sequence[Result]) -> Mask:
         cut = tokenizer(words, lower=lower)
-        return np.array([result.ok and len(cut(result.response or "")) >= n for result in results], bool)
+        lengths = np.array([len(cut(result.response or "")) if result.ok else 0 for result in results], np.intp)
+        return lengths >= (1 if level == "corpus" and (lengths >= n).any() else n)
 
     def ready(results: Sequence[Result]) -> Value:
         grams = grams_of(_replies(results), words, lower, n)

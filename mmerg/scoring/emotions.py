@@ -1,4 +1,4 @@
-"""How well the emotion of the hidden target turn is forecast: accuracy, macro-F1, and what is taken for what.
+"""How well the emotion of the hidden target turn is forecast: accuracy, F1, and what is taken for what.
 
 MERG, arXiv 2604.18988, section 4: the emotion that the response should carry, against the label of the real next turn.
 ×100, higher is better. Its accuracy of 83.87 on IEMOCAP is 26 of 31.
@@ -14,8 +14,10 @@ from functools import partial
 import numpy as np
 
 from mmerg.runs.result import Result
-from mmerg.scoring.metric import Floats, Mask, Metric, Sums, Value, rate
+from mmerg.scoring.metric import Counts, Floats, Mask, Metric, Value, rate
 from mmerg.scoring.score import Confusion
+
+TINY = 1e-12  # in place of a count of 0, by which nothing can be divided
 
 
 def accuracy(*, ok_only: bool = False) -> Metric:
@@ -33,33 +35,42 @@ def accuracy(*, ok_only: bool = False) -> Metric:
     return replace(over_all, counted=partial(labelled, failed=not ok_only))
 
 
-def macro_f1() -> Metric:
-    """The F1 of each emotion, averaged, so that rare emotions weigh as much as neutral.
+def f1(weighted: bool = False) -> Metric:
+    """The F1 of each emotion that occurs among the gold labels, 2·hits / (gold + forecasts), averaged, ×100: with equal
+    weights (macro_f1) rare emotions weigh as much as neutral, else in proportion to gold (weighted_f1). As
+    scikit-learn's `f1_score(labels=…, average=…, zero_division=0)`.
 
-    Over the labels that occur among the gold labels: 2·hits / (gold + forecasts), averaged, ×100. A label that is
-    forecast and never gold has no F1 of its own; it costs recall of the others. A failed sample is a forecast of none
-    of them. Any draw of the results is over the labels of all of them, with an F1 of 0 for one that the draw lacks (as
-    scikit-learn's `f1_score(labels=…, zero_division=0)`): else a rare label that is missed would come and go."""
+    A label that is forecast and never gold has no F1 of its own; it costs recall of the others. A failed sample is a
+    forecast of none of them. Any draw of the results is over the labels of all of them, with an F1 of 0 for one that
+    the draw lacks: else a rare label that is missed would come and go."""
+
+    def ready(results: Sequence[Result]) -> Value:
+        labels = sorted({result.gold_emotion for result in results if result.gold_emotion is not None})
+        hits, missed, wrong = label_counts(results, labels)
+
+        def mean(sums: Floats) -> Floats:
+            hits, errors, gold = np.split(sums, 3)
+            of_each = 200 * hits / np.maximum(2 * hits + errors, TINY)
+            return np.average(of_each, axis=0, weights=gold if weighted else np.ones_like(gold))
+
+        parts = np.concatenate([hits, missed + wrong, hits + missed])
+        return Counts(parts, mean, labels=len(labels))
+
     return Metric(
-        name="macro_f1",
+        name="weighted_f1" if weighted else "macro_f1",
         signature="label:target|labels:in-gold|failed:wrong|scale:100",
         needs="a gold label and a forecast, or a failure",
         counted=partial(labelled, failed=True),
-        ready=_macro_f1,
+        ready=ready,
         higher_is_better=True,
     )
 
 
-def _macro_f1(results: Sequence[Result]) -> Value:
-    labels = sorted({result.gold_emotion for result in results if result.gold_emotion is not None})
+def label_counts(results: Sequence[Result], labels: Sequence[str]) -> Floats:
+    """Shape [3, labels, results]: whether each result is a hit of each label, misses it, or names it wrongly."""
     gold = np.array([[result.gold_emotion == label for result in results] for label in labels], float)
-    forecast = np.array([[result.ok and result.emotion == label for result in results] for label in labels], float)
-
-    def f1(sums: Floats) -> float:
-        hits, named = np.split(sums, 2)
-        return float(np.mean(200 * hits / np.maximum(named, 1))) if named.any() else float("nan")
-
-    return Sums(np.concatenate([gold * forecast, gold + forecast]), f1)
+    named = np.array([[result.ok and result.emotion == label for result in results] for label in labels], float)
+    return np.array([gold * named, gold * (1 - named), named * (1 - gold)])
 
 
 def labelled(results: Sequence[Result], *, failed: bool) -> Mask:

@@ -2,13 +2,19 @@
 
 wilson: for shares (Wilson 1927). Where dialogues have several samples, n is the effective one, n over the design
 effect (Dean and Pagano 2015), times (z/t)² with t of one degree of freedom less than dialogues (Korn and Graubard
-1998).
-bootstrap: percentiles over dialogues drawn with repetition (Efron and Tibshirani 1993, chapters 8 and 13), seeded, and
-expanded as t is wider than z, since few dialogues give too narrow ones (Hesterberg 2015, arXiv 1411.5279).
-jackknife: estimate ± 1.96 standard errors, from leaving out one dialogue, or one of 200 groups of them, at a time
-(Efron and Stein 1981; for counts of kinds, Heltshe and Forrester 1983). For figures over distinct n-grams: a dialogue
-that a bootstrap draws twice adds no distinct ones, so every resample lies below the estimate. Under 10 dialogues it
-holds the truth too seldom (34 % of times with 3, 71 % with 5), so there is none.
+1998). Where fewer than 5 dialogues have the rarer outcome, their correlation cannot be told: n is the dialogues.
+bootstrap: dialogues drawn with repetition (Efron and Tibshirani 1993), seeded.
+- Figures of sums, such as means and perplexity: studentized, the error of each draw from linearization (chapter 12).
+- F1 and other figures of counts: percentiles. Each draw adds pseudo-counts of Jeffreys' prior, Gamma(1/2), to the hits
+  and errors of each label, but none that would move a count of 0 off its bound (as Brown, Cai and DasGupta 2001 do for
+  one share). Without them a rare label that is always missed would add no variance.
+- All else: percentiles. They are expanded, as t is wider than z (Hesterberg 2015, arXiv 1411.5279).
+jackknife: estimate ± t standard errors, from leaving out one dialogue, or one of 200 groups of them, at a time (Efron
+and Stein 1981; for counts of kinds, Heltshe and Forrester 1983). For figures over distinct n-grams: a dialogue that a
+bootstrap draws twice adds no distinct ones, so every resample lies below the estimate.
+
+Under 10 dialogues neither of the last two holds the truth often enough, so there is no interval. How often all hold it
+is measured by `benchmarks/coverage.py`.
 
     interval("bootstrap", value, dialogues, resamples=1000, seed=0)
 """
@@ -16,16 +22,19 @@ holds the truth too seldom (34 % of times with 3, 71 % with 5), so there is none
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import erfc, isfinite, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from mmerg.scoring.metric import Floats, Indices, IntervalBy, Sums, Value
+from mmerg.scoring.metric import Counts, Floats, Indices, IntervalBy, Sums, Value
 
 Z = 1.959963984540054  # the normal's 97.5 % point
-GROUPS = 200
-FEWEST = 10  # dialogues for a jackknife
+GROUPS = 200  # for a jackknife
+UNITS = 1000  # for a bootstrap of sums: dialogues beyond are drawn in groups
+FEWEST = 10  # dialogues for all but shares
+RARE = 5  # dialogues with an outcome, for their correlation to be told
 ONE_DIALOGUE = "no interval: all is from one dialogue"
 ROUNDING = 1e-9  # sums in another order differ by less
 
@@ -71,7 +80,12 @@ class Dialogues:
         count, away = len(self), values - values.mean()
         variance = float(np.sum(np.bincount(self.numbers, away) ** 2)) * count / (count - 1) / len(values) ** 2
         independent = min(len(values), float(np.mean(away**2)) / variance) if variance else len(values)
-        return independent * (Z / _student(count)) ** 2
+        return independent * (Z / student(count - 1)) ** 2
+
+    def rarest(self, right: Floats) -> int:
+        """How many dialogues have the rarer of two outcomes. right: shape [results], 0 or 1."""
+        hits = np.bincount(self.numbers, right)
+        return int(min(np.count_nonzero(hits), np.count_nonzero(self._sizes - hits)))
 
     def describe_n(self, effective: float) -> str:
         """An effective n, with the number of dialogues."""
@@ -79,9 +93,13 @@ class Dialogues:
         return f"effective n {known} of {len(self)} dialogues{', too few to tell' * (effective < 1)}"
 
 
-def interval(by: IntervalBy, value: Value, names: Sequence[str] | Indices, *, resamples: int, seed: int) -> Interval:
+def interval(
+    by: IntervalBy | None, value: Value, names: Sequence[str] | Indices, *, resamples: int, seed: int
+) -> Interval:
     """The interval of `value` over results; result i is from dialogue names[i]. It is widened where bias of resampling,
     or rounding, would leave the estimate outside."""
+    if by is None:
+        return Interval(None)
     dialogues = Dialogues(names)
     if by == "wilson" and len(dialogues) > 1:
         return _wilson(value, dialogues)
@@ -100,24 +118,85 @@ def resampled(
     count = len(dialogues)
     if count < 2:
         return Interval(None, why=ONE_DIALOGUE), 0.0
+    if count < FEWEST:
+        return Interval(None, why=f"no interval: fewer than {FEWEST} dialogues"), 0.0
+    method = f"bootstrap, {draws} draws of {count} dialogues, seed {seed}"
     if by == "jackknife":
-        if count < FEWEST:
-            return Interval(None, why=f"no interval: a jackknife of fewer than {FEWEST} dialogues misleads"), 0.0
         error = _jackknife(value, dialogues, seed)
-        low, high = estimate - Z * error, estimate + Z * error
         groups = min(count, GROUPS)
+        low, high = estimate - student(groups - 1) * error, estimate + student(groups - 1) * error
         method = f"jackknife, {groups} groups of {count} dialogues" + f", seed {seed}" * (groups < count)
+    elif isinstance(value, Sums):
+        units = min(count, UNITS)
+        sums = value.by_group(_grouped(count, UNITS, seed)[dialogues.numbers])
+        if isinstance(value, Counts):
+            low, high, error = _with_pseudo_counts(value, sums.parts, _drawn(units, draws, seed), seed)
+            method = f"{method}, with pseudo-counts"
+        else:
+            low, high, error = _studentized(sums, _drawn(units, draws, seed))
+            method = f"studentized {method}"
     else:
         draw, of = np.random.default_rng(seed), dialogues.valued(value)
         values = np.array([of(draw.integers(count, size=count)) for _ in range(draws)])
-        outside = erfc(_student(count) * sqrt(count / (count - 1)) / sqrt(2)) / 2
+        outside = _outside(count)
         error, (low, high) = float(values.std()), map(float, np.quantile(values, [outside, 1 - outside]))
-        method = f"bootstrap, {draws} draws of {count} dialogues, seed {seed}"
     if not (isfinite(low) and isfinite(high)):
-        return Interval(None, why="no interval: it has no end"), 0.0
+        return Interval(None, why="no interval: too few dialogues differ"), 0.0
     if high - low <= ROUNDING:
         return Interval(None, why="no interval: it would have no width, every draw giving the same"), 0.0
     return Interval((min(low, estimate), max(high, estimate)), method), error
+
+
+@lru_cache(maxsize=4)
+def _drawn(count: int, draws: int, seed: int) -> Floats:
+    """Shape [draws, count]: how often each draw has each dialogue."""
+    places = np.random.default_rng(seed).integers(count, size=(draws, count)) + count * np.arange(draws)[:, None]
+    return np.bincount(places.ravel(), minlength=draws * count).reshape(draws, count).astype(float)
+
+
+def _studentized(sums: Sums, drawn: Floats) -> tuple[float, float, float]:
+    """The ends by a studentized bootstrap, and the standard error. drawn: as `_drawn` gives it."""
+    weights = np.concatenate([np.ones((1, drawn.shape[1])), drawn])  # first the data themselves
+    totals = sums.parts @ weights.T
+    steps = np.maximum(1e-6 * np.abs(sums.parts).sum(axis=1), 1e-12)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = sums.then(totals)
+        shifts = [(at, np.eye(len(steps))[at][:, None] * step) for at, step in enumerate(steps)]
+        slopes = np.array([(sums.then(totals + by) - sums.then(totals - by)) / (2 * steps[at]) for at, by in shifts])
+        influence = slopes.T @ sums.parts
+        variance = (weights * influence**2).sum(axis=1) - (weights * influence).sum(axis=1) ** 2 / drawn.shape[1]
+        errors = np.sqrt(np.maximum(variance, 0))
+        away = np.nan_to_num((values[1:] - values[0]) / errors[1:], nan=0.0, posinf=np.inf, neginf=-np.inf)
+    low, high = np.quantile(away, [0.025, 0.975], method="inverted_cdf")
+    error = float(errors[0])
+    if error <= ROUNDING * max(1.0, abs(values[0])):
+        return float(values[0]), float(values[0]), 0.0
+    count = drawn.shape[1]
+    return float(values[0] - error * high), float(values[0] - error * low), error * sqrt(count / (count - 1))
+
+
+def _with_pseudo_counts(counts: Counts, parts: Floats, drawn: Floats, seed: int) -> tuple[float, float, float]:
+    """The ends by percentiles over draws with pseudo-counts, and the standard error. parts: by dialogue; drawn: as
+    `_drawn` gives it."""
+    labels, totals = counts.labels, parts @ drawn.T
+    noise = np.zeros((counts.blocks, len(parts) // counts.blocks, len(drawn)))
+    noise[:, : 2 * labels] = np.random.default_rng(seed).gamma(
+        0.5, counts.unit, (counts.blocks, 2 * labels, len(drawn))
+    )
+    none = (parts.sum(axis=1) == 0).reshape(noise.shape[:2])
+    below, above = noise.copy(), noise.copy()
+    below[:, :labels][none[:, :labels]] = 0.0
+    above[:, labels : 2 * labels][none[:, labels : 2 * labels]] = 0.0
+    taken_off = np.arange(counts.blocks)[:, None, None] < counts.blocks // 2
+    lower = counts.then(totals + np.where(taken_off, above, below).reshape(totals.shape))
+    upper = counts.then(totals + np.where(taken_off, below, above).reshape(totals.shape))
+    outside = _outside(drawn.shape[1])
+    return float(np.quantile(lower, outside)), float(np.quantile(upper, 1 - outside)), float(upper.std())
+
+
+def _outside(count: int) -> float:
+    """The share of draws beyond either end of percentiles that are as wide as t's."""
+    return erfc(student(count - 1) * sqrt(count / (count - 1)) / sqrt(2)) / 2
 
 
 def wilson(share: float, n: float) -> tuple[float, float]:
@@ -129,11 +208,12 @@ def wilson(share: float, n: float) -> tuple[float, float]:
 
 def _wilson(value: Value, dialogues: Dialogues) -> Interval:
     right = each(value, len(dialogues.results)) / 100
-    n, method = float(len(right)), "wilson"
+    n, method, share = float(len(right)), "wilson", float(right.mean())
     if len(dialogues) < n:
         n = dialogues.effective_n(right)
+        if dialogues.rarest(right) < RARE:
+            n = min(n, len(dialogues))
         method = f"wilson, {dialogues.describe_n(n)}"
-    share = float(right.mean())
     low, high = wilson(share, n)
     return Interval((100 * min(low, share), 100 * max(high, share)), method)
 
@@ -141,25 +221,28 @@ def _wilson(value: Value, dialogues: Dialogues) -> Interval:
 def each(value: Value, n: int) -> Floats:
     """Shape [n]: the value of each result by itself."""
     if isinstance(value, Sums):
-        return np.array([value.then(part) for part in value.parts.T])
+        return value.then(value.parts)
     return np.array([value(np.array([index])) for index in range(n)])
 
 
-def _student(count: int) -> float:
-    """The 97.5 % point of t for so many dialogues."""
+def student(freedom: float) -> float:
+    """The 97.5 % point of t."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(count - 1, 0.975))
+    return float(stdtrit(freedom, 0.975))
 
 
 def _jackknife(value: Value, dialogues: Dialogues, seed: int) -> float:
     """The standard error of leaving out one of at most `GROUPS` groups of dialogues at a time; groups are drawn where
     they hold several."""
-    count = len(dialogues)
-    groups = min(count, GROUPS)
-    group = np.arange(count) % groups
-    if groups < count:
-        group = np.random.default_rng(seed).permutation(group)
+    group = _grouped(len(dialogues), GROUPS, seed)
+    groups = min(len(dialogues), GROUPS)
     of = dialogues.valued(value)
     values = np.array([of(np.flatnonzero(group != left_out)) for left_out in range(groups)])
     return float(np.sqrt((groups - 1) / groups * np.sum((values - values.mean()) ** 2)))
+
+
+def _grouped(count: int, most: int, seed: int) -> Indices:
+    """Shape [count]: the group of each of so many dialogues: one each up to `most`, else drawn."""
+    group = np.arange(count) % most
+    return np.random.default_rng(seed).permutation(group) if count > most else group

@@ -12,8 +12,8 @@ tests (two runs' results in one list, exchanged pairwise).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,7 @@ Value: TypeAlias = Callable[[Indices], float]  # NaN where none of the results c
 Floats: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 Of: TypeAlias = Callable[[Result], float]
+Then: TypeAlias = Callable[[Floats], Floats]
 IntervalBy = Literal["wilson", "bootstrap", "jackknife"]  # see `intervals`
 
 
@@ -36,8 +37,8 @@ class Metric:
     only recorded, such as versions of packages and servers. needs: what a sample must have to count, in a few words.
     counted: shape [results], which of them the figure is over. ready: prepares the results that count; the value is
     asked for by indices into them. interval_by: wilson for shares (0 or 100 a result), jackknife for what repeated
-    results lower (distinct n-grams), bootstrap for all else. higher_is_better: None for what describes and does not
-    judge.
+    results lower (distinct n-grams), bootstrap for all else, None for costs and other figures whose interval says
+    nothing. higher_is_better: None for what describes and does not judge.
     """
 
     name: str
@@ -45,32 +46,54 @@ class Metric:
     needs: str
     counted: Callable[[Sequence[Result]], Mask]
     ready: Callable[[Sequence[Result]], Value]
-    interval_by: IntervalBy = "bootstrap"
+    interval_by: IntervalBy | None = "bootstrap"
     higher_is_better: bool | None = None
 
 
 @dataclass(frozen=True)
 class Sums:
-    """A value that follows from sums, as means and rates do. parts: shape [k, results]; then: gives the value for their
-    k sums."""
+    """A value that follows from sums, as means and rates do. parts: shape [k, results]; then: the values of sums of
+    shape [k, …], shape […]: all draws of a bootstrap are one call."""
 
     parts: Floats
-    then: Callable[[Floats], float]
+    then: Then
 
     def __call__(self, indices: Indices) -> float:
-        return self.then(self.parts.take(indices, axis=1).sum(axis=1))
+        return float(self.then(self.parts.take(indices, axis=1).sum(axis=1)))
 
-    def by_group(self, groups: Indices) -> Sums:
+    def by_group(self, groups: Indices) -> Self:
         """The same with groups in place of results. groups: shape [results], the number of each result's group."""
-        return Sums(np.array([np.bincount(groups, part) for part in self.parts]), self.then)
+        return replace(self, parts=np.array([np.bincount(groups, part) for part in self.parts]))
 
 
-def ratio(numerators: ArrayLike, denominators: ArrayLike, then: Callable[[float], float] = float) -> Sums:
+@dataclass(frozen=True)
+class Counts(Sums):
+    """Sums that begin with counts of hits, a row for each of so many labels, and then of errors. unit: what a result
+    counts on average. blocks: how often such rows follow each other; of a difference, the first half is taken off."""
+
+    labels: int = 1
+    unit: float = 1.0
+    blocks: int = 1
+
+
+def _same(values: Floats) -> Floats:
+    return values
+
+
+def ratio(numerators: ArrayLike, denominators: ArrayLike, then: Then = _same) -> Sums:
     """The sum of numerators over the sum of denominators, of which each result has one, passed through `then`."""
-    return Sums(
-        np.array([numerators, denominators], float),
-        lambda sums: then(float(sums[0]) / float(sums[1])) if sums[1] else float("nan"),
-    )
+
+    def divide(sums: Floats) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return then(sums[0] / sums[1])
+
+    return Sums(np.array([numerators, denominators], float), divide)
+
+
+def pooled(hits: ArrayLike, totals: ArrayLike) -> Counts:
+    """The sum of hits over the sum of totals, of which each result has one, ×100."""
+    counts = np.array([hits, np.subtract(totals, hits)], float)
+    return Counts(counts, lambda sums: 100 * sums[0] / (sums[0] + sums[1]), unit=float(counts.sum(0).mean()))
 
 
 def mean(values: Sequence[float] | Floats) -> Sums:
@@ -95,9 +118,9 @@ def rate(
     of: Of,
     per: Of = one,
     *,
-    interval_by: IntervalBy = "bootstrap",
+    interval_by: IntervalBy | None = "bootstrap",
     higher_is_better: bool | None = None,
-    then: Callable[[float], float] = float,
+    then: Then = _same,
 ) -> Metric:
     """Σ of / Σ per over the results: their mean, where `per` is 1. A result with a `per` of 0 does not count."""
     return Metric(
@@ -109,6 +132,12 @@ def rate(
         interval_by=interval_by,
         higher_is_better=higher_is_better,
     )
+
+
+def pooled_share(name: str, signature: str, needs: str, of: Of, per: Of) -> Metric:
+    """Σ of / Σ per over the results, ×100, of what each has several. A result with a `per` of 0 does not count."""
+    whole = rate(name, signature, needs, of, per)
+    return replace(whole, ready=lambda results: pooled([of(one) for one in results], [per(one) for one in results]))
 
 
 def deciding(signature: str) -> str:

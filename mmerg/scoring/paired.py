@@ -11,7 +11,9 @@ the draws, each is looked at, and p is exact.
 detectable: the smallest difference that so many pairs find with 80 % power at 5 %: of McNemar's test at the observed
 discordance, or 2.8 standard errors.
 
-With several seeds a figure is the mean over them; a dialogue is drawn or exchanged with its samples of all seeds.
+With several seeds a figure is the mean over them; a dialogue is drawn or exchanged with its samples of all seeds. How
+much the difference varies from seed to seed is added: its variance over seeds, by their number, to that of dialogues,
+and both ends, p and detectable are those of the sum, with the degrees of freedom of Welch and Satterthwaite.
 
     pairing = pair([read_run(a)], [read_run(b)])
     compare(accuracy(), pairing, draws=2000, seed=0)
@@ -22,15 +24,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from statistics import stdev
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmerg.runs.result import Result
 from mmerg.scoring.answers import ScoredRun, dialogue
-from mmerg.scoring.intervals import ONE_DIALOGUE, ROUNDING, Dialogues, Interval, each, resampled
-from mmerg.scoring.metric import Floats, Indices, IntervalBy, Metric, Value
+from mmerg.scoring.intervals import ONE_DIALOGUE, ROUNDING, Dialogues, Interval, each, resampled, student
+from mmerg.scoring.metric import Counts, Floats, Indices, IntervalBy, Metric, Sums, Value
 from mmerg.scoring.shares import DETECTABLE, mcnemar, newcombe, smallest_shift
 from mmerg.storage.record import Record
 
@@ -116,15 +118,14 @@ def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, tested: 
     if not n:
         return comparison(why=f"no pair has, on both sides, {metric.needs}")
     value = metric.ready((*kept.a, *kept.b))
-    pairs = Pairs(value if seeds == 1 else _mean_over_seeds(value, n, seeds), dialogues)
+    pairs = Pairs(value, dialogues, seeds)
     if not np.isfinite(pairs.observed):
         return comparison(why="it is not finite over these pairs")
     shares = metric.interval_by == "wilson"
     a_right, b_right = pairs.right_alone if shares else (None, None)
     (ends, method, why), detectable = pairs.bounds(metric.interval_by, draws, seed)
     p, test = pairs.test(shares, draws, seed) if tested else (None, "")
-    sides = (range(seeds), range(seeds, 2 * seeds))
-    a_sd, b_sd = (stdev(value(np.arange(n) + n * run) for run in side) if seeds > 1 else None for side in sides)
+    a_sd, b_sd = (float(pairs.by_seed(side).std(ddof=1)) if seeds > 1 else None for side in (pairs.a, pairs.b))
     return comparison(
         a_value=pairs.value(pairs.a),
         b_value=pairs.value(pairs.b),
@@ -142,26 +143,29 @@ def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, tested: 
     )
 
 
-def _mean_over_seeds(value: Value, n: int, seeds: int) -> Value:
-    """The mean over seeds of a figure. Results stand in blocks of `n`, one for each seed of either side."""
-
-    def mean(indices: Indices) -> float:
-        seed = indices // n % seeds
-        return float(np.mean([value(indices[seed == one]) for one in range(seeds) if (seed == one).any()]))
-
-    return mean
-
-
 class Pairs:
-    """n results of A, followed by the n of B that they are compared with. names: the dialogues of A's."""
+    """n results of A for each seed, one seed behind the other, followed by those of B that they are compared with.
+    names: the dialogues of A's."""
 
-    def __init__(self, value: Value, names: Sequence[str]) -> None:
-        self.value = value
+    def __init__(self, value: Value, names: Sequence[str], seeds: int = 1) -> None:
+        self.of_one, self.seeds = value, seeds
         self.dialogues = Dialogues(names)
         self.a = self.dialogues.results
         self.b = self.a + len(names)
         self.independent = len(self.dialogues) == len(names)  # each pair has a dialogue to itself
         self.observed = self.difference(self.a)
+        self.wider = 1.0
+
+    def value(self, indices: Indices) -> float:
+        """The figure, of several seeds their mean."""
+        if self.seeds == 1:
+            return self.of_one(indices)
+        seed = indices // (len(self.a) // self.seeds) % self.seeds
+        return float(np.mean([self.of_one(indices[seed == one]) for one in range(self.seeds) if (seed == one).any()]))
+
+    def by_seed(self, side: Indices) -> Floats:
+        """Shape [seeds]: the figure of each seed."""
+        return np.array([self.of_one(part) for part in np.split(side, self.seeds)])
 
     def difference(self, indices: Indices) -> float:
         return self.value(indices + len(self.a)) - self.value(indices)
@@ -187,12 +191,45 @@ class Pairs:
     def effective_n(self) -> float:
         return float(len(self.a)) if self.independent else self.dialogues.effective_n(self.gaps)
 
-    def bounds(self, by: IntervalBy, draws: int, seed: int) -> tuple[Interval, float | None]:
+    def bounds(self, by: IntervalBy | None, draws: int, seed: int) -> tuple[Interval, float | None]:
         """The interval of the difference, and the smallest difference that so many pairs can show."""
+        if by is None:
+            return Interval(None), None
         if by == "wilson":
-            return self.newcombe(), self.smallest_shift()
-        interval, error = resampled(by, self.difference, self.observed, self.dialogues, draws=draws, seed=seed)
-        return interval, DETECTABLE * error if error else None
+            interval, detectable, error = self.newcombe(), self.smallest_shift(), self.share_error
+        else:
+            interval, error = self._resampled(by, draws, seed)
+            detectable = DETECTABLE * error if error else None
+        self.wider = self._wider(error)
+        if interval.ends and self.wider > 1:
+            low, high = (self.observed + self.wider * (end - self.observed) for end in interval.ends)
+            interval = Interval((low, high), f"{interval.method}; with the variance of {self.seeds} seeds")
+        return interval, detectable and self.wider * detectable
+
+    def _resampled(self, by: IntervalBy, draws: int, seed: int) -> tuple[Interval, float]:
+        if not isinstance(self.of_one, Sums):
+            return resampled(by, self.difference, self.observed, self.dialogues, draws=draws, seed=seed)
+        then, rows = self.of_one.then, len(self.of_one.parts)
+        parts = np.moveaxis(self.of_one.parts.reshape(rows, 2, self.seeds, -1), 0, 2)  # [2, seeds, rows, pairs]
+
+        def difference(sums: Floats) -> Floats:
+            a, b = then(np.moveaxis(sums.reshape(2, self.seeds, rows, *sums.shape[1:]), 2, 0)).mean(axis=1)
+            return np.asarray(b - a)
+
+        flat = parts.reshape(2 * self.seeds * rows, -1)
+        blocks = {"blocks": 2 * self.seeds} if isinstance(self.of_one, Counts) else {}
+        value = replace(self.of_one, parts=flat, then=difference, **blocks)
+        dialogues = Dialogues(self.dialogues.numbers[: flat.shape[1]])
+        return resampled(by, value, self.observed, dialogues, draws=draws, seed=seed)
+
+    def _wider(self, error: float) -> float:
+        """How many times as wide an interval is that has the variance over seeds in it. error: that of dialogues."""
+        if self.seeds == 1 or not error:
+            return 1.0
+        own, count = len(self.dialogues) - 1, self.seeds - 1
+        seeds = float((self.by_seed(self.b) - self.by_seed(self.a)).std(ddof=1)) / sqrt(self.seeds)
+        freedom = (error**2 + seeds**2) ** 2 / (error**4 / own + seeds**4 / count)
+        return max(1.0, sqrt(1 + (seeds / error) ** 2) * student(min(freedom, own)) / student(own))
 
     def newcombe(self) -> Interval:
         """The interval of a difference of shares."""
@@ -211,8 +248,12 @@ class Pairs:
         if self.independent:
             shift = smallest_shift(len(self.a), sum(self.right_alone) / len(self.a))
             return None if shift is None else 100 * shift
-        error = 100 * float(self.gaps.std()) / float(np.sqrt(self.effective_n))
-        return DETECTABLE * error if error > ROUNDING else None
+        return DETECTABLE * self.share_error if self.share_error > ROUNDING else None
+
+    @property
+    def share_error(self) -> float:
+        """The standard error of a difference of shares."""
+        return 100 * float(self.gaps.std()) / sqrt(self.effective_n)
 
     def test(self, shares: bool, draws: int, seed: int) -> tuple[float, str]:
         """p and how it was computed: McNemar's test for shares of independent pairs, else a permutation test."""
@@ -223,7 +264,7 @@ class Pairs:
         count, n = len(self.dialogues), len(self.a)
         if count < 2:
             return 1.0, "permutation of one dialogue"
-        enough = abs(self.observed) * (1 - ROUNDING) - ROUNDING
+        enough = abs(self.observed) / self.wider * (1 - ROUNDING) - ROUNDING
 
         def hit(exchanged: Floats, _: Floats) -> float:
             """Whether the difference is as large with these dialogues exchanged, or is none."""

@@ -12,13 +12,14 @@ of different backbones comparable. TRACE's paper (arXiv 2509.21849) does not say
     load("gpt2").nll("I am so sorry.")    # (21.3, 6): Σ −ln p over 6 tokens
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from mmerg.backends.protocol import Engine
 from mmerg.runs.result import Result
@@ -37,7 +38,7 @@ def self_perplexity(engine: Engine) -> Metric:
         lambda result: -(result.logprob or 0.0),
         lambda result: result.logprob_tokens if result.ok and result.logprob is not None else 0,
         higher_is_better=False,
-        then=_exp,
+        then=np.exp,
     )
 
 
@@ -56,15 +57,8 @@ def ref_perplexity(model: str) -> Metric:
         lambda result: nll(result)[0],
         lambda result: nll(result)[1],
         higher_is_better=False,
-        then=_exp,
+        then=np.exp,
     )
-
-
-def _exp(mean: float) -> float:
-    try:
-        return math.exp(mean)
-    except OverflowError:
-        return math.inf
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class Score(Record):
         self,
         value: Value,
         dialogues: Sequence[str] | Indices,
-        by: IntervalBy,
+        by: IntervalBy | None,
         *,
         resamples: int = DRAWS,
         seed: int = 0,

@@ -15,7 +15,7 @@ from mmerg.runs.manifest import IMPORTED
 from mmerg.scoring.bertscore import bert_scores
 from mmerg.scoring.descriptive import descriptive
 from mmerg.scoring.distinct import CL100K, Level, adjusted, distinct
-from mmerg.scoring.emotions import accuracy, macro_f1
+from mmerg.scoring.emotions import accuracy, f1
 from mmerg.scoring.metric import Metric
 from mmerg.scoring.perplexity import ref_perplexity, self_perplexity
 from mmerg.scoring.score import DRAWS
@@ -87,7 +87,7 @@ def standard_metrics(engine: Engine, options: Options = DEFAULTS) -> list[Metric
     ConfigError as `check` does, and where a model cannot be loaded."""
     check(options)
     words, lower = options.tokenizer, options.lower
-    metrics = [accuracy(), accuracy(ok_only=True), macro_f1(), self_perplexity(engine)]
+    metrics = [accuracy(), accuracy(ok_only=True), f1(), f1(weighted=True), self_perplexity(engine)]
     if options.ref_ppl is not None:
         metrics.append(ref_perplexity(options.ref_ppl))
     metrics += [distinct(n, words, options.level, lower=lower) for n in (1, 2)]

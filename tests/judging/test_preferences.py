@@ -135,7 +135,7 @@ def test_ratings_are_means_over_samples_of_means_over_repeats() -> None:
     assert (score.value, score.n, score.signature, score.higher_is_better) == (3.25, 2, "s", True)
     assert score.interval is None  # all is from one dialogue
     more = ratings([rated("d0/1", 1), rated("d1/1", 5)], ["empathy"], "s")["empathy"]
-    assert (more.value, more.interval) == (3.0, (1.0, 5.0))
+    assert (more.value, more.why) == (3.0, "no interval: fewer than 10 dialogues")
 
 
 def test_the_margin_and_its_sign_test_say_which_run_is_better() -> None:

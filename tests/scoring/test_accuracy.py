@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmerg.scoring.emotions import accuracy, confusion, macro_f1
+from mmerg.scoring.emotions import accuracy, confusion, f1
 from tests.scoring.answers import count, figure, forecasts
 
 MIXED = forecasts(
@@ -27,8 +27,8 @@ def test_the_paper_s_accuracy_is_26_of_31() -> None:
 
 def test_f1_by_hand() -> None:
     # joy: 1 hit, 2 gold, 1 forecast; sadness: 1 hit, 2 gold (1 failed), 2 forecasts; anger: no hit; fear: never gold
-    assert figure(macro_f1(), MIXED) == pytest.approx(100 * (2 / 3 + 2 / 4 + 0) / 3)
-    assert count(macro_f1(), MIXED) == 5
+    assert figure(f1(), MIXED) == pytest.approx(100 * (2 / 3 + 2 / 4 + 0) / 3)
+    assert count(f1(), MIXED) == 5
 
 
 @given(st.lists(st.one_of(LABEL, st.tuples(LABEL, LABEL)), min_size=1, max_size=12), st.data())
@@ -45,19 +45,19 @@ def test_of_any_draw_they_are_what_they_are_defined_as(pairs: list[str | tuple[s
         hits = sum(gold == said == label for gold, said in drawn)
         named = sum((gold == label) + (said == label) for gold, said in drawn)
         scores.append(200 * hits / max(1, named))
-    assert macro_f1().ready(answers)(np.array(places)) == pytest.approx(sum(scores) / len(scores))
+    assert f1().ready(answers)(np.array(places)) == pytest.approx(sum(scores) / len(scores))
 
 
 def test_draws_of_f1_lie_about_the_estimate_where_rare_labels_are_missed() -> None:
     answers = forecasts(*[("joy", "joy")] * 27, *[(rare, "joy") for rare in ("fear", "disgust", "anger")])
-    value, draw = macro_f1().ready(answers), np.random.default_rng(0)
+    value, draw = f1().ready(answers), np.random.default_rng(0)
     drawn = [value(draw.integers(30, size=30)) for _ in range(300)]
-    assert np.mean(drawn) == pytest.approx(figure(macro_f1(), answers), abs=0.5)
+    assert np.mean(drawn) == pytest.approx(figure(f1(), answers), abs=0.5)
 
 
 def test_a_system_that_forecasts_nothing_has_no_accuracy() -> None:
     silent = [*forecasts(("joy", None), ("fear", None)), *forecasts("joy")]
-    assert [count(metric, silent) for metric in (accuracy(), accuracy(ok_only=True), macro_f1())] == [0, 0, 0]
+    assert [count(metric, silent) for metric in (accuracy(), accuracy(ok_only=True), f1())] == [0, 0, 0]
     assert confusion(silent, LABELS) is None
     assert confusion([], LABELS) is None
 
@@ -65,7 +65,7 @@ def test_a_system_that_forecasts_nothing_has_no_accuracy() -> None:
 def test_all_failed_is_all_wrong() -> None:
     failed = forecasts("joy", "fear")
     assert (figure(accuracy(), failed), count(accuracy(), failed)) == (0.0, 2)
-    assert (figure(macro_f1(), failed), count(accuracy(ok_only=True), failed)) == (0.0, 0)
+    assert (figure(f1(), failed), count(accuracy(ok_only=True), failed)) == (0.0, 0)
 
 
 def test_the_confusion_counts_what_accuracy_counts() -> None:

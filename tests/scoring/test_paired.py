@@ -165,7 +165,9 @@ def test_the_jackknife_of_a_mean_is_its_standard_error() -> None:
     comparison = compared(replace(SECONDS, interval_by="jackknife"), timed([0.0] * 50), timed(gaps))
     error = float(np.std(gaps, ddof=1) / np.sqrt(50))
     assert comparison.detectable == pytest.approx(2.801585 * error)
-    assert comparison.interval == pytest.approx((np.mean(gaps) - 1.96 * error, np.mean(gaps) + 1.96 * error), rel=1e-3)
+    assert comparison.interval == pytest.approx(
+        (np.mean(gaps) - 2.0096 * error, np.mean(gaps) + 2.0096 * error), rel=1e-3
+    )
 
 
 def test_dialogues_with_several_samples_are_drawn_whole() -> None:
