@@ -21,10 +21,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, metavar="N", default=0, help="of samples and faults, default: %(default)s")
     parser.add_argument("--stages", nargs="+", metavar="STAGE", default=[], help="plant in these, default: in each")
     parser.add_argument("--host", nargs="+", metavar="URL", default=[], help="where the model is served now")
+    calibrate = "only calibrate emotions that the run read from label probabilities, and keep that in FILE: no call"
+    parser.add_argument("--labels", type=Path, metavar="FILE", help=calibrate)
     given = parser.parse_args(argv)
 
     def command() -> int:
         # Only once there is something to audit: --help stays quick.
+        if given.labels:
+            from mmerg.auditing.labels import calibrate_labels
+
+            calibrate_labels(given.run, given.labels)
+            return 0
         from mmerg.auditing.launch import launch
 
         return launch(given.run, n=given.n, seed=given.seed, stages=given.stages, hosts=given.host)

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import TypedDict, cast
 
 from pydantic import BaseModel
@@ -16,7 +17,8 @@ from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request, Sa
 from mmerg.backends.thinking import separate
 from mmerg.engine.clean import clean
 from mmerg.engine.forms import Forms
-from mmerg.engine.prompts import Inputs, Prompts, bounds_of, visible
+from mmerg.engine.labels import ALTERNATIVES, TOKENS, orders, read_labels, schema_of
+from mmerg.engine.prompts import LABEL, Inputs, Prompts, bounds_of, visible
 from mmerg.engine.sources import Ready, Supply
 from mmerg.engine.state import Correction, Draw, Output, State
 from mmerg.errors import Failure, MmergError, ReplyError, SampleError, described, raised_at
@@ -75,6 +77,12 @@ class Asker:
         supplied = self._supplied(stage, state, place)
         if stage.by:
             return _ask_class(stage, stage.by, bounds, state, t, visible(stage, state) | supplied, correction)
+        if stage.label:
+            emotion = self._read_emotion(stage, state, place, supplied, correction)
+            state = replace(state, scene=replace(state.scene, labels=(emotion,)))  # which any other field may explain
+            bounds = bounds_of(system, stage, state)
+            if stage.output and json_schema(stage.output, bounds).required == (stage.label,):
+                return stage.output.model_validate({stage.label: emotion})
         schema = json_schema(stage.output, bounds) if stage.output else None
         outline, answer_schema = (schema.outline, schema.text) if schema else ("", "")
         messages = self.prompts.messages(stage, state, supplied, outline, correction)
@@ -105,6 +113,23 @@ class Asker:
                     draw.replies[stage.gives] = reply, written
                 return output
         raise AssertionError("the loop above returns or raises")
+
+    def _read_emotion(
+        self, stage: Stage, state: State, place: _Place, supplied: Inputs, correction: Correction | None
+    ) -> str:
+        """The emotion that is likeliest over several orders of the labels, calibrated where the stage has a prior."""
+        scene, readings = state.scene, list[Mapping[str, float]]()
+        for order in orders(scene.labels, stage.orders):
+            shown = replace(state, scene=replace(scene, labels=order))
+            messages = self.prompts.messages(replace(stage, name=LABEL), shown, supplied, "", correction)
+            request = Request(messages, Sampling(num_predict=TOKENS), schema_of(order), True, ALTERNATIVES)
+            reply = self.backend.complete(request)
+            self.emit(_called({**place, "attempt": 0}, request, reply))
+            readings.append(read_labels(reply, scene.labels))
+        mean = {label: round(fmean(one[label] for one in readings), 6) for label in scene.labels}
+        scores = stage.prior.calibrated(mean) if stage.prior else mean
+        self.emit(events.LabelsRead(**place, logprobs=mean, calibrated=stage.prior is not None))
+        return max(scene.labels, key=lambda label: scores[label])
 
     def _audit(self, auditor: Stage, state: State, place: _Place, draw: Draw | None) -> Output:
         """The findings on the stages that `auditor` audits, each by the form of its check."""

@@ -1,12 +1,59 @@
-"""The order in which a model reads the emotion labels.
+"""Emotion labels as a model reads and names them.
 
-Small models choose by the place of a word in a list, so one order for all samples is a bias in every figure.
+Small models choose by the place of a word in a list, so one order for all samples is a bias in every figure. Here each
+sample has an order of its own. A stage with `reads: labels` does not write its emotion: it is asked for the word alone,
+with the labels in several orders, and the mean of their log-probabilities counts.
 """
 
+import json
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
+from math import log
+
+import numpy as np
+
+from mmerg.backends.protocol import Reply
+from mmerg.errors import ConfigError
+
+ALTERNATIVES = 20  # likeliest tokens in one place: what servers give at most
+TOKENS = 6  # a quotation mark, and enough of the label
+_AROUND = " \"'\n"
 
 
 def shuffled(labels: tuple[str, ...], *seed: str | int) -> tuple[str, ...]:
     """The labels in an order that the seed alone decides, whatever order they come in."""
     start = "\0".join(map(str, seed))
     return tuple(sorted(labels, key=lambda label: sha256(f"{start}\0{label}".encode()).digest()))
+
+
+def orders(labels: tuple[str, ...], count: int) -> Iterator[tuple[str, ...]]:
+    """`count` orders: as they are, reversed, and then others, of which each second is the one before reversed."""
+    for number in range(count):
+        order = labels if number < 2 else shuffled(labels, number // 2)
+        yield order[::-1] if number % 2 else order
+
+
+def schema_of(labels: Sequence[str]) -> str:
+    """The JSON schema of a reply that is one label."""
+    return json.dumps({"type": "string", "enum": list(labels)}, ensure_ascii=False)
+
+
+def read_labels(reply: Reply, labels: Sequence[str]) -> dict[str, float]:
+    """The natural log-probability of each label among all, by the first token of the reply that names one. A token that
+    begins several labels counts for each in equal parts; a label that none of the likeliest tokens begins counts as the
+    last of them. Raises ConfigError where the server gives no log-probabilities."""
+    place = next((one for one in reply.logprobs if one.token.strip(_AROUND)), None)
+    if place is None:
+        what = "the server gives no log-probabilities, which reads: labels needs"
+        raise ConfigError(what, where=reply.host, hint="update it (mmerg doctor looks), or reads: reply")
+    likeliest = place.top_logprobs or (place,)
+    found = dict.fromkeys(labels, -np.inf)
+    for one in likeliest:
+        start = one.token.strip(_AROUND).casefold()
+        begun = [label for label in labels if start and label.casefold().startswith(start)]
+        for label in begun:
+            found[label] = np.logaddexp(found[label], one.logprob - log(len(begun)))
+    least = min(one.logprob for one in likeliest)
+    values = [value if np.isfinite(value) else least for value in found.values()]
+    total = np.logaddexp.reduce(values)
+    return {label: round(float(value - total), 6) for label, value in zip(labels, values, strict=True)}

@@ -25,6 +25,7 @@ from mmerg.systems.wire import as_written
 
 OF_FORMS = {"odds": "odds.j2", "comparison": "compare.j2"}  # what an auditor is shown, by form of the check
 BASE = ("system.j2", "shared.j2", "repair.j2")  # what every system has, a default where it has none of its own
+LABEL = "label"  # the template that asks for the emotion alone
 ANY = "*"  # among the variables of a template that computes the names of others
 Inputs = dict[str, object]
 
@@ -78,7 +79,8 @@ class Prompts:
         )
         forms = {stage.verdict.form for stage in system.checked}
         agents = system.agents if not system.checked or "finding" in forms else system.stages
-        own = [f"{stage.name}.j2" for stage in agents if stage.by is None]
+        own = [f"{stage.name}.j2" for stage in agents if stage.by is None and not _names_alone(stage)]
+        own += [f"{LABEL}.j2"] * any(stage.label for stage in agents)
         own += [name for form, name in OF_FORMS.items() if form in forms]
         self._env.filters["as_written"] = as_written
         for name in (*BASE, *own, *self._checks):
@@ -147,7 +149,8 @@ class Prompts:
     def _check_uses(self, stage: Stage) -> None:
         """Raises ConfigError where no template that makes the stage's prompt uses an input that it sees."""
         checks = [_check(one) for one in self.system.stages if one.name in stage.audits]
-        used = self._shared | self._used_by([f"{stage.name}.j2", *checks])
+        own = f"{LABEL if _names_alone(stage) else stage.name}.j2"
+        used = self._shared | self._used_by([own, *checks])
         made = {maker.gives for maker in self.system.stages if "outputs" in self._shared}
         unused = [symbol for symbol in stage.sees if symbol not in used | made]
         if unused and ANY not in used:
@@ -193,6 +196,11 @@ def _parsed(source: str) -> tuple[frozenset[str | None], frozenset[str]]:
     tree = environment.parse(source)
     referenced = frozenset(find_referenced_templates(tree))
     return referenced, frozenset(find_undeclared_variables(tree) | ({ANY} if None in referenced else set()))
+
+
+def _names_alone(stage: Stage) -> bool:
+    """Whether the emotion that is read is all that a stage gives."""
+    return bool(stage.label and stage.output and len(stage.output.model_fields) == 1)
 
 
 def _check(stage: Stage) -> str:

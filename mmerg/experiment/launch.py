@@ -59,6 +59,8 @@ def run_plan(plan: Plan, out: Console, brief: bool = False) -> Ended:
     with ExitStack() as opened:
         pool, engine = plan.replies.open(then.engine if then else None)
         opened.enter_context(closing(pool))
+        if auditor := plan.system.auditor:
+            auditor.check_model(engine.model, engine.digest, "auditor")
         announce(out, plan, asked, engine)
         for host, why in pool.down().items():
             out.print(escape(f"host {host} is left out for now: {why}"))

@@ -33,7 +33,8 @@ from mmerg.experiment.backbone import BackbonePlan
 from mmerg.experiment.build import build_looker, build_prompts, load_corpus
 from mmerg.experiment.session import new_session
 from mmerg.experiment.sources import build_sources
-from mmerg.runs.identity import CLIPS, ENGINE, MEMORY, Digests, combined, engine_text, run_digests
+from mmerg.runs.auditor import Auditor, read_auditor
+from mmerg.runs.identity import CLIPS, ENGINE, MEMORY, PROMPT, Digests, combined, engine_text, run_digests
 from mmerg.runs.manifest import Corpus as CorpusSection
 from mmerg.runs.manifest import Manifest, MemorySection, ProtocolSection
 from mmerg.runs.shards import Shard
@@ -41,6 +42,7 @@ from mmerg.settings.kinds import Plain, folder_name
 from mmerg.settings.model import DatasetSettings, FramesSettings, ProtocolSettings, RunSettings
 from mmerg.sources.exemplars import Exemplars
 from mmerg.storage.files import Snapshot
+from mmerg.systems.labels import LabelPrior
 from mmerg.systems.system import System
 
 
@@ -101,6 +103,7 @@ class SystemPlan:
     frames: FramesSettings
     sources: Mapping[str, Source]
     cache_dir: Path
+    auditor: Auditor | None = None
 
     @property
     def memories(self) -> dict[str, Exemplars]:
@@ -231,8 +234,26 @@ def plan_run(settings: RunSettings, row: str = "") -> Plan:
 def plan_system(settings: RunSettings, corpus: Corpus) -> SystemPlan:
     """The system, with sources for dialogues of `corpus`."""
     prompts, cache_dir = plan_prompts(settings), Path(settings.cache_dir)
+    auditor = read_auditor(Path(settings.auditor)) if settings.auditor else None
+    if auditor and auditor.labels:
+        prompts.system = calibrated(prompts.system, auditor.labels, corpus, f"auditor={settings.auditor}")
+        templates = {name: one for name, one in prompts.digests().items() if name.startswith(PROMPT)}
+        auditor.check_prompts(templates, f"auditor={settings.auditor}")
     sources = build_sources(settings.sources, settings.dataset.memory, prompts.system, corpus, cache_dir)
-    return SystemPlan(prompts, settings.frames, sources, cache_dir)
+    return SystemPlan(prompts, settings.frames, sources, cache_dir, auditor)
+
+
+def calibrated(system: System, prior: LabelPrior, corpus: Corpus, where: str) -> System:
+    """The system with labels held against `prior`. Raises ConfigError where that is of other labels, or of what is
+    evaluated."""
+    if set(prior.mean) != set(corpus.labels):
+        what = f"its labels are {', '.join(prior.mean)}, those of the corpus {', '.join(corpus.labels)}"
+        raise ConfigError(what, where=where, hint="calibrate on a split of this corpus: mmerg audit RUN --labels FILE")
+    if prior.fingerprint == corpus.fingerprint:
+        what = f"it has the label frequencies of what is evaluated, {prior.corpus}"
+        raise ConfigError(what, where=where, hint="calibrate on another split, as that of the exemplars")
+    stages = (replace(stage, prior=prior if stage.label else None) for stage in system.stages)
+    return replace(system, stages=tuple(stages))
 
 
 def plan_prompts(settings: RunSettings) -> Prompts:

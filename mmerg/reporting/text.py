@@ -49,6 +49,7 @@ def _pass(story: Story, this: Pass, prompts: bool) -> Document:
 def _step(step: Step, prompts: bool) -> Document:
     document: Document = {"sources": list(map(_fields, step.supplied))}
     document["calls"] = [_call(call, prompts) for call in step.calls]
+    document["labels"] = _fields(step.read)
     if step.output:
         document[step.output.symbol] = step.output.output
     return _filled(document | {"verdict": _fields(step.verdict)})

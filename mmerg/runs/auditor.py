@@ -8,7 +8,6 @@ A run with `auditor=auditor.json` uses it, and refuses it for another model, oth
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field
 
@@ -16,6 +15,7 @@ from mmerg.errors import ConfigError
 from mmerg.storage.files import why
 from mmerg.storage.record import Record, read_record
 from mmerg.systems.audit import Check
+from mmerg.systems.labels import LabelPrior
 
 AGAIN = "measure it anew: mmerg audit RUN --calibrate auditor.json"
 
@@ -23,7 +23,8 @@ AGAIN = "measure it anew: mmerg audit RUN --calibrate auditor.json"
 class Auditor(Record):
     """run: the folder's name. dialogues: how many were drawn, by `seed`; half of them fitted. model, digest: of the
     weights. prompts: the digests of templates, schemas, checks and inputs of stages, by the names of a run's identity.
-    labels: reserved for the calibration of emotion labels."""
+    labels: calibrates emotions that are read from label
+    probabilities."""
 
     system: str
     run: str
@@ -33,7 +34,7 @@ class Auditor(Record):
     digest: str
     prompts: dict[str, str]
     checks: dict[str, Check] = Field(default_factory=dict)
-    labels: dict[str, Any] | None = None
+    labels: LabelPrior | None = None
 
     def check_prompts(self, prompts: Mapping[str, str], where: str) -> None:
         """Raises ConfigError where a run's prompts are not those that were measured."""

@@ -174,6 +174,14 @@ class Rerun(_OfStage):
     correction: str
 
 
+class LabelsRead(_OfStage):
+    """The mean log-probability of each emotion over several orders of the labels, before calibration."""
+
+    kind: Literal["labels_read"] = "labels_read"
+    logprobs: dict[str, Likelihood]
+    calibrated: bool
+
+
 class Viewed(_OfStage):
     """The stage was asked again in another view, and what its check said of that."""
 
@@ -234,7 +242,7 @@ class SampleFailed(_Event):
 
 
 _Samples = SampleStarted | FramesTaken | SampleDone | SampleFailed
-_Stages = Called | Refused | Cleaned | Supplied | Produced | Rerun | Viewed
+_Stages = Called | Refused | Cleaned | Supplied | LabelsRead | Produced | Rerun | Viewed
 _Passes = Audited | Unaudited | PassLost | Selected | Judged
 Event = Annotated[_Samples | _Stages | _Passes, Field(discriminator="kind")]
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)

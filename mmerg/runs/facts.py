@@ -47,6 +47,8 @@ def facts_of(story: Story, response: str | None = None, places: Mapping[str, str
             "frames_form": story.frames.form,
             "clip_problems": sum(turn.problem not in ("", OVER_BUDGET) for turn in turns),
         }
+    if read := [step.read for this in story.passes.values() for step in this.steps.values() if step.read]:
+        fields["label_logprobs"] = read[0].logprobs
     if any(this.rerun for this in story.passes.values()):
         fields["forecasts"] = _forecasts(story, places.get("emotion", ""))
     symbol, _, field = places.get("response", "").partition(".")

@@ -94,6 +94,8 @@ def system_digests(system: System, templates: Mapping[str, str]) -> Digests:
                 _add_code(digests, f"{OUTPUT}{agent.name}, class", agent.output)
         if agent.by:
             _add_code(digests, f"stage {agent.name}", agent.by)
+        if agent.prior:
+            digests[f"labels {agent.name}"] = _sha256(agent.prior.model_dump_json())
         if agent.verdict.form == "code":
             for check in agent.code:
                 _add_code(digests, f"code {agent.name}", check)

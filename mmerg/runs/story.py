@@ -37,6 +37,7 @@ class Step:
 
     supplied: list[events.Supplied] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
+    read: events.LabelsRead | None = None
     output: events.Produced | None = None
     verdict: events.Verdict | None = None
 
@@ -109,6 +110,8 @@ class Story:
                 before = [output for this in [*self.passes.values()][-1:] for output in this.outputs.values()]
                 kept = takewhile(lambda output: output.stage != event.stage, before)
                 self.passes[event.t] = Pass(event.t, event, outputs={output.symbol: output for output in kept})
+            case events.LabelsRead():
+                self._step(event.t, event.stage).read = event
             case events.Viewed():
                 self._pass(event.t).views.append(event)
             case events.Selected():

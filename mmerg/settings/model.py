@@ -88,15 +88,18 @@ class ProtocolSettings(Part):
 
 class StageSettings(Part):
     """A stage of a system; see `conf/system/merg.yaml`. output: the dotted name of a frozen pydantic class, or text.
-    by: a class that answers in place of a model. form: how its check is made. code: functions of form=code."""
+    by: a class that answers in place of a model. form: how its check is made, null: it has none. code: functions of
+    form=code. reads: labels takes the emotion from the labels' probabilities in so many `orders`."""
 
     sees: Words
     gives: Word
     output: Word = TEXT
     by: Target | None = None
     check: Text = ""
-    form: Form = "finding"
+    form: Form | None = "finding"
     code: Texts = ()
+    reads: Literal["reply", "labels"] = "reply"
+    orders: Positive = 2
     logprobs: bool = False
     sampling: SamplingSettings = SamplingSettings()
 

@@ -1,7 +1,7 @@
 """Builds a system from its settings: imports its classes and its loop, locates its prompts, and refuses settings that
 do not fit each other."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -38,7 +38,7 @@ def build(node: SystemSettings, given: Collection[str] = (), group: str = "syste
         name=node.name,
         prompts=(*(locate_folder(one, where=f"{where}, prompts") for one in node.prompts), COMMON),
         stages=tuple(_stage(name, stage, f"{where}, stage {name}") for name, stage in node.stages.items()),
-        auditor=_auditor(auditor, [*node.stages], where) if auditor else None,
+        auditor=_auditor(auditor, node.stages, where) if auditor else None,
         max_iterations=node.max_iterations,
         max_repairs=node.max_repairs,
         vocabulary={key: tuple(words) for key, words in node.vocabulary.items()},
@@ -72,21 +72,37 @@ def _stage(name: str, node: StageSettings, where: str) -> Stage:
         by=_answerer(node.by, f"{where}, by") if node.by else None,
         check=node.check,
         verdict=Check(form=node.form),
+        label=_label_field(node, where),
+        orders=node.orders,
         code=tuple(_code_check(one, f"{where}, code") for one in node.code),
         logprobs=node.logprobs,
         sampling=overrides,
     )
 
 
-def _auditor(node: AuditorSettings, stages: list[str], where: str) -> Stage:
+def _label_field(node: StageSettings, where: str) -> str:
+    """The field that holds the emotion, "" for a stage that writes all of its reply."""
+    if node.reads == "reply":
+        return ""
+    output = None if node.output == TEXT or node.by else _output_class(node.output, where)
+    fields = output.model_json_schema()["properties"] if output else {}
+    found = next((name for name, field in fields.items() if field.get("x-choice") == "emotion"), "")
+    if not found:
+        what = "reads: labels needs an output with an emotion, which a model chooses"
+        raise ConfigError(what, where=where, hint="output: mmerg.systems.baselines.schemas.Label, or reads: reply")
+    return found
+
+
+def _auditor(node: AuditorSettings, stages: Mapping[str, StageSettings], where: str) -> Stage:
     if node.name in stages:
         raise ConfigError(f"the auditor is called {node.name}, as a stage is", where=where)
     as_stage = StageSettings(
         sees=node.sees, gives="audit", output=node.output or TEXT, by=node.by, sampling=node.sampling
     )
     auditor = _stage(node.name, as_stage, f"{where}, auditor")
-    output = auditor.output if node.output else audit_class(tuple(stages))
-    return replace(auditor, output=output, audits=tuple(stages))
+    checked = tuple(name for name, stage in stages.items() if stage.form)
+    output = auditor.output if node.output else audit_class(checked)
+    return replace(auditor, output=output, audits=checked)
 
 
 def _code_check(dotted: str, where: str) -> CodeCheck:

@@ -33,7 +33,7 @@ def _check_loop(system: System, node: AuditorSettings, where: str) -> None:
         what = "in loop=audit the auditor answers the stages' checks, and has no output, stop or score of its own"
         raise ConfigError(what, where=place, hint="leave them out, or loop: refine")
     if node.output is None:
-        for stage in system.stages:
+        for stage in system.checked:
             if why := form_problem(system, stage, stage.verdict.form):
                 what, hint = why
                 raise ConfigError(what, where=place, hint=hint)

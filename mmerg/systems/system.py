@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from mmerg.settings.model import FinalSelection, LabelOrder, Rerun, Retain
 from mmerg.systems.audit import Check
+from mmerg.systems.labels import LabelPrior
 
 FramesSeenBy = Literal["paper", "all", "none"]
 
@@ -54,8 +55,9 @@ FINDING = Check()
 class Stage:
     """One agent. output: a frozen pydantic class, or None for plain text. by: answers in place of a model. check: what
     the auditor asks of it, a template; verdict: how that check is made; code: the functions of form=code. audits: the
-    stages that this one, an auditor, checks. alternatives: how many of the likeliest tokens come with each. sampling:
-    overrides of the backbone's samplers."""
+    stages that this one, an auditor, checks. label: the field whose emotion is read from the labels' probabilities, in
+    so many `orders`, and held against a `prior`. alternatives: how many of the likeliest tokens come with each.
+    sampling: overrides of the backbone's samplers."""
 
     name: str
     gives: str
@@ -66,6 +68,9 @@ class Stage:
     verdict: Check = FINDING
     code: tuple[CodeCheck, ...] = ()
     audits: tuple[str, ...] = ()
+    label: str = ""
+    orders: int = 2
+    prior: LabelPrior | None = None
     logprobs: bool = False
     alternatives: int = 0
     sampling: Mapping[str, object] = field(default_factory=dict)

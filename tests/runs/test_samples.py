@@ -59,6 +59,7 @@ ALL: list[events.Event] = [
     ),
     events.Unaudited(sample="a", t=1, failure=Failure.EMPTY, what="w"),
     events.PassLost(sample="a", t=1, failure=Failure.EMPTY, what="w"),
+    events.LabelsRead(sample="a", t=0, stage="caef", logprobs={"joy": -0.5}, calibrated=True),
     events.Viewed(sample="a", t=1, stage="psp", view="labels", became="failed"),
     events.Rerun(sample="a", t=1, stage="mpa", reason="r", correction="c"),
     events.Selected(sample="a", t=0, ranks={0: (0, 0, 0, 0, 0)}, ended="unaudited"),

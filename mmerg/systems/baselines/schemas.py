@@ -8,6 +8,12 @@ from mmerg.storage.record import Record
 from mmerg.systems.fields import AtMost, Choice
 
 
+class Label(Record):
+    """e: an emotion, of whom the dataset says."""
+
+    emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that is asked for")]
+
+
 class Answer(Record):
     """A: an emotion, of whom the dataset says, and the next turn's words."""
 

@@ -1,0 +1,46 @@
+"""Calibrates emotions that are read from label probabilities: what the model says of any scene, and how often each
+label is right, from a finished run on another split than the one that is evaluated.
+
+    calibrate_labels(Path("runs/meld-one_pass_calibrated-…"), Path("auditor.json"))
+"""
+
+from collections import Counter
+from pathlib import Path
+from statistics import fmean
+
+from mmerg.console.terminal import console, escape
+from mmerg.errors import RunError
+from mmerg.runs.auditor import Auditor, read_auditor
+from mmerg.runs.folder import read_results
+from mmerg.runs.identity import CORPUS, PROMPT
+from mmerg.runs.manifest import About, read_manifest
+from mmerg.storage.record import write_record
+from mmerg.systems.labels import LabelPrior
+
+
+def calibrate_labels(run: Path, file: Path) -> LabelPrior:
+    """Writes the prior of the run's labels into `file`, beside what stands there. No call is made. Raises MmergError
+    where the run read no labels, or the file is another model's."""
+    manifest, results = read_manifest(run), read_results(run).values()
+    corpus, read = manifest.corpus, [result.label_logprobs for result in results if result.label_logprobs]
+    if not read:
+        what = "the run read no labels from their probabilities"
+        hint = "take a run of system=one_pass_calibrated, or of a stage with reads: labels"
+        raise RunError(what, where=str(run), hint=hint)
+    prior = LabelPrior(
+        corpus=f"{corpus.name} {corpus.split}",
+        fingerprint=manifest.identity[CORPUS],
+        n=len(read),
+        mean={label: round(fmean(one[label] for one in read), 6) for label in corpus.labels},
+        counts=dict(Counter(result.gold_emotion for result in results if result.gold_emotion)),
+    )
+    engine, prompts = manifest.engine, {k: v for k, v in manifest.identity.items() if k.startswith(PROMPT)}
+    if file.exists():
+        auditor = read_auditor(file)
+        auditor.check_model(engine.model, engine.digest, str(file))
+    else:
+        own = {"system": manifest.setting("system.name"), "run": About(run, manifest).run, "dialogues": 0, "seed": 0}
+        auditor = Auditor.model_validate(own | {"model": engine.model, "digest": engine.digest, "prompts": {}})
+    write_record(file, auditor.model_copy(update={"labels": prior, "prompts": auditor.prompts | prompts}))
+    console().print(escape(f"{file}: labels of {prior.n} samples of {prior.corpus}"), soft_wrap=True)
+    return prior

@@ -1,0 +1,145 @@
+"""Emotions that are read from label probabilities: by which tokens, in which orders, and against which prior."""
+
+import json
+from collections.abc import Mapping
+from math import exp, log
+from pathlib import Path
+
+import pytest
+
+from mmerg.audit import main
+from mmerg.backends.ollama import Ollama
+from mmerg.backends.protocol import Finish, Message, Reply, Request, Sampling, TokenLogprob
+from mmerg.backends.scripted import Answer
+from mmerg.engine.labels import ALTERNATIVES, TOKENS, orders, read_labels, schema_of
+from mmerg.errors import ConfigError
+from mmerg.experiment.launch import launch
+from mmerg.runs import events
+from mmerg.runs.auditor import read_auditor
+from mmerg.runs.folder import read_results
+from mmerg.systems.labels import LabelPrior
+from tests.composed import settings_of
+from tests.ollama_server import Server
+from tests.systems.played import Played, plainly
+
+LABELS = ("neutral", "joy", "sadness", "surprise")
+
+
+def reply(likeliest: Mapping[str, float]) -> Reply:
+    """A reply whose second token could have been any of these, with their probabilities."""
+    entries = tuple(TokenLogprob(token=token, logprob=log(p)) for token, p in likeliest.items())
+    first = entries[0].model_copy(update={"top_logprobs": entries})
+    text = f'"{first.token}'
+    return Reply(text=text, finish=Finish.LENGTH, logprobs=(TokenLogprob(token='"', logprob=0.0), first))
+
+
+def test_labels_are_read_by_the_tokens_that_begin_them() -> None:
+    read = read_labels(reply({"joy": 0.4, "s": 0.2, " Sad": 0.1, "The": 0.1, "neu": 0.05}), LABELS)
+    told = dict(zip(LABELS, (0.05, 0.4, 0.2, 0.1), strict=True))
+    assert {label: exp(value) * 0.75 for label, value in read.items()} == pytest.approx(told, abs=1e-5)
+    unnamed = read_labels(reply({"joy": 0.5, "The": 0.1}), LABELS)
+    assert exp(unnamed["sadness"]) == pytest.approx(0.1 / 0.8, abs=1e-5)  # less likely than every token that is told
+    with pytest.raises(ConfigError, match="gives no log-probabilities"):
+        read_labels(Reply(text='"joy"', finish=Finish.STOP), LABELS)
+
+
+def test_every_second_order_is_the_one_before_reversed() -> None:
+    made = list(orders(LABELS, 4))
+    assert (made[0], made[1], made[3]) == (LABELS, LABELS[::-1], made[2][::-1])
+    assert set(made[2]) == set(LABELS)
+
+
+def test_a_prior_takes_off_what_the_model_says_of_any_scene() -> None:
+    means, counts = {"neutral": -3.0, "joy": -0.1, "sadness": -1.0}, {"sadness": 6}
+    prior = LabelPrior(corpus="c dev", fingerprint="f", n=9, mean=means, counts=counts)
+    scores = prior.calibrated({"neutral": -2.0, "joy": -0.5, "sadness": -1.5})
+    told = {"neutral": 1.0 + log(1 / 9), "joy": -0.4 + log(1 / 9), "sadness": -0.5 + log(7 / 9)}
+    assert scores == pytest.approx(told)
+
+
+def named(request: Request) -> Answer:
+    """Whichever label is listed first."""
+    first, *others = json.loads(request.schema)["enum"]
+    return reply({first: 0.6, **{label: 0.4 / len(others) for label in others}})
+
+
+def answered(*replies: str) -> Played:
+    left = list(replies)
+    return Played("one_pass_calibrated", script=lambda stage, asked: named(asked) if stage == "label" else left.pop(0))
+
+
+def test_one_pass_calibrated_reads_its_label_in_two_orders_and_writes_one_reply() -> None:
+    played = answered("Oh no, I'm so sorry.")
+    one, other, writing = played.calls
+    assert [call.stage for call in played.calls] == ["label", "label", "reply"]
+    assert json.loads(one.answer_schema)["enum"] == json.loads(other.answer_schema)["enum"][::-1]
+    shared = one.messages[1].text.partition("one of these")[0]
+    assert other.messages[1].text.startswith(shared)
+    [read] = [event for event in played.events if isinstance(event, events.LabelsRead)]
+    assert read.logprobs["neutral"] == pytest.approx(read.logprobs["sadness"])  # each was listed first once
+    assert "Emotion of the next turn: neutral" in writing.messages[1].text
+    assert played.outcome.ended == "passed"
+
+
+@pytest.mark.parametrize(
+    ("replies", "said", "ended"),
+    [
+        (("As an AI, I cannot.", "Oh no."), "Oh no.", "passed"),
+        (("As an AI, I cannot.", "As an AI, no."), "As an AI, I cannot.", "idle"),
+        (("I did not get the job.", "That hurts."), "That hurts.", "passed"),  # the other's line: a role confused
+    ],
+)
+def test_a_reply_that_code_finds_faulty_is_drawn_once_more(replies: tuple[str, ...], said: str, ended: str) -> None:
+    played = answered(*replies)
+    assert (played.outcome.selected.state.get("R"), played.outcome.ended) == (said, ended)
+    *_, first, second = played.calls
+    assert first.messages == second.messages  # no draft is shown
+    assert (first.sampling["temperature"], second.sampling["temperature"]) == (0.0, 0.7)
+
+
+def test_a_stage_with_more_fields_explains_the_label_that_was_read() -> None:
+    def answer(stage: str, request: Request) -> Answer:
+        choosing = request.schema and "enum" in json.loads(request.schema)
+        return named(request) if choosing else plainly(stage, request)
+
+    played = Played("merg", "system.stages.caef.reads=labels", "system.without=[gra]", script=answer)
+    *_, explained = (call for call in played.calls if call.stage == "caef")
+    assert '"neutral"' in explained.answer_schema
+    assert '"sadness"' not in explained.answer_schema
+    assert played.outcome.selected.state.at("e.emotion") == "neutral"
+    with pytest.raises(ConfigError, match="needs an output with an emotion"):
+        Played("merg", "system.stages.psp.reads=labels")
+
+
+def test_a_runs_labels_are_calibrated_on_another_split(tmp_path: Path) -> None:
+    given = ("dataset=demo", "backend=dry", "system=one_pass_calibrated", "frames=none", f"runs={tmp_path}")
+    [ended] = launch(settings_of(*given))
+    file = tmp_path / "auditor.json"
+    assert main([ended.run, "--labels", str(file)]) == 0
+    prior, results = read_auditor(file).labels, read_results(Path(ended.run)).values()
+    assert prior
+    assert prior.n == len(results) == sum(prior.counts.values())
+    assert all(set(result.label_logprobs) == set(prior.mean) for result in results)
+    with pytest.raises(ConfigError, match="the label frequencies of what is evaluated"):
+        list(launch(settings_of(*given, f"auditor={file}")))
+    edited = file.read_text(encoding="utf-8").replace(prior.fingerprint, "0" * 64)
+    file.write_text(edited, encoding="utf-8")
+    [again] = launch(settings_of(*given, f"auditor={file}"))
+    assert again.run != ended.run
+    file.write_text(edited.replace(read_auditor(file).digest, "1" * 64), encoding="utf-8")
+    with pytest.raises(ConfigError, match="another model"):
+        list(launch(settings_of(*given, f"auditor={file}", "name=other")))
+
+
+def test_on_a_real_server(each_ollama: Server, smollm2: str) -> None:
+    """The log-probabilities are not those of the grammar: they tell labels apart that it allows alike."""
+    backend = Ollama(host=each_ollama.host, model=smollm2, load={"num_ctx": 512})
+    asked = "Ana: My dog died today.\nWhich emotion does Ana feel? One word: joy, sadness, neutral."
+    labels = ("neutral", "joy", "sadness")
+    request = Request((Message("user", asked),), Sampling(num_predict=TOKENS), schema_of(labels), True, ALTERNATIVES)
+    reply = backend.complete(request)
+    read = read_labels(reply, labels)
+    assert sum(map(exp, read.values())) == pytest.approx(1.0, abs=1e-4)
+    assert len(set(read.values())) > 1
+    named = next(one for one in reply.logprobs if one.token.strip('" '))
+    assert len(named.top_logprobs) > len(labels)  # others than the schema allows
