@@ -18,8 +18,9 @@ demo: $(VENV)/demo.done  ## five agents over the packaged clips, on a small mode
 	$(BIN)/python -m mmerg.score "$$(ls -td runs/demo-merg-smollm2-135m-*/ | head -n 1)"
 	$(BIN)/python -m mmerg.report "$$(ls -td runs/demo-merg-smollm2-135m-*/ | head -n 1)"
 
-chat: $(VENV)/demo.done  ## talk to the agents in the browser, on the same small model
-	$(BIN)/python -m mmerg.serve dataset=demo browser=true
+# MODEL=qwen3-vl:8b make chat
+chat: $(VENV)/demo.done  ## talk to the agents in the browser, on the same small model, or on MODEL of Ollama's
+	$(BIN)/python -m mmerg.serve dataset=demo $(if $(MODEL),backbone=$(MODEL)) browser=true
 
 # BACKBONES="qwen2.5vl:7b gemma3:12b" DATASET=meld N=50 make bench, with SETTINGS="dataset.root=~/MELD"
 bench: $(VENV)/demo.done  ## backbones side by side on a fixed subset; those that are not pulled are named and skipped

@@ -15,7 +15,7 @@ from mmerg.experiment.program import run_program
 if TYPE_CHECKING:
     from mmerg.settings.model import ServeSettings
 
-CHATS = "chats that were not saved are gone"
+CHATS = "chats stay in the browsers that hold them"
 
 
 def job(settings: ServeSettings) -> int:

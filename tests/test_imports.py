@@ -202,6 +202,7 @@ def test_only_commands_that_ask_a_server_at_once_load_httpx() -> None:
                     "mmerg.backends.pool",
                     "mmerg.backends.protocol",
                     "mmerg.backends.stop",
+                    "mmerg.backends.words",
                     "mmerg.errors",
                 ),
             ),

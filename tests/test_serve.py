@@ -53,7 +53,7 @@ def stopped(process: BaseProcess, by: signal.Signals, folder: Path) -> str:
     process.join()
     assert process.exitcode == 130
     errors = printed(folder, 2)
-    assert errors.splitlines()[-1] == "interrupted; chats that were not saved are gone"
+    assert errors.splitlines()[-1] == "interrupted; chats stay in the browsers that hold them"
     assert "Traceback" not in errors
     return errors
 
@@ -114,8 +114,8 @@ def test_a_saved_chat_survives_a_kill(tmp_path: Path) -> None:
         _, port, _ = page_of(lines).groups()
         with client_of(f"http://127.0.0.1:{port}") as client:
             told = client.post("/page/turns", files={"talk": (None, json.dumps(talk))}).text
-            turn = json.loads(told.partition("data: ")[2].partition("\n")[0])["turn"]
-            [folder] = client.post("/page/save", json={"turns": [turn]}).json()["runs"]
+            trace = json.loads(told.partition("event: trace\ndata: ")[2].partition("\n")[0])
+            [folder] = client.post("/page/save", json={"replies": [trace]}).json()["runs"]
         process.kill()
     [result] = read_results(Path(folder)).values()
     assert (result.id, result.response) == ("a/2", "This is a dry run.")

@@ -24,6 +24,7 @@ from mmerg.backends.http import Deadlines, lines
 from mmerg.backends.likelihood import as_written, writing
 from mmerg.backends.ollama_host import LOAD_OPTIONS, OllamaHost
 from mmerg.backends.protocol import Engine, Finish, Reply, Request
+from mmerg.backends.words import hearing
 from mmerg.errors import CallError, ConfigError
 
 __all__ = ["Deadlines", "Ollama"]
@@ -114,13 +115,16 @@ class Ollama(Adapter):
         if kind not in {"application/x-ndjson", "application/json"}:
             raise self._host.unexpected(f"the response is {kind or 'of no type'}, not a stream of JSON")
         parts, logprobs = list[ChatResponse](), list[Any]()
-        stream = lines(response)
+        stream, hear = lines(response), hearing()
+        hear("")
         for raw in stream:
             part = self._host.parse(_object, raw)
             if part.get("error") is not None:
                 raise self._host.error(200, raw, self.model)
             parts.append(ChatResponse.model_validate(part))
             logprobs += part.get("logprobs") or ()
+            if words := parts[-1].message.content:
+                hear(words)
             if parts[-1].done:
                 response.extensions["timer"].enter("stall", REST_SECONDS)
                 with suppress(CallError):

@@ -15,6 +15,7 @@ from fastapi.responses import JSONResponse, Response
 from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request
 from mmerg.runs.events import OVER_BUDGET, FramesTaken, SampleFailed
 from mmerg.runs.result import Result
+from mmerg.runs.story import Story
 from mmerg.serving.messages import Sent, reply_request, task_prompt
 from mmerg.serving.offered import ServedSystem
 from mmerg.serving.refused import OF_CALLS, HttpError, hint_for
@@ -42,13 +43,16 @@ class Wish:
 
 @dataclass(frozen=True)
 class Answer:
-    """finish: stop, or length where the model was cut off."""
+    """finish: stop, or length where the model was cut off. about: what made the reply, see `Updates.about`; None where
+    no agent did. last: False for the first pass's reply, where fast=true sends it before its audit."""
 
     text: str
     finish: str
     prompt_tokens: int
     response_tokens: int
     seconds: float
+    about: Mapping[str, object] | None = None
+    last: bool = True
 
 
 Steps = AsyncGenerator[Update | Answer, None]
@@ -60,8 +64,8 @@ def answers(served: AppState, offered: ServedSystem, sent: Sequence[Sent], wish:
     at once where the messages are no talk, later where the turn fails."""
     if prompt := task_prompt(sent):
         return _plain(served, offered, prompt, wish)
-    asked = reply_request(offered, sent, served.settings.limits, wish.seed)
-    return _agents(reply_updates(served, asked), wish)
+    asked = reply_request(offered, sent, served.settings, wish.seed)
+    return _agents(reply_updates(served, asked), wish, fast=served.settings.fast)
 
 
 async def respond(
@@ -106,14 +110,19 @@ async def _plain(served: AppState, offered: ServedSystem, prompt: str, wish: Wis
                 yield ALIVE
 
 
-async def _agents(updates: AsyncGenerator[Update, None], wish: Wish) -> Steps:
+async def _agents(updates: AsyncGenerator[Update, None], wish: Wish, *, fast: bool) -> Steps:
     begun = time.monotonic()
     async with aclosing(updates):
         async for update in updates:
             match update.cause:
                 case Result() as result:
                     text, seconds = wish.until(result.response or ""), time.monotonic() - begun
-                    yield Answer(text, "stop", result.prompt_tokens, result.response_tokens, seconds)
+                    yield Answer(text, "stop", result.prompt_tokens, result.response_tokens, seconds, update.about)
+                case Story(calls=calls) if fast:
+                    fast, made = False, [call.event.reply for call in calls]
+                    tokens = sum(one.prompt_tokens for one in made), sum(one.response_tokens for one in made)
+                    text, seconds = wish.until(str(update.fields["draft"])), time.monotonic() - begun
+                    yield Answer(text, "stop", *tokens, seconds, update.about, last=False)
                 case SampleFailed(what=what, where=where, failure=failure, hint=hint):
                     code = OF_CALLS.get(failure, 502)
                     raise HttpError(what, where=where, hint=hint_for(failure, hint), status=code)

@@ -6,7 +6,7 @@ import socket
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import FileResponse, JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -32,7 +32,9 @@ def app_of(served: AppState, token: str = "") -> FastAPI:
     most = files * 2**20 * 4 // 3 + limits.text * limits.turns * 12 + FIELDS  # pictures may come as base64
     guard = {"token": token, "hosts": served_names(served.settings), "origins": origins, "most": most}
     app = FastAPI(
-        openapi_url=None,
+        title="mmerg",
+        docs_url=None,  # FastAPI's own come from elsewhere
+        redoc_url=None,
         middleware=[
             Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"]),
             Middleware(Guard, **guard, refuse=refuse),
@@ -41,6 +43,15 @@ def app_of(served: AppState, token: str = "") -> FastAPI:
     for api in (openai, ollama, page):
         app.include_router(api.routes(served))
     app.mount("/page", StaticFiles(directory=page.FOLDER))
+
+    @app.get("/health")
+    async def health() -> dict[str, object]:
+        """Whether the server answers; needs no token."""
+        return {"status": "ok"}
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        return FileResponse(page.FOLDER / "docs.html")
 
     @app.exception_handler(MmergError)
     async def expected(request: Request, error: MmergError) -> Response:

@@ -1,6 +1,6 @@
 """Messages as chat programs send them, over either API, made into a talk.
 
-System messages and tools are ignored: agents have prompts of their own, and call no tools.
+System messages are ignored, as agents have prompts of their own, unless persona=true; tools are, as none is called.
 """
 
 import base64
@@ -8,7 +8,7 @@ import re
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Request
 from pydantic import BaseModel, BeforeValidator, ValidationError
@@ -19,7 +19,7 @@ from mmerg.serving.offered import ServedSystem
 from mmerg.serving.refused import HttpError
 from mmerg.serving.talk import ReplyRequest, Speaker, Utterance, check_talk
 from mmerg.settings.backbone import SEEDS, Seed
-from mmerg.settings.model import LimitSettings
+from mmerg.settings.model import ServeSettings
 from mmerg.storage.files import why
 
 # How front ends begin prompts for their own use, as for titles and tags: Open WebUI, LibreChat.
@@ -27,6 +27,7 @@ TASK = re.compile(
     r"\s*(### Task:|(please )?(provide|generate|create|write) .{0,60}\btitle for .{0,20}conversation)", re.IGNORECASE
 )
 ATTACHED = re.compile(r"\A\s*<attached_files>.*?</attached_files>\s*", re.DOTALL)  # put before what the user wrote
+SYSTEM = ("system", "developer")
 Body = TypeVar("Body", bound=BaseModel)
 AnySeed = Annotated[
     Seed | None, BeforeValidator(lambda seed: secrets.randbelow(SEEDS) if seed == -1 else seed)
@@ -42,6 +43,11 @@ class Sent:
     pictures: tuple[str, ...] = ()
 
 
+def takes(kind: type[BaseModel]) -> dict[str, Any]:
+    """How OpenAPI describes a route whose body `read_body` reads."""
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": kind.model_json_schema()}}}}
+
+
 async def read_body(request: Request, kind: type[Body]) -> Body:
     """The request's JSON, whatever its content type says. Raises HttpError where it does not fit `kind`."""
     try:
@@ -50,26 +56,30 @@ async def read_body(request: Request, kind: type[Body]) -> Body:
         raise HttpError(f"the request cannot be read: {why(error)}", where="the body") from None
 
 
-def reply_request(offered: ServedSystem, sent: Sequence[Sent], limits: LimitSettings, seed: int | None) -> ReplyRequest:
+def reply_request(
+    offered: ServedSystem, sent: Sequence[Sent], settings: ServeSettings, seed: int | None
+) -> ReplyRequest:
     """The reply that these messages ask for. Programs send the whole talk with every turn: earlier pictures are left
-    out where the agents would not see them, or where there is no room. Raises HttpError where the messages are no
-    talk."""
+    out where the agents would not see them, or where there is no room. With persona=true system messages come first.
+    Raises HttpError where the messages are no talk."""
     talk: list[Utterance] = []
-    room = limits.pictures
+    limits, room = settings.limits, settings.limits.pictures
     for after, (number, speaker, message) in enumerate(reversed(list(_turns(sent)))):
         looked_at = after < offered.settings.frames.last_turns and (not after or len(message.pictures) <= room)
         pictures = message.pictures if looked_at else ()
         room -= len(pictures)
         uploads = tuple(_picture(data, f"message {number}") for data in pictures)
         talk.append(Utterance(speaker, message.text.strip() or WORDLESS, uploads))
-    return ReplyRequest(offered, "talk", check_talk(talk[::-1], limits), seed)
+    notes = [one.text for one in sent if one.role in SYSTEM and one.text.strip()] if settings.persona else []
+    persona = [Utterance("persona", "\n".join(notes))] if notes else []
+    return ReplyRequest(offered, "talk", (*persona, *check_talk(talk[::-1], limits)), seed)
 
 
 def _turns(sent: Sequence[Sent]) -> Iterator[tuple[int, Speaker, Sent]]:
     """The messages that are not empty, with their numbers. Raises HttpError for roles out of place."""
     for number, message in enumerate(sent, start=1):
         match message.role:
-            case "system" | "developer":
+            case role if role in SYSTEM:
                 continue
             case "user" | "assistant":
                 text = ATTACHED.sub("", message.text)

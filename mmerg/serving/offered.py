@@ -6,6 +6,7 @@ offered["mmerg-merg"].experiment; missing["mmerg-hef"]    # a ConfigError that s
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from mmerg.backends.protocol import Engine
@@ -13,9 +14,13 @@ from mmerg.corpora.dialogue import Corpus
 from mmerg.engine.sample import Experiment
 from mmerg.errors import MmergError
 from mmerg.experiment.plan import SystemPlan
+from mmerg.experiment.session import new_session
 from mmerg.experiment.talk import TalkPlan
+from mmerg.runs.identity import ENGINE, engine_text
+from mmerg.runs.manifest import Corpus as Split
+from mmerg.runs.manifest import Manifest, ProtocolSection
 from mmerg.settings.compose import compose
-from mmerg.settings.model import ServeSettings
+from mmerg.settings.model import RunSettings, ServeSettings
 from mmerg.settings.pages import pages_of
 from mmerg.settings.parse import parse
 from mmerg.systems.system import System
@@ -64,6 +69,20 @@ class ServedSystem:
     @property
     def id(self) -> str:
         return f"{PREFIX}{self.system.name}"
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """That of a chat without replies."""
+        plain = {name: value for name, value in self.settings.plain().items() if name in RunSettings.model_fields}
+        engine, corpus = self.experiment.engine, self.corpus
+        return Manifest(
+            identity={**self.plan.digests(plain, corpus), ENGINE: engine_text(engine)},
+            engine=engine,
+            corpus=Split(name=corpus.name, split=corpus.split, labels=corpus.labels),
+            protocol=ProtocolSection(description="the replies of a chat", samples=0, dialogues=0),
+            settings=plain,
+            sessions=(new_session(self.settings.plain()),),
+        )
 
 
 def offer(

@@ -1,6 +1,7 @@
 """Ollama's API, as far as its own programs and chat programs use it: models, chat, generate.
 
-The agents' outputs go into `thinking`, unless it is switched off. There is nothing to load or to pull.
+The agents' outputs go into `thinking`, unless it is switched off; `mmerg` says what made a reply, as in OpenAI's API.
+There is nothing to load or to pull.
 """
 
 import json
@@ -16,7 +17,7 @@ from pydantic import BaseModel, JsonValue
 
 from mmerg.errors import MmergError
 from mmerg.serving.answers import Answer, Steps, Wish, answers, respond
-from mmerg.serving.messages import AnySeed, Sent, read_body
+from mmerg.serving.messages import AnySeed, Sent, read_body, takes
 from mmerg.serving.offered import ServedSystem
 from mmerg.serving.refused import error_sentence
 from mmerg.serving.served import AppState
@@ -95,16 +96,16 @@ def routes(served: AppState) -> APIRouter:
     async def loaded() -> dict[str, object]:
         return {"models": [_entry(served, name) | {"expires_at": NEVER, "size_vram": 0} for name in served.offered]}
 
-    @router.post("/show")
+    @router.post("/show", openapi_extra=takes(Asked))
     async def show(request: Request) -> dict[str, object]:
         body = await read_body(request, Asked)
         return _shown(served, served.model(body.model or body.name))
 
-    @router.post("/chat")
+    @router.post("/chat", openapi_extra=takes(Chat))
     async def chat(request: Request) -> Response:
         return await _answered(served, request, await read_body(request, Chat))
 
-    @router.post("/generate")
+    @router.post("/generate", openapi_extra=takes(Generate))
     async def generate(request: Request) -> Response:
         return await _answered(served, request, await read_body(request, Generate))
 
@@ -127,12 +128,16 @@ async def _answered(served: AppState, request: Request, body: Chat | Generate) -
         return line(answer.text, thoughts, **_end(answer))
 
     async def streamed(steps: Steps) -> AsyncGenerator[bytes, None]:
+        said = False
         try:
             async with aclosing(steps):
                 async for one in steps:
                     if isinstance(one, Answer):
-                        yield _json(line(one.text))
-                        yield _json(line("", **_end(one)))
+                        if not said:
+                            yield _json(line(one.text))
+                        said = True
+                        if one.last:
+                            yield _json(line("", **_end(one)))
                     else:  # without a thought it is a sign of life
                         yield _json(line("", f"{one.thought}\n" if one.thought else ""))
         except MmergError as error:
@@ -148,7 +153,8 @@ def _end(answer: Answer) -> dict[str, object]:
     took = round(answer.seconds * 1e9)
     durations = {"total_duration": took, "load_duration": 0, "prompt_eval_duration": 0, "eval_duration": took}
     counts = {"prompt_eval_count": answer.prompt_tokens, "eval_count": answer.response_tokens}
-    return {"done": True, "done_reason": answer.finish, **durations, **counts}
+    about = {"mmerg": answer.about} if answer.about else {}
+    return {"done": True, "done_reason": answer.finish, **durations, **counts, **about}
 
 
 def _entry(served: AppState, name: str) -> dict[str, object]:

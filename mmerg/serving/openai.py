@@ -1,7 +1,8 @@
 """OpenAI's API: models, and chat completions, streamed or whole.
 
-While the agents work, a stream carries their outputs as `reasoning_content`, and the current step as status events:
-Open WebUI shows these, OpenAI's own programs ignore them.
+While the agents work, a stream carries their outputs as `reasoning_content`, and the current step as events beside an
+empty delta: Open WebUI shows these, other programs ignore them. `mmerg` says what made a reply: its emotion, its plan,
+and by pass the outputs and the audit.
 """
 
 import json
@@ -17,7 +18,7 @@ from pydantic import BaseModel, Field
 
 from mmerg.errors import MmergError
 from mmerg.serving.answers import Answer, Steps, Wish, answers, respond
-from mmerg.serving.messages import AnySeed, Sent, base64_of, read_body
+from mmerg.serving.messages import AnySeed, Sent, base64_of, read_body, takes
 from mmerg.serving.refused import HttpError, error_sentence, status_of
 from mmerg.serving.served import AppState
 from mmerg.serving.updates import Update
@@ -83,6 +84,7 @@ class Chunks:
     """Writes updates and the answer as chunks of a stream, or as one whole."""
 
     def __init__(self, body: Completion) -> None:
+        self._said = False
         self._usage = bool(body.stream_options and body.stream_options.include_usage)
         self._head = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": body.model}
 
@@ -100,7 +102,8 @@ class Chunks:
     def whole(self, answer: Answer, thoughts: str) -> dict[str, object]:
         message = {"role": "assistant", "content": answer.text, "reasoning_content": thoughts}
         choice = {"index": 0, "message": message, "finish_reason": answer.finish, "logprobs": None}
-        return {**self._head, "object": "chat.completion", "choices": [choice], "usage": _usage(answer)}
+        more = {"mmerg": answer.about} if answer.about else {}
+        return {**self._head, "object": "chat.completion", "choices": [choice], "usage": _usage(answer), **more}
 
     def _update(self, update: Update) -> Iterator[bytes]:
         if update.thought:
@@ -111,17 +114,21 @@ class Chunks:
             yield ALIVE
 
     def _answer(self, answer: Answer) -> Iterator[bytes]:
-        yield self._status(f"Done in {answer.seconds:.1f} s", done=True)
-        yield self._delta({"content": answer.text})
-        yield self._delta({}, answer.finish)
-        if self._usage:
-            yield self._chunk([], usage=_usage(answer))
+        if not self._said:
+            yield self._delta({"content": answer.text})
+        self._said = True
+        if answer.last:
+            more = {"mmerg": answer.about} if answer.about else {}
+            yield self._status(f"Done in {answer.seconds:.1f} s", done=True)
+            yield self._delta({}, answer.finish, **more)
+            if self._usage:
+                yield self._chunk([], usage=_usage(answer), **more)
 
-    def _delta(self, delta: dict[str, str], finish: str | None = None) -> bytes:
-        return self._chunk([{"index": 0, "delta": delta, "finish_reason": finish}])
+    def _delta(self, delta: dict[str, str], finish: str | None = None, **more: object) -> bytes:
+        return self._chunk([{"index": 0, "delta": delta, "finish_reason": finish}], **more)
 
     def _status(self, text: str, *, done: bool) -> bytes:
-        return self._chunk([], event={"type": "status", "data": {"description": text, "done": done}})
+        return self._delta({}, event={"type": "status", "data": {"description": text, "done": done}})
 
     def _chunk(self, choices: list[dict[str, object]], **more: object) -> bytes:
         return _data({**self._head, "object": "chat.completion.chunk", "choices": choices, **more})
@@ -138,7 +145,7 @@ def routes(served: AppState) -> APIRouter:
     async def model(name: str) -> dict[str, object]:
         return _model(served.model(name).id)
 
-    @router.post("/chat/completions")
+    @router.post("/chat/completions", openapi_extra=takes(Completion))
     async def complete(request: Request) -> Response:
         body = await read_body(request, Completion)
         chunks, sent = Chunks(body), [message.sent(number) for number, message in enumerate(body.messages, start=1)]

@@ -1,4 +1,4 @@
-"""The page at / and what it asks: turns as they happen, frames, chats that are saved or forgotten."""
+"""The page at / and what it asks: turns as they happen, whether a file can be used, chats that are saved."""
 
 import json
 import socket
@@ -10,18 +10,19 @@ from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Form, Request, UploadFile
-from fastapi.responses import FileResponse, PlainTextResponse, Response
+from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from pydantic import BaseModel, ConfigDict, Field, Json
 from starlette.concurrency import run_in_threadpool
 
-from mmerg.engine.uploads import Upload
-from mmerg.errors import MmergError
+from mmerg.engine.uploads import Kind, Upload
+from mmerg.errors import ClipError, MmergError
+from mmerg.frames.store import HeldFrames
 from mmerg.runs.manifest import DRY
 from mmerg.serving.guard import is_loopback
 from mmerg.serving.messages import read_body
 from mmerg.serving.offered import ServedSystem, titled
 from mmerg.serving.refused import HttpError, error_fields
-from mmerg.serving.saving import save
+from mmerg.serving.saving import SavedReply, save
 from mmerg.serving.served import AppState
 from mmerg.serving.talk import ReplyRequest, Utterance, check_talk
 from mmerg.serving.turns import Streamed, reply_updates, started
@@ -45,16 +46,15 @@ class Talk(BaseModel):
     chat: ChatName
     system: str
     turns: list[TurnText]
-    keep: bool = False
     seed: Seed | None = None
 
 
 class Saved(BaseModel):
-    turns: list[str]  # the ids of replies, from their updates `accepted`
+    replies: list[SavedReply]
 
 
 def routes(served: AppState) -> APIRouter:
-    router = APIRouter()
+    router = APIRouter(include_in_schema=False)
     limits = served.settings.limits
     most = limits.text * limits.turns * 12  # bytes: JSON may spell a character as \uXXXX\uXXXX
 
@@ -78,37 +78,44 @@ def routes(served: AppState) -> APIRouter:
         clip: UploadFile | None = None,
         picture: list[UploadFile] | None = None,
     ) -> Response:
-        uploads = [Upload("clip", await clip.read())] if clip else []
-        uploads += [Upload("picture", await one.read()) for one in picture or ()]
+        uploads = [await _upload(clip, "clip")] if clip else []
+        uploads += [await _upload(one, "picture") for one in picture or ()]
         sent = [Utterance(turn.who, turn.text) for turn in talk.turns]
         if sent:
             sent[-1] = replace(sent[-1], uploads=tuple(uploads))
         asked = ReplyRequest(served.model(talk.system), talk.chat, check_talk(sent, limits), talk.seed)
-        turn = served.chats.begin(talk.chat, asked.offered.id, len(sent), kept=talk.keep)
-        updates = await started(reply_updates(served, asked, turn))
+        updates = await started(reply_updates(served, asked, traced=True))
         return Streamed(_streamed(updates), media_type="text/event-stream")
 
-    @router.get("/page/frames/{sha256}.jpg")
-    async def frame(sha256: str) -> Response:
-        data = served.chats.frame(sha256)
-        if data is None:
-            raise HttpError("there is no such frame", where="the chats in memory", status=404)
-        return Response(data, media_type="image/jpeg")
+    @router.post("/page/file")
+    async def check(clip: UploadFile | None = None, picture: UploadFile | None = None) -> Response:
+        """Its first keyframe, as a JPEG; why, where it gives none."""
+        given = clip or picture
+        if not given:
+            raise HttpError("there is no file", hint=FORM)
+        [upload] = check_talk([Utterance("you", "", (await _upload(given, "clip" if clip else "picture"),))], limits)[
+            0
+        ].uploads
+        store = HeldFrames()
+        try:
+            frames = await run_in_threadpool(upload.frames, served.settings.frames, store)
+        except ClipError as error:
+            return JSONResponse(error_fields(error))
+        return Response(store.read(frames[0].sha256), media_type="image/jpeg")
 
     @router.post("/page/save")
     async def keep(request: Request) -> dict[str, object]:
         if not served.settings.save:
             raise HttpError("chats are not saved here", where="save=false", hint="start with save=true", status=403)
-        wanted = (await read_body(request, Saved)).turns
-        turns = served.chats.ended(wanted)
-        folders = await run_in_threadpool(save, served, turns)
-        return {"runs": [str(folder) for folder in folders], "missing": len(wanted) - len(turns)}
-
-    @router.delete("/page/chats/{name}")
-    async def forget(name: str) -> dict[str, bool]:
-        return {"forgotten": served.chats.pop(name, None) is not None}
+        replies = (await read_body(request, Saved)).replies
+        folders = await run_in_threadpool(save, Path(served.settings.runs), replies)
+        return {"runs": [str(folder) for folder in folders]}
 
     return router
+
+
+async def _upload(file: UploadFile, kind: Kind) -> Upload:
+    return Upload(kind, await file.read())
 
 
 async def _streamed(updates: AsyncGenerator[Update, None]) -> AsyncGenerator[bytes, None]:
@@ -149,4 +156,5 @@ def _system(offered: ServedSystem) -> dict[str, object]:
         "title": titled(system.name),
         "agents": agents,
         "audits": system.auditor is not None,
+        "sees": system.sees("V"),
     }

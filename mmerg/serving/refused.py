@@ -1,5 +1,6 @@
 """The answer to a request that cannot be fulfilled; `app.py` writes it as the client's API does."""
 
+from mmerg.console.terminal import printable
 from mmerg.errors import CallError, Failure, MmergError, SampleError, raised_at
 
 OF_CALLS = {Failure.CONTEXT_OVERFLOW: 400, Failure.IMAGE_REJECTED: 400, Failure.BUSY: 503, Failure.UNREACHABLE: 503}
@@ -47,8 +48,9 @@ def error_fields(error: MmergError) -> dict[str, str]:
 
 
 def error_sentence(error: MmergError) -> str:
-    """An error in one line, for APIs that have one text for it."""
-    return f"{error.what}{f' ({error.where})' if error.where else ''}{f': {hint}' if (hint := _hint(error)) else ''}"
+    """An error in one line, for APIs that have one text for it; control characters of a model's server spelled out."""
+    hint = _hint(error)
+    return printable(f"{error.what}{f' ({error.where})' if error.where else ''}{f': {hint}' if hint else ''}")
 
 
 def hint_for(failure: Failure, hint: str) -> str:

@@ -1,73 +1,81 @@
 """A chat as run folders, one for each system that answered in it: `mmerg show` and `mmerg report` open them.
 
-The frames of a turn are written only where its user allowed it.
+The server keeps nothing of a chat. Its page holds each reply's trace, and sends those that are to be saved.
 """
 
-from collections.abc import Collection, Iterable
+import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
 
-from mmerg.experiment.session import new_session
-from mmerg.runs.events import Emit
+from pydantic import Base64Bytes, BaseModel, ConfigDict, Json
+
+from mmerg.runs.events import Emit, Event
 from mmerg.runs.folder import Run
-from mmerg.runs.identity import ENGINE, engine_text
-from mmerg.runs.manifest import Corpus, Manifest, ProtocolSection
+from mmerg.runs.manifest import Manifest, ProtocolSection
 from mmerg.runs.result import Result
-from mmerg.serving.chats import Turn
-from mmerg.serving.offered import ServedSystem
 from mmerg.serving.refused import HttpError
-from mmerg.serving.served import AppState
-from mmerg.settings.model import RunSettings
+from mmerg.storage.record import Record
+
+REPLY = re.compile(r"[0-9a-zA-Z-]{1,64}/\d{1,6}")  # how the results of a chat are called
 
 
-def save(served: AppState, ended: Iterable[Turn]) -> list[Path]:
-    """Writes turns that have ended; returns the folders. Raises HttpError where there are no turns, RunError where a
-    folder cannot be written."""
-    replies: dict[str, dict[str, Turn]] = {}
-    for turn in ended:
-        assert turn.result
-        replies.setdefault(turn.model, {})[turn.result.id] = turn  # one of all tries at the same reply
+class Trace(Record):
+    """All that is known of a reply, or of how it failed; `manifest` says what made it."""
+
+    manifest: Manifest
+    result: Result
+    events: tuple[Event, ...]
+
+
+class SavedReply(BaseModel):
+    """frames: JPEGs in base64, where their user allows them to be kept."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    trace: Json[Trace]
+    frames: tuple[Base64Bytes, ...] = ()
+
+
+def save(runs: Path, replies: Sequence[SavedReply]) -> list[Path]:
+    """Writes replies; returns the folders, one for each system and model that answered. Raises HttpError where there
+    are none, or one is none of a chat, RunError where a folder cannot be written."""
     if not replies:
-        raise HttpError("no reply of this chat is in memory", where="chat", hint="say something first", status=404)
-    mark = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{token_hex(4)}"
-    folders = []
-    for model, turns in replies.items():
-        offered = served.offered[model]
-        folder = Path(offered.settings.runs) / f"chat-{offered.system.name}-{mark}"
-        with Run(folder, _manifest(served, offered, turns)) as run:
-            for turn in turns.values():
-                _write(run, turn)
-        folders.append(folder)
-    return folders
+        raise HttpError("there is no reply to save", where="replies", hint="say something first")
+    groups: dict[str, list[SavedReply]] = {}
+    for reply in replies:
+        trace = reply.trace
+        if not REPLY.fullmatch(trace.result.id) or not re.fullmatch(r"\w{1,64}", trace.manifest.system):
+            raise HttpError("this is no reply of a chat", where=trace.result.id)
+        groups.setdefault(trace.manifest.model_dump_json(exclude={"sessions"}), []).append(reply)
+    return [_write(runs, group) for group in groups.values()]
 
 
-def _write(run: Run, turn: Turn) -> None:
-    result = turn.result
-    assert result
+def _write(runs: Path, replies: Sequence[SavedReply]) -> Path:
+    manifest = replies[0].trace.manifest
+    ids = [reply.trace.result.id for reply in replies]
+    protocol = ProtocolSection(
+        description=manifest.protocol.description,
+        samples=len(ids),
+        dialogues=len({one.rpartition("/")[0] for one in ids}),  # a chat for each of two columns
+    )
+    folder = runs / f"chat-{manifest.system}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{token_hex(4)}"
+    with Run(folder, manifest.model_copy(update={"protocol": protocol})) as run:
+        for reply in replies:
+            _record(run, reply)
+    return folder
+
+
+def _record(run: Run, reply: SavedReply) -> None:
+    trace = reply.trace
 
     def replay(emit: Emit) -> Result:
-        for event in turn.events:
+        for event in trace.events:
             emit(event)
-        return result
+        return trace.result
 
-    run.record(result.id, replay)
-    for sha256, data in turn.frames.items() if turn.kept else ():
-        run.keep_frame(sha256, lambda data=data: data)  # type: ignore[misc]
-
-
-def _manifest(served: AppState, offered: ServedSystem, replies: Collection[str]) -> Manifest:
-    settings, corpus = offered.settings, offered.corpus
-    plain = {name: value for name, value in settings.plain().items() if name in RunSettings.model_fields}
-    return Manifest(
-        identity={**offered.plan.digests(plain, corpus), ENGINE: engine_text(served.engine)},
-        engine=served.engine,
-        corpus=Corpus(name=corpus.name, split=corpus.split, labels=corpus.labels),
-        protocol=ProtocolSection(
-            description="the replies of a chat",
-            samples=len(replies),
-            dialogues=len({reply.rpartition("/")[0] for reply in replies}),  # a chat for each of two columns
-        ),
-        settings=plain,
-        sessions=(new_session(settings.plain()),),
-    )
+    run.record(trace.result.id, replay)
+    for data in reply.frames:
+        run.keep_frame(sha256(data).hexdigest(), lambda data=data: data)  # type: ignore[misc]

@@ -1,11 +1,10 @@
-"""What all routes share: the systems, the turns at work, the chats in memory."""
+"""What all routes share: the systems and the turns at work. Nothing that is said stays here."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from mmerg.backends.protocol import Engine
 from mmerg.errors import MmergError
-from mmerg.serving.chats import Chats
 from mmerg.serving.offered import ServedSystem
 from mmerg.serving.refused import HttpError, error_sentence
 from mmerg.serving.work import TurnRunner
@@ -21,7 +20,6 @@ class AppState:
     offered: Mapping[str, ServedSystem]
     missing: Mapping[str, MmergError]
     work: TurnRunner
-    chats: Chats = field(default_factory=Chats)
 
     def model(self, name: str) -> ServedSystem:
         """The system of that name; Ollama's programs put a tag behind it. Raises HttpError where there is none."""

@@ -14,7 +14,7 @@ from mmerg.serving.offered import ServedSystem
 from mmerg.serving.refused import HttpError
 from mmerg.settings.model import LimitSettings
 
-Speaker = Literal["you", "mmerg"]
+Speaker = Literal["you", "mmerg", "persona"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,8 @@ class ReplyRequest:
 
     @cached_property
     def _shown(self) -> tuple[list[Turn], Uploads]:
-        names = {"you": self.offered.settings.you, "mmerg": self.offered.settings.answers_as}
+        name = self.offered.settings.answers_as
+        names = {"you": self.offered.settings.you, "mmerg": name, "persona": f"About {name}"}
         return turns_and_uploads([(names[one.who], one.text, one.uploads) for one in self.talk])
 
     @property

@@ -4,7 +4,7 @@ async for update in reply_updates(served, asked): ...
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
 from typing import Any, TypeVar
 
@@ -14,33 +14,38 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Send
 
 from mmerg.backends.protocol import Backend
+from mmerg.backends.words import listening
 from mmerg.runs.events import Event
 from mmerg.runs.result import Result
-from mmerg.serving.chats import Turn
+from mmerg.serving.saving import Trace
 from mmerg.serving.served import AppState
 from mmerg.serving.talk import ReplyRequest
-from mmerg.serving.updates import Update, Updates
+from mmerg.serving.updates import Update, Updates, Words
 from mmerg.serving.work import Report
 
 Item = TypeVar("Item")
 
 
-async def reply_updates(
-    served: AppState, asked: ReplyRequest, turn: Turn | None = None
-) -> AsyncGenerator[Update, None]:
-    """The updates until there is a reply, or the turn has failed; `turn` keeps the events and frames for saving. Raises
-    MmergError where the turn cannot begin."""
-    kept = turn or Turn(asked.offered.id, len(asked.talk), kept=False)
-    updates = Updates(asked.offered, kept.id, asked.uploads.problems)
+async def reply_updates(served: AppState, asked: ReplyRequest, *, traced: bool = False) -> AsyncGenerator[Update, None]:
+    """The updates until there is a reply, or the turn has failed. traced: with one that holds the whole trace, for a
+    client that may save it. Raises MmergError where the turn cannot begin."""
+    frames: dict[str, bytes] = {}
+    updates = Updates(asked.offered, frames, asked.uploads.problems)
+
+    def keep_frame(sha256: str, read: Callable[[], bytes]) -> None:
+        frames[sha256] = read()
 
     def job(backend: Backend, report: Report) -> Result:
-        def emit(event: Event) -> None:
-            report(event)
-            if turn:
-                turn.events.append(event)
+        trace: list[Event] = []
 
-        result = asked.experiment.sample(asked.sample, backend, emit, kept.keep_frame)
-        kept.result = result
+        def emit(event: Event) -> None:
+            trace.append(event)
+            report(event)
+
+        with listening(lambda text: report(Words(text))):
+            result = asked.experiment.sample(asked.sample, backend, emit, keep_frame)
+        if traced:
+            report(Trace(manifest=asked.offered.manifest, result=result, events=tuple(trace)))
         return result
 
     async with aclosing(served.work.turn(job)) as reports:

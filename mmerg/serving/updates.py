@@ -1,18 +1,20 @@
 """What clients hear of a turn: each event of the trace as updates, for the page as fields, for chat programs in words.
 
-updates = Updates(offered, turn)
+updates = Updates(offered, frames, problems)
 for update in updates.of(event): ...
 """
 
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 from mmerg.runs import events
 from mmerg.runs.result import Result
 from mmerg.runs.story import Step, Story
 from mmerg.serving.offered import ServedSystem, titled
 from mmerg.serving.refused import hint_for
+from mmerg.serving.saving import Trace
 from mmerg.serving.work import SILENCE, Place
 
 SILENT = "silent"  # the name of an update that says only that the turn is still at work
@@ -22,22 +24,33 @@ LONGEST = 400  # characters of an output in words
 @dataclass(frozen=True)
 class Update:
     """name and fields: what the page gets, as JSON. thought and status: a line for a chat program's thinking block, and
-    one for its status line; "" for none. cause: the event or the result, where the server itself acts on it."""
+    one for its status line; "" for none. cause: the event or the result, where the server itself acts on it, or the
+    story so far, where a pass has written its response. about: what is known of the reply then, see `Updates.about`."""
 
     name: str
     fields: Mapping[str, object]
     thought: str = ""
     status: str = ""
     cause: object = None
+    about: Mapping[str, object] | None = None
+
+
+class Words(str):
+    """A piece of what the model writes; "" begins anew."""
+
+    __slots__ = ()
 
 
 class Updates:
-    """Those of one turn. turn: its id, for the client. problems: why files that were sent give no frames, by
-    "turn 3", once they are decoded."""
+    """Those of one turn. frames: JPEGs by hash. problems: why files that were sent give no frames, by "turn 3", once
+    they are decoded."""
 
-    def __init__(self, offered: ServedSystem, turn: str, problems: Mapping[str, str]) -> None:
-        self._system, self._sources, self._turn, self._problems = offered.system, offered.plan.sources, turn, problems
-        self._story = Story()
+    def __init__(self, offered: ServedSystem, frames: Mapping[str, bytes], problems: Mapping[str, str]) -> None:
+        self._system, self._sources = offered.system, offered.plan.sources
+        self._jpegs, self._problems = frames, problems
+        self.story = Story()
+        self._asked = ""
+        self._response = self._system.result.get("response", "").partition(".")[0]
 
     def of(self, what: object) -> Iterator[Update]:
         """The updates for a place in the line, an event, or the result."""
@@ -45,19 +58,24 @@ class Updates:
             case Place(place):
                 turns = "turn is" if place == 1 else "turns are"
                 status = f"Waiting: {place} {turns} before this one" if place else "At work"
-                yield Update("accepted", {"turn": self._turn, "place": place}, status=status)
+                yield Update("accepted", {"place": place}, status=status)
             case _ if what is SILENCE:
                 yield Update(SILENT, {})
-            case Result() if failed := self._story.failed:
+            case Words(text):
+                if any(stage.name == self._asked and stage.gives == self._response for stage in self._system.stages):
+                    yield Update("words", {"text": text})
+            case Trace():
+                yield Update("trace", {"trace": what.model_dump_json()})
+            case Result() if failed := self.story.failed:
                 fields = failed.model_dump(mode="json", include={"what", "where", "failure"})
                 yield Update("failed", fields | {"hint": hint_for(failed.failure, failed.hint)}, cause=failed)
             case Result():
                 yield Update("reply", {"text": what.response or "", "emotion": what.emotion or ""})
                 fields = what.model_dump(include={"calls", "prompt_tokens", "response_tokens", "seconds"})
-                yield Update("done", fields, cause=what)
+                yield Update("done", fields, cause=what, about=self.about())
             case _:
                 event = cast("events.Event", what)
-                self._story.add(event)
+                self.story.add(event)
                 yield from self._of_event(event)
 
     def _of_event(self, event: events.Event) -> Iterator[Update]:
@@ -74,7 +92,10 @@ class Updates:
                 yield Update("refused", {**_agent(event), "complaint": event.complaint}, words, words)
             case events.Produced():
                 fields = {**_agent(event), "output": event.output, "seconds": self._seconds(event.t, event.stage)}
-                yield Update("said", fields, f"{titled(event.stage)}: {_short(event.output)}")
+                draft = str(self._at("response", {event.symbol: event.output}) or "")
+                thought = f"{titled(event.stage)}: {_short(event.output)}"
+                cause, about = (self.story, self.about()) if draft else (None, None)
+                yield Update("said", fields | {"draft": draft}, thought, cause=cause, about=about)
                 yield from self._next(event.t, event.stage)
             case events.Audited(audit=audit):
                 findings = [
@@ -93,9 +114,9 @@ class Updates:
             case events.Rerun():
                 words = f"Again from {titled(event.stage)}"
                 yield Update("rerun", {"pass": event.t, "from": event.stage, "reason": event.reason}, words, words)
-                yield _asked(event.t, event.stage)
+                yield self._ask(event.t, event.stage)
             case events.Selected():
-                passes, why = len(self._story.passes), self._story.why
+                passes, why = len(self.story.passes), self.story.why
                 yield Update("chosen", {"pass": event.t, "passes": passes, "why": why}, why if passes > 1 else "")
             case _:
                 pass
@@ -106,10 +127,10 @@ class Updates:
                 "number": number,
                 "turn": one.turn,
                 "time": one.frame.time,
-                "url": f"/page/frames/{one.frame.sha256}.jpg",
+                "jpeg": b64encode(self._jpegs[one.frame.sha256]).decode(),
                 "description": one.description,
             }
-            for number, one in enumerate(self._story.keyframes, start=1)
+            for number, one in enumerate(self.story.keyframes, start=1)
         ]
         own = {name: self._problems.get(name, turn.problem) for turn in event.turns for name in [f"turn {turn.turn}"]}
         problem = "; ".join(f"{name}: {text}" for name, text in own.items() if text)
@@ -123,7 +144,7 @@ class Updates:
 
     def _seconds(self, t: int, agent: str) -> float:
         """What the calls of an agent took in a pass."""
-        step = self._story.passes[t].steps.get(agent, Step())
+        step = self.story.passes[t].steps.get(agent, Step())
         return round(sum(call.event.reply.seconds for call in step.calls), 3)
 
     def _next(self, t: int, after: str) -> Iterator[Update]:
@@ -131,17 +152,39 @@ class Updates:
         stages = [stage.name for stage in self._system.stages]
         agents = [agent.name for agent in self._system.agents]
         if following := agents[agents.index(after) + 1 :] if after in agents else agents:
-            yield _asked(t, following[0])
+            yield self._ask(t, following[0])
         elif after in stages and t + 1 < self._system.draws:
-            yield _asked(t + 1, stages[0])
+            yield self._ask(t + 1, stages[0])
+
+    def _ask(self, t: int, agent: str) -> Update:
+        self._asked = agent
+        return Update("asked", {"pass": t, "agent": agent}, status=titled(agent) + (f", pass {t}" if t else ""))
+
+    def about(self) -> dict[str, object]:
+        """What programs get beside the words: the emotion and plan of the chosen pass, so far of the last one, and by
+        pass what the audit found (null where there is none to read) and what each agent gave."""
+        passes = list(self.story.passes.values())
+        chosen = self.story.selected.t if self.story.selected else max(self.story.passes, default=0)
+        given = {symbol: one.output for symbol, one in self.story.passes[chosen].outputs.items()} if passes else {}
+        return {
+            "system": self._system.name,
+            "emotion": self._at("emotion", given),
+            "plan": self._at("plan", given),
+            "response": self._at("response", given),
+            "selected_pass": chosen,
+            "audits": [one.audited.audit.model_dump()["findings"] if one.audited else None for one in passes],
+            "passes": [{output.stage: output.output for output in one.outputs.values()} for one in passes],
+        }
+
+    def _at(self, key: str, given: Mapping[str, Any]) -> Any:
+        """A field of the result among outputs by symbol; None where it is not made."""
+        symbol, _, name = self._system.result.get(key, "").partition(".")
+        output = given.get(symbol)
+        return output.get(name) if name and isinstance(output, dict) else output
 
 
 def _agent(event: events.Supplied | events.Refused | events.Produced) -> dict[str, object]:
     return {"pass": event.t, "agent": event.stage}
-
-
-def _asked(t: int, agent: str) -> Update:
-    return Update("asked", {"pass": t, "agent": agent}, status=titled(agent) + (f", pass {t}" if t else ""))
 
 
 def _short(output: object) -> str:

@@ -289,6 +289,8 @@ class ServeSettings(RunSettings):
     origins: Texts = ()
     you: Word = "You"
     answers_as: Word = "mmerg"
+    persona: bool = False
+    fast: bool = False
     save: bool = True
     limits: LimitSettings = LimitSettings()
 

@@ -17,7 +17,6 @@ from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Backend, Engine
 from mmerg.errors import MmergError
 from mmerg.serving.app import server_of
-from mmerg.serving.chats import MOST, Chats
 from mmerg.serving.launch import listener
 from mmerg.serving.offered import ServedSystem, offer
 from mmerg.serving.served import AppState
@@ -45,9 +44,8 @@ def running(
     slots: int = 1,
     patience: float = 1.0,
     token: str = "",
-    chats: int = MOST,
 ) -> Iterator[Running]:
-    """backend: None for the dry one. overrides: as the command line has them. chats: how many the page keeps."""
+    """backend: None for the dry one. overrides: as the command line has them."""
     pool = Pool([Host(backend or Dry(), slots, "scripted")], patience=patience, wait=0.05)
     settings = settings_of(*overrides)
     words = tuple(word for word in overrides if not word.startswith(OF_THE_SERVER))
@@ -57,7 +55,7 @@ def running(
         client_of(f"http://127.0.0.1:{heard.getsockname()[1]}") as client,
     ):
         engine = pool.describe()
-        served = AppState(settings, engine, *offers(words, engine.model_dump_json()), work, Chats(chats))
+        served = AppState(settings, engine, *offers(words, engine.model_dump_json()), work)
         server = server_of(served, token)
         thread = threading.Thread(target=server.run, args=([heard],))
         thread.start()

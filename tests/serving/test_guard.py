@@ -17,7 +17,7 @@ SECRET = "a-token-of-this-test"
 ROUTES = (
     "/",
     "/page/setup",
-    "/page/frames/" + "0" * 64 + ".jpg",
+    "/docs",
     "/v1/models",
     "/api/tags",
     "/page/index.html",
@@ -100,6 +100,10 @@ def test_without_the_token_nothing_is_told(locked: Running, path: str) -> None:
     assert get(locked, f"{path}?token=wrong").status_code == 401
     for scheme in ("Bearer", "bearer"):
         assert get(locked, path, Authorization=f"{scheme} {SECRET}").status_code in (200, 404)
+
+
+def test_whether_the_server_answers_is_told_to_all(locked: Running) -> None:
+    assert get(locked, "/health").json() == {"status": "ok"}
 
 
 def test_the_page_gets_a_cookie_for_the_token(locked: Running) -> None:

@@ -70,19 +70,47 @@ def test_a_whole_reply_says_what_it_took(client: OpenAI, scripted: Scripted) -> 
 def test_the_agents_are_seen_at_work(server: Running) -> None:
     with running(Scripted(blaming("psp"))) as merg, sdk(merg) as client:
         chunks = list(say(client, model="mmerg-merg", stream=True, stream_options={"include_usage": True}))
+    assert [bool(chunk.choices) for chunk in chunks] == [True] * (len(chunks) - 1) + [False]  # usage was asked for
     deltas = [chunk.choices[0].delta for chunk in chunks if chunk.choices]
     thoughts = [delta.reasoning_content.split(":")[0] for delta in deltas if hasattr(delta, "reasoning_content")]
     assert thoughts == [
         *("Perception", "Emotion forecast", "Plan", "Reply", "Audit", "Again from Plan\n"),
         *("Plan", "Reply", "Audit", "Pass 1 won"),
     ]
-    statuses = [chunk.event["data"] for chunk in chunks if not chunk.choices and not chunk.usage]
+    statuses = [chunk.event["data"] for chunk in chunks if hasattr(chunk, "event")]
     assert [one["description"] for one in statuses][:2] == ["At work", "Perception"]
     assert "audit: Plan does not hold: psp looked at" in [one["description"] for one in statuses]
     assert [one["done"] for one in statuses] == [False] * (len(statuses) - 1) + [True]
     assert "".join(delta.content or "" for delta in deltas) == "This is a dry run."
     assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "stop"
     assert chunks[-1].usage.completion_tokens > 0
+    assert chunks[-1].mmerg == chunks[-2].mmerg
+    about = chunks[-1].mmerg
+    assert (about["emotion"], about["plan"]["goal"], about["selected_pass"]) == ("anger", "encourage", 1)
+    assert [[one["passed"] for one in audit.values()] for audit in about["audits"]] == [[1, 1, 0, 1], [1] * 4]
+    assert [list(one) for one in about["passes"]] == [["mpa", "caef", "psp", "sgrg"]] * 2
+
+
+def test_the_first_reply_comes_before_its_audit_where_it_is_to_be_fast() -> None:
+    with running(Scripted(blaming("psp")), "fast=true") as merg, sdk(merg) as client:
+        chunks = list(say(client, model="mmerg-merg", stream=True))
+        whole = say(client, model="mmerg-merg")
+    said = [number for number, chunk in enumerate(chunks) if chunk.choices[0].delta.content]
+    audits = [number for number, chunk in enumerate(chunks) if "Audit" in str(chunk.choices[0].delta)]
+    assert len(said) == 1
+    assert said[0] < audits[0]
+    assert len(chunks[-1].mmerg["audits"]) == 2
+    assert whole.choices[0].message.content == "This is a dry run."
+    assert (whole.mmerg["audits"], whole.mmerg["emotion"]) == ([None], "anger")
+    assert whole.usage.completion_tokens > 0
+
+
+def test_system_messages_count_where_they_are_asked_for() -> None:
+    scripted = Scripted(echo)
+    with running(scripted, "persona=true", "limits.turns=1") as server, sdk(server) as client:
+        talk = [*HEY, {"role": "assistant", "content": "Oh."}, {"role": "user", "content": "Yes."}]
+        say(client, messages=[{"role": "system", "content": "You are Pepper, a robot."}, *talk])
+    assert "1. About mmerg: You are Pepper, a robot.\n2. You: Yes." in scripted.requests[-1].messages[-1].text
 
 
 @pytest.mark.parametrize(

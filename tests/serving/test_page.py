@@ -1,11 +1,11 @@
-"""What the page asks of the server: turns as they happen, frames, and chats that are forgotten."""
+"""What the page asks of the server: turns as they happen, with their frames, and whether a file can be used."""
 
 import json
+from base64 import b64decode
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import httpx
 import pytest
@@ -64,7 +64,7 @@ def test_a_turn_is_told_as_it_happens() -> None:
     once = ["asked psp", "said psp", "asked sgrg", "said sgrg", "asked gra", "audit"]
     assert names == [
         *("accepted", "frames", "asked mpa", "said mpa", "asked caef", "said caef", *once),
-        *("rerun psp", *once, "chosen", "reply", "done"),
+        *("rerun psp", *once, "chosen", "trace", "reply", "done"),
     ]
     audits = [fields for name, fields in updates if name == "audit"]
     assert [audit["blamed"] for audit in audits] == ["psp", None]
@@ -76,26 +76,36 @@ def test_a_turn_is_told_as_it_happens() -> None:
     assert updates[-1][1]["calls"] == 8
 
 
-def test_a_clip_gives_frames_that_can_be_seen_until_the_chat_is_forgotten(server: Running) -> None:
-    chat = uuid4().hex
-    updates = read_updates(turn(server, ("clip", CLIP.read_bytes()), chat=chat))
+def jpegs(updates: Updates) -> list[bytes]:
+    """Of the frames that a turn gave."""
+    [frames] = [fields for name, fields in updates if name == "frames"]
+    return [b64decode(frame["jpeg"]) for frame in frames["frames"]]
+
+
+def test_a_clip_gives_frames_that_the_page_gets(server: Running) -> None:
+    updates = read_updates(turn(server, ("clip", CLIP.read_bytes())))
     [frames] = [fields for name, fields in updates if name == "frames"]
     assert [frame["number"] for frame in frames["frames"]] == [1, 2, 3, 4]
     assert all(frame["turn"] == 1 and frame["time"] > 0 for frame in frames["frames"])
-    url = frames["frames"][0]["url"]
-    seen = server.client.get(url)
-    assert (seen.status_code, seen.headers["content-type"]) == (200, "image/jpeg")
-    assert seen.content.startswith(b"\xff\xd8\xff")
-    assert server.client.delete(f"/page/chats/{chat}").json() == {"forgotten": True}
-    assert server.client.get(url).status_code == 404
-    assert server.client.delete(f"/page/chats/{chat}").json() == {"forgotten": False}
+    assert all(data.startswith(b"\xff\xd8\xff") for data in jpegs(updates))
 
 
 def test_pictures_are_frames_too(server: Running) -> None:
-    updates = read_updates(turn(server, ("picture", picture()), ("picture", picture(".jpg", 20)), chat="b"))
-    [frames] = [fields for name, fields in updates if name == "frames"]
-    seen = [server.client.get(frame["url"]).content for frame in frames["frames"]]
-    assert [Image.open(BytesIO(one)).size for one in seen] == [(160, 120)] * 2
+    updates = read_updates(turn(server, ("picture", picture()), ("picture", picture(".jpg", 20))))
+    assert [Image.open(BytesIO(data)).size for data in jpegs(updates)] == [(160, 120)] * 2
+
+
+def test_a_file_is_checked_before_it_is_sent(server: Running) -> None:
+    def checked(kind: str, data: bytes) -> httpx.Response:
+        return server.client.post("/page/file", files={kind: (kind, data)})
+
+    for kind, data in (("clip", CLIP.read_bytes()), ("picture", picture())):
+        answer = checked(kind, data)
+        assert (answer.headers["content-type"], answer.content[:3]) == ("image/jpeg", b"\xff\xd8\xff")
+    refused = checked("picture", b"")
+    assert refused.json() == {"what": "a picture cannot be decoded", "where": "", "hint": "export it as JPEG or PNG"}
+    assert "copy or download it again" in checked("clip", b"").json()["hint"]
+    assert server.client.post("/page/file").json()["what"] == "there is no file"
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,17 @@
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 from rich.console import Console
 
+from mmerg.backends.dry import Dry
 from mmerg.backends.scripted import Scripted
 from mmerg.reporting.write import write_report
 from mmerg.runs.folder import read_results
 from mmerg.runs.samples import read_events
-from mmerg.serving.chats import Chats
 from mmerg.show import show_run, show_sample
 from tests.serving.running import Running, running
 from tests.serving.scripts import echo
@@ -30,20 +31,19 @@ def server(runs: Path) -> Iterator[Running]:
         yield server
 
 
-def save(server: Running, *turns: str) -> httpx.Response:
-    return server.client.post("/page/save", json={"turns": turns})
+def save(server: Running, *replies: dict[str, Any]) -> httpx.Response:
+    return server.client.post("/page/save", json={"replies": replies})
 
 
-def turn_id(answer: httpx.Response) -> str:
-    """The id of a turn that was heard to its end."""
-    return str(read_updates(answer)[0][1]["turn"])
+def reply(answer: httpx.Response, *, keep: bool = False) -> dict[str, Any]:
+    """What the page holds of a turn. keep: with its frames."""
+    updates = dict(read_updates(answer))
+    return {**updates["trace"], "frames": [frame["jpeg"] for frame in updates["frames"]["frames"]] if keep else []}
 
 
-def saved(server: Running, *turns: str) -> Path:
+def saved(server: Running, *replies: dict[str, Any]) -> Path:
     """The one folder."""
-    answer = save(server, *turns).json()
-    assert answer["missing"] == 0
-    [folder] = answer["runs"]
+    [folder] = save(server, *replies).json()["runs"]
     return Path(folder)
 
 
@@ -52,8 +52,8 @@ def said(*texts: str) -> list[dict[str, str]]:
 
 
 def test_a_saved_chat_is_a_run(server: Running, runs: Path) -> None:
-    first = turn_id(turn(server, ("clip", CLIP.read_bytes()), turns=said("Look at me."), keep=True))
-    second = turn_id(turn(server, turns=said("Look at me.", "You said: Look at me.", "And now?")))
+    first = reply(turn(server, ("clip", CLIP.read_bytes()), turns=said("Look at me.")), keep=True)
+    second = reply(turn(server, turns=said("Look at me.", "You said: Look at me.", "And now?")))
     folder = saved(server, first, second)
     assert folder.parent == runs
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -74,55 +74,43 @@ def test_a_saved_chat_is_a_run(server: Running, runs: Path) -> None:
 
 
 def test_frames_are_saved_only_where_their_user_said_so(server: Running) -> None:
-    folder = saved(server, turn_id(turn(server, ("clip", CLIP.read_bytes()))))
+    folder = saved(server, reply(turn(server, ("clip", CLIP.read_bytes()))))
     assert not list((folder / "frames").iterdir())
     write_report([folder], folder / "report", faces="keep", say=lambda _: None)
     assert not [file for file in folder.rglob("*") if file.is_file() and b"\xff\xd8\xff" in file.read_bytes()]
 
 
-def test_of_several_tries_those_are_saved_that_are_asked_for(server: Running) -> None:
-    first = turn_id(turn(server, turns=said("One.")))
-    turn_id(turn(server, turns=said("One."), seed=3))
-    later = turn_id(turn(server, turns=said("One.", "You said: One.", "Two.")))
-    folder = saved(server, first, later)
-    assert [result.response for result in read_results(folder).values()] == ["You said: One.", "You said: Two."]
-    assert [event.sampling["seed"] for event in read_events(folder, "a/2") if event.kind == "called"] == [0]
-
-
-def test_what_came_after_an_edited_turn_is_gone(server: Running) -> None:
-    turn_id(turn(server, turns=said("One.")))
-    later = turn_id(turn(server, turns=said("One.", "You said: One.", "Two.")))
-    edited = turn_id(turn(server, turns=said("Uno.")))
-    answer = save(server, edited, later).json()
-    assert answer["missing"] == 1
-    assert [result.response for result in read_results(Path(answer["runs"][0])).values()] == ["You said: Uno."]
+def test_a_chat_is_saved_whatever_became_of_the_server(runs: Path) -> None:
+    with running(Scripted(echo), f"runs={runs}") as server:
+        held = reply(turn(server))
+    another = Dry().describe().model_copy(update={"model": "another"})
+    with running(Scripted(echo, another), f"runs={runs}") as server:
+        folders = save(server, held, reply(turn(server, turns=said("One.", "Two.", "Three.")))).json()["runs"]
+        assert len(folders) == 2  # of two models
+    [result] = read_results(Path(folders[0])).values()
+    assert result.response == "You said: I lost my job."
 
 
 def test_each_system_of_a_chat_is_a_run(server: Running) -> None:
-    tries = turn_id(turn(server)), turn_id(turn(server, system="mmerg-self_refine", chat="b"))
+    tries = reply(turn(server)), reply(turn(server, system="mmerg-self_refine", chat="b"))
     folders = save(server, *tries).json()["runs"]
     assert [Path(folder).name.split("-")[1] for folder in folders] == ["one_pass", "self_refine"]
 
 
-def test_what_is_not_there_cannot_be_saved(server: Running, runs: Path) -> None:
+def test_what_is_no_reply_of_a_chat_is_not_saved(server: Running, runs: Path) -> None:
     before = set(runs.glob("*"))
-    assert save(server).status_code == save(server, "../x").status_code == 404
-    gone = turn_id(turn(server))
-    server.client.delete("/page/chats/a")
-    assert save(server, gone).json()["what"] == "no reply of this chat is in memory"
+    assert save(server).json()["what"] == "there is no reply to save"
+    held = reply(turn(server))
+    named = {**held, "trace": held["trace"].replace('"id":"a/2"', '"id":"../x"')}
+    elsewhere = {**held, "trace": held["trace"].replace('"name":"one_pass"', '"name":"../one_pass"')}
+    for wrong in ({"trace": "{}"}, {"trace": held["trace"][:-1]}, named, elsewhere):
+        assert save(server, wrong).status_code == 400
     assert set(runs.glob("*")) == before
 
 
 def test_saving_can_be_switched_off(runs: Path) -> None:
     before = set(runs.glob("*"))
     with running(Scripted(echo), f"runs={runs}", "save=false") as server:
-        assert save(server, turn_id(turn(server))).status_code == 403
+        assert save(server, reply(turn(server))).status_code == 403
         assert server.client.get("/page/setup").json()["saves"] is False
     assert set(runs.glob("*")) == before
-
-
-def test_the_least_recently_used_chats_are_forgotten_first() -> None:
-    chats = Chats(most=3)
-    for name in "abcad":
-        chats.begin(name, "m", 1, kept=False)
-    assert [name in chats for name in "abcd"] == [True, False, True, True]

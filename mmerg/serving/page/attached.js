@@ -1,35 +1,60 @@
-/** What goes along with a message: one clip or some pictures, picked, dropped or pasted. */
+/** What goes along with a message: one clip or some pictures, picked, dropped or pasted, and found fit to be seen. */
 
-import { button, make, shown } from "./dom.js";
-import { Wrong } from "./wire.js";
+import { button, make, shown, uuid } from "./dom.js";
+import { Wrong, check } from "./wire.js";
 
 const MEGA = 2 ** 20;
 
 /** A clip or picture as it is shown: small, and a clip plays only if asked. */
-export function preview({ kind, url, name }) {
-  if (kind !== "clip") return make("img", { src: url, alt: `Picture ${shown(name)}` });
-  const video = make("video", { src: url, muted: true, loop: true, playsInline: true, preload: "auto" });
+export function preview({ kind, url, poster, name }) {
+  const still = () => make("img", { src: poster ?? url, alt: `${kind === "clip" ? "Clip" : "Picture"} ${shown(name)}` });
+  if (kind !== "clip") return still();
+  const video = make("video", { src: url, muted: true, loop: true, playsInline: true, preload: "auto", ...(poster ? { poster } : {}) });
   const play = () => element.classList.toggle("playing", video.paused) ? video.play() : video.pause();
   const element = button(video, play, { className: "clip", "aria-label": `Play or pause the clip ${shown(name)}` });
-  video.addEventListener("error", () => element.replaceWith(make("span", { className: "note" }, shown(name)))); // of a kind that mmerg may read all the same
+  video.addEventListener("error", () => element.replaceWith(poster ? still() : make("span", { className: "note" }, shown(name)))); // of a kind that mmerg reads all the same
   return element;
 }
 
-/** A file as something that can go along; its url is the page's own. */
-export const medium = (file) => ({ kind: file.type.startsWith("video/") ? "clip" : "picture", file, name: file.name, url: URL.createObjectURL(file) });
+/** A file as something that can go along; its addresses are the page's own. still: a picture of what is seen of it. id: of
+    one that is kept. */
+export const medium = (file, kind, still = null, id = "") =>
+  ({ id: id || uuid(), kept: Boolean(id), kind, file, name: file.name, still, url: URL.createObjectURL(file), poster: still && URL.createObjectURL(still) });
+
+export const release = ({ url, poster }) => { for (const one of [url, poster]) if (one) URL.revokeObjectURL(one); };
+
+const has = (bytes, ...wanted) => wanted.some((some) => some.every(([at, text]) => Array.from(text).every((one, place) => bytes[at + place] === one.charCodeAt(0))));
+
+/** Whether a file is a clip or a picture, by its bytes: browsers do not know the type of all of them. */
+export async function kindOf(file) {
+  const bytes = new Uint8Array(await file.slice(0, 16).arrayBuffer());
+  if (has(bytes, [[4, "ftyp"]])) return has(bytes.slice(8), ...["hei", "hev", "mif1", "msf1", "avi"].map((brand) => [[0, brand]])) ? "picture" : "clip";
+  if (has(bytes, [[0, "\xff\xd8\xff"]], [[0, "\x89PNG"]], [[0, "GIF8"]], [[0, "RIFF"], [8, "WEBP"]], [[0, "BM"]], [[0, "II*\0"]], [[0, "MM\0*"]])) return "picture";
+  if (has(bytes, [[0, "\x1aE\xdf\xa3"]], [[0, "RIFF"], [8, "AVI "]], [[0, "OggS"]], [[0, "FLV"]], [[0, "\0\0\x01\xba"]], [[0, "\x30\x26\xb2\x75"]], [[4, "moov"]], [[4, "mdat"]], [[4, "wide"]])) return "clip";
+  return { image: "picture", video: "clip" }[file.type.split("/")[0]] ?? null;
+}
 
 /** What is held with these files added: a clip stands alone. Fails with what is wrong with them. */
-export function added(held, files, limits) {
-  const odd = files.find((file) => !/^(video|image)\//.test(file.type));
-  if (odd) throw new Wrong({ what: `${odd.name} is neither a clip nor a picture`, hint: "Drop a video file or pictures." });
-  const clips = files.filter((file) => file.type.startsWith("video/"));
-  if (clips.length > 1 || (clips.length && files.length > 1)) throw new Wrong({ what: "One clip, or some pictures, go along with a message", hint: "Drop one clip alone." });
-  const most = clips.length ? limits.clip_mb : limits.picture_mb;
+export async function added(held, files, limits) {
+  const kinds = await Promise.all(files.map(kindOf));
+  const odd = files.find((file, place) => !kinds[place]);
+  if (odd) throw new Wrong({ what: `${odd.name} is neither a clip nor a picture`, hint: "Take a video file, or pictures as JPEG or PNG." });
+  const clip = kinds.includes("clip");
+  if (clip && files.length > 1) throw new Wrong({ what: "One clip, or some pictures, go along with a message", hint: "Take one clip alone." });
+  const most = clip ? limits.clip_mb : limits.picture_mb;
   const large = files.find((file) => file.size > most * MEGA);
   if (large) throw new Wrong({ what: `${large.name} has ${(large.size / MEGA).toFixed(1)} MB, at most ${most} are taken`, hint: "Make it shorter or smaller." });
-  const pictures = clips.length ? [] : held.filter((one) => one.kind === "picture");
-  if (pictures.length + files.length > limits.pictures && !clips.length) throw new Wrong({ what: `At most ${limits.pictures} pictures go along with a message`, hint: "Take some off." });
-  return [...pictures, ...files.map(medium)];
+  const pictures = clip ? [] : held.filter((one) => one.kind === "picture");
+  if (!clip && pictures.length + files.length > limits.pictures) throw new Wrong({ what: `At most ${limits.pictures} pictures go along with a message`, hint: "Take some off." });
+  return [...pictures, ...await Promise.all(files.map(async (file, place) => medium(file, kinds[place], await seen(kinds[place], file))))];
+}
+
+async function seen(kind, file) {
+  try {
+    return await check(kind, file);
+  } catch (error) {
+    throw new Wrong({ ...error, what: `${file.name} cannot be used: ${error.what}` });
+  }
 }
 
 export function drawAttached(list, held, remove) {

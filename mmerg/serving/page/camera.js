@@ -3,7 +3,9 @@
 
 import { Wrong } from "./wire.js";
 
-const KINDS = ["video/webm;codecs=vp8", "video/webm", "video/mp4"];
+const APPLE = navigator.vendor.startsWith("Apple"); // WebKit plays what it records as MP4 alone
+const KINDS = APPLE ? ["video/mp4", "video/webm"] : ["video/webm;codecs=vp8", "video/webm", "video/mp4"];
+const LEAST = 800; // milliseconds of a clip: less may hold no frame
 const BITS = 1_500_000; // a second: enough for a face at 640 x 480
 const REFUSED = {
   NotAllowedError: ["The camera was not allowed", "Allow it at the address bar and ask again, or go on with text, a clip or a picture."],
@@ -12,26 +14,33 @@ const REFUSED = {
 };
 
 export class Camera {
-  /** seconds: the most that a clip holds. changed(): called when it goes on or off, by itself too. */
-  constructor(seconds, changed) {
-    Object.assign(this, { seconds, changed, asking: false, stream: null, recorders: [], timer: 0 });
+  /** seconds: the most that a clip holds. changed(): called when it goes on or off. lost(error): when it goes by itself. */
+  constructor(seconds, changed, lost) {
+    Object.assign(this, { seconds, changed, lost, asking: false, stream: null, recorders: [], timer: 0, begun: 0 });
   }
 
-  async turnOn() {
+  /** The cameras there are, as {deviceId, label}; known once one was on. */
+  static all = async () => (await navigator.mediaDevices.enumerateDevices()).filter(({ kind }) => kind === "videoinput");
+
+  /** which: the id of a camera; the browser's choice without. */
+  async turnOn(which = "") {
     if (this.asking || this.stream) return;
     if (!navigator.mediaDevices || !window.MediaRecorder) {
       throw new Wrong({ what: "The browser gives no camera to this page", hint: "It does so on http://127.0.0.1 or over https. Text, clips and pictures work." });
     }
     this.asking = true;
     try {
-      this.stream = await navigator.mediaDevices.getUserMedia({ video: { width: { ideal: 640 }, height: { ideal: 480 }, facingMode: "user" }, audio: false });
+      this.stream = await navigator.mediaDevices.getUserMedia({ video: { width: { ideal: 640 }, height: { ideal: 480 }, ...(which ? { deviceId: { exact: which } } : { facingMode: "user" }) }, audio: false });
     } catch (error) {
       const [what, hint] = REFUSED[error.name] ?? [`The camera did not start: ${error.message}`, "Go on with text, a clip or a picture."];
       throw new Wrong({ what, hint });
     } finally {
       this.asking = false;
     }
-    this.stream.getVideoTracks()[0].addEventListener("ended", () => this.turnOff());
+    this.stream.getVideoTracks()[0].addEventListener("ended", () => {
+      this.turnOff();
+      this.lost(new Wrong({ what: "The camera was lost", hint: "Plug it in again and turn it on, or go on with text, a clip or a picture." }));
+    });
     try {
       this.#roll();
     } catch (error) {
@@ -52,8 +61,10 @@ export class Camera {
 
   /** The last seconds as a file, and from then on the next ones. */
   async clip() {
+    await new Promise((resolve) => { setTimeout(resolve, LEAST - (performance.now() - this.begun)); });
     clearInterval(this.timer);
     const [oldest, ...others] = this.recorders.splice(0);
+    if (!oldest) throw stopped();
     others.forEach(discard);
     const file = await closed(oldest);
     if (this.stream) this.#roll();
@@ -69,15 +80,17 @@ export class Camera {
       this.recorders.push(recorder);
       if (this.recorders.length > 2) discard(this.recorders.shift());
     };
+    this.begun = performance.now();
     begin();
     this.timer = setInterval(begin, (1000 * this.seconds) / 2);
   }
 }
 
+const stopped = () => new Wrong({ what: "The camera has stopped", hint: "Turn it off and on again." });
 const discard = (recorder) => { if (recorder.state !== "inactive") recorder.stop(); };
 
 const closed = (recorder) => new Promise((resolve, reject) => {
-  if (recorder.state === "inactive") return reject(new Wrong({ what: "The camera has stopped", hint: "Turn it off and on again." }));
+  if (recorder.state === "inactive") return reject(stopped());
   const kind = recorder.mimeType.split(";")[0];
   recorder.addEventListener("dataavailable", ({ data }) => resolve(new File([data], `camera.${kind.split("/")[1]}`, { type: kind })), { once: true });
   recorder.stop();

@@ -1,55 +1,94 @@
-/** What is being written: the words, what goes along with them, the camera, and the turn that is edited, if any. */
+/** What is being written: the words, what goes along with them, the camera, and the turn that is edited, if any. A draft
+    is never lost: what an edit takes the place of comes back after it. */
 
 import { added, drawAttached, medium } from "./attached.js";
 import { Camera } from "./camera.js";
-import { all, one, problem } from "./dom.js";
+import { all, make, one, problem } from "./dom.js";
 
 const CAMERA_SECONDS = 6;
 const input = one("#text");
 
 export class Composer {
-  /** send(words, media, instead): called with what is to be said. */
-  constructor(limits, send) {
-    const camera = new Camera(Math.min(CAMERA_SECONDS, limits.clip_seconds), () => this.#draw());
-    Object.assign(this, { limits, send, camera, held: [], editing: null, sending: false });
+  /** send(words, media, instead): called with what is to be said. changed(): called when the draft is another. */
+  constructor(limits, send, changed) {
+    const camera = new Camera(Math.min(CAMERA_SECONDS, limits.clip_seconds), () => this.#draw(), (error) => this.complain(error));
+    Object.assign(this, { limits, send, changed, camera, held: [], editing: null, aside: null, sending: false, checking: Promise.resolve() });
     this.#listen();
+  }
+
+  /** What is written and held, without what is edited. */
+  get draft() {
+    return this.aside ?? { words: input.value, media: this.held };
   }
 
   /** Write this in place of an exchange; last: nothing came after it. */
   edit(exchange, last) {
-    one("#editing span").textContent = last ? "You are editing your last turn." : "You are editing an earlier turn: what came after it goes when you send.";
+    one("#editing span").textContent = last ? "You are editing your last message." : "You are editing an earlier message: what came after it goes when you send.";
+    this.aside ??= this.draft;
     this.#put(exchange.words, exchange.media, exchange);
     input.focus();
   }
 
-  clear() {
-    this.#put("", [], null);
+  /** End an edit, and have the draft from before it. */
+  unedit() {
+    const { words, media } = this.draft;
+    this.aside = null;
+    this.#put(words, media, null);
+  }
+
+  /** Begin with a draft. */
+  begin({ words, media } = { words: "", media: [] }) {
+    this.aside = null;
+    this.#put(words, media, null);
+  }
+
+  /** Write more, behind what is written. */
+  add(words) {
+    input.value = [input.value.trimEnd(), words].filter(Boolean).join(input.value.trim() ? " " : "");
+    this.#fit();
+    this.changed();
   }
 
   complain(error) {
     one("#wrong").replaceChildren(...(error ? problem(error) : []));
   }
 
+  async attach(files) {
+    if (!files.length) return;
+    one("#composer").classList.add("checking");
+    try {
+      await (this.checking = added(this.held, files, this.limits).then((held) => { this.held = held; }));
+      this.complain(null);
+    } catch (error) {
+      this.complain(error);
+    }
+    one("#composer").classList.remove("checking");
+    this.#draw();
+    this.changed();
+  }
+
   async #submit() {
     if (this.sending || one("#send").hidden) return;
     const words = input.value.trim();
     const [length, most] = [Array.from(words).length, this.limits.text];
-    if (!words && !this.held.length && !this.camera.stream) {
-      this.complain({ what: "There is nothing to send yet", hint: "Write a few words, or show a clip, pictures or yourself." });
-    } else if (length > most) {
-      this.complain({ what: `The message has ${length.toLocaleString("en")} characters, at most ${most.toLocaleString("en")} are taken`, hint: "Shorten it." });
-    } else {
-      this.sending = true; // the clip takes a moment
-      try {
-        const media = this.held.length || !this.camera.stream ? this.held : [medium(await this.camera.clip())];
+    this.sending = true; // files are checked, and the camera's clip takes a moment
+    try {
+      await this.checking.catch(() => {});
+      if (!words && !this.held.length && !this.camera.stream) {
+        this.complain({ what: "There is nothing to send yet", hint: "Write a few words, or show a clip, pictures or yourself." });
+      } else if (length > most) {
+        this.complain({ what: `The message has ${length.toLocaleString("en")} characters, at most ${most.toLocaleString("en")} are taken`, hint: "Shorten it." });
+      } else {
+        const media = this.held.length || !this.camera.stream ? this.held : [medium(await this.camera.clip(), "clip")];
         const instead = this.editing;
-        this.clear();
+        if (instead) this.unedit();
+        else this.begin();
         this.send(words, media, instead);
-      } catch (error) {
-        this.complain(error);
-      } finally {
-        this.sending = false;
       }
+    } catch (error) {
+      this.complain(error);
+    } finally {
+      this.sending = false;
     }
   }
 
@@ -58,16 +97,7 @@ export class Composer {
     Object.assign(this, { held, editing });
     this.complain(null);
     this.#draw();
-  }
-
-  #attach(files) {
-    try {
-      this.held = added(this.held, files, this.limits);
-      this.complain(null);
-    } catch (error) {
-      this.complain(error);
-    }
-    this.#draw();
+    this.changed();
   }
 
   #draw() {
@@ -79,47 +109,67 @@ export class Composer {
     one("#goes-along").textContent = this.held.length ? "What is attached goes along instead." : "Its last seconds go along when you send; sound does not.";
     if (mirror.srcObject !== this.camera.stream) {
       mirror.srcObject = this.camera.stream;
-      if (on) mirror.play().catch(() => {}); // turned off before it played
+      if (on) {
+        mirror.play().catch(() => {}); // turned off before it played
+        this.#offerCameras();
+        one("#camera-off").focus();
+      }
     }
     drawAttached(one("#attached"), this.held, (place) => {
       this.held = this.held.filter((_, number) => number !== place);
       this.#draw();
+      this.changed();
       input.focus();
     });
     this.#fit();
+  }
+
+  /** Where there are several, one is chosen. */
+  async #offerCameras() {
+    const cameras = await Camera.all();
+    const now = this.camera.stream?.getVideoTracks()[0].getSettings().deviceId;
+    one("#cameras").hidden = cameras.length < 2;
+    one("#cameras select").replaceChildren(...cameras.map(({ deviceId, label }, place) => make("option", { value: deviceId, selected: deviceId === now }, label || `Camera ${place + 1}`)));
+  }
+
+  #turnOn(which) {
+    this.complain(null);
+    return this.camera.turnOn(which).catch((error) => this.complain(error));
   }
 
   /** As high as its text, up to a point. */
   #fit() {
     input.rows = 1;
     const line = parseFloat(getComputedStyle(input).lineHeight);
-    input.rows = Math.min(8, Math.max(1, Math.floor(input.scrollHeight / line)));
+    const most = Math.max(1, Math.min(8, Math.floor(innerHeight / 4 / line)));
+    input.rows = Math.min(most, Math.max(1, Math.floor((input.scrollHeight - 2) / line)));
   }
 
   #listen() {
     const typed = matchMedia("(pointer: fine)").matches; // on a phone's keys a new line is a new line
     if (typed) input.placeholder = "Your message: Enter sends it";
-    input.addEventListener("input", () => this.#fit());
+    input.addEventListener("input", () => { this.#fit(); this.changed(); });
     input.addEventListener("keydown", (event) => {
       if (typed && event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); this.#submit(); }
-      if (event.key === "Escape" && this.editing) this.clear();
+      if (event.key === "Escape" && this.editing) { event.stopPropagation(); this.unedit(); }
     });
-    input.addEventListener("paste", (event) => {
-      if (!event.clipboardData.files.length) return;
+    addEventListener("paste", (event) => {
+      if (!event.clipboardData?.files.length) return;
       event.preventDefault();
-      this.#attach(Array.from(event.clipboardData.files));
+      this.attach(Array.from(event.clipboardData.files));
     });
     one("#composer").addEventListener("submit", () => this.#submit());
-    one("#unedit").addEventListener("click", () => { this.clear(); input.focus(); });
-    one("#camera-on").addEventListener("click", () => { this.complain(null); this.camera.turnOn().catch((error) => this.complain(error)); });
+    one("#unedit").addEventListener("click", () => { this.unedit(); input.focus(); });
+    one("#camera-on").addEventListener("click", () => this.#turnOn());
     one("#camera-off").addEventListener("click", () => { this.camera.turnOff(); one("#camera-on").focus(); });
+    one("#cameras select").addEventListener("change", ({ target }) => { this.camera.turnOff(); this.#turnOn(target.value); });
     one("#attach").addEventListener("click", () => one("#files").click());
-    one("#files").addEventListener("change", ({ target }) => { this.#attach(Array.from(target.files)); target.value = ""; });
-    for (const opener of all(".opener")) opener.addEventListener("click", () => { input.value = opener.textContent; this.#fit(); input.focus(); });
-    const area = one("#talk");
-    const over = (on) => (event) => { event.preventDefault(); area.classList.toggle("dropping", on); };
-    area.addEventListener("dragover", over(true));
-    area.addEventListener("dragleave", over(false));
-    area.addEventListener("drop", (event) => { over(false)(event); this.#attach(Array.from(event.dataTransfer.files)); });
+    one("#files").addEventListener("change", ({ target }) => { this.attach(Array.from(target.files)); target.value = ""; input.focus(); });
+    for (const opener of all(".opener")) opener.addEventListener("click", () => { this.add(opener.textContent); input.focus(); });
+    const over = (on) => (event) => { event.preventDefault(); document.body.classList.toggle("dropping", on); };
+    addEventListener("dragover", over(true));
+    addEventListener("dragleave", over(false));
+    addEventListener("drop", (event) => { over(false)(event); this.attach(Array.from(event.dataTransfer.files)); });
+    addEventListener("resize", () => this.#fit());
   }
 }

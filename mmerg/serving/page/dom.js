@@ -14,7 +14,7 @@ export function make(tag, properties = {}, ...children) {
   return element;
 }
 
-export const button = (label, onclick, properties = {}) => make("button", { type: "button", onclick, ...properties }, label);
+export const button = (label, onclick, properties = {}, ...more) => make("button", { type: "button", onclick, ...properties }, label, ...more);
 
 // What could steer a reader is spelled out, as on the report's pages and on a terminal.
 const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\p{Surrogate}/gu;
@@ -25,12 +25,20 @@ export const shown = (value) =>
 /** A paragraph, or another element, of foreign text. */
 export const text = (value, className = "", tag = "p") => make(tag, { className, dir: "auto" }, shown(value));
 
-/** An error: what, where and what to do next. */
+/** Words as a sentence, whose first is no name of a file. */
+const sentence = (words) => `${/^[a-z]+[\s,’']/.test(words) ? words.charAt(0).toUpperCase() + words.slice(1) : words}${/[.!?…)]$/.test(words) ? "" : "."}`;
+
+/** An error: what, what to do next, and where, for whoever mends it. */
 export const problem = ({ message, what = `this page has a fault: ${message}`, where, hint }) =>
-  [text(what, "what"), ...(where ? [text(where, "where")] : []), ...(hint ? [text(hint, "hint")] : [])];
+  [text(sentence(what), "what"), ...(hint ? [text(sentence(hint), "hint")] : []), ...(where ? [make("details", { className: "where" }, make("summary", {}, "Details"), text(where))] : [])];
 
 export const seconds = (value) =>
   value < 9.95 ? `${value.toFixed(1)} s` : value < 59.5 ? `${Math.round(value)} s` : `${Math.floor(value / 60)} min ${Math.round(value % 60)} s`;
+
+export function uuid() { // crypto.randomUUID is for https and this machine alone
+  const digits = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return digits.replace(/^(.{8})(.{4}).(.{3}).(.{3})/, "$1-$2-4$3-8$4-");
+}
 
 const parts = new WeakMap();
 

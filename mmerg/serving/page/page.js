@@ -1,113 +1,275 @@
-/** Talk to mmerg: from what the server offers to what is seen. Nothing is stored: what is left is forgotten. */
+/** Talk to mmerg: from what the server offers to what is seen. A chat stays in this browser until it is deleted. */
 
+import { copy, download, drawChats } from "./chats.js";
 import { Composer } from "./composer.js";
 import { all, make, one, problem, seconds, shown } from "./dom.js";
 import { idle, short } from "./record.js";
+import { settings } from "./settings.js";
+import { hush, listen, speak } from "./speech.js";
+import * as store from "./store.js";
 import { Talk, latest } from "./talk.js";
 import { drawTurns } from "./turns.js";
 import * as wire from "./wire.js";
 import { drawWork } from "./work.js";
 
 const [said, work, works] = ["#said", "#work", "#works"].map((name) => one(name));
-const announce = (words) => { one("#status").textContent = shown(words); };
+const SOON = 150; // milliseconds from a change until it is kept
 let following = true; // the work is scrolled along, until somebody scrolls it
+let stuck = true; // so is the talk, while its end is in view
 
-function start(setup) {
-  const talk = new Talk(draw);
-  const composer = new Composer(setup.limits, (words, media, instead) => go(talk.say(words, media, chosen(), instead, one("#keep").checked)));
+function announce(words) {
+  one("#status").textContent = shown(words);
+}
+
+/** A short word on what was done, for everybody. */
+function tell(words) {
+  announce(words);
+  one("#told").textContent = words;
+  one("#told").hidden = false;
+  clearTimeout(tell.timer);
+  tell.timer = setTimeout(() => { one("#told").hidden = true; }, 4000);
+}
+
+/** The draft that this window had when it was left: {id, words}, of no chat where none was kept. */
+function recalled() {
+  try {
+    return JSON.parse(sessionStorage.getItem("draft"));
+  } catch {
+    return null;
+  }
+}
+
+async function start(setup) {
+  const left = recalled();
+  let talk = new Talk(draw);
+  let timer = 0;
+  let kept = true; // all that is here is in the browser's store
+  const set = settings(() => privacy());
+  const composer = new Composer(setup.limits, (words, media, instead) => go(talk.say(words, media, chosen(), instead)), later);
   const chosen = () => ["#system", "#beside"].map((name) => setup.systems.find(({ id }) => id === one(name).value)).filter(Boolean);
   const idly = (act) => (...where) => { if (!talk.busy) act(...where); };
   const acts = {
-    look: (exchange) => { view("work"); talk.look(exchange); },
-    again: idly((exchange, side) => go(talk.again(exchange, side, one("#keep").checked))),
+    look: (exchange) => { if (isOpen() && talk.lookedAt === exchange) open(false); else { open(true); talk.look(exchange); work.scrollTop = 0; } },
+    again: idly((exchange, side) => go(talk.again(exchange, side))),
     flip: idly((...where) => talk.flip(...where)),
     edit: idly((exchange) => composer.edit(exchange, talk.exchanges.at(-1) === exchange)),
+    copy: async (words) => tell(await copy(words) ? "Copied." : "It could not be copied."),
+    read: speak,
   };
 
   function draw() {
-    const atEnd = said.scrollHeight - said.scrollTop - said.clientHeight < 80;
     drawTurns(one("#turns"), talk.exchanges, acts);
-    drawWork(works, talk.lookedAt ? talk.lookedAt.sides.map(latest) : chosen().map(idle), draw);
-    for (const button of all("[data-look]")) button.setAttribute("aria-pressed", String(talk.lookedAt?.id === Number(button.dataset.look)));
+    if (isOpen()) drawWork(works, talk.lookedAt ? talk.lookedAt.sides.map(latest) : chosen().map(idle), draw);
+    for (const button of all("[data-look]")) button.setAttribute("aria-expanded", String(isOpen() && talk.lookedAt?.id === Number(button.dataset.look)));
     for (const button of all(".idle")) button.setAttribute("aria-disabled", String(talk.busy)); // not disabled: that takes the focus away
+    document.body.classList.toggle("empty", !talk.exchanges.length);
     one("#hello").hidden = talk.exchanges.length > 0;
-    one("#waiting").hidden = talk.lookedAt !== null;
     const pressed = document.activeElement.matches("#send, #stop");
     one("#send").hidden = talk.busy;
     one("#stop").hidden = !talk.busy;
     if (pressed) one(talk.busy ? "#stop" : "#send").focus();
-    one("#save").disabled = one("#forget").disabled = talk.busy || !talk.exchanges.length;
-    if (atEnd) said.scrollTop = said.scrollHeight;
+    for (const button of all(".of-chat")) button.disabled = talk.busy || !talk.exchanges.length;
+    document.title = talk.title ? `${talk.title} · mmerg` : "Talk to mmerg";
+    if (stuck) said.scrollTop = said.scrollHeight;
     follow();
+    later();
   }
 
   /** A run of replies; its start and its end are announced to screen readers. */
   async function go(run) {
-    said.scrollTop = said.scrollHeight;
+    hush();
+    [stuck, said.scrollTop] = [true, said.scrollHeight];
     [following, work.scrollTop] = [true, 0];
     announce("Sent.");
+    keep();
     const records = await run;
+    keep();
     announce(records.map((record) => `${records.length > 1 ? short(record.system) : "mmerg"}: ${record.reply ?? record.failed?.what ?? "stopped"}`).join("\n"));
+    if (set.reading && records[0].reply) speak(records[0].reply);
   }
+
+  function later() {
+    kept = false;
+    remember();
+    timer ||= setTimeout(keep, talk.busy ? 10 * SOON : SOON);
+  }
+
+  /** The words of a draft are there at once, for a reload that does not wait. */
+  function remember() {
+    const { words } = composer.draft;
+    try {
+      sessionStorage.setItem("draft", JSON.stringify({ id: talk.rev ? talk.id : null, words }));
+    } catch { /* nothing may be kept here */ }
+  }
+
+
+  /** One after the other, as each is kept over the one before. */
+  async function keep() {
+    clearTimeout(timer);
+    timer = 0;
+    const mine = talk;
+    mine.draft = composer.draft;
+    if (!mine.exchanges.length && !mine.draft.words && !mine.draft.media.length && !mine.rev) return void (kept = true);
+    keep.last = (keep.last ?? Promise.resolve()).then(async () => {
+      try {
+        if (await mine.keep()) tell("This chat went on in another window. What is here is kept as a chat of its own.");
+        if (mine === talk) { kept = true; address(false); }
+        one("#unkept").hidden = true;
+      } catch (error) {
+        one("#unkept").hidden = false;
+        one("#unkept").title = String(error?.message ?? error);
+      }
+    });
+    await keep.last;
+  }
+
+  /** The address names the chat, for reload and Back. */
+  function address(anew) {
+    const hash = talk.rev ? `#${talk.id}` : location.pathname;
+    if (location.hash !== `#${talk.id}`) history[anew ? "pushState" : "replaceState"](null, "", hash);
+  }
+
+  /** Show a chat: that of an id, or a new one. anew: Back leads to the one before. */
+  async function show(id, anew, first = false) {
+    if (talk.busy) return tell("Wait for the reply, or stop it first.");
+    const before = first && left?.id === id ? left.words : null;
+    if (!first) await keep();
+    talk = (id && await Talk.read(id, draw).catch(() => null)) || new Talk(draw);
+    composer.begin({ ...talk.draft, words: before ?? talk.draft.words });
+    one("#chats").close();
+    address(anew);
+    hello();
+    stuck = true;
+    draw();
+    one("#text").focus();
+  }
+
+  /** What a chat begins with; a first visit has the agents explained. */
+  async function hello() {
+    const [system] = chosen();
+    const count = system.agents.length;
+    one("#explained").textContent = system.audits && count === 5
+      ? "Five agents answer together: one takes in your words and your face, one names the feeling, one plans a reply and one writes it. The fifth checks their work and has it done again where it does not hold."
+      : count > 1 ? `${short(system)} answers with ${count} agents, one after the other.` : `${short(system)} answers in one go.`;
+    one("#explained").hidden = await store.heads().then((heads) => heads.length > 0 && count === 5, () => false);
+  }
+
+  async function remove(head) {
+    if (head.id === talk.id && talk.busy) return tell("Wait for the reply, or stop it first.");
+    one("#deleting-name").textContent = shown(head.title);
+    one("#deleting").showModal();
+    one("#delete-it").onclick = async () => {
+      const listed = one("#chats").open;
+      one("#deleting").close();
+      if (head.id === talk.id) { Object.assign(talk, { exchanges: [], rev: 0 }); composer.begin(); }
+      await store.drop(head.id);
+      store.windows.postMessage({ id: head.id, rev: 0 });
+      if (head.id === talk.id) await show(null, false);
+      if (listed) {
+        await list();
+        if (!one("#chats").open) one("#chats").showModal();
+      }
+      tell("Deleted.");
+    };
+  }
+
+  const list = () => drawChats(talk.id, (id) => show(id, true), remove);
 
   async function save() {
+    const out = one("#saving-result");
     try {
-      const { runs, missing } = await talk.save();
-      one("#saved-title").textContent = missing ? `Saved, but for ${missing} that the server no longer has` : "Saved";
-      one("#saved div").replaceChildren(...runs.map((run) => make("pre", {}, `mmerg show ${shown(run)}\nmmerg report ${shown(run)}`)));
+      const { runs } = await talk.save(one("#keep").checked);
+      out.replaceChildren(make("p", {}, "Saved on the server:"), ...runs.map((run) => make("pre", { tabIndex: 0 }, `mmerg show ${shown(run)}\nmmerg report ${shown(run)}`)));
     } catch (error) {
-      one("#saved-title").textContent = "Not saved";
-      one("#saved div").replaceChildren(...problem(error));
+      out.replaceChildren(...problem(error));
     }
-    one("#saved").showModal();
   }
 
-  async function forget() {
-    one("#forgetting").close();
-    try {
-      await talk.forget();
-      composer.clear();
-      announce("Forgotten.");
-    } catch (error) {
-      composer.complain(error);
-    }
-    one("#text").focus();
+  const name = () => `mmerg-${new Date(talk.at).toISOString().slice(0, 16).replace(/[T:]/g, "-")}`;
+  const from = {
+    "copy-all": () => acts.copy(talk.markdown),
+    "as-markdown": () => download(`${name()}.md`, "text/markdown", talk.markdown),
+    "as-json": () => download(`${name()}.json`, "application/json", JSON.stringify(talk.plain, null, 2)),
+    "as-run": () => { one("#saving-result").replaceChildren(); one("#saving").showModal(); },
+    "delete-chat": () => remove(talk),
+    "open-settings": () => one("#settings").showModal(),
+  };
+  for (const [id, act] of Object.entries(from)) one(`#${id}`).addEventListener("click", () => { one("#menu").hidePopover(); act(); });
+
+  /** What becomes of what is said. */
+  function privacy() {
+    const sound = set.talking ? " While you hold the microphone, sound goes to your browser’s recogniser, which may send it to the browser’s maker." : "";
+    one("#privacy").textContent = `What you write and show goes to ${shown(setup.goes_to)} and no further; this chat is kept in this browser.${sound}`;
+    one("#mic").hidden = !set.talking;
+    for (const note of all(".sound")) note.hidden = set.talking;
+    document.body.classList.toggle("aloud", set.reading);
   }
 
   /** A system is not put beside itself. */
   function choose() {
     for (const option of one("#beside").options) option.disabled = option.value === one("#system").value;
     if (one("#beside").selectedOptions[0].disabled) one("#beside").value = "";
+    one("#backbone").textContent = `${chosen().map(short).join(" and ")} on ${shown(setup.backbone.name)}`;
+    hello();
     draw();
   }
 
+  function isOpen() {
+    return document.body.dataset.work === "open";
+  }
+
+  function open(on) {
+    const was = isOpen();
+    document.body.dataset.work = on ? "open" : "closed";
+    work.hidden = !on;
+    draw();
+    if (on && !was) one("#close-work").focus({ preventScroll: true });
+    if (!on && was) (one(`[data-look="${talk.lookedAt?.id}"]`) ?? one("#text")).focus({ preventScroll: true });
+  }
+
   offer(setup);
-  for (const select of all("select")) select.addEventListener("change", choose);
+  for (const select of all("#system, #beside")) select.addEventListener("change", choose);
   one("#stop").addEventListener("click", () => talk.stop());
-  one("#save").addEventListener("click", save);
-  one("#forget").addEventListener("click", () => one("#forgetting").showModal());
-  one("#forget-it").addEventListener("click", forget);
-  addEventListener("pagehide", (event) => { if (!event.persisted) for (const chat of talk.chats) wire.forget(chat).catch(() => {}); });
+  one("#do-save").addEventListener("click", save);
+  one("#close-work").addEventListener("click", () => open(false));
+  one("#open-chats").addEventListener("click", () => { list(); one("#chats").showModal(); });
+  for (const button of all(".new-chat")) button.addEventListener("click", () => show(null, true));
+  listen((words) => composer.add(words), (error) => composer.complain(error));
+  addEventListener("popstate", () => show(location.hash.slice(1), false));
+  addEventListener("beforeunload", (event) => { if (!kept && !one("#unkept").hidden) event.preventDefault(); });
+  for (const event of ["pagehide", "visibilitychange"]) addEventListener(event, () => { if (!kept) keep(); });
+  addEventListener("keydown", (event) => {
+    const keys = { KeyN: () => show(null, true), KeyH: () => one("#open-chats").click(), KeyA: () => open(!isOpen()), KeyM: () => one("#text").focus() };
+    if (event.altKey && !event.ctrlKey && !event.metaKey && keys[event.code]) { event.preventDefault(); keys[event.code](); }
+    if (event.key !== "Escape" || document.querySelector("dialog[open]")) return;
+    if (talk.busy) talk.stop();
+    else if (isOpen()) open(false);
+  });
+  store.windows.onmessage = async ({ data: { id, rev, busy } }) => {
+    if (one("#chats").open) list();
+    if (id !== talk.id || busy || talk.busy || rev === talk.rev) return;
+    const [draft, other] = [composer.draft, await Talk.read(id, draw).catch(() => null)];
+    talk = other ?? new Talk(draw);
+    if (!draft.words && !draft.media.length) composer.begin(talk.draft);
+    draw();
+  };
+  privacy();
   choose();
+  await show(location.hash.slice(1) || null, false, true);
+  document.body.dataset.ready = "true";
+  if (matchMedia("(pointer: fine)").matches) one("#text").focus();
 }
 
-/** What the server has, and what becomes of a face. */
-function offer({ backbone, systems, saves, goes_to: place }) {
-  one("#backbone").textContent = shown(backbone.name);
+/** What the server has. */
+function offer({ backbone, systems, saves }) {
   one("#note").textContent = shown(backbone.note);
-  one("#privacy").textContent = `Your face goes to ${shown(place)} and no further, and is kept only if you say so.`;
   for (const name of ["#system", "#beside"]) one(name).append(...systems.map((system) => make("option", { value: system.id }, shown(short(system)))));
-  one("#save").hidden = one("#keeping").hidden = !saves;
+  one("#as-run").hidden = !saves;
 }
 
 function follow() {
   const now = one(".asked", works);
   if (now && following) work.scrollTop += Math.max(0, now.getBoundingClientRect().bottom - work.getBoundingClientRect().bottom + 16);
-}
-
-function view(name) {
-  document.body.dataset.view = name;
-  for (const button of all(".views button")) button.setAttribute("aria-pressed", String(button.dataset.view === name));
 }
 
 /** What evidence cites is marked while the pointer or the focus is on it. */
@@ -118,14 +280,15 @@ function point(event, on) {
 }
 
 for (const [name, on] of [["mouseover", true], ["mouseout", false], ["focusin", true], ["focusout", false]]) works.addEventListener(name, (event) => point(event, on));
+said.addEventListener("scroll", () => { stuck = said.scrollHeight - said.scrollTop - said.clientHeight < 120; }, { passive: true });
+new ResizeObserver(() => { if (stuck) said.scrollTop = said.scrollHeight; }).observe(said);
 for (const name of ["wheel", "touchmove", "keydown", "pointerdown"]) work.addEventListener(name, () => { following = false; }, { passive: true });
-for (const button of all(".views button")) button.addEventListener("click", () => view(button.dataset.view));
 for (const dialog of all("dialog")) dialog.addEventListener("click", ({ target }) => { if (target === dialog || "close" in target.dataset) dialog.close(); });
 one("#composer").addEventListener("submit", (event) => event.preventDefault());
 setInterval(() => { for (const took of all("[data-since]")) took.textContent = seconds((performance.now() - took.dataset.since) / 1000); }, 200);
 
 try {
-  start(await wire.setup());
+  await start(await wire.setup());
 } catch (error) {
   one("#wrong").replaceChildren(...problem(error));
   one("#send").disabled = true;

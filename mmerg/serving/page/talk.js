@@ -1,43 +1,83 @@
-/** A conversation: what was said, which replies are under way, and the names that the server knows it by. It is held in
-    this page alone. */
+/** A chat: what was said, and which replies are under way. It is kept in this browser; the server keeps nothing. */
 
-import { fresh, take } from "./record.js";
+import { medium, release } from "./attached.js";
+import { uuid } from "./dom.js";
+import { fresh, outputs, revived, take, viewed } from "./record.js";
+import * as store from "./store.js";
 import * as wire from "./wire.js";
 
 const WORDLESS = "(showed something and said nothing)"; // a turn of the past must hold its place
+const TITLE = 60; // characters
 
 export const latest = (side) => side.tries[side.at];
 export const mine = (one) => `mine-${one.id}`;
 export const theirs = (one, side) => `theirs-${one.id}-${one.sides[side] ? side : 0}`;
 
-function uuid() { // crypto.randomUUID is for https and this machine alone
-  const digits = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
-  return digits.replace(/^(.{8})(.{4}).(.{3}).(.{3})/, "$1-$2-4$3-8$4-");
-}
-
 export class Talk {
   /** changed(): called whenever there is something else to see. An exchange is {id, words, media, sides}: what I said and
-      showed, and for each system beside the other the tries of its reply, with the place of the one that counts. */
-  constructor(changed) {
-    Object.assign(this, { changed, exchanges: [], lookedAt: null, stopping: null, chats: [], ids: 0 });
+      showed, and for each system beside the other the tries of its reply, with the place of the one that counts. rev: how
+      often it was kept. */
+  constructor(changed, id = uuid()) {
+    Object.assign(this, { changed, id, rev: 0, exchanges: [], lookedAt: null, stopping: null, chats: [], ids: 0, at: Date.now(), draft: { words: "", media: [] } });
+  }
+
+  /** The talk that was kept under this id; null where there is none. */
+  static async read(id, changed) {
+    const kept = await store.load(id);
+    if (!kept) return null;
+    const [{ rev, ids, chats, at, draft, exchanges: plain }, files] = kept;
+    const shown = (media) => media.filter((one) => files.has(one.id)).map((one) => medium(files.get(one.id).file, one.kind, files.get(one.id).still, one.id));
+    const exchanges = plain.map((one) => ({ ...one, media: shown(one.media), sides: one.sides.map((side) => ({ ...side, tries: side.tries.map(revived) })) }));
+    return Object.assign(new Talk(changed, id), { rev, ids, chats, at, exchanges, draft: { words: draft.words, media: shown(draft.media) }, lookedAt: exchanges.at(-1) ?? null });
   }
 
   get busy() {
     return this.stopping !== null;
   }
 
+  get title() {
+    const [first] = this.exchanges;
+    const words = first && (first.words.split("\n")[0] || first.media[0]?.name || "A chat");
+    return words ? (Array.from(words).length > TITLE ? `${Array.from(words).slice(0, TITLE - 1).join("")}…` : words) : "";
+  }
+
+  /** Keep it in this browser. Where another window has gone on with it, this one is kept as another chat, and true is given. */
+  async keep() {
+    const plain = ({ id, kind }) => ({ id, kind });
+    const media = [...this.exchanges.flatMap((one) => one.media), ...this.draft.media];
+    const tidy = ({ begun, frames, ...record }) => ({ ...record, frames: frames?.map(({ url, ...frame }) => frame) ?? null });
+    const whole = () => ({
+      id: this.id, rev: this.rev, title: this.title, at: this.at, ids: this.ids, chats: this.chats,
+      files: media.map(({ id }) => id),
+      draft: { words: this.draft.words, media: this.draft.media.map(plain) },
+      exchanges: this.exchanges.map((one) => ({ ...one, media: one.media.map(plain), sides: one.sides.map((side) => ({ ...side, tries: side.tries.map(tidy) })) })),
+    });
+    const files = media.filter(({ kept }) => !kept);
+    let another = false;
+    while (!await store.keep(whole(), files.map(({ id, file, still }) => ({ id, file, still })))) {
+      another = true;
+      Object.assign(this, { id: uuid(), rev: 0 });
+      for (const one of media) if (one.kept) { Object.assign(one, { id: uuid() }); files.push(one); }
+    }
+    for (const one of media) one.kept = true;
+    this.rev += 1;
+    store.windows.postMessage({ id: this.id, rev: this.rev, busy: this.busy });
+    return another;
+  }
+
   /** Say something to each of the systems; with `instead`, in place of that exchange and all that follows it. */
-  say(words, media, systems, instead, keep) {
+  say(words, media, systems, instead) {
     const gone = instead ? this.exchanges.splice(this.exchanges.indexOf(instead)) : [];
     const one = { id: (this.ids += 1), words, media, sides: [] };
     this.exchanges.push(one);
+    this.at = Date.now();
     this.#release(gone);
-    return this.#run(one, systems.map((system, side) => ({ side, system, seed: null })), keep);
+    return this.#run(one, systems.map((system, side) => ({ side, system, seed: null })));
   }
 
   /** Ask for another reply to the last exchange: the same turns with another seed. */
-  again(one, side, keep) {
-    return this.#run(one, [{ side, system: latest(one.sides[side]).system, seed: Math.floor(Math.random() * 2 ** 31) }], keep);
+  again(one, side) {
+    return this.#run(one, [{ side, system: latest(one.sides[side]).system, seed: Math.floor(Math.random() * 2 ** 31) }]);
   }
 
   stop() {
@@ -54,22 +94,33 @@ export class Talk {
     this.changed();
   }
 
-  /** The replies that are shown, as run folders: one for each system that answered. */
-  save() {
-    const shown = this.exchanges.flatMap(({ sides }) => sides.map(latest));
-    return wire.save(shown.filter(({ state, turn }) => turn && state !== "stopped").map(({ turn }) => turn));
+  /** The replies that are shown, as run folders: one for each system that answered. keep: with their frames. */
+  save(keep) {
+    const shown = this.exchanges.flatMap(({ sides }) => sides.map(latest)).filter(({ trace }) => trace);
+    return wire.save(shown.map(({ trace, frames }) => ({ trace, frames: keep ? frames?.map(({ jpeg }) => jpeg) ?? [] : [] })));
   }
 
-  /** Drop everything, on the server first: where that fails nothing is. */
-  async forget() {
-    for (const chat of this.chats) await wire.forget(chat);
-    this.#release(this.exchanges.splice(0));
-    Object.assign(this, { chats: [], lookedAt: null });
-    this.changed();
+  /** What was said, for a file: each turn's words, and what is known of each reply. */
+  get plain() {
+    return {
+      format: "mmerg chat 1", title: this.title, at: new Date(this.at).toISOString(),
+      turns: this.exchanges.flatMap((one) => [
+        { who: "you", text: one.words, files: one.media.map(({ name }) => name) },
+        ...one.sides.map(latest).filter(({ reply }) => reply !== null).map((record) => ({
+          who: "mmerg", system: record.system.id, text: record.reply, emotion: record.emotion, outputs: outputs(record, viewed({ ...record, view: null })),
+          audits: record.passes.map(({ audit }) => audit?.findings ?? null), trace: record.trace && JSON.parse(record.trace),
+        })),
+      ]),
+    };
+  }
+
+  get markdown() {
+    return [`# ${this.title}`, ...this.plain.turns.map(({ who, text, files, emotion }) =>
+      `**${who === "you" ? "You" : "mmerg"}**${emotion ? ` (${emotion})` : ""}\n\n${[text, ...(files ?? []).map((name) => `[${name}]`)].filter(Boolean).join("\n\n")}`)].join("\n\n") + "\n";
   }
 
   /** Each reply is a request of its own, and fails alone. Returns the records of how they went. */
-  async #run(one, asked, keep) {
+  async #run(one, asked) {
     this.stopping = new AbortController();
     this.lookedAt = one;
     const begun = asked.map(({ side, system, seed }) => {
@@ -78,7 +129,7 @@ export class Talk {
       one.sides[side] ??= { tries: [], at: 0 };
       one.sides[side].at = one.sides[side].tries.push(record) - 1;
       this.chats[side] ??= uuid();
-      return [record, { chat: this.chats[side], system: system.id, turns: turns.map(({ who, text }) => ({ who, text })), keep, seed }];
+      return [record, { chat: this.chats[side], system: system.id, turns: turns.map(({ who, text }) => ({ who, text })), seed }];
     });
     this.changed();
     await Promise.all(begun.map(([record, talk]) => this.#follow(record, talk, one.media, this.stopping.signal)));
@@ -95,7 +146,7 @@ export class Talk {
       }
     } catch (error) {
       if (signal.aborted) record.state = "stopped";
-      else take(record, "failed", error instanceof wire.Wrong ? error : { what: `this page could not go on: ${error.message}` });
+      else take(record, "failed", error instanceof wire.Wrong ? { ...error } : { what: `this page could not go on: ${error.message}` });
     }
   }
 
@@ -110,6 +161,6 @@ export class Talk {
 
   #release(gone) {
     const used = new Set(this.exchanges.flatMap((one) => one.media));
-    for (const one of gone.flatMap(({ media }) => media)) if (!used.has(one)) URL.revokeObjectURL(one.url);
+    for (const one of gone.flatMap(({ media }) => media)) if (!used.has(one)) release(one);
   }
 }

@@ -9,7 +9,7 @@ export class Wrong extends Error {
 }
 
 const gone = (where) =>
-  new Wrong({ what: "mmerg cannot be reached", where, hint: "See whether `mmerg serve` still runs, then try again." });
+  new Wrong({ what: "mmerg cannot be reached", where, hint: "See whether `mmerg serve` still runs, then try again. The chat is kept here." });
 
 async function ask(path, options = {}) {
   let answer;
@@ -29,12 +29,18 @@ async function ask(path, options = {}) {
 
 export const setup = async () => (await ask("/page/setup")).json();
 
-/** turns: the ids of the replies that are to be saved. */
-export const save = async (turns) =>
-  (await ask("/page/save", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ turns }) })).json();
+/** replies: {trace, frames} each, as the server gave them. */
+export const save = async (replies) =>
+  (await ask("/page/save", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ replies }) })).json();
 
-/** Done also while the page is being left. */
-export const forget = (chat) => ask(`/page/chats/${chat}`, { method: "DELETE", keepalive: true });
+/** A picture of what is seen of a file; fails where nothing is, with why. */
+export async function check(kind, file) {
+  const body = new FormData();
+  body.append(kind, file, file.name);
+  const answer = await ask("/page/file", { method: "POST", body });
+  if (answer.headers.get("content-type").startsWith("image/")) return answer.blob();
+  throw new Wrong(await answer.json());
+}
 
 /** The events of one turn, [name, data] each. Files are [field, File] pairs. A reply that ends without saying so is an error. */
 export async function* turn(talk, files, signal) {

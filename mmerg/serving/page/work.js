@@ -2,7 +2,7 @@
 
 import { button, keep, make, problem, seconds, shown, text } from "./dom.js";
 import { fields } from "./fields.js";
-import { auditor, going, origin, short, speakers, viewed } from "./record.js";
+import { auditor, going, origin, plainly, short, speakers, viewed } from "./record.js";
 import { enlarge } from "./viewer.js";
 
 const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
@@ -11,7 +11,7 @@ const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count ==
 export function drawWork(box, records, changed) {
   box.className = `works-${records.length}`;
   keep(box, records.map(({ system }, side) => [`${side} ${system.id}`, 0, () => make("article", { className: "agents" },
-    make("h3", {}, shown(short(system))), make("div", { className: "passes", role: "group", "aria-label": "Passes" }), make("ol", { className: "steps" }))]));
+    make("h3", {}, shown(short(system))), make("div", { className: "passes", role: "group", "aria-label": "Drafts" }), make("ol", { className: "steps" }))]));
   records.forEach((record, side) => {
     const [, passes, steps] = box.children[side].children;
     passes.hidden = record.passes.length < 2;
@@ -27,18 +27,18 @@ function passButton(record, { number, audit }, side, changed) {
   return [number, [pressed, chosen, passed], () => {
     const marks = make("span", { className: "marks", "aria-hidden": "true" }, passed.map((good) => make("span", { className: good ? "good" : "bad" }, good ? "✓" : "✗")));
     const count = make("span", { className: "aside" }, passed.length ? `, ${passed.filter(Boolean).length} of ${passed.length} checks passed` : "");
-    const element = button(`Pass ${number}`, look, { className: "pass", id: `pass-${side}-${number}`, "aria-pressed": pressed });
-    element.append(marks, count, ...(chosen ? [make("span", { className: "tag good" }, "chosen")] : []));
+    const element = button(`Draft ${number + 1}`, look, { className: "pass", id: `pass-${side}-${number}`, "aria-pressed": pressed });
+    element.append(marks, count, ...(chosen ? [make("span", { className: "tag good" }, "sent")] : []));
     return element;
   }];
 }
 
-/** state: waits, asked, said, kept or lost. */
-function step(state, symbol, title, by, took, ...body) {
+/** state: waits, asked, said, kept or lost. mark: what stands beside it. */
+function step(state, mark, title, took, ...body) {
   return make("li", { className: `step ${state}` },
-    make("span", { className: "node", "aria-hidden": "true" }, shown(symbol)),
+    make("span", { className: "node", "aria-hidden": "true" }, shown(mark)),
     make("div", { className: "card" },
-      make("div", { className: "head" }, make("h4", {}, shown(title), by && by !== title.toLowerCase() ? make("span", { className: "by" }, ` by ${shown(by)}`) : null), took), ...body));
+      make("div", { className: "head" }, make("h4", {}, shown(title)), took), ...body));
 }
 
 const ended = (record) => record.state !== "idle" && !going(record);
@@ -48,10 +48,10 @@ const since = (begun) => make("span", { className: "took", "data-since": String(
 function framesStep({ frames, problem, state }) {
   const taken = frames ?? [];
   const open = (number) => enlarge(taken, number);
-  return ["frames", [frames, problem, state === "idle"], () => step(taken.length ? "said" : "waits", "V", "Keyframes", "",
-    note(taken.length ? plural(taken.length, "frame") : frames ? "none: words alone" : ""),
+  return ["frames", [frames, problem, state === "idle"], () => step(taken.length ? "said" : "waits", "◉", "What was seen",
+    note(taken.length ? plural(taken.length, "frame") : frames ? "words alone" : ""),
     taken.length ? make("div", { className: "shots" }, taken.map((frame, place) => shot(frame, () => open(place)))) : null,
-    problem ? text(`${taken.length ? "Not all is shown" : "No frames: words alone"}: ${problem.replaceAll("_", " ")}.`, "problem") : null)];
+    problem ? text(`${taken.length ? "Not all is shown" : "Nothing could be seen"}: ${problem.replaceAll("_", " ")}.`, "problem") : null)];
 }
 
 function shot(frame, open) {
@@ -64,13 +64,13 @@ function shot(frame, open) {
 function agentSteps(record) {
   const agents = speakers(record);
   const at = viewed(record);
-  return agents.map(({ name, title, symbol }, place) => {
+  return agents.map(({ name, title }, place) => {
     const made = origin(record, at, place, agents);
     const agent = record.passes[made]?.agents[name];
     const state = made < at ? "kept" : agent?.state === "said" ? "said" : ended(record) ? "lost" : agent?.state ?? "waits";
     const again = made === at && record.passes[at]?.from === name ? record.passes[at].reason : null;
-    return [name, [agent, state, made, again], () => step(state, symbol, title, name, tookOf(state, agent, made),
-      again === null ? null : make("div", { className: "again" }, make("strong", {}, "Run again from here. "), text(again, "", "span")),
+    return [name, [agent, state, made, again], () => step(state, String(place + 1), title, tookOf(state, agent, made),
+      again === null ? null : make("div", { className: "again" }, make("strong", {}, "Done again from here. "), text(plainly(again, record.system.agents), "", "span")),
       ...(agent?.supplied ?? []).map(supplied),
       ...(agent?.refused ?? []).map(refused),
       agent?.state === "said" ? fields(agent.output, citing(record)) : null)];
@@ -79,7 +79,7 @@ function agentSteps(record) {
 
 function tookOf(state, agent, made) {
   if (state === "asked") return since(agent.since);
-  if (state === "kept") return note(`kept from pass ${made}`);
+  if (state === "kept") return note(`as in draft ${made + 1}`);
   if (state === "lost") return note(agent?.state === "asked" ? "not finished" : "not reached");
   return note(state === "said" ? seconds(agent.seconds) : "");
 }
@@ -95,11 +95,11 @@ const citing = (record) => (kind, number) => {
   return make("button", { type: "button", className: "cite", onclick: open, "data-cites": frame ? `frame ${number}` : target }, thumb, label);
 };
 
-const refused = (complaint) => make("div", { className: "refused" }, make("strong", {}, "Reply refused. "), text(complaint, "", "span"));
+const refused = (complaint) => make("div", { className: "refused" }, make("strong", {}, "Asked again. "), text(complaint, "", "span"));
 
 function supplied({ symbol, items, problem }) {
   if (!items.length) return problem ? text(problem, "problem") : null;
-  const summary = symbol === "M" ? plural(items.length, "exemplar") : `${shown(symbol)}: ${plural(items.length, "entry").replace("entrys", "entries")}`;
+  const summary = symbol === "M" ? plural(items.length, "example") : plural(items.length, "hint");
   return make("details", { className: "supplied" }, make("summary", {}, summary), make("ul", { className: "exemplars" }, items.map(exemplar)));
 }
 
@@ -118,12 +118,12 @@ function auditStep(record) {
   const [audit, critic, unfinished] = [pass?.audit, pass?.agents[agent.name], pass?.lost];
   const state = audit ? "said" : critic?.state === "said" ? "said" : ended(record) ? "lost" : critic?.state ?? "waits";
   const good = audit && audit.findings.length > 0 && audit.findings.every((finding) => finding.passed);
-  return [["the audit", [audit, critic, state, unfinished], () => step(audit ? `said ${good ? "good" : "bad"}` : state, audit ? (good ? "✓" : "✗") : "A", agent.title, agent.name, tookOf(state, audit ?? critic),
+  return [["the audit", [audit, critic, state, unfinished], () => step(audit ? `said ${good ? "good" : "bad"}` : state, audit ? (good ? "✓" : "✗") : String(record.system.agents.length), agent.title, tookOf(state, audit ?? critic),
     ...(critic?.refused ?? []).map(refused),
     audit ? make("ul", { className: "findings" }, audit.findings.map((finding) => drawFinding(finding, audit, record.system.agents))) : null,
     critic?.output ? fields(critic.output, citing(record)) : null,
     audit?.problem ? text(audit.problem, "problem") : null,
-    unfinished ? text(`This pass could not be finished: ${unfinished}`, "problem") : null)]];
+    unfinished ? text(`This draft could not be finished: ${plainly(unfinished, record.system.agents)}`, "problem") : null)]];
 }
 
 function drawFinding({ check, passed, reason }, { blamed, instruction }, agents) {
@@ -131,15 +131,15 @@ function drawFinding({ check, passed, reason }, { blamed, instruction }, agents)
   const first = check === blamed;
   return make("li", {},
     make("span", { className: `mark ${passed ? "good" : "bad"}` }, make("span", { "aria-hidden": "true" }, passed ? "✓ " : "✗ "), shown(title), make("span", { className: "aside" }, passed ? " passed" : " failed")),
-    first ? make("span", { className: "first" }, "first fault") : null, text(reason),
+    first ? make("span", { className: "first" }, "to be done again") : null, text(reason),
     first && instruction ? make("p", { className: "correction", dir: "auto" }, make("strong", {}, "Correction "), shown(instruction)) : null);
 }
 
-function endStep({ chosen, cost, failed, state }) {
-  if (failed) return [["end", failed, () => step("bad", "!", "Failed", "", note(""), ...problem(failed))]];
-  if (state === "stopped") return [["end", state, () => step("lost", "■", "Stopped", "", note(""))]];
+function endStep({ chosen, cost, failed, state, system }) {
+  if (failed) return [["end", failed, () => step("bad", "!", "There is no reply", note(""), ...problem(failed))]];
+  if (state === "stopped") return [["end", state, () => step("lost", "■", "Stopped", note(""))]];
   if (!chosen && !cost) return [];
   const spent = cost ? `${plural(cost.calls, "call")}, ${plural(cost.prompt_tokens, "token")} read, ${plural(cost.response_tokens, "token")} written, ${seconds(cost.seconds)}` : "";
-  return [["end", [chosen, cost], () => step("said good", "★", chosen?.passes > 1 ? `Pass ${chosen.pass} is the reply` : "The reply", "", note(""),
-    chosen?.why ? text(chosen.why) : null, spent ? make("p", { className: "cost" }, spent) : null)]];
+  return [["end", [chosen, cost], () => step("said good", "★", chosen?.passes > 1 ? `Draft ${chosen.pass + 1} was sent` : "The reply", note(""),
+    chosen?.why ? text(plainly(chosen.why, system.agents)) : null, spent ? make("p", { className: "cost" }, spent) : null)]];
 }

@@ -72,10 +72,16 @@ def visiting(browser: Browser, site: Site, clip_seconds: int = 0, **more: Any) -
     with watched(browser, origins=(site.url, f"blob:{site.url}"), **more) as view:
         if clip_seconds:
             view.page.route("**/page/setup", setup)
-        view.page.goto(site.url)
-        view.page.locator("#works article").first.wait_for(state="attached")
+        ready(view.page, site.url)
         yield view.page
         view.check()
+
+
+def ready(page: Page, url: str = "") -> None:
+    """Open the page, or another of its states, and wait until it can be used."""
+    if url:
+        page.goto(url)
+    page.locator("body[data-ready]").wait_for()
 
 
 @pytest.fixture
@@ -102,6 +108,19 @@ def say(page: Page, words: str) -> None:
 def answered(page: Page) -> None:
     """Wait for the end of the turn."""
     page.get_by_role("button", name="Send").wait_for()
+
+
+def choose(page: Page, name: str, system: str) -> None:
+    """In the settings: name is "Who answers" or "Beside it"."""
+    page.get_by_role("button", name="More").click()
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_label(name).select_option(f"mmerg-{system}")
+    page.keyboard.press("Escape")
+
+
+def look(page: Page) -> None:
+    """Open what the agents saw and thought, of the last reply."""
+    page.locator(".theirs .line").last.click()
 
 
 def step(page: Page, title: str) -> str:

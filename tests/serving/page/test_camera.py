@@ -1,11 +1,12 @@
 """The camera, clips and pictures: asked for, shown, sent with a turn; refused without harm."""
 
+import re
 import socket
 from base64 import b64encode
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.serving.page.conftest import CLIP, Site, answered, say, step, visiting
+from tests.serving.page.conftest import CLIP, Site, answered, look, say, step, visiting
 from tests.serving.page.scripted import REPLY, Agents
 from tests.serving.scripts import picture
 
@@ -20,14 +21,14 @@ def turn_on(page: Page) -> None:
 
 
 def test_the_camera_is_off_until_it_is_asked_for_and_a_light_shows_that_it_is_on(filmed: Page) -> None:
-    sentence = f"Your face goes to mmerg on {socket.gethostname()} and no further, and is kept only if you say so."
+    sentence = f"goes to mmerg on {socket.gethostname()} and no further; this chat is kept in this browser."
     assert filmed.get_by_text(sentence).is_visible()
-    assert not filmed.get_by_label("keep the pictures").is_checked()
     assert not has_camera(filmed)
     assert not filmed.locator(".light").is_visible()
     turn_on(filmed)
     assert has_camera(filmed)
     assert filmed.locator(".light").is_visible()
+    expect(filmed.get_by_role("button", name="Turn it off")).to_be_focused()
     track = filmed.evaluate_handle("document.querySelector('#mirror').srcObject.getVideoTracks()[0]")
     filmed.get_by_role("button", name="Turn it off").click()
     assert track.evaluate("(one) => one.readyState") == "ended"
@@ -81,6 +82,7 @@ def test_its_last_seconds_alone_become_keyframes_that_evidence_cites(
         say(page, "It's fine. Really.")
         since_second = page.evaluate("(performance.now() - begun[1]) / 1000")
         answered(page)
+        look(page)
         shots = page.locator(".shot img")
         assert shots.count() >= 2
         assert shots.evaluate_all("all => all.every((one) => one.naturalWidth > 100)")
@@ -110,7 +112,8 @@ def test_a_camera_that_is_refused_costs_nothing_but_the_camera(page: Page) -> No
     assert not page.locator(".light").is_visible()
     say(page, "Then in words.")
     answered(page)
-    assert "none: words alone" in step(page, "Keyframes")
+    look(page)
+    assert "words alone" in step(page, "What was seen")
     assert page.get_by_role("alert").inner_text() == ""
 
 
@@ -120,12 +123,13 @@ def test_a_clip_that_is_picked_goes_along_in_place_of_the_camera(filmed: Page) -
     expect(filmed.locator("#camera")).to_contain_text("What is attached goes along instead.")
     say(filmed, "")
     answered(filmed)
+    look(filmed)
     assert filmed.locator(".shot").count() >= 2
     assert "fine_1.mp4" in filmed.locator(".mine .media").inner_html()
 
 
 def drop(page: Page, *files: tuple[str, str, bytes]) -> None:
-    """Files, as (name, type, bytes), dropped on the conversation."""
+    """Files, as (name, type, bytes), dropped anywhere."""
     held = page.evaluate_handle(
         """(files) => {
           const held = new DataTransfer();
@@ -135,25 +139,39 @@ def drop(page: Page, *files: tuple[str, str, bytes]) -> None:
         }""",
         [[name, kind, b64encode(data).decode()] for name, kind, data in files],
     )
-    page.dispatch_event("#talk", "drop", {"dataTransfer": held})
+    page.dispatch_event("header", "drop", {"dataTransfer": held})
 
 
 def test_pictures_are_dropped_taken_off_and_sent(filmed: Page) -> None:
     drop(filmed, ("a.png", "image/png", picture()), ("b.jpg", "image/jpeg", picture(".jpg", 200)))
-    assert filmed.locator("#attached li").count() == 2
+    expect(filmed.locator("#attached li")).to_have_count(2)
     filmed.get_by_role("button", name="Take off a.png").click()
     say(filmed, "Look at that.")
     answered(filmed)
+    look(filmed)
     assert filmed.locator(".shot").count() == 1
-    assert "1 frame" in step(filmed, "Keyframes")
+    assert "1 frame" in step(filmed, "What was seen")
     filmed.get_by_role("button", name="Try again").click()
     answered(filmed)
     assert filmed.locator(".shot").count() == 1
-    drop(filmed, ("a.png", "image/png", b"no picture"))
-    say(filmed, "And at that.")
-    answered(filmed)
-    assert "No frames" in step(filmed, "Keyframes")
-    expect(filmed.locator(".theirs").last.locator(".text")).to_have_text(REPLY)  # the words are answered
+
+
+def test_what_was_not_seen_is_said_in_the_reply(page: Page) -> None:
+    page.route("**/page/file", lambda route: route.fulfill(body=picture(".jpg"), content_type="image/jpeg"))
+    drop(page, ("a.png", "image/png", b"no picture"))
+    expect(page.locator("#attached li")).to_have_count(1)
+    say(page, "Look at that.")
+    answered(page)
+    expect(page.locator(".theirs .text")).to_have_text(REPLY)  # the words are answered
+    told = "Answered without your picture: a picture cannot be decoded: export it as JPEG or PNG."
+    expect(page.locator(".unseen")).to_have_text(told)
+
+
+def test_a_camera_that_goes_is_told(filmed: Page) -> None:
+    turn_on(filmed)
+    filmed.evaluate("document.querySelector('#mirror').srcObject.getVideoTracks()[0].dispatchEvent(new Event('ended'))")
+    expect(filmed.get_by_role("alert")).to_contain_text("The camera was lost.")
+    assert not filmed.locator(".light").is_visible()
 
 
 def test_what_does_not_fit_is_not_attached(page: Page) -> None:
@@ -162,8 +180,10 @@ def test_what_does_not_fit_is_not_attached(page: Page) -> None:
         "At most 8 pictures": [("a.png", "image/png", b"x")] * 9,
         "One clip, or some pictures": [("a.mp4", "video/mp4", b"x"), ("b.mp4", "video/mp4", b"x")],
         "at most 1 are taken": [("a.png", "image/png", b"\0" * (2**20 + 1))],
+        "a.png cannot be used: a picture cannot be decoded. Export it as JPEG or PNG.": [("a.png", "image/png", b"x")],
+        "b.mkv cannot be used": [("b.mkv", "", b"\x1aE\xdf\xa3" + b"\0" * 99)],
     }
     for why, files in refused.items():
         drop(page, *files)
-        expect(page.get_by_role("alert")).to_contain_text(why)
+        expect(page.get_by_role("alert")).to_have_text(re.compile(re.escape(why).replace(r"\.\ ", r"\.\s*")))
         assert page.locator("#attached li").count() == 0

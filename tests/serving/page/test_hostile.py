@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 import mmerg.serving
 from tests.reporting.parts import HOSTILE
-from tests.serving.page.conftest import NOTE, answered, say
+from tests.serving.page.conftest import NOTE, answered, look, say
 from tests.serving.page.scripted import Agents
 
 FILES = sorted((Path(mmerg.serving.__file__).parent / "page").iterdir())
@@ -21,13 +21,18 @@ def test_hostile_texts_are_text(page: Page, agents: Agents) -> None:
     agents.instead |= {"sgrg": f"Oh. {EMOJI} {HOSTILE}", "mpa": json.dumps(cues)}
     say(page, f"{HOSTILE} {EMOJI} {LONG}")
     answered(page)
-    page.get_by_role("button", name="How it came").click()
+    look(page)
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.get_by_role("button", name="Conversation").click()
+    page.get_by_role("button", name="Close").first.click()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert page.locator("script:not([src]), iframe, base, object, embed, style, [style]").count() == 0
+    assert (
+        page.locator(
+            "script:not([src]), iframe, base, object, embed, style, [style], .text a:not([rel*=noopener])"
+        ).count()
+        == 0
+    )
     handlers = page.eval_on_selector_all(
         "*", "all => all.flatMap((one) => one.getAttributeNames().filter((name) => name.startsWith('on')))"
     )

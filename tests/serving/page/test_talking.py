@@ -6,60 +6,63 @@ import threading
 from contextlib import ExitStack
 from pathlib import Path
 
-import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 
 from mmerg.backends.dry import Dry
+from mmerg.backends.ollama import Ollama
 from mmerg.errors import CallError, Failure
+from mmerg.runs.folder import read_results
 from tests.reporting.watched import watched
 from tests.run_folders import all_events
-from tests.serving.page.conftest import Site, answered, say, step
+from tests.scripted_ollama import scripted_ollama
+from tests.serving.page.conftest import CLIP, Site, answered, choose, look, ready, say, step
 from tests.serving.page.scripted import FIRST, REPLY, Agents
-from tests.serving.running import running
+from tests.serving.running import Running, running
 
 WORDS = "I did not get the job. It's fine. Really."
-MERG = ["Keyframes", "Perception", "Emotion forecast", "Plan", "Reply", "Audit"]
+MERG = ["What was seen", "Perception", "Emotion forecast", "Plan", "Reply", "Audit"]
 
 
 def bubbles(page: Page) -> list[str]:
-    return page.locator(".turn .text").all_inner_texts()
+    return page.locator(".turn .text:not(.draft)").all_inner_texts()
 
 
 def test_the_work_fills_in_as_it_happens(page: Page, agents: Agents) -> None:
-    titles = page.locator(".step h4").all_inner_texts()
-    assert [title.split(" by ")[0] for title in titles] == MERG
+    page.keyboard.press("Alt+a")
+    assert page.locator(".step h4").all_inner_texts() == MERG
     assert page.locator(".step.waits").count() == len(MERG)
-    assert page.get_by_role("button", name="Forget").is_disabled()
     with agents.held("psp"):
         say(page, WORDS)
         expect(page.locator(".step.asked h4")).to_contain_text("Plan")
         assert "“Really.” stands alone" in step(page, "Perception")
         assert "joy" in step(page, "Emotion forecast")
-        assert page.locator(".step.waits h4").all_inner_texts()[-2:] == ["Reply by sgrg", "Audit by gra"]
-        expect(page.locator(".under-way")).to_contain_text("Plan")
+        assert page.locator(".step.waits h4").all_inner_texts()[-2:] == ["Reply", "Audit"]
+        expect(page.locator(".under-way")).to_contain_text(re.compile(r"Planning the reply …\s*\d"))
         assert bubbles(page) == [WORDS]
     answered(page)
     assert bubbles(page) == [WORDS, REPLY]
     assert page.locator(".under-way").count() == 0
+    assert page.locator(".look").inner_text() == "sadness · comfort, gentle · 4 of 4 checks · draft 2"
 
 
 def test_passes_are_shown_with_the_fault_and_the_chosen_one_and_evidence_leads_to_its_turn(page: Page) -> None:
     say(page, WORDS)
     answered(page)
-    passes = page.get_by_role("group", name="Passes").get_by_role("button")
+    look(page)
+    passes = page.get_by_role("group", name="Drafts").get_by_role("button")
     assert [one.get_attribute("aria-pressed") for one in passes.all()] == ["false", "true"]
     assert "3 of 4 checks passed" in (passes.nth(0).text_content() or "")
-    assert "chosen" in (passes.nth(1).text_content() or "")
-    assert "kept from pass 0" in step(page, "Perception")
-    assert "Run again from here" in step(page, "Emotion forecast")
+    assert "sent" in (passes.nth(1).text_content() or "")
+    assert "as in draft 1" in step(page, "Perception")
+    assert "Done again from here" in step(page, "Emotion forecast")
     assert "sadness" in step(page, "Emotion forecast")
-    assert REPLY in step(page, "Reply by")
-    assert "all checks passed" in step(page, "Pass 1 is the reply")
+    assert REPLY in step(page, "Reply")
+    assert "all checks passed" in step(page, "Draft 2 was sent")
     passes.nth(0).press("Enter")
     assert passes.nth(0).evaluate("(one) => one === document.activeElement")
     assert "joy" in step(page, "Emotion forecast")
-    assert FIRST in step(page, "Reply by")
-    assert "first fault" in step(page, "Audit")
+    assert FIRST in step(page, "Reply")
+    assert "to be done again" in step(page, "Audit")
     assert "mend caef" in step(page, "Audit")
     turn = page.locator(".turn.mine")
     page.get_by_role("button", name="turn 1", exact=True).focus()
@@ -71,6 +74,7 @@ def test_passes_are_shown_with_the_fault_and_the_chosen_one_and_evidence_leads_t
 def test_a_turn_is_stopped_and_tried_again(page: Page, agents: Agents) -> None:
     with agents.held("caef"):
         say(page, WORDS)
+        look(page)
         expect(page.locator(".step.asked h4")).to_contain_text("Emotion")
         page.get_by_role("button", name="Stop").click()
         expect(page.locator(".theirs .note")).to_have_text("Stopped.")
@@ -106,9 +110,8 @@ def test_what_was_said_goes_along_and_an_edited_turn_drops_what_followed(page: P
 
 
 def test_another_system_answers_beside_in_a_talk_of_its_own(page: Page, agents: Agents) -> None:
-    beside = page.get_by_label("Beside it")
-    assert beside.locator("option[value='mmerg-merg']").is_disabled()
-    beside.select_option("mmerg-one_pass")
+    assert page.locator("#beside option[value='mmerg-merg']").is_disabled()
+    choose(page, "Beside it", "one_pass")
     say(page, "One.")
     answered(page)
     say(page, "Two.")
@@ -116,6 +119,8 @@ def test_another_system_answers_beside_in_a_talk_of_its_own(page: Page, agents: 
     assert bubbles(page) == ["One.", REPLY, "Good for you.", "Two.", REPLY, "Good for you."]
     assert "Good for you." in agents.prompts("answer")[-1]
     assert REPLY not in agents.prompts("answer")[-1]
+    page.set_viewport_size({"width": 1920, "height": 900})
+    look(page)
     columns = page.locator("#works > article")
     assert columns.locator("h3").all_inner_texts() == ["MERG", "One pass"]
     left, right = (one.bounding_box() for one in columns.all())
@@ -127,13 +132,16 @@ def test_another_system_answers_beside_in_a_talk_of_its_own(page: Page, agents: 
 def test_an_earlier_turn_can_be_looked_at_again(page: Page) -> None:
     say(page, "One.")
     answered(page)
-    page.locator("#system").select_option("mmerg-one_pass")
+    choose(page, "Who answers", "one_pass")
     say(page, "Two.")
     answered(page)
+    look(page)
     assert "Good for you." in page.locator("#works").inner_text()
-    page.get_by_role("button", name="How it came").first.click()
+    page.locator(".look").first.click()
     assert REPLY in page.locator("#works").inner_text()
-    assert page.locator("[data-look][aria-pressed=true]").count() == 1
+    assert page.locator("[data-look][aria-expanded=true]").count() == 1
+    page.locator(".look").first.click()
+    expect(page.locator("#work")).to_be_hidden()
 
 
 def test_a_turn_that_failed_says_so_and_can_be_tried_again(page: Page, agents: Agents) -> None:
@@ -141,8 +149,9 @@ def test_a_turn_that_failed_says_so_and_can_be_tried_again(page: Page, agents: A
     say(page, WORDS)
     answered(page)
     failure = page.locator(".failure")
-    assert "the model needs more memory" in failure.inner_text()
-    assert "take a smaller one" in failure.inner_text()
+    assert "The model needs more memory." in failure.inner_text()
+    assert "Take a smaller one." in failure.inner_text()
+    look(page)
     assert "not finished" in step(page, "Plan")
     assert "not reached" in step(page, "Audit")
     agents.instead.clear()
@@ -156,53 +165,78 @@ def test_what_an_agent_says_in_vain_is_shown_and_an_audit_that_cannot_be_read_is
     agents.instead["mpa"] = '{"textual_cues": [{"turn": 9, "cue": "x"}]}'
     say(page, WORDS)
     answered(page)
+    look(page)
     assert "there is no turn 9" in step(page, "Perception")
     agents.instead = {"gra": "fine, all of it"}
     page.get_by_role("button", name="Try again").click()
     answered(page)
     assert "the audit cannot be read" in step(page, "Audit")
-    assert page.locator(".step.bad h4").all_inner_texts() == ["Audit by gra"]
+    assert page.locator(".step.bad h4").all_inner_texts() == ["Audit"]
 
 
 def test_other_systems_fill_in_as_well(page: Page, site: Site) -> None:
     site.model = Dry()
+    page.keyboard.press("Alt+a")
     for number, name in enumerate(("self_refine", "best_of_n", "multi_agent_esc", "direct_audit")):
-        page.locator("#system").select_option(f"mmerg-{name}")
+        choose(page, "Who answers", name)
         say(page, WORDS)
         answered(page)
         assert page.locator(".theirs .text").all_inner_texts() == ["This is a dry run."] * (number + 1)
-        assert page.locator(".step.waits h4").all_inner_texts() == ["Keyframes"]
+        assert page.locator(".step.waits h4").all_inner_texts() == ["What was seen"]
         assert page.locator(".step:is(.asked, .lost)").count() == 0
 
 
-def test_who_has_to_wait_is_told_how_many_are_before(browser: Browser, page: Page, agents: Agents) -> None:
-    with agents.held("mpa"), watched(browser, origins=(page.url,)) as other:
+def test_who_has_to_wait_is_told_how_many_are_before(browser: Browser, page: Page, site: Site, agents: Agents) -> None:
+    with agents.held("mpa"), watched(browser, origins=(site.url,)) as other:
         say(page, WORDS)
-        expect(page.locator(".step.asked h4")).to_contain_text("Perception")
-        other.page.goto(page.url)
+        expect(page.locator(".under-way")).to_contain_text("Taking in")
+        ready(other.page, site.url)
         say(other.page, WORDS)
-        expect(other.page.locator(".under-way")).to_have_text("1 before you …")
+        expect(other.page.locator(".under-way")).to_contain_text("1 before you …")
         other.page.get_by_role("button", name="Stop").click()
         answered(other.page)
     answered(page)
     assert agents.backend.calls == 9
 
 
-def test_a_server_that_goes_away_in_mid_turn_is_told(browser: Browser, agents: Agents) -> None:
-    with ExitStack() as going:
-        server = going.enter_context(running(agents.backend))
-        with watched(browser, origins=(server.url,)) as view:
-            view.page.goto(server.url)
+def test_a_talk_survives_its_server(browser: Browser, agents: Agents, tmp_path: Path) -> None:
+    """It goes away in mid turn, comes back as another, and has the talk saved."""
+    runs = f"runs={tmp_path}"
+    with running(agents.backend, runs) as second, ExitStack() as going:
+        server = going.enter_context(running(agents.backend, runs))
+        with watched(browser, origins=(second.url, server.url, "blob:")) as view:
+            page = view.page
+            ready(page, server.url)
+            say(page, WORDS)
+            answered(page)
             with agents.held("psp"):
-                say(view.page, WORDS)
-                expect(view.page.locator(".step.asked h4")).to_contain_text("Plan")
+                say(page, "Still there?")
+                expect(page.locator(".under-way")).to_contain_text("Planning")
                 ending = threading.Thread(target=going.pop_all().close)  # it waits for the agent that is held
                 ending.start()
-                expect(view.page.locator(".failure")).to_contain_text("mmerg cannot be reached")
+                expect(page.locator(".failure")).to_contain_text("The server was stopped in the middle of this reply.")
             ending.join()
-            assert "joy" in step(view.page, "Emotion forecast")
-            say(view.page, "Still there?")
-            expect(view.page.locator(".failure")).to_have_count(2)
+            page.route(f"{server.url}/page/save", lambda route: route.fulfill(response=again(second, route)))
+            run = saved(page)
+            assert bubbles(page) == [WORDS, REPLY, "Still there?"]
+    assert [one.response for one in read_results(run).values()] == [REPLY]
+
+
+def again(server: Running, route: Route) -> APIResponse:
+    """The response of another server to the same request."""
+    return route.fetch(url=f"{server.url}/page/save", headers={**route.request.headers, "origin": server.url})
+
+
+def saved(page: Page) -> Path:
+    """The run folder that the page has had written."""
+    page.get_by_role("button", name="More").click()
+    page.get_by_role("button", name="Save as a run").click()
+    with page.expect_response("**/page/save") as asked:
+        page.get_by_role("button", name="Save", exact=True).click()
+    run = json.loads(asked.value.body())["runs"][0]
+    expect(page.get_by_role("dialog", name="Save as a run")).to_contain_text(f"mmerg show {run}")
+    page.get_by_role("button", name="Close").last.click()
+    return Path(run)
 
 
 def test_what_cannot_be_sent_is_told_before_it_is(page: Page, agents: Agents) -> None:
@@ -216,57 +250,165 @@ def test_what_cannot_be_sent_is_told_before_it_is(page: Page, agents: Agents) ->
     assert agents.backend.calls == 0
 
 
-def test_a_page_that_is_left_is_forgotten(browser: Browser, agents: Agents) -> None:
-    with running(agents.backend) as server, watched(browser, origins=(server.url,)) as view:
-        view.page.goto(server.url)
-        with view.page.expect_request("**/page/turns") as asked:
-            say(view.page, WORDS)
-        answered(view.page)
-        name = re.search(r'"chat":"([^"]+)"', asked.value.post_data or "")
-        assert name
-        assert name[1] in server.served.chats
-        view.page.goto("about:blank")
-        for _ in range(200):  # it is asked for while the page goes
-            if name[1] not in server.served.chats:
-                return
-            view.page.wait_for_timeout(50)
-        pytest.fail("the chat is still there")
-
-
-def test_the_agents_are_a_view_of_their_own_on_a_phone(page: Page) -> None:
+def test_a_talk_is_there_after_a_reload_and_in_the_list(page: Page, site: Site, agents: Agents) -> None:
+    page.locator("#files").set_input_files(CLIP)
+    expect(page.locator("#attached li")).to_have_count(1)
     say(page, WORDS)
     answered(page)
-    for width in (390, 1280):
-        page.set_viewport_size({"width": width, "height": 900})
-        assert page.locator("#works").is_visible() == (width == 1280)
-        page.get_by_role("button", name="How it came").click()
+    with agents.held("caef"):
+        say(page, "And?")
+        expect(page.locator(".under-way")).to_contain_text("Working out")
+        page.get_by_label("Your message").fill("not yet said")
+        page.reload()
+    ready(page)
+    assert bubbles(page) == [WORDS, REPLY, "And?"]
+    expect(page.locator(".theirs .note")).to_have_text("The page was left before the reply was there.")
+    expect(page.get_by_label("Your message")).to_have_value("not yet said")
+    expect(page.locator(".mine .media :is(img, video)")).to_have_count(1)
+    page.locator(".look").first.click()
+    assert page.locator(".shot img").evaluate_all("all => all.length > 1 && all.every((one) => one.naturalWidth > 100)")
+    page.get_by_role("button", name="Try again").click()
+    answered(page)
+    assert bubbles(page)[-1] == REPLY
+    page.get_by_role("button", name="New chat").click()
+    expect(page.locator(".turn")).to_have_count(0)
+    assert page.get_by_label("Your message").input_value() == ""
+    say(page, "Another one.")
+    answered(page)
+    page.go_back()
+    expect(page.locator(".turn")).to_have_count(4)
+    page.get_by_role("button", name="Chats").click()
+    assert [one.split("\n")[0] for one in page.locator("#chat-list .chat").all_inner_texts()] == ["Another one.", WORDS]
+    page.get_by_role("button", name="Delete the chat Another one.").click()
+    page.get_by_role("button", name="Keep it").click()
+    expect(page.locator("#chat-list .chat")).to_have_count(2)
+    page.get_by_role("button", name=f"Delete the chat {WORDS}").click()
+    page.get_by_role("button", name="Delete it").click()
+    expect(page.locator(".turn")).to_have_count(0)
+    expect(page.locator("#chat-list .chat")).to_have_count(1)
+    page.locator("#chat-list .chat").click()
+    expect(page.locator(".turn")).to_have_count(2)
+    assert bubbles(page) == ["Another one.", REPLY]
+
+
+def test_two_windows_lose_nothing(page: Page, agents: Agents) -> None:
+    say(page, "One.")
+    answered(page)
+    expect(page).to_have_url(re.compile("#"))
+    other = page.context.new_page()
+    ready(other, page.url)
+    assert bubbles(other) == ["One.", REPLY]
+    with agents.held("mpa"):
+        say(page, "Here.")
+        say(other, "There.")
+    for one, words in ((page, "Here."), (other, "There.")):
+        answered(one)
+        assert bubbles(one) == ["One.", REPLY, words, REPLY]
+    page.wait_for_timeout(300)  # longer than until both are kept
+    for one in (page, other):
+        one.reload()
+        ready(one)
+    assert sorted([bubbles(page)[2], bubbles(other)[2]]) == ["Here.", "There."]
+    other.close()
+
+
+def test_drafts_are_not_overwritten(page: Page) -> None:
+    text = page.get_by_label("Your message")
+    text.fill("A draft.")
+    page.locator(".opener").first.click()
+    assert text.input_value().startswith("A draft. I didn’t")
+    say(page, "One.")
+    answered(page)
+    text.fill("A draft.")
+    for end in ("Escape", "Enter"):
+        page.get_by_role("button", name="Edit turn 1").click()
+        expect(text).to_have_value("One.")
+        text.press(end)
+        expect(text).to_have_value("A draft.")
+        answered(page)
+
+
+def test_a_talk_is_copied_and_downloaded(page: Page) -> None:
+    say(page, WORDS)
+    answered(page)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy the reply").click()
+    assert page.evaluate("navigator.clipboard.readText()") == REPLY
+    for name in ("Markdown", "JSON"):
+        page.get_by_role("button", name="More").click()
+        with page.expect_download() as loading:
+            page.get_by_role("button", name=f"Download as {name}").click()
+        text = loading.value.path().read_text(encoding="utf-8")
+        assert WORDS in text
+        assert REPLY in text
+    assert json.loads(text)["turns"][1]["emotion"] == "sadness"
+
+
+def test_words_come_as_they_are_written_and_markdown_is_shown(browser: Browser, tmp_path: Path) -> None:
+    written = '{"emotion": "joy", "response": "That is **good**, `truly`."}'
+    with (
+        scripted_ollama(answer=lambda _: written, models=("m",)) as model,
+        running(Ollama(model="m", load={"num_ctx": 4096}, host=model.url)) as server,
+        watched(browser, origins=(server.url, "blob:")) as view,
+    ):
+        ready(view.page, server.url)
+        choose(view.page, "Who answers", "one_pass")
+        view.page.evaluate(
+            """() => {
+              window.drafts = [];
+              const see = () => document.querySelectorAll(".draft").forEach((one) => drafts.push(one.textContent));
+              const all = { childList: true, subtree: true, characterData: true };
+              new MutationObserver(see).observe(document.querySelector("#turns"), all);
+            }"""
+        )
+        say(view.page, WORDS)
+        answered(view.page)
+        assert view.page.evaluate("drafts.at(-1)") == "That is **good**, `truly`."
+        assert view.page.locator(".theirs strong").inner_text() == "good"
+        assert view.page.locator(".theirs code").inner_text() == "truly"
+
+
+def test_the_agents_are_beside_the_talk_or_over_it(page: Page) -> None:
+    say(page, WORDS)
+    answered(page)
+    for width, height, beside in ((1280, 900, True), (390, 844, False), (844, 390, False)):
+        page.set_viewport_size({"width": width, "height": height})
+        reply = page.locator(".theirs .text")
+        expect(reply).to_be_in_viewport()  # also where the window is low
+        look(page)
         assert page.locator("#works").is_visible()
-        assert page.locator("#turns").is_visible() == (width == 1280)
+        talk, work = (page.locator(one).bounding_box() for one in ("#talk", "#work"))
+        assert talk
+        assert work
+        assert (talk["x"] + talk["width"] <= work["x"] + 1) == beside
         assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.keyboard.press("Escape")
+        expect(page.locator("#work")).to_be_hidden()
+        assert page.evaluate("document.activeElement.className").startswith("line look")
 
 
-def test_what_is_saved_is_the_try_that_is_shown_and_a_conversation_is_forgotten_only_if_that_is_meant(
-    page: Page,
-) -> None:
+def test_what_is_saved_is_the_try_that_is_shown(page: Page) -> None:
     say(page, WORDS)
     answered(page)
     page.get_by_role("button", name="Try again").click()
     answered(page)
     page.get_by_role("button", name="The try before").click()
-    with page.expect_response("**/page/save") as asked:
-        page.get_by_role("button", name="Save").click()
-    run = json.loads(asked.value.body())["runs"][0]
-    saved = page.get_by_role("dialog", name="Saved")
-    expect(saved).to_contain_text(f"mmerg show {run}")
-    [event] = [one for one in all_events(Path(run)) if one.kind == "called"][:1]
-    assert event.sampling["seed"] == 0  # another try has a drawn one
-    saved.get_by_role("button", name="Close").click()
-    page.get_by_role("button", name="Forget").click()
-    page.get_by_role("button", name="Keep talking").click()
-    assert bubbles(page) == [WORDS, REPLY]
-    page.get_by_role("button", name="Forget").click()
-    with page.expect_request(lambda request: request.method == "DELETE") as forgetting:
-        page.get_by_role("button", name="Forget it").click()
-    assert "/page/chats/" in forgetting.value.url
-    expect(page.locator(".turn")).to_have_count(0)
-    assert page.locator(".step.waits").count() == len(MERG)
+    run = saved(page)
+    first = next(one for one in all_events(run) if one.kind == "called")
+    page.get_by_role("button", name="The try after").click()
+    second = next(one for one in all_events(saved(page)) if one.kind == "called")
+    assert first.sampling["seed"] != second.sampling["seed"]
+
+
+def test_what_is_chosen_here_stays(page: Page) -> None:
+    for _ in range(2):
+        page.get_by_role("button", name="More").click()
+        page.get_by_role("button", name="Settings").click()
+        page.get_by_label("Colours").select_option("dark")
+        if not page.get_by_label("Hold a button to talk").is_checked():
+            page.get_by_label("Hold a button to talk").check()
+        page.reload()
+        ready(page)
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 26)"
+    assert page.get_by_role("button", name="Hold to talk").is_visible()
+    assert "sound goes to your browser’s recogniser" in page.locator("#privacy").inner_text()

@@ -1,0 +1,29 @@
+"""A robot's loop: it looks, hears what its user types, and answers with a gesture.
+
+python examples/robot.py 0 backbone=qwen3-vl:8b           # 0: the first camera; a film's path plays that
+"""
+
+import sys
+
+import cv2
+
+import mmerg
+
+GESTURES = {"joy": "raises its arms", "sadness": "leans forward", "anger": "steps back", "fear": "sits down"}
+
+
+def main(camera: str, *settings: str) -> None:
+    eye = cv2.VideoCapture(int(camera) if camera.isdigit() else camera)
+    talk: list[tuple[str, str] | tuple[str, str, list[bytes]]] = []
+    with mmerg.open(*settings) as agent:
+        for line in sys.stdin:
+            seen, picture = eye.read()
+            frames = [cv2.imencode(".jpg", picture)[1].tobytes()] if seen else []
+            talk.append(("User", line.strip(), frames))
+            reply = agent.respond(talk, speaker="Robot")
+            talk.append(("Robot", reply.text))
+            print(f"[{GESTURES.get(reply.emotion or '', 'nods')}] {reply.text}", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,42 @@
+/** The list of earlier chats, and what can be taken out of one: text, files, a run folder. */
+
+import { button, make, one, problem, shown } from "./dom.js";
+import * as store from "./store.js";
+
+const DAY = 86_400_000;
+const when = (at) => Date.now() - at < DAY ? new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }) : new Date(at).toLocaleDateString([], { day: "numeric", month: "short", year: "numeric" });
+
+/** now: the id of the chat that is shown. open(id), remove(head): called for a chat of the list. */
+export async function drawChats(now, open, remove) {
+  const list = one("#chat-list");
+  try {
+    const heads = await store.heads();
+    one("#no-chats").hidden = heads.length > 0;
+    list.replaceChildren(...heads.map((head) => make("li", {},
+      button(make("span", { dir: "auto" }, shown(head.title)), () => open(head.id), { className: "chat", ...(head.id === now ? { "aria-current": "true" } : {}) }, make("small", {}, when(head.at))),
+      button("Delete", () => remove(head), { className: "slight", "aria-label": `Delete the chat ${shown(head.title)}` }))));
+  } catch (error) {
+    list.replaceChildren(make("li", {}, ...problem({ what: "This browser keeps no chats", hint: `Download those that you want to have. (${error?.message ?? error})` })));
+  }
+}
+
+/** Put a text on the clipboard; true if it is there. */
+export async function copy(words) {
+  try {
+    await navigator.clipboard.writeText(words);
+    return true;
+  } catch { // of a page over http from another machine
+    const area = make("textarea", { value: words, className: "aside" });
+    document.body.append(area);
+    area.select();
+    const there = document.execCommand("copy");
+    area.remove();
+    return there;
+  }
+}
+
+export function download(name, type, content) {
+  const url = URL.createObjectURL(new Blob([content], { type }));
+  make("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}

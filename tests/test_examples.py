@@ -1,0 +1,32 @@
+"""The examples run as they stand."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from mmerg.backends.scripted import Scripted
+from mmerg.corpora.folder import demo_root
+from tests.serving.running import running
+from tests.serving.scripts import blaming
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SAID = "I got the job!\nBut I have to move.\n"
+
+
+def printed(name: str, *arguments: object) -> list[str]:
+    """The lines that an example prints to a user who says `SAID`."""
+    command = [sys.executable, str(EXAMPLES / name), *map(str, arguments)]
+    return subprocess.run(command, input=SAID, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+
+
+def test_a_robot_looks_and_answers() -> None:
+    lines = printed("robot.py", demo_root() / "fine_1.mp4", "backend=dry")
+    assert [line.partition("] ")[2] for line in lines] == ["This is a dry run."] * 2
+
+
+def test_openais_sdk_gets_the_words_and_what_made_them() -> None:
+    with running(Scripted(blaming("psp"))) as server:
+        first, about, *_ = printed("openai_sdk.py", f"{server.url}/v1")
+    assert first == "This is a dry run."
+    assert "passes: 2" in about
+    assert "'goal':" in about
