@@ -166,10 +166,8 @@ def _memory(host: str, engine: Engine) -> Finding:
 
 def main() -> int:
     """The command."""
-    given = sys.argv[1:]
-    with_dataset = any(word.startswith("dataset=") for word in given)
-    page = "doctor_run" if with_dataset else "doctor"  # a run's settings, as the same command line gives them
-    return run_program(page, examine, __doc__, interrupted=STARTS_OVER)
+    with_dataset = any(word.startswith("dataset=") for word in sys.argv[1:])
+    return run_program("doctor_run" if with_dataset else "doctor", examine, __doc__, interrupted=STARTS_OVER)
 
 
 if __name__ == "__main__":

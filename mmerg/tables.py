@@ -1,9 +1,10 @@
 """Prints the papers' tables with our runs beside: `mmerg tables [TABLE …] [RUN …]`.
 
 Tables: main (the default), ablations, iterations, topk, backbones (MERG), trace, hef. Without RUN all scored runs under
-`--runs` that are of a table's dataset. Each run stands below the row that is nearest to its settings, and the notes say
-what differs. Each figure of ours has its 95 % interval and n. The papers do not fully say how they measured, so that no
-run is tested against their figures. Reads scores.json and judgement-*.json.
+`--runs` that are of a table's dataset. Of the main tables, IEMOCAP's and MELD's, those that have a run are printed.
+Each run stands below the row that is nearest to its settings, and the notes say what differs. Each figure of ours has
+its 95 % interval and n. The papers do not fully say how they measured: no run is tested against their figures. Reads
+scores.json and judgement-*.json.
 Exit code 0 printed, 2 a run or an option is wrong, 130 interrupted.
 """
 
@@ -17,27 +18,21 @@ from mmerg.console.terminal import STARTS_OVER, Parser, printable, run_command, 
 from mmerg.errors import ConfigError, RunError
 from mmerg.paper.published import NAMES, PaperTable, published
 from mmerg.papertables.candidates import Candidate, dataset_of, judged_by, read_candidate
-from mmerg.papertables.matched import facts, match_rows, sheet
+from mmerg.papertables.matched import MatchedTable, facts, match_rows, sheet
 from mmerg.papertables.rows import Rows
 from mmerg.runs.manifest import MANIFEST, check_runs, read_any_manifest
-
-DATASETS = ("iemocap", "meld", "empathetic")
 
 
 def tables(given: argparse.Namespace) -> int:
     """Draw, then print or write. Raises ConfigError and RunError."""
     names = [name for name in NAMES if name in given.words] or ["main"]
-    papers = [table for name in names for table in published(name) if given.dataset in (None, table.dataset)]
-    if not papers:
-        hint = "; ".join(f"{name}: {', '.join({table.dataset: 0 for table in published(name)})}" for name in names)
-        what = f"the paper has no table {' '.join(names)} of {given.dataset}"
-        raise ConfigError(what, where="--dataset", hint=hint)
+    papers = {name: published(name) for name in names}
     paths = [Path(word) for word in given.words if word not in NAMES]
     for path in paths:
         if not path.exists():
             hint = f"tables: {', '.join(NAMES)}; for runs see `ls runs/`"
             raise ConfigError(f"{path} is neither a table nor a run folder", where="arguments", hint=hint)
-    datasets = {paper.dataset for paper in papers}
+    datasets = {paper.dataset for several in papers.values() for paper in several}
     left_out: list[str] = []
     if paths:
         runs = [read_candidate(about.path) for about in check_runs(paths)]
@@ -45,9 +40,12 @@ def tables(given: argparse.Namespace) -> int:
         runs, left_out = _scored(given.runs, datasets)
     if given.judge:
         runs = judged_by(runs, given.judge)
-    # a run stands in the tables of its dataset; where there is none, in all
-    places = {paper.title: [run for run in runs if _is_of(run, paper, datasets)] for paper in papers}
-    drawn = [match_rows(Rows(paper), places[paper.title]) for paper in papers]
+    drawn: list[MatchedTable] = []
+    for several in papers.values():
+        # a run stands in the tables of its dataset; where there is none, in all
+        placed = [(paper, [run for run in runs if _is_of(run, paper, datasets)]) for paper in several]
+        none = not any(own for _, own in placed)
+        drawn += [match_rows(Rows(paper), own) for paper, own in placed if own or none]
     sheets = list(map(sheet, drawn))
     deliver(given.format, given.out, sheets, sheets, (fact for table in drawn for fact in facts(table)))
     for line in left_out:
@@ -76,7 +74,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = Parser(prog="python -m mmerg.tables", description=__doc__)
     parser.add_argument("words", nargs="*", metavar="TABLE|RUN", help=f"{', '.join(NAMES)}; run folders")
-    parser.add_argument("--dataset", choices=DATASETS, help="only the tables of it; default: all that there are")
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     parser.add_argument("--judge", metavar="NAME", help="whose ratings count where several judged a run: MODEL@RUBRIC")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where runs are; default: runs")

@@ -6,7 +6,7 @@ line has the first half of another, so that only the scene tells how it ends.
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from mmerg.backends.protocol import Backend
 from mmerg.checking.probes import Finding, request
@@ -18,8 +18,7 @@ TURNS = 4  # of the scene before the line
 RECITED = 0.8  # edit similarity to the second half, from 0 to 1, over which it is recited
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     """A turn with the turns before it, as text."""
 
     scene: str
@@ -35,7 +34,7 @@ def contamination(backend: Backend, corpus: Corpus) -> Finding:
     if len(lines) < LINES:
         return "open", f"{name} has {len(lines)} lines of {WORDS} words or more after a first turn; {LINES} are needed"
     lines = random.Random(7).sample(lines, LINES)
-    mixed = [replace(line, first=other.first) for line, other in zip(lines, [*lines[1:], lines[0]], strict=True)]
+    mixed = [line._replace(first=other.first) for line, other in zip(lines, [*lines[1:], lines[0]], strict=True)]
     replies = {line: _reply(backend, name, line) for line in (*lines, *mixed)}
     if blank := [*replies.values()].count(""):
         return "open", f"{blank} of {len(replies)} replies were blank: see what the check `reply` says"

@@ -88,8 +88,7 @@ def match_rows(rows: Rows, runs: Sequence[Candidate]) -> MatchedTable:
 
 def _paper_line(table: PaperTable, row: Published) -> Line:
     scores = {column: Score(name=column, value=value, n=row.n or 0) for column, value in table.printed(row).items()}
-    if row.n and "acc" in scores:
-        value = table.printed(row)["acc"]
+    if row.n and (value := table.printed(row).get("acc")):
         low, high = wilson(round(value / 100 * row.n) / row.n, row.n)
         scores["acc"] = Score(name="acc", value=value, n=row.n, interval=(100 * low, 100 * high), method="wilson")
     return Line(row.name, "paper", row.name, scores)
