@@ -266,7 +266,7 @@ def test_clips_are_judged_as_samples_show_them(tmp_path: Path, clip: Path, check
     root = tmp_path / "meld"
     pairs = (("0:00:10,000", "0:01:25,000"), ("0:02:00,000", "0:02:01,500"))
     lines = [
-        Line("Words.", "Joey", "joy", dialogue, utterance, start, start.replace(",", "9,"))
+        Line("Words.", "Joey", "joy", dialogue, utterance, start, f"{start[:-3]}900")
         for dialogue, pair in enumerate(pairs)
         for utterance, start in enumerate(pair)
     ]
@@ -277,6 +277,8 @@ def test_clips_are_judged_as_samples_show_them(tmp_path: Path, clip: Path, check
     assert check("dataset=meld", f"dataset.root={root}", "memory=none", "frames.max_seconds=3") == 1
     assert [(bad["turns"], bad["reason"]) for bad in check.report["clips"]["bad"]] == [(["test_dia1/1"], "too_long")]
     assert (check.report["targets"]["with_clip"], check.report["targets"]["in_vain"]) == (2, {})
+    assert check.report["clips"]["long"]["test_dia1/1"] == [0.9, 4.0]
+    assert "1.5 times as long as their row, cut off there: test_dia0/1: row 0.9 s, clip 2 s, test_dia0/2" in check.out
 
 
 def test_what_the_reply_leaves_nothing_of_is_told_and_no_fault_of_the_data(

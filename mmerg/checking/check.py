@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from mmerg.checking.clips import Flaw, ended_clips, examine, wanted_clips
+from mmerg.checking.clips import Flaw, ended_clips, examine, long_clips, wanted_clips
 from mmerg.checking.report import Part, bad_clips, check_clips, check_counts, check_targets
 from mmerg.console.progress import Bar
 from mmerg.console.terminal import console, escape, plural, printable
@@ -42,8 +42,9 @@ def check_data(settings: DataSettings) -> int:
     if own or corpus.notes.get("clips_missing"):
         with Bar(out, "clips") as bar:
             wanted = [*own, *ended_clips(own, selection.samples, last_turns)]
-            flaws = examine(wanted, looker.settings, looker.store, bar.at)
-        clips = check_clips(corpus, own, bad_clips(corpus, own, flaws, settings.dataset.root))
+            flaws, seconds = examine(wanted, looker.settings, looker.store, bar.at)
+        bad = bad_clips(corpus, own, flaws, settings.dataset.root)
+        clips = check_clips(corpus, own, bad, long_clips(corpus, seconds))
     counts, memory = check_counts(corpus), _memory(settings, system, corpus)
     targets = check_targets(settings.protocol, selection, corpus, last_turns, flaws)
 

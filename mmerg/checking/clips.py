@@ -5,7 +5,9 @@ run's own extractor says what is wrong. What lies behind the first frame of a cl
 
     own = wanted_clips(corpus)
     clips = [*own, *ended_clips(own, samples, last_turns=2)]
-    examine(clips, FramesSettings(), store, lambda done, files: None)    # {Clip(…): Flaw("too_long", "…")}
+    flaws, seconds = examine(clips, FramesSettings(), store, lambda done, files: None)
+    flaws                                # {Clip(…): Flaw("too_long", "…")}
+    long_clips(corpus, seconds)          # {"test_dia0/3": (2.1, 9.8)}
 """
 
 import os
@@ -16,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmerg.corpora.dialogue import Clip, Corpus, Sample
+from mmerg.corpora.dialogue import LONGER, Clip, Corpus, Sample
 from mmerg.engine.look import recent_clips
 from mmerg.errors import ClipError
 from mmerg.frames.decode import MIN_SIDE, PAST_END
@@ -54,27 +56,44 @@ def ended_clips(own: Container[Clip], samples: Iterable[Sample], last_turns: int
 
 def examine(
     clips: Iterable[Clip], settings: FramesSettings, store: FrameStore, progress: Callable[[int, int], None]
-) -> dict[Clip, Flaw]:
-    """The clips with a flaw. `progress` gets how many files are done, of how many. Raises RunError where the store of
-    decoded frames cannot be written."""
+) -> tuple[dict[Clip, Flaw], dict[Path, float]]:
+    """The clips with a flaw, and the length of each file in seconds where its header tells it. `progress` gets how many
+    files are done, of how many. Raises RunError where the store of decoded frames cannot be written."""
     files: dict[Path, list[Clip]] = {}
     for clip in clips:
         files.setdefault(clip.path, []).append(clip)
     pool = ThreadPoolExecutor(os.cpu_count() or 1)
     try:
-        jobs = [pool.submit(_examine_file, spans, settings, store) for spans in files.values()]
+        jobs = {pool.submit(_examine_file, spans, settings, store): path for path, spans in files.items()}
         for done, _ in enumerate(as_completed(jobs), start=1):
             progress(done, len(jobs))
-        return {clip: flaw for job in jobs for clip, flaw in job.result().items()}
+        flaws = {clip: flaw for job in jobs for clip, flaw in job.result()[0].items()}
+        return flaws, {path: seconds for job, path in jobs.items() if (seconds := job.result()[1])}
     finally:
         pool.shutdown(cancel_futures=True)  # where the user stops, only the files in hand are waited for
 
 
-def _examine_file(clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> Mapping[Clip, Flaw]:
+def long_clips(corpus: Corpus, seconds: Mapping[Path, float]) -> dict[str, tuple[float, float]]:
+    """The turns (`dialogue/3`) whose clip is over 1.5 times as long as their row says, with the row's length and the
+    clip's. A run takes no frame from behind that. seconds: the length of each file."""
+    long: dict[str, tuple[float, float]] = {}
+    for dialogue in corpus.dialogues:
+        for number, turn in enumerate(dialogue.turns, start=1):
+            if turn.clip and turn.start is not None and turn.end is not None:
+                row, end = turn.end - turn.start, turn.clip.end or seconds.get(turn.clip.path, 0.0)
+                if (length := end - (turn.clip.start or 0.0)) > LONGER * row:
+                    long[f"{dialogue.id}/{number}"] = round(row, 2), round(length, 2)
+    return long
+
+
+def _examine_file(
+    clips: Sequence[Clip], settings: FramesSettings, store: FrameStore
+) -> tuple[Mapping[Clip, Flaw], float | None]:
     header = _header(clips[0].path)
     doubtful = [clip for clip in clips if header is None or _doubtful(clip, *header, settings)]
     taken = zip(doubtful, extract(doubtful, settings, store), strict=True)
-    return {clip: Flaw(found.reason, found.what) for clip, found in taken if isinstance(found, ClipError)}
+    flaws = {clip: Flaw(found.reason, found.what) for clip, found in taken if isinstance(found, ClipError)}
+    return flaws, header[0] if header else None
 
 
 def _header(path: Path) -> tuple[float | None, int, int] | None:

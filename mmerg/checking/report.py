@@ -14,7 +14,7 @@ from rich.console import RenderableType
 from mmerg.checking.clips import Flaw
 from mmerg.console.tables import NONE, Sheet
 from mmerg.console.terminal import escape, printable
-from mmerg.corpora.dialogue import Clip, Corpus
+from mmerg.corpora.dialogue import LONGER, Clip, Corpus
 from mmerg.corpora.protocols import Selection, describe
 from mmerg.corpora.published import Expected, expected, known_bad
 from mmerg.engine.look import COULD_SHOW_TARGET, recent_clips
@@ -185,9 +185,14 @@ def bad_clips(
     ]
 
 
-def check_clips(corpus: Corpus, own: Mapping[Clip, Sequence[str]], bad: Sequence[BadClip]) -> Part:
-    """The clips of the corpus. Problems are clips that give no frames, by reason, unless they
-    are bad in the published release; and turns whose clip is missing and has no name in `bad`."""
+def check_clips(
+    corpus: Corpus,
+    own: Mapping[Clip, Sequence[str]],
+    bad: Sequence[BadClip],
+    long: Mapping[str, tuple[float, float]],
+) -> Part:
+    """The clips of the corpus. Problems are clips that give no frames, by reason, unless they are bad in the published
+    release; and turns whose clip is missing and has no name in `bad`. long: see `long_clips`."""
     reasons: dict[str, dict[str, None]] = {}  # one file may have several bad spans
     for one in bad:
         if not one.known:
@@ -203,7 +208,10 @@ def check_clips(corpus: Corpus, own: Mapping[Clip, Sequence[str]], bad: Sequence
     known = sum(one.known for one in bad)
     line = f"clips: {turns} of {of} turns have one; {files} files opened; {missing} missing, {useless} cannot be used"
     shown = [escape(line + f"; {known} of these are bad in the published release" * bool(known))]
-    facts = {"files": files, "turns": turns, "of": of, "missing": missing}
+    if long:
+        named = [f"{turn}: row {row:g} s, clip {clip:g} s" for turn, (row, clip) in long.items()]
+        shown.append(escape(f"clips over {LONGER:g} times as long as their row, cut off there: {some(named, SOME)}"))
+    facts = {"files": files, "turns": turns, "of": of, "missing": missing, "long": long}
     return Part(facts | {"bad": list(map(asdict, bad))}, problems, shown)
 
 

@@ -26,7 +26,7 @@ def store(tmp_path: Path) -> FrameStore:
 
 def check(clips: list[Clip], store: FrameStore) -> dict[int, str]:
     """The reason of each flaw, by the clip's place in the list."""
-    found = examine(clips, SETTINGS, store, lambda done, files: None)
+    found, _ = examine(clips, SETTINGS, store, lambda done, files: None)
     return {number: found[clip].reason for number, clip in enumerate(clips) if clip in found}
 
 

@@ -23,7 +23,7 @@ def bad(name: str, reason: str = "unreadable", *, known: bool = False) -> BadCli
 
 
 def clips(*bad: BadClip, missing: int = 0) -> Part:
-    return check_clips(corpus(clips_missing=missing), OWN, bad)
+    return check_clips(corpus(clips_missing=missing), OWN, bad, {})
 
 
 def test_what_is_known_is_no_problem() -> None:
