@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from mmerg.console.terminal import commands
-from mmerg.experiment.program import expanded
 from mmerg.settings.explain import problems_of
 from mmerg.settings.model import COMMANDS
+from mmerg.settings.typed import expanded
 from tests.engine.parts import ROOT
 
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")]

@@ -9,11 +9,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TypeVar
 
-from mmerg.experiment.program import expanded
 from mmerg.settings.compose import compose
 from mmerg.settings.kinds import Part
 from mmerg.settings.pages import check_folder
 from mmerg.settings.parse import parse
+from mmerg.settings.typed import expanded, quoted
 
 Settings = TypeVar("Settings", bound=Part)
 
@@ -48,8 +48,7 @@ def _value(value: object) -> str:
             return str(value).lower()
         case str() | PathLike():
             text = str(value)
-            quoted = re.sub(r"(\\*)'", r"\1\1\\'", re.sub(r"\\+$", lambda match: match[0] * 2, text))
-            return text if _PLAIN.fullmatch(text) else f"'{quoted}'"
+            return text if _PLAIN.fullmatch(text) else quoted(text)
         case Mapping():
             return "{" + ",".join(f"{key}:{_value(one)}" for key, one in value.items()) + "}"
         case list() | tuple():

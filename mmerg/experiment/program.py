@@ -7,7 +7,6 @@ def main() -> int:
 from __future__ import annotations
 
 import os
-import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
     from mmerg.runs.result import Ended
 
 Job: TypeAlias = "Callable[[Any], int | Iterable[Ended]]"  # from settings to an exit code, or to how runs ended
-# A value, or one of a list or a sweep, that holds a character that Hydra's grammar does not take without quotes.
-_PART = r"(?:\$\{[^}]*\}|[^,\[\](){}])*"
-_UNQUOTED = re.compile(rf"(?! ){_PART}(?:[^\x00-\x7f]|[&#;<>!^`]){_PART}")
 
 
 def run_program(page: str, job: Job, usage: str | None, *, interrupted: str = GOES_ON) -> int:
@@ -58,6 +54,7 @@ def _run(page: str, job: Job, usage: str | None) -> int:
     from yaml import YAMLError
 
     from mmerg.settings import ollama_models
+    from mmerg.settings.typed import expanded
 
     ollama_models.register()
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors, and does not print them
@@ -134,16 +131,6 @@ def is_sweep() -> bool:
     from hydra.types import RunMode
 
     return HydraConfig.get().mode == RunMode.MULTIRUN
-
-
-def expanded(word: str) -> str:
-    """A word as Hydra's grammar takes it: the home in place of ~, which shells leave in `dataset.root=~/MELD`, and
-    quotes around values with characters outside ASCII or signs such as &."""
-    word = re.sub(r"^([\w./@+-]+=)~(?=/|$)", lambda match: match[1] + str(Path.home()), word)
-    key, equals, value = word.partition("=")
-    if word.startswith("-") or set(word) & {"'", '"'}:
-        return word
-    return key + equals + _UNQUOTED.sub(r"'\g<0>'", value)
 
 
 def _refuse_passwords(words: Iterable[str]) -> None:

@@ -144,7 +144,7 @@ def _refuse_other_pooling(model: Path) -> None:
     files = (folder / "1_Pooling" / "config.json" for folder in model.parents[:2])
     if file := next(filter(Path.is_file, files), None):
         try:
-            config = json.loads(file.read_text(encoding="utf-8"))
+            config = json.loads(file.read_text(encoding="utf-8-sig"))
             modes = [name for name, on in config.items() if name.startswith("pooling_mode_") and on is True]
         except (OSError, ValueError, AttributeError) as error:
             raise ConfigError(f"this cannot be read: {error}", where=str(file), hint=OWN) from error

@@ -30,14 +30,14 @@ def app_of(served: AppState, token: str = "") -> FastAPI:
     limits, origins = served.settings.limits, served.settings.origins
     files = max(limits.clip_mb, limits.pictures * limits.picture_mb)
     most = files * 2**20 * 4 // 3 + limits.text * limits.turns * 12 + FIELDS  # pictures may come as base64
-    guard = {"token": token, "hosts": served_names(served.settings), "origins": origins, "most": most}
+    hosts = served_names(served.settings)
     app = FastAPI(
         title="mmerg",
         docs_url=None,  # FastAPI's own come from elsewhere
         redoc_url=None,
         middleware=[
             Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"]),
-            Middleware(Guard, **guard, refuse=refuse),
+            Middleware(Guard, token=token, hosts=hosts, origins=origins, most=most, refuse=refuse),
         ],
     )
     for api in (openai, ollama, page):

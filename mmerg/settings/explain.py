@@ -4,6 +4,7 @@ list(problems_of("limt=3", RunSettings))    # there is no setting limt; did you 
 """
 
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from mmerg.settings.kinds import Part
 from mmerg.settings.pages import groups, is_model, no_page, pages_of
 from mmerg.settings.problems import COMMAND_LINE, Problem, as_typed, unknown
 from mmerg.settings.tree import fields_of, kind_at
+from mmerg.settings.typed import quoted
 
 OF_RUNS = ("ablation", "experiment")  # groups whose pages set several settings of a run
 _KEY = re.compile(r"\w+(\.\w+)*")
@@ -29,8 +31,9 @@ def problems_of(argument: str, kind: type[Part], own: Path | None = None, *, swe
         several = OverridesParser.create().parse_override(argument).is_sweep_override()
     except (HydraException, ValueError):
         group = next((group for group in groups(own) if argument in pages_of(group, own)), None)
-        quotes = "key=value; in quotes where it has blanks or brackets: \"key='a [b]'\""
-        hint = f"did you mean {group}={argument}?" if group else quotes
+        text = f"{prefixed}={quoted(value)}"
+        as_text = shlex.quote(text) if set(text) & set('"$`\\!') else f'"{text}"'
+        hint = f"did you mean {group}={argument}?" if group else f"as a text: {as_text}"
         yield Problem(group or key, f"{as_typed(argument)} cannot be read as a setting", hint, COMMAND_LINE)
         return
     if key in _groups(kind, own):

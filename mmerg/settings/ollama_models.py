@@ -6,6 +6,10 @@ name.
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from hydra._internal.core_plugins import file_config_source
+from hydra._internal.sources_registry import SourcesRegistry
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.object_type import ObjectType
 from hydra.core.plugins import Plugins
@@ -54,7 +58,19 @@ class OllamaSearchPath(SearchPathPlugin):
         search_path.append("ollama", f"{OllamaModels.scheme()}://models")
 
 
+class FileConfigSource(file_config_source.FileConfigSource):
+    """Hydra's, which knows it by its name. It overlooks the `# @package` line behind a byte order mark."""
+
+    def load_config(self, config_path: str) -> ConfigResult:
+        loaded = super().load_config(config_path)
+        if not loaded.header["package"]:
+            file = Path(self.path, self._normalize_file_name(config_path))
+            loaded.header = self._get_header_dict(file.read_text(encoding="utf-8-sig")[:512])
+        return loaded
+
+
 def register() -> None:
-    """Makes the models known to Hydra, in this process."""
+    """Makes the models and configs with a byte order mark known to Hydra, in this process."""
     for plugin in (OllamaModels, OllamaSearchPath):
         Plugins.instance().register(plugin)
+    SourcesRegistry.instance().types[FileConfigSource.scheme()] = FileConfigSource

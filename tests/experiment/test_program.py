@@ -43,6 +43,7 @@ def outside_runs(folder: Path) -> list[str]:
         (("run", "dataset=demo", "hydra/launcher=jobli"), "did you mean joblib?"),
         (("run", "dataset=demo", "system.draws=3"), "next:  +system.draws=… adds it"),
         (("run", "dataset=demo", "ids=[\x1b[31m"), r"'ids=[\x1b[31m' cannot be read as a setting"),
+        (("run", "ids=[a"), "as a text: \"ids='[a'\""),
         (("run", "dataset=demo", "--config-dir=nowhere"), "give the folder above the groups"),
         (("run", "dataset=demo", f"--config-dir={ROOT}/conf/system"), "this is the folder of one group"),
         (("run", "dataset=demo", "--config-dri=system"), "did you mean --config-dir?"),

@@ -1,11 +1,15 @@
 """A path means the same wherever it is set: on the command line and on a page."""
 
+from pathlib import Path
+
 import pytest
 
 from mmerg.errors import ConfigError
+from mmerg.settings.compose import compose
 from mmerg.settings.kinds import PLACE
 from mmerg.settings.model import RunSettings
 from mmerg.settings.tree import get_path, marked
+from mmerg.settings.typed import expanded
 from tests.composed import BASE, plain_of
 
 OF_A_RUN = marked(RunSettings, PLACE)
@@ -34,6 +38,26 @@ def test_a_path_whose_name_looks_like_an_interpolation_has_a_home() -> None:
 
 def test_a_path_that_is_not_in_the_home_stays_as_it_was_typed() -> None:
     assert plain_of(*BASE, "runs='a/~/../b//c'")["runs"] == "a/~/../b//c"
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("runs=/a'b", "/a'b"),
+        ("runs=~/a(b, c)/d", "/home/ana/a(b, c)/d"),
+        ("runs=/données/[x] y", "/données/[x] y"),
+        ("ids=[l'été(1)/2,b]", ["l'été(1)/2", "b"]),
+        ("ids=['茶/2',茶/3]", ["茶/2", "茶/3"]),
+    ],
+)
+def test_a_value_needs_no_second_pair_of_quotes(typed: str, read: object) -> None:
+    assert plain_of(*BASE, expanded(typed))[typed.partition("=")[0]] == read
+
+
+def test_a_config_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "experiment").mkdir()
+    (tmp_path / "experiment" / "mine.yaml").write_text("\ufeff# @package _global_\nseed: 7\n", encoding="utf-8")
+    assert compose("config", [*BASE, "+experiment=mine"], tmp_path).seed == 7
 
 
 @pytest.mark.parametrize("key", OF_A_RUN)

@@ -18,7 +18,7 @@ class Reader:
         file = Path(self.root) / "dialogues.csv"
         if not file.is_file():
             raise CorpusError("there is no such file", where=str(file), hint="dataset.root=the folder that holds it")
-        with file.open(encoding="utf-8", newline="") as lines:
+        with file.open(encoding="utf-8-sig", newline="") as lines:
             rows = list(csv.DictReader(lines))
         dialogues = [
             Dialogue(name, tuple(Turn(row["speaker"], row["text"], row["emotion"] or None) for row in turns))

@@ -1,0 +1,38 @@
+"""A word of a command line as Hydra's grammar takes it, which wants quotes where people type none.
+
+expanded("dataset.root=~/a'b")    # "dataset.root='/home/ana/a\\'b'"
+"""
+
+import re
+from pathlib import Path
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
+
+# A value, or one of a list or a sweep: what stands in round brackets belongs together.
+_PART = re.compile(r"(?! )(?:\$\{[^}]*\}|\([^()]*\)|[^,\[\]{}])+")
+
+
+def expanded(word: str) -> str:
+    """The word with the home in place of ~, which shells leave in `dataset.root=~/MELD`, and with quotes around values
+    that Hydra does not read without them (letters outside ASCII, & or a single quote, round brackets)."""
+    word = re.sub(r"^([\w./@+-]+=)~(?=/|$)", lambda match: match[1] + str(Path.home()), word)
+    key, equals, value = word.partition("=")
+    if word.startswith("-") or not equals or parses(word):
+        return word
+    parts = _PART.sub(lambda part: part[0] if parses(f"{key}={part[0]}") else quoted(part[0]), value)
+    return next(filter(parses, (f"{key}={parts}", *([] if value[0] in "[{'\"" else [f"{key}={quoted(value)}"]))), word)
+
+
+def parses(word: str) -> bool:
+    """Whether Hydra reads the word."""
+    try:
+        OverridesParser.create().parse_override(word)
+    except (HydraException, ValueError):
+        return False
+    return True
+
+
+def quoted(text: str) -> str:
+    """The text in quotes for Hydra, which takes it as it is."""
+    return "'" + re.sub(r"(\\*)'", r"\1\1\\'", re.sub(r"\\+$", lambda match: match[0] * 2, text)) + "'"
