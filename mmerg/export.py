@@ -1,6 +1,6 @@
 """Exports runs as Parquet files for pandas, DuckDB and others: `mmerg export RUN… [--out DIR] [--prompts]`.
 
-Writes the five tables of `mmerg.load`, each with the rows of all given runs; docs/tidy.md lists their columns. Scores
+Writes the six tables of `mmerg.load`, each with the rows of all given runs; docs/tidy.md lists their columns. Scores
 and verdicts are those that `mmerg score` and `mmerg judge` left with the runs. `--prompts` adds to each call what was
 sent, which makes the file many times larger.
 """

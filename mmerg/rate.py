@@ -66,6 +66,8 @@ def main() -> int:
                 return launch.new(settings, folder, others)
             case "serve":
                 return launch.serve(settings, folder)
+            case "score":
+                return launch.score(settings, folder)
             case _:
                 return 0
 

@@ -176,7 +176,7 @@ def test_the_same_run_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:
         assert main([str(run), "--prompts", "--out", str(tmp_path / name)]) == 0
     for table in TABLES:
         assert (tmp_path / f"a/{table}.parquet").read_bytes() == (tmp_path / f"b/{table}.parquet").read_bytes()
-    assert len(list((tmp_path / "a").iterdir())) == 5
+    assert len(list((tmp_path / "a").iterdir())) == 6
 
 
 def test_any_text_goes_through(tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ def test_only_commands_that_ask_a_server_at_once_load_httpx() -> None:
             "mmerg.tidy",
             (
                 *("mmerg.tidy", "mmerg.runs", "mmerg.errors", "mmerg.storage", "mmerg.backends.protocol"),
-                *("mmerg.scoring.score", "mmerg.judging.judgement", "mmerg.systems.audit"),
+                *("mmerg.scoring.score", "mmerg.judging.judgement", "mmerg.systems.audit", "mmerg.rating.rated"),
             ),
         ),
         (

@@ -84,7 +84,7 @@ def preferences(samples: Sequence[Verdicts], aspects: Sequence[str], signature: 
     """The figures over `aspects` together, each sample counting once. win, tie, lose: of pairs; margin: pairs won less
     pairs lost; the others: see `FIGURES`."""
     dialogues = [sample.dialogue for sample in samples]
-    ended = [list(_outcomes(sample, aspects)) for sample in samples]
+    ended = [list(outcomes(sample, aspects)) for sample in samples]
     usable = [list(_usable(sample, aspects)) for sample in samples]
     margins = [[100.0 * one for one in of_one] for of_one in ended]
     shares = {name: [[one == end for one in of_one] for of_one in ended] for name, end in ENDS.items()}
@@ -97,7 +97,7 @@ def preferences(samples: Sequence[Verdicts], aspects: Sequence[str], signature: 
     return figures
 
 
-def _outcomes(sample: Verdicts, aspects: Sequence[str]) -> Iterator[int]:
+def outcomes(sample: Verdicts, aspects: Sequence[str]) -> Iterator[int]:
     """How the pair ended in each aspect that has usable verdicts; once where a run gave no reply."""
     if sample.no_reply:
         yield (B in sample.no_reply) - (A in sample.no_reply)
@@ -139,7 +139,7 @@ def signs(samples: Sequence[Verdicts], aspects: Sequence[str]) -> dict[str, Sign
     for aspect in aspects:
         votes: Counter[str] = Counter()
         for sample in samples:
-            votes[sample.dialogue] += sum(_outcomes(sample, [aspect]))
+            votes[sample.dialogue] += sum(outcomes(sample, [aspect]))
         counted.append((sum(vote > 0 for vote in votes.values()), sum(vote < 0 for vote in votes.values())))
     ps = [mcnemar(won, lost) for won, lost in counted]  # the same test: a fair coin, thrown once a vote
     return {

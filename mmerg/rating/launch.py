@@ -14,12 +14,12 @@ from random import Random
 from mmerg.console.terminal import console, escape, plural
 from mmerg.errors import ConfigError
 from mmerg.rating.form import read_form
-from mmerg.rating.store import Store
-from mmerg.rating.study import KEY, LINKS, MEDIA, STUDY, read_links, read_study
+from mmerg.rating.store import Store, read_log
+from mmerg.rating.study import KEY, LINKS, MEDIA, SCORES, STUDY, read_key, read_links, read_study
 from mmerg.runs.manifest import read_abouts
 from mmerg.scoring.answers import read_run
 from mmerg.settings.model import RateSettings
-from mmerg.storage.files import write_whole
+from mmerg.storage.files import name_of, write_whole
 from mmerg.storage.record import write_record
 
 
@@ -77,4 +77,24 @@ def serve(settings: RateSettings, folder: Path) -> int:
             out.print(escape(link), soft_wrap=True)
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # either signal ends the server in good order
         server_of(store, links, settings).run([heard])
+    return 0
+
+
+def score(settings: RateSettings, folder: Path) -> int:
+    """Scores a study: prints, and writes scores.json and methods.md into it and what people said beside each run."""
+    from mmerg.rating.results import results_of, tables, write_beside
+    from mmerg.rating.score import Table
+
+    study, out = read_study(folder), console()
+    log, _ = read_log(folder, study)
+    known = Table(log, read_key(folder))
+    if not known.raters:
+        raise ConfigError("there are no ratings yet", where=str(folder), hint=f"mmerg rate serve {folder}")
+    results = results_of(name_of(folder), known, settings)
+    for part in tables(results, study.form.replies):
+        out.print(part, soft_wrap=True)
+    write_record(folder / SCORES, results)
+    write_whole(folder / "methods.md", results.methods)
+    for file in (folder / SCORES, folder / "methods.md", *write_beside(results, known)):
+        print(f"written: {file}")  # noqa: T201 - for programs to read: no wrapping
     return 0

@@ -40,11 +40,8 @@ class Submit(BaseModel):
 def app_of(store: Store, links: dict[str, str], settings: RateSettings) -> FastAPI:
     """The app. links: the token of each rater."""
     hosts = frozenset({"localhost", settings.host, *settings.names}) if is_loopback(settings.host) else frozenset[str]()
-    app = FastAPI(
-        openapi_url=None,
-        max_body_size=BODY,
-        middleware=[Middleware(Guard, token="", hosts=hosts, refuse=_refuse)],
-    )
+    guard = Middleware(Guard, token="", hosts=hosts, origins=(), most=BODY, refuse=_refuse)
+    app = FastAPI(openapi_url=None, middleware=[guard])
     study, log = store.log.study, store.log
 
     def rater_of(request: Request) -> str:

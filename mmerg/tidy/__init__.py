@@ -1,1 +1,1 @@
-"""What run folders hold as tidy data: the five tables (`tables`) and data frames of them (`frames`)."""
+"""What run folders hold as tidy data: the six tables (`tables`) and data frames of them (`frames`)."""

@@ -28,7 +28,8 @@ class Tidy:
     RunError where what it is of cannot be read, `scores` and `verdicts` also where a run's do not hold any more.
 
     samples: a row a finished sample. passes, calls: a row a pass or call, none of a sample whose events are gone.
-    scores: a row a figure of `mmerg score` or of a judge. verdicts: a row an answer of a judge on an aspect of a reply.
+    scores: a row a figure of `mmerg score`, of a judge or of people. verdicts: a row an answer of a judge on an aspect
+    of a reply. ratings: a row an answer of a person.
     """
 
     samples: DataFrame
@@ -36,6 +37,7 @@ class Tidy:
     calls: DataFrame
     scores: DataFrame
     verdicts: DataFrame
+    ratings: DataFrame
 
     def __init__(self, abouts: Sequence[About]) -> None:
         self.abouts = abouts

@@ -1,4 +1,4 @@
-"""The five tables of a run: their columns, read off the classes that hold the facts, and their rows.
+"""The six tables of a run: their columns, read off the classes that hold the facts, and their rows.
 
 A field that a result, a call or a score gains is a column. Outputs of agents, which differ from system to system, are
 JSON text; all else keeps its type. A row may hold more than the columns.
@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from mmerg.backends.protocol import Reply
 from mmerg.errors import RunError
 from mmerg.judging.judgement import VERDICTS, Match, read_judgements, read_matches
+from mmerg.rating.rated import Rating, read_rated
 from mmerg.runs import events
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import About
@@ -125,11 +126,21 @@ def scores(about: About) -> Iterator[Row]:
     for match in read_matches(about):
         for aspect, figures in {"": match.overall, **match.aspects}.items():
             yield from _figures(figures, aspect, judge=match.name, against=match.runs[1])
+    for rated in read_rated(about.path).values():
+        yield from _figures(rated.scores, judge=rated.name)
+        for other, figures in rated.against.items():
+            yield from _figures(figures, judge=rated.name, against=other)
 
 
 def _figures(scores: Mapping[str, Score], aspect: str = "", **whose: str) -> Iterator[Row]:
     for metric, score in scores.items():
         yield {**whose, **score.row(), "metric": f"{metric}_{aspect}" if aspect else metric}
+
+
+def ratings(about: About) -> Iterator[Row]:
+    """A row an answer of a person, of each study that was scored."""
+    for rated in read_rated(about.path).values():
+        yield from ({"study": rated.study, **one.model_dump()} for one in rated.ratings)
 
 
 def verdicts(about: About) -> Iterator[Row]:
@@ -155,7 +166,7 @@ COUNTED = [name for name, kind in fields_of(Result).items() if kind in (int, flo
 JUDGE: Columns = {"judge": str, "against": str}
 PROMPTS: Columns = {name: fields_of(events.Called)[name] for name in ("messages", "answer_schema")}
 STAGE: Columns = {"stage": str, "symbol": str}
-OF_RUN = {"scores": scores, "verdicts": verdicts}
+OF_RUN = {"scores": scores, "verdicts": verdicts, "ratings": ratings}
 OF_STORY = {"passes": passes, "calls": calls}
 TABLES: Mapping[str, Columns] = {
     "samples": RUN
@@ -175,4 +186,5 @@ TABLES: Mapping[str, Columns] = {
     | {"images": int, "refused": str, "complaint": str, "logprob": float, "logprob_tokens": int},
     "scores": RUN | JUDGE | {"metric": str} | fields_of(Score, "name", "interval") | {"low": float, "high": float},
     "verdicts": RUN | JUDGE | {"sample": str, "dialogue": str} | fields_of(events.Verdict),
+    "ratings": RUN | {"study": str} | fields_of(Rating),
 }

@@ -1,0 +1,67 @@
+"""What people said of a run's replies, in a file beside the run: rating-<study>.json.
+
+read_rated(run)["people@study"].scores["empathy"]
+"""
+
+from pathlib import Path
+
+from mmerg.errors import RunError
+from mmerg.judging.judgement import replies_digest
+from mmerg.runs.folder import read_results
+from mmerg.scoring.score import Score
+from mmerg.storage.files import why
+from mmerg.storage.record import Record, read_record
+
+
+class Rating(Record):
+    """One answer. score: of the reply; outcome: of a pair, from the run's side; neither: it could not be judged.
+    first: whether the run's reply stood on the left. again: the rater saw the item a second time."""
+
+    rater: str
+    sample: str
+    dialogue: str
+    question: str
+    score: int | None = None
+    outcome: str | None = None
+    first: bool | None = None
+    again: bool = False
+    seconds: float | None = None
+    against: str | None = None
+
+
+class Rated(Record):
+    """scores: means by question, or of pairs by question and opponent. agreement: ordinal alpha by question. replies:
+    digest of the run's, see `replies_digest`."""
+
+    study: str
+    replies: str
+    raters: int
+    items: int
+    scores: dict[str, Score]
+    against: dict[str, dict[str, Score]]
+    agreement: dict[str, Score]
+    ratings: tuple[Rating, ...]
+
+    @property
+    def name(self) -> str:
+        return f"people@{self.study}"
+
+
+def rated_file(study: str) -> str:
+    return f"rating-{study}.json"
+
+
+def read_rated(run: Path) -> dict[str, Rated]:
+    """By name. Raises RunError where a file cannot be read, or the run's replies have changed since."""
+    found = {}
+    for file in sorted(run.glob(rated_file("*"))):
+        try:
+            one = read_record(file, Rated)
+        except (OSError, ValueError) as error:
+            hint = "mmerg rate score STUDY writes it anew; or remove it"
+            raise RunError(f"these ratings cannot be read: {why(error)}", where=str(file), hint=hint) from error
+        if one.replies != replies_digest(read_results(run).values()):
+            what, hint = "these ratings are of other replies than the run has now", "rate them anew, or remove the file"
+            raise RunError(what, where=str(file), hint=hint)
+        found[one.name] = one
+    return found

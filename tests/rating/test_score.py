@@ -1,0 +1,153 @@
+"""What is found in studies of known truth, and what is named where a figure cannot be had."""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mmerg
+from mmerg.errors import ConfigError
+from mmerg.rating.launch import score
+from mmerg.rating.results import Results
+from mmerg.rating.score import two_way
+from mmerg.rating.store import Entry, as_drawn
+from mmerg.rating.study import read_key, read_study
+from mmerg.settings.model import RateSettings
+from mmerg.storage.record import read_record
+from tests.rating.parts import NAMES, runs, study
+
+FEW: dict[str, Any] = {"draws": 200}
+
+
+def answer(folder: Path, better: float = 0.0, bad: Sequence[str] = (), only: Sequence[str] = (), seed: int = 0) -> None:
+    """Raters who rate the second run `better` points above the first. bad: those who answer checks at random too; only:
+    those who rate at all."""
+    made, key, random = read_study(folder), read_key(folder), np.random.default_rng(seed)
+    entries: list[Entry] = []
+    for rater, order in made.orders.items():
+        own = random.normal(0, 0.2)
+        for place, shown in enumerate(order if not only or rater in only else ()):
+            item = key.items.get(shown.item)
+            told: dict[str, Any] = {"rater": rater, "place": place, "ms": 9000, "browser": rater}
+            for question in made.form.questions:
+                noise = own + random.normal(0, 0.7)
+                higher = better * (item is not None and item.candidates == (1,))
+                value: Any = int(np.clip(round(3 + noise + higher), 1, 5))
+                if made.form.replies == 2:
+                    value = "first" if noise > better + 0.5 else "second" if noise < better - 0.5 else "tie"
+                expected = item.expect.get(question) if item else None
+                if expected and rater not in bad:
+                    value = expected[0]
+                id = f"{rater}-{place}-{question}"
+                entries.append(Entry(id=id, question=question, value=as_drawn(value, shown), **told))
+            entries.append(Entry(id=f"{rater}-{place}", question="submit", value="ok", **told))
+    (folder / "ratings.jsonl").write_text("".join(f"{entry.model_dump_json()}\n" for entry in entries))
+
+
+def scored(folder: Path) -> Results:
+    assert score(RateSettings(**FEW), folder) == 0
+    return read_record(folder / "scores.json", Results)
+
+
+def test_a_better_run_is_found_with_agreement_beside_it(tmp_path: Path) -> None:
+    folder = study(tmp_path, 40, human=True)
+    answer(folder, better=1.2)
+    found = scored(folder).all
+    pair = next(one for one in found.pairs if (one.a, one.b, one.question) == (*NAMES, "empathy"))
+    low, high = pair.scores["difference"].interval or (0, 0)
+    assert low < -1.2 < high < 0
+    assert pair.says == "giraffe is better"
+    assert found.agreement["empathy"]["alpha_ordinal"].interval[0] > 0  # type: ignore[index]
+    assert found.means["giraffe"]["empathy"].n == 40
+    assert "human" in found.means
+    methods = (folder / "methods.md").read_text()
+    assert f"{pair.scores['difference'].value:.2f}" in methods
+    assert "Krippendorff's ordinal alpha is 0." in methods
+
+
+def test_better_is_not_said_where_raters_agree_by_chance_alone(tmp_path: Path) -> None:
+    folder = study(tmp_path, 40, design="pairwise")
+    answer(folder, better=0.6)
+    pairs = scored(folder).all.pairs
+    assert all(pair.p_holm is not None and pair.p_holm < 0.05 for pair in pairs)
+    assert {pair.says for pair in pairs} == {"not said: the raters may agree by chance alone (alpha)"}
+    assert {name: score.value for name, score in pairs[0].scores.items()}.keys() == {"win", "tie", "lose", "margin"}
+    assert sum(pairs[0].scores[name].value or 0 for name in ("win", "tie", "lose")) == pytest.approx(100)
+
+
+def test_raters_who_fail_checks_are_shown_with_and_without(tmp_path: Path) -> None:
+    folder = study(tmp_path, 40, items=30, gold=0.2, repeats=0.1)
+    answer(folder, bad=["r2"])
+    results = scored(folder)
+    assert results.all.raters == ("r1", "r2", "r3")
+    assert results.passed
+    assert results.passed.raters == ("r1", "r3")
+    assert results.raters["r1"].silent == (0, 6)
+    assert results.raters["r2"].silent[0] > 2
+    assert results.raters["r1"].repeats == 3 * 6
+    assert results.raters["r1"].seconds == 9
+    assert any("r2" in one and "failed checks" in one for one in results.warnings)
+
+
+def test_ratings_are_read_with_the_run_and_stale_ones_are_named(tmp_path: Path) -> None:
+    folder = study(tmp_path, 12)
+    answer(folder)
+    scored(folder)
+    tidy = mmerg.load(*(tmp_path / name for name in NAMES))
+    assert len(tidy.ratings) == 2 * 12 * 3 * 3
+    assert set(tidy.ratings.rater) == {"r1", "r2", "r3"}
+    assert tidy.ratings.groupby("run").score.mean().between(2, 4).all()
+    runs(tmp_path / "again", 12, "zebra", replies=5)
+    (tmp_path / "zebra" / "results.jsonl").write_bytes((tmp_path / "again/zebra/results.jsonl").read_bytes())
+    assert any("zebra has changed since" in one for one in scored(folder).warnings)
+
+
+def test_one_rater_alone_and_missing_ratings_are_named(tmp_path: Path) -> None:
+    folder = study(tmp_path, 12)
+    with pytest.raises(ConfigError, match="no ratings yet"):
+        score(RateSettings(**FEW), folder)
+    answer(folder, only=["r1"])
+    results = scored(folder)
+    assert results.all.agreement["empathy"]["alpha_ordinal"].value is None
+    assert results.all.agreement["empathy"]["alpha_ordinal"].why == "no item has two ratings"
+    text = " ".join(results.warnings)
+    assert "one rater alone" in text
+    assert "24 of 72" in text
+    assert "r2, r3" in text
+
+
+def test_one_label_throughout_has_no_alpha_and_no_interval(tmp_path: Path) -> None:
+    folder = study(tmp_path, 12)
+    answer(folder)
+    file = folder / "ratings.jsonl"
+    file.write_text(re.sub(r'"value":[1-5]', '"value":4', file.read_text()))
+    found = scored(folder).all
+    assert "all ratings are the same" in found.agreement["fluency"]["alpha_ordinal"].why
+    assert found.agreement["fluency"]["ac2"].value == 1
+    assert (found.means["zebra"]["fluency"].value, found.means["zebra"]["fluency"].interval) == (4, None)
+    assert scored(folder).raters["r1"].straight == 100
+
+
+def test_a_link_used_in_two_browsers_is_named(tmp_path: Path) -> None:
+    folder = study(tmp_path, 3)
+    answer(folder)
+    file = folder / "ratings.jsonl"
+    lines = file.read_text().splitlines()
+    lines[0] = json.dumps(json.loads(lines[0]) | {"browser": "another"})
+    file.write_text("\n".join(lines) + "\n")
+    assert any("several browsers" in one and "r1" in one for one in scored(folder).warnings)
+
+
+def test_intervals_hold_the_truth_over_raters_and_dialogues() -> None:
+    held = 0
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        of = [random.normal(0, sd, shape) for sd, shape in ((0.8, (40, 1)), (0.3, (1, 5)), (0.8, (40, 5)))]
+        found, _ = two_way("x", 3 + sum(of), list(map(str, range(40))), 200, 0, (-9, 9))  # type: ignore[arg-type]
+        assert found.interval
+        held += found.interval[0] <= 3 <= found.interval[1]
+    assert 53 <= held <= 60  # of 60, 95 % but for four standard errors
