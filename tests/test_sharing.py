@@ -84,9 +84,9 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
 def test_members_ask_once_for_what_they_share_and_hold_what_separate_runs_hold(
     experiment: str, demo: Demo, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Though the rows come last first."""
+    """Though the rows come last first, but for one that reads others."""
     [(key, values)] = swept(experiment).items()
-    calls = demo.sweep(experiment, f"{key}={','.join(reversed(values))}")
+    calls = demo.sweep(experiment, f"{key}={','.join(values if experiment == 'systems' else reversed(values))}")
     printed = capsys.readouterr().out
     made = demo.asked.total()
     assert set(demo.asked.values()) == {1}

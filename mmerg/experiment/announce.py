@@ -21,7 +21,7 @@ def announce(out: Console, plan: Plan, asked: str, engine: Engine) -> None:
     out.print(escape(f"{corpus.name} {corpus.split}: {plural(len(corpus.dialogues), 'dialogue')}{corpus.noted}"))
     out.print(escape(f"protocol: {describe(samples.protocol, samples.selection)}; {asked}"))
     out.print(escape(f"{engine.in_words}, seed {plan.seed}"))
-    for line in _remarks(plan, engine):
+    for line in (*filter(None, [plan.note]), *_remarks(plan, engine)):
         out.print(escape(line))
 
 

@@ -31,6 +31,7 @@ from mmerg.engine.sources import Source
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.backbone import BackbonePlan
 from mmerg.experiment.build import build_looker, build_prompts, load_corpus
+from mmerg.experiment.equal_tokens import with_equal_tokens
 from mmerg.experiment.session import new_session
 from mmerg.experiment.sources import build_sources
 from mmerg.runs.auditor import Auditor, read_auditor
@@ -160,6 +161,7 @@ class Plan:
     folder: FolderPlan
     seed: int
     only_failed: bool
+    note: str = ""  # of what was chosen by itself
 
     @cached_property
     def identity(self) -> Digests:
@@ -219,16 +221,23 @@ def plan_run(settings: RunSettings, row: str = "") -> Plan:
     samples = SamplePlan.of(settings.dataset, settings.protocol, settings.frames)
     samples = samples.choose(settings.ids, settings.limit, shard)
     backbone = BackbonePlan.of(settings)
-    names = (settings.dataset.name, settings.system.name, folder_name(backbone.name))
-    return Plan(
-        settings=settings.plain(),
-        samples=samples,
-        system=plan_system(settings, samples.corpus),
-        backbone=backbone,
-        folder=FolderPlan(Path(settings.runs), names, settings.name or "", settings.tags, shard, row),
-        seed=settings.seed,
-        only_failed=settings.only_failed,
-    )
+
+    def plan(settings: RunSettings) -> Plan:
+        names = (settings.dataset.name, settings.system.name, folder_name(backbone.name))
+        return Plan(
+            settings=settings.plain(),
+            samples=samples,
+            system=plan_system(settings, samples.corpus),
+            backbone=backbone,
+            folder=FolderPlan(Path(settings.runs), names, settings.name or "", settings.tags, shard, row),
+            seed=settings.seed,
+            only_failed=settings.only_failed,
+        )
+
+    if not settings.system.equal_tokens:
+        return plan(settings)
+    settings, note = with_equal_tokens(settings, plan)
+    return replace(plan(settings), note=note)
 
 
 def plan_system(settings: RunSettings, corpus: Corpus) -> SystemPlan:

@@ -48,15 +48,16 @@ def causes_of(
     k1: int,
     lexicon: Lexicon | None,
 ) -> Causes:
-    """The set S over the histories, which are `over`. The salience of a word is |coefficient × tf-idf| for the label
-    that is predicted."""
-    features, weights = words.transform(histories).tocsr(), np.abs(weights_of(model)[0])
+    """The set S over the histories, which are `over`. The salience of a word is coefficient × tf-idf for the label that
+    is predicted; a word that speaks against it is never taken."""
+    features, weights = words.transform(histories).tocsr(), weights_of(model)[0]
     predicted = np.searchsorted(model.classes_, model.predict(features))
     top: set[int] = set()
     for start, end, label in zip(features.indptr, features.indptr[1:], predicted, strict=False):
         columns = features.indices[start:end]
         salience = weights[label, columns] * features.data[start:end]
-        top.update(columns[np.argsort(-salience, kind="stable")[:k1]].tolist())
+        first = np.argsort(-salience, kind="stable")[:k1]
+        top.update(columns[first[salience[first] > 0]].tolist())
     names = tuple(words.get_feature_names_out()[sorted(top)].tolist())
     idf = vectorizer(vocabulary=names).fit(histories).idf_
     if not lexicon:

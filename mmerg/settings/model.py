@@ -117,6 +117,13 @@ class AuditorSettings(Part):
     sampling: SamplingSettings = SamplingSettings()
 
 
+class EqualTokensSettings(Part):
+    """As many draws as cost the tokens of a run of one system, where a draw costs those of a run of the other."""
+
+    of: Name
+    draw: Name
+
+
 class SystemSettings(Part):
     """A system. prompts: folders of its templates; of one name the first folder's counts. loop: audit, single, refine,
     draws, a dotted name, or a `_target_`. draws: how many independent passes loop=draws makes. label_order: of the
@@ -129,6 +136,7 @@ class SystemSettings(Part):
     loop: Target | Word = "audit"
     max_iterations: Count = 2
     draws: Positive = 1
+    equal_tokens: EqualTokensSettings | None = None
     max_repairs: Count = 2
     without: Texts = ()
     organization: Literal["cascaded", "independent"] = "cascaded"

@@ -27,6 +27,9 @@ def build(node: SystemSettings, given: Collection[str] = (), group: str = "syste
     """The system that the settings describe. given: symbols that sources supply. Raises ConfigError where it does not
     hold, naming `group` and the system."""
     where = f"{group}={node.name}"
+    if node.equal_tokens:
+        what = "how many draws cost equal tokens is read from finished runs, for mmerg run alone"
+        raise ConfigError(what, where=where, hint="system.equal_tokens=null system.draws=10, or system=best_of_n")
     _check_sources(node, given, where)
     node = ablated(node, where)
     auditor = node.auditor

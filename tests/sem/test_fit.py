@@ -14,7 +14,9 @@ LABELS = ["afraid", "joyful", "sad"]
 DATA = Data(corpus="own", split="train", samples=1, digest="0" * 64)
 
 
-def fitted(samples: list[Labelled], over: list[tuple[str, ...]] | None = None, lexicon: Lexicon | None = None) -> Sem:
+def fitted(
+    samples: list[Labelled], over: list[tuple[str, ...]] | None = None, lexicon: Lexicon | None = None, k1: int = 1
+) -> Sem:
     """The model of the samples, with its S over the histories of `over`."""
     words, histories = vectorizer(min_df=2), [one.history for one in samples]
     model = fit(words.fit_transform(histories), [one.label for one in samples], 1.0, 300)
@@ -23,7 +25,7 @@ def fitted(samples: list[Labelled], over: list[tuple[str, ...]] | None = None, l
         labels=model.classes_.tolist(),
         trained_on=DATA,
         validated_on=DATA,
-        causes=causes_of(words, model, over or histories, DATA, 1, lexicon),
+        causes=causes_of(words, model, over or histories, DATA, k1, lexicon),
         turns=(),
         words=words.get_feature_names_out().tolist(),
         idf=words.idf_.tolist(),
@@ -95,6 +97,11 @@ def test_a_word_of_s_is_high_where_intensity_and_idf_are_over_the_means() -> Non
     assert causes.mean_idf == pytest.approx((idf(16, 2) + idf(16, 6)) / 2)
     assert causes.mean_intensity == pytest.approx(0.5)
     assert causes.high == ("furyword",)
+
+
+def test_a_word_that_speaks_against_the_label_is_no_cause() -> None:
+    mixed = [("joyfulword joyfulword afraidword",)]
+    assert fitted(planted(LABELS[:2], 20), mixed, k1=2).causes.words == ("joyfulword",)
 
 
 def test_s_and_its_means_are_over_the_other_histories() -> None:

@@ -60,8 +60,9 @@ def test_the_groups_are_all_there() -> None:
 def test_every_option_composes_and_makes_its_parts(group: str, option: str, tmp_path: Path) -> None:
     dataset = () if group == "dataset" else ("dataset=folder",)
     root = () if option in ("demo", "talk") else (f"dataset.root={tmp_path}",)
+    more = ("system.equal_tokens=null",) if option == "best_of_n_matched" else ()
     dialect = ("backend.adapter.dialect=vllm",) if option == "openai" else ()
-    settings = settings_of(*dataset, f"{group}={option}", *root, *dialect, f"cache_dir={tmp_path}/cache")
+    settings = settings_of(*dataset, f"{group}={option}", *root, *more, *dialect, f"cache_dir={tmp_path}/cache")
     assert group == "frames" or getattr(settings, group).name == option
     assert isinstance(make(settings.dataset.reader), Empathetic | Folder | Iemocap | Meld | Talk)
     backbone = BackbonePlan.of(settings)

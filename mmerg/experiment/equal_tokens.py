@@ -1,0 +1,46 @@
+"""How many draws of best_of_n cost as many tokens as another system, read from finished runs of the same settings.
+
+settings, note = with_equal_tokens(settings, plan)
+settings.system.draws, note    # 11, "11 draws, as merg takes 5140 tokens a sample (…) and one_pass 448 (…)"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from mmerg.errors import ConfigError
+from mmerg.runs.folder import read_results
+from mmerg.settings.compose import compose
+from mmerg.settings.model import RunSettings
+from mmerg.settings.parse import parse
+
+if TYPE_CHECKING:
+    from mmerg.experiment.plan import Plan
+
+
+def with_equal_tokens(settings: RunSettings, plan: Callable[[RunSettings], Plan]) -> tuple[RunSettings, str]:
+    """The settings with their number of draws, and how it was found. plan: of a run that is to be read. Raises
+    ConfigError where such a run is not there, or lacks a sample that is wanted."""
+    wanted = settings.system.equal_tokens
+    assert wanted
+    (of, of_run), (draw, draw_run) = (_tokens(settings, name, plan) for name in (wanted.of, wanted.draw))
+    draws = max(1, round(of / draw))
+    system = settings.system.model_copy(update={"draws": draws, "equal_tokens": None})
+    note = f"{wanted.of} takes {of:.0f} tokens a sample ({of_run}) and {wanted.draw} {draw:.0f} ({draw_run})"
+    return settings.model_copy(update={"system": system}), f"system.draws={draws}, as {note}"
+
+
+def _tokens(settings: RunSettings, name: str, plan: Callable[[RunSettings], Plan]) -> tuple[float, str]:
+    """The mean tokens that a system takes for the samples that are wanted, and the name of its run."""
+    page = parse(compose("config", [f"system={name}", "dataset=demo"]), RunSettings)
+    sources = page.sources | {symbol: node for symbol, node in settings.sources.items() if symbol in ("M", "S")}
+    other = plan(settings.model_copy(update={"system": page.system, "sources": sources}))
+    ids = [sample.id for sample in other.samples.wanted]
+    results = read_results(other.run)
+    if missing := sum(id not in results for id in ids):
+        what = f"{missing} of {len(ids)} samples have no result of system={name}, whose tokens are to be matched"
+        hint = f"first the same command with system={name}; in a sweep its row comes first"
+        raise ConfigError(what, where=str(other.run), hint=hint)
+    return fmean(results[id].prompt_tokens + results[id].response_tokens for id in ids), other.run.name
