@@ -13,6 +13,8 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Page
 
+from mmerg.backends.protocol import Request
+from mmerg.backends.scripted import Scripted
 from mmerg.corpora.folder import demo_root
 from tests.browser import chromium
 from tests.serving.page.film import filming
@@ -20,6 +22,7 @@ from tests.serving.page.scripted import Agents
 from tests.serving.running import running
 
 WORDS = "I did not get the job. It's fine. Really."
+PLAIN = {"caef looked at": "joy does not fit a face that falls", "mend caef": "weigh her face over her words"}
 
 
 def talk(page: Page) -> None:
@@ -36,10 +39,23 @@ def talk(page: Page) -> None:
     page.evaluate("document.activeElement.blur()")
 
 
+def answers() -> Scripted:
+    """The agents of the tests, with an audit in whole sentences."""
+    agents = Agents().backend
+
+    def answer(request: Request) -> str:
+        text = agents.complete(request).text
+        for words, plain in PLAIN.items():
+            text = text.replace(words, plain)
+        return text
+
+    return Scripted(answer)
+
+
 def main(out: Path) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
-        running(Agents().backend, "backbone.name='a scripted model'") as server,
+        running(answers(), "backbone.name=scripted-replies") as server,
         chromium(*filming(demo_root() / "fine_1.mp4", Path(folder))) as browser,
     ):
         page = browser.new_page(viewport={"width": 1280, "height": 800}, permissions=["camera"])

@@ -6,16 +6,24 @@ import re
 import secrets
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from pathlib import Path
 
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mmerg.serving.refused import HttpError, code_fault, describe_fault
 from mmerg.settings.model import ServeSettings
 
 COOKIE = "mmerg"
+FOLDER = Path(__file__).parent / "page"
+OPEN = (
+    "/health",
+    "/page/page.css",
+    "/page/token.js",
+    "/page/icon.svg",
+)  # without it
 log = logging.getLogger(__name__)
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src 'self' blob:; "
@@ -75,7 +83,7 @@ class Guard:
         if origin is not None and origin.partition("://")[2].lower() != host and origin not in self.origins:
             hint = "add the origin to origins=[…] at the server's start, or let the proxy pass on the Host header"
             return self.refuse(path, HttpError("a page of another origin may not ask", hint=hint, status=403))
-        if not self.token or path == "/health":
+        if not self.token or path in OPEN:
             return None
         if path == "/" and self._is_token(request.query_params.get("token", "")):
             response = RedirectResponse("/", 303)
@@ -85,7 +93,9 @@ class Guard:
         if (scheme.lower() == "bearer" and self._is_token(key)) or self._is_token(request.cookies.get(COOKIE, "")):
             return None
         hint = "open the address that was printed at the start, or send the token as `Authorization: Bearer …`"
-        return self.refuse(path, HttpError("the token is missing or wrong", hint=hint, status=401))
+        asks = path == "/" and "text/html" in request.headers.get("accept", "")
+        refused = HttpError("the token is missing or wrong", hint=hint, status=401)
+        return FileResponse(FOLDER / "token.html", 401) if asks else self.refuse(path, refused)
 
     def _is_token(self, given: str) -> bool:
         return secrets.compare_digest(given.encode(), self.token.encode())

@@ -106,6 +106,12 @@ def test_whether_the_server_answers_is_told_to_all(locked: Running) -> None:
     assert get(locked, "/health").json() == {"status": "ok"}
 
 
+def test_a_browser_without_the_token_is_asked_for_it(locked: Running) -> None:
+    asked = get(locked, "/", Accept="text/html")
+    assert (asked.status_code, "asks for its token" in asked.text) == (401, True)
+    assert get(locked, "/page/token.js").status_code == 200
+
+
 def test_the_page_gets_a_cookie_for_the_token(locked: Running) -> None:
     with httpx.Client(base_url=locked.url) as browser:
         first = browser.get("/", params={"token": SECRET})

@@ -128,7 +128,7 @@ export class Talk {
       const record = fresh(system, turns.map((turn) => turn.id));
       one.sides[side] ??= { tries: [], at: 0 };
       one.sides[side].at = one.sides[side].tries.push(record) - 1;
-      this.chats[side] ??= uuid();
+      this.chats[side] ??= `chat-${uuid().slice(0, 8)}`;
       return [record, { chat: this.chats[side], system: system.id, turns: turns.map(({ who, text }) => ({ who, text })), seed }];
     });
     this.changed();

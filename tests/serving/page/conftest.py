@@ -13,7 +13,7 @@ from mmerg.backends.protocol import Backend, Reply, Request
 from mmerg.backends.scripted import Scripted
 from mmerg.corpora.folder import demo_root
 from tests.browser import chromium
-from tests.reporting.watched import watched
+from tests.reporting.watched import Watched, watched
 from tests.serving.page.film import filming
 from tests.serving.page.scripted import Agents
 from tests.serving.running import running
@@ -84,18 +84,36 @@ def ready(page: Page, url: str = "") -> None:
     page.locator("body[data-ready]").wait_for()
 
 
-@pytest.fixture
-def page(browser: Browser, site: Site, agents: Agents) -> Iterator[Page]:
-    """On a laptop, in light."""
-    with visiting(browser, site) as page:
-        yield page
+@pytest.fixture(scope="package")
+def window(browser: Browser, site: Site) -> Iterator[Watched]:
+    """One for most tests: to open one takes longer than to empty it."""
+    with watched(browser, origins=(site.url, f"blob:{site.url}")) as view:
+        yield view
 
 
 @pytest.fixture
-def filmed(browser: Browser, site: Site, agents: Agents) -> Iterator[Page]:
+def page(window: Watched, site: Site, agents: Agents) -> Iterator[Page]:
+    """On a laptop, in light, in a browser that keeps nothing yet."""
+    page = window.page
+    page.goto(f"{site.url}/health")
+    page.evaluate("sessionStorage.clear()")
+    page.context.new_cdp_session(page).send(
+        "Storage.clearDataForOrigin", {"origin": site.url, "storageTypes": "indexeddb,local_storage"}
+    )
+    page.context.clear_permissions()
+    page.unroute_all()
+    page.set_viewport_size({"width": 1280, "height": 900})
+    window.wrong.clear()
+    ready(page, site.url)
+    yield page
+    window.check()
+
+
+@pytest.fixture
+def filmed(page: Page) -> Page:
     """The same, which may use the camera."""
-    with visiting(browser, site, permissions=["camera"]) as page:
-        yield page
+    page.context.grant_permissions(["camera"])
+    return page
 
 
 def say(page: Page, words: str) -> None:
