@@ -100,7 +100,7 @@ def test_members_ask_once_for_what_they_share_and_hold_what_separate_runs_hold(
     assert (made < separate) == (not apart and len(values) > 1)
     if experiment == "iterations":
         assert made == largest
-    for value in values if experiment not in ("systems", "backbones") else ():
+    for value in {values[0], values[-1]} if experiment not in ("systems", "backbones") else ():
         alone = demo.separate(experiment, f"{key}={value}")
         [shared] = (demo.folder / "shared").glob(f"*-{alone.name.rpartition('-')[2]}")  # the row is in its name
         assert held(shared) == held(alone)
