@@ -68,8 +68,12 @@ def main() -> int:
                 return launch.serve(settings, folder)
             case "score":
                 return launch.score(settings, folder)
+            case "plan":
+                return launch.plan(settings, folder if paths else None)
+            case "export":
+                return launch.export(settings, folder)
             case _:
-                return 0
+                return launch.bring_in(settings, folder, others[0])
 
     if code := run_command(check):
         return code

@@ -98,3 +98,42 @@ def score(settings: RateSettings, folder: Path) -> int:
     for file in (folder / SCORES, folder / "methods.md", *write_beside(results, known)):
         print(f"written: {file}")  # noqa: T201 - for programs to read: no wrapping
     return 0
+
+
+def plan(settings: RateSettings, folder: Path | None) -> int:
+    """Says how many items and raters find a difference, with the spread of a study where one is given."""
+    from mmerg.rating import power
+    from mmerg.rating.score import Table
+
+    spread = (settings.sd_items, settings.sd_raters, settings.sd_noise)
+    if folder:
+        known = power.spread_of(Table(read_log(folder, read_study(folder))[0], read_key(folder)))
+        if known is None:
+            hint = "give a Likert study of two runs with two raters or more, or none"
+            raise ConfigError("this study does not tell how ratings spread", where=str(folder), hint=hint)
+        spread = known
+    console().print(power.plan(settings, spread))
+    return 0
+
+
+def export(settings: RateSettings, folder: Path) -> int:
+    """Writes a study for another tool."""
+    from mmerg.rating import exchange
+
+    ending = {"csv": ".csv", "pearmut": ".json", "potato": ""}[settings.format]
+    out = Path(settings.out or f"{folder}-{settings.format}{ending}")
+    exchange.export(read_study(folder), settings.format, out)
+    console().print(escape("text alone: clips and keyframes are not exported"))
+    print(f"export: {out}")  # noqa: T201 - for programs to read: no wrapping
+    return 0
+
+
+def bring_in(settings: RateSettings, folder: Path, file: Path) -> int:
+    """Adds what raters answered in another tool."""
+    from mmerg.rating import exchange
+
+    count = exchange.bring_in(read_study(folder), folder, settings.format, file)
+    console().print(
+        escape(f"{plural(count, 'answer')} in {file}; mmerg rate score {folder} reads them"), soft_wrap=True
+    )
+    return 0

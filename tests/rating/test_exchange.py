@@ -1,0 +1,125 @@
+"""Out to other tools and back, with the same checks; and how many items a study needs."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from mmerg.errors import MmergError
+from mmerg.rating.exchange import bring_in, export
+from mmerg.rating.power import items_for, power_of
+from mmerg.rating.score import two_way
+from mmerg.rating.store import read_log
+from mmerg.rating.study import read_study
+from tests.rating.parts import SECRET, study
+
+FORMATS = {"csv": "out.csv", "pearmut": "out.json", "potato": "out"}
+
+
+def filled(form: str, out: Path, wanted: dict[tuple[str, int, str], Any]) -> Path:
+    """What the tool would give back, where raters answered as wanted."""
+    if form == "csv":
+        rows = list(csv.DictReader(out.read_text().splitlines()))
+        for row in rows:
+            row["value"] = wanted[row["rater"], int(row["place"]), row["question"]]
+        with out.open("w") as file:
+            writer = csv.DictWriter(file, rows[0].keys())
+            writer.writeheader()
+            writer.writerows(rows)
+        return out
+    if form == "potato":
+        for folder in out.iterdir():
+            config = yaml.safe_load((folder / "config.yaml").read_text())
+            items = json.loads((folder / "data.json").read_text())
+            state = {item["id"]: [] for item in items}  # type: ignore[var-annotated]
+            for scheme in config["annotation_schemes"]:
+                for item in items:
+                    value = wanted[folder.name, int(item["id"].rpartition("-")[2]), scheme["name"]]
+                    words = {"cannot": "Cannot", "first": "A is", "second": "B is", "tie": "Equally"}
+                    name = next(one for one in scheme["labels"] if one.startswith(words.get(value, str(value))))
+                    state[item["id"]].append([{"schema": scheme["name"], "name": name}, name])
+            place = folder / "annotation_output" / "somebody"
+            place.mkdir(parents=True)
+            (place / "user_state.json").write_text(json.dumps({"instance_id_to_label_to_value": state}))
+        return out
+    campaign, lines = json.loads(out.read_text()), []
+    names = [one["name"] for one in campaign["info"]["sliders"]]
+    for task in campaign["data"]:
+        for document in task:
+            rater, _, place = document[0]["item_id"].rpartition("-")
+            sliders: dict[str, dict[str, Any]] = {side: {} for side in document[0]["tgt"]}
+            for name in names:
+                value = wanted[rater, int(place), name]
+                sliders["A"][name] = value if isinstance(value, int) else {"first": 4, "second": 2, "tie": 3}.get(value)
+                if "B" in sliders:
+                    sliders["B"][name] = 3 if value != "cannot" else None
+            annotation = [{side: {"sliders": of} for side, of in sliders.items()}]
+            lines.append(json.dumps({"item": document, "annotation": annotation, "user_id": rater}))
+    given = out.with_suffix(".jsonl")
+    given.write_text("\n".join(lines))
+    return given
+
+
+@pytest.mark.parametrize("design", ["likert", "pairwise"])
+@pytest.mark.parametrize("form", FORMATS)
+def test_what_goes_out_comes_back(tmp_path: Path, form: str, design: str) -> None:
+    folder, out = study(tmp_path, 4, design=design, gold=0.2), tmp_path / FORMATS[form]
+    made, random = read_study(folder), np.random.default_rng(0)
+    export(made, form, out)
+    text = "".join(file.read_text() for file in (out.rglob("*.*") if out.is_dir() else [out]))
+    assert not [word for word in SECRET if word in text]
+    wanted = {
+        (rater, place, name): random.choice(np.array([*question.points, "cannot"], object))
+        for rater, order in made.orders.items()
+        for place in range(len(order))
+        for name, question in made.form.questions.items()
+    }
+    file = filled(form, out, wanted)
+    count = bring_in(made, folder, form, file)
+    size = (folder / "ratings.jsonl").stat().st_size
+    bring_in(made, folder, form, file)
+    assert (folder / "ratings.jsonl").stat().st_size == size
+    log, _ = read_log(folder, made)
+    found = {(*key, name): value for key, of in log.answers.items() for name, value in of.items()}
+    lost = {"cannot"} if form == "pearmut" else set()  # a slider that nobody moved
+    assert found == {key: value for key, value in wanted.items() if value not in lost}
+    assert count == len(found)
+
+
+@pytest.mark.parametrize(
+    ("row", "what"),
+    [
+        ("r1,3,empathy,9", "row 2: 9 is not on the scale of empathy"),
+        ("r1,999,empathy,4", "no place 999"),
+        ("nobody,3,empathy,4", "'nobody'"),
+        ("r1,3,wit,4", "no question 'wit'"),
+        ("r1,x,empathy,4", "no csv file"),
+        ("r1,3,empathy,", "no answers"),
+    ],
+)
+def test_what_is_no_answer_of_the_study_is_named_and_nothing_is_added(tmp_path: Path, row: str, what: str) -> None:
+    folder = study(tmp_path, 3)
+    (tmp_path / "in.csv").write_text(f"rater,place,question,value\n{row}\n")
+    with pytest.raises(MmergError, match=what):
+        bring_in(read_study(folder), folder, "csv", tmp_path / "in.csv")
+    assert not (folder / "ratings.jsonl").exists() or not (folder / "ratings.jsonl").read_bytes()
+
+
+def test_a_planned_study_finds_its_difference_as_often_as_planned() -> None:
+    spread, raters = (0.8, 0.1, 1.0), 4
+    items = items_for(raters, 0.3, spread, 0.8)
+    assert items
+    assert power_of(items - 1, raters, 0.3, spread) < 0.8 <= power_of(items, raters, 0.3, spread)
+    found = 0
+    for seed in range(100):
+        random = np.random.default_rng(seed)
+        shapes = ((items, 1), (1, raters), (items, raters))
+        parts = [random.normal(0, sd, shape) for sd, shape in zip(spread, shapes, strict=True)]
+        _, p = two_way("x", 0.3 + sum(parts), list(map(str, range(items))), 200, 0, (-9, 9))  # type: ignore[arg-type]
+        found += p is not None and p < 0.05
+    assert 64 <= found <= 96  # 80 of 100, but for four standard errors
+    assert items_for(2, 0.3, (0.8, 2.0, 1.0), 0.8) is None
