@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from mmerg.backends.protocol import Image
 from mmerg.console.terminal import plural
 from mmerg.corpora.dialogue import Scene, Turn
+from mmerg.engine.labels import listed
 from mmerg.engine.prompts import bounds_of
 from mmerg.engine.sources import Supply
 from mmerg.engine.state import State
@@ -82,7 +83,8 @@ class FirstPasses:
             place = str(events_file(self.run, sample))
             raise RunError(f"the events of {sample} do not hold a whole first pass", where=place, hint=AGAIN)
         history = tuple(Turn(speaker, text) for speaker, text in story.started.history)
-        state = State(Scene(sample, history, story.started.responder, story.started.labels), story.keyframes)
+        scene = Scene(sample, history, story.started.responder, story.started.labels)
+        state = State(scene, story.keyframes, labels=listed(self.system, scene))
         for stage in self.system.stages:
             state = self._with(state, stage, first.outputs[stage.gives].output)
         messages = (message for call in story.calls for message in call.event.messages)

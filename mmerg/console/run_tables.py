@@ -11,6 +11,7 @@ from mmerg.runs.manifest import MemorySection
 from mmerg.runs.result import Result, Verdicts
 
 ROWS = 50
+COPIED = 10  # per cent: from where on copies are told
 WORD = 40  # characters: what is longer is a sentence
 
 
@@ -26,11 +27,14 @@ class Summary:
         self.guards: dict[str, Counter[str]] = {}  # by guard: samples, and exemplars that it kept back
         self.problems: Counter[str] = Counter()  # why a source had no exemplars
         self.cleaned: Counter[str] = Counter()  # what was taken off replies
+        self.handed_on: dict[str, Counter[str]] = {}  # by stage
         for result in results:
             self.first += [result] * (len(self.first) < rows)
             self.failed += [result] * (not result.ok)
             self.problems.update([result.exemplars_problem] if result.exemplars_problem else [])
             self.cleaned.update(result.cleaned)
+            for stage, runs in result.handed_on.items():
+                self.handed_on.setdefault(stage, Counter()).update(dict(zip(("copied", "all"), runs, strict=True)))
             for guard, exemplars in result.excluded.items():
                 self.guards.setdefault(guard, Counter()).update(samples=1, exemplars=exemplars)
             self.counts.update(
@@ -77,6 +81,13 @@ class Summary:
         return table
 
     @property
+    def copies(self) -> str:
+        """What share each agent copies from the one before it; empty where none copies a tenth."""
+        shares = {stage: round(100 * runs["copied"] / runs["all"]) for stage, runs in self.handed_on.items()}
+        told = ", ".join(f"{stage} {share} %" for stage, share in shares.items())
+        return told if any(share >= COPIED for share in shares.values()) else ""
+
+    @property
     def kept_back(self) -> str:
         """A line with the exemplars that guards kept back; empty where there are none."""
         parts = {
@@ -95,6 +106,8 @@ class Summary:
             yield f"samples with a source that had no exemplars: {lacking} ({_listed(self.problems)})"
         if self.cleaned:
             yield f"taken off replies: {_listed(self.cleaned)}"
+        if copies := self.copies:
+            yield f"copied from the agent before, of four words in a row: {copies}"
         if count := self.counts["unaudited"]:
             yield f"unaudited: in {plural(count, 'sample')} an audit could not be read; mmerg show RUN SAMPLE says why"
         if count := self.counts["repeated"]:

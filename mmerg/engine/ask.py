@@ -79,7 +79,7 @@ class Asker:
             return _ask_class(stage, stage.by, bounds, state, t, visible(stage, state) | supplied, correction)
         if stage.label:
             emotion = self._read_emotion(stage, state, place, supplied, correction)
-            state = replace(state, scene=replace(state.scene, labels=(emotion,)))  # which any other field may explain
+            state = replace(state, labels=(emotion,))  # which any other field may explain
             bounds = bounds_of(system, stage, state)
             if stage.output and json_schema(stage.output, bounds).required == (stage.label,):
                 return stage.output.model_validate({stage.label: emotion})
@@ -118,18 +118,18 @@ class Asker:
         self, stage: Stage, state: State, place: _Place, supplied: Inputs, correction: Correction | None
     ) -> str:
         """The emotion that is likeliest over several orders of the labels, calibrated where the stage has a prior."""
-        scene, readings = state.scene, list[Mapping[str, float]]()
-        for order in orders(scene.labels, stage.orders):
-            shown = replace(state, scene=replace(scene, labels=order))
+        labels, readings = state.scene.labels, list[Mapping[str, float]]()
+        for order in orders(state.listed, stage.orders):
+            shown = replace(state, labels=order)
             messages = self.prompts.messages(replace(stage, name=LABEL), shown, supplied, "", correction)
             request = Request(messages, Sampling(num_predict=TOKENS), schema_of(order), True, ALTERNATIVES)
             reply = self.backend.complete(request)
             self.emit(_called({**place, "attempt": 0}, request, reply))
-            readings.append(read_labels(reply, scene.labels))
-        mean = {label: round(fmean(one[label] for one in readings), 6) for label in scene.labels}
+            readings.append(read_labels(reply, labels))
+        mean = {label: round(fmean(one[label] for one in readings), 6) for label in labels}
         scores = stage.prior.calibrated(mean) if stage.prior else mean
         self.emit(events.LabelsRead(**place, logprobs=mean, calibrated=stage.prior is not None))
-        return max(scene.labels, key=lambda label: scores[label])
+        return max(labels, key=lambda label: scores[label])
 
     def _audit(self, auditor: Stage, state: State, place: _Place, draw: Draw | None) -> Output:
         """The findings on the stages that `auditor` audits, each by the form of its check."""

@@ -61,7 +61,7 @@ class Forms:
 
     def _likelihood(self, stage: Stage, state: State) -> float:
         before = state.before(stage.gives)
-        blank = State(replace(before.scene, history=()))
+        blank = State(replace(before.scene, history=()), labels=before.labels)
         text = as_written(_output(stage, state))
         bounds = bounds_of(self.prompts.system, stage, before)
         outline = json_schema(stage.output, bounds).outline if stage.output else ""

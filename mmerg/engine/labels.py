@@ -13,7 +13,9 @@ from math import log
 import numpy as np
 
 from mmerg.backends.protocol import Reply
+from mmerg.corpora.dialogue import Scene
 from mmerg.errors import ConfigError
+from mmerg.systems.system import System
 
 ALTERNATIVES = 20  # likeliest tokens in one place: what servers give at most
 TOKENS = 6  # a quotation mark, and enough of the label
@@ -24,6 +26,11 @@ def shuffled(labels: tuple[str, ...], *seed: str | int) -> tuple[str, ...]:
     """The labels in an order that the seed alone decides, whatever order they come in."""
     start = "\0".join(map(str, seed))
     return tuple(sorted(labels, key=lambda label: sha256(f"{start}\0{label}".encode()).digest()))
+
+
+def listed(system: System, scene: Scene) -> tuple[str, ...]:
+    """The labels in the order in which a sample's prompts and schemas list them."""
+    return shuffled(scene.labels, scene.id) if system.label_order == "shuffled" else scene.labels
 
 
 def orders(labels: tuple[str, ...], count: int) -> Iterator[tuple[str, ...]]:

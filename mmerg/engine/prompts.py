@@ -9,11 +9,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import takewhile
+from typing import cast
 
 from jinja2 import DictLoader, Environment, StrictUndefined, TemplateError, TemplateNotFound
 from jinja2.meta import find_referenced_templates, find_undeclared_variables
 
 from mmerg.backends.protocol import Message
+from mmerg.corpora.dialogue import Turn
 from mmerg.engine.state import Correction, State
 from mmerg.errors import ConfigError
 from mmerg.runs.events import Form
@@ -105,12 +107,15 @@ class Prompts:
         """The messages that open a call of `stage`. supplied: inputs from sources other than stages (M)."""
         inputs = visible(stage, state) | {k: v for k, v in supplied.items() if k in stage.sees}
         makers = [maker for maker in self.system.stages if maker.gives in inputs and maker.gives not in self._shared]
-        known = {"responder": _line(state.scene.responder), "labels": state.scene.labels, "emotion_of": self.emotion_of}
+        known = {"responder": _line(state.scene.responder), "labels": state.listed, "emotion_of": self.emotion_of}
         scope = {**known, "vocabulary": self.system.vocabulary, **inputs}
         outputs = [(maker.name, inputs[maker.gives]) for maker in makers]
         shared = self._render("shared.j2", {**scope, "outputs": outputs})
         checks = [self._rendered_check(one, scope) for one in self.system.stages if one.name in stage.audits]
+        shown = cast("tuple[TurnView, ...]", inputs.get("D", ()))
+        cited = shown[-len(_cited(stage, state)) :]
         scope |= {"outline": outline, "correction": correction, "checks": checks}
+        scope["cited"] = cited if len(cited) < len(shown) else ()
         own = self._render(f"{stage.name}.j2", scope)
         return (self._system, Message("user", f"{shared}\n\n{own}", state.images if "V" in inputs else ()))
 
@@ -228,10 +233,19 @@ def bounds_of(system: System, stage: Stage, state: State) -> Bounds:
     others = [turn.text for turn in state.scene.history if turn.speaker != state.scene.responder]
     return Bounds(
         inputs=frozenset(visible(stage, state)),
-        choices={**system.vocabulary, "emotion": state.scene.labels},
-        counts={"turn": len(state.scene.history), "frame": len(state.keyframes)},
+        choices={**system.vocabulary, "emotion": state.listed},
+        counts={
+            "turn": range(len(state.scene.history) + 1 - len(_cited(stage, state)), len(state.scene.history) + 1),
+            "frame": range(1, len(state.keyframes) + 1),
+        },
         quotable=tuple(others or [turn.text for turn in state.scene.history]),
     )
+
+
+def _cited(stage: Stage, state: State) -> tuple[Turn, ...]:
+    """The turns that `stage` may cite: the last ones."""
+    shown = min(filter(None, (stage.cite_last, state.turns)), default=len(state.scene.history))
+    return state.scene.history[-shown:]
 
 
 def form(state: State) -> Form:

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from mmerg.backends.protocol import Backend, Engine, Sampling
 from mmerg.corpora.dialogue import Sample
 from mmerg.engine.ask import Asker, user_code
-from mmerg.engine.labels import shuffled
+from mmerg.engine.labels import listed
 from mmerg.engine.look import Looker
 from mmerg.engine.loops.audit import audit, refine
 from mmerg.engine.loops.draws import draws
@@ -48,14 +48,12 @@ class Experiment:
         """One sample's result, failed or not. Raises CallError (interrupted): the sample then has no result; and
         ConfigError for what would fail every sample."""
         system, store = self.prompts.system, self.looker.store
-        if system.label_order == "shuffled":
-            labels = shuffled(sample.scene.labels, sample.id)
-            sample = replace(sample, scene=replace(sample.scene, labels=labels))
 
         def decide(note: Emit, story: Story) -> Fields:
             vision, most = self.engine.vision, self.max_images
             later: list[events.Event] = []  # emitted once the frames are kept, as readers may ask for them
             state = self.looker.look(sample.scene, sample.dropped, vision=vision, max_images=most, emit=later.append)
+            state = replace(state, labels=listed(system, sample.scene))
             for image in state.images:  # first: these bytes are at hand, a frame among them need not be read again
                 keep_frame(image.sha256, partial(bytes, image.data))
             for keyframe in state.keyframes:

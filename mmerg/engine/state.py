@@ -22,13 +22,20 @@ Output = BaseModel | str
 @dataclass(frozen=True)
 class State:
     """The scene, its keyframes in order, the images that travel (none for a text-only model), and outputs by symbol.
-    turns: how many of the last turns are shown; None for all."""
+    turns: how many of the last turns are shown; None for all. labels: the emotions as prompts and schemas list them, ()
+    for the scene's order."""
 
     scene: Scene
     keyframes: tuple[Keyframe, ...] = ()
     images: tuple[Image, ...] = ()
     outputs: tuple[tuple[str, Output], ...] = ()
     turns: int | None = None
+    labels: tuple[str, ...] = ()
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """The emotions that a model may choose from, in the order in which it reads them."""
+        return self.labels or self.scene.labels
 
     def get(self, symbol: str) -> Output | None:
         return dict(self.outputs).get(symbol)

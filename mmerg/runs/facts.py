@@ -9,13 +9,14 @@ token that holds the stop text, too (".\\n").
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 
 from mmerg.backends.protocol import Reply, TokenLogprob
-from mmerg.runs.events import OVER_BUDGET
+from mmerg.runs.events import OVER_BUDGET, Produced
 from mmerg.runs.result import Timing
 from mmerg.runs.story import Story
+from mmerg.storage.words import runs_of
 
 ROUNDING = 1e-4  # what a server's single precision may put on top of 0, the logarithm of certainty
 NOWHERE: Mapping[str, str] = {}
@@ -47,6 +48,8 @@ def facts_of(story: Story, response: str | None = None, places: Mapping[str, str
             "frames_form": story.frames.form,
             "clip_problems": sum(turn.problem not in ("", OVER_BUDGET) for turn in turns),
         }
+    if first := story.passes.get(0):
+        fields["handed_on"] = _handed_on([*first.outputs.values()])
     if read := [step.read for this in story.passes.values() for step in this.steps.values() if step.read]:
         fields["label_logprobs"] = read[0].logprobs
     if any(this.rerun for this in story.passes.values()):
@@ -55,6 +58,27 @@ def facts_of(story: Story, response: str | None = None, places: Mapping[str, str
     if response and (reply := _response_call(story, symbol, response)):
         fields["logprob"], fields["logprob_tokens"] = likelihood(reply, response, field)
     return fields
+
+
+def _handed_on(outputs: Sequence[Produced]) -> dict[str, tuple[int, int]]:
+    """Of each stage but the first, how many runs of four words of its texts stand in those of the stage before it, and
+    how many there are."""
+    copied = {}
+    for before, this in pairwise(outputs):
+        known = {run for text in texts_in(before.output) for run in runs_of(text)}
+        own = [run for text in texts_in(this.output) for run in runs_of(text)]
+        if own:
+            copied[this.stage] = (sum(run in known for run in own), len(own))
+    return copied
+
+
+def texts_in(value: object) -> Iterator[str]:
+    """Every text in an output, at any depth."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for one in value.values() if isinstance(value, Mapping) else value:
+            yield from texts_in(one)
 
 
 def _forecasts(story: Story, place: str) -> tuple[str | None, ...]:

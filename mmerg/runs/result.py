@@ -53,6 +53,7 @@ class Result(SampleLine):
     passes: Count = 0
     repeated_passes: Count = 0  # passes that gave what the pass before gave
     forecasts: tuple[str | None, ...] = ()  # by pass, where a stage was asked again
+    handed_on: dict[str, tuple[Count, Count]] = Field(default_factory=dict)  # by stage: runs of 4 words copied, and all
     label_logprobs: dict[str, float] = Field(default_factory=dict)  # of the first pass, where they are read
     cleaned: dict[str, Count] = Field(default_factory=dict)  # what was taken off how many replies
     ended: LoopEnd | None = None  # why the loop stopped

@@ -20,7 +20,8 @@ def descriptive(words: Words, words_signature: str, imported: bool = False) -> l
     """length in tokens of the reply; passes; selected, the mean number of the selected pass from 0 (the "Avg." of
     MERG's table on iterations); rerun, the share of samples with more than one pass, ×100; idle, the share of passes
     after the first that say what the one before said, ×100; mended and spoiled, the share of them that made a wrong
-    forecast right, or a right one wrong; cleaned, the share of samples with a reply of
+    forecast right, or a right one wrong; handed_on, the share of four words in a row of stages that stand in the
+    stage before, ×100; cleaned, the share of samples with a reply of
     which something was taken off, ×100; calls and the server's token counts, failed samples
     included; seconds, and their 95 % quantile; reply_tok_s and prompt_tok_s, tokens a second as the server times them;
     excluded, the share of exemplars that guards kept back, ×100. imported: another system wrote the
@@ -94,6 +95,13 @@ _MADE_HERE = (
     ),
     _forecast("mended", "wrong-to-right", before=False),
     _forecast("spoiled", "right-to-wrong", before=True),
+    rate(
+        "handed_on",
+        "copied/runs-of-4-words|pass:0|failed:left-out|scale:100",
+        "four words in a row of a stage after another",
+        lambda result: 100.0 * sum(copied for copied, _ in result.handed_on.values()),
+        lambda result: result.ok * float(sum(total for _, total in result.handed_on.values())),
+    ),
     _share("cleaned", "any-reply|failed:in|scale:100", "a result", lambda result: 100.0 * bool(result.cleaned)),
     *(
         _cost(name, "mean|failed:in", "a result", attrgetter(name))

@@ -89,7 +89,8 @@ class ProtocolSettings(Part):
 class StageSettings(Part):
     """A stage of a system; see `conf/system/merg.yaml`. output: the dotted name of a frozen pydantic class, or text.
     by: a class that answers in place of a model. form: how its check is made, null: it has none. code: functions of
-    form=code. reads: labels takes the emotion from the labels' probabilities in so many `orders`."""
+    form=code. reads: labels takes the emotion from the labels' probabilities in so many `orders`. cite_last: how many
+    of the last turns it may cite, null: any."""
 
     sees: Words
     gives: Word
@@ -100,6 +101,7 @@ class StageSettings(Part):
     code: Texts = ()
     reads: Literal["reply", "labels"] = "reply"
     orders: Positive = 2
+    cite_last: Positive | None = None
     logprobs: bool = False
     sampling: SamplingSettings = SamplingSettings()
 

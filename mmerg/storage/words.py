@@ -32,6 +32,12 @@ def words_of(text: str) -> list[str]:
     return [word for part in words if (word := part.strip("'"))]
 
 
+def runs_of(text: str, n: int = 4) -> list[tuple[str, ...]]:
+    """Every `n` words in a row, with repeats: what one text copies from another is counted in these."""
+    words = words_of(text)
+    return [tuple(words[start : start + n]) for start in range(len(words) - n + 1)]
+
+
 def plain_words(text: str) -> str:
     """The words without blanks, so that two texts of the same words are equal. Stage directions ("[LAUGHTER]") are left
     out, and "&amp;" is "&". Where nothing would be left ("?!"), only case is dropped."""

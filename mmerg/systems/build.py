@@ -75,6 +75,7 @@ def _stage(name: str, node: StageSettings, where: str) -> Stage:
         by=_answerer(node.by, f"{where}, by") if node.by else None,
         check=node.check,
         verdict=Check(form=node.form),
+        cite_last=node.cite_last,
         label=_label_field(node, where),
         orders=node.orders,
         code=tuple(_code_check(one, f"{where}, code") for one in node.code),

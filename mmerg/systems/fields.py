@@ -59,10 +59,14 @@ class Choice(_Mark):
 
 
 class Index(_Mark):
-    """The number, from 1, of a turn or frame (`of`) that the agent was shown."""
+    """The number, from 1, of a turn or frame (`of`) that the agent may name."""
 
-    def complaint(self, value: int, bound: int) -> str:
-        return "" if 1 <= value <= bound else f"there is no {self.of} {value}, they are numbered 1 to {bound}"
+    def complaint(self, value: int, bound: range) -> str:
+        if value in bound:
+            return ""
+        if 1 <= value < bound.start:
+            return f"{self.of} {value} is too early, name {bound.start} to {bound.stop - 1}"
+        return f"there is no {self.of} {value}, they are numbered {bound.start} to {bound.stop - 1}"
 
 
 @dataclass(frozen=True)

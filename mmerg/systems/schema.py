@@ -52,12 +52,12 @@ GRAMMATICAL = re.compile(r"\^(?!.*(\\|\(\?)).*\$")  # a pattern that servers' gr
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a reply may refer to: inputs that the agent sees, words of each vocabulary, number of turns and frames, and
-    turns that may be quoted."""
+    """What a reply may refer to: inputs that the agent sees, words of each vocabulary, the numbers of turns and frames,
+    and turns that may be quoted."""
 
     inputs: frozenset[str]
     choices: Mapping[str, tuple[str, ...]]
-    counts: Mapping[str, int]
+    counts: Mapping[str, range]
     quotable: tuple[str, ...] = ()
 
     def __hash__(self) -> int:
@@ -195,7 +195,8 @@ def _concrete(node: Node, bounds: Bounds) -> Node:
     if choice := _text(node, "x-choice"):
         kept["enum"] = [*bounds.choices[choice]]
     if counted := _text(node, "x-index"):
-        kept |= {"minimum": 1, "maximum": bounds.counts[counted]}
+        numbers = bounds.counts[counted]
+        kept |= {"minimum": numbers.start, "maximum": numbers.stop - 1}
     elif kept["enum"] is None:
         pattern = _text(node, "pattern")
         kept |= {name: node.get(name) for name in LIMITS} | {"x-form": f"of the form {pattern}" if pattern else None}

@@ -55,9 +55,9 @@ FINDING = Check()
 class Stage:
     """One agent. output: a frozen pydantic class, or None for plain text. by: answers in place of a model. check: what
     the auditor asks of it, a template; verdict: how that check is made; code: the functions of form=code. audits: the
-    stages that this one, an auditor, checks. label: the field whose emotion is read from the labels' probabilities, in
-    so many `orders`, and held against a `prior`. alternatives: how many of the likeliest tokens come with each.
-    sampling: overrides of the backbone's samplers."""
+    stages that this one, an auditor, checks. cite_last: how many of the last turns it may cite, None: any. label: the
+    field whose emotion is read from the labels' probabilities, in so many `orders`, and held against a `prior`.
+    alternatives: how many of the likeliest tokens come with each. sampling: overrides of the backbone's samplers."""
 
     name: str
     gives: str
@@ -68,6 +68,7 @@ class Stage:
     verdict: Check = FINDING
     code: tuple[CodeCheck, ...] = ()
     audits: tuple[str, ...] = ()
+    cite_last: int | None = None
     label: str = ""
     orders: int = 2
     prior: LabelPrior | None = None

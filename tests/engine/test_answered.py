@@ -74,7 +74,7 @@ def test_it_is_shown_what_its_stage_sees_and_nothing_of_the_target(tmp_path: Pat
 @pytest.mark.parametrize(
     ("answer", "failure", "message"),
     [
-        ({"emotion": "rage", "turn": 1}, Failure.SCHEMA_INVALID, "'rage' is not one of neutral, joy, sadness"),
+        ({"emotion": "rage", "turn": 1}, Failure.SCHEMA_INVALID, "'rage' is not one of joy, sadness, neutral"),
         ({"emotion": "joy", "turn": 4}, Failure.SCHEMA_INVALID, "there is no turn 4"),
         ({"emotion": "joy"}, Failure.SCHEMA_INVALID, "turn: Field required"),
         ("joy", Failure.SCHEMA_INVALID, "Input should be an object"),

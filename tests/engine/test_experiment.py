@@ -118,6 +118,7 @@ def test_a_finished_sample(lab: Lab) -> None:
         "gold_emotion": "sadness",
         "repeated_passes": 0,
         "forecasts": (),
+        "handed_on": {},
         "label_logprobs": {},
         "cleaned": {},
         "turns_looked_at": 3,

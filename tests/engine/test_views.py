@@ -125,7 +125,7 @@ def test_what_a_view_shows() -> None:
     system = merg(rerun_views=EVERY, rerun_draws=4)
     state = State(LONG).with_("E", outputs()["mpa"])
     (_, one, labels), (_, two, last), (_, blind, full), (_, _, other) = views(system, system.stages[1], state)
-    orders = {state.scene.labels, labels.scene.labels, other.scene.labels}
+    orders = {state.listed, labels.listed, other.listed}
     assert len(orders) == 3
     assert {frozenset(order) for order in orders} == {frozenset(SCENE.labels)}
     assert [turn.number for turn in visible(two, last)["D"]] == [3, 4]  # type: ignore[attr-defined]

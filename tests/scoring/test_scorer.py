@@ -22,7 +22,7 @@ from tests.scoring.run_builder import build_run, manifest_of, result
 QUICK = Options(tokenizer="whitespace", resamples=20)
 JUDGING = ["acc", "acc_ok", "macro_f1", "weighted_f1", "self_ppl", "dist1", "dist2", "ead1", "ead2"]
 DESCRIBING = [
-    *("length", "passes", "selected", "rerun", "idle", "mended", "spoiled", "cleaned", "calls"),
+    *("length", "passes", "selected", "rerun", "idle", "mended", "spoiled", "handed_on", "cleaned", "calls"),
     *("prompt_tokens", "response_tokens", "seconds", "seconds_p95", "reply_tok_s", "prompt_tok_s", "excluded"),
 ]
 COSTS = {*DESCRIBING} - {"length", "rerun", "idle", "cleaned", "excluded"}
@@ -36,6 +36,7 @@ RESULTS = [
         gold="joy",
         passes=3,
         repeated_passes=1,
+        handed_on={"psp": (3, 4), "sgrg": (1, 6)},
         forecasts=("fear", "joy", "joy"),
         selected_pass=1,
         seconds=3.0,
@@ -93,6 +94,7 @@ def test_the_describing_figures_by_hand(folder: Path) -> None:
         "idle": (50.0, 1),
         "mended": (50.0, 1),
         "spoiled": (0.0, 1),
+        "handed_on": (40.0, 1),
         "cleaned": (25.0, 4),
         "calls": (pytest.approx(22 / 4), 4),
         "prompt_tokens": (7.5, 4),

@@ -27,9 +27,11 @@ from mmerg.systems.trace.schemas import Cause
 from tests.engine.parts import STAGES, as_text, audit, class_names, merg, outputs
 
 BOUNDS = Bounds(
-    frozenset("DV"), {**merg().vocabulary, "emotion": ("neutral", "joy", "sadness")}, {"turn": 3, "frame": 2}
+    frozenset("DV"),
+    {**merg().vocabulary, "emotion": ("neutral", "joy", "sadness")},
+    {"turn": range(1, 4), "frame": range(1, 3)},
 )
-BLIND = Bounds(frozenset("D"), BOUNDS.choices, {"turn": 3, "frame": 0})
+BLIND = Bounds(frozenset("D"), BOUNDS.choices, {"turn": range(1, 4), "frame": range(1, 1)})
 
 
 def sent(cls: type[BaseModel], bounds: Bounds) -> Any:

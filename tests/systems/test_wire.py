@@ -109,7 +109,7 @@ def test_the_outline_shows_the_fields_of_objects_in_lists_of_lists() -> None:
     ]
 
 
-PLAN = {"reasoning": "r", "goal": "comfort", "stance": "warm", "tactic": "question", "tone": "gentle"}
+PLAN = {"goal": "comfort", "stance": "warm", "tactic": "question", "tone": "gentle", "reasoning": "r"}
 WRITTEN = {wire: PLAN[name] for name, wire in wire_names(PLAN).items()}
 AUDIT = json.loads(as_written(audit(dict.fromkeys(STAGES, True))))
 
@@ -117,10 +117,10 @@ AUDIT = json.loads(as_written(audit(dict.fromkeys(STAGES, True))))
 @pytest.mark.parametrize(
     ("cls", "reply", "complaint"),
     [
-        (Plan, {**WRITTEN, "goal": "comfort"}, '"goal" must be named "b_goal", as the other fields are'),
-        (Plan, {**PLAN, "b_goal": "comfort"}, '"reasoning" must be named "a_reasoning", as the other fields are'),
-        (Plan, {**WRITTEN, "b_goal": "win"}, "b_goal: 'win' is not one of"),
-        (Plan, {**PLAN, "goal": "win"}, "b_goal: 'win' is not one of"),
+        (Plan, {**WRITTEN, "goal": "comfort"}, '"goal" must be named "a_goal", as the other fields are'),
+        (Plan, {**PLAN, "a_goal": "comfort"}, '"goal" must be named "a_goal", as the other fields are'),
+        (Plan, {**WRITTEN, "a_goal": "win"}, "a_goal: 'win' is not one of"),
+        (Plan, {**PLAN, "goal": "win"}, "a_goal: 'win' is not one of"),
         (Plan, {**PLAN, "c_goal": "comfort"}, "c_goal: Extra inputs are not permitted"),
         (audit_class(STAGES), {**AUDIT, "d_sgrg": {"a_reason": "r", "b_passed": True}}, "d_sgrg.c_correction: Field"),
         (

@@ -38,8 +38,7 @@ def views(system: System, stage: Stage, state: State) -> Iterator[tuple[str, Sta
     names = [name for name in system.rerun_views if changing[name]]
     for number, name in enumerate(islice(cycle(names), system.rerun_draws), start=1):
         if name == "labels":
-            labels = shuffled(state.scene.labels, state.scene.id, number)
-            yield name, stage, replace(state, scene=replace(state.scene, labels=labels))
+            yield name, stage, replace(state, labels=shuffled(state.scene.labels, state.scene.id, number))
         elif name == "last_turns":
             yield name, stage, replace(state, turns=TURNS)
         elif name == "without_before":

@@ -1,9 +1,9 @@
 """What MERG's agents answer (arXiv 2604.18988, section 3): evidence E, emotion e, plan P. R is plain text.
 
-A model writes fields in order: plan and forecast have their reasoning first, so that it can change what they name.
-Lengths are asked for in words, with room for twice as much, so that a reply closes within its token limit; they stay
-under the 2,000 characters that grammars enforce. What needs the frames is asked for, and required, only of an agent
-that sees them.
+A model writes fields in order: a forecast has its reasoning first, so that it can change what it names. A plan has its
+choices first, as its reasons were copied from the forecast and the choices the same for most scenes. Lengths are asked
+for in words, with room for twice as much, so that a reply closes within its token limit; they stay under the 2,000
+characters that grammars enforce. What needs the frames is asked for, and required, only of an agent that sees them.
 """
 
 from typing import Annotated, Literal
@@ -66,8 +66,8 @@ class EmotionFirst(_Consistency, _Emotion):
 class Plan(Record):
     """P = (goal, stance, tactic, tone), by PSP."""
 
-    reasoning: Annotated[Reasoning, Field(description="what the other person needs now, and why this plan fits")]
     goal: Annotated[str, Choice("goal"), Field(description="what the reply is to achieve")]
     stance: Annotated[str, Choice("stance"), Field(description="how the speaker stands to the other")]
     tactic: Annotated[str, Choice("tactic"), Field(description="the pragmatic move")]
     tone: Annotated[str, Choice("tone"), Field(description="how the words sound")]
+    reasoning: Annotated[Reasoning, Field(description="what the other person needs now, and why this plan fits")]

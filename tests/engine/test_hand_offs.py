@@ -1,0 +1,66 @@
+"""What stages hand on: cues of the last turns, choices before their reasons, and how much of it is copied."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from mmerg.console.run_tables import Summary
+from mmerg.corpora.dialogue import Turn
+from mmerg.engine.prompts import Prompts, bounds_of
+from mmerg.engine.state import State
+from mmerg.errors import ReplyError
+from mmerg.runs import events
+from mmerg.runs.facts import facts_of
+from mmerg.runs.result import Result
+from mmerg.runs.story import Story
+from mmerg.systems.schema import json_schema, parse
+from tests.engine.parts import SCENE, class_names, merg
+
+LONG = replace(SCENE, history=(*(Turn("Eve", f"Word {n}.") for n in range(1, 6)), *SCENE.history))  # 8 turns
+
+
+@pytest.mark.parametrize(
+    ("k", "shown", "first"), [(4, None, 5), (None, None, 1), (9, None, 1), (4, 2, 7), (None, 2, 7)]
+)
+def test_cues_are_of_the_last_turns(k: int | None, shown: int | None, first: int) -> None:
+    system = merg()
+    assert system.stages[0].cite_last == 4
+    stage, state = replace(system.stages[0], cite_last=k), State(LONG, turns=shown)
+    bounds = bounds_of(system, stage, state)
+    assert stage.output
+    cues: Any = json.loads(json_schema(stage.output, bounds).text)["properties"]["textual_cues"]["items"]["properties"]
+    [turn] = [node for node in cues.values() if node["type"] == "integer"]
+    assert (turn["minimum"], turn["maximum"]) == (first, 8)
+    own = Prompts(system).messages(stage, state, {}, "", None)[1].text.partition("Your step")[2]
+    named = [line.partition(".")[0] for line in own.splitlines() if line[:1].isdigit()]
+    assert named == ([str(n) for n in range(5, 9)] if k == 4 and not shown else [])  # where there are others, too
+    text = json.dumps({"textual_cues": [{"turn": 3, "cue": "Word 3"}]})
+    if first > 3:
+        with pytest.raises(ReplyError, match=f"turn 3 is too early, name {first} to 8"):
+            parse(stage.output, bounds, text)
+    else:
+        parse(stage.output, bounds, text)
+
+
+def test_a_plan_is_chosen_before_its_reasons() -> None:
+    psp = merg().stages[2]
+    assert psp.output
+    asked = json.loads(json_schema(psp.output, bounds_of(merg(), psp, State(SCENE))).text)
+    assert class_names(asked["properties"]) == ["goal", "stance", "tactic", "tone", "reasoning"]
+
+
+def test_copies_are_counted_by_four_words_in_a_row_of_the_stage_before() -> None:
+    outputs: dict[str, object] = {
+        "mpa": {"cues": [{"turn": 1, "cue": "She lost the job today."}]},
+        "caef": {"emotion": "joy", "reasoning": "As she LOST the job, she is sad."},
+        "psp": {"goal": "comfort", "reasoning": "Be kind."},
+        "sgrg": "Oh no.",
+    }
+    told = (events.Produced(sample="d1/4", t=0, stage=name, symbol=name, output=one) for name, one in outputs.items())
+    assert facts_of(Story(told))["handed_on"] == {"caef": (1, 5)}
+    lines = [Result(id=str(n), status="ok", handed_on={"caef": (1, 5), "psp": (n, 9)}) for n in range(2)]
+    note = "copied from the agent before, of four words in a row: caef 20 %, psp 6 %"
+    assert [*Summary(lines).notes()] == [note]
+    assert [*Summary([Result(id="a", status="ok", handed_on={"psp": (0, 9)})]).notes()] == []
