@@ -1,8 +1,10 @@
-"""Plants faults in what a finished run made, and has its auditor judge them: `mmerg audit RUN`.
+"""Measures how well each form of a check tells faulty outputs from clean ones: `mmerg audit RUN`.
 
-Takes the first pass of each sample and swaps one stage's output for that of another dialogue (of another emotion, where
-it is the emotion). Prints how often clean passes pass, planted faults are found and the right stage is blamed, and
-Youden's J, and writes planted.json into the run's folder, which `mmerg report` and `mmerg plot` show.
+Takes the first pass of each sample as it is, and with faults of several kinds in one stage: another dialogue's output,
+another emotion, replies that code makes; and, without planting, forecasts that the gold label contradicts. Prints AUC,
+sensitivity, blame and calibration by form and kind, and the worth of the run's loop. Writes planted.json into the run's
+folder, which `mmerg report` and `mmerg plot` show. `--calibrate auditor.json` keeps the best form and its threshold for
+each stage, for `mmerg run auditor=auditor.json`.
 The run's own model is asked; the same command takes what it answered before from the reply cache.
 Exit code 0 all fine, 1 calls failed for some samples, 2 the run, an option or the server is wrong, 130 interrupted.
 """
@@ -10,7 +12,9 @@ Exit code 0 all fine, 1 calls failed for some samples, 2 the run, an option or t
 from collections.abc import Sequence
 from pathlib import Path
 
+from mmerg.auditing.faults import KINDS
 from mmerg.console.terminal import Parser, run_command, start
+from mmerg.settings.model import FORMS
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -19,7 +23,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("run", type=Path, metavar="RUN", help="a finished run folder, such as runs/demo-merg-…")
     parser.add_argument("--n", type=int, metavar="N", default=40, help="samples, default: %(default)s")
     parser.add_argument("--seed", type=int, metavar="N", default=0, help="of samples and faults, default: %(default)s")
-    parser.add_argument("--stages", nargs="+", metavar="STAGE", default=[], help="plant in these, default: in each")
+    parser.add_argument("--forms", nargs="+", choices=FORMS, default=FORMS, help="of checks, default: all")
+    parser.add_argument("--faults", nargs="+", choices=KINDS, default=KINDS, help="kinds, default: all")
+    parser.add_argument("--calibrate", type=Path, metavar="FILE", help="write the chosen checks, as auditor.json")
     parser.add_argument("--host", nargs="+", metavar="URL", default=[], help="where the model is served now")
     calibrate = "only calibrate emotions that the run read from label probabilities, and keep that in FILE: no call"
     parser.add_argument("--labels", type=Path, metavar="FILE", help=calibrate)
@@ -34,7 +40,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 0
         from mmerg.auditing.launch import launch
 
-        return launch(given.run, n=given.n, seed=given.seed, stages=given.stages, hosts=given.host)
+        return launch(
+            given.run,
+            n=given.n,
+            seed=given.seed,
+            forms=given.forms,
+            kinds=given.faults,
+            hosts=given.host,
+            calibrate=given.calibrate,
+        )
 
     return run_command(command)
 

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from mmerg.backends.ollama_host import OllamaHost
@@ -23,10 +24,12 @@ from mmerg.checking.contamination import contamination
 from mmerg.checking.probes import Finding
 from mmerg.checking.room import room
 from mmerg.console.terminal import STARTS_OVER, console, escape, start
-from mmerg.errors import CallError, Failure
+from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.experiment.backbone import check_hosts
 from mmerg.experiment.build import load_corpus, make
+from mmerg.experiment.plan import plan_prompts
 from mmerg.experiment.program import run_program
+from mmerg.runs.auditor import read_auditor
 from mmerg.settings.backbone import DoctorSettings
 from mmerg.settings.model import DoctorRunSettings
 
@@ -76,9 +79,24 @@ def _of_model(settings: Settings, host: str, backend: Backend, engine: Engine) -
     else:
         yield "eyes", ("ok", "none: frames go to this model as measured descriptions")
     if isinstance(settings, DoctorRunSettings):
-        yield "room", room(settings, engine, image_tokens)
+        status, text = _auditor(settings, engine) if settings.auditor else ("ok", "")
+        if settings.auditor:
+            yield "auditor", (status, text)
+        if status == "ok":  # else the run's prompts are not those that the auditor is of
+            yield "room", room(settings, engine, image_tokens)
     for name, probe in _probes(settings, host, backend, engine).items():
         yield name, _tried(probe)
+
+
+def _auditor(settings: DoctorRunSettings, engine: Engine) -> Finding:
+    """Whether the measured checks are of this model and of these prompts, and which there are."""
+    try:
+        plan_prompts(settings)
+        auditor = read_auditor(Path(settings.auditor or ""))
+        auditor.check_model(engine.model, engine.digest, str(settings.auditor))
+    except ConfigError as error:
+        return "failed", f"{error.what}; {error.hint}"
+    return "ok", auditor.describe().replace("\n", "; ")
 
 
 def _tried(probe: Callable[[], Finding]) -> Finding:

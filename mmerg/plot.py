@@ -2,11 +2,10 @@
 
 tone, stance   the plan of the selected pass by forecast emotion; goal and tactic where --only names them
 blame          which agent the auditor blames, by pass
-planted        how often it passes what is clean, and finds planted faults
 confusion      gold label against forecast
 scores         the runs' figures with their intervals
 
-The last two need what `mmerg score RUN` writes, planted what `mmerg audit RUN` does.
+The last two need what `mmerg score RUN` writes.
 `--labels` says what the runs are called, else by what tells them apart; `--no-title` leaves the title out.
 Exit code: 0, 1 where nothing could be drawn, 2 where a run cannot be read.
 """
@@ -24,7 +23,7 @@ from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_com
 from mmerg.errors import ConfigError
 from mmerg.plots import style
 from mmerg.plots.blame import UNAUDITED, count_audits, count_blame, draw_blame, verdicts_of
-from mmerg.plots.dots import draw_planted, draw_scores
+from mmerg.plots.dots import draw_scores
 from mmerg.plots.matrix import draw_confusion, draw_plans
 from mmerg.plots.run_data import RunData, describe_unscored
 from mmerg.runs.config_diff import labels
@@ -35,7 +34,7 @@ from mmerg.runs.story import Story
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-USUAL = ("tone", "stance", "blame", "planted", "confusion", "scores")
+USUAL = ("tone", "stance", "blame", "confusion", "scores")
 PLANS = ("tone", "stance", "goal", "tactic")
 ENDINGS = {"png": (".png",), "svg": (".svg",), "pdf": (".pdf",), "both": (".png", ".svg")}
 Drawn: TypeAlias = "tuple[Figure | None, str]"  # a figure, or None and why there is none
@@ -88,11 +87,6 @@ def _draw_run(run: RunData, name: str) -> Drawn:
         blame = count_blame(about, (verdict for story in stories for verdict in verdicts_of(story)))
         audited = any(count_audits(blame)) or UNAUDITED in blame.index
         return draw_blame(blame, about) if audited else None, f"no pass of {about.run} came to an audit"
-    if name == "planted":
-        why = f"{about.run}: {run.unplanted}"
-        if not run.unplanted:
-            why = f"no faults were planted in {about.run}: mmerg audit {about.path}"
-        return draw_planted(about, run.planted) if run.planted else None, why
     if not run.scores:
         return None, describe_unscored([run])
     confusion = run.scores.confusion

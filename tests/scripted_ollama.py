@@ -59,9 +59,12 @@ def scripted_ollama(
     digest: str = DIGEST,
     architecture: str = "qwen25vl",
     image_tokens: int = 432,
+    logprob: Callable[[dict[str, Any], str], float] = lambda *_: -0.5,
 ) -> Iterator[ScriptedOllama]:
     """A server on a loopback port (0: a free one) that holds `models`, all of them loaded. It tells their size and
-    context only where `on_gpu` says how much of each lies on the GPU. image_tokens: that an image of any size takes."""
+    context only where `on_gpu` says how much of each lies on the GPU. image_tokens: that an image of any size takes.
+    logprob: of each word of a reply. A text that a schema names as its only value is written, whatever `answer`
+    says."""
     state = ScriptedOllama(on_call, answer or merg_answer, version, digest)
 
     class Handler(BaseHTTPRequestHandler):
@@ -92,7 +95,8 @@ def scripted_ollama(
             if body["model"] in state.unloadable:
                 self._send({"error": CANNOT_LOAD}, status=500)
                 return
-            text = state.answer(body)
+            schema = body.get("format") or {}
+            text = json.dumps(schema["enum"][0]) if "enum" in schema else state.answer(body)
             if self.path == "/v1/chat/completions":
                 self._send(completion(text))
                 return
@@ -100,7 +104,7 @@ def scripted_ollama(
             prompt = 10 + images * image_tokens
             counts = {"prompt_eval_count": prompt, "eval_count": len(text.split()), "prompt_eval_duration": 1000}
             words = re.findall(r"\s*\S+", text) if body.get("logprobs") else []
-            tokens: list[dict[str, Any]] = [{"token": word, "logprob": -0.5} for word in words]
+            tokens: list[dict[str, Any]] = [{"token": word, "logprob": logprob(body, text)} for word in words]
             if body.get("top_logprobs"):
                 tokens = [{**token, "top_logprobs": [token]} for token in tokens]
             said = {"message": {"role": "assistant", "content": text}, "logprobs": tokens, "done": False}

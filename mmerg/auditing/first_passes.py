@@ -5,7 +5,7 @@ itself ranked it first.
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -26,7 +26,7 @@ from mmerg.runs import events
 from mmerg.runs.folder import FRAMES
 from mmerg.runs.result import Result, Results
 from mmerg.runs.samples import events_file, read_events
-from mmerg.runs.story import Pass, Step, Story
+from mmerg.runs.story import Pass, Story
 from mmerg.systems.schema import checked, json_schema
 from mmerg.systems.system import Stage, System
 
@@ -36,8 +36,8 @@ DONORS = 20  # to choose from: reading more takes longer than the choice gains
 
 @dataclass(frozen=True)
 class FirstPass:
-    """What the auditor was shown of a sample, the state still without images. images: the hashes of those that were
-    sent. supplied: what sources gave the auditor, by symbol."""
+    """What the agents were shown of a sample, the state still without images. images: the hashes of those that were
+    sent. supplied: what sources gave, by symbol."""
 
     started: events.SampleStarted
     state: State
@@ -46,11 +46,18 @@ class FirstPass:
 
 
 class FirstPasses:
-    """dialogues: the dialogue of each finished sample of the run in folder `run`."""
+    """dialogues: the dialogue of each finished sample of the run in folder `run`. decoys: dialogues that no fault is
+    taken from, as outputs of theirs are what form=comparison compares with."""
 
-    def __init__(self, run: Path, system: System, dialogues: Mapping[str, str]) -> None:
-        self.run, self.system, self.dialogues = run, system, dialogues
+    def __init__(self, run: Path, system: System, dialogues: Mapping[str, str], decoys: Collection[str] = ()) -> None:
+        self.run, self.system, self.dialogues, self.decoys = run, system, dialogues, decoys
         self.read = cache(self._read)
+
+    def decoy_outputs(self, stage: Stage) -> tuple[object, ...]:
+        """What the stage gave in one sample of each decoy dialogue, as a file holds it."""
+        first = {dialogue: sample for sample, dialogue in sorted(self.dialogues.items(), reverse=True)}
+        outputs = (self.read(first[dialogue]).state.get(stage.gives) for dialogue in sorted(self.decoys))
+        return tuple(one.model_dump(mode="json") if isinstance(one, BaseModel) else one for one in outputs)
 
     def donor(self, own: State, stage: Stage, seed: int) -> State | None:
         """The state of another dialogue than that of `own` in which `stage` gave something else: another emotion, where
@@ -60,7 +67,8 @@ class FirstPasses:
         emotion = self.system.result.get("emotion", "")
         place = emotion if emotion.split(".")[0] == stage.gives else stage.gives
         sample = own.scene.id
-        others = sorted(other for other, name in self.dialogues.items() if name != self.dialogues.get(sample))
+        not_from = {self.dialogues.get(sample), *self.decoys}
+        others = sorted(other for other, name in self.dialogues.items() if name not in not_from)
         random.Random(f"{seed} {stage.name} {sample!a}").shuffle(others)
         states = (self.read(other).state for other in others)
         differing = islice((state for state in states if state.at(place) != own.at(place)), DONORS)
@@ -91,8 +99,8 @@ class FirstPasses:
         sent = next((message.images for message in messages if message.images), ())
         if not sent and story.frames and story.frames.form == "images":  # classes of the user's alone saw them
             sent = tuple(keyframe.frame.sha256 for keyframe in story.keyframes)
-        given = first.steps.get(self.system.agents[-1].name, Step()).supplied
-        return FirstPass(story.started, state, sent, {one.symbol: Supply(one.content) for one in given})
+        supplied = {one.symbol: Supply(one.content) for one in first.supplied}
+        return FirstPass(story.started, state, sent, supplied)
 
     def _with(self, state: State, stage: Stage, output: object) -> State:
         """The state with the output of `stage`, reduced to the fields that it was asked for."""

@@ -1,34 +1,36 @@
-"""Planted faults of a finished run, from its folder to an exit code; `mmerg/audit.py` is the command.
+"""How good the checks of a finished run are, from its folder to an exit code; `mmerg/audit.py` is the command.
 
 Reads top to bottom: the run's settings and system, what is finished, who answers, samples in flight, figures.
 """
 
 import os
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import ValidationError
+from rich.console import Console
 
+from mmerg.auditing.calibrate import choose, whole
+from mmerg.auditing.faults import KINDS, Case, Cases
 from mmerg.auditing.first_passes import AGAIN, FirstPasses, finished
-from mmerg.auditing.planted import ALL, COLUMNS, PLANTED, Case, Planted, figures
+from mmerg.auditing.planted import PLANTED, Planted, checks_of, figures_of, tables
+from mmerg.auditing.worth import worth_of
 from mmerg.backends.pool import Pool
 from mmerg.backends.protocol import Backend, Sampling, engine_changed
+from mmerg.checking import probes
 from mmerg.console.progress import Progress
 from mmerg.console.terminal import console, escape
 from mmerg.engine.ask import Asker
-from mmerg.engine.loops.audit import is_final
-from mmerg.engine.loops.loop import Ask
 from mmerg.engine.parallel import in_flight
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sample import attempt
-from mmerg.engine.state import State
-from mmerg.errors import CallError, ConfigError, RunError, SampleError
+from mmerg.errors import CallError, ConfigError, RunError
 from mmerg.experiment.backbone import BackbonePlan
 from mmerg.experiment.plan import plan_prompts
-from mmerg.judging.tables import methods, table
+from mmerg.runs.auditor import Auditor, write_auditor
 from mmerg.runs.config_diff import changes
 from mmerg.runs.events import Emit
 from mmerg.runs.folder import read_results
@@ -36,69 +38,96 @@ from mmerg.runs.identity import with_runtime_settings
 from mmerg.runs.manifest import About, Manifest, read_manifest
 from mmerg.runs.result import Verdicts
 from mmerg.scoring.score import results_digest
-from mmerg.settings.model import RunSettings
+from mmerg.settings.model import FORMS, Form, RunSettings
 from mmerg.storage.files import why
 from mmerg.storage.record import write_record
-from mmerg.systems.audit import audit_of
-from mmerg.systems.system import Stage
+from mmerg.systems.audit import Check
+from mmerg.systems.check import form_problem
+from mmerg.systems.system import FINDING, Stage
+
+DECOYS = 2  # dialogues whose outputs form=comparison compares with
 
 
-def launch(run: Path, *, n: int, seed: int, stages: Sequence[str] = (), hosts: Sequence[str] = ()) -> int:
-    """Audits `n` samples, drawn with the seed, and writes the figures. Returns 0, or 1 where calls failed for some
-    samples. Raises MmergError where the run, an option or the server cannot be used."""
+def launch(
+    run: Path,
+    *,
+    n: int,
+    seed: int,
+    forms: Sequence[Form] = FORMS,
+    kinds: Sequence[str] = KINDS,
+    hosts: Sequence[str] = (),
+    calibrate: Path | None = None,
+) -> int:
+    """Audits `n` samples, drawn with the seed, and writes the figures; with `calibrate`, the auditor that they choose
+    into that file, too. Returns 0, or 1 where calls failed for some samples. Raises MmergError where the run, an option
+    or the server cannot be used."""
     if n < 1 or seed < 0:
         raise ConfigError("n must be 1 or more, and seed 0 or more", where=f"--n {n} --seed {seed}")
     manifest, results = read_manifest(run), read_results(run)
     settings = settings_of(run, manifest, hosts)
-    prompts, backbone = plan_prompts(settings), BackbonePlan.of(settings)
-    auditor = _auditor(run, prompts, manifest)
-    known = {stage.name: stage for stage in prompts.system.stages if stage.gives in auditor.sees}
-    if unknown := set(stages) - set(known):
-        what = f"{auditor.name} sees no output of a stage {', '.join(sorted(unknown))}"
-        raise ConfigError(what, where="--stages", hint=f"it sees: {', '.join(known)}")
-    planted_in = [stage for name, stage in known.items() if name in (stages or known)]
+    auditor = _auditor(run, plan_prompts(settings), manifest)
     dialogues = finished(run, results)
     samples = sorted(dialogues)
     random.Random(seed).shuffle(samples)  # so that a larger n keeps the samples of a smaller one
-    passes = FirstPasses(run, prompts.system, dialogues)
-    auditing = Auditing(passes, prompts, auditor, planted_in, backbone.sampling(settings.seed), seed)
+    decoys = _decoys(samples, dialogues) if "comparison" in forms else set[str]()
+    chosen = [sample for sample in samples if dialogues[sample] not in decoys][:n]
+    prompts, backbone = _measuring(settings), BackbonePlan.of(settings)
+    passes = FirstPasses(run, prompts.system, dialogues, decoys)
+    measured = [
+        replace(stage, verdict=Check(decoys=passes.decoy_outputs(stage) if decoys else ()))
+        for stage in prompts.system.stages
+    ]
     out = console()
-    progress = Progress(out, len(samples[:n]), kept=0)
-
-    def audited(sample: str) -> Audits:
-        with pool.lease() as backend:
-            return auditing.sample(sample, backend, progress.event)
-
-    audits = []
-    with closing(_pool(run, backbone, manifest)) as pool, progress:
-        for one in in_flight(samples[:n], audited, pool.slots, pool.close):
-            progress.result(one)
-            audits.append(one)
+    with closing(_pool(run, backbone, manifest)) as pool:
+        forms = _usable(forms, pool, out)
+        of_stage = {stage.name: _possible(prompts, stage, forms) for stage in measured}
+        cases_of = Cases(passes, results, measured, of_stage, kinds, seed)
+        audits = Auditing(cases_of, prompts, backbone.sampling(settings.seed)).all(chosen, pool, out)
     failed = [one for one in audits if one.status == "failed"]
     if len(failed) == len(audits):
         raise RunError(f"a call failed for every sample, first {failed[0].failure_text}", where=str(run))
     cases = [case for one in sorted(audits, key=lambda one: one.id) for case in one.cases]
-    if not any(case.stage for case in cases):
-        what = "there is no fault to plant: each stage gave the same output, or emotion, in every dialogue"
+    names = tuple(stage.name for stage in measured)
+    figures = figures_of(cases, names, of_stage, seed)
+    if not figures:
+        what = "there is no fault to measure: each stage gave the same output, or emotion, in every dialogue"
         raise RunError(what, where=str(run), hint="take a run of more dialogues")
-    names = tuple(stage.name for stage in planted_in)
-    signature = f"auditor:{auditor.name}|pass:0|swap:other-dialogue|unreadable:wrong|seed:{seed}"
+    checks, wholes = checks_of(cases, names, of_stage, seed)
     planted = Planted(
         run=About(run, manifest).run,
         auditor=auditor.name,
         seed=seed,
         stages=names,
         failed=len(failed),
-        figures=figures(cases, names, signature),
+        figures=figures,
+        checks=checks,
+        wholes=wholes,
+        worth=worth_of(run, results.values(), prompts.system.result.get("emotion", "")),
         cases=tuple(cases),
         identity=manifest.identity,
         results=results_digest(results.values()),
     )
     write_record(run / PLANTED, planted)
     out.print(escape(planted.counted))
-    out.print(table("planted faults, % [95 %]", planted.figures, COLUMNS, "stage"))
-    for line in methods(planted.figures[ALL].values()):
-        out.print(line)
+    for table in tables(planted):
+        out.print(table if not isinstance(table, str) else escape(table))
+    if calibrate:
+        checks = _chosen(planted, measured, of_stage)
+        auditor_file = Auditor(
+            system=prompts.system.name,
+            run=planted.run,
+            dialogues=len({case.dialogue for case in cases}),
+            seed=seed,
+            model=manifest.engine.model,
+            digest=manifest.engine.digest,
+            prompts=prompts.measured(all_templates=True),
+            checks=checks,
+        )
+        write_auditor(calibrate, auditor_file)
+        out.print(escape(auditor_file.describe()))
+        if together := whole(cases, checks, seed):
+            out.print(f"with these checks: {together.describe()}")
+        out.print(escape(str(calibrate)), soft_wrap=True)
     for one in failed[:1]:
         out.print(escape(f"the same command asks again for samples that failed, first {one.id}: {one.failure_text}"))
     out.print(escape(str(run / PLANTED)), soft_wrap=True)
@@ -106,56 +135,87 @@ def launch(run: Path, *, n: int, seed: int, stages: Sequence[str] = (), hosts: S
 
 
 class Audits(Verdicts):
-    """The cases of a sample, the clean one first, or how a call failed."""
+    """The cases of a sample, or how a call failed."""
 
     cases: tuple[Case, ...] = ()
 
 
 @dataclass(frozen=True)
 class Auditing:
-    """What the audits of all samples share. stages: those to plant faults in."""
+    """What the audits of all samples share."""
 
-    passes: FirstPasses
+    cases: Cases
     prompts: Prompts
-    auditor: Stage
-    stages: Sequence[Stage]
     sampling: Sampling
-    seed: int
+
+    def all(self, samples: Sequence[str], pool: Pool, out: Console) -> list[Audits]:
+        """The audits of several samples, as many in flight as the pool has slots."""
+        progress, audits = Progress(out, len(samples), kept=0), []
+
+        def audited(sample: str) -> Audits:
+            with pool.lease() as backend:
+                return self.sample(sample, backend, progress.event)
+
+        with progress:
+            for one in in_flight(samples, audited, pool.slots, pool.close):
+                progress.result(one)
+                audits.append(one)
+        return audits
 
     def sample(self, sample: str, backend: Backend, emit: Emit) -> Audits:
         """The audits of a sample. Raises CallError (interrupted), and RunError where the run's folder does not hold
         what is needed."""
+        first = self.cases.passes.read(sample)
+        sources = {symbol: lambda *_, supply=supply: supply for symbol, supply in first.supplied.items()}
 
         def decide(note: Emit, _: object) -> dict[str, object]:
-            return {"cases": tuple(self._cases(sample, backend, note))}
+            ask = Asker(self.prompts, backend, self.sampling, note, sources)
+            return {"cases": tuple(self.cases.of(sample, ask))}
 
-        return Audits.model_validate(attempt(self.passes.read(sample).started, decide, emit)[0])
+        return Audits.model_validate(attempt(first.started, decide, emit)[0])
 
-    def _cases(self, sample: str, backend: Backend, emit: Emit) -> Iterator[Case]:
-        """The clean pass, and one with a fault in each stage for which there is one to plant, each audited as the
-        run's own loop asked it of the clean one."""
-        first, dialogue = self.passes.read(sample), self.passes.dialogues[sample]
-        sources = {symbol: lambda *_, supply=supply: supply for symbol, supply in first.supplied.items()}
-        ask: Ask = Asker(self.prompts, backend, self.sampling, emit, sources)
-        clean = replace(first.state, images=self.passes.images(sample))
-        yield self._case(ask, clean, sample=sample, dialogue=dialogue)
-        for stage in self.stages:
-            if donor := self.passes.donor(first.state, stage, self.seed):
-                outputs = {**dict(clean.outputs), stage.gives: dict(donor.outputs)[stage.gives]}
-                planted = replace(clean, outputs=tuple(outputs.items()))
-                where = {"stage": stage.name, "donor": donor.scene.id}
-                yield self._case(ask, planted, sample=sample, dialogue=dialogue, **where)
 
-    def _case(self, ask: Ask, state: State, **about: str) -> Case:
-        """The case with its audit, or why that cannot be read."""
-        try:
-            reply = ask(self.auditor, state, 0)
-        except SampleError as error:
-            if not is_final(error):
-                raise
-            return Case.model_validate({**about, "failure": error.failure})
-        assert not isinstance(reply, str)
-        return Case.model_validate({**about, "audit": audit_of(reply)})
+def _measuring(settings: RunSettings) -> Prompts:
+    """The system with every check as its auditor's finding, whatever forms the run had."""
+    prompts = plan_prompts(settings.model_copy(update={"auditor": None}))
+    system = prompts.system
+    stages = tuple(
+        stage if form_problem(system, stage, "finding") else replace(stage, verdict=FINDING) for stage in system.stages
+    )
+    return Prompts(replace(system, stages=stages), settings.dataset.emotion_of)
+
+
+def _decoys(samples: Sequence[str], dialogues: Mapping[str, str]) -> set[str]:
+    """The last dialogues of the drawn order; none where too few would be left."""
+    names = list(dict.fromkeys(dialogues[sample] for sample in samples))
+    return set(names[-DECOYS:]) if len(names) >= 2 * DECOYS else set()
+
+
+def _usable(forms: Sequence[Form], pool: Pool, out: Console) -> list[Form]:
+    """The forms that the server has log-probabilities for; says which it has none for."""
+    with pool.lease() as backend:
+        likely, given = (probe(backend) for probe in (probes.likelihood, probes.logprobs))
+    lacking = {"likelihood": likely, "odds": given, "comparison": given}
+    for form in [form for form in forms if form in lacking and lacking[form][0] != "ok"]:
+        out.print(escape(f"form {form} is left out: {lacking[form][1]}"))
+    return [form for form in FORMS if form in forms and lacking.get(form, ("ok", ""))[0] == "ok"]
+
+
+def _possible(prompts: Prompts, stage: Stage, forms: Sequence[Form]) -> list[Form]:
+    """The forms that the check of a stage can have."""
+    finds = prompts.has(f"{prompts.system.auditor.name}.j2") if prompts.system.auditor else False
+    able = [form for form in forms if not form_problem(prompts.system, stage, form)]
+    return [form for form in able if form != "finding" or finds]
+
+
+def _chosen(planted: Planted, stages: Sequence[Stage], forms: Mapping[str, Sequence[Form]]) -> dict[str, Check]:
+    """The check of each stage; one by comparison with its decoys."""
+    checks = {}
+    for stage in stages:
+        check = choose(planted.cases, stage.name, forms[stage.name], planted.seed)
+        decoys = stage.verdict.decoys if check.form == "comparison" else ()
+        checks[stage.name] = check.model_copy(update={"decoys": decoys})
+    return checks
 
 
 def settings_of(run: Path, manifest: Manifest, hosts: Sequence[str] = ()) -> RunSettings:

@@ -1,57 +1,31 @@
-"""How well an auditor tells clean passes from planted faults, as `planted.json` in the run's folder keeps it.
-
-In percent, of each stage's own check, and of all checks together:
-
-specificity: clean passes whose check passed (all: every check).
-sensitivity: passes with a fault planted in the stage whose check failed (all: any check).
-blame: planted passes whose earliest failed check is that of the planted stage.
-j: Youden's J (Cancer 1950), sensitivity + specificity - 100, over pairs of a clean and a planted pass of one sample.
-0 is an auditor that fails both equally often, as one at random does; 100 makes no mistake.
-
-An audit that cannot be read counts against the auditor: it passes no clean pass and finds nothing planted. Intervals
-are Wilson's, of J Newcombe's, with an effective n where dialogues have several cases (see `scoring.intervals`).
-"""
+"""How well an auditor tells clean outputs from faulty ones, as `planted.json` in the run's folder keeps it."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
+from rich.console import RenderableType
 
-from mmerg.errors import Failure, RunError
-from mmerg.judging.figures import mean
+from mmerg.auditing.calibrate import Whole, measured, whole
+from mmerg.auditing.faults import KINDS, Case
+from mmerg.auditing.figures import SPECIFICITY, auc, sides
+from mmerg.auditing.worth import Worth
+from mmerg.console.tables import NONE, Sheet, figure
+from mmerg.errors import RunError
 from mmerg.runs.folder import read_results
-from mmerg.scoring import metric
-from mmerg.scoring.paired import Pairs
 from mmerg.scoring.score import Score, results_digest
+from mmerg.settings.model import Form
 from mmerg.storage.files import why
 from mmerg.storage.record import Record, read_record
-from mmerg.systems.audit import Audit
+from mmerg.systems.audit import Check, Measure
 
-PLANTED, ALL = "planted.json", "all"
-COLUMNS = {"specificity": "specificity", "sensitivity": "sensitivity", "blame": "blame", "j": "Youden's J"}
-
-
-class Case(Record):
-    """One pass that was audited. stage: where a fault is planted, "" in a clean pass; donor: the sample whose output
-    stands there. failure: why the audit cannot be read."""
-
-    sample: str
-    dialogue: str
-    stage: str = ""
-    donor: str = ""
-    audit: Audit | None = None
-    failure: Failure | None = None
-
-    def fails(self, stage: str) -> bool | None:
-        """Whether the check of `stage` failed (ALL: any check); None where the audit cannot be read."""
-        if self.audit is None:
-            return None
-        return self.audit.fault is not None if stage == ALL else not self.audit.findings[stage].passed
+PLANTED = "planted.json"
 
 
 class Planted(Record):
-    """The planted faults of a run. stages: those to plant in. failed: samples on which a call failed, which count
-    nowhere. identity, results: of which state of the run (see `Scores`)."""
+    """What `mmerg audit` measured of a run. figures: by "stage form" and kind of fault the AUC, over all dialogues.
+    checks: by the same names, threshold and figures by the split. wholes: by form, all stages' checks together. failed:
+    samples on which a call failed, which count nowhere. identity, results: of which state of the run (see
+    `Scores`)."""
 
     run: str
     auditor: str
@@ -59,62 +33,97 @@ class Planted(Record):
     stages: tuple[str, ...]
     failed: int
     figures: dict[str, dict[str, Score]]
+    checks: dict[str, Check]
+    wholes: dict[str, Whole]
+    worth: Worth
     cases: tuple[Case, ...]
     identity: dict[str, str]
     results: str
 
     @property
+    def columns(self) -> list[str]:
+        """The kinds of faults that were measured."""
+        return [kind for kind in KINDS if any(kind in of for of in self.figures.values())]
+
+    @property
     def counted(self) -> str:
-        """How many passes were audited, and what is missing; without a full stop."""
-        planted = sum(bool(case.stage) for case in self.cases)
-        passes = f"{len(self.cases) - planted} clean passes and {planted} with a planted fault"
-        unread = sum(case.audit is None for case in self.cases)
-        parts = [f"{self.auditor} audited {passes}", f"{unread} of the audits cannot be read"]
-        if bare := ", ".join(stage for stage in self.stages if stage not in self.figures):
-            parts.append(
-                f"there is no fault to plant in {bare}, which gave the same output or emotion in all dialogues"
-            )
+        """How many outputs were checked, and what is missing; without a full stop."""
+        own = [case for case in self.cases if not case.fault]
+        unread = sum(None in case.scores.values() for case in self.cases)
+        samples, planted = len({case.sample for case in own}), len(self.cases) - len(own)
+        parts = [
+            f"{len(own)} outputs of {samples} samples and {planted} with a planted fault were checked",
+            f"{unread} of them have a check that cannot be read",
+        ]
         if self.failed:
             parts.append(f"{self.failed} samples are left out, as a call failed")
         return "; ".join(parts)
 
 
-def figures(cases: Sequence[Case], stages: Sequence[str], signature: str) -> dict[str, dict[str, Score]]:
-    """The four figures by stage, without stages in which nothing could be planted, and over all of them."""
-    clean = {case.sample: case for case in cases if not case.stage}
-    by_stage = {}
-    for stage in (*stages, ALL):
-        planted = [case for case in cases if case.stage and stage in (case.stage, ALL)]
-        if planted:
-            by_stage[stage] = _figures([(clean[case.sample], case) for case in planted], stage, signature)
-    return by_stage
+def figures_of(
+    cases: Sequence[Case], stages: Sequence[str], forms: Mapping[str, Sequence[Form]], seed: int
+) -> dict[str, dict[str, Score]]:
+    """The AUC of each form of a stage's check, by kind of fault, without what was not measured."""
+    rows = {}
+    for stage in stages:
+        for form in forms[stage]:
+            found = {kind: auc(*sides(cases, stage, form, kind), seed) for kind in KINDS}
+            row = {kind: _score(kind, one, f"form:{form}|seed:{seed}") for kind, one in found.items() if one}
+            if row:
+                rows[f"{stage} {form}"] = row
+    return rows
 
 
-def _figures(pairs: Sequence[tuple[Case, Case]], stage: str, signature: str) -> dict[str, Score]:
-    """pairs: a clean pass and a planted one of the same sample; a sample may have several."""
-    clean, planted = list({case.sample: case for case, _ in pairs}.values()), [case for _, case in pairs]
-    caught = [case.fails(stage) is True for case in planted]
-    right = {
-        "specificity": (clean, [case.fails(stage) is False for case in clean]),
-        "sensitivity": (planted, caught),
-        "blame": (planted, [case.audit is not None and case.audit.fault == case.stage for case in planted]),
-    }
-    scores = {}
-    for name, (of, verdicts) in right.items():
-        shares, dialogues = [[100.0 * one] for one in verdicts], [case.dialogue for case in of]
-        scores[name] = mean(name, shares, dialogues, "wilson", signature, higher_is_better=True)
-    failed = np.array([*(case.fails(stage) is not False for case, _ in pairs), *caught], float)
-    j = Pairs(metric.mean(100 * failed), [case.dialogue for case in planted])
-    ends, method, why = j.newcombe()
-    known = {"interval": ends, "method": method, "why": why}
-    score = Score(name="j", value=j.observed, n=len(pairs), higher_is_better=True, signature=signature)
-    scores["j"] = score.model_copy(update=known)
-    return scores
+def checks_of(
+    cases: Sequence[Case], stages: Sequence[str], forms: Mapping[str, Sequence[Form]], seed: int
+) -> tuple[dict[str, Check], dict[str, Whole]]:
+    """By "stage form" each check by the split; by form the checks of all stages that can have it together."""
+    made = {(stage, form): measured(cases, stage, form, seed) for stage in stages for form in forms[stage]}
+    checks = {key: check for key, check in made.items() if check}
+    wholes: dict[str, Whole] = {}
+    for form in dict.fromkeys(form for _, form in checks):
+        together = whole(cases, {stage: checks.get((stage, form), Check(form=None)) for stage in stages}, seed)
+        if together:
+            wholes[form] = together
+    return {f"{stage} {form}": check for (stage, form), check in checks.items()}, wholes
+
+
+def tables(planted: Planted) -> list[RenderableType]:
+    """The figures for a terminal."""
+    columns = planted.columns
+    aucs = [[name, *(_cell(row.get(kind)) for kind in columns)] for name, row in planted.figures.items()]
+    found = [
+        [name, _cell(check.specificity), *(_cell(check.sensitivity.get(kind)) for kind in columns), figure(check.ece)]
+        for name, check in planted.checks.items()
+    ]
+    together = [
+        [form, _cell(one.passed), _cell(one.blamed), figure(one.chance), figure(one.f1)]
+        for form, one in planted.wholes.items()
+    ]
+    held = f"threshold fitted for specificity {SPECIFICITY} on one half of the dialogues, measured on the other"
+    return [
+        Sheet("AUC [95 %] by kind of fault; 0.5 is chance", ("check", *columns), aucs),
+        Sheet(f"sensitivity, {held}", ("check", "specificity", *columns, "ECE"), found),
+        Sheet("all checks together", ("form", "clean passed", "fault blamed", "by chance", "F1"), together),
+        planted.worth.describe(),
+    ]
+
+
+def _score(name: str, one: Measure, signature: str) -> Score:
+    ends = None if one.low is None or one.high is None else (one.low, one.high)
+    return Score(name=name, value=one.value, n=one.n, interval=ends, higher_is_better=True, signature=signature)
+
+
+def _cell(one: Measure | Score | None) -> str:
+    if one is None or one.value is None:
+        return NONE
+    ends = one.interval if isinstance(one, Score) else (one.low, one.high)
+    return figure(one.value) + (f" [{figure(ends[0])}, {figure(ends[1])}]" if ends and ends[0] is not None else "")
 
 
 def read_planted(run: Path, identity: Mapping[str, str]) -> Planted | None:
-    """The planted faults of the run in folder `run`, None where there are none. Raises RunError where the file cannot
-    be read, or is of another state of the run."""
+    """What was measured of the run in folder `run`, None where nothing was. Raises RunError where the file cannot be
+    read, or is of another state of the run."""
     file, again = run / PLANTED, f"mmerg audit {run}"
     try:
         planted = read_record(file, Planted)

@@ -72,7 +72,7 @@ class Asker:
         system = self.prompts.system
         place: _Place = {"sample": state.scene.id, "t": t, "stage": stage.name}
         if any(one.verdict.form != "finding" for one in system.stages if one.name in stage.audits):
-            return self._audit(stage, state, place, draw)
+            return self._audit(stage, state, t, draw)
         bounds = bounds_of(system, stage, state)
         supplied = self._supplied(stage, state, place)
         if stage.by:
@@ -131,21 +131,25 @@ class Asker:
         self.emit(events.LabelsRead(**place, logprobs=mean, calibrated=stage.prior is not None))
         return max(labels, key=lambda label: scores[label])
 
-    def _audit(self, auditor: Stage, state: State, place: _Place, draw: Draw | None) -> Output:
-        """The findings on the stages that `auditor` audits, each by the form of its check."""
+    def forms(self, auditor: Stage, state: State, t: int) -> Forms:
+        """What scores outputs in pass t; its calls are noted as the auditor's."""
 
         def call(request: Request) -> Reply:
             reply = self.backend.complete(request)
-            self.emit(_called({**place, "attempt": 0}, request, reply))
+            self.emit(_called({"sample": state.scene.id, "t": t, "stage": auditor.name, "attempt": 0}, request, reply))
             return reply
 
+        return Forms(self.prompts, auditor, call)
+
+    def _audit(self, auditor: Stage, state: State, t: int, draw: Draw | None) -> Output:
+        """The findings on the stages that `auditor` audits, each by the form of its check."""
         audited = [stage for stage in self.prompts.system.stages if stage.name in auditor.audits]
         asked = tuple(stage.name for stage in audited if stage.verdict.form == "finding")
-        forms = Forms(self.prompts, auditor, call)
+        forms = self.forms(auditor, state, t)
         found = {stage.name: forms.verdict(stage, state) for stage in audited if stage.name not in asked}
         if asked:
             finding = replace(auditor, audits=asked, output=audit_class(asked))
-            found |= dict(cast(BaseModel, self(finding, state, place["t"], draw=draw)))
+            found |= dict(cast(BaseModel, self(finding, state, t, draw=draw)))
         return audit_class(auditor.audits)(**{stage.name: found[stage.name] for stage in audited})
 
     def _supplied(self, stage: Stage, state: State, place: _Place) -> Inputs:

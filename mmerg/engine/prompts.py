@@ -19,7 +19,7 @@ from mmerg.corpora.dialogue import Turn
 from mmerg.engine.state import Correction, State
 from mmerg.errors import ConfigError
 from mmerg.runs.events import Form
-from mmerg.runs.identity import Digests, system_digests
+from mmerg.runs.identity import OUTPUT, Digests, system_digests
 from mmerg.settings.model import EmotionOf
 from mmerg.systems.schema import Bounds
 from mmerg.systems.system import Stage, System
@@ -136,6 +136,18 @@ class Prompts:
         """The system's parts of a run's identity, with every template that it can render, or all that it has."""
         names = self._sources if all_templates else self._rendered
         return system_digests(self.system, {name: self._sources[name] for name in names})
+
+    def has(self, template: str) -> bool:
+        return template in self._sources
+
+    def measured(self, *, all_templates: bool = False) -> Digests:
+        """What an auditor's measured figures depend on: templates, outputs, and what each stage sees and is checked
+        for."""
+        system = self.system
+        stages = {f"stage {stage.name}": f"sees {', '.join(stage.sees)}; {stage.check}" for stage in system.stages}
+        auditor = f"{OUTPUT}{system.auditor.name}" if system.auditor else ""
+        known = self.digests(all_templates=all_templates) | stages
+        return {name: digest for name, digest in known.items() if name != auditor}
 
     def _read(self) -> dict[str, str]:
         """The text of every template by name; of one name the first folder's counts."""

@@ -114,6 +114,6 @@ class Pass:
     def rank(self) -> tuple[float, ...]:
         """(c1, c2, …, -t), or (*score, -t): the highest wins, the earlier pass in a tie. () for a pass without, which
         is below all others."""
-        if self.audit:
+        if self.score is None and self.audit:
             return (*self.audit.checks, -self.t)
         return () if self.score is None else (*self.score, -self.t)

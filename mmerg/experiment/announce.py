@@ -29,6 +29,8 @@ def _remarks(plan: Plan, engine: Engine) -> Iterator[str]:
     """What agents could be given and are not, and how to set that."""
     corpus, wanted, dataset = plan.samples.corpus, plan.samples.wanted, plan.samples.dataset
     system, sources = plan.system.prompts.system, plan.system.sources
+    if plan.system.auditor and plan.system.auditor.checks:
+        yield plan.system.auditor.describe()
     if system.sees("V") and not engine.vision:
         yield "this model has no eyes: it gets measured frame descriptions in place of the images"
     turns = (turn for sample in wanted for turn in sample.scene.history[-plan.system.frames.last_turns :])

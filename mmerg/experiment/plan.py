@@ -266,8 +266,15 @@ def calibrated(system: System, prior: LabelPrior, corpus: Corpus, where: str) ->
 
 
 def plan_prompts(settings: RunSettings) -> Prompts:
-    """The system with its templates: no source is made, nothing is read but the templates."""
-    return build_prompts(settings.system, settings.sources, settings.frames.seen_by, settings.dataset.emotion_of)
+    """The system with its templates, and its checks as they were measured where `auditor` names a file of them: no
+    source is made, nothing else is read. Raises ConfigError where they were measured with other prompts."""
+    system, dataset = settings.system, settings.dataset
+    prompts = build_prompts(system, settings.sources, settings.frames.seen_by, dataset.emotion_of)
+    auditor = read_auditor(Path(settings.auditor)) if settings.auditor else None
+    if auditor and auditor.checks:
+        prompts = Prompts(prompts.system.checked_by(auditor.checks), dataset.emotion_of)
+        auditor.check_prompts(prompts.measured(), f"auditor={settings.auditor}")
+    return prompts
 
 
 def refuse_idle_seeds(repeats: int, system: System, sampling: Sampling) -> None:

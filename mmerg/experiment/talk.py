@@ -55,7 +55,9 @@ class TalkPlan:
         return sample_of(talk, turns, speaker, self.corpus.labels)
 
     def experiment(self, engine: Engine) -> Experiment:
-        """What all turns share."""
+        """What all turns share. Raises ConfigError where the auditor was measured on another model."""
+        if self.system.auditor:
+            self.system.auditor.check_model(engine.model, engine.digest, "auditor")
         return self.system.experiment(engine, self.backbone.sampling(self.seed), self.backbone.model.max_images)
 
 

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mmerg.auditing.planted import COLUMNS, Planted
 from mmerg.plots import style
-from mmerg.plots.run_data import TITLES, RunData, caption, describe_runs, plotted_metrics
-from mmerg.runs.manifest import About
+from mmerg.plots.run_data import TITLES, RunData, caption, plotted_metrics
 from mmerg.scoring.score import Score
 
 if TYPE_CHECKING:
@@ -44,13 +42,6 @@ def draw_differences(compared: Mapping[str, Sequence[Comparison]], title: str, c
     scores = {f"{style.label(run)}, points": [score(run, metric) for metric in rows] for run in compared}
     labels = [TITLES[metric].removesuffix(", %") for metric in rows]
     return draw_panels(scores, labels, title, caption, zero=True) if rows else None
-
-
-def draw_planted(about: About, planted: Planted) -> Figure:
-    """Faults planted for an auditor: a panel a measure, a row a stage."""
-    scores = {f"{head}, %": [of[name] for of in planted.figures.values()] for name, head in COLUMNS.items()}
-    title = "Planted faults: what the auditor passes, finds and blames"
-    return draw_panels(scores, list(planted.figures), title, describe_runs([about]))
 
 
 def draw_panels(

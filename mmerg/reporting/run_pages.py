@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from mmerg.auditing.planted import COLUMNS
 from mmerg.console.run_tables import Summary, describe_memory
 from mmerg.judging.judgement import read_judgements
 from mmerg.plots import style
 from mmerg.plots.blame import PASSED, TITLE, Verdict, blamed_agents, count_audits, count_blame, draw_blame, verdicts_of
-from mmerg.plots.dots import draw_planted, draw_scores
+from mmerg.plots.dots import draw_scores
 from mmerg.plots.matrix import draw_plans
 from mmerg.plots.run_data import RunData, read_or_why
 from mmerg.reporting.agents import Agents
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 
 EVERY = 500  # samples from one word of progress to the next
 HOW = ("limit", "ids", "only_failed", "cache")  # of a start, what says which samples it took up; the rest is hosts
-WORDS = {"ENDED": ENDED, "FORMS": FORMS, "HOW": HOW, "OUTCOMES": OUTCOMES, "PASSED": PASSED, "PLANTED": COLUMNS}
+WORDS = {"ENDED": ENDED, "FORMS": FORMS, "HOW": HOW, "OUTCOMES": OUTCOMES, "PASSED": PASSED}
 Say = Callable[[str], None]
 
 
@@ -120,7 +119,6 @@ class RunPages(RunData):
                 "tone": (draw_plans(self, "tone"), "How often each tone was planned for each forecast emotion"),
                 "stance": (draw_plans(self, "stance"), "How often each stance was planned for each forecast emotion"),
                 "blame": (draw_blame(blame, self.about) if any(audited) else None, TITLE + alike),
-                "planted": (draw_planted(self.about, self.planted) if self.planted else None, "Planted faults" + alike),
                 "scores": (draw_scores([self]), "Figures with 95 % intervals" + alike),
             }
             known["plots"] = write_plots(folder, prefix, plots)

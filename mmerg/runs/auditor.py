@@ -13,7 +13,7 @@ from pydantic import Field
 
 from mmerg.errors import ConfigError
 from mmerg.storage.files import why
-from mmerg.storage.record import Record, read_record
+from mmerg.storage.record import Record, read_record, write_record
 from mmerg.systems.audit import Check
 from mmerg.systems.labels import LabelPrior
 
@@ -23,8 +23,7 @@ AGAIN = "measure it anew: mmerg audit RUN --calibrate auditor.json"
 class Auditor(Record):
     """run: the folder's name. dialogues: how many were drawn, by `seed`; half of them fitted. model, digest: of the
     weights. prompts: the digests of templates, schemas, checks and inputs of stages, by the names of a run's identity.
-    labels: calibrates emotions that are read from label
-    probabilities."""
+    labels: calibrates emotions that are read from label probabilities."""
 
     system: str
     run: str
@@ -35,6 +34,19 @@ class Auditor(Record):
     prompts: dict[str, str]
     checks: dict[str, Check] = Field(default_factory=dict)
     labels: LabelPrior | None = None
+
+    @property
+    def checked(self) -> list[str]:
+        """The stages that have a check."""
+        return [name for name, check in self.checks.items() if check.form]
+
+    def describe(self) -> str:
+        """How each stage is checked, and that there is no loop where none is."""
+        lines = [
+            f"{name}: {check.form} from {check.threshold:.3g}" if check.form else f"{name}: no check, as {check.why}"
+            for name, check in self.checks.items()
+        ]
+        return "\n".join([*lines, *(["no stage has a check: a run has no loop"] if not self.checked else [])])
 
     def check_prompts(self, prompts: Mapping[str, str], where: str) -> None:
         """Raises ConfigError where a run's prompts are not those that were measured."""
@@ -48,6 +60,16 @@ class Auditor(Record):
         if digest != self.digest:
             what = f"the auditor was measured on another model: {self.model} {self.digest[:12]}, not {model}"
             raise ConfigError(f"{what} {digest[:12]}", where=where, hint=AGAIN)
+
+
+def write_auditor(path: Path, auditor: Auditor) -> None:
+    """Keeps the label calibration of the file that is there, if it is of the same model. Raises RunError where it
+    cannot be written."""
+    before = read_auditor(path) if path.exists() else None
+    if before and before.labels and before.digest == auditor.digest:
+        kept = {"labels": before.labels, "prompts": before.prompts | auditor.prompts}
+        auditor = auditor.model_copy(update=kept)
+    write_record(path, auditor)
 
 
 def read_auditor(path: Path) -> Auditor:

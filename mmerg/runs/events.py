@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 from mmerg.backends.protocol import Reply
 from mmerg.errors import Failure
 from mmerg.frames.store import Frame
+from mmerg.settings.model import Selection
 from mmerg.storage.record import Record
 from mmerg.systems.audit import Audit
 
@@ -197,7 +198,7 @@ class Selected(_OfPass):
     kind: Literal["selected"] = "selected"
     ranks: Mapping[Pass, tuple[int | Likelihood, ...]]  # what passes were compared by
     ended: Ended
-    by: Literal["lexicographic", "last"] = "lexicographic"
+    by: Selection = "lexicographic"
 
 
 class Verdict(Record):

@@ -7,6 +7,7 @@
     output STAGE    the schema of a stage's output
     FILE            a file of the user's: the code of a class or function, or a file that a setting of it names
     stage, loop, source NAME    the `digest` of a class of the user's that has one
+    auditor         the checks of stages as they were measured (auditor.json)
     source SYMBOL, memory SYMBOL    the corpus that exemplars come from, and the memory made of it
 
 What does not decide a result: settings marked RUNTIME (hosts, cache, limit, …), the folders that files lie in, settings
@@ -39,9 +40,9 @@ from mmerg.systems.system import System
 from mmerg.systems.target import code_of, name_of
 
 Digests = dict[str, str]  # by the names above
-CONFIG, CORPUS, CLIPS, ENGINE = "config", "corpus", "clips", "engine"
+CONFIG, CORPUS, CLIPS, ENGINE, AUDITOR = "config", "corpus", "clips", "engine", "auditor"
 PROMPT, OUTPUT, SOURCE, MEMORY = "prompt ", "output ", "source ", "memory "
-_PARTS = (CONFIG, CORPUS, CLIPS, ENGINE)  # names that no file has
+_PARTS = (CONFIG, CORPUS, CLIPS, ENGINE, AUDITOR)  # names that no file has
 KNOWN_LATER = (CLIPS, ENGINE, MEMORY)  # once clips are listed and a server is asked
 RUNTIME_KEYS = tuple(dict.fromkeys(key for kind in (RunSettings, JudgeSettings) for key in marked(kind, RUNTIME)))
 _PLACES = (  # of these paths the last name counts
@@ -76,6 +77,8 @@ def run_digests(
             nodes[agent.name]["by"] = name_files(nodes[agent.name]["by"], agent.by, files)
     if isinstance(plain["system"]["loop"], dict):
         plain["system"]["loop"] = name_files(plain["system"]["loop"], system.loop, files)
+    if plain.get("auditor"):
+        files[AUDITOR] = sha256_of(Path(plain["auditor"]))
     for symbol, reader in readers.items():
         given[symbol] = name_files(given[symbol], reader, files)
     for symbol, source in sources.items():

@@ -28,6 +28,10 @@ def _describe_choice(selected: Selected, checks: Sequence[str]) -> str:
     if selected.by == "last":
         latest = "the latest that could be audited (final_selection=last), whatever its checks"
         return f"is {latest if checks else 'the last one'}"
+    if selected.by == "calibrated":
+        points = {other: f"{rank[0]:.2f}".replace("-", "−") for other, rank in ranks.items()}
+        rest = "".join(f", pass {other} {points[other]}" for other in others)
+        return f"has the highest score of its checks, {points[t]}{rest}"
     if not others:
         failed = [name for name, passed in zip(checks, ranks[t], strict=False) if not passed]
         passed = f"all {len(checks)} checks passed" if checks else describe_rank(selected, t)

@@ -37,8 +37,10 @@ from mmerg.settings.sources import EmbedderSettings, MemorySettings
 LOOPS = ("audit", "single", "refine", "draws")  # of our own; another is the user's
 TEXT = "text"  # an output that is no record
 FinalSelection = Literal["lexicographic", "last"]
+Selection = FinalSelection | Literal["calibrated"]  # by measured checks (auditor.json)
 Form = Literal["code", "likelihood", "odds", "comparison", "finding"]  # of a check, in the order of its price
 Retain = Literal["all", "faulty"]
+FORMS: tuple[Form, ...] = get_args(Form)
 EmotionOf = Literal["responder", "speaker"]
 LabelOrder = Literal["shuffled", "corpus"]
 Rerun = Literal["shown", "view"]

@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from mmerg.settings.model import FinalSelection, LabelOrder, Rerun, Retain
-from mmerg.systems.audit import Check
+from mmerg.settings.model import LabelOrder, Rerun, Retain, Selection
+from mmerg.systems.audit import Check, audit_class
 from mmerg.systems.labels import LabelPrior
 
 FramesSeenBy = Literal["paper", "all", "none"]
@@ -95,7 +95,7 @@ class System:
     max_repairs: int
     vocabulary: Mapping[str, tuple[str, ...]]
     result: Mapping[str, str]
-    final_selection: FinalSelection = "lexicographic"
+    final_selection: Selection = "lexicographic"
     rerun_temperature: float | None = None
     loop: str | Callable[..., object] = "audit"
     stop: str = ""
@@ -117,6 +117,15 @@ class System:
     def agents(self) -> tuple[Stage, ...]:
         """Who is asked: the stages, and the auditor where there is one."""
         return (*self.stages, self.auditor) if self.auditor else self.stages
+
+    def checked_by(self, checks: Mapping[str, Check]) -> System:
+        """The same system with measured checks, by which passes are chosen; without an auditor, and so a loop, where no
+        stage has one."""
+        stages = tuple(replace(stage, verdict=checks.get(stage.name, Check(form=None))) for stage in self.stages)
+        names = tuple(stage.name for stage in stages if stage.verdict.form)
+        auditor = replace(self.auditor, audits=names, output=audit_class(names)) if self.auditor and names else None
+        by: Selection = "calibrated" if self.final_selection == "lexicographic" else self.final_selection
+        return replace(self, stages=stages, auditor=auditor, final_selection=by)
 
     def sees(self, symbol: str) -> bool:
         """Whether any agent sees the input."""

@@ -13,7 +13,7 @@ from mmerg.engine.state import Correction, Draft, Output, Pass, State
 from mmerg.errors import CallError, Failure, ReplyError, SampleError
 from mmerg.runs import events
 from mmerg.runs.events import Emit
-from mmerg.settings.model import FinalSelection
+from mmerg.settings.model import Selection
 from mmerg.systems.audit import audit_of
 from mmerg.systems.system import Stage, System
 
@@ -23,7 +23,8 @@ _Reader = Callable[[Output, Pass], tuple[Pass, Correction | str]]
 
 def audit(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
     """MERG (arXiv 2604.18988, section 3): run again from the earliest fault; the lexicographic maximum of (c1, …, cn,
-    -t) is the response. See `_audited_passes` for its errors."""
+    -t) is the response. With measured checks it is the pass with the largest sum of their log-likelihood ratios of
+    clean over faulty. See `_audited_passes` for its errors."""
     if system.auditor is None:
         return single(system, state, ask, emit)
 
@@ -32,6 +33,9 @@ def audit(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
         verdict = audit_of(reply)
         emit(events.Audited(sample=state.scene.id, t=this.t, audit=verdict, checks=verdict.checks, fault=verdict.fault))
         audited = replace(this, audit=verdict)
+        if system.final_selection == "calibrated":
+            evidence = (stage.verdict.evidence(verdict.findings[stage.name]) for stage in system.checked)
+            audited = replace(audited, score=(round(sum(one or 0.0 for one in evidence), 6),))
         if verdict.fault is None:
             return audited, "passed"
         [faulty] = [stage for stage in system.stages if stage.name == verdict.fault]
@@ -72,7 +76,7 @@ def refine(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
 
 
 def _audited_passes(
-    system: System, auditor: Stage, state: State, ask: Ask, emit: Emit, read: _Reader, by: FinalSelection
+    system: System, auditor: Stage, state: State, ask: Ask, emit: Emit, read: _Reader, by: Selection
 ) -> Outcome:
     """At most `max_iterations` + 1 passes, each shown to `auditor`. `read` takes the auditor's reply. It gives the pass
     with its audit or score, and the correction for the next pass, or else why the loop ends.

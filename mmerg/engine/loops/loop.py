@@ -16,7 +16,7 @@ from typing import Protocol
 from mmerg.engine.state import Correction, Draw, Output, Pass, State
 from mmerg.runs import events
 from mmerg.runs.events import Emit
-from mmerg.settings.model import FinalSelection
+from mmerg.settings.model import Selection
 from mmerg.systems.system import Stage, System
 
 
@@ -69,7 +69,7 @@ def single(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
     return Outcome((only,), only, "no auditor")
 
 
-def select(passes: Sequence[Pass], by: FinalSelection = "lexicographic") -> Pass:
+def select(passes: Sequence[Pass], by: Selection = "lexicographic") -> Pass:
     """The pass of the highest rank, or with `last` the latest that has one (the paper's row without final selection);
     where none has, the first."""
     if by == "last" and (ranked := [candidate for candidate in passes if candidate.rank()]):
@@ -77,7 +77,7 @@ def select(passes: Sequence[Pass], by: FinalSelection = "lexicographic") -> Pass
     return max(passes, key=Pass.rank)
 
 
-def finish(sample: str, passes: Sequence[Pass], ended: str, by: FinalSelection, emit: Emit) -> Outcome:
+def finish(sample: str, passes: Sequence[Pass], ended: str, by: Selection, emit: Emit) -> Outcome:
     """The outcome of a loop whose passes have ranks; emits what was selected."""
     selected = select(passes, by)
     ranks = {candidate.t: rank for candidate in passes if (rank := candidate.rank())}

@@ -1,0 +1,136 @@
+"""Figures on made-up scores whose truth is known."""
+
+import re
+from collections.abc import Iterator, Mapping
+from math import erf, sqrt
+
+import numpy as np
+import pytest
+
+from mmerg.auditing.calibrate import choose, measured, whole
+from mmerg.auditing.faults import FLIPPED, FOREIGN, WRONG, Case
+from mmerg.auditing.figures import Outputs, auc, calibration_error, fit_evidence, sides
+from mmerg.settings.model import Form
+from mmerg.systems.audit import Check
+
+
+def outputs(scores: np.ndarray[tuple[int], np.dtype[np.float64]], per_dialogue: int) -> Outputs:
+    return Outputs(scores, tuple(f"d{place // per_dialogue}" for place in range(len(scores))))
+
+
+def cases(n: int, lifts: Mapping[str, Mapping[str, float]], seed: int = 0) -> Iterator[Case]:
+    """Own outputs and faulty ones of n dialogues, half of their forecasts right. lifts: by form and kind of fault, how
+    many standard deviations clean scores lie above faulty ones."""
+    dice = np.random.default_rng(seed)
+    for number in range(n):
+        known = {"sample": f"s{number}", "dialogue": f"d{number}", "stage": "caef"}
+        right = number % 2 == 0
+        own = {form: float(dice.normal() - (0.0 if right else lift[WRONG])) for form, lift in lifts.items()}
+        yield Case.model_validate({**known, "right": right, "scores": own})
+        for kind in (FOREIGN, FLIPPED):
+            scores = {form: float(dice.normal() - lift.get(kind, 0.0)) for form, lift in lifts.items()}
+            yield Case.model_validate({**known, "fault": kind, "scores": scores})
+
+
+@pytest.mark.parametrize("per_dialogue", [1, 4])
+def test_an_auc_is_near_the_true_one_and_in_its_interval_as_often_as_it_says(per_dialogue: int) -> None:
+    lift, dialogues, held, values = 1.0, 40, 0, []
+    for seed in range(200):
+        dice = np.random.default_rng(seed)
+        shared = np.repeat(dice.normal(size=dialogues), per_dialogue)  # outputs of one dialogue are alike
+        clean, faulty = ((shared + dice.normal(size=len(shared))) / sqrt(2) for _ in range(2))
+        found = auc(outputs(clean + lift, per_dialogue), outputs(faulty, per_dialogue), seed)
+        assert found
+        assert found.low is not None
+        assert found.high is not None
+        values.append(found.value)
+        held += found.low <= (1 + erf(lift / 2)) / 2 <= found.high
+    assert np.mean(values) == pytest.approx((1 + erf(lift / 2)) / 2, abs=0.02)
+    assert held >= 0.9 * 200
+
+
+def test_an_auc_of_one_has_a_width_and_ties_are_chance() -> None:
+    high, low = outputs(np.arange(10.0) + 10, 1), outputs(np.arange(10.0), 1)
+    whole_gap, tied = auc(high, low), auc(low, Outputs(low.scores.copy(), low.dialogues))
+    assert whole_gap
+    assert (whole_gap.value, whole_gap.high) == (1, 1)
+    assert whole_gap.low == pytest.approx(0.722, abs=1e-3)  # Wilson's of 10 of 10
+    assert tied
+    assert tied.value == 0.5
+    assert auc(high, outputs(np.zeros(0), 1)) is None
+
+
+def test_evidence_is_the_log_likelihood_ratio() -> None:
+    dice, lift = np.random.default_rng(0), 2.0
+    clean, faulty = dice.normal(lift, size=20_000), dice.normal(size=5_000)
+    slope, intercept = fit_evidence(clean, faulty)
+    assert slope == pytest.approx(lift, abs=0.1)
+    assert intercept == pytest.approx(-(lift**2) / 2, abs=0.1)
+    scores, truth = np.concatenate([clean, faulty]), np.arange(25_000) < 20_000
+    assert calibration_error(slope * scores + intercept, truth) < 0.02
+    assert calibration_error(4 * (slope * scores + intercept), truth) > 0.05
+    assert np.isfinite(fit_evidence(np.ones(3), np.zeros(3))).all()
+
+
+def test_a_threshold_keeps_its_specificity_on_the_half_that_did_not_fit_it() -> None:
+    check = measured([*cases(2000, {"likelihood": {FOREIGN: 2.0, FLIPPED: 2.0, WRONG: 2.0}})], "caef", "likelihood", 0)
+    assert check
+    assert check.specificity
+    assert check.specificity.value == pytest.approx(0.9, abs=0.03)
+    for kind in (FOREIGN, FLIPPED, WRONG):  # Φ(2 − 1.2816)
+        assert check.sensitivity[kind].value == pytest.approx(0.764, abs=0.05)
+    assert check.ece is not None
+    assert check.ece < 0.05
+
+
+@pytest.mark.parametrize(
+    ("real", "form", "told"),
+    [
+        (3.0, "likelihood", "^$"),
+        (0.0, None, r"has an AUC of 0\.\d\d on (wrong|foreign) faults, with a lower bound of 0\."),
+    ],
+)
+def test_a_form_that_finds_planted_faults_alone_is_not_used(real: float, form: Form | None, told: str) -> None:
+    lifts = {
+        "likelihood": {FOREIGN: 9.0, WRONG: real},
+        "odds": {FOREIGN: 0.4, WRONG: 0.4},
+        "finding": {FOREIGN: 9.0, WRONG: real},  # as good, and dearer
+    }
+    found = choose([*cases(120, lifts)], "caef", ["likelihood", "odds", "finding"], 0)
+    assert found.form == form
+    assert re.search(told, found.why)
+    assert FOREIGN in found.auc
+
+
+def test_blame_is_held_against_what_clean_passes_are_blamed_for() -> None:
+    def case(sample: int, stage: str, score: float | None, fault: str = "") -> Case:
+        known = {"sample": f"s{sample}", "dialogue": f"d{sample}", "stage": stage, "fault": fault}
+        return Case.model_validate({**known, "scores": {"odds": score}})
+
+    found = []
+    for sample in range(20):  # a fails one clean output in two, whatever is planted; b finds all of its faults
+        a = 1.0 if sample % 2 else -1.0
+        found += [case(sample, "a", a), case(sample, "b", 1.0)]
+        found += [case(sample, "a", a, FOREIGN), case(sample, "b", -1.0, FOREIGN)]
+    checks = dict.fromkeys(("a", "b"), Check(form="odds"))
+    together = whole(found, checks, 0)
+    assert together
+    share = together.passed.value
+    assert 0 < share < 1
+    assert together.blamed.value == pytest.approx(((1 - share) + share) / 2)  # a by chance, b where a passes
+    assert together.chance == pytest.approx((1 - share) / 2)
+    lost = whole(
+        [case(sample, stage, None, fault) for sample in range(8) for stage in "ab" for fault in ("", FOREIGN)],
+        checks,
+        0,
+    )
+    assert lost
+    assert (lost.passed.value, lost.blamed.value, lost.f1) == (0, 0, 0)  # unread is neither a pass nor found
+
+
+def test_a_check_that_cannot_be_read_is_never_a_pass() -> None:
+    known = {"sample": "s", "dialogue": "d", "stage": "caef"}
+    unread = [Case.model_validate({**known, "fault": fault, "scores": {"odds": None}}) for fault in ("", FOREIGN)]
+    clean, faulty = sides(unread, "caef", "odds", FOREIGN)
+    assert (clean.scores[0], faulty.scores[0]) == (-np.inf, np.inf)
+    assert measured(unread * 4, "caef", "odds", 0) is None
