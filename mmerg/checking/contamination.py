@@ -57,19 +57,20 @@ def _lines(corpus: Corpus) -> Iterator[Line]:
 
 
 def _reply(backend: Backend, name: str, line: Line) -> str:
-    task = f"These lines are from the dataset {name}. Finish the last line word for word as it stands there."
-    text = f"{task} Write nothing but its missing words.\n\n{line.scene}\n{line.speaker}: {line.first}"
+    missing = f"The last line lacks its last {len(line.second.split())} words."
+    task = (
+        f"These lines are from the dataset {name}. {missing} Write those words as they stand there, and nothing else."
+    )
+    text = f"{task}\n\n{line.scene}\n{line.speaker}: {line.first}"
     return backend.complete(request(text)).text.strip()
 
 
 def _recites(reply: str, line: Line) -> bool:
-    """Whether a line of the reply is the second half, by itself or behind the first."""
-    from rapidfuzz.distance import Levenshtein
+    """Whether a line of the reply begins with the second half, or with the first and then the second."""
+    from rapidfuzz.distance.Levenshtein import normalized_similarity
     from rapidfuzz.utils import default_process
 
     speaker, first, second = map(default_process, (line.speaker, line.first, line.second))
-    for said in map(default_process, reply.splitlines()):
-        ending = said.removeprefix(speaker).strip().removeprefix(first).strip()
-        if Levenshtein.normalized_similarity(ending, second) > RECITED:
-            return True
-    return False
+    spoken = (default_process(said).removeprefix(speaker).strip().removeprefix(first) for said in reply.splitlines())
+    endings = (" ".join(said.split()[: len(second.split())]) for said in spoken)
+    return any(normalized_similarity(ending, second) > RECITED for ending in endings)

@@ -35,8 +35,8 @@ class Scripted(Dry):
 
 
 def by_heart(_: str, start: str) -> str:
-    """In other letters, with a word too many, and the line after it."""
-    return f"{SECOND[FIRST.index(start.removeprefix('B: '))].upper()}, Joey!\n\nA: That is it."
+    """In other letters, with more behind it."""
+    return f"{SECOND[FIRST.index(start.removeprefix('B: '))].upper()}, and so on!\n\nA: That is it."
 
 
 def whole(_: str, start: str) -> str:
