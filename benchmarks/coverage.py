@@ -96,7 +96,7 @@ def results(gold: Indices, named: Indices) -> list[Result]:
 
 def golds(rng: np.random.Generator, count: int, each: int) -> Indices:
     correlation = 0.3 if each > 1 else 0.0
-    return (np.cumsum(SHARES)[:-1, None] < alike(rng, count, each, correlation)).sum(axis=0)
+    return np.asarray((np.cumsum(SHARES)[:-1, None] < alike(rng, count, each, correlation)).sum(axis=0), np.intp)
 
 
 def of_f1(right: Floats, weighted: bool, count: int, each: int, rng: np.random.Generator) -> Drawn:
@@ -111,15 +111,16 @@ def of_f1(right: Floats, weighted: bool, count: int, each: int, rng: np.random.G
 def of_share(share: float, count: int, each: int, rng: np.random.Generator) -> Drawn:
     scale = 1 / 0.6 - 1
     own = np.repeat(rng.beta(share * scale, (1 - share) * scale, count), each)
-    value = mean(100.0 * (rng.random(count * each) < own))
+    value = mean(np.asarray(100.0 * (rng.random(count * each) < own), float))
     return both("wilson", value, np.repeat(np.arange(count), each), 100 * share)
 
 
 def of_mean(name: str, count: int, rng: np.random.Generator) -> Drawn:
     levels = np.array([0.05, 0.1, 0.2, 0.35, 0.3])
+    drawn: Floats
     drawn, truth = {
         "likert": (rng.choice(5, size=count, p=levels) + 1.0, float(levels @ np.arange(1, 6))),
-        "exponential": (rng.exponential(size=count), 1.0),
+        "exponential": (rng.exponential(size=count).astype(float), 1.0),
         "lognormal": (rng.lognormal(size=count), exp(0.5)),
     }[name]
     return both("bootstrap", mean(drawn), np.arange(count), truth)
@@ -224,7 +225,7 @@ def main() -> None:
         drawn = [draw(rng) for _ in range(given.draws)]
         kept = [one for one in drawn if one[1]]
         held = [np.mean([one[at][0] <= one[2] <= one[at][1] for one in kept if one[at]]) for at in (0, 1)]  # type: ignore[index]
-        figures[name] = [round(float(one), 3) for one in (*held, 1 - len(kept) / len(drawn))]
+        figures[name] = [round(one, 3) for one in (*map(float, held), 1 - len(kept) / len(drawn))]
         sys.stdout.write("{}: before {:.3f}, now {:.3f}, withheld {:.3f}\n".format(name, *figures[name]))
         sys.stdout.flush()
     sys.stdout.write(f"{json.dumps({'benchmark': 'coverage', **vars(given), **figures})}\n")

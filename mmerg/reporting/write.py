@@ -57,7 +57,7 @@ def _write_comparison(folder: ReportFolder, places: dict[str, RunPages], faces: 
         "lines": lines,
         "judged": {name: (words, sum(getattr(line, name) for line in lines)) for name, words in JUDGED.items()},
         "settings": config_diff([run.manifest for run in runs]),
-        "names": list(dict.fromkeys(name for run in runs if run.scores for name in run.scores.scores)),
+        "names": list(dict.fromkeys(name for run in runs if run.scores for name in run.scores.overall)),
         "format_p": format_p,
         "refused": "",
     }

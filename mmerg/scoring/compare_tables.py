@@ -24,7 +24,7 @@ def terminal(compared: Compared, labels: Mapping[str, str], verbose: bool = Fals
     yield escape(f"protocol {compared.protocol}")
     for pair in compared.pairs:
         yield escape(_heading(pair, labels))
-        yield Sheet("", _HEADS, [_row(one) for one in pair.comparisons if one.difference is not None])
+        yield Sheet("", _HEADS, [_row(one) for one in pair.differences])
         lines = list(_notes(pair))
         if verbose:
             lines += [f"  {one.metric}: {one.signature}" for one in pair.comparisons if one.signature]
@@ -63,6 +63,8 @@ def _side(value: float | None, sd: float | None) -> str:
 
 def _notes(pair: Pair) -> Iterator[str]:
     """McNemar's two counts of what is tested, and why figures are missing."""
+    if pair.baselines:
+        yield pair.baselines
     for one in pair.comparisons:
         if one.a_right is not None and one.p is not None:
             yield f"{one.metric}: b = {one.a_right} pairs count in A alone, c = {one.b_right} in B alone ({one.test})"

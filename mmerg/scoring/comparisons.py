@@ -6,12 +6,14 @@ compared.pairs[0].comparisons[0].difference, compared.warnings
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import TypeAlias
 
 from mmerg.errors import ConfigError, RunError, some
 from mmerg.runs.config_diff import alike_but_for, config_diff
 from mmerg.scoring.answers import ScoredRun, describe_improper, improper
+from mmerg.scoring.emotions import BASELINES
 from mmerg.scoring.metric import Metric, deciding
 from mmerg.scoring.paired import Comparison, Pairing, compare, pair
 from mmerg.scoring.shares import LEVEL, holm
@@ -37,6 +39,18 @@ class Pair(Record):
     b_alone: int
     settings: dict[str, tuple[str, ...]]
     comparisons: tuple[Comparison, ...]
+
+    @property
+    def differences(self) -> list[Comparison]:
+        """The figures that both sides have, without baselines, which are of the samples and not of the runs."""
+        return [one for one in self.comparisons if one.difference is not None and one.metric not in BASELINES]
+
+    @property
+    def baselines(self) -> str:
+        """The accuracies of whoever reads no dialogue, on these pairs; "" where there is no accuracy."""
+        values = {one.metric: one.a_value for one in self.comparisons}
+        parts = [f"{words} {value:.2f}" for name, words in BASELINES.items() if (value := values.get(name)) is not None]
+        return f"baselines of acc on these pairs: {', '.join(parts)}" if parts else ""
 
 
 class Compared(Record):
@@ -137,7 +151,7 @@ def _pairing(a: Side, b: Side) -> Pairing:
 
 
 def _pair(a: Side, b: Side, pairing: Pairing, options: Options) -> Pair:
-    metrics, others = (standard_metrics(side[0].manifest.engine, options) for side in (a, b))
+    metrics, others = (standard_metrics(side[0].manifest, options) for side in (a, b))
     primary = _primary(metrics, options)
     a_runs, b_runs = (tuple(run.run for run in side) for side in (a, b))
     return Pair(
@@ -157,6 +171,8 @@ def _pair(a: Side, b: Side, pairing: Pairing, options: Options) -> Pair:
 
 
 def _comparison(metric: Metric, other: Metric, pairing: Pairing, options: Options, tested: bool) -> Comparison:
+    if metric.name in BASELINES:
+        metric = replace(metric, interval_by=None)
     if deciding(metric.signature) == deciding(other.signature):
         return compare(metric, pairing, draws=options.resamples, seed=options.seed, tested=tested)
     return Comparison(  # perplexity under its own model, say

@@ -7,16 +7,18 @@ MERG, arXiv 2604.18988, section 4: the emotion that the response should carry, a
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from mmerg.runs.result import Result
-from mmerg.scoring.metric import Counts, Floats, Mask, Metric, Value, rate
+from mmerg.scoring.metric import Counts, Floats, Mask, Metric, Sums, Value, mean, pooled, rate
 from mmerg.scoring.score import Confusion
 
+NEUTRAL = "neutral"
+CLASS_FIGURES = {"precision": [2], "recall": [1], "f1": [1, 2]}  # by figure the errors that count, see `label_counts`
 TINY = 1e-12  # in place of a count of 0, by which nothing can be divided
 
 
@@ -48,13 +50,13 @@ def f1(weighted: bool = False) -> Metric:
         labels = sorted({result.gold_emotion for result in results if result.gold_emotion is not None})
         hits, missed, wrong = label_counts(results, labels)
 
-        def mean(sums: Floats) -> Floats:
+        def average(sums: Floats) -> Floats:
             hits, errors, gold = np.split(sums, 3)
             of_each = 200 * hits / np.maximum(2 * hits + errors, TINY)
             return np.average(of_each, axis=0, weights=gold if weighted else np.ones_like(gold))
 
         parts = np.concatenate([hits, missed + wrong, hits + missed])
-        return Counts(parts, mean, labels=len(labels))
+        return Counts(parts, average, labels=len(labels))
 
     return Metric(
         name="weighted_f1" if weighted else "macro_f1",
@@ -71,6 +73,65 @@ def label_counts(results: Sequence[Result], labels: Sequence[str]) -> Floats:
     gold = np.array([[result.gold_emotion == label for result in results] for label in labels], float)
     named = np.array([[result.ok and result.emotion == label for result in results] for label in labels], float)
     return np.array([gold * named, gold * (1 - named), named * (1 - gold)])
+
+
+BASELINES = {"acc_majority": "majority label", "acc_neutral": "always neutral", "acc_prior": "random by prior"}
+
+
+def baselines() -> list[Metric]:
+    """The accuracy of whoever reads no dialogue, on the samples of `accuracy`: acc_majority names the most frequent
+    gold label of these samples, acc_neutral the label neutral, acc_prior draws from the frequencies of gold labels
+    (the accuracy that is expected)."""
+
+    def ready(name: str, results: Sequence[Result]) -> Value:
+        golds = [result.gold_emotion for result in results]
+        counts = Counter(golds)
+        parts = np.array([[gold == label for gold in golds] for label in counts], float)
+        label = NEUTRAL if name == "acc_neutral" else max(counts, key=lambda one: counts[one])
+        if name == "acc_prior":
+            return Sums(parts, lambda sums: 100 * (sums**2).sum(axis=0) / sums.sum(axis=0) ** 2)
+        return mean(100 * parts[list(counts).index(label)])
+
+    def counted(name: str, results: Sequence[Result]) -> Mask:
+        mask = labelled(results, failed=True)
+        known = name != "acc_neutral" or NEUTRAL in {result.gold_emotion for result in results}
+        return mask & known
+
+    return [
+        Metric(
+            name=name,
+            signature=f"label:target|{words.replace(' ', '-')}|scale:100",
+            needs=f"a gold label{' neutral' * (name == 'acc_neutral')}, and a forecast or a failure",
+            counted=partial(counted, name),
+            ready=partial(ready, name),
+            interval_by="bootstrap" if name == "acc_prior" else "wilson",
+        )
+        for name, words in BASELINES.items()
+    ]
+
+
+def class_metrics(labels: Sequence[str]) -> Iterator[Metric]:
+    """precision:joy, recall:joy, f1:joy, …: of each label, ×100, as scikit-learn's `precision_recall_fscore_support`.
+    Precision is over samples with that forecast, recall over samples with that gold label, of which n is the support,
+    and F1 over both. There is no figure without such samples."""
+
+    def ready(label: str, wrong: Sequence[int], results: Sequence[Result]) -> Value:
+        counts = label_counts(results, [label])[:, 0]
+        weights = 2.0 if len(wrong) > 1 else 1.0
+        return pooled(weights * counts[0], weights * counts[0] + counts[wrong].sum(axis=0))
+
+    def counted(label: str, wrong: Sequence[int], results: Sequence[Result]) -> Mask:
+        mask = labelled(results, failed=True)
+        return mask & label_counts(results, [label])[[0, *wrong], 0].any(axis=0)
+
+    for label in labels:
+        for name, wrong in CLASS_FIGURES.items():
+            needs = {"precision": f"the forecast {label}", "recall": f"the gold label {label}"}.get(
+                name, f"the label {label}"
+            )
+            signature = f"label:{label}|failed:wrong|scale:100"
+            values = partial(counted, label, wrong), partial(ready, label, wrong)
+            yield Metric(f"{name}:{label}", signature, needs, *values, higher_is_better=True)
 
 
 def labelled(results: Sequence[Result], *, failed: bool) -> Mask:

@@ -32,7 +32,7 @@ from mmerg.scoring.metric import Counts, Floats, Indices, IntervalBy, Sums, Valu
 
 Z = 1.959963984540054  # the normal's 97.5 % point
 GROUPS = 200  # for a jackknife
-UNITS = 1000  # for a bootstrap of sums: dialogues beyond are drawn in groups
+UNITS = 400  # for a bootstrap of sums: dialogues beyond are drawn in groups
 FEWEST = 10  # dialogues for all but shares
 RARE = 5  # dialogues with an outcome, for their correlation to be told
 ONE_DIALOGUE = "no interval: all is from one dialogue"

@@ -38,7 +38,8 @@ class Metric:
     counted: shape [results], which of them the figure is over. ready: prepares the results that count; the value is
     asked for by indices into them. interval_by: wilson for shares (0 or 100 a result), jackknife for what repeated
     results lower (distinct n-grams), bootstrap for all else, None for costs and other figures whose interval says
-    nothing. higher_is_better: None for what describes and does not judge.
+    nothing. higher_is_better: None for what describes and does not judge. missing: what is not installed, so that no
+    result counts.
     """
 
     name: str
@@ -48,6 +49,12 @@ class Metric:
     ready: Callable[[Sequence[Result]], Value]
     interval_by: IntervalBy | None = "bootstrap"
     higher_is_better: bool | None = None
+    missing: str = ""
+
+    @property
+    def why_none(self) -> str:
+        """Why there is no figure where no result counts."""
+        return f"{self.missing} is not installed" if self.missing else f"no sample has {self.needs}"
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, tested: 
         signature=metric.signature,
     )
     if not n:
-        return comparison(why=f"no pair has, on both sides, {metric.needs}")
+        return comparison(why=metric.why_none.replace("no sample has", "no pair has, on both sides,"))
     value = metric.ready((*kept.a, *kept.b))
     pairs = Pairs(value, dialogues, seeds)
     if not np.isfinite(pairs.observed):
@@ -252,7 +252,9 @@ class Pairs:
 
     @property
     def share_error(self) -> float:
-        """The standard error of a difference of shares."""
+        """The standard error of a difference of shares, 0 for one dialogue."""
+        if len(self.dialogues) < 2:
+            return 0.0
         return 100 * float(self.gaps.std()) / sqrt(self.effective_n)
 
     def test(self, shares: bool, draws: int, seed: int) -> tuple[float, str]:

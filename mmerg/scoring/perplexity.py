@@ -8,7 +8,7 @@ ref_ppl is under a model of your choice: how usual the words are to that model. 
 of different backbones comparable. TRACE's paper (arXiv 2509.21849) does not say which model its PPL is of. Needs
 `pip install 'mmerg[metrics]'`.
 
-    self_perplexity(run.manifest.engine), ref_perplexity("gpt2")
+    self_perplexity(run.manifest), ref_perplexity("gpt2")
     load("gpt2").nll("I am so sorry.")    # (21.3, 6): Σ −ln p over 6 tokens
 """
 
@@ -21,16 +21,20 @@ from typing import Any
 
 import numpy as np
 
-from mmerg.backends.protocol import Engine
+from mmerg.runs.manifest import Manifest
 from mmerg.runs.result import Result
 from mmerg.scoring.extras import device, fingerprint, loading, require
 from mmerg.scoring.metric import Metric, rate
 
 
-def self_perplexity(engine: Engine) -> Metric:
-    """Over the tokens of the reply itself, without an end token, which servers do not give alike (see `runs.facts`).
-    engine: who generated."""
-    model = f"lm:{engine.model}|digest:{engine.digest[:12]}|backend:{engine.backend}"
+def self_perplexity(manifest: Manifest) -> Metric:
+    """Over the tokens of the reply itself, without an end token, which servers do not give alike (see `runs.facts`). Of
+    a reply inside JSON and of one that is plain text these are two figures, and so is that of a reply that was chosen
+    for it among several (best_of_n): the signature says which, and they are not compared."""
+    engine = manifest.engine
+    form = "in-json" if "." in manifest.setting("system.result.response", "") else "plain"
+    form += "|chosen-by-it" * (manifest.setting("system.loop") == "draws")
+    model = f"lm:{engine.model}|digest:{engine.digest[:12]}|backend:{engine.backend}|reply:{form}"
     return rate(
         "self_ppl",
         f"{model}|tokens:reply|weight:token|p-over-1:left-out|failed:left-out||{engine.backend}-{engine.version}",

@@ -69,6 +69,12 @@ class Confusion(Record):
     counts: tuple[tuple[int, ...], ...]
     failed: tuple[int, ...]
 
+    @property
+    def occurring(self) -> tuple[str, ...]:
+        """The labels that some sample has in gold."""
+        golds = zip(self.labels, self.counts, self.failed, strict=True)
+        return tuple(label for label, row, failed in golds if sum(row) + failed)
+
 
 class Scores(Record):
     """All figures of a run. `n` counts its finished samples, `failed` those of them that failed, `unaudited` those of
@@ -89,6 +95,21 @@ class Scores(Record):
     improper: tuple[str, ...] = ()
     identity: dict[str, str] = Field(default_factory=dict)
     results: str = ""
+
+    @property
+    def overall(self) -> dict[str, Score]:
+        """The figures that are not of one label."""
+        return {name: score for name, score in self.scores.items() if ":" not in name}
+
+    @property
+    def by_label(self) -> dict[str, dict[str, Score]]:
+        """Precision, recall and F1 of each label, by the label."""
+        found: dict[str, dict[str, Score]] = {}
+        for name, score in self.scores.items():
+            figure, of_one, label = name.partition(":")
+            if of_one:
+                found.setdefault(label, {})[figure] = score
+        return found
 
     @property
     def counted(self) -> str:

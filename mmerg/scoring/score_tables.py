@@ -17,6 +17,7 @@ from mmerg.console.terminal import escape
 from mmerg.errors import ConfigError, by_reason, did_you_mean
 from mmerg.runs.config_diff import Setting
 from mmerg.scoring.answers import describe_improper
+from mmerg.scoring.emotions import BASELINES, CLASS_FIGURES
 from mmerg.scoring.metric import deciding
 from mmerg.scoring.score import Score, Scores
 from mmerg.scoring.spread import Spread, over
@@ -37,11 +38,12 @@ class Row(NamedTuple):
 
 
 def choose(runs: Sequence[Scores], columns: str) -> list[str]:
-    """The metrics that `columns` names, separated by commas; "" all, those that judge first. Raises ConfigError for one
-    that is not there."""
+    """The metrics that `columns` names, separated by commas; "" all that are not of one label, those that judge first.
+    Raises ConfigError for one that is not there."""
     known = {name: score.higher_is_better for run in runs for name, score in run.scores.items()}
     if not columns:
-        return sorted(known, key=lambda name: known[name] is None)
+        overall = dict.fromkeys(name for run in runs for name in run.overall)
+        return sorted(overall, key=lambda name: known[name] is None and name not in BASELINES)
     names = [name.strip() for name in columns.split(",")]
     for name in names:
         if name not in known:
@@ -77,6 +79,9 @@ def terminal(
     heads = ["figure", *(column.name for column in columns), "n"]
     rows_of_figures = [line(_head(runs, name), [column.figure(name) for column in columns]) for name in metrics]
     yield Sheet("", heads, rows_of_figures)
+    for number, run in enumerate(runs, start=1):
+        if run.by_label:
+            yield Sheet(f"{number}: by label", ("label", *CLASS_FIGURES, "support"), list(_labels(run)))
     yield from _missing(runs, metrics)
     if verbose:
         yield Text("signatures")
@@ -147,6 +152,13 @@ def _best(column: Sequence[Score | None], scores: Sequence[Score]) -> list[int]:
         return []
     best = figure(max(values.values()) if better else min(values.values()))
     return [row for row, value in values.items() if figure(value) == best]
+
+
+def _labels(run: Scores) -> Iterator[list[str]]:
+    """A row a label, its support at the end."""
+    for label, scores in run.by_label.items():
+        cells = [_cell(scores.get(name), " [{}]") for name in CLASS_FIGURES]
+        yield [label, *cells, str(scores["recall"].n)]
 
 
 def _by_run(values: Sequence[str]) -> dict[str, str]:

@@ -17,7 +17,7 @@ import numpy as np
 from mmerg.runs.memory_usage import read_memory_usage
 from mmerg.runs.result import Result
 from mmerg.scoring.answers import ScoredRun, dialogue, improper
-from mmerg.scoring.emotions import confusion
+from mmerg.scoring.emotions import class_metrics, confusion
 from mmerg.scoring.intervals import Dialogues
 from mmerg.scoring.metric import Indices, Metric
 from mmerg.scoring.score import SCORES, Score, Scores, results_digest
@@ -30,7 +30,8 @@ def score_run(run: ScoredRun, options: Options = DEFAULTS) -> Scores:
     answers = sorted(run.answers, key=lambda answer: (answer.dialogue, answer.id))
     dialogues = Dialogues([dialogue(answer) for answer in answers]).numbers
     manifest = run.manifest
-    metrics = standard_metrics(manifest.engine, options)
+    confused = confusion(answers, manifest.corpus.labels)
+    metrics = [*standard_metrics(manifest, options), *class_metrics(confused.occurring if confused else ())]
     return Scores(
         run=run.run,
         corpus=f"{manifest.corpus.name} {manifest.corpus.split}",
@@ -44,7 +45,7 @@ def score_run(run: ScoredRun, options: Options = DEFAULTS) -> Scores:
             **{metric.name: _score(metric, answers, dialogues, options) for metric in metrics},
             **{score.name: score for score in _memory(run)},
         },
-        confusion=confusion(answers, manifest.corpus.labels),
+        confusion=confused,
         improper=tuple(sorted(improper(answers))),
         identity=manifest.identity,
         results=results_digest(answers),
@@ -63,9 +64,14 @@ def _score(metric: Metric, answers: Sequence[Result], dialogues: Indices, option
     """One figure over those of `answers` that count for it. dialogues: the number of each one's."""
     counted = metric.counted(answers)
     kept = list(compress(answers, counted))
-    why = f"no sample has {metric.needs}"
-    better, signature = metric.higher_is_better, metric.signature
-    score = Score(name=metric.name, value=None, n=len(kept), higher_is_better=better, signature=signature, why=why)
+    score = Score(
+        name=metric.name,
+        value=None,
+        n=len(kept),
+        higher_is_better=metric.higher_is_better,
+        signature=metric.signature,
+        why=metric.why_none,
+    )
     if not kept:
         return score
     value = metric.ready(kept)

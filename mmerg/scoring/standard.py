@@ -1,7 +1,7 @@
 """The figures of a run, and the options with which a user chooses them.
 
 add_arguments(parser)
-for metric in standard_metrics(manifest.engine, options_of(parser.parse_args())):
+for metric in standard_metrics(manifest, options_of(parser.parse_args())):
     print(metric.name, metric.signature)
 """
 
@@ -9,15 +9,15 @@ import argparse
 from dataclasses import dataclass, fields
 from typing import get_args
 
-from mmerg.backends.protocol import Engine
 from mmerg.errors import ConfigError
-from mmerg.runs.manifest import IMPORTED
+from mmerg.runs.manifest import Manifest
 from mmerg.scoring.bertscore import bert_scores
 from mmerg.scoring.descriptive import descriptive
 from mmerg.scoring.distinct import CL100K, Level, adjusted, distinct
-from mmerg.scoring.emotions import accuracy, f1
+from mmerg.scoring.emotions import accuracy, baselines, f1
 from mmerg.scoring.metric import Metric
 from mmerg.scoring.perplexity import ref_perplexity, self_perplexity
+from mmerg.scoring.reference import reference_metrics
 from mmerg.scoring.score import DRAWS
 from mmerg.scoring.words import Tokenizer, tokenizer, tokenizer_signature
 from mmerg.systems.target import import_name
@@ -82,20 +82,21 @@ def check(options: Options) -> None:
             )
 
 
-def standard_metrics(engine: Engine, options: Options = DEFAULTS) -> list[Metric]:
-    """The figures of a run by that engine, those that judge first; loads the models of those that need one. Raises
+def standard_metrics(manifest: Manifest, options: Options = DEFAULTS) -> list[Metric]:
+    """The figures of a run with that manifest, those that judge first; loads the models of those that need one. Raises
     ConfigError as `check` does, and where a model cannot be loaded."""
     check(options)
     words, lower = options.tokenizer, options.lower
-    metrics = [accuracy(), accuracy(ok_only=True), f1(), f1(weighted=True), self_perplexity(engine)]
+    metrics = [accuracy(), *baselines(), accuracy(ok_only=True), f1(), f1(weighted=True), self_perplexity(manifest)]
     if options.ref_ppl is not None:
         metrics.append(ref_perplexity(options.ref_ppl))
     metrics += [distinct(n, words, options.level, lower=lower) for n in (1, 2)]
     metrics += [adjusted(n, words, lower=lower, vocabulary=options.vocabulary) for n in (1, 2)]
+    metrics += reference_metrics()
     if options.bert is not None:
         metrics += bert_scores(options.bert, options.bert_layers)
     cut, cut_signature = tokenizer(words, lower=lower), tokenizer_signature(words, lower=lower)
-    metrics += descriptive(cut, cut_signature, engine.backend == IMPORTED)
+    metrics += descriptive(cut, cut_signature, manifest.imported)
     for reference in options.metrics:
         where, hint = f"--metric {reference}", "folder/file.py:name; mmerg new metric NAME writes one"
         own = import_name(reference, where, hint)

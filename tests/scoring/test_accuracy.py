@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_support
 
-from mmerg.scoring.emotions import accuracy, confusion, f1
+from mmerg.scoring.emotions import accuracy, baselines, class_metrics, confusion, f1
 from tests.scoring.answers import count, figure, forecasts
 
 MIXED = forecasts(
@@ -32,20 +33,38 @@ def test_f1_by_hand() -> None:
 
 
 @given(st.lists(st.one_of(LABEL, st.tuples(LABEL, LABEL)), min_size=1, max_size=12), st.data())
-def test_of_any_draw_they_are_what_they_are_defined_as(pairs: list[str | tuple[str, str]], data: st.DataObject) -> None:
-    """F1 over the labels of the whole sample, as scikit-learn's `f1_score(labels=…, average="macro",
-    zero_division=0)`."""
+def test_of_any_draw_they_are_scikit_learn_s(pairs: list[str | tuple[str, str]], data: st.DataObject) -> None:
+    """F1 is over the labels of the whole sample."""
     answers, places = forecasts(*pairs), data.draw(st.lists(st.integers(0, len(pairs) - 1), min_size=1, max_size=12))
-    both = [(pair, None) if isinstance(pair, str) else pair for pair in pairs]
-    drawn = [both[place] for place in places]
-    right = 100 * sum(gold == said for gold, said in drawn) / len(drawn)
-    assert accuracy().ready(answers)(np.array(places)) == pytest.approx(right)
-    scores = []
-    for label in {gold for gold, _ in both}:
-        hits = sum(gold == said == label for gold, said in drawn)
-        named = sum((gold == label) + (said == label) for gold, said in drawn)
-        scores.append(200 * hits / max(1, named))
-    assert f1().ready(answers)(np.array(places)) == pytest.approx(sum(scores) / len(scores))
+    both = [(pair, "failed") if isinstance(pair, str) else pair for pair in pairs]
+    gold, said = zip(*(both[place] for place in places), strict=True)
+    labels = sorted({gold for gold, _ in both})
+    assert accuracy().ready(answers)(np.array(places)) == pytest.approx(100 * accuracy_score(gold, said))
+    for metric, average in ((f1(), "macro"), (f1(weighted=True), "weighted")):
+        expected = 100 * f1_score(gold, said, labels=labels, average=average, zero_division=0)
+        assert metric.ready(answers)(np.array(places)) == pytest.approx(expected)
+
+
+@given(st.lists(st.tuples(LABEL, LABEL), min_size=1, max_size=12))
+def test_figures_of_a_label_are_scikit_learn_s(pairs: list[tuple[str, str]]) -> None:
+    gold, said = zip(*pairs, strict=True)
+    labels, answers = sorted(set(gold)), forecasts(*pairs)
+    expected = precision_recall_fscore_support(gold, said, labels=labels, zero_division=0)
+    found = {metric.name: metric for metric in class_metrics(labels)}
+    for at, label in enumerate(labels):
+        for name, values in zip(("precision", "recall", "f1"), expected, strict=False):
+            metric = found[f"{name}:{label}"]
+            if count(metric, answers):  # precision is not known where nothing was forecast
+                assert figure(metric, answers) == pytest.approx(100 * values[at])
+        assert count(found[f"recall:{label}"], answers) == expected[3][at]
+
+
+def test_baselines_are_of_the_samples_that_accuracy_is_over() -> None:
+    answers = forecasts(*[("neutral", "joy")] * 5, *["neutral"], *[("joy", "joy")] * 3, ("fear", "joy"), (None, "joy"))
+    found = {metric.name: (figure(metric, answers), count(metric, answers)) for metric in baselines()}
+    prior = 100 * (0.6**2 + 0.3**2 + 0.1**2)
+    assert found == {"acc_majority": (60, 10), "acc_neutral": (60, 10), "acc_prior": (pytest.approx(prior), 10)}
+    assert count(baselines()[1], forecasts(("joy", "joy"))) == 0
 
 
 def test_draws_of_f1_lie_about_the_estimate_where_rare_labels_are_missed() -> None:

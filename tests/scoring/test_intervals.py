@@ -101,7 +101,7 @@ def test_shares_of_few_or_rare_dialogues_hold_the_truth() -> None:
 def beta_shares(rng: np.random.Generator, count: int, a: float, b: float) -> tuple[Value, list[str]]:
     """Ten samples a dialogue, each dialogue with a share of its own."""
     right = rng.random(10 * count) < np.repeat(rng.beta(a, b, count), 10)
-    return mean(100.0 * right), grouped(10 * count, 10)
+    return mean((100.0 * right).tolist()), grouped(10 * count, 10)
 
 
 def test_skewed_means_and_macro_f1_hold_the_truth() -> None:

@@ -9,16 +9,15 @@ from typing import Any
 
 import pytest
 
-from mmerg.backends.protocol import Engine
 from mmerg.errors import ConfigError
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.perplexity import ref_perplexity, self_perplexity
 from tests import tiny_text
 from tests.scoring.answers import answer, count, figure
-from tests.scoring.run_builder import build_run, result
+from tests.scoring.run_builder import build_run, manifest_of, result
 from tools.tiny_vision import VOCABULARY, WIDTH, byte_alphabet, gguf
 
-ENGINE = Engine(backend="x", version="1", model="x", digest="")
+MANIFEST = manifest_of([])
 SPOKEN = "<s> <unk> oh no dear that is hard i am so sorry , . keys again my lost"
 WORDS = SPOKEN.split()
 
@@ -30,23 +29,29 @@ def test_tokens_weigh_alike_whichever_reply_they_are_of() -> None:
         answer("c/1"),
         answer("d/1", None),
     ]
-    assert figure(self_perplexity(ENGINE), answers) == pytest.approx(exp(6.5 / 4))
-    assert count(self_perplexity(ENGINE), answers) == 2
-    assert isnan(figure(self_perplexity(ENGINE), answers[2:]))
+    assert figure(self_perplexity(MANIFEST), answers) == pytest.approx(exp(6.5 / 4))
+    assert count(self_perplexity(MANIFEST), answers) == 2
+    assert isnan(figure(self_perplexity(MANIFEST), answers[2:]))
 
 
 def test_a_token_of_probability_0_makes_it_infinite() -> None:
-    assert isinf(figure(self_perplexity(ENGINE), [answer(logprobs=(-1.0, -inf))]))
-    assert isinf(figure(self_perplexity(ENGINE), [answer(logprobs=(-1e6,))]))
+    assert isinf(figure(self_perplexity(MANIFEST), [answer(logprobs=(-1.0, -inf))]))
+    assert isinf(figure(self_perplexity(MANIFEST), [answer(logprobs=(-1e6,))]))
+
+
+def test_replies_in_json_and_replies_chosen_by_it_are_figures_of_their_own() -> None:
+    node = {"result": {"response": "o.reply"}, "loop": "draws"}
+    signature = self_perplexity(manifest_of([], config={"system": node})).signature
+    assert "|reply:in-json|chosen-by-it|" in signature
 
 
 def test_it_is_over_log_probabilities_and_not_over_the_server_s_token_count(tmp_path: Path) -> None:
     folder = build_run(tmp_path / "run", [result("a/1", response_tokens=900)], logprobs={"a/1": [-1.0, -2.0]})
     run = read_run(folder)
-    metric = self_perplexity(run.manifest.engine)
+    metric = self_perplexity(run.manifest)
     assert figure(metric, run.answers) == pytest.approx(exp(1.5))
     assert metric.signature == (
-        "lm:tiny|digest:dddddddddddd|backend:scripted|tokens:reply|weight:token|p-over-1:left-out|failed:left-out"
+        "lm:tiny|digest:dddddddddddd|backend:scripted|reply:plain|tokens:reply|weight:token|p-over-1:left-out|failed:left-out"
         "||scripted-1"
     )
 

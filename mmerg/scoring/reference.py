@@ -1,0 +1,129 @@
+"""Figures against the data's own reply: BLEU-4 and chrF (sacreBLEU), ROUGE-L (rouge-score), METEOR (NLTK). ×100, higher
+is better. One reference says little about a reply that is good and other: they are here to compare with older papers.
+
+bleu is over the whole run; the others are means over replies. A sample that did not fail and has a gold response that
+is not blank counts. rouge_l needs `pip install 'mmerg[metrics]'`, meteor WordNet: `python -m nltk.downloader wordnet`.
+Without these they have no value, and say why.
+
+    [metric.name for metric in reference_metrics()]    # ['bleu', 'rouge_l', 'meteor', 'chrf']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from mmerg.runs.result import Result
+from mmerg.scoring.metric import Floats, Mask, Metric, Sums, Value, mean
+
+CACHED = 50_000  # pairs of a reply and its reference
+Scorer = Callable[[str, str], Any]  # of a reply and its reference
+
+
+def reference_metrics() -> list[Metric]:
+    """bleu, rouge_l, meteor, chrf."""
+    missing = "" if find_spec("rouge_score") else "rouge-score (pip install 'mmerg[metrics]')"
+    wordnet = _wordnet()
+    return [
+        _metric("bleu", f"order:4|smooth:exp|tok:13a|case:mixed|level:corpus|sacrebleu-{version('sacrebleu')}", _bleu),
+        _metric(
+            "rouge_l", f"f1|stem:no{'' if missing else '|rouge-score-' + version('rouge-score')}", _rouge_l, missing
+        ),
+        meteor(wordnet)
+        if wordnet
+        else _metric("meteor", "wordnet:none", _bleu, "WordNet (python -m nltk.downloader wordnet)"),
+        _metric("chrf", f"nc:6|nw:0|beta:2|level:response|sacrebleu-{version('sacrebleu')}", _chrf),
+    ]
+
+
+def meteor(wordnet: Any) -> Metric:
+    """METEOR of NLTK's tokens, with Porter's stems. wordnet: as NLTK reads it, for synonyms."""
+
+    def ready(results: Sequence[Result]) -> Value:
+        from nltk.tokenize.destructive import NLTKWordTokenizer
+        from nltk.translate.meteor_score import meteor_score
+
+        cut = NLTKWordTokenizer().tokenize
+        return mean([100 * meteor_score([cut(gold)], cut(reply), wordnet=wordnet) for reply, gold in _pairs(results)])
+
+    name = f"wordnet-{wordnet.get_version()}"
+    return _metric("meteor", f"alpha:0.9|beta:3|gamma:0.5|{name}|tok:nltk-{version('nltk')}", ready)
+
+
+def _metric(name: str, signature: str, ready: Callable[[Sequence[Result]], Value], missing: str = "") -> Metric:
+    """missing: what is not installed, so that no sample counts."""
+
+    def counted(results: Sequence[Result]) -> Mask:
+        return np.array([one.ok and bool((one.gold_response or "").strip()) and not missing for one in results], bool)
+
+    signature = f"{signature}|refs:1|failed:left-out|scale:100"
+    return Metric(
+        name, signature, "a reply and a gold response", counted, ready, higher_is_better=True, missing=missing
+    )
+
+
+def _pairs(results: Sequence[Result]) -> list[tuple[str, str]]:
+    return [(one.response or "", one.gold_response or "") for one in results]
+
+
+def _bleu(results: Sequence[Result]) -> Value:
+    """From each pair's n-grams that match, and all of the reply's, of 1 to 4 tokens, and both lengths."""
+    score = _scorer("bleu")
+    found = [score(*pair) for pair in _pairs(results)]
+    parts = np.array([(*one.counts, *one.totals, one.sys_len, one.ref_len) for one in found], float).T
+    return Sums(parts, bleu_of)
+
+
+def bleu_of(sums: Floats) -> Floats:
+    """BLEU-4 from sums over replies, shape [10, …]. As sacreBLEU's smoothing "exp", the k-th order without a match
+    counts 1/2^k."""
+    matches, totals, (own, reference) = sums[:4], sums[4:8], sums[8:]
+    none = matches <= 0
+    precisions = np.where(none, 0.5 ** np.cumsum(none, axis=0), matches) / np.maximum(totals, 1)
+    brevity = np.exp(np.minimum(0.0, 1 - reference / np.maximum(own, 1e-12)))
+    some = (totals > 0).all(axis=0) & (matches > 0).any(axis=0)
+    return np.asarray(np.where(some, 100 * brevity * np.exp(np.log(precisions).mean(axis=0)), 0.0))
+
+
+def _rouge_l(results: Sequence[Result]) -> Value:
+    score = _scorer("rouge")
+    return mean([100 * score(gold, reply)["rougeL"].fmeasure for reply, gold in _pairs(results)])
+
+
+def _chrf(results: Sequence[Result]) -> Value:
+    score = _scorer("chrf")
+    return mean([score(*pair).score for pair in _pairs(results)])
+
+
+@cache
+def _scorer(name: str) -> Scorer:
+    """The package's score of a pair; the last ones are kept, as `compare` asks for the same again."""
+    score: Scorer
+    if name == "rouge":
+        from rouge_score.rouge_scorer import RougeScorer
+
+        score = RougeScorer(["rougeL"]).score
+    else:
+        from sacrebleu.metrics.bleu import BLEU
+        from sacrebleu.metrics.chrf import CHRF
+
+        of_sentence = (BLEU(effective_order=True) if name == "bleu" else CHRF()).sentence_score
+        score = lambda reply, gold: of_sentence(reply, [gold])  # noqa: E731
+    return lru_cache(maxsize=CACHED)(score)
+
+
+@cache
+def _wordnet() -> Any:
+    """NLTK's WordNet, None where it is not installed."""
+    from nltk.corpus import wordnet
+
+    try:
+        wordnet.ensure_loaded()
+    except LookupError:
+        return None
+    return wordnet

@@ -1,0 +1,71 @@
+"""Figures against the data's own reply are the packages' own."""
+
+from collections.abc import Sequence
+from statistics import fmean
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nltk.tokenize.destructive import NLTKWordTokenizer
+from nltk.translate.meteor_score import meteor_score
+from rouge_score.rouge_scorer import RougeScorer
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+
+from mmerg.runs.result import Result
+from mmerg.scoring.reference import meteor, reference_metrics
+from tests.scoring.answers import answer, count, figure
+
+TEXT = st.lists(st.sampled_from(["I", "am", "so", "sorry.", "No!", "You got it?"]), min_size=1, max_size=8).map(
+    " ".join
+)
+METRICS = {metric.name: metric for metric in reference_metrics()}
+
+
+class NoSynonyms:
+    """A WordNet without words."""
+
+    def synsets(self, word: str) -> list[str]:
+        return []
+
+    def get_version(self) -> str:
+        return "none"
+
+
+def answers(pairs: Sequence[tuple[str, str]]) -> list[Result]:
+    return [answer(f"d{number}/1", reply, gold_response=gold) for number, (reply, gold) in enumerate(pairs)]
+
+
+@given(st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=6))
+def test_they_are_those_of_the_packages(pairs: list[tuple[str, str]]) -> None:
+    own, gold = map(list, zip(*pairs, strict=True))
+    rouge, cut = RougeScorer(["rougeL"]), NLTKWordTokenizer().tokenize
+    expected = {
+        "bleu": BLEU().corpus_score(own, [gold]).score,
+        "rouge_l": 100 * fmean(rouge.score(b, a)["rougeL"].fmeasure for a, b in pairs),
+        "chrf": fmean(CHRF().sentence_score(a, [b]).score for a, b in pairs),
+    }
+    assert {name: figure(METRICS[name], answers(pairs)) for name in expected} == pytest.approx(expected)
+    wordnet = NoSynonyms()
+    metric = meteor(wordnet)
+    assert "wordnet-none" in metric.signature
+    stems = 100 * fmean(meteor_score([cut(b)], cut(a), wordnet=wordnet) for a, b in pairs)
+    assert figure(metric, answers(pairs)) == pytest.approx(stems)
+
+
+def test_any_draw_of_bleu_is_that_of_its_replies() -> None:
+    pairs = [
+        ("I am so sorry.", "I am so very sorry."),
+        ("No!", "No, you got it?"),
+        ("You got it, so", "You got it, no"),
+    ]
+    places = np.array([0, 0, 2])
+    own, gold = map(list, zip(*(pairs[place] for place in places), strict=True))
+    drawn = METRICS["bleu"].ready(answers(pairs))(places)
+    assert drawn == pytest.approx(BLEU().corpus_score(own, [gold]).score)
+
+
+def test_a_sample_without_a_reply_or_a_gold_one_does_not_count() -> None:
+    given = [answer("a/1", "No!"), answer("b/1", None), answer("c/1", "No!", gold_response=" ")]
+    assert [count(METRICS[name], given) for name in ("bleu", "rouge_l", "chrf")] == [1, 1, 1]
