@@ -57,10 +57,8 @@ def _lines(corpus: Corpus) -> Iterator[Line]:
 
 
 def _reply(backend: Backend, name: str, line: Line) -> str:
-    missing = f"The last line lacks its last {len(line.second.split())} words."
-    task = (
-        f"These lines are from the dataset {name}. {missing} Write those words as they stand there, and nothing else."
-    )
+    lacks = f"The last one lacks its last {len(line.second.split())} words."
+    task = f"These lines are from the dataset {name}. {lacks} Write these words as they stand there, nothing else."
     text = f"{task}\n\n{line.scene}\n{line.speaker}: {line.first}"
     return backend.complete(request(text)).text.strip()
 
