@@ -23,6 +23,7 @@ from mmerg.reporting.frames import Faces, Frames
 from mmerg.reporting.outcome import OUTCOMES, Outcome, counted_outcomes, label_became, outcome
 from mmerg.reporting.render import file_name, render
 from mmerg.reporting.sample import FORMS, SamplePage
+from mmerg.reporting.simple_choice import held_against
 from mmerg.runs.config_diff import labels
 from mmerg.runs.events import ENDED
 from mmerg.runs.folder import FRAMES
@@ -61,6 +62,7 @@ class RunPages(RunData):
         super().__init__(about, *labels([about]))
         self.name, self.manifest = about.run, about.manifest
         self.results = dict(self.results)
+        self.simple = held_against(path, self.manifest, self.results)
         judged, unjudged = read_or_why(lambda: read_judgements(path))
         self.judged = judged or {}
         reasons = (self.unscored, self.unplanted, unjudged)  # a report names no folder of its maker

@@ -35,6 +35,20 @@ def test_scores_are_shown_or_the_page_says_which_command_makes_them(
     assert "not of this version" in first_page(run)
 
 
+def test_a_run_is_held_against_the_simple_choice_on_its_first_screen(tmp_path: Path) -> None:
+    own = build_run(tmp_path / "own", [result(f"d/{n}", emotion="joy", gold="joy", calls=5) for n in range(3)])
+    simple = [result(f"d/{n}", emotion="anger" if n else "joy", gold="joy", calls=3) for n in range(2)]
+    assert "Against <bdi>" not in first_page(own)
+    build_run(tmp_path / "other", simple, system="one_pass_calibrated", corpus="other", identity="other")
+    assert "Against <bdi>" not in first_page(own)
+    without = build_run(tmp_path / "simple", simple, system="one_pass_calibrated")
+    told = "on the same 2 samples: label right in 100.00 % against 50.00 % of 2 (p 1.00), 5.00 against 3.00 calls and"
+    assert f"Against <bdi>simple</bdi>, one reply with a label read from probabilities, {told}" in first_page(own)
+    build_run(tmp_path / "fitted", simple, system="one_pass_calibrated", config={"auditor": "auditor.json"})
+    assert "Against <bdi>fitted</bdi>" in first_page(own)
+    assert "Against <bdi>" not in first_page(without)
+
+
 def test_samples_without_a_perplexity_for_bad_log_probabilities_are_named(tmp_path: Path) -> None:
     for name, logprob in (("bad", 0.7), ("fine", -0.7)):
         results = [result("a/1"), result("<b>/1")]
