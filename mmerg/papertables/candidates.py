@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mmerg.errors import ConfigError, RunError, did_you_mean
 from mmerg.judging.judgement import Judgement, read_judgements
+from mmerg.rating.rated import Rated, read_rated
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import About, JudgingManifest, Manifest, read_manifest
 from mmerg.runs.result import Result
@@ -21,11 +22,13 @@ MOST = 0.95  # of the samples have one in a run with keyframes
 
 @dataclass(frozen=True)
 class Candidate(About):
-    """A scored run. visual_input: what agents saw of the clips. judges: ratings of the replies, by the judge's name."""
+    """A scored run. visual_input: what agents saw of the clips. judges, people: ratings of the replies, by
+    the name of the judge or the study."""
 
     visual_input: str
     scores: Scores
     judges: Mapping[str, Judgement]
+    people: Mapping[str, Rated]
 
     @property
     def name(self) -> str:
@@ -33,11 +36,12 @@ class Candidate(About):
         return f"{name} ({self.run})" if (name := self.manifest.own_name) else self.run
 
     def score(self, column: str) -> Score | None:
-        """The figure of a column: of `scores.json`, or the rating of the one judge."""
+        """The figure of a column: of `scores.json`, else the rating of people, else of a judge, where there is one."""
         if column in self.scores.scores:
             return self.scores.scores[column]
-        judges = self.judges_of([column])
-        return judges[0].scores[column] if len(judges) == 1 else None
+        raters = [one.scores for one in self.people.values() if column in one.scores]
+        raters = raters or [one.scores for one in self.judges_of([column])]
+        return raters[0][column] if len(raters) == 1 else None
 
     def judges_of(self, columns: Collection[str]) -> list[Judgement]:
         """Those who rated any of these aspects."""
@@ -52,19 +56,24 @@ def read_candidate(path: Path) -> Candidate:
         raise RunError("the manifest does not say of which dataset the run is", where=str(path), hint="see `ls runs/`")
     scores = read_scores(path, manifest.identity)
     visual_input = describe_visual_input(manifest, read_results(path).values())
-    return Candidate(path, manifest, visual_input, scores, read_judgements(path))
+    return Candidate(path, manifest, visual_input, scores, read_judgements(path), read_rated(path))
 
 
 def judged_by(runs: Sequence[Candidate], judge: str) -> list[Candidate]:
     """The runs with the ratings of `judge` (a backbone, or backbone@rubric) alone. Raises ConfigError where it judged
     none of them."""
     names = {name: one.judge for run in runs for name, one in run.judges.items()}
+    names |= {name: one.judge for run in runs for name, one in run.people.items()}
     if judge not in (*names, *names.values()):
         near = did_you_mean(judge, [*names, *names.values()])
         hint = f"{near} judges: {', '.join(sorted(names))}".strip() if names else "mmerg judge RUN…"
         raise ConfigError(f"none of these runs is judged by {judge}", where="--judge", hint=hint)
     return [
-        replace(run, judges={name: one for name, one in run.judges.items() if judge in (name, one.judge)})
+        replace(
+            run,
+            judges={name: one for name, one in run.judges.items() if judge in (name, one.judge)},
+            people={name: one for name, one in run.people.items() if judge in (name, one.judge)},
+        )
         for run in runs
     ]
 

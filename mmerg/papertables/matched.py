@@ -131,9 +131,11 @@ def _describe_run(table: PaperTable, run: Candidate) -> str:
     scores = run.scores
     parts = [f"{scores.corpus}, protocol {scores.protocol}", scores.counted]
     if set(RATED) & set(table.columns):
-        names = [judge.name for judge in run.judges_of(RATED)]
+        people = {name: one.told for name, one in run.people.items() if one.scores.keys() & set(RATED)}
+        names = list(people) or [judge.name for judge in run.judges_of(RATED)]
         several = f"judged by {', '.join(names)}: choose one with --judge"
         one = f"{', '.join(RATED)} by the model {names[0]}, not by people" if names else "not judged"
+        one = f"{', '.join(RATED)} by {names[0]}: {people[names[0]]}" if people else one
         parts.append(several if len(names) > 1 else one)
     return "; ".join(parts)
 

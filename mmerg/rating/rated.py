@@ -4,7 +4,9 @@ read_rated(run)["people@study"].scores["empathy"]
 """
 
 from pathlib import Path
+from typing import Literal
 
+from mmerg.console.tables import figure
 from mmerg.errors import RunError
 from mmerg.judging.judgement import replies_digest
 from mmerg.runs.folder import read_results
@@ -33,6 +35,7 @@ class Rated(Record):
     """scores: means by question, or of pairs by question and opponent. agreement: ordinal alpha by question. replies:
     digest of the run's, see `replies_digest`."""
 
+    judge: Literal["people"] = "people"
     study: str
     replies: str
     raters: int
@@ -44,7 +47,13 @@ class Rated(Record):
 
     @property
     def name(self) -> str:
-        return f"people@{self.study}"
+        return f"{self.judge}@{self.study}"
+
+    @property
+    def told(self) -> str:
+        """Who rated, and how far they agreed."""
+        alphas = (f"{name} {figure(one.value)}" for name, one in self.agreement.items())
+        return f"{self.raters} raters, {self.items} items, ordinal alpha {', '.join(alphas)}"
 
 
 def rated_file(study: str) -> str:

@@ -17,6 +17,7 @@ from mmerg.plots.blame import PASSED, TITLE, Verdict, blamed_agents, count_audit
 from mmerg.plots.dots import draw_scores
 from mmerg.plots.matrix import draw_plans
 from mmerg.plots.run_data import RunData, read_or_why
+from mmerg.rating.rated import read_rated
 from mmerg.reporting.agents import Agents
 from mmerg.reporting.folder import ReportFolder
 from mmerg.reporting.frames import Faces, Frames
@@ -65,8 +66,12 @@ class RunPages(RunData):
         self.simple = held_against(path, self.manifest, self.results)
         judged, unjudged = read_or_why(lambda: read_judgements(path))
         self.judged = judged or {}
-        reasons = (self.unscored, self.unplanted, unjudged)  # a report names no folder of its maker
-        self.unscored, self.unplanted, self.unjudged = (why.replace(str(path), self.name) for why in reasons)
+        rated, unrated = read_or_why(lambda: read_rated(path))
+        self.rated = rated or {}
+        reasons = (self.unscored, self.unplanted, unjudged, unrated)  # a report names no folder of its maker
+        self.unscored, self.unplanted, self.unjudged, self.unrated = (
+            why.replace(str(path), self.name) for why in reasons
+        )
         results = self.results.values()
         self.outcomes = Counter(map(outcome, results))
         self.ended = Counter(result.ended for result in results if result.ended).most_common()

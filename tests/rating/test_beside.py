@@ -1,0 +1,74 @@
+"""People's ratings beside those of a model, and beside a run in the papers' tables and its report."""
+
+from pathlib import Path
+
+import pytest
+
+from mmerg.judging.judgement import VERDICTS
+from mmerg.papertables.candidates import read_candidate
+from mmerg.rating.launch import new
+from mmerg.reporting.write import write_report
+from mmerg.runs.events import Verdict
+from mmerg.runs.result import Verdicts
+from mmerg.score import main as score_run
+from mmerg.settings.model import RateSettings
+from tests.papertables.maker import Maker, judging_of, match, rate, run_lines
+from tests.rating.parts import BARE, NAMES, study
+from tests.rating.test_score import answer, scored
+
+
+def write_verdicts(folder: Path, *verdicts: Verdict) -> None:
+    """The same verdicts on every sample."""
+    folder.mkdir(exist_ok=True)
+    lines = (Verdicts(id=f"dia{n}/3", status="ok", dialogue=f"dia{n}", verdicts=verdicts).line() for n in range(12))
+    (folder / VERDICTS).write_text("".join(lines))
+
+
+def test_a_judge_is_one_more_rater_of_the_same_items(tmp_path: Path) -> None:
+    folder = study(tmp_path, 12, human=True)
+    answer(folder, better=1.5)
+    for name, value in zip(NAMES, (2, 5), strict=True):
+        rate(tmp_path / name, name, value)  # a judge of each run, so that their verdicts are told apart
+        one = Verdict(aspect="empathy", round=0, order=(0,), repeat=0, seed=0, score=value)
+        write_verdicts(tmp_path / f"judge-likert-{name}-12345678", one)
+    first, second = (one for one in scored(folder).judges if one.question == "empathy")
+    assert (first.judge, first.n, second.n) == ("zebra@likert", 12, 12)
+    assert sum(row[1] for row in first.counts) == 12  # all verdicts are 2
+    assert sum(row[4] for row in second.counts) == 12
+    assert first.people.value is not None
+    assert first.joined.value is not None
+    assert first.joined.value < first.people.value
+    assert first.kappa == pytest.approx(0, abs=1e-9)  # it tells no reply from another
+    assert first.both_orders is None
+
+
+def test_a_judge_of_pairs_counts_only_where_both_orders_agree(tmp_path: Path) -> None:
+    folder = study(tmp_path, 12, design="pairwise")
+    answer(folder, better=1.5)  # the second run wins
+    judging = judging_of(tmp_path / "zebra", tmp_path / "giraffe", corpus="demo")
+    one = Verdict(aspect="empathy", round=0, order=(0, 1), repeat=0, seed=0, choice="second")
+    swapped = one.model_copy(update={"round": 1, "order": (1, 0)})
+    write_verdicts(judging, one, swapped.model_copy(update={"choice": "first"}))
+    [judge] = (one for one in scored(folder).judges if one.question == "empathy")
+    assert (judge.n, judge.both_orders) == (12, 100)
+    assert sum(row[0] for row in judge.counts) == 12  # -1: the second run
+    write_verdicts(judging, one, swapped)
+    [judge] = (one for one in scored(folder).judges if one.question == "empathy")
+    assert judge.both_orders == 0
+    assert sum(row[1] for row in judge.counts) == 12  # a tie
+
+
+def test_people_come_before_a_judge_in_the_papers_tables_and_stand_in_the_report(tmp_path: Path) -> None:
+    run = Maker(tmp_path)("run")
+    rate(run, "larger", 3.9)
+    new(RateSettings(**BARE | {"items": 31}), tmp_path / "study", [run])
+    answer(tmp_path / "study")
+    scored(tmp_path / "study")
+    assert score_run([str(run), "--resamples", "50"]) == 0
+    people = read_candidate(run).people["people@study"]
+    drawn = match("main", run)
+    [line] = run_lines(drawn)
+    assert line.scores["empathy"].value == people.scores["empathy"].value != 3.9
+    assert any("by people@study: 3 raters, 31 items, ordinal alpha empathy" in note for note in drawn.notes)
+    page = write_report([run], tmp_path / "report", faces="keep", say=lambda _: None).read_text()
+    assert f"people@study</bdi>: {people.told}" in page
