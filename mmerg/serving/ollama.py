@@ -84,11 +84,13 @@ class Generate(Asked):
 def routes(served: AppState) -> APIRouter:
     router = APIRouter(prefix="/api")
 
-    @router.api_route("/version", methods=["GET", "HEAD"])
+    @router.head("/version", include_in_schema=False)
+    @router.get("/version")
     async def version() -> dict[str, str]:
         return {"version": API}
 
-    @router.api_route("/tags", methods=["GET", "HEAD"])
+    @router.head("/tags", include_in_schema=False)
+    @router.get("/tags")
     async def tags() -> dict[str, object]:
         return {"models": [_entry(served, name) | {"modified_at": _now()} for name in served.offered]}
 

@@ -102,8 +102,12 @@ def test_without_the_token_nothing_is_told(locked: Running, path: str) -> None:
         assert get(locked, path, Authorization=f"{scheme} {SECRET}").status_code in (200, 404)
 
 
-def test_whether_the_server_answers_is_told_to_all(locked: Running) -> None:
+def test_whether_the_server_answers_is_told_to_all_and_what_it_takes_to_those_who_may_ask(locked: Running) -> None:
     assert get(locked, "/health").json() == {"status": "ok"}
+    described = get(locked, "/openapi.json", Authorization=f"Bearer {SECRET}").json()["paths"]
+    taken = described["/v1/chat/completions"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert taken["required"] == ["model", "messages"]
+    assert "/api/version" in described
 
 
 def test_a_browser_without_the_token_is_asked_for_it(locked: Running) -> None:

@@ -202,7 +202,7 @@ async function start(setup) {
     one("#privacy").textContent = `What you write and show goes to ${shown(setup.goes_to)} and no further; this chat is kept in this browser.${sound}`;
     one("#mic").hidden = !set.talking;
     for (const note of all(".sound")) note.hidden = set.talking;
-    document.body.classList.toggle("aloud", set.reading);
+    document.body.classList.toggle("reading", set.reading);
   }
 
   /** A system is not put beside itself. */

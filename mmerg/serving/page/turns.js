@@ -78,7 +78,7 @@ function underWay(record, look) {
   const { agents } = record.system;
   const pass = Math.max(0, record.passes.length - 1);
   const agent = agents.find(({ name }) => name === record.now);
-  const doing = DOING[record.now] ?? agent?.title ?? "Looking";
+  const doing = DOING[record.now] ?? (agent && agents.length > 1 ? agent.title : agent ? "Writing" : "Looking");
   const words = record.state === "sent" ? "On its way" : record.place ? `${record.place} before you` : pass ? `${doing}, draft ${pass + 1}` : doing;
   const place = agents.indexOf(agent);
   return button(make("span", { className: "dots", "aria-hidden": "true" }, agents.map((_, number) => make("i", { className: number < place ? "past" : number === place ? "now" : "" }))), look,
