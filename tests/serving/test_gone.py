@@ -179,22 +179,6 @@ def test_one_who_does_not_read_holds_nobody_up() -> None:
         assert [_said(server, text) for text in ("One.", "Two.")] == ["You said: One.", "You said: Two."]
 
 
-def test_a_server_that_dies_in_mid_reply_costs_the_turn_alone() -> None:
-    with ExitStack() as stack:
-        answer = '{"emotion": "joy", "response": "Here."}'
-        model = stack.enter_context(scripted_ollama(answer=lambda _: answer, models=("m",)))
-        backend = Ollama(model="m", load={"num_ctx": 4096}, host=model.url)
-        server = stack.enter_context(running(backend, patience=0.1))
-        model.dies = True
-        whole = server.client.post("/v1/chat/completions", json=ASKED)
-        assert (whole.status_code, whole.json()["error"]["type"]) == (502, "server_error")
-        assert whole.json()["error"]["message"].endswith(": try again")
-        streamed = server.client.post("/v1/chat/completions", json={**ASKED, "stream": True})
-        assert '"error"' in streamed.text
-        model.dies = False
-        assert _said(server, "Hey.") == "Here."
-
-
 def test_a_server_that_dies_is_told_and_one_that_comes_back_is_asked() -> None:
     def answer(_: object) -> str:
         return '{"emotion": "joy", "response": "Here."}'

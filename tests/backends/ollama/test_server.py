@@ -21,6 +21,7 @@ from mmerg.backends.ollama import Ollama
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling, likelihood_request
 from mmerg.backends.server_errors import OLLAMA
+from mmerg.backends.words import listening
 from mmerg.checking.probes import before_llama_server, frame_tokens
 from mmerg.errors import CallError, Failure
 from tests.ollama_server import (
@@ -105,8 +106,11 @@ def test_describe(text: Ollama, vision: Ollama) -> None:
 
 
 def test_a_plain_reply_with_its_log_probabilities(text: Ollama) -> None:
-    reply = text.complete(ask("Name a colour in one word.", num_predict=200))
+    heard: list[str] = []
+    with listening(heard.append):
+        reply = text.complete(ask("Name a colour in one word.", num_predict=200))
     assert (reply.finish, bool(reply.text.strip()), reply.thinking) == (Finish.STOP, True, "")
+    assert (heard[0], "".join(heard)) == ("", reply.text)
     assert "".join(entry.token for entry in reply.logprobs) == reply.text
     assert sum(entry.logprob for entry in reply.logprobs) < 0
     assert len(reply.logprobs) in {reply.response_tokens, reply.response_tokens - 1}  # the end token has none

@@ -1,12 +1,10 @@
 """The page on the real server, whose agents are scripted: one browser and one server for all tests of this folder."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Page, expect
 
 from mmerg.backends.dry import Dry
 from mmerg.backends.protocol import Backend, Reply, Request
@@ -25,9 +23,10 @@ expect.set_options(timeout=60_000)  # milliseconds: no test depends on how fast 
 
 @dataclass
 class Site:
-    """The server's address, and what answers there: every test puts agents of its own in that place."""
+    """The server's address and settings, and what answers there: every test puts agents of its own in that place."""
 
     url: str = ""
+    words: tuple[str, ...] = ()
     model: Backend = field(default_factory=Dry)
 
     def complete(self, request: Request) -> Reply:
@@ -44,8 +43,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 @pytest.fixture(scope="package")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     site = Site()
-    own = (f"runs={tmp_path_factory.mktemp('runs')}", f"backbone.note='{NOTE}'")
-    with running(Scripted(site.complete), "limits.text=20000", "limits.picture_mb=1", *own) as server:
+    runs = f"runs={tmp_path_factory.mktemp('runs')}"
+    site.words = (runs, f"backbone.note='{NOTE}'", "limits.text=20000", "limits.picture_mb=1")
+    with running(Scripted(site.complete), *site.words) as server:
         site.url = server.url
         yield site
 
@@ -56,25 +56,6 @@ def agents(site: Site) -> Agents:
     agents = Agents()
     site.model = agents.backend
     return agents
-
-
-@contextmanager
-def visiting(browser: Browser, site: Site, clip_seconds: int = 0, **more: Any) -> Iterator[Page]:
-    """The page, opened anew; fails on anything that it does and should not. clip_seconds: the longest clip, as the page
-    hears of it, 0: the server's own. more: see `watched`."""
-
-    def setup(route: Route) -> None:
-        answer = route.fetch()
-        fields = answer.json()
-        fields["limits"] |= {"clip_seconds": clip_seconds}
-        route.fulfill(response=answer, json=fields)
-
-    with watched(browser, origins=(site.url, f"blob:{site.url}"), **more) as view:
-        if clip_seconds:
-            view.page.route("**/page/setup", setup)
-        ready(view.page, site.url)
-        yield view.page
-        view.check()
 
 
 def ready(page: Page, url: str = "") -> None:
@@ -103,6 +84,7 @@ def page(window: Watched, site: Site, agents: Agents) -> Iterator[Page]:
     page.context.clear_permissions()
     page.unroute_all()
     page.set_viewport_size({"width": 1280, "height": 900})
+    page.emulate_media(color_scheme="light", reduced_motion="no-preference")
     window.wrong.clear()
     ready(page, site.url)
     yield page

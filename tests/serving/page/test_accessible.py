@@ -4,11 +4,11 @@ import re
 from typing import Literal
 
 from axe_playwright_python.base import AXE_SCRIPT, AxeResults  # type: ignore[import-untyped]
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from mmerg.errors import CallError, Failure
 from tests.reporting.axe import RULES
-from tests.serving.page.conftest import CLIP, Site, answered, say, visiting
+from tests.serving.page.conftest import CLIP, answered, say
 from tests.serving.page.scripted import REPLY, Agents
 
 SIZES = ((1280, 900), (390, 900))
@@ -26,42 +26,42 @@ def check(page: Page) -> None:
             assert violations == [], f"{width} {scheme}: {AxeResults({'violations': violations}).generate_report()}"
 
 
-def test_axe_finds_nothing(browser: Browser, site: Site, agents: Agents) -> None:
-    with visiting(browser, site, reduced_motion="reduce") as page:
-        page.evaluate(AXE_SCRIPT)
+def test_axe_finds_nothing(page: Page, agents: Agents) -> None:
+    page.emulate_media(reduced_motion="reduce")
+    page.evaluate(AXE_SCRIPT)
+    check(page)
+    page.get_by_role("button", name="More").click()
+    check(page)
+    page.get_by_role("button", name="Settings").click()
+    check(page)
+    page.get_by_label("Beside it").select_option("mmerg-one_pass")
+    page.keyboard.press("Escape")
+    page.locator("#files").set_input_files(CLIP)
+    expect(page.locator("#attached li")).to_have_count(1)
+    with agents.held("psp"):
+        say(page, "It's fine. Really.")
+        expect(page.locator(".under-way").first).to_contain_text("Plan")
         check(page)
-        page.get_by_role("button", name="More").click()
-        check(page)
-        page.get_by_role("button", name="Settings").click()
-        check(page)
-        page.get_by_label("Beside it").select_option("mmerg-one_pass")
-        page.keyboard.press("Escape")
-        page.locator("#files").set_input_files(CLIP)
-        expect(page.locator("#attached li")).to_have_count(1)
-        with agents.held("psp"):
-            say(page, "It's fine. Really.")
-            expect(page.locator(".under-way").first).to_contain_text("Plan")
-            check(page)
-        answered(page)
-        page.locator(".look").first.click()
-        check(page)
-        page.get_by_role("button", name="Draft 1").click()
-        page.locator(".enlarge").first.click()
-        check(page)
-        page.keyboard.press("Escape")
-        page.get_by_role("button", name="Close").first.click()
-        page.get_by_role("button", name="Chats").click()
-        check(page)
-        page.get_by_role("button", name=re.compile("Delete the chat")).click()
-        check(page)
-        page.keyboard.press("Escape")
-        page.keyboard.press("Escape")
-        agents.instead["mpa"] = CallError(Failure.OOM, "no memory", hint="take a smaller model")
-        page.get_by_role("button", name="Edit turn 1").click()
-        page.get_by_role("button", name="Send").click()
-        answered(page)
-        page.get_by_role("button", name="Send").click()
-        check(page)
+    answered(page)
+    page.locator(".look").first.click()
+    check(page)
+    page.get_by_role("button", name="Draft 1").click()
+    page.locator(".enlarge").first.click()
+    check(page)
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Close").first.click()
+    page.get_by_role("button", name="Chats").click()
+    check(page)
+    page.get_by_role("button", name=re.compile("Delete the chat")).click()
+    check(page)
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    agents.instead["mpa"] = CallError(Failure.OOM, "no memory", hint="take a smaller model")
+    page.get_by_role("button", name="Edit turn 1").click()
+    page.get_by_role("button", name="Send").click()
+    answered(page)
+    page.get_by_role("button", name="Send").click()
+    check(page)
 
 
 def test_a_talk_by_keyboard_alone(page: Page) -> None:
@@ -89,8 +89,9 @@ def test_a_talk_by_keyboard_alone(page: Page) -> None:
     assert page.evaluate("document.activeElement.textContent") == "Try again"
 
 
-def test_the_focus_goes_from_send_to_stop_and_back(browser: Browser, site: Site, agents: Agents) -> None:
-    with visiting(browser, site, reduced_motion="reduce") as page, agents.held("mpa"):
+def test_the_focus_goes_from_send_to_stop_and_back(page: Page, agents: Agents) -> None:
+    page.emulate_media(reduced_motion="reduce")
+    with agents.held("mpa"):
         page.get_by_label("Your message").fill("It's fine.")
         page.get_by_role("button", name="Send").focus()
         page.keyboard.press("Enter")

@@ -4,10 +4,10 @@ import re
 import socket
 from base64 import b64encode
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, Route, expect
 
-from tests.serving.page.conftest import CLIP, Site, answered, look, say, step, visiting
-from tests.serving.page.scripted import REPLY, Agents
+from tests.serving.page.conftest import CLIP, Site, answered, look, ready, say, step
+from tests.serving.page.scripted import REPLY
 from tests.serving.scripts import picture
 
 
@@ -63,47 +63,55 @@ def test_a_camera_that_cannot_be_recorded_goes_off_again(filmed: Page) -> None:
     assert not filmed.locator(".light").is_visible()
 
 
-def test_its_last_seconds_alone_become_keyframes_that_evidence_cites(
-    browser: Browser, site: Site, agents: Agents
-) -> None:
-    with visiting(browser, site, clip_seconds=2, permissions=["camera"]) as page:
-        page.evaluate("""() => {
-          const { start } = MediaRecorder.prototype;
-          window.begun = [];
-          begun.fourth = new Promise((resolve) => {
-            MediaRecorder.prototype.start = function () {
-              start.call(this);
-              if (begun.push(performance.now()) === 4) resolve();
-            };
-          });
-        }""")
-        turn_on(page)
-        page.evaluate("begun.fourth")  # of the four the last two are held
-        say(page, "It's fine. Really.")
-        since_second = page.evaluate("(performance.now() - begun[1]) / 1000")
-        answered(page)
-        look(page)
-        shots = page.locator(".shot img")
-        assert shots.count() >= 2
-        assert shots.evaluate_all("all => all.every((one) => one.naturalWidth > 100)")
-        cite = page.locator(".cite", has_text="frame 2").first
-        cite.focus()
-        expect(page.locator("[data-frame='2']")).to_have_class("shot pointed")
-        cite.press("Enter")
-        expect(page.get_by_role("dialog", name="Keyframe")).to_contain_text("Keyframe 2 of turn 1")
-        page.keyboard.press("ArrowLeft")
-        expect(page.get_by_role("dialog", name="Keyframe")).to_contain_text("Keyframe 1 of turn 1")
-        page.keyboard.press("Escape")
-        assert page.locator(".turn.mine video").count() == 1
-        assert has_camera(page)
-        seconds = page.locator(".mine video").evaluate(
-            """async (video) => {
-              video.currentTime = 1e6;  // a recorded clip knows its length once it was looked for
-              await new Promise((resolve) => { video.onseeked = resolve; });
-              return video.currentTime;
-            }"""
-        )
-        assert 0 < seconds < since_second
+def of_two_seconds(route: Route) -> None:
+    """What the page hears of the server, with short clips."""
+    answer = route.fetch()
+    fields = answer.json()
+    fields["limits"]["clip_seconds"] = 2
+    route.fulfill(response=answer, json=fields)
+
+
+def test_its_last_seconds_alone_become_keyframes_that_evidence_cites(filmed: Page, site: Site) -> None:
+    page = filmed
+    page.route("**/page/setup", of_two_seconds)
+    ready(page, f"{site.url}/?")
+    page.evaluate("""() => {
+      const { start } = MediaRecorder.prototype;
+      window.begun = [];
+      begun.fourth = new Promise((resolve) => {
+        MediaRecorder.prototype.start = function () {
+          start.call(this);
+          if (begun.push(performance.now()) === 4) resolve();
+        };
+      });
+    }""")
+    turn_on(page)
+    page.evaluate("begun.fourth")  # of the four the last two are held
+    say(page, "It's fine. Really.")
+    since_second = page.evaluate("(performance.now() - begun[1]) / 1000")
+    answered(page)
+    look(page)
+    shots = page.locator(".shot img")
+    assert shots.count() >= 2
+    assert shots.evaluate_all("all => all.every((one) => one.naturalWidth > 100)")
+    cite = page.locator(".cite", has_text="frame 2").first
+    cite.focus()
+    expect(page.locator("[data-frame='2']")).to_have_class("shot pointed")
+    cite.press("Enter")
+    expect(page.get_by_role("dialog", name="Keyframe")).to_contain_text("Keyframe 2 of turn 1")
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_role("dialog", name="Keyframe")).to_contain_text("Keyframe 1 of turn 1")
+    page.keyboard.press("Escape")
+    assert page.locator(".turn.mine video").count() == 1
+    assert has_camera(page)
+    seconds = page.locator(".mine video").evaluate(
+        """async (video) => {
+          video.currentTime = 1e6;  // a recorded clip knows its length once it was looked for
+          await new Promise((resolve) => { video.onseeked = resolve; });
+          return video.currentTime;
+        }"""
+    )
+    assert 0 < seconds < since_second
 
 
 def test_a_camera_that_is_refused_costs_nothing_but_the_camera(page: Page) -> None:

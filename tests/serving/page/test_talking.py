@@ -9,15 +9,15 @@ from pathlib import Path
 from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 
 from mmerg.backends.dry import Dry
-from mmerg.backends.ollama import Ollama
+from mmerg.backends.protocol import Reply, Request
+from mmerg.backends.words import hearing
 from mmerg.errors import CallError, Failure
 from mmerg.runs.folder import read_results
 from tests.reporting.watched import watched
 from tests.run_folders import all_events
-from tests.scripted_ollama import scripted_ollama
 from tests.serving.page.conftest import CLIP, Site, answered, choose, look, ready, say, step
 from tests.serving.page.scripted import FIRST, REPLY, Agents
-from tests.serving.running import Running, running
+from tests.serving.running import running
 
 WORDS = "I did not get the job. It's fine. Really."
 MERG = ["What was seen", "Perception", "Emotion forecast", "Plan", "Reply", "Audit"]
@@ -69,6 +69,13 @@ def test_passes_are_shown_with_the_fault_and_the_chosen_one_and_evidence_leads_t
     assert "pointed" in (turn.get_attribute("class") or "")
     page.keyboard.press("Tab")
     assert "pointed" not in (turn.get_attribute("class") or "")
+    choose(page, "Who answers", "one_pass")
+    say(page, "Two.")
+    answered(page)
+    assert "Good for you." in page.locator("#works").inner_text()
+    page.locator(".look").first.click()
+    assert FIRST in page.locator("#works").inner_text()  # the draft that was looked at
+    assert page.locator("[data-look][aria-expanded=true]").count() == 1
 
 
 def test_a_turn_is_stopped_and_tried_again(page: Page, agents: Agents) -> None:
@@ -129,21 +136,6 @@ def test_another_system_answers_beside_in_a_talk_of_its_own(page: Page, agents: 
     assert (left["y"], left["x"] + left["width"] < right["x"]) == (right["y"], True)
 
 
-def test_an_earlier_turn_can_be_looked_at_again(page: Page) -> None:
-    say(page, "One.")
-    answered(page)
-    choose(page, "Who answers", "one_pass")
-    say(page, "Two.")
-    answered(page)
-    look(page)
-    assert "Good for you." in page.locator("#works").inner_text()
-    page.locator(".look").first.click()
-    assert REPLY in page.locator("#works").inner_text()
-    assert page.locator("[data-look][aria-expanded=true]").count() == 1
-    page.locator(".look").first.click()
-    expect(page.locator("#work")).to_be_hidden()
-
-
 def test_a_turn_that_failed_says_so_and_can_be_tried_again(page: Page, agents: Agents) -> None:
     agents.instead["psp"] = CallError(Failure.OOM, "the model needs more memory", hint="take a smaller one")
     say(page, WORDS)
@@ -199,12 +191,11 @@ def test_who_has_to_wait_is_told_how_many_are_before(browser: Browser, page: Pag
     assert agents.backend.calls == 9
 
 
-def test_a_talk_survives_its_server(browser: Browser, agents: Agents, tmp_path: Path) -> None:
+def test_a_talk_survives_its_server(browser: Browser, site: Site, agents: Agents) -> None:
     """It goes away in mid turn, comes back as another, and has the talk saved."""
-    runs = f"runs={tmp_path}"
-    with running(agents.backend, runs) as second, ExitStack() as going:
-        server = going.enter_context(running(agents.backend, runs))
-        with watched(browser, origins=(second.url, server.url, "blob:")) as view:
+    with ExitStack() as going:
+        server = going.enter_context(running(agents.backend, *site.words))
+        with watched(browser, origins=(site.url, server.url, "blob:")) as view:
             page = view.page
             ready(page, server.url)
             say(page, WORDS)
@@ -216,13 +207,13 @@ def test_a_talk_survives_its_server(browser: Browser, agents: Agents, tmp_path: 
                 ending.start()
                 expect(page.locator(".failure")).to_contain_text("The server was stopped in the middle of this reply.")
             ending.join()
-            page.route(f"{server.url}/page/save", lambda route: route.fulfill(response=again(second, route)))
+            page.route(f"{server.url}/page/save", lambda route: route.fulfill(response=again(site, route)))
             run = saved(page)
             assert bubbles(page) == [WORDS, REPLY, "Still there?"]
     assert [one.response for one in read_results(run).values()] == [REPLY]
 
 
-def again(server: Running, route: Route) -> APIResponse:
+def again(server: Site, route: Route) -> APIResponse:
     """The response of another server to the same request."""
     return route.fetch(url=f"{server.url}/page/save", headers={**route.request.headers, "origin": server.url})
 
@@ -344,28 +335,30 @@ def test_a_talk_is_copied_and_downloaded(page: Page) -> None:
     assert json.loads(text)["turns"][1]["emotion"] == "sadness"
 
 
-def test_words_come_as_they_are_written_and_markdown_is_shown(browser: Browser, tmp_path: Path) -> None:
-    written = '{"emotion": "joy", "response": "That is **good**, `truly`."}'
-    with (
-        scripted_ollama(answer=lambda _: written, models=("m",)) as model,
-        running(Ollama(model="m", load={"num_ctx": 4096}, host=model.url)) as server,
-        watched(browser, origins=(server.url, "blob:")) as view,
-    ):
-        ready(view.page, server.url)
-        choose(view.page, "Who answers", "one_pass")
-        view.page.evaluate(
-            """() => {
-              window.drafts = [];
-              const see = () => document.querySelectorAll(".draft").forEach((one) => drafts.push(one.textContent));
-              const all = { childList: true, subtree: true, characterData: true };
-              new MutationObserver(see).observe(document.querySelector("#turns"), all);
-            }"""
-        )
-        say(view.page, WORDS)
-        answered(view.page)
-        assert view.page.evaluate("drafts.at(-1)") == "That is **good**, `truly`."
-        assert view.page.locator(".theirs strong").inner_text() == "good"
-        assert view.page.locator(".theirs code").inner_text() == "truly"
+def test_words_come_as_they_are_written_and_markdown_is_shown(page: Page, site: Site, agents: Agents) -> None:
+    class Writing(Dry):
+        def complete(self, request: Request) -> Reply:
+            reply, hear = agents.backend.complete(request), hearing()
+            for piece in ("", reply.text[:-5], reply.text[-5:]):
+                hear(piece)
+            return reply
+
+    site.model = Writing()
+    agents.instead["answer"] = json.dumps({"emotion": "joy", "response": "That is **good**, `truly`."})
+    choose(page, "Who answers", "one_pass")
+    page.evaluate(
+        """() => {
+          window.drafts = [];
+          const see = () => document.querySelectorAll(".draft").forEach((one) => drafts.push(one.textContent));
+          const all = { childList: true, subtree: true, characterData: true };
+          new MutationObserver(see).observe(document.querySelector("#turns"), all);
+        }"""
+    )
+    say(page, WORDS)
+    answered(page)
+    assert page.evaluate("drafts[0]") == "That is **good**, `trul"
+    assert page.locator(".theirs strong").inner_text() == "good"
+    assert page.locator(".theirs code").inner_text() == "truly"
 
 
 def test_the_agents_are_beside_the_talk_or_over_it(page: Page) -> None:
