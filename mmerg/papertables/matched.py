@@ -16,6 +16,7 @@ from mmerg.errors import by_reason
 from mmerg.paper.published import PaperTable, Published
 from mmerg.papertables.candidates import Candidate
 from mmerg.papertables.rows import Rows, describe
+from mmerg.runs.inputs import inputs_of, unequal_inputs
 from mmerg.scoring.intervals import wilson
 from mmerg.scoring.score import Score
 from mmerg.scoring.spread import Spread, by_seeds, over
@@ -60,11 +61,13 @@ class Line:
 
 @dataclass(frozen=True)
 class MatchedTable:
-    """A paper's table with lines for runs. notes: on the runs, and how their figures were measured."""
+    """A paper's table with lines for runs. notes: on the runs, and how their figures were measured. unequal: which runs
+    are told what others are not."""
 
     paper: PaperTable
     lines: tuple[Line, ...]
     notes: tuple[str, ...]
+    unequal: str = ""
 
     def describe(self) -> list[str]:
         """What stands below the table."""
@@ -83,7 +86,7 @@ def match_rows(rows: Rows, runs: Sequence[Candidate]) -> MatchedTable:
         lines.append(_paper_line(table, row))
         differs = {number: describe(settings) for number, (name, settings) in nearest.items() if name == row.name}
         lines += _run_lines(table, row, numbered, dict(sorted(differs.items(), key=lambda item: item[1] != "")))
-    return MatchedTable(table, tuple(lines), tuple(_notes(table, numbered)))
+    return MatchedTable(table, tuple(lines), tuple(_notes(table, numbered)), unequal_inputs([*numbered.values()]))
 
 
 def _paper_line(table: PaperTable, row: Published) -> Line:
@@ -122,6 +125,10 @@ def _notes(table: PaperTable, runs: Mapping[int, Candidate]) -> Iterator[str]:
         yield "The interval of the paper's accuracy is Wilson's, from the inferred n."
     about = by_reason((_describe_run(table, run), f"run {number} is {run.name}") for number, run in runs.items())
     yield from (f"{names}: {text}" for text, names in about.items())
+    told = by_reason((", ".join(inputs_of(run.manifest)), f"run {number}") for number, run in runs.items())
+    yield from (
+        f"{names} see{'s' * (',' not in names)} {text or 'nothing that is known'}" for text, names in told.items()
+    )
     measured = {(score.signature, one) for run in runs.values() for one in table.columns if (score := run.score(one))}
     yield from (f"ours, {names}: {text}" for text, names in by_reason(sorted(measured)).items() if text)
 
@@ -146,7 +153,8 @@ def sheet(matched: MatchedTable) -> Sheet:
     rows = [(line.title, *(_cell(line, column) for column in paper.columns)) for line in matched.lines]
     heads = [HEADS.get(column, column.removeprefix("pairs_").replace("top", "top-")) for column in paper.columns]
     notes = [f"source: {paper.source}", *matched.describe()]
-    return Sheet(f"{paper.title}.\n{NO_TEST}", ("", *heads), rows, notes)
+    title = "\n".join(filter(None, (matched.unequal, f"{paper.title}.", NO_TEST)))
+    return Sheet(title, ("", *heads), rows, notes)
 
 
 def _cell(line: Line, column: str) -> str:

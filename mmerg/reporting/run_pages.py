@@ -28,6 +28,7 @@ from mmerg.reporting.simple_choice import held_against
 from mmerg.runs.config_diff import labels
 from mmerg.runs.events import ENDED
 from mmerg.runs.folder import FRAMES
+from mmerg.runs.inputs import inputs_of
 from mmerg.runs.manifest import About, Session, read_manifest
 from mmerg.runs.result import Result
 from mmerg.runs.samples import read_events
@@ -116,6 +117,7 @@ class RunPages(RunData):
             "audited": audited,
             "agents": blamed_agents(blame),
             "outcomes": counted_outcomes(self.outcomes),
+            "inputs": ", ".join(inputs_of(self.manifest)) or "–",
             "memory": "; ".join(map(describe_memory, self.manifest.memories.values())),
             "describe_improper": describe_improper,
         }

@@ -21,9 +21,10 @@ _HEADS = ("figure", "A", "B", "B − A", "95 % interval", "p", "p Holm", "detect
 def terminal(compared: Compared, labels: Mapping[str, str], verbose: bool = False) -> Iterator[RenderableType]:
     """A table for each pair, why some figures have no difference, and warnings. labels: what tells the runs apart, by
     their names. verbose: also signatures, and how all was computed."""
+    yield from filter(None, [compared.unequal and escape(compared.unequal)])
     yield escape(f"protocol {compared.protocol}")
     for pair in compared.pairs:
-        yield escape(_heading(pair, labels))
+        yield escape(_heading(pair, labels, compared.inputs))
         yield Sheet("", _HEADS, [_row(one) for one in pair.differences])
         lines = list(_notes(pair))
         if verbose:
@@ -34,12 +35,14 @@ def terminal(compared: Compared, labels: Mapping[str, str], verbose: bool = Fals
     yield escape(_how(compared) if verbose else f"{how}; mmerg show RUN RUN lists the samples that changed")
 
 
-def _heading(pair: Pair, labels: Mapping[str, str]) -> str:
+def _heading(pair: Pair, labels: Mapping[str, str], inputs: Mapping[str, tuple[str, ...]]) -> str:
     alone = f"; {pair.a_alone} more in A alone, {pair.b_alone} in B alone" if pair.a_alone or pair.b_alone else ""
     settings = "".join(f"\n  {name}: {a} → {b}" for name, (a, b) in pair.settings.items())
     differing = f"\nsettings that differ, A → B{settings}" if settings else "\nno setting differs"
     a, b = ("; ".join(f"{labels[run]}, {run}" for run in runs) for runs in (pair.a_runs, pair.b_runs))
+    a_sees, b_sees = (", ".join(inputs[runs[0]]) or "nothing that is known" for runs in (pair.a_runs, pair.b_runs))
     seeds = f", each figure the mean over {len(pair.a_runs)} seeds" if len(pair.a_runs) > 1 else ""
+    differing += f"\nA sees {a_sees}; B sees {b_sees}"
     return f"\nA: {a}\nB: {b}\n{plural(pair.samples, 'sample')} in both{alone}{seeds}{differing}"
 
 

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from mmerg.errors import ConfigError, RunError, some
 from mmerg.runs.config_diff import alike_but_for, config_diff
+from mmerg.runs.inputs import inputs_of, unequal_inputs
 from mmerg.scoring.answers import ScoredRun, describe_improper, improper
 from mmerg.scoring.emotions import BASELINES
 from mmerg.scoring.metric import Metric, deciding
@@ -54,9 +55,12 @@ class Pair(Record):
 
 
 class Compared(Record):
-    """The first run, or setting, is A in all pairs."""
+    """The first run, or setting, is A in all pairs. inputs: what the agents of each run are told. unequal: who is told
+    what the others are not, "" where all are told the same."""
 
     protocol: str
+    inputs: dict[str, tuple[str, ...]]
+    unequal: str
     draws: int
     seed: int
     pairs: tuple[Pair, ...]
@@ -86,6 +90,8 @@ def compare_sides(first: Side, others: Sequence[Side], options: Options) -> Comp
     pairs = _corrected([_pair(a, b, pairing, options) for (a, b), pairing in zip(sides, pairings, strict=True)])
     return Compared(
         protocol=baseline.manifest.protocol.description,
+        inputs={run.run: inputs_of(run.manifest) for run in (*first, *chain(*others))},
+        unequal=unequal_inputs((*first, *chain(*others))),
         draws=options.resamples,
         seed=options.seed,
         pairs=tuple(pairs),

@@ -100,7 +100,7 @@ def test_a_word_of_s_is_high_where_intensity_and_idf_are_over_the_means() -> Non
 
 
 def test_a_word_that_speaks_against_the_label_is_no_cause() -> None:
-    mixed = [("joyfulword joyfulword afraidword",)]
+    mixed: list[tuple[str, ...]] = [("joyfulword joyfulword afraidword",)]
     assert fitted(planted(LABELS[:2], 20), mixed, k1=2).causes.words == ("joyfulword",)
 
 

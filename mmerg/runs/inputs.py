@@ -1,0 +1,72 @@
+"""What a system's agents are told besides each other's outputs, as the settings of its run say. Systems that are told
+different things differ in more than how they work.
+
+inputs_of(read_manifest(run))    # ("the dialogue", "frames", "1 exemplar")
+unequal_inputs([a, b])           # "inputs differ: trace sees the situation and 2 exemplars, one_pass does not"
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from mmerg.runs.identity import canonical
+from mmerg.runs.manifest import About, Manifest
+from mmerg.settings.kinds import Plain
+from mmerg.settings.tree import get_path
+
+FRAMES = {"own": "frames", "blank": "grey frames", "shuffled": "frames of another dialogue"}
+SOURCES = {
+    "mmerg.sources.situation.Situation": "the situation",
+    "mmerg.sources.sem.Sem": "the hints of a small empathetic model",
+}
+
+
+def inputs_of(manifest: Manifest) -> tuple[str, ...]:
+    """In words; what is absent is left out, and nothing is known of replies that another system wrote."""
+    return () if manifest.imported else tuple(_inputs(manifest))
+
+
+def _inputs(manifest: Manifest) -> Iterator[str]:
+    settings = canonical(manifest.settings)
+    agents = [*(get_path(settings, "system.stages") or {}).values(), get_path(settings, "system.auditor")]
+    if any("D" in (get_path(agent, "sees") or ()) for agent in agents):
+        yield "the dialogue"
+    if get_path(settings, "frames.seen_by") not in (None, "none"):
+        frames = FRAMES[get_path(settings, "frames.show") or "own"]
+        yield frames if manifest.engine.vision else f"measured descriptions of {frames}"
+    memories: list[Plain] = []
+    for symbol, source in settings["sources"].items():
+        if "top_k" not in source:
+            target = source["_target_"]
+            yield SOURCES.get(target, f"{symbol} of {target}")
+        elif source not in memories:  # what is searched in the same way finds the same exemplars
+            memories.append(source)
+    if count := sum(source["top_k"] for source in memories):
+        by = " found by situation" if any("situation" in str(get_path(one, "key.text")) for one in memories) else ""
+        yield f"{count} exemplar{'s' * (count > 1)}{by}"
+
+
+def unequal_inputs(runs: Sequence[About]) -> str:
+    """Who is told what the others are not; "" where all are told the same. A run goes by its system, unless another run
+    of that system is told something else."""
+    of_system: dict[str, set[tuple[str, ...]]] = {}
+    for run in runs:
+        of_system.setdefault(run.manifest.system, set()).add(inputs_of(run.manifest))
+    names: dict[tuple[str, ...], dict[str, None]] = {}
+    for run in runs:
+        system = run.manifest.system
+        names.setdefault(inputs_of(run.manifest), {})[system if len(of_system[system]) == 1 else run.run] = None
+    unknown = names.pop((), {})
+    shared = set(next(iter(names), ())).intersection(*names)
+    more, less = [], []
+    for told, who in names.items() if len(names) > 1 else ():
+        if own := [one for one in told if one not in shared]:
+            more.append(f"{_and(who)} {'see' if len(who) > 1 else 'sees'} {_and(own)}")
+        else:
+            less.append(f"{_and(who)} {'do' if len(who) > 1 else 'does'} not")
+    if unknown:
+        less.append(f"what {_and(unknown)} saw is not known")
+    return f"inputs differ: {', '.join([*more, *less])}" if more or less else ""
+
+
+def _and(words: Iterable[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last

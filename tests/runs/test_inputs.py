@@ -1,0 +1,64 @@
+"""What systems are told, and how it is said that they are not told the same."""
+
+from pathlib import Path
+
+import pytest
+
+from mmerg.backends.protocol import Engine
+from mmerg.runs.inputs import inputs_of, unequal_inputs
+from mmerg.runs.manifest import IMPORTED, About, Corpus, Manifest, ProtocolSection
+from tests.composed import settings_of
+
+ENGINE = Engine(backend="ollama", version="1", model="m", digest="d", capabilities=("vision",))
+BLIND = ENGINE.model_copy(update={"capabilities": ()})
+
+
+def run(system: str, *settings: str, name: str = "", engine: Engine = ENGINE) -> About:
+    manifest = Manifest(
+        identity={},
+        engine=engine,
+        corpus=Corpus(name="demo", split="test", labels=()),
+        protocol=ProtocolSection(description="last", samples=1, dialogues=1),
+        settings=settings_of("dataset=demo", f"system={system}", *settings).plain(),
+    )
+    return About(Path(name or system), manifest)
+
+
+@pytest.mark.parametrize(
+    ("run", "told"),
+    [
+        (run("one_pass"), "the dialogue, frames"),
+        (run("one_pass", "frames=none"), "the dialogue"),
+        (run("one_pass", "frames=blank"), "the dialogue, grey frames"),
+        (run("one_pass", engine=BLIND), "the dialogue, measured descriptions of frames"),
+        (run("merg", "memory.top_k=3"), "the dialogue, frames, 3 exemplars"),
+        (run("one_shot"), "the dialogue, frames, 1 exemplar"),
+        (run("merg", "memory=none"), "the dialogue, frames"),
+        (run("trace"), "the dialogue, 2 exemplars found by situation"),
+        (run("trace_code"), "the dialogue, the situation, 2 exemplars found by situation"),
+        (run("hef", "sem=x"), "the dialogue, the hints of a small empathetic model"),
+        (run("hef", "ablation=hef/without_sem"), "the dialogue"),
+    ],
+)
+def test_what_a_system_is_told_follows_from_its_settings(run: About, told: str) -> None:
+    assert ", ".join(inputs_of(run.manifest)) == told
+
+
+def test_who_is_told_more_is_said_first() -> None:
+    plain, shot, merg, code = run("one_pass", "frames=none"), run("one_shot"), run("merg"), run("trace_code")
+    assert unequal_inputs([plain, plain]) == unequal_inputs([shot, merg]) == unequal_inputs([]) == ""
+    found = "2 exemplars found by situation"
+    assert (
+        unequal_inputs([plain, code]) == f"inputs differ: trace_code sees the situation and {found}, one_pass does not"
+    )
+    assert unequal_inputs([shot, code, merg]) == (
+        f"inputs differ: one_shot and merg see frames and 1 exemplar, trace_code sees the situation and {found}"
+    )
+    other = run("merg", "memory=none", name="merg-2")
+    assert unequal_inputs([merg, other]) == "inputs differ: merg sees 1 exemplar, merg-2 does not"
+
+
+def test_nothing_is_known_of_replies_of_others() -> None:
+    other = run("one_pass", name="CEM", engine=ENGINE.model_copy(update={"backend": IMPORTED}))
+    assert inputs_of(other.manifest) == ()
+    assert unequal_inputs([run("merg"), other]) == "inputs differ: what one_pass saw is not known"
