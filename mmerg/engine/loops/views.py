@@ -72,6 +72,6 @@ def look_again(system: System, auditor: Stage, stage: Stage, this: Pass, ask: As
                 if better:
                     best, found = score, before.with_(stage.gives, output)
         emit(events.Viewed(sample=before.scene.id, t=t, stage=stage.name, view=view, became=became, score=score))
-        if found and score is None:
+        if found and best is None:
             break
     return found
