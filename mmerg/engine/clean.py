@@ -14,6 +14,7 @@ from collections.abc import Iterable
 _DIRECTION = re.compile(r"[\[［【][^\[\]［］【】]*[\]］】]|[(（][^()（）]*[)）]|(?<!\*)\*(?!\*)[^*\n]+(?<!\*)\*(?!\*)")
 _QUOTES = {'"': '"', "“": "”", "„": "“”", "«": "»", "»": "«", "‘": "’", "'": "'", "「": "」", "『": "』", "＂": "＂"}
 _APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
+OTHERS_NAME = "another's name"  # the model speaks as somebody else
 _WIDE_ENDS = "。！？"
 _ENDS = f".!?…{_WIDE_ENDS}"
 _PUNCTUATION = f"{_ENDS},;:，、；："
@@ -31,10 +32,12 @@ def clean(text: str, names: Iterable[str], responder: str = "") -> tuple[str, tu
     text, before = text.strip(), ""
     while text != before:
         before = text
+        spoken = name.match(text) if called else None
+        own = not responder or not spoken or spoken[2].casefold() == responder.casefold()
         for kind, left in (
             ("stage directions", _without_directions(text)),
             ("stage directions", text[match.end() :] if responder and (match := narration.match(text)) else text),
-            ("name", text[match.end() :] if called and (match := name.match(text)) else text),
+            ("name" if own else OTHERS_NAME, text[spoken.end() :] if spoken else text),
             ("quotation marks", _without_quotes(text)),
         ):
             if left != text:

@@ -227,7 +227,7 @@ def test_a_reply_of_which_nothing_is_left_is_blank() -> None:
     assert output == "Oh no."
     [refused] = [event for event in log if isinstance(event, events.Refused)]
     assert (refused.failure, refused.complaint) == (Failure.EMPTY, "the answer says nothing but stage directions")
-    assert cleanings(log) == [("sgrg", 1, ("name",))]
+    assert cleanings(log) == [("sgrg", 1, ("another's name",))]
 
 
 def test_the_response_in_a_record_is_cleaned_and_no_other_field_is() -> None:
