@@ -96,7 +96,7 @@ def scripted_ollama(
                 self._send({"error": CANNOT_LOAD}, status=500)
                 return
             schema = body.get("format") or {}
-            text = json.dumps(schema["enum"][0]) if "enum" in schema else state.answer(body)
+            text = json.dumps(schema["enum"][0]) if len(schema.get("enum", ())) == 1 else state.answer(body)
             if self.path == "/v1/chat/completions":
                 self._send(completion(text))
                 return

@@ -2,12 +2,13 @@
 
 import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from math import isfinite
+from math import inf, isfinite
 
 import numpy as np
 
 from mmerg.auditing.faults import FOREIGN, HOT, HUMAN, KINDS, WRONG, Case
-from mmerg.auditing.figures import Outputs, auc, calibration_error, f1, fit_evidence, share, sides, threshold
+from mmerg.auditing.figures import Scored, auc, calibration_error, fit_evidence, scores_of, share, sides, threshold
+from mmerg.scoring.metric import Floats
 from mmerg.settings.model import Form
 from mmerg.storage.record import Record
 from mmerg.systems.audit import Check, Measure
@@ -19,18 +20,17 @@ GATES = (FOREIGN, WRONG)  # kinds of faults that must reach it, where there are 
 class Whole(Record):
     """All checks of an auditor together, on the half that fitted nothing. passed: clean passes of which every check
     passed. blamed: planted faults whose stage is the earliest that failed; chance: how often that stage is blamed in
-    clean passes. f1: ProcessBench's, of the first two."""
+    clean passes."""
 
     passed: Measure
     blamed: Measure
     chance: float
-    f1: float
 
-    def describe(self) -> str:
-        return (
-            f"{self.passed.value:.2f} of clean passes pass, {self.blamed.value:.2f} of faults are blamed "
-            f"({self.chance:.2f} by chance), F1 {self.f1:.2f}"
-        )
+    @property
+    def f1(self) -> float:
+        """ProcessBench's: the harmonic mean of the accuracy on clean and on faulty (arXiv 2412.06559)."""
+        passed, blamed = self.passed.value, self.blamed.value
+        return 2 * passed * blamed / (passed + blamed) if passed + blamed else 0.0
 
 
 def halves(cases: Iterable[Case], seed: int) -> tuple[list[Case], list[Case]]:
@@ -38,36 +38,31 @@ def halves(cases: Iterable[Case], seed: int) -> tuple[list[Case], list[Case]]:
     cases = list(cases)
     names = sorted({case.dialogue for case in cases})
     random.Random(f"{seed} halves").shuffle(names)
-    fitting = set(names[: (len(names) + 1) // 2])
-    return [case for case in cases if case.dialogue in fitting], [
-        case for case in cases if case.dialogue not in fitting
-    ]
+    fit = set(names[: (len(names) + 1) // 2])
+    return [case for case in cases if case.dialogue in fit], [case for case in cases if case.dialogue not in fit]
 
 
 def measured(cases: Sequence[Case], stage: str, form: Form, seed: int) -> Check | None:
     """The check of a stage by a form: threshold and evidence from one half, figures from the other. None where a half
-    has no clean or no faulty output."""
+    has no clean or no faulty output, or too many checks of clean ones cannot be read."""
     fitting, held = halves(cases, seed)
-    clean, faulty = (_pooled(fitting, stage, form, faulty=side) for side in (False, True))
-    held_clean, held_faulty = (_pooled(held, stage, form, faulty=side) for side in (False, True))
-    if not all(len(side.scores) for side in (clean, faulty, held_clean, held_faulty)):
+    (clean, faulty), (held_clean, held_faulty) = (_pooled(half, stage, form) for half in (fitting, held))
+    known = [_finite(side) for side in (clean, faulty, held_clean, held_faulty)]
+    if not all(len(side) for side in known) or not isfinite(least := threshold(clean)):
         return None
-    least = threshold(clean)
-    if not isfinite(least):  # too many checks of clean outputs cannot be read
-        return None
-    slope, intercept = fit_evidence(_finite(clean), _finite(faulty))
-    scores = np.concatenate([_finite(held_clean), _finite(held_faulty)])
-    truth = np.arange(len(scores)) < len(_finite(held_clean))
-    found = {kind: share(lambda s: s < least, sides(held, stage, form, kind)[1]) for kind in KINDS if kind != HUMAN}
+    slope, intercept = fit_evidence(known[0], known[1])
+    evidence, truth = slope * np.concatenate(known[2:]) + intercept, np.repeat([True, False], list(map(len, known[2:])))
+    by_kind = {kind: sides(held, stage, form, kind) for kind in KINDS}
+    found = {kind: share((s < least, d) for s, d in faults) for kind, (_, faults) in by_kind.items() if kind != HUMAN}
     return Check(
         form=form,
         threshold=least,
         slope=slope,
         intercept=intercept,
-        auc={kind: one for kind in KINDS if (one := auc(*sides(held, stage, form, kind), seed))},
-        specificity=share(lambda s: s >= least, held_clean),
+        auc={kind: one for kind, both in by_kind.items() if (one := auc(*both, seed))},
+        specificity=share((score >= least, dialogue) for score, dialogue in held_clean),
         sensitivity={kind: one for kind, one in found.items() if one},
-        ece=calibration_error(slope * scores + intercept, truth),
+        ece=calibration_error(evidence, truth),
     )
 
 
@@ -100,35 +95,26 @@ def whole(cases: Sequence[Case], checks: Mapping[str, Check], seed: int) -> Whol
     _, held = halves(cases, seed)
     own = {(case.sample, case.stage): case for case in held if not case.fault}
 
-    def fails(case: Case) -> bool:
+    def verdict(case: Case) -> bool | None:
+        """Whether the stage's check passes, as where it has none; None where it cannot be read."""
         check = checks[case.stage]
-        if check.form is None or check.form not in case.scores:
-            return False
-        score = case.scores[check.form]
-        return score is not None and score < check.threshold
+        score = case.scores.get(check.form, inf) if check.form else inf
+        return None if score is None else score >= check.threshold
 
     def blamed(sample: str, planted: Case | None = None) -> str | None:
-        passes = (planted if planted and planted.stage == stage else own.get((sample, stage)) for stage in checks)
-        return next((case.stage for case in passes if case and fails(case)), None)
+        passes = [planted if planted and planted.stage == one else own.get((sample, one)) for one in checks]
+        return next((case.stage for case in passes if case and verdict(case) is False), None)
 
-    clean = {case.sample: blamed(case.sample) for case in own.values()}
-    planted = [case for case in held if case.fault and case.fault not in (HOT, HUMAN)]
-    if not clean or not planted:
-        return None
-    unread = {
-        case.sample for case in own.values() if (form := checks[case.stage].form) and case.scores.get(form, 0) is None
-    }
     dialogues = {case.sample: case.dialogue for case in own.values()}
-    right = Outputs(
-        np.array([b is None and s not in unread for s, b in clean.items()], float), tuple(dialogues.values())
-    )
-    hits = [blamed(case.sample, case) == case.stage for case in planted]
-    found = Outputs(np.array(hits, float), tuple(case.dialogue for case in planted))
-    chance = float(np.mean([[*clean.values()].count(case.stage) / len(clean) for case in planted]))
-    passed, blame = (share(lambda s: s > 0, side) for side in (right, found))
-    assert passed is not None
-    assert blame is not None
-    return Whole(passed=passed, blamed=blame, chance=chance, f1=f1(blame.value, passed.value))
+    clean = {sample: blamed(sample) for sample in dialogues}
+    read = {sample: all(verdict(case) for case in own.values() if case.sample == sample) for sample in dialogues}
+    planted = [case for case in held if case.fault not in ("", HOT, HUMAN)]
+    passed = share((read[sample], dialogue) for sample, dialogue in dialogues.items())
+    found = share((blamed(case.sample, case) == case.stage, case.dialogue) for case in planted)
+    if not passed or not found:
+        return None
+    chances = [[*clean.values()].count(case.stage) / len(clean) for case in planted]
+    return Whole(passed=passed, blamed=found, chance=float(np.mean(chances)))
 
 
 def _least(one: Measure) -> float:
@@ -136,15 +122,13 @@ def _least(one: Measure) -> float:
     return one.low or 0.0
 
 
-def _pooled(cases: Sequence[Case], stage: str, form: Form, *, faulty: bool) -> Outputs:
-    """The run's own outputs that are not known to be wrong, or all others but hot draws and human turns."""
-    of_stage = [case for case in cases if case.stage == stage]
-    own = [case for case in of_stage if not case.fault and (case.right is False) == faulty]
-    planted = [case for case in of_stage if case.fault and case.fault not in (HOT, HUMAN)]
-    return Outputs.of(own + planted * faulty, form, np.inf if faulty else -np.inf)
+def _pooled(cases: Sequence[Case], stage: str, form: Form) -> tuple[Scored, Scored]:
+    """The run's own outputs that are not known to be wrong, and all others but hot draws and human turns."""
+    cases = [case for case in cases if case.stage == stage and case.fault not in (HOT, HUMAN)]
+    clean, faulty = ([case for case in cases if bool(case.fault or case.right is False) is so] for so in (False, True))
+    return scores_of(clean, form, -inf), scores_of(faulty, form, inf)
 
 
-def _finite(outputs: Outputs) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """The scores of the checks that could be read; 0 where none could."""
-    scores = np.array([score for score in outputs.scores if isfinite(score)])
-    return scores if len(scores) else np.zeros(1)
+def _finite(side: Scored) -> Floats:
+    """The scores of the checks that could be read."""
+    return np.array([score for score, _ in side if isfinite(score)])

@@ -16,7 +16,7 @@ from rich.console import Console
 from mmerg.auditing.calibrate import choose, whole
 from mmerg.auditing.faults import KINDS, Case, Cases
 from mmerg.auditing.first_passes import AGAIN, FirstPasses, finished
-from mmerg.auditing.planted import PLANTED, Planted, checks_of, figures_of, tables
+from mmerg.auditing.planted import PLANTED, Planted, aucs_of, checks_of
 from mmerg.auditing.worth import worth_of
 from mmerg.backends.pool import Pool
 from mmerg.backends.protocol import Backend, Sampling, engine_changed
@@ -87,19 +87,17 @@ def launch(
     if len(failed) == len(audits):
         raise RunError(f"a call failed for every sample, first {failed[0].failure_text}", where=str(run))
     cases = [case for one in sorted(audits, key=lambda one: one.id) for case in one.cases]
-    names = tuple(stage.name for stage in measured)
-    figures = figures_of(cases, names, of_stage, seed)
-    if not figures:
+    aucs = aucs_of(cases, of_stage, seed)
+    if not aucs:
         what = "there is no fault to measure: each stage gave the same output, or emotion, in every dialogue"
         raise RunError(what, where=str(run), hint="take a run of more dialogues")
-    checks, wholes = checks_of(cases, names, of_stage, seed)
+    checks, wholes = checks_of(cases, of_stage, seed)
     planted = Planted(
         run=About(run, manifest).run,
         auditor=auditor.name,
         seed=seed,
-        stages=names,
         failed=len(failed),
-        figures=figures,
+        aucs=aucs,
         checks=checks,
         wholes=wholes,
         worth=worth_of(run, results.values(), prompts.system.result.get("emotion", "")),
@@ -109,8 +107,9 @@ def launch(
     )
     write_record(run / PLANTED, planted)
     out.print(escape(planted.counted))
-    for table in tables(planted):
-        out.print(table if not isinstance(table, str) else escape(table))
+    for table in planted.tables():
+        out.print(table)
+    out.print(escape(planted.worth.describe()))
     if calibrate:
         checks = _chosen(planted, measured, of_stage)
         auditor_file = Auditor(
@@ -126,7 +125,10 @@ def launch(
         write_auditor(calibrate, auditor_file)
         out.print(escape(auditor_file.describe()))
         if together := whole(cases, checks, seed):
-            out.print(f"with these checks: {together.describe()}")
+            out.print(f"with these checks: F1 {together.f1:.2f}, {together.blamed.value:.2f} of faults blamed")
+        emotion = prompts.system.result.get("emotion", "").split(".")[0]
+        if forecast := next((checks[stage.name] for stage in measured if stage.gives == emotion), None):
+            out.print(escape(f"with this check of the forecast: {planted.worth.describe(forecast)}"))
         out.print(escape(str(calibrate)), soft_wrap=True)
     for one in failed[:1]:
         out.print(escape(f"the same command asks again for samples that failed, first {one.id}: {one.failure_text}"))

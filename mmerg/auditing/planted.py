@@ -1,18 +1,16 @@
 """How well an auditor tells clean outputs from faulty ones, as `planted.json` in the run's folder keeps it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from rich.console import RenderableType
-
 from mmerg.auditing.calibrate import Whole, measured, whole
-from mmerg.auditing.faults import KINDS, Case
+from mmerg.auditing.faults import BY_CODE, KINDS, ROLES, Case
 from mmerg.auditing.figures import SPECIFICITY, auc, sides
 from mmerg.auditing.worth import Worth
 from mmerg.console.tables import NONE, Sheet, figure
 from mmerg.errors import RunError
 from mmerg.runs.folder import read_results
-from mmerg.scoring.score import Score, results_digest
+from mmerg.scoring.score import results_digest
 from mmerg.settings.model import Form
 from mmerg.storage.files import why
 from mmerg.storage.record import Record, read_record
@@ -22,17 +20,15 @@ PLANTED = "planted.json"
 
 
 class Planted(Record):
-    """What `mmerg audit` measured of a run. figures: by "stage form" and kind of fault the AUC, over all dialogues.
-    checks: by the same names, threshold and figures by the split. wholes: by form, all stages' checks together. failed:
-    samples on which a call failed, which count nowhere. identity, results: of which state of the run (see
-    `Scores`)."""
+    """What `mmerg audit` measured of a run. aucs: by "stage form" and kind of fault, over all dialogues. checks: by the
+    same names, threshold and figures by the split. wholes: by form, all stages' checks together. failed: samples on
+    which a call failed, which count nowhere. identity, results: of which state of the run (see `Scores`)."""
 
     run: str
     auditor: str
     seed: int
-    stages: tuple[str, ...]
     failed: int
-    figures: dict[str, dict[str, Score]]
+    aucs: dict[str, dict[str, Measure]]
     checks: dict[str, Check]
     wholes: dict[str, Whole]
     worth: Worth
@@ -41,84 +37,65 @@ class Planted(Record):
     results: str
 
     @property
-    def columns(self) -> list[str]:
-        """The kinds of faults that were measured."""
-        return [kind for kind in KINDS if any(kind in of for of in self.figures.values())]
-
-    @property
     def counted(self) -> str:
         """How many outputs were checked, and what is missing; without a full stop."""
-        own = [case for case in self.cases if not case.fault]
+        samples, own = len({case.sample for case in self.cases}), sum(not case.fault for case in self.cases)
         unread = sum(None in case.scores.values() for case in self.cases)
-        samples, planted = len({case.sample for case in own}), len(self.cases) - len(own)
-        parts = [
-            f"{len(own)} outputs of {samples} samples and {planted} with a planted fault were checked",
-            f"{unread} of them have a check that cannot be read",
+        made = f"{own} outputs of {samples} samples and {len(self.cases) - own} with a planted fault were checked"
+        failed = f"; {self.failed} samples are left out, as a call failed" * bool(self.failed)
+        return f"{made}; {unread} of them have a check that cannot be read{failed}"
+
+    def tables(self) -> Iterator[Sheet]:
+        """AUC and sensitivity by kind of fault, those of replies that are made by themselves; all checks together."""
+        made = {ROLES, *BY_CODE}
+        for kinds in ([kind for kind in KINDS if kind not in made], [kind for kind in KINDS if kind in made]):
+            columns = [kind for kind in kinds if any(kind in row for row in self.aucs.values())]
+            rows = {name: row for name, row in self.aucs.items() if row.keys() & set(columns)}
+            if not rows:
+                continue
+            aucs = [[name, *(_cell(row.get(kind)) for kind in columns)] for name, row in rows.items()]
+            yield Sheet("AUC [95 %] by kind of fault; 0.5 is chance", ("check", *columns), aucs)
+            checks = {name: self.checks[name] for name in rows if name in self.checks}
+            found = [
+                [name, *map(_cell, (one.specificity, *map(one.sensitivity.get, columns))), figure(one.ece)]
+                for name, one in checks.items()
+            ]
+            title = f"sensitivity; threshold fitted for specificity {SPECIFICITY} on the other half of the dialogues"
+            yield Sheet(title, ("check", "specificity", *columns, "ECE"), found)
+        together = [
+            [form, _cell(one.passed), _cell(one.blamed), figure(one.chance), figure(one.f1)]
+            for form, one in self.wholes.items()
         ]
-        if self.failed:
-            parts.append(f"{self.failed} samples are left out, as a call failed")
-        return "; ".join(parts)
+        yield Sheet("all checks together", ("form", "clean passed", "fault blamed", "by chance", "F1"), together)
 
 
-def figures_of(
-    cases: Sequence[Case], stages: Sequence[str], forms: Mapping[str, Sequence[Form]], seed: int
-) -> dict[str, dict[str, Score]]:
+Forms = Mapping[str, Sequence[Form]]  # by stage
+
+
+def aucs_of(cases: Sequence[Case], forms: Forms, seed: int) -> dict[str, dict[str, Measure]]:
     """The AUC of each form of a stage's check, by kind of fault, without what was not measured."""
-    rows = {}
-    for stage in stages:
-        for form in forms[stage]:
-            found = {kind: auc(*sides(cases, stage, form, kind), seed) for kind in KINDS}
-            row = {kind: _score(kind, one, f"form:{form}|seed:{seed}") for kind, one in found.items() if one}
-            if row:
-                rows[f"{stage} {form}"] = row
+    rows: dict[str, dict[str, Measure]] = {}
+    for stage, form in ((stage, form) for stage, able in forms.items() for form in able):
+        row = {kind: one for kind in KINDS if (one := auc(*sides(cases, stage, form, kind), seed))}
+        rows |= {f"{stage} {form}": row} if row else {}
     return rows
 
 
-def checks_of(
-    cases: Sequence[Case], stages: Sequence[str], forms: Mapping[str, Sequence[Form]], seed: int
-) -> tuple[dict[str, Check], dict[str, Whole]]:
+def checks_of(cases: Sequence[Case], forms: Forms, seed: int) -> tuple[dict[str, Check], dict[str, Whole]]:
     """By "stage form" each check by the split; by form the checks of all stages that can have it together."""
-    made = {(stage, form): measured(cases, stage, form, seed) for stage in stages for form in forms[stage]}
+    made = {(stage, form): measured(cases, stage, form, seed) for stage, able in forms.items() for form in able}
     checks = {key: check for key, check in made.items() if check}
     wholes: dict[str, Whole] = {}
     for form in dict.fromkeys(form for _, form in checks):
-        together = whole(cases, {stage: checks.get((stage, form), Check(form=None)) for stage in stages}, seed)
-        if together:
+        if together := whole(cases, {stage: checks.get((stage, form), Check(form=None)) for stage in forms}, seed):
             wholes[form] = together
     return {f"{stage} {form}": check for (stage, form), check in checks.items()}, wholes
 
 
-def tables(planted: Planted) -> list[RenderableType]:
-    """The figures for a terminal."""
-    columns = planted.columns
-    aucs = [[name, *(_cell(row.get(kind)) for kind in columns)] for name, row in planted.figures.items()]
-    found = [
-        [name, _cell(check.specificity), *(_cell(check.sensitivity.get(kind)) for kind in columns), figure(check.ece)]
-        for name, check in planted.checks.items()
-    ]
-    together = [
-        [form, _cell(one.passed), _cell(one.blamed), figure(one.chance), figure(one.f1)]
-        for form, one in planted.wholes.items()
-    ]
-    held = f"threshold fitted for specificity {SPECIFICITY} on one half of the dialogues, measured on the other"
-    return [
-        Sheet("AUC [95 %] by kind of fault; 0.5 is chance", ("check", *columns), aucs),
-        Sheet(f"sensitivity, {held}", ("check", "specificity", *columns, "ECE"), found),
-        Sheet("all checks together", ("form", "clean passed", "fault blamed", "by chance", "F1"), together),
-        planted.worth.describe(),
-    ]
-
-
-def _score(name: str, one: Measure, signature: str) -> Score:
-    ends = None if one.low is None or one.high is None else (one.low, one.high)
-    return Score(name=name, value=one.value, n=one.n, interval=ends, higher_is_better=True, signature=signature)
-
-
-def _cell(one: Measure | Score | None) -> str:
-    if one is None or one.value is None:
+def _cell(one: Measure | None) -> str:
+    if one is None:
         return NONE
-    ends = one.interval if isinstance(one, Score) else (one.low, one.high)
-    return figure(one.value) + (f" [{figure(ends[0])}, {figure(ends[1])}]" if ends and ends[0] is not None else "")
+    return figure(one.value) + (f" [{figure(one.low)}, {figure(one.high)}]" if one.low is not None else "")
 
 
 def read_planted(run: Path, identity: Mapping[str, str]) -> Planted | None:

@@ -7,6 +7,7 @@ odds: log p(true) − log p(false), the auditor's next token when it is asked wh
 comparison: log p(own) − log p(other), which of two was made for the scene; the mean over decoys and both orders.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -76,7 +77,7 @@ class Forms:
     def _odds(self, stage: Stage, state: State) -> float:
         asked = replace(self.auditor, name=ODDS, audits=(stage.name,))
         shown = state.before(stage.gives).with_(stage.gives, _output(stage, state))
-        return self._choice(asked, shown, "true", "false")
+        return self._choice(asked, shown, ("true", "false"))
 
     def _comparison(self, stage: Stage, state: State) -> float:
         own, before = _output(stage, state), state.before(stage.gives)
@@ -87,33 +88,33 @@ class Forms:
         for decoy in decoys:
             for one, other, sign in ((own, decoy, 1), (decoy, own, -1)):
                 shown = before.with_("first", as_written(one)).with_("second", as_written(other))
-                odds.append(sign * self._choice(asked, shown, "A", "B"))
+                odds.append(sign * self._choice(asked, shown, ("1", "2")))
         return fmean(odds) if odds else 0.0
 
-    def _choice(self, asked: Stage, state: State, one: str, other: str) -> float:
-        """log p(one) − log p(other), as the first token of the answer. One that is not among the likeliest counts as
-        the last of them."""
+    def _choice(self, asked: Stage, state: State, words: Sequence[str]) -> float:
+        """log p(words[0]) − log p(words[1]), JSON values that the schema leaves the model to choose from."""
         messages = self.prompts.messages(asked, state, {}, "", None)
-        reply = self.call(Request(messages, Sampling(num_predict=1), logprobs=True, alternatives=ALTERNATIVES))
+        schema = json.dumps({"enum": [json.loads(word) for word in words]})
+        reply = self.call(Request(messages, Sampling(num_predict=8), schema, logprobs=True, alternatives=ALTERNATIVES))
         if not reply.logprobs:
-            what = f"the server gives no log-probabilities, which form={asked.name} needs"
+            what = f"the server gives no log-probabilities, which the template {asked.name}.j2 needs"
             raise ConfigError(what, where=reply.host, hint="update it (mmerg doctor looks), or choose another form")
-        return log_odds(reply, (one, other))
+        return log_odds(reply, words)
 
 
 def log_odds(reply: Reply, words: Sequence[str]) -> float:
-    """log p(words[0]) − log p(words[1]) at the reply's first token, whatever its case. Raises ReplyError where neither
-    is among the likeliest."""
-    likeliest = reply.logprobs[0].top_logprobs or reply.logprobs[:1]
-    known = {
-        word: np.logaddexp.reduce([one.logprob for one in likeliest if one.token.strip().lower() == word.lower()])
-        for word in words
-    }
-    if not any(np.isfinite(value) for value in known.values()):
-        what = f"neither {' nor '.join(words)} is among the {len(likeliest)} likeliest tokens"
+    """log p(words[0]) − log p(words[1]) where the reply has one of them, in any case. The other, where it is not among
+    the likeliest, counts as the last of them. Raises ReplyError where no token is one of them."""
+    chosen = next((one for one in reply.logprobs if one.token.strip().lower() in words), None)
+    if chosen is None:
+        what = f"it is neither {' nor '.join(words)}: {reply.text[:40]!r}"
         raise ReplyError(Failure.SCHEMA_INVALID, what, where=reply.host)
-    least = min(one.logprob for one in likeliest)
-    one, other = (float(value) if np.isfinite(value) else least for value in known.values())
+    likeliest = {one.token: one.logprob for one in (*chosen.top_logprobs, chosen)}
+    sums = [
+        np.logaddexp.reduce([logprob for token, logprob in likeliest.items() if token.strip().lower() == word])
+        for word in words
+    ]
+    one, other = (float(value) if np.isfinite(value) else min(likeliest.values()) for value in sums)
     return one - other
 
 

@@ -37,12 +37,12 @@ def answers(auditor: Auditor | None) -> Callable[[dict[str, Any]], str]:
     def answer(body: dict[str, Any]) -> str:  # noqa: PLR0911 - one for each question
         prompt = next(message["content"] for message in body["messages"] if message["role"] == "user")
         talk, *others = MARK.findall(prompt) or ["d0"]  # none in the doctor's questions
-        if "Answer with one letter" in prompt:
-            return "A" if re.search(rf"^A: .*mark-{talk}\b", prompt, re.MULTILINE) else "B"
+        if "its number alone" in prompt:
+            return "1" if re.search(rf"^1: .*mark-{talk}\b", prompt, re.MULTILINE) else "2"
         if "Answer with one word" in prompt:
             return "true" if set(others) <= {talk} else "false"
         told = f"mark-{talk}" + " anew" * ("You have done this step before" in prompt)
-        schema = body.get("format") or {"properties": {}}
+        schema = {"properties": {}} | (body.get("format") or {})
         fields = class_names(schema["properties"])
         by_field = dict(zip(fields, schema["properties"].values(), strict=True))
         choices = by_field.get("emotion", {}).get("enum", ())

@@ -9,13 +9,14 @@ import pytest
 
 from mmerg.auditing.calibrate import choose, measured, whole
 from mmerg.auditing.faults import FLIPPED, FOREIGN, WRONG, Case
-from mmerg.auditing.figures import Outputs, auc, calibration_error, fit_evidence, sides
+from mmerg.auditing.figures import Scored, auc, calibration_error, fit_evidence, sides
+from mmerg.scoring.metric import Floats
 from mmerg.settings.model import Form
 from mmerg.systems.audit import Check
 
 
-def outputs(scores: np.ndarray[tuple[int], np.dtype[np.float64]], per_dialogue: int) -> Outputs:
-    return Outputs(scores, tuple(f"d{place // per_dialogue}" for place in range(len(scores))))
+def outputs(scores: Floats, per_dialogue: int = 1) -> Scored:
+    return [(float(score), f"d{place // per_dialogue}") for place, score in enumerate(scores)]
 
 
 def cases(n: int, lifts: Mapping[str, Mapping[str, float]], seed: int = 0) -> Iterator[Case]:
@@ -50,14 +51,14 @@ def test_an_auc_is_near_the_true_one_and_in_its_interval_as_often_as_it_says(per
 
 
 def test_an_auc_of_one_has_a_width_and_ties_are_chance() -> None:
-    high, low = outputs(np.arange(10.0) + 10, 1), outputs(np.arange(10.0), 1)
-    whole_gap, tied = auc(high, low), auc(low, Outputs(low.scores.copy(), low.dialogues))
+    high, low = outputs(np.arange(10.0) + 10), outputs(np.arange(10.0))
+    whole_gap, tied = auc(high, low), auc(low, low)
     assert whole_gap
     assert (whole_gap.value, whole_gap.high) == (1, 1)
     assert whole_gap.low == pytest.approx(0.722, abs=1e-3)  # Wilson's of 10 of 10
     assert tied
     assert tied.value == 0.5
-    assert auc(high, outputs(np.zeros(0), 1)) is None
+    assert auc(high, []) is None
 
 
 def test_evidence_is_the_log_likelihood_ratio() -> None:
@@ -132,5 +133,5 @@ def test_a_check_that_cannot_be_read_is_never_a_pass() -> None:
     known = {"sample": "s", "dialogue": "d", "stage": "caef"}
     unread = [Case.model_validate({**known, "fault": fault, "scores": {"odds": None}}) for fault in ("", FOREIGN)]
     clean, faulty = sides(unread, "caef", "odds", FOREIGN)
-    assert (clean.scores[0], faulty.scores[0]) == (-np.inf, np.inf)
+    assert (clean, faulty) == ([(-np.inf, "d")], [(np.inf, "d")])
     assert measured(unread * 4, "caef", "odds", 0) is None

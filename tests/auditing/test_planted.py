@@ -53,7 +53,7 @@ def test_an_auditor_that_finds_all_and_one_that_passes_all(
             assert main([str(path), *FOREIGN_ONLY]) == 0
             assert server.calls - before <= len(STAGES) * DIALOGUES + 4  # and the doctor's questions
     planted = planted_of(path)
-    values = {name: row[FOREIGN].value for name, row in planted.figures.items()}
+    values = {name: row[FOREIGN].value for name, row in planted.aucs.items()}
     assert values == {f"{one} finding": found for one in STAGES}
     whole = planted.wholes["finding"]
     assert (whole.passed.value, whole.blamed.value, whole.chance) == (1, float(found > 0.5), 0)
@@ -75,7 +75,7 @@ def test_every_kind_of_fault_and_form_side_by_side(tmp_path: Path) -> None:
     assert kinds["mpa"] == kinds["psp"] == {"", FOREIGN, HOT}
     assert kinds["caef"] == {"", FOREIGN, FLIPPED, HOT}
     assert kinds["sgrg"] == {"", FOREIGN, HOT, ROLES, HUMAN, *BY_CODE}
-    assert set(planted.columns) == set(KINDS)
+    assert {kind for row in planted.aucs.values() for kind in row} == set(KINDS)
     own = [case for case in planted.cases if not case.fault]
     assert len(own) == 4 * (DIALOGUES - decoys)
     assert {case.right for case in own if case.stage == "caef"} == {True, False}  # joy is gold in all dialogues
@@ -83,7 +83,7 @@ def test_every_kind_of_fault_and_form_side_by_side(tmp_path: Path) -> None:
     forms = {stage: {form for case in own if case.stage == stage for form in case.scores} for stage in STAGES}
     rest = {"likelihood", "odds", "comparison", "finding"}
     assert forms == {"mpa": {"code", *rest}, "caef": rest, "psp": rest, "sgrg": {"code", *rest}}
-    value = {name: {kind: one.value for kind, one in row.items()} for name, row in planted.figures.items()}
+    value = {name: {kind: one.value for kind, one in row.items()} for name, row in planted.aucs.items()}
     assert [value[f"{stage} likelihood"][FOREIGN] for stage in STAGES] == [1] * 4
     assert value["caef likelihood"][WRONG] == value["caef likelihood"][FLIPPED] == 0.5  # they fit their scene as well
     assert [value["sgrg code"][kind] for kind in BY_CODE] == [1, 1, 1, 1, 0.5]  # the last turn is of one word
@@ -176,7 +176,7 @@ def test_any_system_that_audits_its_stages(
     assert not (of_one_emotion / PLANTED).exists()
     path = run(tmp_path, server.url, "system=direct_audit")
     assert main([str(path), *FOREIGN_ONLY]) == 0
-    assert planted_of(path).figures["answer finding"][FOREIGN].value == 1
+    assert planted_of(path).aucs["answer finding"][FOREIGN].value == 1
 
 
 def test_audits_that_cannot_be_read_are_counted_and_never_a_pass(
@@ -196,7 +196,7 @@ def test_audits_that_cannot_be_read_are_counted_and_never_a_pass(
         assert main([str(path), *FOREIGN_ONLY]) == 0
     found = planted_of(path)
     assert {case.scores["finding"] for case in found.cases if case.fault} == {None}
-    assert {row[FOREIGN].value for row in found.figures.values()} == {0}
+    assert {row[FOREIGN].value for row in found.aucs.values()} == {0}
     assert f"{4 * DIALOGUES} of them have a check that cannot be read" in " ".join(capsys.readouterr().out.split())
 
 

@@ -124,8 +124,8 @@ def test_forms_by_stage_in_one_audit() -> None:
 
 def test_a_comparison_asks_in_both_orders_so_that_a_place_decides_nothing() -> None:
     def prefers_the_first(request: Request) -> Reply:
-        own = f"A: {SAID['sgrg']}" in request.messages[-1].text
-        return first(("A", -0.1 if own else -0.3), ("B", -2.0))
+        own = f"1: {SAID['sgrg']}" in request.messages[-1].text
+        return first(("1", -0.1 if own else -0.3), ("2", -2.0))
 
     verdict, backend, _ = audited(compared("sgrg", "Off we go.", SAID["sgrg"]), prefers_the_first, whole())
     assert len(backend.requests) == 2  # a decoy that is its own output says nothing
@@ -135,7 +135,7 @@ def test_a_comparison_asks_in_both_orders_so_that_a_place_decides_nothing() -> N
 @pytest.mark.parametrize(
     ("reply", "error", "told"),
     [
-        (first(("Well", -0.1), ("So", -2.0)), ReplyError, "neither true nor false is among the 2 likeliest"),
+        (first(("Well", -0.1), ("So", -2.0)), ReplyError, "it is neither true nor false: 'Well'"),
         (Reply(text="true", finish=Finish.LENGTH), ConfigError, "no log-probabilities"),
     ],
 )
