@@ -58,6 +58,8 @@ def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
         raise RunError(f"the run has no sample {sample!r}", where=str(path), hint=hint)
     more: dict[str, object] = {}
     if result := results.get(sample):
+        more["the whole reply repeats"] = result.repeats
+        more["copied, in 4-grams"] = result.copied
         if result.ok and not result.passes:
             more["imported"] = {"response": result.response, "emotion": result.emotion}
         more["gold, never shown to the model"] = {"response": result.gold_response, "emotion": result.gold_emotion}

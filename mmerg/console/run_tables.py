@@ -26,6 +26,7 @@ class Summary:
         self.counts: Counter[str] = Counter()
         self.guards: dict[str, Counter[str]] = {}  # by guard: samples, and exemplars that it kept back
         self.problems: Counter[str] = Counter()  # why a source had no exemplars
+        self.repeats: Counter[str] = Counter()  # what whole replies are copied from
         self.cleaned: Counter[str] = Counter()  # what was taken off replies
         self.handed_on: dict[str, Counter[str]] = {}  # by stage
         for result in results:
@@ -33,6 +34,7 @@ class Summary:
             self.failed += [result] * (not result.ok)
             self.problems.update([result.exemplars_problem] if result.exemplars_problem else [])
             self.cleaned.update(result.cleaned)
+            self.repeats.update([result.repeats] if result.repeats else [])
             for stage, runs in result.handed_on.items():
                 self.handed_on.setdefault(stage, Counter()).update(dict(zip(("copied", "all"), runs, strict=True)))
             for guard, exemplars in result.excluded.items():
@@ -108,6 +110,8 @@ class Summary:
             yield f"taken off replies: {_listed(self.cleaned)}"
         if copies := self.copies:
             yield f"copied from the agent before, of four words in a row: {copies}"
+        if self.repeats:
+            yield f"replies that repeat a text that they were shown: {_listed(self.repeats)}"
         if count := self.counts["unaudited"]:
             yield f"unaudited: in {plural(count, 'sample')} an audit could not be read; mmerg show RUN SAMPLE says why"
         if count := self.counts["repeated"]:

@@ -24,7 +24,8 @@ from mmerg.engine.state import Correction, Draw, Output, State
 from mmerg.errors import Failure, MmergError, ReplyError, SampleError, described, raised_at
 from mmerg.runs import events
 from mmerg.runs.events import Emit
-from mmerg.systems.audit import audit_class
+from mmerg.storage.words import runs_of
+from mmerg.systems.audit import Finding, audit_class
 from mmerg.systems.schema import Bounds, checked, json_schema, parse
 from mmerg.systems.system import Answerer, Asked, Stage, System
 from mmerg.systems.target import name_of
@@ -97,6 +98,7 @@ class Asker:
             self.emit(_called(this, request, reply))
             try:
                 written, cut = _read_output(stage, bounds, reply, samplers.stop)
+                _check_findings(system, stage, written)
                 output, cleaned = _clean_response(system, stage, state, supplied, written)
             except ReplyError as error:
                 failure, what = error.failure, error.what
@@ -201,6 +203,18 @@ def _read_output(stage: Stage, bounds: Bounds, reply: Reply, stops: tuple[str, .
         output, cut = parse(stage.output, bounds, reply.text)
         return output, (*reply.taken, *cut)
     return text, reply.taken
+
+
+def _check_findings(system: System, stage: Stage, output: Output) -> None:
+    """Raises ReplyError where an auditor copies the reason of every finding from its own instructions, as very small
+    models do: it says nothing of what was audited."""
+    if not stage.audits or isinstance(output, str):
+        return
+    rubric = {run for one in system.stages if one.name in stage.audits for run in runs_of(one.check)}
+    reasons = [runs_of(finding.reason) for _, finding in output if isinstance(finding, Finding)]
+    if reasons and all(2 * sum(run in rubric for run in runs) > len(runs) for runs in reasons):
+        what = "every reason is copied from the instructions: say of each what you checked in this scene and found"
+        raise ReplyError(Failure.SCHEMA_INVALID, what)
 
 
 def _clean_response(

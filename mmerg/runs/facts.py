@@ -9,10 +9,11 @@ token that holds the stop text, too (".\\n").
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 
 from mmerg.backends.protocol import Reply, TokenLogprob
+from mmerg.runs.copying import copied_by, texts_in
 from mmerg.runs.events import OVER_BUDGET, Produced
 from mmerg.runs.result import Timing
 from mmerg.runs.story import Story
@@ -55,6 +56,8 @@ def facts_of(story: Story, response: str | None = None, places: Mapping[str, str
     if any(this.rerun for this in story.passes.values()):
         fields["forecasts"] = _forecasts(story, places.get("emotion", ""))
     symbol, _, field = places.get("response", "").partition(".")
+    if response:
+        fields["copied"] = copied_by(story, response, symbol)
     if response and (reply := _response_call(story, symbol, response)):
         fields["logprob"], fields["logprob_tokens"] = likelihood(reply, response, field)
     return fields
@@ -70,15 +73,6 @@ def _handed_on(outputs: Sequence[Produced]) -> dict[str, tuple[int, int]]:
         if own:
             copied[this.stage] = (sum(run in known for run in own), len(own))
     return copied
-
-
-def texts_in(value: object) -> Iterator[str]:
-    """Every text in an output, at any depth."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list | tuple):
-        for one in value.values() if isinstance(value, Mapping) else value:
-            yield from texts_in(one)
 
 
 def _forecasts(story: Story, place: str) -> tuple[str | None, ...]:

@@ -54,6 +54,7 @@ class Result(SampleLine):
     repeated_passes: Count = 0  # passes that gave what the pass before gave
     forecasts: tuple[str | None, ...] = ()  # by pass, where a stage was asked again
     handed_on: dict[str, tuple[Count, Count]] = Field(default_factory=dict)  # by stage: runs of 4 words copied, and all
+    copied: dict[str, Count] = Field(default_factory=dict)  # by source: runs of 4 words of the reply, see `copying`
     label_logprobs: dict[str, float] = Field(default_factory=dict)  # of the first pass, where they are read
     cleaned: dict[str, Count] = Field(default_factory=dict)  # what was taken off how many replies
     ended: LoopEnd | None = None  # why the loop stopped
@@ -82,6 +83,17 @@ class Result(SampleLine):
     @property
     def ok(self) -> bool:
         return self.status == "ok"
+
+    @property
+    def copies(self) -> int:
+        """How many runs of four words the reply copies."""
+        return self.copied.get("any", 0)
+
+    @property
+    def repeats(self) -> str:
+        """What all of a reply is copied from, if it has four words: "last turn", "exemplars", "instructions"; or ""."""
+        sources = ("last turn", "exemplars", "instructions") if self.copied else ()
+        return next((name for name in sources if self.copied.get(name) == self.copied["all"]), "")
 
     @property
     def unaudited(self) -> bool:

@@ -11,6 +11,7 @@ from statistics import median
 
 import numpy as np
 
+from mmerg.runs.copying import SOURCES
 from mmerg.runs.result import Result
 from mmerg.scoring.metric import Floats, Indices, Mask, Metric, Value, ok, pooled_share, rate
 from mmerg.scoring.words import Words
@@ -101,6 +102,16 @@ _MADE_HERE = (
         "four words in a row of a stage after another",
         lambda result: 100.0 * sum(copied for copied, _ in result.handed_on.values()),
         lambda result: result.ok * float(sum(total for _, total in result.handed_on.values())),
+    ),
+    *(
+        pooled_share(
+            "copied" if source == "any" else f"copied_{source}",
+            f"4-grams|of:{source}|case:fold|failed:left-out|scale:100",
+            "a reply of 4 words or more",
+            lambda result, source=source: float(result.copied.get(source, 0)),  # type: ignore[misc]
+            lambda result: result.ok * float(result.copied.get("all", 0)),
+        )
+        for source in ("any", *SOURCES)
     ),
     _share("cleaned", "any-reply|failed:in|scale:100", "a result", lambda result: 100.0 * bool(result.cleaned)),
     *(

@@ -17,7 +17,7 @@ from mmerg.settings.backbone import SEEDS
 from mmerg.systems.esc.schemas import Reflection
 from mmerg.systems.system import System
 from tests.composed import BASE, plain_of
-from tests.engine.parts import as_text, merg, outputs, with_images
+from tests.engine.parts import as_text, audit, merg, outputs, with_images
 
 GOOD = as_text(outputs()["mpa"])
 
@@ -291,3 +291,28 @@ def test_a_reply_that_is_only_a_stop_text_is_blank() -> None:
     [refused] = [event for event in log if isinstance(event, events.Refused)]
     assert (refused.failure, refused.complaint) == (Failure.EMPTY, "the answer was blank before its stop text")
     assert backend.requests[1].messages[2].text == "User: hi"
+
+
+def test_an_audit_that_copies_its_rubric_for_every_agent_is_unreadable() -> None:
+    """Seen on models of half a billion weights. Copied for one agent it is a finding: it may fit there."""
+    example, log = "one word in answer to a long question", list[events.Event]()
+    copied = {
+        "mpa": f"Passes: turn 2: {example}",
+        "caef": "anger where sadness would be as plausible",
+        "psp": "a teasing tone towards someone in tears",
+        "sgrg": "it does not answer the last turn",
+    }
+    own = audit(dict.fromkeys(copied, True))
+    every = type(own).model_validate({name: {**vars(getattr(own, name)), "reason": copied[name]} for name in copied})
+    one = own.model_copy(update={"mpa": every.mpa})  # type: ignore[attr-defined]
+    system = merg(max_repairs=1)
+    assert system.auditor
+    state = with_images()
+    for stage in system.stages:
+        state = state.with_(stage.gives, outputs()[stage.name])
+    ask_gra = asker(system, Scripted([as_text(every), as_text(one), *[as_text(every)] * 2]), log)
+    assert ask_gra(system.auditor, state, 0) == one
+    [refused] = [event for event in log if isinstance(event, events.Refused)]
+    assert "copied from the instructions" in refused.complaint
+    with pytest.raises(ReplyError, match="copied"):
+        ask_gra(system.auditor, state, 0)

@@ -85,7 +85,7 @@ def manifest_of(
 def finish(run: Run, one: Result, told: Iterable[events.Event]) -> None:
     """Put a sample into an open run: its events, and its result with what these say of history and tokens."""
     told = list(told)
-    known = ("history", "responder", "logprob", "logprob_tokens", *("timing",) * (one.timing == Timing()))
+    known = ("history", "responder", "copied", "logprob", "logprob_tokens", *("timing",) * (one.timing == Timing()))
     found = {
         name: value for name, value in facts_of(Story(told), one.response, {"response": "R"}).items() if name in known
     }

@@ -26,10 +26,21 @@ JUDGING = [
     *("bleu", "rouge_l", "meteor", "chrf"),
 ]
 DESCRIBING = [
-    *("length", "passes", "selected", "rerun", "idle", "mended", "spoiled", "handed_on", "cleaned", "calls"),
+    *("length", "passes", "selected", "rerun", "idle", "mended", "spoiled", "handed_on"),
+    *("copied", "copied_history", "copied_exemplars", "copied_instructions", "cleaned", "calls"),
     *("prompt_tokens", "response_tokens", "seconds", "seconds_p95", "reply_tok_s", "prompt_tok_s", "excluded"),
 ]
-COSTS = {*DESCRIBING} - {"length", "rerun", "idle", "cleaned", "excluded"}
+COSTS = {*DESCRIBING} - {
+    "length",
+    "rerun",
+    "idle",
+    "copied",
+    "copied_history",
+    "copied_exemplars",
+    "copied_instructions",
+    "cleaned",
+    "excluded",
+}
 FAST = Timing(calls=2, prompt_tokens=300, prompt_seconds=2.0, reply_rates=(5.0, 10.0))
 SLOW = Timing(calls=1, prompt_tokens=100, prompt_seconds=2.0, reply_rates=(2.0,))
 RESULTS = [
@@ -107,6 +118,7 @@ def test_the_describing_figures_by_hand(folder: Path) -> None:
         "mended": (50.0, 1),
         "spoiled": (0.0, 1),
         "handed_on": (40.0, 1),
+        **dict.fromkeys(("copied", "copied_history", "copied_exemplars", "copied_instructions"), (0.0, 1)),
         "cleaned": (25.0, 4),
         "calls": (pytest.approx(22 / 4), 4),
         "prompt_tokens": (7.5, 4),

@@ -1,0 +1,72 @@
+"""What a reply copies word for word, in runs of four words, from what the model was shown.
+
+copied_by(story, "I am so sorry to hear that.", "R")    # {"all": 4, "any": 4, "exemplars": 4}
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+
+from mmerg.runs.story import Pass, Story
+from mmerg.storage.words import runs_of
+
+SOURCES = ("history", "exemplars", "instructions")
+LAST_TURN = "last turn"
+Run = tuple[str, ...]
+
+
+def copied_by(story: Story, response: str, symbol: str) -> dict[str, int]:
+    """How many runs of four words the reply has ("all"), and how many of them stand in the history, its last turn, the
+    exemplars, the instructions (what prompts say beside data, also to the auditor), or "any" of these. Without what is
+    0; empty for a reply of fewer than four words. symbol: the one that the system's state holds the reply by."""
+    own = runs_of(response)
+    if not own or not story.started:
+        return {}
+    turns = [text for _, text in story.started.history]
+    exemplars = [text for event in story.supplied for item in event.content if "id" in item for text in texts_in(item)]
+    known = {name: _in(texts, own) for name, texts in (("history", turns), (LAST_TURN, turns[-1:]))}
+    known["exemplars"] = _in(exemplars, own)
+    first = next(iter(story.passes.values()), Pass(0))
+    known["instructions"] = _instructions(story, first, own, symbol) - known["history"] - known["exemplars"]
+    counts = {name: sum(run in runs for run in own) for name, runs in known.items()}
+    counts = {"all": len(own), "any": sum(any(run in runs for runs in known.values()) for run in own), **counts}
+    return {name: count for name, count in counts.items() if count}
+
+
+def _instructions(story: Story, first: Pass, own: Iterable[Run], symbol: str) -> set[Run]:
+    """Those of a reply's runs that the prompts of the first pass have and no data in them. Once the reply is an output,
+    prompts show it, too: what it has in common with their instructions stands there once more."""
+    data = _in((keyframe.description for keyframe in story.keyframes), own)
+    wanted, found = frozenset(own), set[Run]()
+    shown: Counter[Run] = Counter()
+    for step in first.steps.values():
+        data |= _in((text for event in step.supplied for text in texts_in(event.content)), own)
+        for call in step.calls[:1] if shown else step.calls:
+            prompt = [line for message in call.event.messages for line in message.text.splitlines()]
+            if not call.event.attempt:  # a repair shows the model's own words
+                counts = Counter(run for line in prompt for run in wanted & _line_runs(line))
+                found |= {run for run, count in counts.items() if count > shown[run]}
+        if step.output and step.output.symbol == symbol:
+            shown.update(run for run in wanted & _in(texts_in(step.output.output), own))
+        elif step.output:
+            data |= _in(texts_in(step.output.output), own)
+    return found - data
+
+
+def _in(texts: Iterable[str], own: Iterable[Run]) -> set[Run]:
+    """Those of `own` that stand in one of the texts."""
+    return {run for text in texts for run in _line_runs(text)} & set(own)
+
+
+@lru_cache(maxsize=10_000)  # instructions are the same in every prompt, and a dialogue in all of a sample
+def _line_runs(line: str) -> frozenset[Run]:
+    return frozenset(runs_of(line))
+
+
+def texts_in(value: object) -> Iterator[str]:
+    """Every text in an output, at any depth."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for one in value.values() if isinstance(value, Mapping) else value:
+            yield from texts_in(one)

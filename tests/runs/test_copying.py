@@ -1,0 +1,57 @@
+"""What a reply copies: of the history, exemplars, and what prompts say beside data."""
+
+import pytest
+
+from mmerg.runs import events
+from mmerg.runs.copying import copied_by
+from mmerg.runs.story import Story
+from tests.scoring.run_builder import AT, LABELS, called, result
+
+LAST = "It is fine. Really, I will find another job."
+EXEMPLAR = "That is a loss, I am sorry."
+RUBRIC = "- sgrg, the next turn. Fails: 'I cannot help with that.' Passes: 'No way! You got it?'"
+
+
+def story(reply: str) -> Story:
+    """One pass: the response's call with an exemplar, then its audit, whose prompt shows the reply."""
+    history = (("Ana", "I did not get the job in the end."), ("Ben", "Oh no."), ("Ana", LAST))
+    exemplar = {"id": "m/3", "history": [{"speaker": "Wren", "text": "I lost it."}], "reply": EXEMPLAR}
+    talk = "\n".join(f"{number}. {name}: {text}" for number, (name, text) in enumerate(history, start=1))
+    shown = f"Conversation so far:\n{talk}\n\nNext turn: {EXEMPLAR}\n\nYour step: write the next turn."
+    plan = {"goal": "say that it will be all right"}
+    return Story(
+        [
+            events.SampleStarted(sample="a", at=AT, dialogue="d", history=history, responder="Ben", labels=LABELS),
+            called("a", str(plan), stage="psp", prompt="Your step: the plan, in a few words."),
+            events.Produced(sample="a", at=AT, t=0, stage="psp", symbol="P", output=plan),
+            events.Supplied(sample="a", at=AT, t=0, stage="sgrg", symbol="M", content=(exemplar,)),
+            called("a", reply, prompt=f"{shown} The plan: {plan['goal']}"),
+            events.Produced(sample="a", at=AT, t=0, stage="sgrg", symbol="R", output=reply),
+            called("a", "{}", stage="gra", prompt=f"{talk}\n\nsgrg:\n{reply}\n\n{RUBRIC}"),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("reply", "copied", "repeats"),
+    [
+        ("Really? I will find another way.", {"all": 3, "any": 2, "history": 2, "last turn": 2}, ""),
+        ("REALLY I will find another job!", {"all": 3, "any": 3, "history": 3, "last turn": 3}, "last turn"),
+        ("I did not get the job.", {"all": 3, "any": 3, "history": 3}, ""),
+        ("That is a loss, I am sorry.", {"all": 4, "any": 4, "exemplars": 4}, "exemplars"),
+        ("No way! You got it?", {"all": 2, "any": 2, "instructions": 2}, "instructions"),
+        ("Write the next turn, Ana.", {"all": 2, "any": 1, "instructions": 1}, ""),
+        ("It will be all right.", {"all": 2}, ""),  # the plan is data
+        ("What a day that must have been.", {"all": 4}, ""),
+        ("Oh no.", {}, ""),
+    ],
+)
+def test_what_a_reply_copies(reply: str, copied: dict[str, int], repeats: str) -> None:
+    assert copied_by(story(reply), reply, "R") == copied
+    assert result("a", reply, copied=copied).repeats == repeats
+
+
+def test_a_reply_of_another_system_is_held_against_the_history_alone() -> None:
+    started = story(LAST).started
+    assert started
+    assert copied_by(Story([started]), LAST, "") == {"all": 6, "any": 6, "history": 6, "last turn": 6}
