@@ -18,6 +18,7 @@ import numpy as np
 from mmerg.scoring.metric import Floats, Indices
 
 Level = Literal["nominal", "ordinal"]
+LEVELS: tuple[Level, ...] = ("nominal", "ordinal")
 
 
 @dataclass

@@ -6,6 +6,7 @@ import json
 import secrets
 import shutil
 import signal
+import socket
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +14,12 @@ from random import Random
 
 from mmerg.console.terminal import console, escape, plural
 from mmerg.errors import ConfigError
+from mmerg.rating import exchange, power
+from mmerg.rating.draw import Draw
 from mmerg.rating.form import read_form
+from mmerg.rating.media import Media, put_clips, put_frames
+from mmerg.rating.results import results_of, tables, write_beside
+from mmerg.rating.score import Table
 from mmerg.rating.store import Store, read_log
 from mmerg.rating.study import KEY, LINKS, MEDIA, SCORES, STUDY, read_key, read_links, read_study
 from mmerg.runs.manifest import read_abouts
@@ -25,9 +31,6 @@ from mmerg.storage.record import write_record
 
 def new(settings: RateSettings, folder: Path, runs: Sequence[Path]) -> int:
     """Draws a study of the runs into a new folder, and prints the raters' links."""
-    from mmerg.rating.draw import Draw
-    from mmerg.rating.media import Media, put_clips, put_frames
-
     if folder.exists() and any(folder.iterdir()):
         what, hint = "the folder of the study is not empty", "give another name, or remove it"
         raise ConfigError(what, where=str(folder), hint=hint)
@@ -71,9 +74,10 @@ def serve(settings: RateSettings, folder: Path) -> int:
     study, links = read_study(folder), read_links(folder)
     with closing(listener(settings.host, settings.port)) as heard, Store(folder, study) as store:
         out, port = console(), heard.getsockname()[1]
+        host = socket.gethostname() if settings.host in ("0.0.0.0", "::") else settings.host
         for rater, token in links.items():
             done = sum(store.log.submitted(rater, place) for place in range(len(store.log.orders[rater])))
-            link = f"{rater} ({done} of {len(store.log.orders[rater])} done): http://{settings.host}:{port}/#{token}"
+            link = f"{rater} ({done} of {len(store.log.orders[rater])} done): http://{host}:{port}/#{token}"
             out.print(escape(link), soft_wrap=True)
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # either signal ends the server in good order
         server_of(store, links, settings).run([heard])
@@ -82,9 +86,6 @@ def serve(settings: RateSettings, folder: Path) -> int:
 
 def score(settings: RateSettings, folder: Path) -> int:
     """Scores a study: prints, and writes scores.json and methods.md into it and what people said beside each run."""
-    from mmerg.rating.results import results_of, tables, write_beside
-    from mmerg.rating.score import Table
-
     study, out = read_study(folder), console()
     log, _ = read_log(folder, study)
     known = Table(log, read_key(folder))
@@ -102,9 +103,6 @@ def score(settings: RateSettings, folder: Path) -> int:
 
 def plan(settings: RateSettings, folder: Path | None) -> int:
     """Says how many items and raters find a difference, with the spread of a study where one is given."""
-    from mmerg.rating import power
-    from mmerg.rating.score import Table
-
     spread = (settings.sd_items, settings.sd_raters, settings.sd_noise)
     if folder:
         known = power.spread_of(Table(read_log(folder, read_study(folder))[0], read_key(folder)))
@@ -118,8 +116,6 @@ def plan(settings: RateSettings, folder: Path | None) -> int:
 
 def export(settings: RateSettings, folder: Path) -> int:
     """Writes a study for another tool."""
-    from mmerg.rating import exchange
-
     ending = {"csv": ".csv", "pearmut": ".json", "potato": ""}[settings.format]
     out = Path(settings.out or f"{folder}-{settings.format}{ending}")
     exchange.export(read_study(folder), settings.format, out)
@@ -130,8 +126,6 @@ def export(settings: RateSettings, folder: Path) -> int:
 
 def bring_in(settings: RateSettings, folder: Path, file: Path) -> int:
     """Adds what raters answered in another tool."""
-    from mmerg.rating import exchange
-
     count = exchange.bring_in(read_study(folder), folder, settings.format, file)
     console().print(
         escape(f"{plural(count, 'answer')} in {file}; mmerg rate score {folder} reads them"), soft_wrap=True

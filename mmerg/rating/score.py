@@ -5,18 +5,18 @@ raters, each corrected for its few units (such a sum is conservative: Owen 2007,
 freedom are Satterthwaite's. So it holds for other raters and dialogues, and is wide where raters are few.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from math import isnan, sqrt
 from statistics import median
 
 import numpy as np
 
-from mmerg.rating.agreement import Tally, icc
+from mmerg.rating.agreement import LEVELS, Tally, icc
 from mmerg.rating.form import CANNOT, SUBMIT, Point
 from mmerg.rating.store import AGAIN, Log, as_drawn
 from mmerg.rating.study import Key, KeyItem, Shown
-from mmerg.scoring.metric import Floats
+from mmerg.scoring.metric import Floats, Indices
 from mmerg.scoring.score import Score
 from mmerg.scoring.shares import LEVEL, holm
 from mmerg.storage.record import Record
@@ -191,29 +191,25 @@ def _says(pair: Pair, alpha: Score) -> str:
 
 
 def _agreement(table: Table, values: Floats, question: str, draws: int, seed: int) -> dict[str, Score]:
-    points = table.points(question)
-    rows = [row for row in range(len(values)) if (~np.isnan(values[row])).sum() > 1]
-    tally, dialogues = Tally(values[rows], points), [table.dialogues[row] for row in rows]
-    empty = Score(name="", value=None, n=len(rows), why="no item has two ratings")
-    found = {
-        "alpha_nominal": tally.alpha("nominal"),
-        "alpha_ordinal": tally.alpha("ordinal"),
-        "ac2": tally.ac2("ordinal"),
-    }
-    scores: dict[str, Score] = {}
-    for name, value in found.items():
-        scores[name] = empty.model_copy(update={"name": name})
-        if rows and isnan(value(np.arange(len(rows)))):
-            scores[name] = scores[name].model_copy(update={"why": "all ratings are the same: it is not defined"})
-        elif rows:
-            scores[name] = scores[name].over(value, dialogues, "bootstrap", resamples=draws, seed=seed)
-    if table.form.replies == 1:
-        whole = values[~np.isnan(values).any(axis=1)]
-        why = "" if len(whole) > 1 and values.shape[1] > 1 else "no two items were rated by all of two or more raters"
-        for name, one in zip(("icc_2_1", "icc_2_k"), icc(whole), strict=True):
-            why = why or "nothing varies" * isnan(one)
-            scores[name] = Score(name=name, value=None if isnan(one) else one, n=len(whole), why=why)
+    rows = np.flatnonzero((~np.isnan(values)).sum(axis=1) > 1)
+    tally, dialogues = Tally(values[rows], table.points(question)), [table.dialogues[row] for row in rows]
+    found = {f"alpha_{level}": tally.alpha(level) for level in LEVELS} | {"ac2": tally.ac2("ordinal")}
+    scores = {name: coefficient(name, value, dialogues, draws, seed) for name, value in found.items()}
+    whole = values[~np.isnan(values).any(axis=1)]
+    for name, value in zip(("icc_2_1", "icc_2_k"), icc(whole), strict=True) if table.form.replies == 1 else ():
+        few = "no two items were rated by all of two or more raters" if min(whole.shape) < 2 else "nothing varies"
+        known = not isnan(value)
+        scores[name] = Score(name=name, value=value if known else None, n=len(whole), why="" if known else few)
     return scores
+
+
+def coefficient(name: str, value: Callable[[Indices], float], dialogues: Sequence[str], draws: int, seed: int) -> Score:
+    """A coefficient of agreement over all items with its interval over dialogues, or why it is not defined. dialogues:
+    of each item."""
+    score = Score(name=name, value=None, n=len(dialogues), why="no item has two ratings")
+    if dialogues and isnan(value(np.arange(len(dialogues)))):
+        return score.model_copy(update={"why": "all ratings are the same: it is not defined"})
+    return score.over(value, dialogues, "bootstrap", resamples=draws, seed=seed) if dialogues else score
 
 
 def two_way(

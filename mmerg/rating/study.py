@@ -8,7 +8,6 @@ scores.json     written by it, with methods.md
 private/        links.json, the secret token of each rater's link
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -64,9 +63,6 @@ class Study(Record):
     practice: int
     items: dict[str, Item]
     orders: dict[str, tuple[Shown, ...]]
-
-    def expected(self, shown: Shown) -> Mapping[str, tuple[Point, ...]]:
-        return self.items[shown.item].expect
 
 
 class Candidate(Record):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from mmerg.rating.power import items_for, power_of
 from mmerg.rating.score import two_way
 from mmerg.rating.store import read_log
 from mmerg.rating.study import read_study
+from tests.processes import in_process
 from tests.rating.parts import SECRET, study
 
 FORMATS = {"csv": "out.csv", "pearmut": "out.json", "potato": "out"}
@@ -123,3 +125,21 @@ def test_a_planned_study_finds_its_difference_as_often_as_planned() -> None:
         found += p is not None and p < 0.05
     assert 64 <= found <= 96  # 80 of 100, but for four standard errors
     assert items_for(2, 0.3, (0.8, 2.0, 1.0), 0.8) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["nw"], "did you mean new?"),
+        (["serve"], "no study is given"),
+        (["import", "study"], "no file is given"),
+        (["score", "study", "port=1"], "port=1 has no effect on mmerg rate score"),
+        (["new", "study", "run", "items=none"], "items"),
+        (["score", "nowhere"], "no study of this version"),
+        (["plan", "difference=0.5", "share=0.7"], "items for 0.5 points items for 70 against 30"),
+    ],
+)
+def test_the_command_takes_what_each_action_knows(words: list[str], what: str) -> None:
+    done = in_process([sys.executable, "-m", "mmerg.rate", *words])
+    assert done.returncode == (0 if words[0] == "plan" else 2)
+    assert what in " ".join((done.stdout + done.stderr).split())

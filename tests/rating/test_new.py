@@ -1,5 +1,6 @@
 """How a study is drawn: what is in it, balance by seed, blindness of its folder, and what is refused."""
 
+import shutil
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -173,3 +174,18 @@ def test_a_form_that_cannot_be_used_is_named(tmp_path: Path, old: str, new: str,
     (tmp_path / "own.yaml").write_text(text.replace(old, new))
     with pytest.raises(ConfigError, match=what):
         read_form(str(tmp_path / "own.yaml"))
+
+
+def test_clips_and_frames_that_are_gone_are_named(tmp_path: Path) -> None:
+    data = shutil.copytree(demo_root(), tmp_path / "data")
+    settings: dict[str, Any] = {"dataset.root": str(data), "runs": str(tmp_path), "system": "one_pass"}
+    run = mmerg.run("dataset=folder", backend="dry", limit=2, **settings)
+    clip = sorted(data.glob("*.mp4"))
+    for file in clip:
+        file.rename(file.with_suffix(".away"))
+    with pytest.raises(ConfigError, match=r"clips are gone that the run saw: .*, turn \d"):
+        new(RateSettings(**BARE | {"items": 2, "visual": "clips"}), tmp_path / "study", [run.path])
+    shutil.rmtree(run.path / "frames")
+    with pytest.raises(RunError, match="a keyframe of the run is gone"):
+        new(RateSettings(**BARE | {"items": 2, "visual": "frames"}), tmp_path / "study", [run.path])
+    assert not (tmp_path / "study").exists()
