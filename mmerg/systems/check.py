@@ -64,8 +64,8 @@ def form_problem(system: System, stage: Stage, form: Form | None) -> tuple[str, 
         return what, "mmerg audit RUN --calibrate auditor.json draws decoys; run with auditor=auditor.json"
     if form == "code" and not stage.code:
         return f"stage {stage.name} names no function that checks it", f"{own}.code, or another {own}.form"
-    if form == "likelihood" and stage.by:
-        return f"a class answers {stage.name}, so its output has no likelihood", f"choose another {own}.form"
+    if form == "likelihood" and (stage.by or stage.label):
+        return f"no model writes the output of {stage.name}, so it has no likelihood", f"choose another {own}.form"
     return None
 
 

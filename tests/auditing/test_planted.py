@@ -15,12 +15,15 @@ from mmerg.auditing.launch import Auditing, settings_of
 from mmerg.auditing.planted import PLANTED
 from mmerg.backends.protocol import Sampling
 from mmerg.backends.scripted import Scripted
+from mmerg.doctor import examine
 from mmerg.errors import CallError, Failure
 from mmerg.experiment.plan import plan_prompts
 from mmerg.runs.auditor import read_auditor
 from mmerg.runs.events import Called
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
+from mmerg.settings.model import DoctorRunSettings
+from mmerg.settings.parse import parse
 from tests.auditing.parts import (
     DIALOGUES,
     FOREIGN_ONLY,
@@ -34,6 +37,7 @@ from tests.auditing.parts import (
     planted_of,
     run,
 )
+from tests.composed import composed
 from tests.engine.parts import STAGES, as_text, audit
 from tests.frames.clips import numbered
 from tests.processes import begun
@@ -135,9 +139,15 @@ def test_a_calibrated_auditor_in_use_and_where_it_is_not_to_be_used(
         assert {(result.ended, result.calls) for result in read_results(bare).values()} == {("no auditor", 4)}
         told = capsys.readouterr().out
         assert told.index("no stage has a check: a run has no loop") < told.index("12 samples")
+        asked = ("backbone=qwen2.5vl-7b", f"backend.hosts=[{server.url}]", "dataset=folder", f"auditor={file}")
+        settings = parse(composed(*asked, f"dataset.root={tmp_path}/data", name="doctor_run"), DoctorRunSettings)
+        examine(settings)
+        assert "no stage has a check: a run has no loop" in capsys.readouterr().out
         file.write_text(auditor.model_copy(update={"digest": "e" * 64}).model_dump_json(), encoding="utf-8")
         with pytest.raises(Exception, match="measured on another model"):
             run(tmp_path, server.url, f"auditor={file}")
+        assert examine(settings) == 1
+        assert "✗ auditor: the auditor was measured on another model" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

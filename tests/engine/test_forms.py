@@ -16,6 +16,7 @@ from mmerg.engine.prompts import Prompts
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError, ReplyError
 from mmerg.runs import events
+from mmerg.runs.selection import describe_selection
 from mmerg.systems.audit import Audit, Check, audit_of
 from mmerg.systems.merg.schemas import Evidence, TextualCue
 from mmerg.systems.system import System
@@ -155,6 +156,38 @@ def test_an_audit_that_has_no_score_is_never_a_pass() -> None:
     outcome = audit(system, with_images(), ask, log.append)
     assert outcome.ended == "unaudited"
     assert outcome.selected.audit is None
+
+
+def test_passes_are_chosen_by_the_evidence_of_measured_checks() -> None:
+    """Evidence is a little wrong in pass 0, and mended in pass 1, whose reply is far worse: its order would win by
+    the checks alone."""
+    texts = {mark: {name: as_text(output) for name, output in outputs(mark).items()} for mark in ("", " again")}
+
+    def script(request: Request) -> str:
+        prompts = "".join(message.text for message in request.messages)
+        return texts[" again" * ("done this step before" in prompts or "again" in prompts)][stage_of(request)]
+
+    found = {
+        "mpa": lambda output, _: {} if "again" in str(output) else {"vague": 0.5},
+        "sgrg": lambda output, _: {"rude": 1.0} if "again" in output else {},
+    }
+    system = merg(max_iterations=1)
+    stages = tuple(replace(one, code=(found[one.name],) if one.name in found else ()) for one in system.stages)
+    checks = {"mpa": Check(form="code", slope=1.0), "sgrg": Check(form="code", slope=10.0), "caef": Check(form=None)}
+    system, log = replace(system, stages=stages).checked_by(checks), list[events.Event]()
+    ask = Asker(Prompts(system), Scripted(script), Sampling(), log.append)
+    outcome = audit(system, with_images(), ask, log.append)
+    assert next(one.audit.findings for one in outcome.passes if one.audit).keys() == {"mpa", "sgrg"}
+    assert [one.rank() for one in outcome.passes] == [(-0.5, 0), (-10, -1)]
+    [selected] = [event for event in log if isinstance(event, events.Selected)]
+    assert (outcome.selected.t, selected.by) == (0, "calibrated")
+    assert describe_selection(selected, ["mpa", "sgrg"]).startswith(
+        "Pass 0 has the highest score of its checks, −0.50, pass 1 −10.00"
+    )
+
+
+def test_where_no_stage_has_a_check_there_is_one_pass() -> None:
+    assert merg().checked_by({name: Check(form=None) for name in STAGES}).auditor is None
 
 
 @pytest.mark.parametrize(
