@@ -8,9 +8,6 @@ import sys
 from importlib import import_module
 from keyword import iskeyword
 
-from mmerg.console.terminal import WRONG, commands, run_command, tolerate_closed_output
-from mmerg.errors import ConfigError, did_you_mean
-
 HYDRA = ("run", "data", "doctor", "import", "judge", "rate", "serve", "train")  # commands that compose settings
 USAGE = """mmerg COMMAND …
 
@@ -25,6 +22,16 @@ eval "$(mmerg -sc install=bash)" lets Tab complete commands, options and setting
 
 def main() -> int:
     """The command that the first argument names, with the others as its own."""
+    try:
+        return _main()
+    except KeyboardInterrupt:  # while its modules are imported, which takes seconds
+        print("interrupted", file=sys.stderr)  # noqa: T201
+        return 130
+
+
+def _main() -> int:
+    from mmerg.console.terminal import WRONG, commands, run_command, tolerate_closed_output
+
     tolerate_closed_output()
     name, rest = (sys.argv[1] if len(sys.argv) > 1 else "--help"), sys.argv[2:]
     if name in ("-h", "--help", "help"):
@@ -38,7 +45,7 @@ def main() -> int:
         return 0
     if name in ("-sc", "--shell-completion"):
         return _complete(rest)
-    if name not in commands():
+    if name not in commands() or not _in_folder():
         return run_command(lambda: _refuse(name))
     sys.argv[:] = [f"mmerg {name}", *rest]
     return int(import_module(f"mmerg.{name}{'_' * iskeyword(name)}").main())
@@ -46,6 +53,8 @@ def main() -> int:
 
 def _complete(arguments: list[str]) -> int:
     """Hydra's shell completion for `mmerg COMMAND …`. The shell gives the line as typed so far in COMP_LINE."""
+    from mmerg.console.terminal import commands
+
     _, _, typed = os.environ.get("COMP_LINE", "").partition(" ")
     name, space, rest = typed.lstrip().partition(" ")
     if "COMP_LINE" not in os.environ:
@@ -60,7 +69,20 @@ def _complete(arguments: list[str]) -> int:
     return int(import_module(f"mmerg.{name}{'_' * iskeyword(name)}").main())
 
 
+def _in_folder() -> bool:
+    """Whether the working directory is still there."""
+    try:
+        return bool(os.getcwd())  # noqa: PTH109
+    except FileNotFoundError:
+        return False
+
+
 def _refuse(name: str) -> int:
+    from mmerg.console.terminal import commands
+    from mmerg.errors import ConfigError, did_you_mean
+
+    if name in commands():
+        raise ConfigError("the working directory was removed", where="command line", hint="cd to a folder that exists")
     near = did_you_mean(name, commands()).replace("mean ", "mean mmerg ")
     hint = near or f"one of {', '.join(commands())}"
     raise ConfigError(f"there is no command {name}", where="command line", hint=hint)

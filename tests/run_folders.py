@@ -2,19 +2,19 @@
 
 import json
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from mmerg.runs.events import EVENT, Event
 from mmerg.runs.folder import FRAMES, LOCK, RESULTS
 from mmerg.runs.manifest import MANIFEST
-from mmerg.runs.samples import SAMPLES, events_file, recording
+from mmerg.runs.samples import SAMPLES
 
 # How answers were had, not what they are (docs/runs.md): of a result, of a reply, of a start, of a config.
-OF_RESULT = re.compile(rb'"(cached_calls|seconds)": [0-9.]+|"timing": {[^}]*}')  # quotes within a text are escaped
+# Quotes within a text are escaped.
+OF_RESULT = re.compile(rb'"(cached_calls|seconds)": [0-9.]+|"digest": "\w+"|"timing": {[^}]*}')
 OF_REPLY = ("cached", "host", "seconds", "prompt_seconds", "reused_tokens")
-OF_START = ("sessions",)
+OF_START = ("sessions", "digest")
 OF_CONFIG = ("runs", "cache_dir")
 
 
@@ -41,21 +41,12 @@ def all_events(run: Path) -> list[Event]:
     return [EVENT.validate_python(json.loads(line)) for file in files for line in file.read_bytes().splitlines()]
 
 
-def add_events(run: Path, events: Iterable[Event]) -> None:
-    """Add events to those of their samples."""
-    for event in events:
-        file = events_file(run, event.sample)
-        before = file.read_bytes() if file.exists() else b""
-        with recording(run, event.sample) as emit:
-            emit(event)
-        file.write_bytes(before + file.read_bytes())
-
-
 def _events(file: Path) -> list[Any]:
     events = []
     for line in file.read_bytes().splitlines():
         event = json.loads(line)
         del event["at"]
+        event.pop("before", None)  # a digest of events with their times
         if event["kind"] == "called":
             for name in OF_REPLY:
                 del event["reply"][name]

@@ -25,6 +25,7 @@ from mmerg.judge import split
 from mmerg.judging.judgement import Judgement, Match, read_judgements, read_match
 from mmerg.judging.launch import launch
 from mmerg.report import main as report
+from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import MANIFEST, JudgingManifest, read_any_manifest, read_manifest
 from mmerg.runs.result import Verdicts, read_lines
 from mmerg.scoring.metric import deciding
@@ -300,8 +301,9 @@ def test_a_partial_judgement_stands_in_its_folder_and_not_in_place_of_a_fuller(j
 def test_a_judgement_is_of_the_replies_that_the_run_has_now(judged: Judged) -> None:
     assert judged(judged.a).returncode == 0
     assert read_judgements(judged.a)[NAME].n == SAMPLES + 1
-    lines = (judged.a / "results.jsonl").read_text(encoding="utf-8")
-    (judged.a / "results.jsonl").write_text(lines.replace("I hear you, 1.", "Me, too."), encoding="utf-8")
+    first, *others = read_results(judged.a).values()
+    again = first.model_copy(update={"response": "Me, too."}).sealed(read_manifest(judged.a).identity)
+    (judged.a / "results.jsonl").write_text("".join(one.line() for one in (again, *others)), encoding="utf-8")
     with pytest.raises(RunError, match=r"this judgement is stale[^$]*mmerg judge"):
         read_judgements(judged.a)
     assert judged(judged.a, "judge.sample=2").returncode == 0

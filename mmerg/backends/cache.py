@@ -11,9 +11,9 @@ its engines, so that a run can be replayed without a server.
 
 import hashlib
 import json
+import logging
 import sqlite3
 import threading
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -25,7 +25,9 @@ from mmerg.backends.protocol import SHOWN_DIGEST, Backend, Engine, Finish, Reply
 from mmerg.backends.scripted import Scripted
 from mmerg.backends.stop import Stop, current
 from mmerg.errors import CallError, ConfigError, Failure, unwritable
+from mmerg.storage.files import why
 
+log = logging.getLogger(__name__)
 BUSY_SECONDS = 30.0  # how long to wait for another process that is writing
 POLL = 0.02  # seconds between two looks whether another's call has ended
 TABLES = """
@@ -88,8 +90,8 @@ class Cache:
         try:
             reply = Reply.model_validate_json(row[0])
         except ValueError as error:
-            what = f"the stored reply {key[:SHOWN_DIGEST]} cannot be read and counts as absent: {str(error)[:200]}"
-            warnings.warn(f"{what} ({self._path})", stacklevel=2)
+            what = "the stored reply %s cannot be read and counts as absent: %s (%s)"
+            log.warning(what, key[:SHOWN_DIGEST], why(error), self._path)
             return None
         return reply.model_copy(update={"cached": True})
 

@@ -100,7 +100,8 @@ class Server:
         if failure is Failure.BAD_REQUEST or 300 <= status < 400:
             causes = (hint for wording, hint in _OF_REQUESTS.items() if re.search(wording, text.lower()))
             hint = self._refused(status) or next(causes, hint)
-        message = " ".join(text.split())[:SHOWN_CHARACTERS] or "nothing"
+        plain = "".join(letter if letter.isprintable() else " " for letter in text)  # no ESC, which steers terminals
+        message = " ".join(plain.split())[:SHOWN_CHARACTERS] or "nothing"
         at = f"{where} model {model}" if model and where else where or model
         code = "an error line" if status == 200 else f"status {status}"
         return CallError(failure, f"{self.name} answered with {code}: {message}", where=at, hint=hint)

@@ -96,20 +96,22 @@ def _examine_file(
     return flaws, header[0] if header else None
 
 
-def _header(path: Path) -> tuple[float | None, int, int] | None:
-    """The length in seconds by the file's header (None: no sensible one), and its first frame's width and height. None
-    where this frame cannot be decoded."""
+def _header(path: Path) -> tuple[float | None, float, int, int] | None:
+    """The length in seconds by the file's header (None: no sensible one), and its first frame's time, width and height.
+    None where this frame cannot be decoded."""
     try:
         with Video(path) as video:
             first = next(video.frames(), None)
-            return (video.seconds, *first.picture().shape[1::-1]) if first else None
+            return (video.seconds, first.time, *first.picture().shape[1::-1]) if first else None
     except (ClipError, OSError, ValueError):  # ValueError: a null byte in the name
         return None
 
 
-def _doubtful(clip: Clip, seconds: float | None, width: int, height: int, settings: FramesSettings) -> bool:
-    """Whether, by the header, a run may get no frames."""
-    if seconds is None:
+def _doubtful(
+    clip: Clip, seconds: float | None, first: float, width: int, height: int, settings: FramesSettings
+) -> bool:
+    """Whether, by the header, a run may get no frames. first: the time of the first frame."""
+    if seconds is None or (clip.end is not None and clip.end <= first):
         return True
     if clip.start is not None and clip.end is not None and clip.end > seconds + PAST_END:
         return True

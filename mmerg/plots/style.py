@@ -10,7 +10,10 @@ A user's own settings of matplotlib are neither used nor changed.
 from __future__ import annotations
 
 import io
+import logging
+import re
 import textwrap
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -18,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mmerg.console.terminal import printable
+from mmerg.errors import some
 from mmerg.storage.files import write_whole
 
 if TYPE_CHECKING:
@@ -30,6 +34,7 @@ LINE = 0.13  # inches from one line of small text to the next
 FONT = "DejaVu Sans"
 LONGEST = 32  # characters of a label
 INK, GREY, PALE, FAINT = "#1a1a1a", "#555555", "#8a8a8a", "#d9d9d9"
+_spelled_out: set[str] = set()  # letters that no installed font has
 _DATES_AND_PROGRAMS = {
     "png": ("Software",),
     "svg": ("Date", "Creator"),
@@ -42,6 +47,8 @@ def styled() -> Iterator[None]:
     """Draw and write within it."""
     import matplotlib.style
 
+    _spelled_out.clear()
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # a font without bold has its regular letters
     with matplotlib.style.context(["default", Path(__file__).with_name("paper.mplstyle")]):
         yield
 
@@ -79,28 +86,62 @@ def _wrap(text: str, width: float, size: float = SMALL, weight: str = "normal") 
 
 def text_width(text: str, size: float = SMALL, weight: str = "normal") -> float:
     """The width of a text in inches."""
+    import matplotlib
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
-    font = FontProperties(family=FONT, size=size, weight=weight)
+    font = FontProperties(family=matplotlib.rcParams["font.family"], size=size, weight=weight)
     points: float = text_to_path.get_text_width_height_descent(text, font, ismath=False)[0]
     return points / 72
 
 
 def label(text: str, longest: int = LONGEST) -> str:
-    """Foreign text as it can be drawn: on one line, what the font lacks spelled out, cut to `longest` characters."""
-    known = _characters()
-    plain = printable(" ".join(text.split()))
-    drawn = "".join(letter if ord(letter) in known else f"\\u{ord(letter):04x}" for letter in plain)
+    """Foreign text as it can be drawn: on one line, cut to `longest` characters. What FONT lacks is drawn in the first
+    installed font that has it, and spelled out where none has."""
+    import matplotlib
+
+    drawn = ""
+    for letter in printable(" ".join(text.split())):
+        families, family = matplotlib.rcParams["font.family"], _family(letter)
+        if family and family not in families:
+            matplotlib.rcParams["font.family"] = [*families, family]
+        drawn += letter if family else f"\\u{ord(letter):04x}"
+        if not family:
+            _spelled_out.add(letter)
     return drawn if len(drawn) <= longest else drawn[: longest - 1] + "…"
 
 
-@cache
-def _characters() -> frozenset[int]:
-    """The characters of the font."""
-    from matplotlib.font_manager import FontProperties, findfont, get_font
+def missing_font() -> str:
+    """Which font to install for what was spelled out since `styled` began; "" where nothing was."""
+    if not _spelled_out:
+        return ""
+    import matplotlib
 
-    return frozenset(get_font(findfont(FontProperties(family=FONT))).get_charmap())
+    letters = sorted(_spelled_out)
+    cjk = any(re.match("CJK|HIRAGANA|KATAKANA|HANGUL", unicodedata.name(letter, "")) for letter in letters)
+    font = "Noto Sans CJK (Debian: fonts-noto-cjk)" if cjk else "Noto Sans (Debian: fonts-noto-core)"
+    what = f"no installed font has {some(letters, 5, '')}: such letters are spelled out"
+    return f"{what}; install {font}, and remove {matplotlib.get_cachedir()}/fontlist*.json"
+
+
+@cache
+def _family(letter: str) -> str:
+    """The font that has a character, FONT where it can be, or "". Fonts in colour cannot be drawn, and the last resort
+    draws boxes."""
+    from matplotlib.font_manager import fontManager
+
+    regular = (font for font in fontManager.ttflist if font.style == "normal" and font.weight in (400, "regular"))
+    fonts = {font.name: font.fname for font in regular if not re.search("Color|Emoji|Last ?Resort", font.name)}
+    names = sorted(fonts, key=lambda name: (name != FONT, "Sans" not in name, name))
+    return next((name for name in names if ord(letter) in _characters(fonts[name])), "")
+
+
+@cache
+def _characters(path: str) -> frozenset[int]:
+    """The characters of a font."""
+    from matplotlib.font_manager import get_font
+
+    return frozenset(get_font(path).get_charmap())
 
 
 def add_legend(place: Axes, axes: Axes) -> None:
@@ -111,7 +152,12 @@ def add_legend(place: Axes, axes: Axes) -> None:
 
 def image(figure: Figure, ending: str) -> bytes:
     """A figure as a file of this ending, without a date or a program's name: the same bytes for the same figure."""
+    import matplotlib
+    from matplotlib.text import Text
+
     data = io.BytesIO()
+    for text in figure.findobj(Text):  # some were made before a label that needs another font
+        text.set_fontfamily(matplotlib.rcParams["font.family"])
     figure.savefig(data, format=ending, metadata=dict.fromkeys(_DATES_AND_PROGRAMS[ending]))
     return data.getvalue()
 

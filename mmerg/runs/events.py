@@ -232,6 +232,7 @@ class Judged(_OfPass):
 
 class SampleDone(_Event):
     kind: Literal["sample_done"] = "sample_done"
+    before: str = ""  # a digest of the lines before it, so that a file that was changed is noticed
 
 
 class SampleFailed(_Event):
@@ -240,6 +241,7 @@ class SampleFailed(_Event):
     what: str
     where: str = ""
     hint: str = ""
+    before: str = ""  # as of SampleDone
 
 
 _Samples = SampleStarted | FramesTaken | SampleDone | SampleFailed

@@ -71,7 +71,7 @@ class Folder(Generic[Line]):
     def record(self, sample: str, work: Callable[[Emit], Line]) -> Line:
         """One try at a sample: `work` emits its events as they happen and returns its record."""
         with recording(self.path, sample) as emit:
-            record = work(emit)
+            record = work(emit).sealed(self._manifest.identity)
             self._add(record)  # before its events are in place: a line and the events of two tries never stand together
         self.results.lost.discard(sample)
         return record
@@ -88,7 +88,7 @@ class Folder(Generic[Line]):
     def _begin(self) -> None:
         """Compare the manifest that is there with this start's, note the start, and read what there is."""
         file, start = self.path / MANIFEST, self._manifest.sessions[0]
-        manifest: Started = self._manifest.model_copy(update={"sessions": ()})
+        manifest: Started = self._manifest.model_copy(update={"sessions": ()}).sealed()
         if file.exists():
             manifest = read_any_manifest(self.path)
             if changed := changes(manifest, self._manifest):

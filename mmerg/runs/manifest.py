@@ -4,12 +4,13 @@ manifest = read_manifest(Path("runs/meld-merg-qwen3.5-27b-1a2b3c4d"))
 manifest.corpus.name, manifest.backbone, manifest.setting("system.max_iterations")    # "meld", "qwen3.5-27b", 2
 """
 
+import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationError
 
@@ -84,13 +85,21 @@ class Session(Record):
 
 
 class Started(Record):
-    """What any manifest says. identity: digests, which decide who may go on in the folder."""
+    """What any manifest says. identity: digests, which decide who may go on in the folder. digest: of all else but what
+    a user may change, the name and tags."""
 
     format: Literal[2] = 2
     identity: dict[str, str]
     engine: Engine
     settings: Annotated[Plain, AfterValidator(_checked)] = Field(default_factory=dict)
     sessions: tuple[Session, ...] = ()
+    digest: str = ""
+
+    def sealed(self) -> Self:
+        """The manifest with its digest."""
+        fields = self.model_dump(mode="json", exclude_defaults=True, exclude={"digest", "sessions", "name", "tags"})
+        digest = hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:16]
+        return self.model_copy(update={"digest": digest})
 
     def setting(self, path: str, default: Any = None) -> Any:
         """The setting at a dotted path; `default` where there is none or it is null."""

@@ -117,7 +117,7 @@ def _manifest(parts: Sequence[_Part]) -> Manifest:
             what = f"shards {parts[0].shard} and {part.shard} were not made with the same: {'; '.join(differs)}"
             raise RunError(what, where=str(part.path), hint="move away what does not belong, and run that shard again")
     starts = sorted((start for part in parts for start in part.manifest.sessions), key=lambda start: start.at)
-    return first.model_copy(update={"settings": {**first.settings, "shard": None}, "sessions": tuple(starts)})
+    return first.model_copy(update={"settings": {**first.settings, "shard": None}, "sessions": tuple(starts)}).sealed()
 
 
 def _in_corpus_order(parts: Sequence[_Part]) -> Results[Result]:

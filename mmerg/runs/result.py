@@ -1,8 +1,9 @@
 """A sample's line in `results.jsonl`: its outputs, and all that tables and metrics need of it; and such lines together.
 
-`cached_calls`, `seconds` and `timing` differ between a run and its replay; all else is equal byte for byte.
+`cached_calls`, `seconds`, `timing` and so `digest` differ between a run and its replay; all else is equal.
 """
 
+import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -16,13 +17,21 @@ from mmerg.runs.events import Ended as LoopEnd
 from mmerg.storage.files import why
 from mmerg.storage.record import Record
 
-RUNTIME_FIELDS = frozenset({"cached_calls", "seconds", "timing"})
+RUNTIME_FIELDS = frozenset({"cached_calls", "seconds", "timing", "digest"})
 
 
 class SampleLine(Record):
     id: str
     status: Literal["ok", "failed"]
     dialogue: str = ""
+    digest: str = ""  # of all else and of the run's identity, so that a record that was changed is noticed
+
+    def sealed(self, identity: Mapping[str, str]) -> Self:
+        """The record with the digest that it has in a run of this identity. Fields with their default do not count, so
+        that a later version with one more field gives the same."""
+        fields = self.model_dump(mode="json", exclude_defaults=True, exclude={"digest"})
+        text = json.dumps([dict(identity), fields], sort_keys=True, ensure_ascii=False)
+        return self.model_copy(update={"digest": hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]})
 
     def line(self) -> str:
         return json.dumps(self.model_dump(mode="json"), ensure_ascii=False) + "\n"

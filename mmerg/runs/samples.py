@@ -13,11 +13,13 @@ from pathlib import Path
 from urllib.parse import quote
 
 from mmerg.errors import RunError
-from mmerg.runs.events import EVENT, Emit, Event
+from mmerg.runs.events import EVENT, Emit, Event, SampleDone, SampleFailed, SampleStarted
 from mmerg.storage.files import PART, replacing, why, writing
 
 SAMPLES, ENDING = "samples", ".jsonl"
 _LONGEST = 200  # bytes of a name; file systems take 255, and a part has some more
+AGAIN = "remove the file, and run the same again: it is then done again, from the reply cache"
+LAST = (SampleDone, SampleFailed)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
@@ -43,11 +45,14 @@ def events_file(run: Path, sample: str) -> Path:
 def recording(run: Path, sample: str) -> Iterator[Emit]:
     """Writes the events of one try as they happen. The file is there once the block ends well; after an error nothing
     is left, and a killed process leaves a `.part`. Raises RunError where it cannot be written."""
-    path = events_file(run, sample)
+    path, written = events_file(run, sample), hashlib.sha256()
     with replacing(path, prefix=f"{path.stem}.", buffering=0) as file:
 
         def emit(event: Event) -> None:
+            if isinstance(event, LAST):
+                event = event.model_copy(update={"before": written.hexdigest()[:16]})
             left = _ENCODER.encode(event.model_dump(mode="json")).encode(errors="replace") + b"\n"
+            written.update(left)
             with writing(path):
                 while left:
                     left = left[file.write(left) :]
@@ -76,9 +81,13 @@ def read_events(run: Path, sample: str) -> list[Event]:
         raise RunError(f"the events of {sample} cannot be read: {why(error)}", where=str(path)) from error
     except ValueError as error:
         what = f"line {len(events) + 1} is no event of this sample: {why(error)}"
-        hint = "remove the file, and run the same again: it is then done again, from the reply cache"
-        raise RunError(what, where=str(path), hint=hint) from error
-    return events
+        raise RunError(what, where=str(path), hint=AGAIN) from error
+    ends = [event for event in (*events[:1], *events[-1:]) if isinstance(event, (SampleStarted, *LAST))]
+    before = hashlib.sha256(b"".join(lines[:-1])).hexdigest()[:16]
+    if whole and ends and not (isinstance(ends[-1], LAST) and ends[-1].before == before):
+        what = f"the events of {sample} are not as they were written: a line is missing, doubled or changed"
+        raise RunError(what, where=str(path), hint=AGAIN)
+    return [event.model_copy(update={"before": ""}) if isinstance(event, LAST) else event for event in events]
 
 
 def gone(run: Path) -> RunError:

@@ -241,7 +241,7 @@ def test_a_session_that_is_no_whole_number_is_refused(wrong: str) -> None:
 
 @pytest.mark.parametrize("setting", ["dataset.labels=[joy]", "dataset.sessions=null"])
 def test_settings_that_would_have_no_effect_are_refused(tmp_path: Path, setting: str) -> None:
-    given = ("dataset=iemocap", f"dataset.root={Builder().write(tmp_path)}", "+dataset.reader.clips=false")
+    given = ("dataset=iemocap", f"dataset.root={Builder().write(tmp_path)}", "dataset.reader.clips=false")
     assert load_corpus(settings_of(*given).dataset).labels == SIX
     with pytest.raises(ConfigError) as caught:
         load_corpus(settings_of(*given, setting).dataset)

@@ -65,6 +65,20 @@ def test_what_is_wrong_is_told_in_our_words(arguments: tuple[str, ...], message:
     assert not list(tmp_path.iterdir())
 
 
+def test_no_traceback_where_imports_are_interrupted_or_the_working_directory_is_gone(tmp_path: Path) -> None:
+    (tmp_path / "rich.py").write_text("raise KeyboardInterrupt", encoding="utf-8")
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    lines = {
+        f"PYTHONPATH=.:{ROOT} exec $0 -m mmerg score x": (130, "interrupted\n"),
+        f"cd {gone} && rmdir {gone} && PYTHONPATH={ROOT} exec $0 -m mmerg show": (2, "error: the working directory"),
+    }
+    for line, (code, said) in lines.items():
+        words = ["bash", "-c", line, sys.executable]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr[: len(said)], "Traceback" in done.stderr) == (code, said, False)
+
+
 def test_a_password_of_the_environment_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OLLAMA_HOST", "http://me:secret@gpu1:1")
     for more in (["--cfg", "job", "--resolve"], []):

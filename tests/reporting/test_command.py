@@ -12,7 +12,7 @@ from mmerg.errors import Failure
 from mmerg.report import folder_of, main
 from mmerg.runs import events
 from mmerg.runs.result import Result
-from mmerg.runs.samples import events_file
+from mmerg.runs.samples import events_file, read_events, recording
 from mmerg.score import main as score
 from tests.reporting.parts import HISTORY, USUAL, Told, build
 from tests.scoring.run_builder import AT, build_run, result
@@ -159,10 +159,10 @@ def test_a_system_that_is_not_merg_and_what_any_source_supplied_can_be_read(tmp_
         {},
     )
     supplied = events.Supplied(sample="a/1", at=AT, t=0, stage="sgrg", symbol="K", content=things)
-    file = events_file(run, "a/1")
-    first, *others = file.read_text(encoding="utf-8").splitlines(keepends=True)
-    line = json.dumps(supplied.model_dump(mode="json"), separators=(",", ":"))
-    file.write_text(f"{first}{line}\n{''.join(others)}", encoding="utf-8")
+    first, *others = read_events(run, "a/1")
+    with recording(run, "a/1") as emit:
+        for event in (first, supplied, *others):
+            emit(event)
     page = sample_page(run)
     for words in ("Hello there.", "she is from Wales", "K</bdi>: supplied"):
         assert words in page

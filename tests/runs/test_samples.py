@@ -89,8 +89,19 @@ def test_every_kind_of_event_is_covered_here() -> None:
 
 @pytest.mark.parametrize("event", ALL, ids=lambda event: event.kind)
 def test_an_event_is_read_back_as_the_same_type_with_the_same_content(event: events.Event, run: Path) -> None:
-    write(run, event)
-    assert read_events(run, "a") == [event]
+    write(run, event, ALL[-1])
+    assert read_events(run, "a") == [event, ALL[-1]]
+
+
+@pytest.mark.parametrize("place", [0, 1, -1])
+@pytest.mark.parametrize("times", [0, 2])
+def test_a_line_that_is_missing_or_doubled_is_noticed(run: Path, place: int, times: int) -> None:
+    file = write(run, *ALL[:-1])
+    lines = file.read_bytes().splitlines(keepends=True)
+    lines[place] *= times
+    file.write_bytes(b"".join(lines))
+    with pytest.raises(RunError, match="a line is missing, doubled or changed"):
+        read_events(run, "a")
 
 
 def test_events_are_there_as_they_happen_and_the_file_at_the_end(run: Path) -> None:
@@ -107,9 +118,9 @@ def test_events_are_there_as_they_happen_and_the_file_at_the_end(run: Path) -> N
 def test_a_later_try_takes_the_place_of_the_earlier_once_it_has_ended(run: Path) -> None:
     write(run, *ALL)
     with recording(run, "a") as emit:
-        emit(ALL[0])
+        emit(ALL[-1])
         assert read_events(run, "a") == ALL
-    assert read_events(run, "a") == ALL[:1]
+    assert read_events(run, "a") == ALL[-1:]
 
 
 def test_a_try_that_breaks_off_leaves_what_was_there(run: Path) -> None:
@@ -208,9 +219,9 @@ def test_a_link_where_events_belong_is_replaced_and_not_written_through(run: Pat
     outside.write_text("mine", encoding="utf-8")
     for name in ("a.jsonl", "a.part", "a.jsonl.part"):
         (run / SAMPLES / name).symlink_to(outside)
-    write(run, ALL[0])
+    write(run, ALL[-1])
     assert outside.read_text(encoding="utf-8") == "mine"
-    assert read_events(run, "a") == [ALL[0]]
+    assert read_events(run, "a") == [ALL[-1]]
 
 
 def test_lost_events_are_told_with_how_to_have_them_again(tmp_path: Path) -> None:

@@ -181,3 +181,4 @@ def test_any_body_gives_an_error_with_a_hint(status: int, body: str) -> None:
     error = OLLAMA.classify(status, body, model="m", where="h")
     assert error.hint
     assert len(error.what) < 600
+    assert error.what.isprintable()
