@@ -145,6 +145,7 @@ def test_without_runs_named_those_that_are_scored_are_taken(
     assert main(["topk", "--runs", str(tmp_path / "runs")]) == 0
     shown = capsys.readouterr()
     flat = " ".join(shown.out.split())
+    assert flat.startswith("inputs differ: a sees 1 exemplar, b does not ")
     assert "run 1 is a, run 2 is b: iemocap" in flat
     assert "run 3 is" not in flat
     assert "left out: this run has no scores" in shown.err
