@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import re
@@ -45,6 +46,7 @@ def serve(settings: ServeSettings, words: Sequence[str], own: Sequence[Path]) ->
     token = token_of(settings)
     os.umask(0o077)  # what the server writes is its user's alone
     with ExitStack() as opened:
+        opened.callback(gc.freeze)  # else Python takes seconds to look through all that was imported before it ends
         heard = opened.enter_context(closing(listener(settings.host, settings.port)))
         pool, engine = BackbonePlan.of(settings).open(patience=PATIENCE)
         work = opened.enter_context(closing(TurnRunner(pool, settings.limits.waiting)))  # its end stops turns under way

@@ -214,12 +214,6 @@ def _said(server: Running, text: str) -> str:
     return str(answer.json()["choices"][0]["message"]["content"])
 
 
-def test_fifty_clients_get_each_their_own_reply() -> None:
-    with running(Scripted(echo), slots=4) as server, ThreadPoolExecutor(50) as clients:
-        texts = [f"This is number {number}." for number in range(50)]
-        assert list(clients.map(lambda text: _said(server, text), texts)) == [f"You said: {text}" for text in texts]
-
-
 def test_a_server_that_is_killed_under_many_neither_mixes_replies_nor_stays_away() -> None:
     def answer(body: dict[str, Any]) -> str:
         said = re.findall(r"^1\. You: (.*)$", body["messages"][-1]["content"], re.MULTILINE)[0]

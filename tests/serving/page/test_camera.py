@@ -36,25 +36,6 @@ def test_the_camera_is_off_until_it_is_asked_for_and_a_light_shows_that_it_is_on
     assert filmed.get_by_role("button", name="Camera").evaluate("(one) => one === document.activeElement")
 
 
-def test_asked_for_twice_it_is_one_camera_and_goes_off_whole(filmed: Page) -> None:
-    filmed.evaluate("""() => {
-        const [media, ask] = [navigator.mediaDevices, navigator.mediaDevices.getUserMedia];
-        const allowed = new Promise((allow) => { window.allow = allow; });
-        window.asked = [];
-        media.getUserMedia = async (...how) => {
-            asked.push(how);
-            await allowed;
-            window.stream = await ask.call(media, ...how);
-            return window.stream;
-        };
-        for (const _ of [1, 2]) document.querySelector("#camera-on").click();
-        allow();
-    }""")
-    expect(filmed.get_by_text("The camera is on.")).to_be_visible()
-    filmed.get_by_role("button", name="Turn it off").click()
-    assert filmed.evaluate("[asked.length, stream.getTracks()[0].readyState]") == [1, "ended"]
-
-
 def test_a_camera_that_cannot_be_recorded_goes_off_again(filmed: Page) -> None:
     filmed.evaluate("() => { MediaRecorder.isTypeSupported = () => { throw new Error('no codec'); }; }")
     filmed.get_by_role("button", name="Camera").click()

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 import mmerg.serving
 from tests.reporting.parts import HOSTILE
@@ -43,14 +43,6 @@ def test_hostile_texts_are_text(page: Page, agents: Agents) -> None:
     assert "\\u202e gnp.exe" in text
     assert text.count(EMOJI) >= 2
     assert LONG in text
-
-
-def test_ten_thousand_characters_are_said_and_shown(page: Page, agents: Agents) -> None:
-    words = ("It is fine. " * 1000)[:10_000].strip()
-    say(page, words)
-    answered(page)
-    expect(page.locator(".mine .text")).to_have_text(words)
-    assert words in agents.prompts("mpa")[0]
 
 
 def test_the_page_is_small_and_names_no_other_place() -> None:
