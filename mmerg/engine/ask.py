@@ -93,7 +93,7 @@ class Asker:
         samplers = samplers.drawn(state.scene.id, stage.name, t, draw.number if draw else 0)
         for attempt in range(system.max_repairs + 1):
             this: _Attempt = {**place, "attempt": attempt}
-            request = Request(messages, samplers, answer_schema, stage.logprobs, stage.alternatives)
+            request = Request(messages, samplers, answer_schema, stage.logprobs)
             reply = self.backend.complete(request)
             self.emit(_called(this, request, reply))
             try:

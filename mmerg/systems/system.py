@@ -57,7 +57,7 @@ class Stage:
     the auditor asks of it, a template; verdict: how that check is made; code: the functions of form=code. audits: the
     stages that this one, an auditor, checks. cite_last: how many of the last turns it may cite, None: any. label: the
     field whose emotion is read from the labels' probabilities, in so many `orders`, and held against a `prior`.
-    alternatives: how many of the likeliest tokens come with each. sampling: overrides of the backbone's samplers."""
+    sampling: overrides of the backbone's samplers."""
 
     name: str
     gives: str
@@ -73,7 +73,6 @@ class Stage:
     orders: int = 2
     prior: LabelPrior | None = None
     logprobs: bool = False
-    alternatives: int = 0
     sampling: Mapping[str, object] = field(default_factory=dict)
 
 
