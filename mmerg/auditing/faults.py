@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pydantic import BaseModel
 
 from mmerg.auditing.first_passes import FirstPasses
-from mmerg.engine.ask import Asker
+from mmerg.engine.ask import Asker, user_code
 from mmerg.engine.loops.audit import is_final
 from mmerg.engine.state import Draw, Output, State
 from mmerg.errors import SampleError
@@ -124,7 +124,8 @@ class Cases:
             if form == "finding":
                 return finding
             try:
-                return forms.score(stage, state, form)
+                with user_code(f"{stage.name}, form={form}"):
+                    return forms.score(stage, state, form)
             except SampleError as error:
                 if not is_final(error):
                     raise

@@ -148,7 +148,8 @@ class Asker:
         audited = [stage for stage in self.prompts.system.stages if stage.name in auditor.audits]
         asked = tuple(stage.name for stage in audited if stage.verdict.form == "finding")
         forms = self.forms(auditor, state, t)
-        found = {stage.name: forms.verdict(stage, state) for stage in audited if stage.name not in asked}
+        with user_code(f"{auditor.name}, pass {t}"):
+            found = {stage.name: forms.verdict(stage, state) for stage in audited if stage.name not in asked}
         if asked:
             finding = replace(auditor, audits=asked, output=audit_class(asked))
             found |= dict(cast(BaseModel, self(finding, state, t, draw=draw)))

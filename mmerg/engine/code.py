@@ -49,7 +49,7 @@ def cues_not_in_turn(output: Output, state: State) -> dict[str, float]:
     """Textual cues of which most words are not in the turn that they name; the share of words that are missing."""
     found = {}
     for cue in getattr(output, "textual_cues", ()):
-        said = set(_words(state.scene.history[cue.turn - 1].text))
+        said = {word for turn in state.scene.history[cue.turn - 1 : cue.turn] for word in _words(turn.text)}
         words = _words(cue.cue)
         missing = sum(word not in said for word in words) / max(len(words), 1)
         if missing > 0.5:

@@ -103,17 +103,19 @@ class Forms:
 
 
 def log_odds(reply: Reply, words: Sequence[str]) -> float:
-    """log p(words[0]) − log p(words[1]) where the reply has one of them, in any case. The other, where it is not among
-    the likeliest, counts as the last of them. Raises ReplyError where no token is one of them."""
-    chosen = next((one for one in reply.logprobs if one.token.strip().lower() in words), None)
+    """log p(words[0]) − log p(words[1]), words of different first letters, at the first token that begins one of them,
+    in any case. A word that no likeliest token begins counts as the last of them. Raises ReplyError where no token
+    does."""
+
+    def begins(token: str, word: str) -> bool:
+        return bool(token.strip()) and word.startswith(token.strip().lower())
+
+    chosen = next((one for one in reply.logprobs if any(begins(one.token, word) for word in words)), None)
     if chosen is None:
         what = f"it is neither {' nor '.join(words)}: {reply.text[:40]!r}"
         raise ReplyError(Failure.SCHEMA_INVALID, what, where=reply.host)
     likeliest = {one.token: one.logprob for one in (*chosen.top_logprobs, chosen)}
-    sums = [
-        np.logaddexp.reduce([logprob for token, logprob in likeliest.items() if token.strip().lower() == word])
-        for word in words
-    ]
+    sums = [np.logaddexp.reduce([value for token, value in likeliest.items() if begins(token, word)]) for word in words]
     one, other = (float(value) if np.isfinite(value) else min(likeliest.values()) for value in sums)
     return one - other
 
