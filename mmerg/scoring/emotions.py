@@ -78,10 +78,10 @@ def label_counts(results: Sequence[Result], labels: Sequence[str]) -> Floats:
 BASELINES = {"acc_majority": "majority label", "acc_neutral": "always neutral", "acc_prior": "random by prior"}
 
 
-def baselines() -> list[Metric]:
+def baselines(labels: Sequence[str]) -> list[Metric]:
     """The accuracy of whoever reads no dialogue, on the samples of `accuracy`: acc_majority names the most frequent
-    gold label of these samples, acc_neutral the label neutral, acc_prior draws from the frequencies of gold labels
-    (the accuracy that is expected)."""
+    gold label of these samples, acc_neutral the label neutral if it is one of the dataset's `labels`, acc_prior draws
+    from the frequencies of gold labels (the accuracy that is expected)."""
 
     def ready(name: str, results: Sequence[Result]) -> Value:
         golds = [result.gold_emotion for result in results]
@@ -90,18 +90,18 @@ def baselines() -> list[Metric]:
         label = NEUTRAL if name == "acc_neutral" else max(counts, key=lambda one: counts[one])
         if name == "acc_prior":
             return Sums(parts, lambda sums: 100 * (sums**2).sum(axis=0) / sums.sum(axis=0) ** 2)
-        return mean(100 * parts[list(counts).index(label)])
+        return mean([100.0 * (gold == label) for gold in golds])
 
     def counted(name: str, results: Sequence[Result]) -> Mask:
         mask = labelled(results, failed=True)
-        known = name != "acc_neutral" or NEUTRAL in {result.gold_emotion for result in results}
-        return mask & known
+        return mask & (name != "acc_neutral" or NEUTRAL in labels)
 
     return [
         Metric(
             name=name,
             signature=f"label:target|{words.replace(' ', '-')}|scale:100",
-            needs=f"a gold label{' neutral' * (name == 'acc_neutral')}, and a forecast or a failure",
+            needs="a gold label and a forecast, or a failure"
+            + ", and a label neutral to choose" * (name == "acc_neutral"),
             counted=partial(counted, name),
             ready=partial(ready, name),
             interval_by="bootstrap" if name == "acc_prior" else "wilson",

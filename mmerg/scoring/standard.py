@@ -87,7 +87,14 @@ def standard_metrics(manifest: Manifest, options: Options = DEFAULTS) -> list[Me
     ConfigError as `check` does, and where a model cannot be loaded."""
     check(options)
     words, lower = options.tokenizer, options.lower
-    metrics = [accuracy(), *baselines(), accuracy(ok_only=True), f1(), f1(weighted=True), self_perplexity(manifest)]
+    metrics = [
+        accuracy(),
+        *baselines(manifest.corpus.labels),
+        accuracy(ok_only=True),
+        f1(),
+        f1(weighted=True),
+        self_perplexity(manifest),
+    ]
     if options.ref_ppl is not None:
         metrics.append(ref_perplexity(options.ref_ppl))
     metrics += [distinct(n, words, options.level, lower=lower) for n in (1, 2)]

@@ -15,7 +15,11 @@ RUBRIC = "- sgrg, the next turn. Fails: 'I cannot help with that.' Passes: 'No w
 def story(reply: str) -> Story:
     """One pass: the response's call with an exemplar, then its audit, whose prompt shows the reply."""
     history = (("Ana", "I did not get the job in the end."), ("Ben", "Oh no."), ("Ana", LAST))
-    exemplar = {"id": "m/3", "history": [{"speaker": "Wren", "text": "I lost it."}], "reply": EXEMPLAR}
+    exemplar: dict[str, object] = {
+        "id": "m/3",
+        "history": [{"speaker": "Wren", "text": "I lost it."}],
+        "reply": EXEMPLAR,
+    }
     talk = "\n".join(f"{number}. {name}: {text}" for number, (name, text) in enumerate(history, start=1))
     shown = f"Conversation so far:\n{talk}\n\nNext turn: {EXEMPLAR}\n\nYour step: write the next turn."
     plan = {"goal": "say that it will be all right"}

@@ -91,7 +91,6 @@ def test_every_figure_with_what_must_stand_beside_it(folder: Path) -> None:
         assert score.signature
         if score.value is None:
             assert score.why == {
-                "acc_neutral": "no sample has a gold label neutral, and a forecast or a failure",
                 "meteor": "WordNet (python -m nltk.downloader wordnet) is not installed",
                 "precision:fear": "no sample has the forecast fear",
             }.get(name)
