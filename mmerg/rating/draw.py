@@ -40,11 +40,17 @@ class Draw:
         settings, runs = self.settings, self.runs
         self.random = Random(settings.seed)
         lot, first = lot_of(*runs), {answer.id: answer for answer in runs[0].answers}
-        self.candidates = [Candidate(name=run.run, path=str(run.path.resolve()), replies=_digest(run)) for run in runs]
+        self.candidates = [
+            Candidate(name=run.run, path=str(run.path.resolve()), replies=replies_digest(run.answers)) for run in runs
+        ]
         self.candidates += [Candidate(name=HUMAN)] * settings.human
         if len(self.candidates) < self.form.replies:
             what = "one candidate alone cannot be compared"
             raise ConfigError(what, where="arguments", hint="give two runs or more, or human=true")
+        self.sides = list(combinations(range(len(self.candidates)), self.form.replies))  # the items of a sample
+        self.people = max(settings.people or 0, settings.raters)
+        share = settings.gold * settings.items * settings.raters * len(self.sides) / self.people
+        self._checks = max(round(share), share > 0)  # of each rater
         self.left_out = dict(lot.left_out)
         self.emotions = {id: answer.gold_emotion or "" for id, answer in first.items()}
         gold = {id: " ".join((one.gold_response or "").split()) for id, one in first.items()}
@@ -60,22 +66,6 @@ class Draw:
         rest = [one for one in usable if one.id not in self.samples]
         self.sampled = f"{len(self.samples)} of {len(usable)} samples that all candidates replied to"
         self.checked = self.random.sample(rest, min(len(rest), self._checks)) or list(self.samples.values())
-
-    @property
-    def _units(self) -> int:
-        """The items of a sample."""
-        count = len(self.candidates)
-        return count if self.form.replies == 1 else count * (count - 1) // 2
-
-    @property
-    def people(self) -> int:
-        return max(self.settings.people or 0, self.settings.raters)
-
-    @property
-    def _checks(self) -> int:
-        """The checks of each rater."""
-        share = self.settings.gold * self.settings.items * self.settings.raters * self._units / self.people
-        return max(round(share), share > 0)
 
     def _sampled(self, usable: Sequence[Judged]) -> list[Judged]:
         """One sample of each dialogue, then a second one, until there are enough. Of a round that has more than are
@@ -96,26 +86,16 @@ class Draw:
 
     def finish(self, media: Mapping[str, Mapping[int, tuple[str, ...]]]) -> tuple[Study, Key]:
         """The study and its key. media: the files of each sample, by turn from 1."""
-        units = {id: [self._add(one, media[id], of) for of in self._sides()] for id, one in self.samples.items()}
+        units = {id: [self._add(one, media[id], of) for of in self.sides] for id, one in self.samples.items()}
         checks = list(self._gold(media)) if self.settings.gold else []
         practice = [self._code(_practice(one)) for one in self.form.training]
         orders = {
             rater: (*(Shown(item=code) for code in practice), *self._order(own, checks))
             for rater, own in self._shared_out(units).items()
         }
-        settings = self.settings.model_dump(mode="json", include=set(NEW))
-        study = Study(
-            settings=settings,
-            sampled=self.sampled,
-            form=self.form,
-            practice=len(practice),
-            items=self.items,
-            orders=orders,
-        )
-        return study, Key(candidates=tuple(self.candidates), items=self.key)
-
-    def _sides(self) -> list[tuple[int, ...]]:
-        return list(combinations(range(len(self.candidates)), self.form.replies))
+        parts = {"settings": self.settings.model_dump(mode="json", include=set(NEW)), "form": self.form}
+        parts |= {"sampled": self.sampled, "practice": len(practice), "items": self.items, "orders": orders}
+        return Study.model_validate(parts), Key(candidates=tuple(self.candidates), items=self.key)
 
     def _code(self, item: Item) -> str:
         code = f"{self.random.getrandbits(48):012x}"
@@ -172,7 +152,7 @@ class Draw:
     def _order(self, own: Sequence[Shown], checks: Sequence[str]) -> list[Shown]:
         """A rater's items: round by round one of each sample, repeats in the second half (pairs with their sides
         swapped), checks anywhere."""
-        random, rounds = self.random, self._units
+        random, rounds = self.random, len(self.sides)
         samples = [own[start : start + rounds] for start in range(0, len(own), rounds)]
         samples = random.sample(samples, len(samples))
         order = [shown[number] for number in range(rounds) for shown in samples]
@@ -192,10 +172,6 @@ NEW = ("design", "items", "raters", "people", "human", "stratify", "visual", "go
 def _practice(one: Practice) -> Item:
     turns = tuple(Turn(speaker=speaker, text=text) for speaker, text in one.history)
     return Item(history=turns, responder=one.responder, replies=one.replies, expect=one.expect, why=one.why)
-
-
-def _digest(run: ScoredRun) -> str:
-    return replies_digest(run.answers)
 
 
 def _turns(sample: Judged, media: Mapping[int, tuple[str, ...]]) -> tuple[Turn, ...]:

@@ -50,17 +50,14 @@ def _labels(question: Question) -> dict[str, Point | str]:
 
 
 def _csv(study: Study, out: Path) -> None:
-    rows = [
-        {
-            "rater": rater,
-            "place": place,
-            "conversation": talk,
-            **{f"reply {side}": text for side, text in replies.items()},
+    rows = []
+    for rater, place, talk, replies in _places(study):
+        told = {"rater": rater, "place": place, "conversation": talk} | {
+            f"reply {side}": replies[side] for side in replies
         }
-        | {"question": name, "ask": one.ask, "values": ", ".join(map(str, (*one.points, CANNOT))), "value": None}
-        for rater, place, talk, replies in _places(study)
-        for name, one in study.form.questions.items()
-    ]
+        for name, one in study.form.questions.items():
+            values = ", ".join(map(str, (*one.points, CANNOT)))
+            rows.append({**told, "question": name, "ask": one.ask, "values": values, "value": None})
     write_whole(out, as_csv(rows))
 
 
@@ -98,19 +95,15 @@ def _pearmut(study: Study, out: Path) -> None:
     tasks: dict[str, list[list[dict[str, Any]]]] = {}
     for rater, place, talk, replies in _places(study):
         tasks.setdefault(rater, []).append([{"item_id": f"{rater}-{place}", "src": talk, "tgt": replies}])
-    points = [
-        [point for point in one.points if isinstance(point, int)] or [1, 5] for one in study.form.questions.values()
-    ]
+    scales = {name: [one for one in of.points if isinstance(one, int)] for name, of in study.form.questions.items()}
+    sliders = [{"name": name, "min": min(of or [1]), "max": max(of or [5]), "step": 1} for name, of in scales.items()]
     info = {
         "assignment": "task-based",
         "protocol": "DA",
         "shuffle": False,
         "users": list(tasks),
         "instructions": "<br>".join(study.form.instructions),
-        "sliders": [
-            {"name": name, "min": min(of), "max": max(of), "step": 1}
-            for name, of in zip(study.form.questions, points, strict=True)
-        ],
+        "sliders": sliders,
     }
     campaign = {"campaign_id": out.stem, "info": info, "data": list(tasks.values())}
     write_whole(out, json.dumps(campaign, indent=1, ensure_ascii=False))

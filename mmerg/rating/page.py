@@ -26,6 +26,7 @@ from mmerg.serving.refused import HttpError, error_fields
 from mmerg.settings.model import RateSettings
 
 FOLDER = Path(__file__).parent / "page"
+TYPES = {".mp4": "video/mp4", ".jpg": "image/jpeg"}
 CONNECTIONS, BODY = 200, 2**15  # at one time; bytes
 
 
@@ -40,8 +41,10 @@ class Submit(BaseModel):
 def app_of(store: Store, links: dict[str, str], settings: RateSettings) -> FastAPI:
     """The app. links: the token of each rater."""
     hosts = frozenset({"localhost", settings.host, *settings.names}) if is_loopback(settings.host) else frozenset[str]()
-    guard = Middleware(Guard, token="", hosts=hosts, origins=(), most=BODY, refuse=_refuse)
+    guard = Middleware(Guard, token="", hosts=hosts, origins=(), most=BODY, refuse=lambda _, error: _refuse(error))
     app = FastAPI(openapi_url=None, middleware=[guard])
+    for kind in (MmergError, RequestValidationError):
+        app.add_exception_handler(kind, _answer)
     study, log = store.log.study, store.log
 
     def rater_of(request: Request) -> str:
@@ -110,7 +113,7 @@ def app_of(store: Store, links: dict[str, str], settings: RateSettings) -> FastA
         known = {file for one in study.items.values() for turn in one.history for file in turn.media}
         if name not in known:
             raise HttpError("there is no such file", where="media", status=404)
-        return Response((store.folder / MEDIA / name).read_bytes(), media_type=_type(name))
+        return Response((store.folder / MEDIA / name).read_bytes(), media_type=TYPES[name[-4:]])
 
     def _taken(rater: str) -> int | None:
         """A place with an item that others dropped, which is added to the rater's order; None where there is none."""
@@ -123,23 +126,15 @@ def app_of(store: Store, links: dict[str, str], settings: RateSettings) -> FastA
         return place
 
     app.mount("/page", StaticFiles(directory=FOLDER))
-
-    @app.exception_handler(MmergError)
-    def expected(_: Request, error: MmergError) -> Response:
-        return _refuse("", error)
-
-    @app.exception_handler(RequestValidationError)
-    def invalid(_: Request, error: RequestValidationError) -> Response:
-        return _refuse("", HttpError(f"the request cannot be read: {error.errors()[0]['msg']}"))
-
     return app
 
 
-def _type(name: str) -> str:
-    return "video/mp4" if name.endswith(".mp4") else "image/jpeg"
+async def _answer(_: Request, error: Exception) -> Response:
+    """The response to an error: of mmerg's, or in the form of a request."""
+    return _refuse(error if isinstance(error, MmergError) else HttpError("the request cannot be read"))
 
 
-def _refuse(_: str, error: MmergError) -> Response:
+def _refuse(error: MmergError) -> Response:
     return JSONResponse(error_fields(error), error.status if isinstance(error, HttpError) else 400)
 
 
