@@ -10,7 +10,7 @@ import pytest
 from mmerg.errors import Failure
 from mmerg.export import main
 from mmerg.runs import events
-from mmerg.runs.folder import Run
+from mmerg.runs.folder import Run, read_results
 from mmerg.runs.result import Result
 from mmerg.tidy.frames import GROUP, schema
 from mmerg.tidy.tables import TABLES
@@ -65,6 +65,7 @@ def test_a_sample_is_its_result_and_what_it_was_shown(run: Path) -> None:
         **planned("a/1", selected_pass=1, passes=2).model_dump(mode="json", exclude={"id", "audit", "timing"}),
         "protocol": "targets=last emotions=all, n=4",
         "sample": "a/1",
+        "digest": read_results(run)["a/1"].digest,
         "plan": json.dumps(plan()),
         "checks": {"mpa": True, "psp": False},
         "excluded": {"scene": 2},

@@ -1,6 +1,6 @@
 """Verdicts: what is asked how often, with which seeds, and what becomes of answers that cannot be used."""
 
-import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -129,19 +129,17 @@ def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
 
 
 def test_runs_of_unknown_files_are_refused(tmp_path: Path) -> None:
-    folders = [build_run(tmp_path / name, [result("d0/4")]) for name in "ab"]
-    for folder in folders:
-        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-        del manifest["identity"]["corpus"]
-        (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    runs = [read_run(build_run(tmp_path / name, [result("d0/4")])) for name in "ab"]
+    unknown = [replace(run, manifest=run.manifest.model_copy(update={"identity": {}})) for run in runs]
     with pytest.raises(RunError, match="does not say of which files its run is"):
-        lot_of(*map(read_run, folders))
+        lot_of(*unknown)
 
 
 def test_a_reply_to_nothing_is_not_judged(tmp_path: Path) -> None:
     whole = read_run(build_run(tmp_path / "a", [result("d0/4")]))
     folder = build_run(tmp_path / "b", [result("d0/4")])
-    (folder / "results.jsonl").write_text(result("d0/4").line(), encoding="utf-8")
+    line = result("d0/4").sealed(whole.manifest.identity).line()
+    (folder / "results.jsonl").write_text(line, encoding="utf-8")
     empty = read_run(folder)
     with pytest.raises(RunError, match="do not tell one and the same history of d0/4"):
         lot_of(empty)

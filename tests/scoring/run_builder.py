@@ -85,6 +85,8 @@ def manifest_of(
 def finish(run: Run, one: Result, told: Iterable[events.Event]) -> None:
     """Put a sample into an open run: its events, and its result with what these say of history and tokens."""
     told = list(told)
+    if told and not isinstance(told[-1], events.SampleDone | events.SampleFailed):
+        told.append(events.SampleDone(sample=one.id, at=AT))
     known = ("history", "responder", "copied", "logprob", "logprob_tokens", *("timing",) * (one.timing == Timing()))
     found = {
         name: value for name, value in facts_of(Story(told), one.response, {"response": "R"}).items() if name in known
