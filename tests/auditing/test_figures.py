@@ -10,9 +10,10 @@ import pytest
 from mmerg.auditing.calibrate import choose, measured, whole
 from mmerg.auditing.faults import FLIPPED, FOREIGN, WRONG, Case
 from mmerg.auditing.figures import Scored, auc, calibration_error, fit_evidence, sides
+from mmerg.auditing.worth import Worth
 from mmerg.scoring.metric import Floats
 from mmerg.settings.model import Form
-from mmerg.systems.audit import Check
+from mmerg.systems.audit import Check, Measure
 
 
 def outputs(scores: Floats, per_dialogue: int = 1) -> Scored:
@@ -135,3 +136,16 @@ def test_a_check_that_cannot_be_read_is_never_a_pass() -> None:
     clean, faulty = sides(unread, "caef", "odds", FOREIGN)
     assert (clean, faulty) == ([(-np.inf, "d")], [(np.inf, "d")])
     assert measured(unread * 4, "caef", "odds", 0) is None
+
+
+def test_the_worth_of_a_loop_is_what_its_parts_give() -> None:
+    values = {"wrong forecasts": 0.5, "sensitivity": 0.8, "specificity": 0.9, "mended": 0.3, "spoiled": 0.3}
+    shares = {name: Measure(value=value, n=40) for name, value in values.items()}
+    told = Worth(shares=shares, observed=7.5, tokens=2000).describe()
+    assert "+10.50 forecasts of a hundred, observed +7.50, +0.0525 per thousand tokens" in told
+    chance = Check(sensitivity={WRONG: Measure(value=0.1, n=20)}, specificity=Measure(value=0.9, n=20))
+    assert "+0.00 forecasts of a hundred, +0.0000 per" in Worth(shares=shares, observed=0, tokens=2000).describe(chance)
+    del shares["mended"]
+    told = Worth(shares=shares, observed=0, tokens=2000).describe()
+    assert told.startswith("worth of the loop: unknown;")
+    assert "mended unknown" in told

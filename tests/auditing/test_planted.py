@@ -189,6 +189,28 @@ def test_any_system_that_audits_its_stages(
     assert planted_of(path).aucs["answer finding"][FOREIGN].value == 1
 
 
+def test_the_worth_of_a_loop_is_read_from_the_run(tmp_path: Path) -> None:
+    corpus(tmp_path / "data")
+    with scripted_ollama(answer=answers(None)) as server:  # its audits are drawn, and its reruns idle
+        path = run(tmp_path, server.url)
+        assert main([str(path), *FOREIGN_ONLY, "--n", "2"]) == 0
+    worth, results = planted_of(path).worth, read_results(path).values()
+    wrong = sum(result.emotion != "joy" for result in results)
+    assert worth.shares["wrong forecasts"].value == wrong / DIALOGUES
+    again = {name: worth.shares[name].value for name in ("mended", "spoiled") if name in worth.shares}
+    assert again
+    assert set(again.values()) == {0}
+    assert (
+        worth.tokens
+        == sum(
+            event.reply.prompt_tokens + event.reply.response_tokens
+            for event in all_events(path)
+            if isinstance(event, Called) and (event.t or event.stage == "gra")
+        )
+        / DIALOGUES
+    )
+
+
 def test_audits_that_cannot_be_read_are_counted_and_never_a_pass(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
