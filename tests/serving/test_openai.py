@@ -86,7 +86,8 @@ def test_the_agents_are_seen_at_work(server: Running) -> None:
     assert chunks[-1].usage.completion_tokens > 0
     assert chunks[-1].mmerg == chunks[-2].mmerg
     about = chunks[-1].mmerg
-    assert (about["emotion"], about["plan"]["goal"], about["selected_pass"]) == ("anger", "encourage", 1)
+    last = about["passes"][-1]
+    assert (about["emotion"], about["plan"], about["selected_pass"]) == (last["caef"]["emotion"], last["psp"], 1)
     assert [[one["passed"] for one in audit.values()] for audit in about["audits"]] == [[1, 1, 0, 1], [1] * 4]
     assert [list(one) for one in about["passes"]] == [["mpa", "caef", "psp", "sgrg"]] * 2
 
@@ -101,7 +102,7 @@ def test_the_first_reply_comes_before_its_audit_where_it_is_to_be_fast() -> None
     assert said[0] < audits[0]
     assert len(chunks[-1].mmerg["audits"]) == 2
     assert whole.choices[0].message.content == "This is a dry run."
-    assert (whole.mmerg["audits"], whole.mmerg["emotion"]) == ([None], "anger")
+    assert (whole.mmerg["audits"], whole.mmerg["emotion"]) == ([None], whole.mmerg["passes"][0]["caef"]["emotion"])
     assert whole.usage.completion_tokens > 0
 
 
