@@ -94,7 +94,8 @@ def test_a_pass_has_all_outputs_and_its_audit(run: Path) -> None:
         "E": {"said": "mpa 0"}, "e": {"said": "caef 0"}, "P": {"said": "psp 1"}, "R": "sgrg 1"
     }  # fmt: skip
     assert first["checks"] == {"mpa": True, "caef": True, "psp": False, "sgrg": True}
-    assert first["findings"]["psp"] == {"passed": False, "reason": "psp looked at", "correction": "mend psp"}
+    found_by_gra = {"passed": False, "reason": "psp looked at", "correction": "mend psp"}
+    assert first["findings"]["psp"] == {**found_by_gra, "form": "finding", "score": None}
     assert (lost["failure"], lost["failure_text"], lost["ran"]) == ("schema_invalid", "no JSON", [])
     assert lost["checks"] is None
     assert json.loads(lost["outputs"]) == {"E": {"said": "mpa 0"}}

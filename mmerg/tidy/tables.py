@@ -89,7 +89,7 @@ def passes(story: Story) -> Iterator[Row]:
             "ran": [event.stage for event in this.made],
             "checks": audited and {name: finding.passed for name, finding in audited.audit.findings.items()},
             "fault": audited and audited.fault,
-            "findings": audited and audited.audit.model_dump()["findings"],
+            "findings": audited and {name: dict(finding) for name, finding in audited.audit.findings.items()},
             "failure": problem and problem.failure,
             "failure_text": problem and problem.what,
             "supplied": [_place(event) | {"content": _json(item)} for event in this.supplied for item in event.content],
