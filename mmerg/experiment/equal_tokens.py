@@ -14,6 +14,7 @@ from mmerg.errors import ConfigError
 from mmerg.runs.folder import read_results
 from mmerg.settings.compose import compose
 from mmerg.settings.model import RunSettings
+from mmerg.settings.pages import pages_of
 from mmerg.settings.parse import parse
 
 if TYPE_CHECKING:
@@ -34,7 +35,10 @@ def with_equal_tokens(settings: RunSettings, plan: Callable[[RunSettings], Plan]
 
 def _tokens(settings: RunSettings, name: str, plan: Callable[[RunSettings], Plan]) -> tuple[float, str]:
     """The mean tokens that a system takes for the samples that are wanted, and the name of its run."""
-    page = parse(compose("config", [f"system={name}", "dataset=demo"]), RunSettings)
+    dataset = settings.dataset.name  # its config may set parts of a system
+    words = [f"dataset={dataset if dataset in pages_of('dataset') else 'folder'}", f"system={name}"]
+    words += [] if dataset == "demo" else ["dataset.root=/"]
+    page = parse(compose("config", words), RunSettings)
     sources = page.sources | {symbol: node for symbol, node in settings.sources.items() if symbol in ("M", "S")}
     other = plan(settings.model_copy(update={"system": page.system, "sources": sources}))
     ids = [sample.id for sample in other.samples.wanted]
