@@ -57,6 +57,7 @@ def test_only_how_results_are_had_leaves_the_identity_alone(base: dict[str, Any]
     ours = {path for path in leaves(base) if any(path == key or path.startswith(f"{key}.") for key in keys)}
     places = {path for path in leaves(base) if path.endswith(".root")}
     idle = {f"system.{name}" for name in ("prompts", "label_sets", "draws", "rerun_draws", "rerun_views")}
+    idle |= {path for path in leaves(base) if path.endswith(".code")}  # of form=code
     assert unmoved == ours | places | idle | {"protocol.name"}
     assert settings_digest(copy.deepcopy(base)) == before
 
