@@ -9,7 +9,7 @@ from mmerg.corpora.folder import demo_root
 from tests.serving.running import running
 from tests.serving.scripts import blaming
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[1] / "docs/examples"
 SAID = "I got the job!\nBut I have to move.\n"
 
 

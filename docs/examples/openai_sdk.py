@@ -1,6 +1,6 @@
 """A talk with a running `mmerg serve` by OpenAI's own SDK: the words, then what made them.
 
-python examples/openai_sdk.py http://127.0.0.1:8000/v1      # each line of standard input is a turn
+python docs/examples/openai_sdk.py http://127.0.0.1:8000/v1      # each line of standard input is a turn
 """
 
 import os
