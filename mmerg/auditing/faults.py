@@ -100,7 +100,8 @@ class Cases:
         labels = [label for label in state.scene.labels if label != state.text_at("".join(emotion))]
         if FLIPPED in self.kinds and stage.gives == emotion[0] and labels:
             label = random.Random(f"{self.seed} {state.scene.id!a}").choice(sorted(labels))
-            yield from again(FLIPPED, stage, replace(before, scene=replace(before.scene, labels=(label,))))
+            other = replace(before, scene=replace(before.scene, labels=(label,)), labels=(label,))
+            yield from again(FLIPPED, stage, other)
         if HOT in self.kinds and not stage.by:
             yield from again(HOT, replace(stage, sampling={**stage.sampling, "temperature": HEAT}), before)
         if stage.gives != response[0]:
