@@ -6,7 +6,7 @@ other stages gave and shared.j2 does not name is in its `outputs`, so that no ou
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import takewhile
 from typing import cast
@@ -21,8 +21,10 @@ from mmerg.errors import ConfigError
 from mmerg.runs.events import Form
 from mmerg.runs.identity import OUTPUT, Digests, system_digests
 from mmerg.settings.model import EmotionOf
+from mmerg.systems.audit import Check
 from mmerg.systems.schema import Bounds
 from mmerg.systems.system import Stage, System
+from mmerg.systems.target import code_of
 from mmerg.systems.wire import as_written
 
 OF_FORMS = {"odds": "odds.j2", "comparison": "compare.j2"}  # what an auditor is shown, by form of the check
@@ -132,21 +134,24 @@ class Prompts:
         """The message that asks the model again for a reply that can be used."""
         return Message("user", self._render("repair.j2", {"complaint": what, "outline": outline}))
 
-    def digests(self, *, all_templates: bool = False) -> Digests:
-        """The system's parts of a run's identity, with every template that it can render, or all that it has."""
-        names = self._sources if all_templates else self._rendered
-        return system_digests(self.system, {name: self._sources[name] for name in names})
+    def digests(self) -> Digests:
+        """The system's parts of a run's identity, with every template that it can render."""
+        return system_digests(self.system, {name: self._sources[name] for name in self._rendered})
 
     def has(self, template: str) -> bool:
         return template in self._sources
 
     def measured(self, *, all_templates: bool = False) -> Digests:
-        """What an auditor's measured figures depend on: templates, outputs, and what each stage sees and is checked
-        for."""
-        system = self.system
-        stages = {f"stage {stage.name}": f"sees {', '.join(stage.sees)}; {stage.check}" for stage in system.stages}
+        """What an auditor's measured figures depend on: templates, outputs, what each stage sees and is checked for,
+        and the code of checks, whatever forms they have here."""
+        system, stages = self.system, dict[str, str]()
+        for stage in system.stages:
+            seen, code = ", ".join(stage.sees), ", ".join(one.__qualname__ for one in map(code_of, stage.code))
+            stages[f"stage {stage.name}"] = f"sees {seen}; {stage.check}" + f"; code {code}" * bool(code)
         auditor = f"{OUTPUT}{system.auditor.name}" if system.auditor else ""
-        known = self.digests(all_templates=all_templates) | stages
+        by_code = replace(system, stages=tuple(replace(one, verdict=Check(form="code")) for one in system.stages))
+        names = self._sources if all_templates else self._rendered
+        known = system_digests(by_code, {name: self._sources[name] for name in names}) | stages
         return {name: digest for name, digest in known.items() if name != auditor}
 
     def _read(self) -> dict[str, str]:
