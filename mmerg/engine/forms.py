@@ -15,15 +15,15 @@ from statistics import fmean
 import numpy as np
 
 from mmerg.backends.protocol import Reply, Request, Sampling, likelihood_request
+from mmerg.engine.labels import ALTERNATIVES, likeliest, require_logprobs
 from mmerg.engine.prompts import Prompts, bounds_of
 from mmerg.engine.state import Output, State
-from mmerg.errors import ConfigError, Failure, ReplyError
+from mmerg.errors import Failure, ReplyError
 from mmerg.systems.audit import Verdict
 from mmerg.systems.schema import json_schema
 from mmerg.systems.system import Stage
 from mmerg.systems.wire import as_written
 
-ALTERNATIVES = 20  # likeliest tokens in one place: what servers give at most
 ODDS, COMPARE = "odds", "compare"  # templates
 ANEW = "answer anew: this does not fit what is shown"
 
@@ -96,16 +96,13 @@ class Forms:
         messages = self.prompts.messages(asked, state, {}, "", None)
         schema = json.dumps({"enum": [json.loads(word) for word in words]})
         reply = self.call(Request(messages, Sampling(num_predict=8), schema, logprobs=True, alternatives=ALTERNATIVES))
-        if not reply.logprobs:
-            what = f"the server gives no log-probabilities, which the template {asked.name}.j2 needs"
-            raise ConfigError(what, where=reply.host, hint="update it (mmerg doctor looks), or choose another form")
+        require_logprobs(reply, f"the template {asked.name}.j2")
         return log_odds(reply, words)
 
 
 def log_odds(reply: Reply, words: Sequence[str]) -> float:
     """log p(words[0]) − log p(words[1]), words of different first letters, at the first token that begins one of them,
-    in any case. A word that no likeliest token begins counts as the last of them. Raises ReplyError where no token
-    does."""
+    in any case. A word that none of them begins has the rest of `likeliest`. Raises ReplyError where no token does."""
 
     def begins(token: str, word: str) -> bool:
         return bool(token.strip()) and word.startswith(token.strip().lower())
@@ -114,9 +111,9 @@ def log_odds(reply: Reply, words: Sequence[str]) -> float:
     if chosen is None:
         what = f"it is neither {' nor '.join(words)}: {reply.text[:40]!r}"
         raise ReplyError(Failure.SCHEMA_INVALID, what, where=reply.host)
-    likeliest = {one.token: one.logprob for one in (*chosen.top_logprobs, chosen)}
-    sums = [np.logaddexp.reduce([value for token, value in likeliest.items() if begins(token, word)]) for word in words]
-    one, other = (float(value) if np.isfinite(value) else min(likeliest.values()) for value in sums)
+    tokens, least = likeliest(chosen)
+    sums = [np.logaddexp.reduce([value for token, value in tokens.items() if begins(token, word)]) for word in words]
+    one, other = (float(value) if np.isfinite(value) else least for value in sums)
     return one - other
 
 

@@ -12,9 +12,9 @@ from math import log
 
 import numpy as np
 
-from mmerg.backends.protocol import Reply
+from mmerg.backends.protocol import Reply, TokenLogprob
 from mmerg.corpora.dialogue import Scene
-from mmerg.errors import ConfigError
+from mmerg.errors import ConfigError, Failure, ReplyError
 from mmerg.systems.system import System
 
 ALTERNATIVES = 20  # likeliest tokens in one place: what servers give at most
@@ -45,22 +45,42 @@ def schema_of(labels: Sequence[str]) -> str:
     return json.dumps({"type": "string", "enum": list(labels)}, ensure_ascii=False)
 
 
+def likeliest(place: TokenLogprob) -> tuple[dict[str, float], float]:
+    """The natural log-probabilities of the tokens that are told of a place, and what counts for any other: that of the
+    last of them, or, where the schema forced a token on the model that is not among its likeliest, half of that."""
+    told = {one.token: one.logprob for one in place.top_logprobs}
+    forced = place.token not in told
+    told |= {place.token: place.logprob}
+    return told, min(told.values()) - forced * log(2)
+
+
+def require_logprobs(reply: Reply, needed_by: str) -> None:
+    """Raises ConfigError where a reply has no log-probabilities, or none of words as its tokens were thoughts."""
+    if reply.logprobs:
+        return
+    if reply.thinking or reply.taken:
+        what = f"the model thinks before it answers, and {needed_by} needs the first token of its answer"
+        raise ConfigError(what, where=reply.host, hint="backbone.think=false, or the model's instruct tag")
+    what = f"the server gives no log-probabilities, which {needed_by} needs"
+    raise ConfigError(what, where=reply.host, hint="update it (mmerg doctor looks), or do without")
+
+
 def read_labels(reply: Reply, labels: Sequence[str]) -> dict[str, float]:
     """The natural log-probability of each label among all, by the first token of the reply that names one. A token that
-    begins several labels counts for each in equal parts; a label that none of the likeliest tokens begins counts as the
-    last of them. Raises ConfigError where the server gives no log-probabilities."""
-    place = next((one for one in reply.logprobs if one.token.strip(_AROUND)), None)
-    if place is None:
-        what = "the server gives no log-probabilities, which reads: labels needs"
-        raise ConfigError(what, where=reply.host, hint="update it (mmerg doctor looks), or reads: reply")
-    likeliest = place.top_logprobs or (place,)
+    begins several labels counts for each in equal parts; a label that none of the likeliest tokens begins has the rest
+    of `likeliest`. Raises ConfigError where no log-probabilities come, ReplyError where no token begins a label."""
+    require_logprobs(reply, "reads: labels")
     found = dict.fromkeys(labels, -np.inf)
-    for one in likeliest:
-        start = one.token.strip(_AROUND).casefold()
+    place = next((one for one in reply.logprobs if one.token.strip(_AROUND)), reply.logprobs[0])
+    tokens, least = likeliest(place)
+    for token, logprob in tokens.items():
+        start = token.strip(_AROUND).casefold()
         begun = [label for label in labels if start and label.casefold().startswith(start)]
         for label in begun:
-            found[label] = np.logaddexp(found[label], one.logprob - log(len(begun)))
-    least = min(one.logprob for one in likeliest)
+            found[label] = np.logaddexp(found[label], logprob - log(len(begun)))
+    if not np.isfinite([*found.values()]).any():
+        what = f"it is none of {', '.join(labels)}: {reply.text[:40]!r}"
+        raise ReplyError(Failure.SCHEMA_INVALID, what, where=reply.host)
     values = [value if np.isfinite(value) else least for value in found.values()]
     total = np.logaddexp.reduce(values)
     return {label: round(float(value - total), 6) for label, value in zip(labels, values, strict=True)}

@@ -147,6 +147,13 @@ def test_a_check_without_a_score_is_no_verdict(reply: Reply, error: type[Excepti
         audited(formed(**dict.fromkeys(STAGES, "odds")), lambda _: reply, whole())
 
 
+def test_a_false_that_the_schema_forced_on_the_model_fails() -> None:
+    head = TokenLogprob(token="false", logprob=-12.0, top_logprobs=first(("Well", -0.1), ("So", -2.0)).logprobs)
+    reply = Reply(text="false", finish=Finish.STOP, logprobs=(head,))
+    verdict, _, _ = audited(formed(**dict.fromkeys(STAGES, "odds")), lambda _: reply, whole())
+    assert not any(verdict.checks)
+
+
 def test_an_audit_that_has_no_score_is_never_a_pass() -> None:
     system = formed(**dict.fromkeys(STAGES, "odds"))
     log: list[events.Event] = []

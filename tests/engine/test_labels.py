@@ -12,7 +12,7 @@ from mmerg.backends.ollama import Ollama
 from mmerg.backends.protocol import Finish, Message, Reply, Request, Sampling, TokenLogprob
 from mmerg.backends.scripted import Answer
 from mmerg.engine.labels import ALTERNATIVES, TOKENS, orders, read_labels, schema_of
-from mmerg.errors import ConfigError
+from mmerg.errors import ConfigError, ReplyError
 from mmerg.experiment.launch import launch
 from mmerg.runs import events
 from mmerg.runs.auditor import read_auditor
@@ -41,6 +41,16 @@ def test_labels_are_read_by_the_tokens_that_begin_them() -> None:
     assert exp(unnamed["sadness"]) == pytest.approx(0.1 / 0.8, abs=1e-5)  # less likely than every token that is told
     with pytest.raises(ConfigError, match="gives no log-probabilities"):
         read_labels(Reply(text='"joy"', finish=Finish.STOP), LABELS)
+
+
+def test_no_label_is_guessed() -> None:
+    first = TokenLogprob(token="sur", logprob=-9.0, top_logprobs=reply({"The": 0.6, "I": 0.2}).logprobs[1].top_logprobs)
+    forced = read_labels(Reply(text='"sur', finish=Finish.LENGTH, logprobs=(first,)), LABELS)  # by the schema
+    assert max(forced, key=lambda label: forced[label]) == "surprise"
+    with pytest.raises(ReplyError, match="none of neutral, joy, sadness, surprise: '\"The'"):
+        read_labels(reply({"The": 0.6, "I": 0.2}), LABELS)
+    with pytest.raises(ConfigError, match="thinks before it answers"):
+        read_labels(Reply(text="", thinking="Let me see", finish=Finish.LENGTH, logprobs=(first,)), LABELS)
 
 
 def test_every_second_order_is_the_one_before_reversed() -> None:
