@@ -18,9 +18,9 @@ GATES = (FOREIGN, WRONG)  # kinds of faults that must reach it, where there are 
 
 
 class Whole(Record):
-    """All checks of an auditor together, on the half that fitted nothing. passed: clean passes of which every check
-    passed. blamed: planted faults whose stage is the earliest that failed; chance: how often that stage is blamed in
-    clean passes."""
+    """All checks of an auditor together, on the half that fitted nothing. passed: clean passes, whose forecast is not
+    known to be wrong, of which every check passed. blamed: planted faults, none of them behind a wrong forecast, whose
+    stage is the earliest that failed; chance: how often that stage is blamed in clean passes."""
 
     passed: Measure
     blamed: Measure
@@ -50,6 +50,8 @@ def measured(cases: Sequence[Case], stage: str, form: Form, seed: int) -> Check 
     known = [_finite(side) for side in (clean, faulty, held_clean, held_faulty)]
     if not all(len(side) for side in known) or not isfinite(least := threshold(clean)):
         return None
+    if form == "finding":
+        least = 0.0  # a finding is a verdict by itself
     slope, intercept = fit_evidence(known[0], known[1])
     evidence, truth = slope * np.concatenate(known[2:]) + intercept, np.repeat([True, False], list(map(len, known[2:])))
     by_kind = {kind: sides(held, stage, form, kind) for kind in KINDS}
@@ -81,13 +83,12 @@ def choose(cases: Sequence[Case], stage: str, forms: Collection[Form], seed: int
     best = max(worst, key=lambda form: worst[form].value)
     reach = [form for form, one in worst.items() if _least(one) >= LEAST and (one.high or 0) >= worst[best].value]
     check = checks[reach[0] if reach else best]
+    why = "" if check.auc.keys() & set(GATES) else "no fault is left to hold it to"
     for kind, one in check.auc.items():
         if kind in GATES and _least(one) < LEAST:
-            why = (
-                f"{check.form} has an AUC of {one.value:.2f} on {kind} faults, with a lower bound of {_least(one):.2f}"
-            )
-            return check.model_copy(update={"form": None, "why": f"{why}, under {LEAST}"})
-    return check
+            why = f"{check.form} has an AUC of {one.value:.2f} on {kind} faults, with a lower bound of"
+            why += f" {_least(one):.2f}, under {LEAST}"
+    return check.model_copy(update={"form": None, "why": why}) if why else check
 
 
 def whole(cases: Sequence[Case], checks: Mapping[str, Check], seed: int) -> Whole | None:
@@ -105,10 +106,12 @@ def whole(cases: Sequence[Case], checks: Mapping[str, Check], seed: int) -> Whol
         passes = [planted if planted and planted.stage == one else own.get((sample, one)) for one in checks]
         return next((case.stage for case in passes if case and verdict(case) is False), None)
 
-    dialogues = {case.sample: case.dialogue for case in own.values()}
+    order, wrong = list(checks), {case.sample: case.stage for case in own.values() if case.right is False}
+    dialogues = {case.sample: case.dialogue for case in own.values() if case.sample not in wrong}
     clean = {sample: blamed(sample) for sample in dialogues}
     read = {sample: all(verdict(case) for case in own.values() if case.sample == sample) for sample in dialogues}
     planted = [case for case in held if case.fault not in ("", HOT, HUMAN)]
+    planted = [one for one in planted if order.index(one.stage) <= order.index(wrong.get(one.sample, one.stage))]
     passed = share((read[sample], dialogue) for sample, dialogue in dialogues.items())
     found = share((blamed(case.sample, case) == case.stage, case.dialogue) for case in planted)
     if not passed or not found:

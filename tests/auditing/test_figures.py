@@ -130,6 +130,34 @@ def test_blame_is_held_against_what_clean_passes_are_blamed_for() -> None:
     assert (lost.passed.value, lost.blamed.value, lost.f1) == (0, 0, 0)  # unread is neither a pass nor found
 
 
+def test_a_finding_is_measured_as_the_verdict_that_a_run_takes_it_for() -> None:
+    """An auditor that fails a fifth of clean plans, and three quarters of foreign ones."""
+    found = []
+    for number in range(80):
+        known = {"sample": f"s{number}", "dialogue": f"d{number}", "stage": "psp"}
+        own, foreign = (-1.0 if fails else 1.0 for fails in (number % 5 == 0, number % 4 > 0))
+        found += [Case.model_validate({**known, "scores": {"finding": own}})]
+        found += [Case.model_validate({**known, "fault": FOREIGN, "scores": {"finding": foreign}})]
+    check = measured(found, "psp", "finding", 0)
+    assert check
+    assert check.specificity
+    assert check.specificity.value == pytest.approx(0.8, abs=0.1)
+    assert check.sensitivity[FOREIGN].value == pytest.approx(0.75, abs=0.1)
+
+
+def test_a_wrong_forecast_is_no_clean_pass() -> None:
+    """The check fails exactly the wrong forecasts, and what is planted."""
+    known = [{"sample": f"s{n}", "dialogue": f"d{n}", "stage": "caef"} for n in range(40)]
+    found = [
+        Case.model_validate({**one, "right": n % 2 == 0, "scores": {"odds": -1.0 if n % 2 else 1.0}})
+        for n, one in enumerate(known)
+    ]
+    found += [Case.model_validate({**one, "fault": FOREIGN, "scores": {"odds": -1.0}}) for one in known]
+    together = whole(found, {"caef": Check(form="odds")}, 0)
+    assert together
+    assert (together.passed.value, together.blamed.value, together.f1) == (1, 1, 1)
+
+
 def test_a_check_that_cannot_be_read_is_never_a_pass() -> None:
     known = {"sample": "s", "dialogue": "d", "stage": "caef"}
     unread = [Case.model_validate({**known, "fault": fault, "scores": {"odds": None}}) for fault in ("", FOREIGN)]
