@@ -16,14 +16,16 @@ from mmerg.auditing.planted import PLANTED
 from mmerg.backends.protocol import Sampling
 from mmerg.backends.scripted import Scripted
 from mmerg.doctor import examine
-from mmerg.errors import CallError, Failure
+from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.experiment.plan import plan_prompts
-from mmerg.runs.auditor import read_auditor
+from mmerg.runs.auditor import Auditor as Measured
+from mmerg.runs.auditor import read_auditor, write_auditor
 from mmerg.runs.events import Called
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
 from mmerg.settings.model import DoctorRunSettings
 from mmerg.settings.parse import parse
+from mmerg.systems.audit import Check
 from tests.auditing.parts import (
     DIALOGUES,
     FOREIGN_ONLY,
@@ -38,6 +40,7 @@ from tests.auditing.parts import (
     run,
 )
 from tests.composed import composed
+from tests.composed import settings_of as settings_of_run
 from tests.engine.parts import STAGES, as_text, audit
 from tests.frames.clips import numbered
 from tests.processes import begun
@@ -70,7 +73,13 @@ def test_an_auditor_that_finds_all_and_one_that_passes_all(
 
 def test_every_kind_of_fault_and_form_side_by_side(tmp_path: Path) -> None:
     corpus(tmp_path / "data")
-    with scripted_ollama(answer=answers(finds_all), logprob=fitting) as server:
+    right, schemas = answers(finds_all), list[dict[str, Any]]()
+
+    def answer(body: dict[str, Any]) -> str:
+        schemas.append((body.get("format") or {}).get("properties", {}))
+        return right(body)
+
+    with scripted_ollama(answer=answer, logprob=fitting) as server:
         path = run(tmp_path, server.url)
         assert main([str(path)]) == 0
     planted = planted_of(path)
@@ -90,6 +99,8 @@ def test_every_kind_of_fault_and_form_side_by_side(tmp_path: Path) -> None:
     value = {name: {kind: one.value for kind, one in row.items()} for name, row in planted.aucs.items()}
     assert [value[f"{stage} likelihood"][FOREIGN] for stage in STAGES] == [1] * 4
     assert value["caef likelihood"][WRONG] == value["caef likelihood"][FLIPPED] == 0.5  # they fit their scene as well
+    choices = [field["enum"] for schema in schemas for name, field in schema.items() if name.endswith("emotion")]
+    assert sum(len(labels) == 1 for labels in choices) == DIALOGUES - decoys  # a flipped forecast has no other choice
     assert [value["sgrg code"][kind] for kind in BY_CODE] == [1, 1, 1, 1, 0.5]  # the last turn is of one word
 
 
@@ -148,6 +159,18 @@ def test_a_calibrated_auditor_in_use_and_where_it_is_not_to_be_used(
             run(tmp_path, server.url, f"auditor={file}")
         assert examine(settings) == 1
         assert "✗ auditor: the auditor was measured on another model" in capsys.readouterr().out
+
+
+def test_a_check_by_code_is_measured_with_its_functions(tmp_path: Path) -> None:
+    file, given = tmp_path / "auditor.json", ("dataset=demo", "backend=dry")
+    prompts, checks = plan_prompts(settings_of_run(*given)).measured(all_templates=True), {"sgrg": Check(form="code")}
+    about = {"system": "merg", "run": "r", "dialogues": 9, "seed": 0, "model": "m", "digest": "d"}
+    write_auditor(file, Measured.model_validate({**about, "prompts": prompts, "checks": checks}))
+    used = plan_prompts(settings_of_run(*given, f"auditor={file}")).system
+    assert [stage.name for stage in used.checked] == ["sgrg"]
+    other = "system.stages.sgrg.code=[mmerg.engine.code.cues_not_in_turn]"
+    with pytest.raises(ConfigError, match="measured with other prompts: stage sgrg"):
+        plan_prompts(settings_of_run(*given, f"auditor={file}", other))
 
 
 @pytest.mark.parametrize(
