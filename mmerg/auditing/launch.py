@@ -34,7 +34,7 @@ from mmerg.runs.auditor import Auditor, write_auditor
 from mmerg.runs.config_diff import changes
 from mmerg.runs.events import Emit
 from mmerg.runs.folder import read_results
-from mmerg.runs.identity import with_runtime_settings
+from mmerg.runs.identity import CORPUS, with_runtime_settings
 from mmerg.runs.manifest import About, Manifest, read_manifest
 from mmerg.runs.result import Verdicts
 from mmerg.scoring.score import results_digest
@@ -119,6 +119,7 @@ def launch(
             seed=seed,
             model=manifest.engine.model,
             digest=manifest.engine.digest,
+            fingerprint=manifest.identity[CORPUS],
             prompts=prompts.measured(all_templates=True),
             checks=checks,
         )

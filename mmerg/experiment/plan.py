@@ -244,6 +244,8 @@ def plan_system(settings: RunSettings, corpus: Corpus) -> SystemPlan:
     """The system, with sources for dialogues of `corpus`."""
     prompts, cache_dir = plan_prompts(settings), Path(settings.cache_dir)
     auditor = read_auditor(Path(settings.auditor)) if settings.auditor else None
+    if auditor:
+        auditor.check_corpus(corpus.fingerprint, f"auditor={settings.auditor}")
     if auditor and auditor.labels:
         prompts.system = calibrated(prompts.system, auditor.labels, corpus, f"auditor={settings.auditor}")
         templates = {name: one for name, one in prompts.digests().items() if name.startswith(PROMPT)}
@@ -253,14 +255,10 @@ def plan_system(settings: RunSettings, corpus: Corpus) -> SystemPlan:
 
 
 def calibrated(system: System, prior: LabelPrior, corpus: Corpus, where: str) -> System:
-    """The system with labels held against `prior`. Raises ConfigError where that is of other labels, or of what is
-    evaluated."""
+    """The system with labels held against `prior`. Raises ConfigError where that is of other labels."""
     if set(prior.mean) != set(corpus.labels):
         what = f"its labels are {', '.join(prior.mean)}, those of the corpus {', '.join(corpus.labels)}"
         raise ConfigError(what, where=where, hint="calibrate on a split of this corpus: mmerg audit RUN --labels FILE")
-    if prior.fingerprint == corpus.fingerprint:
-        what = f"it has the label frequencies of what is evaluated, {prior.corpus}"
-        raise ConfigError(what, where=where, hint="calibrate on another split, as that of the exemplars")
     stages = (replace(stage, prior=prior if stage.label else None) for stage in system.stages)
     return replace(system, stages=tuple(stages))
 

@@ -22,8 +22,8 @@ AGAIN = "measure it anew: mmerg audit RUN --calibrate auditor.json"
 
 class Auditor(Record):
     """run: the folder's name. dialogues: how many were drawn, by `seed`; half of them fitted. model, digest: of the
-    weights. prompts: the digests of templates, schemas, checks and inputs of stages, by the names of a run's identity.
-    labels: calibrates emotions that are read from label probabilities."""
+    weights. fingerprint: of the corpus. prompts: the digests of templates, schemas, checks and inputs of stages, by the
+    names of a run's identity. labels: calibrates emotions that are read from label probabilities."""
 
     system: str
     run: str
@@ -31,6 +31,7 @@ class Auditor(Record):
     seed: int
     model: str
     digest: str
+    fingerprint: str = ""
     prompts: dict[str, str]
     checks: dict[str, Check] = Field(default_factory=dict)
     labels: LabelPrior | None = None
@@ -54,6 +55,14 @@ class Auditor(Record):
         if changed:
             what = f"the auditor was measured with other prompts: {', '.join(changed)}"
             raise ConfigError(what, where=where, hint=AGAIN)
+
+    def check_corpus(self, fingerprint: str, where: str) -> None:
+        """Raises ConfigError where something was fitted on the gold labels of what is evaluated."""
+        of_labels = self.labels.fingerprint if self.labels else ""
+        fitted = {"the label frequencies": of_labels, "checks that were fitted on the labels": self.fingerprint}
+        if own := [name for name, other in fitted.items() if other == fingerprint]:
+            what = f"it has {' and '.join(own)} of what is evaluated"
+            raise ConfigError(what, where=where, hint="calibrate on another split, as that of the exemplars")
 
     def check_model(self, model: str, digest: str, where: str) -> None:
         """Raises ConfigError where a run's model is not the one that was measured."""

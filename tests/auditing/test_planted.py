@@ -135,10 +135,13 @@ def test_a_calibrated_auditor_in_use_and_where_it_is_not_to_be_used(
         assert "has an AUC of 0.50 on wrong faults" in auditor.checks["caef"].why  # though it tells foreign ones
         assert (auditor.dialogues, auditor.digest) == (12, server.digest)
         assert "mpa: likelihood from" in capsys.readouterr().out
+        with pytest.raises(ConfigError, match="fitted on the labels of what is evaluated"):
+            run(tmp_path, server.url, f"auditor={file}")
+        corpus(tmp_path / "data", dialogues=13)  # another corpus
         used = run(tmp_path, server.url, f"auditor={file}")
         assert used != path
         audited = [event for event in all_events(used) if isinstance(event, Called) and event.stage == "gra"]
-        assert len(audited) == 12 * 3 * 2
+        assert len(audited) == 13 * 3 * 2
         assert {result.ended for result in read_results(used).values()} == {"passed"}
         with pytest.raises(Exception, match="measured with other prompts: stage caef"):
             run(tmp_path, server.url, f"auditor={file}", "system.without=[mpa]")
@@ -149,7 +152,7 @@ def test_a_calibrated_auditor_in_use_and_where_it_is_not_to_be_used(
         assert bare not in (path, used)
         assert {(result.ended, result.calls) for result in read_results(bare).values()} == {("no auditor", 4)}
         told = capsys.readouterr().out
-        assert told.index("no stage has a check: a run has no loop") < told.index("12 samples")
+        assert told.index("no stage has a check: a run has no loop") < told.index("13 samples")
         asked = ("backbone=qwen2.5vl-7b", f"backend.hosts=[{server.url}]", "dataset=folder", f"auditor={file}")
         settings = parse(composed(*asked, f"dataset.root={tmp_path}/data", name="doctor_run"), DoctorRunSettings)
         examine(settings)
