@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 import httpx
-from pydantic import AliasPath, BaseModel, Field
+from pydantic import AliasChoices, AliasPath, BaseModel, Field
 
 from mmerg.backends.adapter import reply_to
 from mmerg.backends.dialects import Dialect
@@ -80,12 +80,16 @@ class _Logprob(BaseModel):
     decoded_token: str
 
 
+COUNTS = (AliasPath("usage", "prompt_tokens"), AliasPath("meta_info", "prompt_tokens"))
+
+
 class _Prompt(BaseModel):
     """What is read of a prompt: in vLLM's answer a token's own entry comes first at its place; in SGLang's an entry is
     the logarithm, the token's number and its text. The first token has no logarithm."""
 
     vllm: list[dict[str, _Logprob] | None] | None = _at("prompt_logprobs")
     sglang: list[tuple[float | None, int, str | None]] | None = _at("meta_info", "input_token_logprobs")
+    count: Annotated[Count, Field(validation_alias=AliasChoices(*COUNTS))] = 0
 
     def tokens(self) -> list[TokenLogprob]:
         own = [next(iter(place.values())) for place in self.vllm or () if place]
@@ -122,12 +126,13 @@ def _read_prompt(host: Http, request: Request, model: str, dialect: Dialect, thi
 
     def read(response: httpx.Response) -> Reply:
         raw = response.read()
-        tokens = at_end(host.parse(_Prompt.model_validate_json, raw).tokens(), text)
+        prompt = host.parse(_Prompt.model_validate_json, raw)
+        tokens = at_end(prompt.tokens(), text)
         if not tokens:
             raise host.unexpected(
                 f"it gives no log-probabilities of the prompt's end: {host.without_token(raw)[:100]!r}"
             )
-        return Reply(text=text, finish=Finish.STOP, logprobs=tokens)
+        return Reply(text=text, finish=Finish.STOP, logprobs=tokens, prompt_tokens=prompt.count)
 
     return reply_to(host, path, body, room, read)
 

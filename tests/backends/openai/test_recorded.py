@@ -111,7 +111,10 @@ OF_PROMPT: dict[str, dict[str, dict[str, Any]]] = {
     },
     "sglang": {
         "/tokenize": {"tokens": [1, 2, 3, 4], "count": 4, "max_model_len": 2048},
-        "/generate": {"text": "!", "meta_info": {"input_token_logprobs": [[lp, 7, token] for token, lp in PROMPT]}},
+        "/generate": {
+            "text": "!",
+            "meta_info": {"input_token_logprobs": [[lp, 7, token] for token, lp in PROMPT], "prompt_tokens": 7},
+        },
     },
 }
 
@@ -126,6 +129,7 @@ def test_a_given_text_has_the_log_probabilities_of_the_end_of_the_prompt(faulty:
         "Hi there",
         [("Hi", -2.5), (" there", -0.5)],
     )
+    assert reply.prompt_tokens == 7
     bodies = [body for path in OF_PROMPT[dialect] for body in faulty.asked(path)]
     assert bodies[0]["messages"][-1] == {"role": "assistant", "content": "Hi there"}
     assert bodies[0]["continue_final_message"] is True
