@@ -135,12 +135,15 @@ def test_what_a_view_shows() -> None:
 
 def test_a_rerun_that_repeats_its_output_ends_the_loop_where_nothing_is_drawn() -> None:
     same = Answers("psp", {0: ""})
-    ended, told = rerun(same, rerun="shown", greedy=True, max_iterations=3)
+    alone = {"rerun": "shown", "retain": "faulty", "max_iterations": 3}
+    ended, told = rerun(same, greedy=True, **alone)
     assert (ended, [name for name, t, *_ in same.asked if t]) == ("idle", ["psp"])
     assert Story(told).repeated == {1: "psp"}
-    warm = Answers("psp", {0: ""})
-    assert rerun(warm, rerun="shown", max_iterations=3)[0] == "max_iterations"  # another draw may be better
-    assert [name for name, t, *_ in warm.asked if t] == ["psp", "sgrg", "gra"] * 3
+    # Another draw may be better, and an agent that is shown its last output may give another one.
+    for more in ({"greedy": False}, {"greedy": True, "retain": "all"}):
+        goes_on = Answers("psp", {0: ""})
+        assert rerun(goes_on, **(alone | more))[0] == "max_iterations"
+        assert [name for name, t, *_ in goes_on.asked if t] == ["psp", "sgrg", "gra"] * 3
 
 
 def test_labels_are_shuffled_by_the_samples_id_alone() -> None:

@@ -41,7 +41,8 @@ def audit(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
         [faulty] = [stage for stage in system.stages if stage.name == verdict.fault]
         finding, previous = verdict.findings[faulty.name], this.state.get(faulty.gives)
         assert previous is not None
-        retained = dict(this.state.outputs) if system.retain == "all" and system.rerun == "shown" else {}
+        later = this.state.outputs[len(this.state.before(faulty.gives).outputs) + 1 :]
+        retained = dict(later) if system.retain == "all" and system.rerun == "shown" else {}
         return audited, Correction(faulty.name, previous, finding.reason, finding.correction, retained=retained)
 
     return _audited_passes(system, system.auditor, state, ask, emit, read, system.final_selection)
@@ -124,7 +125,8 @@ def _ask_again(
     system: System, auditor: Stage, this: Pass, ask: Ask, emit: Emit, t: int, correction: Correction
 ) -> State | None:
     """The state up to the output that the faulty stage gives now. None where it has nothing else to say: no other view
-    is better, or, where no agent draws, it repeats its output, so that the rest would be repeated, too."""
+    is better, or, where no agent draws, it repeats its output, so that the rest would be repeated, too. That is not so
+    where the rest is shown its own last output, which is another prompt, as drafts are."""
     [stage] = [stage for stage in system.stages if stage.name == correction.stage]
     if system.rerun == "view":
         found = look_again(system, auditor, stage, this, ask, emit, t)
@@ -135,8 +137,8 @@ def _ask_again(
         return None
     _, output = found.outputs[-1]
     emit(events.Produced.of(this.state.scene.id, t, stage.name, stage.gives, output))
-    idle = system.greedy and output == correction.previous and not correction.drafts  # more drafts are another prompt
-    return None if idle else found
+    same = output == correction.previous and not (correction.drafts or correction.retained)
+    return None if system.greedy and same else found
 
 
 def is_final(error: SampleError) -> bool:
