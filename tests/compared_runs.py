@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mmerg.runs.manifest import MANIFEST
+from mmerg.runs.folder import RESULTS, read_results
+from mmerg.runs.manifest import MANIFEST, Manifest
 from mmerg.runs.result import Result
+from mmerg.storage.record import write_record
 from tests.scoring.run_builder import build_run, result
 
 WORDS = ["oh no", "that is hard", "tell me more", "well", "I am so glad", "what happened then"]
@@ -35,10 +37,14 @@ def run(folder: Path, lines: Sequence[Result], **more: Any) -> str:
 
 
 def edit(folder: Path | str, change: Any) -> None:
+    """Changes a manifest, as a run has it that was made so: all digests fit."""
     file = Path(folder) / MANIFEST
     manifest = json.loads(file.read_text(encoding="utf-8"))
     change(manifest)
-    file.write_text(json.dumps(manifest), encoding="utf-8")
+    made = Manifest.model_validate(manifest).sealed()
+    write_record(file, made)
+    lines = [one.sealed(made.identity).line() for one in read_results(file.parent).values()]
+    (file.parent / RESULTS).write_text("".join(lines), encoding="utf-8")
 
 
 def two_runs(folder: Path) -> tuple[str, str]:
