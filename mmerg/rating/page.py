@@ -4,9 +4,10 @@ A rater's link is /#TOKEN: a browser sends no fragment, so that the token stands
 `Authorization: Bearer`. Of an item only turns, media, responder and replies are sent, the replies in the order shown.
 """
 
+import logging
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from secrets import compare_digest, token_hex
+from secrets import compare_digest
 from typing import Annotated
 
 import uvicorn
@@ -28,6 +29,7 @@ from mmerg.settings.model import RateSettings
 FOLDER = Path(__file__).parent / "page"
 TYPES = {".mp4": "video/mp4", ".jpg": "image/jpeg"}
 CONNECTIONS, BODY = 200, 2**15  # at one time; bytes
+log = logging.getLogger(__name__)
 
 
 class Submit(BaseModel):
@@ -45,7 +47,7 @@ def app_of(store: Store, links: dict[str, str], settings: RateSettings) -> FastA
     app = FastAPI(openapi_url=None, middleware=[guard])
     for kind in (MmergError, RequestValidationError):
         app.add_exception_handler(kind, _answer)
-    study, log = store.log.study, store.log
+    study, rated = store.log.study, store.log
 
     def rater_of(request: Request) -> str:
         token = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
@@ -63,8 +65,8 @@ def app_of(store: Store, links: dict[str, str], settings: RateSettings) -> FastA
 
     @app.get("/study")
     def about(rater: Rater) -> dict[str, object]:
-        form, order = study.form, log.orders[rater]
-        done = [place for place in range(len(order)) if log.submitted(rater, place)]
+        form, order = study.form, rated.orders[rater]
+        done = [place for place in range(len(order)) if rated.submitted(rater, place)]
         first = next((place for place in range(len(order)) if place not in set(done)), None)
         return {
             **form.model_dump(mode="json", include={"title", "replies", "instructions", "consent", "questions"}),
@@ -72,15 +74,15 @@ def app_of(store: Store, links: dict[str, str], settings: RateSettings) -> FastA
             "places": len(order),
             "done": len(done),
             "next": _taken(rater) if first is None else first,
-            "agreed": rater in log.last,
+            "agreed": rater in rated.last,
         }
 
     @app.get("/places/{place}")
     def item(rater: Rater, place: int) -> dict[str, object]:
-        shown = log.shown(rater, place)
+        shown = rated.shown(rater, place)
         one = study.items[shown.item]
         replies = one.replies[::-1] if shown.swap else one.replies
-        answers = log.answers.get((rater, place), {})
+        answers = rated.answers.get((rater, place), {})
         return {
             **one.model_dump(mode="json", include={"history", "responder"}),
             "replies": replies,
@@ -96,16 +98,16 @@ def app_of(store: Store, links: dict[str, str], settings: RateSettings) -> FastA
 
     @app.post("/places/{place}/submit")
     def submit(rater: Rater, place: int, sent: Submit) -> dict[str, object]:
-        shown, answers = log.shown(rater, place), log.answers.get((rater, place), {})
+        shown, answers = rated.shown(rater, place), rated.answers.get((rater, place), {})
         if missing := [name for name in study.form.questions if name not in answers]:
             raise HttpError(f"there is no answer yet to {', '.join(missing)}", where=f"place {place}", status=409)
         one, before = study.items[shown.item], answers.get(SUBMIT)
-        wrong = log.failed(rater, place)
+        wrong = rated.failed(rater, place)
         # A loud check asks once more; practice tells why, whatever the answer was.
         value = AGAIN if wrong and before is None else before if before == OK else OK
         store.save(Entry(rater=rater, place=place, question=SUBMIT, value=value, **sent.model_dump()))
         told = one.why if one.why and before is None and (wrong or place < study.practice) else ""
-        following = place + 1 if place + 1 < len(log.orders[rater]) else _taken(rater)
+        following = place + 1 if place + 1 < len(rated.orders[rater]) else _taken(rater)
         return {"again": value == AGAIN, "fits": not wrong, "told": told, "next": following}
 
     @app.get("/media/{name}", dependencies=[Depends(rater_of)])
@@ -118,19 +120,18 @@ def app_of(store: Store, links: dict[str, str], settings: RateSettings) -> FastA
     def _taken(rater: str) -> int | None:
         """A place with an item that others dropped, which is added to the rater's order; None where there is none."""
         quiet = datetime.now(UTC) - timedelta(minutes=settings.lease)
-        dropped = log.dropped(rater, quiet.isoformat(timespec="milliseconds"))
-        if dropped is None:
-            return None
-        place = len(log.orders[rater])
-        store.save(Entry(id=token_hex(8), rater=rater, place=place, question=TAKE, value=dropped))
-        return place
+        return store.take(rater, quiet.isoformat(timespec="milliseconds"))
 
     app.mount("/page", StaticFiles(directory=FOLDER))
     return app
 
 
 async def _answer(_: Request, error: Exception) -> Response:
-    """The response to an error: of mmerg's, or in the form of a request."""
+    """The response to an error: of mmerg's, or in the form of a request. One of the disk does not name the study's
+    folder to a rater, and with its status the page tries again."""
+    if isinstance(error.__cause__, OSError):
+        log.error("%s", error)
+        return _refuse(HttpError("the answer cannot be saved now", hint="keep this page open", status=503))
     return _refuse(error if isinstance(error, MmergError) else HttpError("the request cannot be read"))
 
 

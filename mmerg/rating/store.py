@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from secrets import token_hex
 from typing import Self
 
 from pydantic import Field
@@ -98,12 +99,14 @@ class Log:
 
     def dropped(self, rater: str, quiet: str) -> str | None:
         """An open item of another rater without an entry since `quiet` (ISO time), as RATER/PLACE, that `rater` has not
-        seen; None where there is none. Repeats and checks are not handed on."""
+        seen; None where there is none. Who has not begun has time from the first entry of anybody. Repeats and checks
+        are not handed on."""
         seen = {shown.item for shown in self.orders[rater]}
+        begun = self.entries[0].at if self.entries else quiet
         wanted = {
             shown.item: f"{other}/{place}"
             for other in self.study.orders
-            if other != rater and self.last.get(other, "") < quiet
+            if other != rater and self.last.get(other, begun) < quiet
             for place, shown in enumerate(self.study.orders[other])
             if not shown.again and shown.item not in seen and not self.submitted(other, place)
         }
@@ -140,11 +143,23 @@ class Store:
 
     def save(self, entry: Entry) -> None:
         """Write the entry, unless it is there already, and wait until the disk has it. Raises RunError."""
-        with self._guard, writing(self.folder / RATINGS):
-            if entry.id in self.log.ids:
-                return
-            entry = self.log.check(entry) if entry.question != TAKE else entry
-            entry = entry.model_copy(update={"at": entry.at or datetime.now(UTC).isoformat(timespec="milliseconds")})
+        with self._guard:
+            if entry.id not in self.log.ids:
+                self._write(self.log.check(entry))
+
+    def take(self, rater: str, quiet: str) -> int | None:
+        """The place of an item that others dropped (see `Log.dropped`), which is added to the rater's order; None where
+        there is none. Raises RunError."""
+        with self._guard:
+            if (dropped := self.log.dropped(rater, quiet)) is None:
+                return None
+            place = len(self.log.orders[rater])
+            self._write(Entry(id=token_hex(8), rater=rater, place=place, question=TAKE, value=dropped))
+            return place
+
+    def _write(self, entry: Entry) -> None:
+        entry = entry.model_copy(update={"at": entry.at or datetime.now(UTC).isoformat(timespec="milliseconds")})
+        with writing(self.folder / RATINGS):
             line, begun = entry.model_dump_json().encode() + b"\n", self._out.tell()
             try:
                 while line:
@@ -153,7 +168,7 @@ class Store:
             except OSError:
                 self._out.truncate(begun)  # nothing may follow a torn line
                 raise
-            self.log.add(entry)
+        self.log.add(entry)
 
 
 def read_log(folder: Path, study: Study) -> tuple[Log, int]:

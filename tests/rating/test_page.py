@@ -2,6 +2,7 @@
 
 import json
 import re
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -140,6 +141,31 @@ def test_dropped_items_go_out_again_to_who_has_not_seen_them(tmp_path: Path) -> 
     assert taken == list(range(mine, mine + len(others)))
     log, _ = read_log(folder, made)
     assert sorted(shown.item for shown in log.orders["r1"][mine:]) == sorted(others)
+
+
+def test_items_of_who_has_not_begun_wait_for_them(tmp_path: Path) -> None:
+    folder = study(tmp_path, 4, raters=1, people=2)
+    with serving(folder) as raters:
+        for place in range(len(read_study(folder).orders["r1"])):
+            raters["r1"].rate(place, **GOOD)
+            done = raters["r1"].post(f"/places/{place}/submit").json()
+    assert done["next"] is None
+
+
+def test_a_full_disk_has_the_page_try_again_and_names_no_folder(tmp_path: Path) -> None:
+    folder = study(tmp_path)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with serving(folder) as raters:
+        raters["r1"].answer(3, "empathy", 4)
+        resource.setrlimit(resource.RLIMIT_FSIZE, ((folder / "ratings.jsonl").stat().st_size + 9, before[1]))
+        try:
+            failed = raters["r1"].answer(3, "empathy", 5)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert raters["r1"].answer(3, "fluency", 5).status_code == 200
+    assert failed.status_code == 503
+    assert str(folder) not in failed.text
+    assert [line["question"] for line in entries(folder)] == ["empathy", "fluency"]
 
 
 def test_a_torn_last_line_is_cut_off_and_any_other_is_named(tmp_path: Path) -> None:

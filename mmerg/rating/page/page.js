@@ -31,14 +31,14 @@ function remember(key, value) {
 
 const browser = remembered("browser", random());
 let waiting = remembered(token.slice(0, 8), []); // answers that the server has not confirmed
-let sending = null;
+let sending = null, submitting = null;
 
 async function ask(path, body) {
   const headers = { Authorization: `Bearer ${token}`, ...(body && { "Content-Type": "application/json" }) };
   const response = await fetch(path, body ? { method: "POST", headers, body: JSON.stringify(body) } : { headers });
   if (response.ok) return response;
   const fields = await response.json().catch(() => ({ what: `the server answers ${response.status}`, hint: "" }));
-  throw Object.assign(new Error(`${fields.what}. ${fields.hint}`), { refused: response.status < 500 });
+  throw Object.assign(new Error(`${fields.what}. ${fields.hint}`), { status: response.status, refused: response.status < 500 });
 }
 
 // Tries until the server can be reached; only what it refuses is an error.
@@ -62,19 +62,26 @@ function save(question, value) {
 }
 
 function flush() {
-  sending ??= drain().finally(() => { sending = null; });
+  sending ??= drain().catch(trouble).finally(() => { sending = null; });
   return sending;
 }
 
 async function drain() {
   await null; // so that `sending` is set before it ends
+  let told = "Saved";
   while (waiting.length) {
     const one = waiting[0];
-    await insist("answers", one).catch(trouble);
+    try {
+      await insist("answers", one);
+    } catch (error) {
+      $("saved").textContent = told = "Not saved";
+      if (error.status !== 400) throw error; // it is kept, for a link or an address that is right
+      trouble(error);
+    }
     waiting = waiting.filter((other) => other.id !== one.id);
     remember(token.slice(0, 8), waiting);
   }
-  $("saved").textContent = item ? "Saved" : "";
+  $("saved").textContent = item ? told : "";
 }
 
 function trouble(error) {
@@ -180,12 +187,18 @@ async function go(to) {
   }
   $("comment").value = answers.comment ?? "";
   $("told").replaceChildren();
+  $("trouble").replaceChildren();
   $("saved").textContent = "";
   $("back").disabled = place === 0;
   current(open());
   show("rate");
   $("where").focus();
   scrollTo(0, 0);
+}
+
+// Once at a time: a second click does not skip what the first one is told.
+function next() {
+  submitting ??= submit().catch(trouble).finally(() => { submitting = null; });
 }
 
 async function submit() {
@@ -224,13 +237,13 @@ addEventListener("keydown", (event) => {
   const points = name ? [...Object.keys(study.questions[name].points)] : [];
   const point = points.find((one, at) => (KEYS[one] ?? one) === event.key.toLowerCase() || (study.replies === 2 && String(at + 1) === event.key));
   if (point !== undefined || (name && event.key === "0")) choose(name, point ?? "cannot");
-  else if (event.key === "Enter" && !event.target.matches("button, input")) submit().catch(trouble);
+  else if (event.key === "Enter" && !event.target.matches("button, input")) next();
   else if (event.key === "Backspace" && place > 0) go(place - 1).catch(trouble);
   else return;
   event.preventDefault();
 });
 
-$("rate").onsubmit = (event) => { event.preventDefault(); submit().catch(trouble); };
+$("rate").onsubmit = (event) => { event.preventDefault(); next(); };
 $("back").onclick = () => go(place - 1).catch(trouble);
 $("review").onclick = () => go(study.places - 1).catch(trouble);
 $("comment").onchange = () => save("comment", $("comment").value);
