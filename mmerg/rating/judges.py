@@ -35,8 +35,8 @@ class JudgeFacts(Record):
 
 
 def judge_facts(table: Table, draws: int, seed: int) -> Iterator[JudgeFacts]:
-    """Of every judge beside the runs, where these are still at their place. Raises RunError where a judgement is stale
-    or cannot be read."""
+    """Of every judge beside the runs that are at their place and have not changed. Raises RunError where a judgement is
+    stale or cannot be read."""
     columns: dict[tuple[str, str], Floats] = {}
     alike: dict[tuple[str, str], list[bool]] = {}
     for judge, folder, of in _judgings(table):
@@ -59,17 +59,19 @@ def judge_facts(table: Table, draws: int, seed: int) -> Iterator[JudgeFacts]:
 
 
 def _judgings(table: Table) -> Iterator[tuple[str, Path, tuple[int, ...]]]:
-    """Each judge by name, the folder of its verdicts, and the candidates that they are of."""
-    names = [one.name for one in table.key.candidates]
-    for number, candidate in enumerate(table.key.candidates):
-        path = Path(candidate.path)
-        if candidate.path and path.is_dir() and table.form.replies == 1:
+    """Each judge by name, the folder of its verdicts, and the candidates that they are of; none of replies that are not
+    those that people rated."""
+    of_run = {one.name: number for number, one in enumerate(table.key.candidates) if not one.problem}
+    for number in of_run.values():
+        path = Path(table.key.candidates[number].path)
+        if table.form.replies == 1:
             for judgement in read_judgements(path).values():
                 yield judgement.name, path.parent / judgement.judging, (number,)
-        elif candidate.path and path.is_dir():
+        else:
             for match in read_matches(About(path, read_manifest(path))):
-                if match.runs[1] in names:
-                    yield match.name, path.parent / match.judging, (number, names.index(match.runs[1]))
+                other = of_run.get(match.runs[1])
+                if other is not None and match.replies[1] == table.key.candidates[other].replies:
+                    yield match.name, path.parent / match.judging, (number, other)
 
 
 def _facts(

@@ -8,13 +8,11 @@ from rich.console import RenderableType
 
 from mmerg.console.tables import NONE, Sheet, figure
 from mmerg.console.terminal import escape
-from mmerg.judging.judgement import replies_digest
 from mmerg.judging.tables import table
 from mmerg.rating.form import SUBMIT
 from mmerg.rating.judges import JudgeFacts, judge_facts
 from mmerg.rating.rated import Rated, Rating, rated_file
 from mmerg.rating.score import OUTCOMES, Figures, RaterFacts, Table, figures, number, rater_facts
-from mmerg.runs.folder import read_results
 from mmerg.scoring.comparisons import format_p
 from mmerg.scoring.score import Score
 from mmerg.settings.model import RateSettings
@@ -68,12 +66,7 @@ def _warnings(known: Table, raters: Mapping[str, RaterFacts]) -> Iterator[str]:
         yield f"links that were used in several browsers, perhaps by several people: {', '.join(twice)}"
     if failed := [rater for rater, facts in raters.items() if not facts.passed]:
         yield f"raters who failed checks: {', '.join(failed)}; a second table is without them"
-    for candidate in known.key.candidates:
-        path = Path(candidate.path)
-        if candidate.path and not path.is_dir():
-            yield f"the run {candidate.name} is not at its place any more: {path}"
-        elif candidate.path and replies_digest(read_results(path).values()) != candidate.replies:
-            yield f"the run {candidate.name} has changed since: its replies are not those that were rated"
+    yield from (why for one in known.key.candidates if one.path and (why := one.problem))
 
 
 def tables(results: Results, replies: int) -> Iterator[RenderableType]:
@@ -147,11 +140,9 @@ def write_beside(results: Results, known: Table) -> Iterator[Path]:
     """Writes what people said of each run that is at its place and has not changed; gives the files."""
     names, found = [one.name for one in known.key.candidates], results.all
     for place, candidate in enumerate(known.key.candidates):
+        if candidate.problem:
+            continue
         path = Path(candidate.path)
-        if not candidate.path or not path.is_dir():
-            continue
-        if replies_digest(read_results(path).values()) != candidate.replies:
-            continue
         against: dict[str, dict[str, Score]] = {}
         for pair in found.pairs:
             if pair.a == candidate.name:

@@ -14,7 +14,9 @@ from typing import TypeVar
 from pydantic import Field, TypeAdapter
 
 from mmerg.errors import RunError
+from mmerg.judging.judgement import replies_digest
 from mmerg.rating.form import Form, Point
+from mmerg.runs.folder import read_results
 from mmerg.storage.files import why
 from mmerg.storage.record import Record, read_record
 
@@ -71,6 +73,15 @@ class Candidate(Record):
     name: str
     path: str = ""
     replies: str = ""
+
+    @property
+    def problem(self) -> str:
+        """Why what is beside the run is not of the replies that were rated; "" where it is. Raises RunError."""
+        if not self.path or not (path := Path(self.path)).is_dir():
+            return f"the run {self.name} is not at its place any more: {self.path}" if self.path else "no run"
+        if replies_digest(read_results(path).values()) != self.replies:
+            return f"the run {self.name} has changed since: its replies are not those that were rated"
+        return ""
 
 
 class KeyItem(Record):

@@ -166,10 +166,11 @@ def judging_of(first: Path, second: Path, corpus: str = "empathetic") -> Path:
     sample = Verdicts(id="a/1", status="ok", dialogue="a", verdicts=verdicts)
     figures = preferences([sample], ["empathy"], "s")
     counts = dict.fromkeys(("drawn", "n", "failed", "unjudged", "verdicts", "unusable"), 1)
+    replies = [replies_digest(read_results(run).values()) for run in (first, second)]
     told = {"judge": "gemma3-12b", "engine": "e", "judging": folder.name, "corpus": corpus}
     found = Match.model_validate(
         {**counts, **told, "left_out": {}, "identity": {}, "runs": runs, "self_judged": (), "overall": figures}
-        | {"signs": {}, "aspects": {"empathy": figures}, "replies": [replies_digest(read_results(first).values()), ""]}
+        | {"signs": {}, "aspects": {"empathy": figures}, "replies": replies}
     )
     write_record(folder / JUDGEMENT, found)
     (folder / VERDICTS).write_text(sample.line())

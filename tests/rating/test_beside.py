@@ -13,7 +13,7 @@ from mmerg.runs.result import Verdicts
 from mmerg.score import main as score_run
 from mmerg.settings.model import RateSettings
 from tests.papertables.maker import Maker, judging_of, match, rate, run_lines
-from tests.rating.parts import BARE, NAMES, study
+from tests.rating.parts import BARE, NAMES, runs, study
 from tests.rating.test_score import answer, scored
 
 
@@ -37,7 +37,7 @@ def test_a_judge_is_one_more_rater_of_the_same_items(tmp_path: Path) -> None:
     assert sum(row[4] for row in second.counts) == 12
     assert first.people.value is not None
     assert first.joined.value is not None
-    assert first.joined.value < first.people.value
+    assert first.joined.value != first.people.value
     assert first.kappa == pytest.approx(0, abs=1e-9)  # it tells no reply from another
     assert first.both_orders is None
 
@@ -72,3 +72,16 @@ def test_people_come_before_a_judge_in_the_papers_tables_and_stand_in_the_report
     assert any("by people@study: 3 raters, 31 items, ordinal alpha empathy" in note for note in drawn.notes)
     page = write_report([run], tmp_path / "report", faces="keep", say=lambda _: None).read_text()
     assert f"people@study</bdi>: {people.told}" in page
+
+
+def test_a_judge_of_a_run_that_was_made_again_is_left_out(tmp_path: Path) -> None:
+    folder = study(tmp_path, 12)
+    answer(folder)
+    for name in NAMES:
+        rate(tmp_path / name, "gemma", 3.0)
+    one = Verdict(aspect="empathy", round=0, order=(0,), repeat=0, seed=0, score=3)
+    write_verdicts(tmp_path / "judge-likert-gemma-12345678", one)
+    assert {found.n for found in scored(folder).judges} == {24, 0}
+    runs(tmp_path / "again", 12, "zebra", replies=5)
+    (tmp_path / "zebra" / "results.jsonl").write_bytes((tmp_path / "again/zebra/results.jsonl").read_bytes())
+    assert {found.n for found in scored(folder).judges} == {12, 0}
