@@ -44,6 +44,8 @@ class Draw:
             Candidate(name=run.run, path=str(run.path.resolve()), replies=replies_digest(run.answers)) for run in runs
         ]
         self.candidates += [Candidate(name=HUMAN)] * settings.human
+        if settings.human and HUMAN in [run.run for run in runs]:
+            raise ConfigError(f"a run has the name {HUMAN}", where="human=true", hint="rename its folder")
         if len(self.candidates) < self.form.replies:
             what = "one candidate alone cannot be compared"
             raise ConfigError(what, where="arguments", hint="give two runs or more, or human=true")
@@ -153,7 +155,7 @@ class Draw:
         """A rater's items: round by round one of each sample, repeats in the second half (pairs with their sides
         swapped), checks anywhere."""
         random, rounds = self.random, len(self.sides)
-        samples = [own[start : start + rounds] for start in range(0, len(own), rounds)]
+        samples = [random.sample(own[start : start + rounds], rounds) for start in range(0, len(own), rounds)]
         samples = random.sample(samples, len(samples))
         order = [shown[number] for number in range(rounds) for shown in samples]
         count, half = round(self.settings.repeats * len(order)), len(order) // 2

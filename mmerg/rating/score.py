@@ -71,8 +71,10 @@ class Table:
     def __init__(self, log: Log, key: Key) -> None:
         self.log, self.key, self.form = log, key, log.study.form
         self.items = {code: item for code, item in key.items.items() if item.candidates}
-        self.raters = [rater for rater in log.orders if any(rater == entry.rater for entry in log.entries)]
         places = {code: number for number, code in enumerate(self.items)}
+        rated = {at for at, answers in log.answers.items() if answers.keys() & self.form.questions.keys()}
+        begun = {rater for rater, place in rated if log.shown(rater, place).item in places}
+        self.raters = [rater for rater in log.orders if rater in begun]
         self.ratings = {name: np.full((len(places), len(self.raters)), np.nan) for name in self.form.questions}
         for (rater, place), answers in log.answers.items():
             shown = log.shown(rater, place)
@@ -117,7 +119,7 @@ def rater_facts(table: Table, rater: str, max_failed: float) -> RaterFacts:
         shown, given = log.shown(rater, place), answers[place]
         item = table.key.items.get(shown.item, KeyItem(sample="", dialogue=""))
         own = {name: as_drawn(given[name], shown) for name in form.questions if name in given}
-        if item.expect and own:
+        if item.expect and item.expect.keys() <= own.keys():
             checks[item.loud].append(
                 place in refused or any(own.get(name) not in to for name, to in item.expect.items())
             )
@@ -183,7 +185,9 @@ def figures(table: Table, raters: Sequence[str], draws: int, seed: int) -> Figur
 def _says(pair: Pair, alpha: Score) -> str:
     """Better is said only where chance does not explain it, and raters agree more than by chance."""
     score = pair.scores.get("margin") or pair.scores["difference"]
-    if pair.p_holm is None or score.value is None or pair.p_holm >= LEVEL:
+    if pair.p_holm is None or score.value is None:
+        return f"not tested: {score.why.removeprefix('no interval: ')}"
+    if pair.p_holm >= LEVEL:
         return "no difference is shown"
     if not alpha.interval or alpha.interval[0] <= 0:
         return "not said: the raters may agree by chance alone (alpha)"

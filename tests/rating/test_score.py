@@ -129,6 +129,7 @@ def test_one_label_throughout_has_no_alpha_and_no_interval(tmp_path: Path) -> No
     assert "all ratings are the same" in found.agreement["fluency"]["alpha_ordinal"].why
     assert found.agreement["fluency"]["ac2"].value == 1
     assert (found.means["zebra"]["fluency"].value, found.means["zebra"]["fluency"].interval) == (4, None)
+    assert {pair.says for pair in found.pairs} == {"not tested: all ratings are the same"}
     assert scored(folder).raters["r1"].straight == 100
 
 
