@@ -120,6 +120,8 @@ def test_a_finished_sample(lab: Lab) -> None:
         "forecasts": (),
         "handed_on": {},
         "label_logprobs": {},
+        "copied": {},
+        "digest": "",
         "cleaned": {},
         "turns_looked_at": 3,
         "frames": 0,
