@@ -81,7 +81,7 @@ class Forms:
 
     def _comparison(self, stage: Stage, state: State) -> float:
         own, before = _output(stage, state), state.before(stage.gives)
-        decoys = [decoy for decoy in map(read_output(stage), stage.verdict.decoys) if decoy != own]
+        decoys = [decoy for plain in stage.verdict.decoys if (decoy := _read(stage, plain)) != own]
         sees = (*self.auditor.sees, "first", "second")
         asked = replace(self.auditor, name=COMPARE, audits=(stage.name,), sees=sees)
         odds = []
@@ -117,15 +117,11 @@ def log_odds(reply: Reply, words: Sequence[str]) -> float:
     return one - other
 
 
-def read_output(stage: Stage) -> Callable[[object], Output]:
-    """Makes an output of `stage` of what a file holds, without the bounds of a scene."""
-
-    def read(plain: object) -> Output:
-        if stage.output is None or not isinstance(plain, dict):
-            return str(plain)
-        return stage.output.model_validate({name: value for name, value in plain.items() if value is not None})
-
-    return read
+def _read(stage: Stage, plain: object) -> Output:
+    """The output of `stage` in what a file holds, without the bounds of a scene."""
+    if stage.output is None or not isinstance(plain, dict):
+        return str(plain)
+    return stage.output.model_validate({name: value for name, value in plain.items() if value is not None})
 
 
 def _output(stage: Stage, state: State) -> Output:
