@@ -8,11 +8,13 @@ from collections import Counter
 from pathlib import Path
 from statistics import fmean
 
+from mmerg.auditing.launch import settings_of
 from mmerg.console.terminal import console, escape
 from mmerg.errors import RunError
+from mmerg.experiment.plan import plan_prompts
 from mmerg.runs.auditor import Auditor, read_auditor
 from mmerg.runs.folder import read_results
-from mmerg.runs.identity import CORPUS, PROMPT
+from mmerg.runs.identity import CORPUS
 from mmerg.runs.manifest import About, read_manifest
 from mmerg.storage.record import write_record
 from mmerg.systems.labels import LabelPrior
@@ -34,7 +36,9 @@ def calibrate_labels(run: Path, file: Path) -> LabelPrior:
         mean={label: round(fmean(one[label] for one in read), 6) for label in corpus.labels},
         counts=dict(Counter(result.gold_emotion for result in results if result.gold_emotion)),
     )
-    engine, prompts = manifest.engine, {k: v for k, v in manifest.identity.items() if k.startswith(PROMPT)}
+    settings = settings_of(run, manifest).model_copy(update={"auditor": None})
+    engine, prompts = manifest.engine, plan_prompts(settings).measured_labels()
+    prompts |= {name: manifest.identity[name] for name in prompts.keys() & manifest.identity.keys()}  # as they were
     if file.exists():
         auditor = read_auditor(file)
         auditor.check_model(engine.model, engine.digest, str(file))

@@ -19,7 +19,7 @@ from mmerg.corpora.dialogue import Turn
 from mmerg.engine.state import Correction, State
 from mmerg.errors import ConfigError
 from mmerg.runs.events import Form
-from mmerg.runs.identity import OUTPUT, Digests, system_digests
+from mmerg.runs.identity import OUTPUT, PROMPT, Digests, system_digests
 from mmerg.settings.model import EmotionOf
 from mmerg.systems.audit import Check
 from mmerg.systems.schema import Bounds
@@ -153,6 +153,11 @@ class Prompts:
         names = self._sources if all_templates else self._rendered
         known = system_digests(by_code, {name: self._sources[name] for name in names}) | stages
         return {name: digest for name, digest in known.items() if name != auditor}
+
+    def measured_labels(self) -> Digests:
+        """What calibrated labels depend on: templates, and what the stages see whose labels are read."""
+        stages = {f"stage {stage.name}" for stage in self.system.stages if stage.label}
+        return {name: one for name, one in self.measured().items() if name.startswith(PROMPT) or name in stages}
 
     def _read(self) -> dict[str, str]:
         """The text of every template by name; of one name the first folder's counts."""

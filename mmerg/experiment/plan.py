@@ -35,7 +35,7 @@ from mmerg.experiment.equal_tokens import with_equal_tokens
 from mmerg.experiment.session import new_session
 from mmerg.experiment.sources import build_sources
 from mmerg.runs.auditor import Auditor, read_auditor
-from mmerg.runs.identity import CLIPS, ENGINE, MEMORY, PROMPT, Digests, combined, engine_text, run_digests
+from mmerg.runs.identity import CLIPS, ENGINE, MEMORY, Digests, combined, engine_text, run_digests
 from mmerg.runs.manifest import Corpus as CorpusSection
 from mmerg.runs.manifest import Manifest, MemorySection, ProtocolSection
 from mmerg.runs.shards import Shard
@@ -248,8 +248,7 @@ def plan_system(settings: RunSettings, corpus: Corpus) -> SystemPlan:
         auditor.check_corpus(corpus.fingerprint, f"auditor={settings.auditor}")
     if auditor and auditor.labels:
         prompts.system = calibrated(prompts.system, auditor.labels, corpus, f"auditor={settings.auditor}")
-        templates = {name: one for name, one in prompts.digests().items() if name.startswith(PROMPT)}
-        auditor.check_prompts(templates, f"auditor={settings.auditor}")
+        auditor.check_prompts(prompts.measured_labels(), f"auditor={settings.auditor}")
     sources = build_sources(settings.sources, settings.dataset.memory, prompts.system, corpus, cache_dir)
     return SystemPlan(prompts, settings.frames, sources, cache_dir, auditor)
 

@@ -136,6 +136,8 @@ def test_a_runs_labels_are_calibrated_on_another_split(tmp_path: Path) -> None:
     file.write_text(edited, encoding="utf-8")
     [again] = launch(settings_of(*given, f"auditor={file}"))
     assert again.run != ended.run
+    with pytest.raises(ConfigError, match="measured with other prompts: stage label"):
+        list(launch(settings_of(*given[:3], *given[4:], f"auditor={file}")))
     file.write_text(edited.replace(read_auditor(file).digest, "1" * 64), encoding="utf-8")
     with pytest.raises(ConfigError, match="another model"):
         list(launch(settings_of(*given, f"auditor={file}", "name=other")))
