@@ -10,16 +10,18 @@ from mmerg.runs.folder import read_results
 from mmerg.runs.identity import CORPUS
 from mmerg.runs.manifest import Manifest, read_manifest, runs_in
 from mmerg.runs.result import Result
-from mmerg.scoring.shares import mcnemar
+from mmerg.scoring.emotions import accuracy
+from mmerg.scoring.paired import Pairing, compare
 from mmerg.storage.files import name_of
 
 SIMPLE = "one_pass_calibrated"
+DRAWS = 2000  # of a permutation test
 
 
 def held_against(path: Path, own: Manifest, results: Mapping[str, Result]) -> dict[str, object]:
     """The latest run of SIMPLE by the same model on the same corpus, beside the run in `path`; a calibrated one where
-    there is one: its name, how many samples both have, the share of labels that each has right, ×100, with McNemar's
-    exact p, and calls and tokens a sample. {} where there is none, or the run is one itself."""
+    there is one: its name, how many samples both have, the accuracy of each on them with p as `mmerg compare` has it,
+    and calls and tokens a sample. {} where there is none, or the run is one itself."""
     found: dict[bool, Path] = {}
     for folder in reversed(runs_in(path.resolve().parent)):
         with suppress(RunError):  # of another version, or a judging
@@ -32,14 +34,14 @@ def held_against(path: Path, own: Manifest, results: Mapping[str, Result]) -> di
     pairs = [(result, others[name]) for name, result in results.items() if name in others]
     if not found or not pairs:
         return {}
-    labelled = [pair for pair in pairs if pair[0].gold_emotion is not None]
-    right = [tuple(one.emotion == one.gold_emotion for one in pair) for pair in labelled]
+    a, b = zip(*pairs, strict=True)
+    acc = compare(accuracy(), Pairing(a, b, 0, 0), draws=DRAWS, seed=0)
     return {
         "run": name_of(folder),
         "samples": len(pairs),
-        "labelled": len(labelled),
-        "right": [100 * fmean(side) for side in zip(*right, strict=True)],
-        "p": mcnemar(right.count((True, False)), right.count((False, True))),
-        "calls": [fmean(one.calls for one in side) for side in zip(*pairs, strict=True)],
-        "tokens": [fmean(one.prompt_tokens + one.response_tokens for one in side) for side in zip(*pairs, strict=True)],
+        "labelled": acc.n,
+        "right": [acc.a_value, acc.b_value] if acc.n else [],
+        "p": acc.p,
+        "calls": [fmean(one.calls for one in side) for side in (a, b)],
+        "tokens": [fmean(one.prompt_tokens + one.response_tokens for one in side) for side in (a, b)],
     }
