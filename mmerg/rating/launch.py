@@ -6,7 +6,6 @@ import json
 import secrets
 import shutil
 import signal
-import socket
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -67,14 +66,14 @@ def serve(settings: RateSettings, folder: Path) -> int:
     """Serves the page of a study until a signal comes."""
     try:
         from mmerg.rating.page import server_of
-        from mmerg.serving.launch import listener
+        from mmerg.serving.launch import listener, own_address
     except ImportError as error:
         hint = 'pip install "mmerg[serve]"'
         raise ConfigError("the server needs packages that are not installed", where=str(error), hint=hint) from error
     study, links = read_study(folder), read_links(folder)
     with closing(listener(settings.host, settings.port)) as heard, Store(folder, study) as store:
         out, port = console(), heard.getsockname()[1]
-        host = socket.gethostname() if settings.host in ("0.0.0.0", "::") else settings.host
+        host = own_address() if settings.host in ("0.0.0.0", "::") else settings.host
         for rater, token in links.items():
             done = sum(store.log.submitted(rater, place) for place in range(len(store.log.orders[rater])))
             link = f"{rater} ({done} of {len(store.log.orders[rater])} done): http://{host}:{port}/#{token}"

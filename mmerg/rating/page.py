@@ -22,7 +22,7 @@ from mmerg.errors import MmergError
 from mmerg.rating.form import SUBMIT, TAKE
 from mmerg.rating.store import AGAIN, OK, Entry, Store
 from mmerg.rating.study import MEDIA
-from mmerg.serving.guard import HEADERS, Guard, is_loopback
+from mmerg.serving.guard import Guard, config_of, served_names
 from mmerg.serving.refused import HttpError, error_fields
 from mmerg.settings.model import RateSettings
 
@@ -42,7 +42,7 @@ class Submit(BaseModel):
 
 def app_of(store: Store, links: dict[str, str], settings: RateSettings) -> FastAPI:
     """The app. links: the token of each rater."""
-    hosts = frozenset({"localhost", settings.host, *settings.names}) if is_loopback(settings.host) else frozenset[str]()
+    hosts = served_names(settings.host, settings.names)
     guard = Middleware(Guard, token="", hosts=hosts, origins=(), most=BODY, refuse=lambda _, error: _refuse(error))
     app = FastAPI(openapi_url=None, middleware=[guard])
     for kind in (MmergError, RequestValidationError):
@@ -141,14 +141,4 @@ def _refuse(error: MmergError) -> Response:
 
 def server_of(store: Store, links: dict[str, str], settings: RateSettings) -> uvicorn.Server:
     """A server that runs the app on a socket."""
-    config = uvicorn.Config(
-        app_of(store, links, settings),
-        log_config=None,
-        headers=HEADERS,
-        server_header=False,
-        ws="none",
-        lifespan="off",
-        limit_concurrency=CONNECTIONS,
-        timeout_graceful_shutdown=1,
-    )
-    return uvicorn.Server(config)
+    return uvicorn.Server(config_of(app_of(store, links, settings), CONNECTIONS))

@@ -16,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 
 from mmerg.errors import MmergError
 from mmerg.serving import ollama, openai, page
-from mmerg.serving.guard import HEADERS, Guard, served_names
+from mmerg.serving.guard import Guard, config_of, served_names
 from mmerg.serving.refused import HttpError, error_fields, status_of
 from mmerg.serving.served import AppState
 from mmerg.serving.work import TurnRunner
@@ -30,7 +30,7 @@ def app_of(served: AppState, token: str = "") -> FastAPI:
     limits, origins = served.settings.limits, served.settings.origins
     files = max(limits.clip_mb, limits.pictures * limits.picture_mb)
     most = files * 2**20 * 4 // 3 + limits.text * limits.turns * 12 + FIELDS  # pictures may come as base64
-    hosts = served_names(served.settings)
+    hosts = served_names(served.settings.host, served.settings.names)
     app = FastAPI(
         title="mmerg",
         docs_url=None,  # FastAPI's own come from elsewhere
@@ -90,17 +90,7 @@ class Server(uvicorn.Server):
 def server_of(served: AppState, token: str = "") -> Server:
     """A server that runs the app on a socket."""
     logging.getLogger("uvicorn.access").addFilter(_without_query)
-    config = uvicorn.Config(
-        app_of(served, token),
-        log_config=None,
-        headers=HEADERS,
-        server_header=False,
-        ws="none",
-        lifespan="off",
-        limit_concurrency=served.work.most + SPARE,
-        timeout_graceful_shutdown=1,
-    )
-    return Server(config, served.work)
+    return Server(config_of(app_of(served, token), served.work.most + SPARE), served.work)
 
 
 def _without_query(record: logging.LogRecord) -> bool:

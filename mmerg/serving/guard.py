@@ -4,17 +4,17 @@ import ipaddress
 import logging
 import re
 import secrets
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import uvicorn
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mmerg.serving.refused import HttpError, code_fault, describe_fault
-from mmerg.settings.model import ServeSettings
 
 COOKIE = "mmerg"
 FOLDER = Path(__file__).parent / "page"
@@ -34,6 +34,20 @@ HEADERS = [  # of every response; frames of faces stay out of the browser's cach
     ("X-Content-Type-Options", "nosniff"),
     ("Cache-Control", "no-store"),
 ]
+
+
+def config_of(app: ASGIApp, connections: int) -> uvicorn.Config:
+    """How any page is served. connections: the most at one time."""
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        headers=HEADERS,
+        server_header=False,
+        ws="none",
+        lifespan="off",
+        limit_concurrency=connections,
+        timeout_graceful_shutdown=1,
+    )
 
 
 @dataclass(frozen=True)
@@ -101,11 +115,10 @@ class Guard:
         return secrets.compare_digest(given.encode(), self.token.encode())
 
 
-def served_names(settings: ServeSettings) -> frozenset[str]:
+def served_names(host: str, names: Iterable[str]) -> frozenset[str]:
     """The names in the Host header that are answered; none for all. On an address that other machines reach the token
     protects."""
-    names = ("localhost", settings.host, *settings.names)
-    return frozenset(name.lower() for name in names) if is_loopback(settings.host) else frozenset()
+    return frozenset(name.lower() for name in ("localhost", host, *names)) if is_loopback(host) else frozenset()
 
 
 def is_address(host: str) -> bool:

@@ -76,7 +76,7 @@ def _announce(out: Console, served: AppState, port: int, token: str) -> str:
 
     engine, host = served.engine, served.settings.host
     everywhere = host in ("0.0.0.0", "::")
-    host = _own_address() if everywhere else f"[{host}]" if ":" in host else host
+    host = own_address() if everywhere else f"[{host}]" if ":" in host else host
     address = f"http://{host}:{port}"
     lines = [
         f"{engine.in_words}: {', '.join(served.offered)}",
@@ -92,7 +92,7 @@ def _announce(out: Console, served: AppState, port: int, token: str) -> str:
     return page
 
 
-def _own_address() -> str:
+def own_address() -> str:
     """This machine's address in its network, which phones can open; its name where it is in none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
