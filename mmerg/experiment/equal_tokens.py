@@ -34,7 +34,7 @@ def with_equal_tokens(settings: RunSettings, plan: Callable[[RunSettings], Plan]
 
 
 def _tokens(settings: RunSettings, name: str, plan: Callable[[RunSettings], Plan]) -> tuple[float, str]:
-    """The mean tokens that a system takes for the samples that are wanted, and the name of its run."""
+    """The mean tokens that a system takes for a wanted sample that it replies to, and the name of its run."""
     dataset = settings.dataset.name  # its config may set parts of a system
     words = [f"dataset={dataset if dataset in pages_of('dataset') else 'folder'}", f"system={name}"]
     words += [] if dataset == "demo" else ["dataset.root=/"]
@@ -43,8 +43,10 @@ def _tokens(settings: RunSettings, name: str, plan: Callable[[RunSettings], Plan
     other = plan(settings.model_copy(update={"system": page.system, "sources": sources}))
     ids = [sample.id for sample in other.samples.wanted]
     results = read_results(other.run)
-    if missing := sum(id not in results for id in ids):
-        what = f"{missing} of {len(ids)} samples have no result of system={name}, whose tokens are to be matched"
+    tokens = [one.prompt_tokens + one.response_tokens for id in ids if (one := results.get(id)) and one.ok]
+    missing = sum(id not in results for id in ids)
+    if missing or not sum(tokens):
+        what = f"{missing or len(ids)} of {len(ids)} samples have no reply of system={name}, whose tokens are matched"
         hint = f"first the same command with system={name}; in a sweep its row comes first"
         raise ConfigError(what, where=str(other.run), hint=hint)
-    return fmean(results[id].prompt_tokens + results[id].response_tokens for id in ids), other.run.name
+    return fmean(tokens), other.run.name

@@ -212,7 +212,7 @@ def test_as_many_draws_as_cost_the_tokens_of_merg(tmp_path: Path, capsys: pytest
     """Of finished runs with the same settings else, in the same folder; the number decides which run it is."""
     given = ("dataset=demo", "backend=dry", "limit=2", "memory=none", f"runs={tmp_path}")
     for missing in ("merg", "one_pass"):
-        with pytest.raises(ConfigError, match=f"2 of 2 samples have no result of system={missing}") as caught:
+        with pytest.raises(ConfigError, match=f"2 of 2 samples have no reply of system={missing}") as caught:
             plan_run(settings_of(*given, "system=best_of_n_matched"))
         assert f"first the same command with system={missing}" in caught.value.hint
         list(launch(settings_of(*given, f"system={missing}")))
@@ -230,6 +230,16 @@ def test_as_many_draws_as_cost_the_tokens_of_merg(tmp_path: Path, capsys: pytest
     assert plan_run(settings_of(*given, "system=best_of_n_matched")).path == Path(ended.run)
     chosen = settings_of(*given, "system=best_of_n_matched", "system.equal_tokens=null", f"system.draws={draws}")
     assert plan_run(chosen).path == Path(ended.run)
+    file, lost = manifests["one_pass"] / "results.jsonl", {"status": "failed", "failure": "empty", "prompt_tokens": 0}
+    [first, second] = file.read_text(encoding="utf-8").splitlines()
+    first = json.dumps(json.loads(first) | lost | {"response_tokens": 0})
+    file.write_text(f"{first}\n{second}\n", encoding="utf-8")
+    one = json.loads(second)
+    told = f"and one_pass {one['prompt_tokens'] + one['response_tokens']} ("  # of the one that it replied to
+    assert told in plan_run(settings_of(*given, "system=best_of_n_matched")).note
+    file.write_text(f"{first}\n{json.dumps(one | lost | {'response_tokens': 0})}\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="2 of 2 samples have no reply of system=one_pass"):
+        plan_run(settings_of(*given, "system=best_of_n_matched"))
 
 
 def test_repeats_share_no_draw(tmp_path: Path) -> None:
