@@ -106,7 +106,7 @@ def plan(settings: RateSettings, folder: Path | None) -> int:
     if folder:
         known = power.spread_of(Table(read_log(folder, read_study(folder))[0], read_key(folder)))
         if known is None:
-            hint = "give a Likert study of two runs with two raters or more, or none"
+            hint = "give a Likert study of two runs whose two raters or more tell items apart, or none"
             raise ConfigError("this study does not tell how ratings spread", where=str(folder), hint=hint)
         spread = known
     console().print(power.plan(settings, spread))

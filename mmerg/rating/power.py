@@ -44,7 +44,7 @@ def items_for(raters: int, difference: float, spread: Spread, power: float) -> i
 
 def spread_of(table: Table) -> Spread | None:
     """Of differences between the first two candidates, a mean over questions (two-way analysis of variance); None for
-    pairs, and where fewer than two raters rated two items in common."""
+    pairs, where fewer than two raters rated two items in common, and where all of these have the same difference."""
     found: list[list[float]] = []
     for values in table.ratings.values() if table.form.replies == 1 and len(table.key.candidates) > 1 else ():
         whole = values[table.of(0)] - values[table.of(1)]
@@ -55,7 +55,7 @@ def spread_of(table: Table) -> Spread | None:
             rest = float(((whole - rows[:, None] - columns + whole.mean()) ** 2).sum()) / ((n - 1) * (k - 1))
             found.append([float(rows.var(ddof=1)) - rest / k, float(columns.var(ddof=1)) - rest / n, rest])
     means = [sqrt(max(0.0, fmean(one))) for one in zip(*found, strict=True)]
-    return (means[0], means[1], means[2]) if means else None
+    return (means[0], means[1], means[2]) if means and (means[0] or means[2]) else None
 
 
 def plan(settings: RateSettings, spread: Spread) -> Sheet:

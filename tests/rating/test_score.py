@@ -11,7 +11,7 @@ import pytest
 
 import mmerg
 from mmerg.errors import ConfigError
-from mmerg.rating.launch import score
+from mmerg.rating.launch import plan, score
 from mmerg.rating.results import Results
 from mmerg.rating.score import two_way
 from mmerg.rating.store import Entry, as_drawn
@@ -130,6 +130,8 @@ def test_one_label_throughout_has_no_alpha_and_no_interval(tmp_path: Path) -> No
     assert found.agreement["fluency"]["ac2"].value == 1
     assert (found.means["zebra"]["fluency"].value, found.means["zebra"]["fluency"].interval) == (4, None)
     assert {pair.says for pair in found.pairs} == {"not tested: all ratings are the same"}
+    with pytest.raises(ConfigError, match="does not tell how ratings spread"):
+        plan(RateSettings(), folder)
     assert scored(folder).raters["r1"].straight == 100
 
 
