@@ -146,14 +146,15 @@ def bring_in(study: Study, folder: Path, form: str, file: Path) -> int:
 
 def _read_csv(_: Study, file: Path) -> Iterator[Answer]:
     text = file.read_text(encoding="utf-8-sig")
-    for number, row in enumerate(csv.DictReader(StringIO(text)), start=2):
+    between = ";" if ";" in text.partition("\n")[0] else ","  # of spreadsheets where a comma stands in numbers
+    for number, row in enumerate(csv.DictReader(StringIO(text), delimiter=between), start=2):
         if value := (row["value"] or "").strip():
-            yield f"row {number}", row["rater"], int(row["place"]), row["question"], _point(value)
+            yield f"row {number}", row["rater"], int(_point(row["place"])), row["question"], _point(value)
 
 
 def _point(value: str) -> int | str:
-    """A cell: spreadsheets write 4 as 4.0."""
-    number = value.removesuffix(".0")
+    """A cell: spreadsheets write 4 as 4.0, or as 4,0."""
+    number = value.removesuffix(".0").removesuffix(",0")
     return int(number) if number.isdigit() else value
 
 

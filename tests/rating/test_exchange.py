@@ -92,6 +92,13 @@ def test_what_goes_out_comes_back(tmp_path: Path, form: str, design: str) -> Non
     assert count == len(found)
 
 
+def test_a_spreadsheet_may_write_numbers_and_semicolons_of_its_own(tmp_path: Path) -> None:
+    folder = study(tmp_path, 4)
+    (tmp_path / "in.csv").write_text("rater;place;question;value\nr1;3,0;empathy;4,0\nr1;3.0;fluency;5.0\n")
+    assert bring_in(read_study(folder), folder, "csv", tmp_path / "in.csv") == 2
+    assert read_log(folder, read_study(folder))[0].answers["r1", 3] == {"empathy": 4, "fluency": 5}
+
+
 @pytest.mark.parametrize(
     ("row", "what"),
     [
