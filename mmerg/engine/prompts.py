@@ -144,14 +144,15 @@ class Prompts:
     def measured(self, *, all_templates: bool = False) -> Digests:
         """What an auditor's measured figures depend on: templates, outputs, what each stage sees and is checked for,
         and the code of checks, whatever forms they have here."""
-        system, stages = self.system, dict[str, str]()
-        for stage in system.stages:
-            seen, code = ", ".join(stage.sees), ", ".join(one.__qualname__ for one in map(code_of, stage.code))
-            stages[f"stage {stage.name}"] = f"sees {seen}; {stage.check}" + f"; code {code}" * bool(code)
+        system = self.system
         auditor = f"{OUTPUT}{system.auditor.name}" if system.auditor else ""
         by_code = replace(system, stages=tuple(replace(one, verdict=Check(form="code")) for one in system.stages))
         names = self._sources if all_templates else self._rendered
-        known = system_digests(by_code, {name: self._sources[name] for name in names}) | stages
+        known = system_digests(by_code, {name: self._sources[name] for name in names})
+        for stage in system.stages:
+            seen, code = ", ".join(stage.sees), ", ".join(one.__qualname__ for one in map(code_of, stage.code))
+            name, by = f"stage {stage.name}", known.get(f"stage {stage.name}", "")  # of a class that answers
+            known[name] = f"{by}; sees {seen}; {stage.check}; code {code}"
         return {name: digest for name, digest in known.items() if name != auditor}
 
     def measured_labels(self) -> Digests:
