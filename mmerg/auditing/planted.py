@@ -60,7 +60,8 @@ class Planted(Record):
                 [name, *map(_cell, (one.specificity, *map(one.sensitivity.get, columns))), figure(one.ece)]
                 for name, one in checks.items()
             ]
-            title = f"sensitivity; threshold fitted for specificity {SPECIFICITY} on the other half of the dialogues"
+            title = f"sensitivity; threshold fitted for specificity {SPECIFICITY} on the other half of the dialogues;"
+            title += " a finding has none"
             yield Sheet(title, ("check", "specificity", *columns, "ECE"), found)
         together = [
             [form, _cell(one.passed), _cell(one.blamed), figure(one.chance), figure(one.f1)]

@@ -60,7 +60,7 @@ class Auditor(Record):
         """Raises ConfigError where something was fitted on the gold labels of what is evaluated."""
         of_labels = self.labels.fingerprint if self.labels else ""
         fitted = {"the label frequencies": of_labels, "checks that were fitted on the labels": self.fingerprint}
-        if own := [name for name, other in fitted.items() if other == fingerprint]:
+        if own := [name for name, other in fitted.items() if other and other == fingerprint]:
             what = f"it has {' and '.join(own)} of what is evaluated"
             raise ConfigError(what, where=where, hint="calibrate on another split, as that of the exemplars")
 
