@@ -3,6 +3,7 @@
 Guards go from what is surely a leak to what only looks like one. The first that matches names the exclusion.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from mmerg.corpora.dialogue import Corpus
 from mmerg.errors import ConfigError, some
 from mmerg.memory.entries import ENOUGH_TURNS, Entry, Origin
 from mmerg.settings.sources import MemorySettings
-from mmerg.storage.words import distinctive, plain_words
+from mmerg.storage.words import distinctive, plain_words, words_of
 
 # Seconds between two dialogues of an episode up to which they count as one scene. MELD cuts a scene into several
 # dialogues, and a split may take the one and leave the other; a scene of a sitcom lasts one to three minutes.
@@ -47,19 +48,27 @@ def guard_against(entry: Entry, query: Query, settings: MemorySettings, likeness
 
 def _holds_reply(entry: Entry, reply: str) -> bool:
     """Whether the entry's reply has the same words, however few; or any text that prompts may show has nearly the words
-    of a hidden reply that is not short, or of a part of it, or holds them among others."""
+    of a hidden reply that is not short, in any order, or of a part of it, or holds them among others."""
     words = plain_words(reply)
     if words and words == plain_words(entry.reply):
         return True
     if not distinctive(reply):
         return False
-    from rapidfuzz import fuzz
-
     texts = [*(text for _, text in entry.history), entry.reply]
     if words in "".join(map(plain_words, texts)):  # one turn there may be several here
         return True
-    texts = [text for text in (*texts, entry.situation or "") if distinctive(text)]
-    return any(fuzz.partial_ratio(words, plain_words(text)) >= SAME for text in texts)
+    return any(_nearly(reply, text) for text in (*texts, entry.situation or ""))
+
+
+def _nearly(reply: str, text: str) -> bool:
+    """Whether two texts have nearly the same words, or one that is not short those of a part of the other."""
+    from rapidfuzz import fuzz
+
+    counts = Counter(words_of(reply)), Counter(words_of(text))
+    if 200 * (counts[0] & counts[1]).total() >= SAME * sum(map(Counter.total, counts)):
+        return True
+    likeness = fuzz.partial_ratio if distinctive(text) else fuzz.ratio
+    return likeness(plain_words(reply), plain_words(text)) >= SAME
 
 
 def _same_dialogue(one: Origin, other: Origin) -> bool:

@@ -12,15 +12,19 @@ UNSPACED = re.compile(
     "(?=[^\\W\\d])[\u0e01-\u0eff\u0f40-\u0fff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u9fff"
     "\uf900-\ufaff\U00020000-\U0003ffff]"
 )
+# What Arabic and Hebrew are as often written without: vowel signs, and the stroke that draws a word out.
+_OPTIONAL = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u0640\u064b-\u0652\u0670]")
 _STAGE_DIRECTION = re.compile(r"\[[^\[\]]*\]")
 ENOUGH_WORDS, ENOUGH_LETTERS = 5, 20
 
 
 def words_of(text: str) -> list[str]:
     """The words in order, with repeats, without case and punctuation. Where no blanks stand between words, each letter
-    is one, with the marks that it carries. Spellings that Unicode has for one character (NFKC) are one."""
+    is one, with the marks that it carries. Spellings that Unicode has for one character (NFKC) are one, and so are
+    Arabic and Hebrew words with and without vowel signs."""
     words = [""]
-    for character in unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).replace("’", "'"):
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    for character in _OPTIONAL.sub("", text).replace("’", "'"):
         if character.isalnum():
             if UNSPACED.match(character) or UNSPACED.match(words[-1]):
                 words.append("")

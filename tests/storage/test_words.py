@@ -14,6 +14,8 @@ from mmerg.storage.words import distinctive, plain_words, words_of
         ("ไม่ดี", "ไ ม่ ดี"),
         ("हिन्दी में", "हिन्दी में"),
         ("정말 힘들었겠다", "정말 힘들었겠다"),
+        ("أَنَا آســفٌ", "أنا آسف"),
+        ("שָׁלוֹם", "שלום"),
     ],
 )
 def test_words_are_those_of_the_language(text: str, words: str) -> None:
