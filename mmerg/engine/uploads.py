@@ -102,7 +102,7 @@ def _decoded(data: bytes) -> Picture:
     try:
         with Image.open(BytesIO(data)) as image:  # reads the header alone
             _check_pixels("picture", *image.size)
-            if image.has_transparency_data or image.format == "HEIF":
+            if image.has_transparency_data or image.format in ("HEIF", "AVIF"):
                 return on_white(np.asarray(ImageOps.exif_transpose(image).convert("RGBA"))[:, :, [2, 1, 0, 3]])
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise ClipError("unreadable", "a picture cannot be decoded", hint=hint) from error

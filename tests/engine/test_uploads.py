@@ -57,6 +57,16 @@ def test_a_clip_gives_the_frames_that_it_gives_a_run() -> None:
     assert [store.read(frame.sha256) for frame in frames] == [own.read(frame.sha256) for frame in straight]
 
 
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "AVIF"])
+def test_pictures_are_turned_as_their_exif_says(kind: str) -> None:
+    exif, file = Image.Exif(), BytesIO()
+    exif[0x0112] = 6  # a telephone held upright
+    Image.new("RGB", (64, 40)).save(file, kind, exif=exif)
+    frames, _, _ = decode(Upload("picture", file.getvalue()))
+    assert isinstance(frames, tuple)
+    assert (frames[0].width, frames[0].height) == (40, 64)
+
+
 @pytest.mark.parametrize("kind", ["PNG", "WEBP", "GIF", "HEIF"])
 def test_what_is_transparent_is_white(kind: str) -> None:
     register_heif_opener()
