@@ -176,8 +176,9 @@ def _pass(
                     gather.add(frame.time, picture)
             before = frame
         last, end = (before.time, before.time + before.duration) if before else (-math.inf, 0.0)
+        cut_off = count < video.count and end < video.claimed_end - 0.5 / video.fps
         for gather in gathers:
             if before and gather.missed(before, end):
                 gather.add(gather.clip.start or 0.0, before.picture())
-            gather.end_of_file(last, end, cut_off=count < video.count)
+            gather.end_of_file(last, end, cut_off=cut_off)
             yield gather

@@ -24,6 +24,7 @@ import numpy as np
 from mmerg.errors import ClipError
 from mmerg.frames.picture import Picture, on_white
 
+CHANGES = (2, 3)  # FFmpeg's types of frames that change others: P and B
 MOST_THREADS = 16  # FFmpeg uses no more for one file
 _loading = threading.Lock()
 
@@ -48,8 +49,8 @@ class Decoded:
 
 class Video:
     """An open file. seconds: its length by its header (None: no sensible one). count: its frames by its header (0:
-    unknown). fps: usual frames a second. size: width and height of its frames as stored. Raises ClipError `unreadable`
-    where it is no video."""
+    unknown). claimed_end: when these end, in an avi, which counts frames that are only repeated, too. fps: usual frames
+    a second. size: width and height of its frames as stored. Raises ClipError `unreadable` where it is no video."""
 
     def __init__(self, path: Path, threads: int = 1) -> None:
         with _loading:
@@ -79,6 +80,8 @@ class Video:
         seconds = end - self._begin
         self.seconds = seconds if seconds > 0 else None
         self.count = self._stream.frames or round((float(own * base) if own else 0.0) * self.fps)
+        counted = self._stream.frames if container.format.name == "avi" else 0
+        self.claimed_end = float(counted * base) if counted else math.inf
 
     def __enter__(self) -> Self:
         return self
@@ -88,7 +91,7 @@ class Video:
 
     def frames(self) -> Iterator[Decoded]:
         """Every frame that can be decoded, in order of time; damaged ones are left out."""
-        last, gap = -math.inf, 1.0 / self.fps
+        last, gap, whole = -math.inf, 1.0 / self.fps, False
         pixel = float(self._stream.sample_aspect_ratio or 1)
         for frame in self._decoded():
             time = math.nan if frame.time is None else frame.time - self._begin
@@ -96,7 +99,10 @@ class Video:
                 time = last + gap if last > -math.inf else 0.0
             last = time
             lasts = float((frame.duration or 0) * frame.time_base) if frame.time_base else 0.0
-            if not frame.is_corrupt:  # the decoder has filled what it lacks with grey, black or another frame
+            # A cut before the first key frame leaves changes to a picture that is not there, which decoders make grey.
+            whole = whole or frame.key_frame or frame.pict_type not in CHANGES
+            # Where a frame is corrupt, the decoder has filled what it lacks with grey, black or another frame.
+            if whole and not frame.is_corrupt:
                 yield Decoded(time, lasts or gap, frame, pixel)
 
     def _decoded(self) -> Iterator[Any]:

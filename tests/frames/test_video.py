@@ -121,6 +121,30 @@ def test_times_are_those_of_the_file_where_the_picture_starts_after_the_sound(
     assert [frame.time for frame in after] == pytest.approx([2.0, 2.5])
 
 
+def test_a_span_past_the_end_of_an_avi_gives_no_frames(tmp_path: Path, store: FrameStore) -> None:
+    """Its header counts a frame a tick of its clock, however few there are."""
+    past, inside = extract(
+        [Clip(film(tmp_path / "a.avi", [0.0, 3.0, 6.0]), *s) for s in [(4.0, 9.0), (4.0, 6.0)]], SETTINGS, store
+    )
+    assert not isinstance(past, tuple)
+    assert past.reason == "past_end"
+    assert isinstance(inside, tuple)
+    assert [colour(store, frame.sha256) for frame in inside] == ["green"]
+
+
+def test_frames_before_the_first_key_frame_are_left_out(tmp_path: Path) -> None:
+    """A cut without decoding may begin within a group of pictures; the decoder makes grey of what it lacks."""
+    path = film(tmp_path / "cut.mkv", [0.0, 0.04, 0.08, 0.12])
+    with av.open(path) as whole, av.open(tmp_path / "rest.mkv", "w") as cut:
+        stream = cut.add_stream_from_template(whole.streams.video[0])
+        for packet in list(whole.demux(whole.streams.video[0]))[1:]:
+            if packet.dts is not None:
+                packet.stream = stream
+                cut.mux(packet)
+    with Video(tmp_path / "rest.mkv") as video:
+        assert list(video.frames()) == []
+
+
 def test_a_playlist_reaches_no_other_file(tmp_path: Path, store: FrameStore) -> None:
     film(tmp_path / "secret.ts", [0.0, 0.5])
     (tmp_path / "list.mp4").write_text("#EXTM3U\n#EXTINF:1,\nsecret.ts\n#EXT-X-ENDLIST\n", encoding="utf-8")
