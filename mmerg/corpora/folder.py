@@ -19,6 +19,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
 from mmerg.corpora.files import MARK, Clips, find, nonzero, read_bytes, root_folder, unusable
 from mmerg.corpora.meld import MELD_LABELS
+from mmerg.errors import CorpusError
 from mmerg.storage.files import name_of, why
 
 EXAMPLE = (
@@ -118,6 +119,11 @@ class Folder:
 def _lines(data: bytes, path: Path, labels: Sequence[str]) -> Iterator[DialogueLine]:
     """The lines one by one, as all of them at once take several times the room of what is made of them. Raises
     CorpusError after the last where any cannot be used."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        where = f"{path}, line {data[: error.start].count(10) + 1}"
+        raise CorpusError(f"{path.name} is not in UTF-8", where=where, hint="save it as UTF-8") from error
     problems: list[str] = []
     line_of: dict[str, int] = {}
     for number, raw in enumerate(io.BytesIO(data.removeprefix(MARK)), start=1):
