@@ -79,7 +79,8 @@ class Confusion(Record):
 class Scores(Record):
     """All figures of a run. `n` counts its finished samples, `failed` those of them that failed, `unaudited` those of
     which an audit could not be read, `unfinished` those of the protocol that have no result yet; `improper` are samples
-    whose log-probabilities cannot be, left out of self_ppl. identity is the manifest's, results a digest of its results
+    whose log-probabilities cannot be, left out of self_ppl; uncut: most replies have twice as many words as tokens, as
+    in Chinese, Japanese and Thai. identity is the manifest's, results a digest of its results
     (see `results_digest`)."""
 
     run: str
@@ -93,6 +94,7 @@ class Scores(Record):
     scores: dict[str, Score]
     confusion: Confusion | None = None
     improper: tuple[str, ...] = ()
+    uncut: bool = False
     identity: dict[str, str] = Field(default_factory=dict)
     results: str = ""
 

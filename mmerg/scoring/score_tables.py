@@ -22,8 +22,6 @@ from mmerg.scoring.metric import deciding
 from mmerg.scoring.score import Score, Scores
 from mmerg.scoring.spread import Spread, over
 
-LEAST_TOKENS = 2.0  # a reply, on average
-
 
 class Row(NamedTuple):
     """Runs that differ in their seeds alone, mostly one, and what a table calls them."""
@@ -176,9 +174,10 @@ def _missing(runs: Sequence[Scores], metrics: Sequence[str]) -> Iterator[Text]:
     )
     yield from (escape(f"{numbers}: {names}: {why}") for (why, names), numbers in reasons.items())
     for number, run in enumerate(runs, start=1):
-        if "length" in run.scores and 0 < (run.scores["length"].value or 0) < LEAST_TOKENS:
+        if run.uncut:
+            what = "most replies have far fewer tokens than words, so that dist, ead and length say nothing"
             hint = "where no blanks stand between words, score with --tokenizer char"
-            yield escape(f"{number}: most replies are one token, so that dist, ead and length say nothing; {hint}")
+            yield escape(f"{number}: {what}; {hint}")
     for number, run in enumerate(runs, start=1):
         if without := describe_improper(run.improper):
             yield escape(f"{number}: {without}")

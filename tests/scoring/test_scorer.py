@@ -17,6 +17,7 @@ from mmerg.scoring.emotions import BASELINES
 from mmerg.scoring.score import SCORES, Score, Scores
 from mmerg.scoring.scorer import score_run, write_scores
 from mmerg.scoring.standard import Options, standard_metrics
+from mmerg.scoring.words import Tokenizer
 from tests.scoring.answers import answer
 from tests.scoring.run_builder import build_run, manifest_of, result
 
@@ -74,6 +75,22 @@ def folder(tmp_path: Path) -> Path:
 
 def values(scores: Scores) -> dict[str, float | None]:
     return {name: score.value for name, score in scores.scores.items()}
+
+
+@pytest.mark.parametrize(
+    ("reply", "tokenizer", "uncut"),
+    [
+        ("ฉันเสียใจด้วยจริงๆ นะ", "nltk", True),  # with a blank between its sentences
+        ("我很抱歉. 你还好吗?", "nltk", True),
+        ("我很抱歉. 你还好吗?", "char", False),
+        ("Yes.", "whitespace", False),
+    ],
+)
+def test_a_tokenizer_that_does_not_part_the_words(
+    tmp_path: Path, reply: str, tokenizer: Tokenizer, uncut: bool
+) -> None:
+    run = read_run(build_run(tmp_path, [result("a/1", reply)]))
+    assert score_run(run, Options(tokenizer=tokenizer)).uncut is uncut
 
 
 def test_every_figure_with_what_must_stand_beside_it(folder: Path) -> None:
