@@ -22,9 +22,12 @@ from mmerg.settings.backbone import SEEDS, Seed
 from mmerg.settings.model import ServeSettings
 from mmerg.storage.files import why
 
-# How front ends begin prompts for their own use, as for titles and tags: Open WebUI, LibreChat.
+# How front ends begin prompts for their own use, as for titles and tags: Open WebUI, LibreChat, NextChat, Chatbox.
 TASK = re.compile(
-    r"\s*(### Task:|(please )?(provide|generate|create|write) .{0,60}\btitle for .{0,20}conversation)", re.IGNORECASE
+    r"\s*(### Task:|使用四到五个字直接返回"
+    r"|(please )?(provide|generate|create|write|analyze|detect|summarize|based on)\b"
+    r"(?=.{0,200}\b(conversation|chat)\b)(?=.{0,200}\b(title|tags|a name)\b))",
+    re.IGNORECASE | re.DOTALL,
 )
 ATTACHED = re.compile(r"\A\s*<attached_files>.*?</attached_files>\s*", re.DOTALL)  # put before what the user wrote
 SYSTEM = ("system", "developer")
@@ -110,5 +113,5 @@ def base64_of(url: str, where: str) -> str:
 
 def task_prompt(sent: Sequence[Sent]) -> str:
     """The prompt that a front end sends for its own use; "" where a person writes."""
-    last = sent[-1] if sent else None
+    last = next((one for one in reversed(sent) if one.role not in SYSTEM), None)
     return last.text if last and last.role == "user" and TASK.match(last.text) else ""

@@ -119,11 +119,16 @@ def test_system_messages_count_where_they_are_asked_for() -> None:
     [
         "### Task:\nGive this chat a title.",
         "Provide a concise, 5-word-or-less title for the conversation, using title case conventions.",
+        "Analyze this conversation and provide:\n1. Its language\n2. A concise title in this language",
+        "Please generate a four to five word title summarizing our conversation without any lead-in.",
+        "Based on the chat history, give this conversation a name.",
+        "使用四到五个字直接返回这句话的简要主题",
     ],
 )
 def test_what_front_ends_ask_for_themselves_is_one_plain_call(client: OpenAI, scripted: Scripted, prompt: str) -> None:
     before = scripted.calls
-    answer = say(client, messages=[*HEY, {"role": "assistant", "content": "Oh."}, {"role": "user", "content": prompt}])
+    asked = [{"role": "user", "content": prompt}, {"role": "system", "content": "Be brief."}]
+    answer = say(client, messages=[*HEY, {"role": "assistant", "content": "Oh."}, *asked])
     assert (answer.choices[0].message.content, scripted.calls) == (prompt, before + 1)
     [message] = scripted.requests[-1].messages
     assert (message.role, message.text, scripted.requests[-1].schema) == ("user", prompt, "")
