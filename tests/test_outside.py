@@ -65,7 +65,7 @@ def test_merg_extended_by_an_agent_and_by_a_prompt(ran: dict[str, Path]) -> None
     prompts = prompts_of(ran["caused"])
     assert list(prompts) == ["gra", "sgrg", "psp", "cause", "caef", "mpa"]
     assert [stage for stage, prompt in prompts.items() if "\ncause:\n" in prompt] == ["gra", "psp"]
-    assert "- cause, the cause. It fails" in prompts["gra"]
+    assert "- cause (made without seeing mpa), the cause. It fails" in prompts["gra"]
     assert "Choose what the next turn is for" in prompts["psp"]
     assert result_of(ran["caused"]).audit == dict.fromkeys(("mpa", "caef", "cause", "psp", "sgrg"), 1)
 

@@ -51,6 +51,7 @@ def test_every_other_part_of_a_request_is_in_the_digest() -> None:
         replace(REQUEST, schema="{}"),
         replace(REQUEST, logprobs=True),
         replace(REQUEST, alternatives=2),
+        replace(REQUEST, likelihood_of="hello"),
         replace(REQUEST, messages=(user,)),
         replace(REQUEST, messages=(user, system)),
         replace(REQUEST, messages=(system, replace(user, role="assistant"))),
@@ -60,7 +61,8 @@ def test_every_other_part_of_a_request_is_in_the_digest() -> None:
         replace(REQUEST, messages=(replace(system, images=(IMAGE,)), replace(user, images=()))),
     ]
     assert len({request.digest() for request in [REQUEST, *changed]}) == len(changed) + 1
-    assert {field.name for field in fields(Request)} == {"messages", "sampling", "schema", "logprobs", "alternatives"}
+    parts = {"messages", "sampling", "schema", "logprobs", "alternatives", "likelihood_of"}
+    assert {field.name for field in fields(Request)} == parts
 
 
 texts = st.lists(st.text(max_size=4), max_size=3)

@@ -1,14 +1,13 @@
 """Runs that differ in their seed alone: their mean, and under which row it stands."""
 
-import json
 from typing import Any
 
 import pytest
 
 from mmerg.papertables.matched import Line, MatchedTable, facts, sheet
-from mmerg.runs.manifest import MANIFEST
 from mmerg.score import main as score
 from mmerg.scoring.spread import Spread
+from tests.compared_runs import edit
 from tests.papertables.maker import Maker, match
 
 
@@ -48,10 +47,8 @@ def test_a_mean_differs_from_its_row_as_its_runs_do(changes: dict[str, Any], mak
 def test_a_mean_over_seeds_takes_one_finished_run_a_seed_of_one_engine(make: Maker) -> None:
     runs = [make("s0", right=20), make("s1", right=22, seed=1), make("s1-again", right=4, seed=1)]
     runs.append(make("cut", n=20, right=9, samples=31, seed=2))
-    manifest = json.loads((runs[0] / MANIFEST).read_text(encoding="utf-8"))
-    manifest["identity"]["engine"], manifest["settings"]["seed"] = "9", 9
     other = make("engine", right=9, seed=9)
-    (other / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    edit(other, lambda manifest: manifest["identity"].update(engine="9"))
     score([str(other), "--resamples", "20"])
     drawn = match("main", *runs, other)
     [line] = means(drawn)

@@ -15,10 +15,13 @@ from mmerg.frames.store import FrameStore
 from mmerg.reporting.folder import report_folder
 from mmerg.reporting.frames import Faces, Frames, blur
 from mmerg.reporting.write import write_report
+from mmerg.runs.events import EVENT
 from mmerg.runs.folder import read_results
+from mmerg.runs.samples import recording
 from mmerg.settings.model import FramesSettings
 from tests.reporting.conftest import say_nothing
 from tests.reporting.parts import Told, build, jpeg, sha
+from tests.run_folders import all_events
 
 
 @pytest.fixture(scope="module")
@@ -110,9 +113,12 @@ def test_a_grid_of_frames_is_left_out_where_faces_are_blurred(tmp_path: Path, fa
     grid = jpeg(9)
     name = hashlib.sha256(grid).hexdigest()
     (run / "frames" / f"{name}.jpg").write_bytes(grid)
-    told = run / "samples" / "a%2F1.jsonl"
-    text = told.read_text(encoding="utf-8")
-    told.write_text(text.replace(f'"images":["{sha(1)}"', f'"images":["{name}"'), encoding="utf-8")
+    told = [
+        event.model_dump_json().replace(f'"images":["{sha(1)}"', f'"images":["{name}"') for event in all_events(run)
+    ]
+    with recording(run, "a/1") as emit:
+        for event in told:
+            emit(EVENT.validate_json(event))
     write_report([run], run / "report", faces=faces, say=say_nothing)
     assert (run / "report" / "frames" / f"{name}.jpg").is_file() == (faces == "keep")
     [page] = (run / "report" / "samples").iterdir()

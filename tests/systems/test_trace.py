@@ -153,9 +153,7 @@ def test_it_runs_on_empathetic_dialogues(run: Path) -> None:
     assert (result.status, result.gold_emotion, result.calls) == ("ok", "sadness", 4)
     assert result.plan is not None
     asked = [event for event in all_events(run) if isinstance(event, Called)]
-    assert (
-        "Situation, as the one who tells of it wrote it down: My old cat died yesterday." in asked[0].messages[-1].text
-    )
+    assert not any("Situation, as the one who tells" in call.messages[-1].text for call in asked)  # equation 1
     assert all("My old cat died yesterday" in call.messages[-1].text for call in asked)
 
 
@@ -173,7 +171,7 @@ def test_exemplars_are_precise_or_fuzzy_and_one_a_dialogue(run: Path) -> None:
 
 @needs_embedder
 def test_what_a_corpus_lacks_is_told_before_the_first_call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    settings = ("dataset=demo", "system=trace", "backend=dry", "limit=1", f"runs={tmp_path}")
+    settings = ("dataset=demo", "system=trace_code", "backend=dry", "limit=1", f"runs={tmp_path}")
     [ended] = launch(settings_of(*settings))
     before = " ".join(capsys.readouterr().out.split("1/1 sample")[0].split())
     assert "sources S: 1 of 1 samples have no situation" in before

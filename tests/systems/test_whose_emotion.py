@@ -1,5 +1,6 @@
 """Systems are asked for the emotion that the dataset's labels name: of who answers, or of who tells."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ from tests.composed import settings_of
 from tests.engine.parts import SCENE
 from tests.systems.played import Played
 
-SYSTEMS = pages_of("system")
+SYSTEMS = [name for name in pages_of("system") if name != "best_of_n_matched"]  # it asks what best_of_n does
 EXPRESSED = ("the emotion of Ben's next turn", "show in saying it", "The emotion in it is")
 FELT = "what the one who tells feels (not Ben), in the conversation as a whole"
 
@@ -35,7 +36,8 @@ def test_a_reply_answers_someone_who_feels_it(system: str) -> None:
 def test_no_label_is_favoured(system: str) -> None:
     asked = Played(system, state=State(replace(SCENE, labels=("joy", "dread")))).prompts
     assert "dread" in asked
-    assert "dread" not in asked.replace('"joy", "dread"', "").replace("joy, dread", "")  # but in lists of all
+    lists = r'"joy", "dread"|"dread", "joy"|joy, dread|dread, joy'
+    assert "dread" not in re.sub(lists, "", asked)
 
 
 @pytest.mark.parametrize("dataset", pages_of("dataset"))
