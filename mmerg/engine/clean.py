@@ -11,13 +11,16 @@ sentence in front that tells of the one who answers is a direction, too, where a
 import re
 from collections.abc import Iterable
 
-_DIRECTION = re.compile(r"[\[［【][^\[\]［］【】]*[\]］】]|[(（][^()（）]*[)）]|(?<!\*)\*(?!\*)[^*\n]+(?<!\*)\*(?!\*)")
-_QUOTES = {'"': '"', "“": "”", "„": "“”", "«": "»", "»": "«", "‘": "’", "'": "'", "「": "」", "『": "』", "＂": "＂"}
+_DIRECTION = re.compile(
+    r"[\[［【〔][^\[\]［］【】〔〕]*[\]］】〕]|[(（][^()（）]*[)）]|(?<!\*)\*(?!\*)[^*\n]+(?<!\*)\*(?!\*)"
+)
+_QUOTES = {"„": "“”", **dict(zip("\"“«»‘'「『＂｢", "\"”»«’'」』＂｣", strict=True))}
 _APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
 OTHERS_NAME = "another's name"  # the model speaks as somebody else
-_WIDE_ENDS = "。！？"
-_ENDS = f".!?…{_WIDE_ENDS}"
-_PUNCTUATION = f"{_ENDS},;:，、；："
+_WIDE_ENDS = "。！？｡"
+_ENDS = f".!?…{_WIDE_ENDS}؟۔।"  # with those of Arabic, Urdu and Hindi
+_SEPARATORS = ",;:，、；：､،؛"
+_PUNCTUATION = f"{_ENDS}{_SEPARATORS}"
 
 
 def clean(text: str, names: Iterable[str], responder: str = "") -> tuple[str, tuple[str, ...]]:
@@ -52,7 +55,7 @@ def _without_directions(text: str) -> str:
     while match := next(filter(_is_direction, _DIRECTION.finditer(left)), None):
         before, after = left[: match.start()].rstrip(), left[match.end() :].lstrip()
         left = f"{before}{'' if after[:1] in _PUNCTUATION or before[-1:] in _WIDE_ENDS else ' '}{after}".strip(
-            " ,;:，、；："
+            f" {_SEPARATORS}"
         )
     return left if left == text or left.strip(_PUNCTUATION) else ""
 
@@ -60,7 +63,7 @@ def _without_directions(text: str) -> str:
 def _is_direction(match: re.Match[str]) -> bool:
     before, after = match.string[: match.start()].rstrip(), match.string[match.end() :].lstrip(f" {_PUNCTUATION}")
     alone = (not before or before[-1] in f'{_ENDS}"”»」』') and not after[:1].islower()
-    return match[0][0] in "[［【" or (alone and not re.search(f"[.!?{_WIDE_ENDS}]", match[0]))
+    return match[0][0] in "[［【〔" or (alone and not re.search(f"[{_ENDS}]".replace("…", ""), match[0]))
 
 
 def _without_quotes(text: str) -> str:

@@ -38,6 +38,9 @@ NAME, QUOTES, DIRECTIONS = "name", "quotation marks", "stage directions"
         ("李四（叹气）：「我很抱歉。」", "我很抱歉。", {NAME, QUOTES}),
         ("【微笑】别怕，我在这里。（轻声）", "别怕，我在这里。", {DIRECTIONS}),
         ("我在。（叹气）别怕！", "我在。别怕！", {DIRECTIONS}),
+        ("〔ため息〕｢つらいね｡｣", "つらいね｡", {DIRECTIONS, QUOTES}),
+        ("كيف حالك؟ (يتنهد)", "كيف حالك؟", {DIRECTIONS}),
+        ("मुझे दुख है। (आह)", "मुझे दुख है।", {DIRECTIONS}),
         ("『大丈夫ですか？』", "大丈夫ですか？", {QUOTES}),
     ],
 )
