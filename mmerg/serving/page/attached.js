@@ -30,7 +30,7 @@ export async function kindOf(file) {
   const bytes = new Uint8Array(await file.slice(0, 16).arrayBuffer());
   if (has(bytes, [[4, "ftyp"]])) return has(bytes.slice(8), ...["hei", "hev", "mif1", "msf1", "avi"].map((brand) => [[0, brand]])) ? "picture" : "clip";
   if (has(bytes, [[0, "\xff\xd8\xff"]], [[0, "\x89PNG"]], [[0, "GIF8"]], [[0, "RIFF"], [8, "WEBP"]], [[0, "BM"]], [[0, "II*\0"]], [[0, "MM\0*"]])) return "picture";
-  if (has(bytes, [[0, "\x1aE\xdf\xa3"]], [[0, "RIFF"], [8, "AVI "]], [[0, "OggS"]], [[0, "FLV"]], [[0, "\0\0\x01\xba"]], [[0, "\x30\x26\xb2\x75"]], [[4, "moov"]], [[4, "mdat"]], [[4, "wide"]])) return "clip";
+  if (has(bytes, [[0, "\x1aE\xdf\xa3"]], [[0, "RIFF"], [8, "AVI "]], [[0, "OggS"]], [[0, "FLV"]], [[0, "\0\0\x01\xba"]], [[0, "G@"]], [[4, "G@"]], [[0, "\x30\x26\xb2\x75"]], [[4, "moov"]], [[4, "mdat"]], [[4, "wide"]])) return "clip";
   return { image: "picture", video: "clip" }[file.type.split("/")[0]] ?? null;
 }
 

@@ -171,6 +171,7 @@ def test_what_does_not_fit_is_not_attached(page: Page) -> None:
         "at most 1 are taken": [("a.png", "image/png", b"\0" * (2**20 + 1))],
         "a.png cannot be used: a picture cannot be decoded. Export it as JPEG or PNG.": [("a.png", "image/png", b"x")],
         "b.mkv cannot be used": [("b.mkv", "", b"\x1aE\xdf\xa3" + b"\0" * 99)],
+        "c.mts cannot be used": [("c.mts", "", b"\0\0\0\0G@" + b"\0" * 99)],  # of a camcorder
     }
     for why, files in refused.items():
         drop(page, *files)
