@@ -67,13 +67,14 @@ class Cases:
         """The cases of a sample, stage by stage. Raises SampleError where a call fails."""
         first, result = self.passes.read(sample), self.results[sample]
         state = replace(first.state, images=self.passes.images(sample))
-        emotion = ask.prompts.system.result.get("emotion", "")
-        right = result.gold_emotion and state.text_at(emotion) == result.gold_emotion
+        system = ask.prompts.system
+        forecast = state.text_at(system.result.get("emotion", ""))
+        right = result.gold_emotion and forecast == result.gold_emotion
         findings = self._findings(state, ask, [stage.name for stage in self.stages])
         for stage in self.stages:
             known = {"sample": sample, "dialogue": self.passes.dialogues[sample], "stage": stage.name}
             own = self._scores(state, stage, ask, findings[stage.name])
-            judged = bool(right) if right is not None and emotion.split(".")[0] == stage.gives else None
+            judged = bool(right) if right is not None and system.symbol("emotion") == stage.gives else None
             yield Case.model_validate({**known, "right": judged, "scores": own})
             for kind, output, donor in self._outputs(state, stage, result, ask):
                 outputs = {**dict(state.outputs), stage.gives: output}
@@ -85,7 +86,7 @@ class Cases:
     def _outputs(self, state: State, stage: Stage, result: Result, ask: Asker) -> Iterator[tuple[str, Output, str]]:
         """The kind of each fault of a stage, its output, and the sample that it is of."""
         system, before = ask.prompts.system, state.before(stage.gives)
-        emotion, response = (system.result.get(name, "").partition(".") for name in ("emotion", "response"))
+        emotion, response = system.result.get("emotion", ""), system.result.get("response", "").partition(".")
         own = dict(state.outputs)[stage.gives]
 
         def again(kind: str, asked: Stage, shown: State) -> Iterator[tuple[str, Output, str]]:
@@ -97,8 +98,8 @@ class Cases:
 
         if FOREIGN in self.kinds and (donor := self.passes.donor(state, stage, self.seed)):
             yield FOREIGN, dict(donor.outputs)[stage.gives], donor.scene.id
-        labels = [label for label in state.scene.labels if label != state.text_at("".join(emotion))]
-        if FLIPPED in self.kinds and stage.gives == emotion[0] and labels:
+        labels = [label for label in state.scene.labels if label != state.text_at(emotion)]
+        if FLIPPED in self.kinds and stage.gives == system.symbol("emotion") and labels:
             label = random.Random(f"{self.seed} {state.scene.id!a}").choice(sorted(labels))
             other = replace(before, scene=replace(before.scene, labels=(label,)), labels=(label,))
             yield from again(FLIPPED, stage, other)

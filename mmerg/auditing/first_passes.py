@@ -64,8 +64,8 @@ class FirstPasses:
         it gives the emotion of `system.result`. Of DONORS such states, drawn by the seed, the one whose output shares
         the fewest fields with its own: a plan of the same goal and tactic is hardly a fault. None where there is none.
         """
-        emotion = self.system.result.get("emotion", "")
-        place = emotion if emotion.split(".")[0] == stage.gives else stage.gives
+        forecasts = self.system.symbol("emotion") == stage.gives
+        place = self.system.result["emotion"] if forecasts else stage.gives
         sample = own.scene.id
         not_from = {self.dialogues.get(sample), *self.decoys}
         others = sorted(other for other, name in self.dialogues.items() if name not in not_from)

@@ -127,7 +127,7 @@ def launch(
         out.print(escape(auditor_file.describe()))
         if together := whole(cases, checks, seed):
             out.print(f"with these checks: F1 {together.f1:.2f}, {together.blamed.value:.2f} of faults blamed")
-        emotion = prompts.system.result.get("emotion", "").split(".")[0]
+        emotion = prompts.system.symbol("emotion")
         if forecast := next((checks[stage.name] for stage in measured if stage.gives == emotion), None):
             out.print(escape(f"with this check of the forecast: {planted.worth.describe(forecast)}"))
         out.print(escape(str(calibrate)), soft_wrap=True)

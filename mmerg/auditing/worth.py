@@ -5,7 +5,7 @@ ones. Another pass mends a share q of wrong forecasts, and spoils a share h of r
 about π·s·q·p − (1−π)·(1−p)·h·(1−s): what it mends and then passes, less what it spoils and then passes.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
@@ -13,7 +13,7 @@ from statistics import fmean
 from mmerg.auditing.figures import share
 from mmerg.runs.result import Result
 from mmerg.runs.samples import read_events
-from mmerg.runs.story import Pass, Story
+from mmerg.runs.story import Story
 from mmerg.storage.record import Record
 from mmerg.systems.audit import Check, Measure
 
@@ -47,7 +47,7 @@ class Worth(Record):
 def worth_of(run: Path, results: Iterable[Result], place: str) -> Worth:
     """place: where the forecast stands in a system's outputs, "e.emotion". Samples without a gold label do not
     count."""
-    symbol, _, field = place.partition(".")
+    symbol = place.partition(".")[0]
     found: dict[str, list[tuple[bool, str]]] = {name: [] for name in PARTS}
     changes, tokens = list[float](), list[int]()
     for result in results:
@@ -55,7 +55,7 @@ def worth_of(run: Path, results: Iterable[Result], place: str) -> Worth:
             continue
         story, dialogue = Story(read_events(run, result.id)), result.dialogue or result.id
         passes = [this for this in story.passes.values() if symbol in this.outputs]
-        right = [_label(this, symbol, field) == result.gold_emotion for this in passes]
+        right = [this.at(place) == result.gold_emotion for this in passes]
         if not passes:
             continue
         found["wrong forecasts"].append((not right[0], dialogue))
@@ -68,11 +68,6 @@ def worth_of(run: Path, results: Iterable[Result], place: str) -> Worth:
         tokens.append(_extra(story))
     shares = {name: one for name, pairs in found.items() if (one := share(pairs))}
     return Worth(shares=shares, observed=fmean(changes or [0.0]), tokens=fmean(tokens or [0]))
-
-
-def _label(this: Pass, symbol: str, field: str) -> object:
-    output = this.outputs[symbol].output
-    return output.get(field) if isinstance(output, Mapping) else output
 
 
 def _extra(story: Story) -> int:

@@ -77,12 +77,10 @@ def _handed_on(outputs: Sequence[Produced]) -> dict[str, tuple[int, int]]:
 
 def _forecasts(story: Story, place: str) -> tuple[str | None, ...]:
     """The emotion of each pass; of one that ended before its forecast, that of the pass before."""
-    symbol, _, field = place.partition(".")
+    symbol = place.partition(".")[0]
     labels: list[str | None] = []
     for this in story.passes.values():
-        output = this.outputs[symbol].output if symbol in this.outputs else None
-        label = output.get(field) if isinstance(output, Mapping) else output
-        labels.append(labels[-1] if output is None and labels else label)
+        labels.append(labels[-1] if labels and symbol not in this.outputs else this.at(place))
     return tuple(labels)
 
 

@@ -7,10 +7,10 @@ that events are interpreted in one place.
 A live reader starts with `Story()` and adds events as they come.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise, repeat, takewhile
-from typing import Literal
+from typing import Any, Literal
 
 from mmerg.frames.store import Keyframe
 from mmerg.runs import events
@@ -61,6 +61,13 @@ class Pass:
     def supplied(self) -> list[events.Supplied]:
         """Of all steps."""
         return [event for step in self.steps.values() for event in step.supplied]
+
+    def at(self, place: str) -> Any:
+        """What stands among the outputs at a place of a system's result, "e.emotion" or "R"; None where it is not
+        made."""
+        symbol, _, name = place.partition(".")
+        output = self.outputs[symbol].output if symbol in self.outputs else None
+        return output.get(name) if name and isinstance(output, Mapping) else output
 
     @property
     def made(self) -> list[events.Produced]:

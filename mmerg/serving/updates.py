@@ -50,7 +50,7 @@ class Updates:
         self._jpegs, self._problems = frames, problems
         self.story = Story()
         self._asked = ""
-        self._response = self._system.result.get("response", "").partition(".")[0]
+        self._response = self._system.symbol("response")
 
     def of(self, what: object) -> Iterator[Update]:
         """The updates for a place in the line, an event, or the result."""
@@ -92,7 +92,7 @@ class Updates:
                 yield Update("refused", {**_agent(event), "complaint": event.complaint}, words, words)
             case events.Produced():
                 fields = {**_agent(event), "output": event.output, "seconds": self._seconds(event.t, event.stage)}
-                draft = str(self._at("response", {event.symbol: event.output}) or "")
+                draft = str(self._at("response", event.t) or "") if event.symbol == self._response else ""
                 thought = f"{titled(event.stage)}: {_short(event.output)}"
                 cause, about = (self.story, self.about()) if draft else (None, None)
                 yield Update("said", fields | {"draft": draft}, thought, cause=cause, about=about)
@@ -165,22 +165,20 @@ class Updates:
         pass what the audit found (null where there is none to read) and what each agent gave."""
         passes = list(self.story.passes.values())
         chosen = self.story.selected.t if self.story.selected else max(self.story.passes, default=0)
-        given = {symbol: one.output for symbol, one in self.story.passes[chosen].outputs.items()} if passes else {}
         return {
             "system": self._system.name,
-            "emotion": self._at("emotion", given),
-            "plan": self._at("plan", given),
-            "response": self._at("response", given),
+            "emotion": self._at("emotion", chosen),
+            "plan": self._at("plan", chosen),
+            "response": self._at("response", chosen),
             "selected_pass": chosen,
             "audits": [one.audited.audit.model_dump()["findings"] if one.audited else None for one in passes],
             "passes": [{output.stage: output.output for output in one.outputs.values()} for one in passes],
         }
 
-    def _at(self, key: str, given: Mapping[str, Any]) -> Any:
-        """A field of the result among outputs by symbol; None where it is not made."""
-        symbol, _, name = self._system.result.get(key, "").partition(".")
-        output = given.get(symbol)
-        return output.get(name) if name and isinstance(output, dict) else output
+    def _at(self, part: str, t: int) -> Any:
+        """A part of the result in pass t; None where it is not made."""
+        place = self._system.result.get(part, "")
+        return self.story.passes[t].at(place) if t in self.story.passes else None
 
 
 def _agent(event: events.Supplied | events.Refused | events.Produced) -> dict[str, object]:

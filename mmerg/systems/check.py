@@ -76,7 +76,7 @@ def _check_draws(system: System, where: str) -> None:
             what = f"system.draws={system.draws} has no effect in loop={system.loop}"
             raise ConfigError(what, where=where, hint="system=best_of_n, or loop: draws")
         return
-    symbol = system.result.get("response", "").split(".")[0]
+    symbol = system.symbol("response")
     if not any(stage.gives == symbol and stage.logprobs for stage in system.stages):
         what = "loop=draws takes the likeliest response, and no stage that gives it has log-probabilities"
         raise ConfigError(what, where=where, hint="result: {response: …}, and logprobs: true at its stage")

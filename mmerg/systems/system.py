@@ -126,6 +126,10 @@ class System:
         by: Selection = "calibrated" if self.final_selection == "lexicographic" else self.final_selection
         return replace(self, stages=stages, auditor=auditor, final_selection=by)
 
+    def symbol(self, part: str) -> str:
+        """The output that holds a part of `result`: "e" for the emotion at "e.emotion"; "" where there is none."""
+        return self.result.get(part, "").partition(".")[0]
+
     def sees(self, symbol: str) -> bool:
         """Whether any agent sees the input."""
         return any(symbol in agent.sees for agent in self.agents)
@@ -133,8 +137,7 @@ class System:
     def forecast(self, stage: Stage) -> str:
         """Where the emotion of `result` stands ("e.emotion") for a stage that sees it; "" where it does not, or is
         asked before it is there."""
-        path = self.result.get("emotion", "")
-        symbol = path.split(".")[0]
+        path, symbol = self.result.get("emotion", ""), self.symbol("emotion")
         earlier = [agent.gives for agent in takewhile(lambda agent: agent.name != stage.name, self.agents)]
         return path if symbol in stage.sees and symbol in earlier else ""
 
