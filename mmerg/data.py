@@ -14,7 +14,7 @@ from mmerg.console.terminal import start
 from mmerg.experiment.program import run_program
 
 if TYPE_CHECKING:
-    from mmerg.settings.model import DataSettings
+    from mmerg.settings.commands import DataSettings
 
 NO_REPORT = "no report is written, and a check starts over"
 

@@ -31,7 +31,7 @@ from mmerg.experiment.plan import plan_prompts
 from mmerg.experiment.program import run_program
 from mmerg.runs.auditor import read_auditor
 from mmerg.settings.backbone import DoctorSettings
-from mmerg.settings.model import DoctorRunSettings
+from mmerg.settings.commands import DoctorRunSettings
 
 Settings: TypeAlias = DoctorSettings | DoctorRunSettings
 MARKS = {"ok": "✓", "failed": "✗", "open": "?"}

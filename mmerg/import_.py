@@ -13,7 +13,7 @@ from mmerg.console.terminal import STARTS_OVER, start
 from mmerg.experiment.program import run_program
 
 if TYPE_CHECKING:
-    from mmerg.settings.model import ImportSettings
+    from mmerg.settings.commands import ImportSettings
 
 
 def job(settings: ImportSettings) -> int:

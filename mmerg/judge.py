@@ -20,7 +20,7 @@ from mmerg.console.terminal import start
 from mmerg.experiment.program import run_program
 
 if TYPE_CHECKING:
-    from mmerg.settings.model import JudgeSettings
+    from mmerg.settings.commands import JudgeSettings
 
 
 def split(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:

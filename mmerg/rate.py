@@ -22,7 +22,7 @@ from mmerg.errors import ConfigError, did_you_mean
 from mmerg.experiment.program import run_program
 
 if TYPE_CHECKING:
-    from mmerg.settings.model import RateSettings
+    from mmerg.settings.commands import RateSettings
 
 _DRAWN = ("design", "items", "raters", "people", "human", "stratify", "visual", "gold", "repeats", "seed")
 _PLANNED = ("design", "difference", "share", "power", "sd_items", "sd_raters", "sd_noise", "items", "raters", "seed")

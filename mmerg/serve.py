@@ -13,7 +13,7 @@ from mmerg.console.terminal import start
 from mmerg.experiment.program import run_program
 
 if TYPE_CHECKING:
-    from mmerg.settings.model import ServeSettings
+    from mmerg.settings.commands import ServeSettings
 
 CHATS = "chats stay in the browsers that hold them"
 

@@ -19,7 +19,7 @@ from mmerg.experiment.program import run_program
 
 if TYPE_CHECKING:
     from mmerg.corpora.dialogue import Corpus
-    from mmerg.settings.model import TrainSettings
+    from mmerg.settings.commands import TrainSettings
 
 
 def job(settings: TrainSettings) -> int:

@@ -6,8 +6,9 @@ from typing import Any
 
 from omegaconf import DictConfig
 
+from mmerg.settings.commands import COMMANDS
 from mmerg.settings.compose import compose
-from mmerg.settings.model import COMMANDS, ProtocolSettings, RunSettings
+from mmerg.settings.model import ProtocolSettings, RunSettings
 from mmerg.settings.pages import groups
 from mmerg.settings.parse import parse
 

@@ -13,7 +13,8 @@ import pytest
 
 from mmerg.checking.check import check_data
 from mmerg.console.terminal import run_command
-from mmerg.settings.model import DataSettings, RunSettings
+from mmerg.settings.commands import DataSettings
+from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import parse
 from tests.checking.trees import folder, published_dev, turn
 from tests.composed import composed, resolve

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mmerg.console.terminal import commands
+from mmerg.settings.commands import COMMANDS
 from mmerg.settings.explain import problems_of
-from mmerg.settings.model import COMMANDS
 from mmerg.settings.typed import expanded
 from tests.engine.parts import ROOT
 

@@ -16,7 +16,7 @@ from mmerg.judging.launch import launch as judge
 from mmerg.report import main as report
 from mmerg.runs.folder import read_results
 from mmerg.score import main as score
-from mmerg.settings.model import JudgeSettings
+from mmerg.settings.commands import JudgeSettings
 from mmerg.settings.parse import parse
 from mmerg.show import main as show
 from mmerg.tables import main as tables

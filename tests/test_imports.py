@@ -21,7 +21,8 @@ MODULES = list(FILES)
 COMMANDS = [
     module for module, file in FILES.items() if 'if __name__ == "__main__":' in file.read_text(encoding="utf-8")
 ]
-SETTINGS = tuple(f"mmerg.settings.{name}" for name in ("kinds", "backbone", "sources", "model"))  # which all may import
+# which all may import
+SETTINGS = tuple(f"mmerg.settings.{name}" for name in ("kinds", "backbone", "sources", "model", "commands"))
 HEAVY = (
     "PIL",
     "av",
@@ -128,7 +129,7 @@ def test_only_commands_that_ask_a_server_at_once_load_httpx() -> None:
     [
         ("mmerg.errors", ()),
         ("mmerg.settings.kinds", ()),
-        *((f"mmerg.settings.{tree}", SETTINGS) for tree in ("model", "backbone", "sources")),
+        *((f"mmerg.settings.{tree}", SETTINGS) for tree in ("model", "commands", "backbone", "sources")),
         ("mmerg.corpora.dialogue", ()),
         ("mmerg.corpora", ("mmerg.corpora", "mmerg.errors", "mmerg.storage")),
         ("mmerg.frames", ("mmerg.frames", "mmerg.corpora.dialogue", "mmerg.errors", "mmerg.storage")),

@@ -29,7 +29,7 @@ from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import JudgingManifest, read_any_manifest, read_manifest
 from mmerg.runs.result import Verdicts, read_lines
 from mmerg.scoring.metric import deciding
-from mmerg.settings.model import JudgeSettings
+from mmerg.settings.commands import JudgeSettings
 from mmerg.settings.parse import parse
 from mmerg.show import main as show
 from tests import tiny_text

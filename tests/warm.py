@@ -5,8 +5,8 @@ Imported there alone, after the modules that commands need.
 
 import gc
 
+from mmerg.settings.commands import COMMANDS
 from mmerg.settings.compose import compose
-from mmerg.settings.model import COMMANDS
 from mmerg.settings.parse import parse
 
 parse(compose("config", ["dataset=demo"]), COMMANDS["config"])

@@ -144,7 +144,7 @@ def open_agent(*overrides: str, config_dir: str | PathLike[str] | None = None, *
     opened."""
     from mmerg.api.words import given
     from mmerg.experiment.talk import TalkPlan
-    from mmerg.settings.model import ServeSettings
+    from mmerg.settings.commands import ServeSettings
 
     plan = TalkPlan.of(given("serve", ServeSettings, overrides, settings, config_dir))
     return Agent(plan, *plan.backbone.open())

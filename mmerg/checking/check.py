@@ -18,7 +18,7 @@ from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.build import build_looker, make
 from mmerg.experiment.plan import plan_prompts
 from mmerg.experiment.sources import build_sources
-from mmerg.settings.model import DataSettings
+from mmerg.settings.commands import DataSettings
 from mmerg.sources.exemplars import Exemplars
 from mmerg.storage.files import write_output
 from mmerg.systems.system import System

@@ -28,7 +28,7 @@ from mmerg.runs.folder import Run
 from mmerg.runs.identity import CONFIG, CORPUS, combined, settings_digest
 from mmerg.runs.manifest import IMPORTED, Manifest, Session
 from mmerg.runs.result import Result
-from mmerg.settings.model import ImportSettings
+from mmerg.settings.commands import ImportSettings
 from mmerg.storage.files import PART, private_folder, why, writing
 from mmerg.storage.record import Record
 

@@ -114,7 +114,7 @@ def _task(page: str, job: Job) -> Callable[[DictConfig], Outcome]:
     @wraps(job)
     def task(config: DictConfig) -> Outcome:
         from mmerg.experiment.sweep import Outcome
-        from mmerg.settings.model import COMMANDS
+        from mmerg.settings.commands import COMMANDS
         from mmerg.settings.parse import own_folders, parse
 
         CODES.append(0)  # from here on an error is the job's own

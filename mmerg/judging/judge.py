@@ -25,7 +25,8 @@ from mmerg.judging.schemas import Preference, Rating
 from mmerg.runs import events
 from mmerg.runs.events import Choice, Emit, Verdict
 from mmerg.runs.result import Verdicts
-from mmerg.settings.model import RubricSettings, SystemSettings
+from mmerg.settings.commands import RubricSettings
+from mmerg.settings.model import SystemSettings
 from mmerg.systems.build import build
 from mmerg.systems.system import System
 

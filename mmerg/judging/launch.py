@@ -27,8 +27,8 @@ from mmerg.runs.manifest import Judged, JudgingManifest
 from mmerg.runs.result import Verdicts
 from mmerg.runs.samples import SAMPLES
 from mmerg.scoring.answers import read_run
+from mmerg.settings.commands import JudgeSettings, RubricSettings
 from mmerg.settings.kinds import Plain, folder_name
-from mmerg.settings.model import JudgeSettings, RubricSettings
 from mmerg.storage.record import write_record
 
 

@@ -18,7 +18,7 @@ from mmerg.judging.judgement import replies_digest
 from mmerg.rating.form import Form, Practice
 from mmerg.rating.study import HUMAN, Candidate, Item, Key, KeyItem, Shown, Study, Turn
 from mmerg.scoring.answers import ScoredRun
-from mmerg.settings.model import RateSettings
+from mmerg.settings.commands import RateSettings
 
 ENOUGH = 6  # words that a reply needs to be nonsense once they are scrambled
 

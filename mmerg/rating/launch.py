@@ -23,7 +23,7 @@ from mmerg.rating.store import Store, read_log
 from mmerg.rating.study import KEY, LINKS, MEDIA, SCORES, STUDY, read_key, read_links, read_study
 from mmerg.runs.manifest import read_abouts
 from mmerg.scoring.answers import read_run
-from mmerg.settings.model import RateSettings
+from mmerg.settings.commands import RateSettings
 from mmerg.storage.files import name_of, write_whole
 from mmerg.storage.record import write_record
 

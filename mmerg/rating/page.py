@@ -24,7 +24,7 @@ from mmerg.rating.store import AGAIN, OK, Entry, Store
 from mmerg.rating.study import MEDIA
 from mmerg.serving.guard import Guard, config_of, served_names
 from mmerg.serving.refused import HttpError, error_fields
-from mmerg.settings.model import RateSettings
+from mmerg.settings.commands import RateSettings
 
 FOLDER = Path(__file__).parent / "page"
 TYPES = {".mp4": "video/mp4", ".jpg": "image/jpeg"}

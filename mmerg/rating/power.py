@@ -12,7 +12,7 @@ import numpy as np
 from mmerg.console.tables import NONE, Sheet
 from mmerg.rating.score import Table
 from mmerg.scoring.shares import LEVEL
-from mmerg.settings.model import RateSettings
+from mmerg.settings.commands import RateSettings
 
 MOST, RATERS = 5000, (2, 3, 4, 5, 6, 8, 10)
 Spread = tuple[float, float, float]  # standard deviations: of items, of raters, of the rest

@@ -15,7 +15,7 @@ from mmerg.rating.rated import Rated, Rating, rated_file
 from mmerg.rating.score import OUTCOMES, Figures, RaterFacts, Table, figures, number, rater_facts
 from mmerg.scoring.comparisons import format_p
 from mmerg.scoring.score import Score
-from mmerg.settings.model import RateSettings
+from mmerg.settings.commands import RateSettings
 from mmerg.storage.record import Record, write_record
 
 HEADS = {"alpha_nominal": "alpha nominal", "alpha_ordinal": "alpha ordinal", "ac2": "Gwet's AC2"}

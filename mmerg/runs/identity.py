@@ -31,8 +31,9 @@ from typing import Any
 
 from mmerg.backends.protocol import Engine
 from mmerg.errors import ConfigError, described, raised_at
+from mmerg.settings.commands import JudgeSettings
 from mmerg.settings.kinds import PLACE, RUNTIME, Plain
-from mmerg.settings.model import LOOPS, JudgeSettings, RunSettings
+from mmerg.settings.model import LOOPS, RunSettings
 from mmerg.settings.tree import get_path, marked
 from mmerg.storage.files import sha256_of
 from mmerg.systems.schema import schema_digest

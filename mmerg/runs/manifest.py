@@ -19,8 +19,9 @@ from mmerg.errors import RunError, some
 from mmerg.runs.events import Count
 from mmerg.runs.samples import SAMPLES
 from mmerg.runs.shards import SHARDS
+from mmerg.settings.commands import JudgeSettings
 from mmerg.settings.kinds import Plain
-from mmerg.settings.model import JudgeSettings, RunSettings
+from mmerg.settings.model import RunSettings
 from mmerg.settings.tree import get_path
 from mmerg.storage.files import name_of, why
 from mmerg.storage.record import Record

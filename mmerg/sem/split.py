@@ -10,7 +10,8 @@ from mmerg.corpora.protocols import select
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.sem.artefact import Data
 from mmerg.sem.words import words_in
-from mmerg.settings.model import ProtocolSettings, TrainSettings
+from mmerg.settings.commands import TrainSettings
+from mmerg.settings.model import ProtocolSettings
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from mmerg.sem.fit import causes_of, fit, vectorizer, weights_of
 from mmerg.sem.lexicon import Lexicon, read_lexicon
 from mmerg.sem.split import Split, data_of, refuse_unfit, split_of
 from mmerg.sem.words import text_of
-from mmerg.settings.model import TrainSettings
+from mmerg.settings.commands import TrainSettings
 from mmerg.storage.files import private_folder, writing
 
 

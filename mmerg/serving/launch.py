@@ -22,7 +22,7 @@ from mmerg.console.terminal import console, escape
 from mmerg.errors import ConfigError
 from mmerg.experiment.backbone import BackbonePlan
 from mmerg.serving.offered import offer
-from mmerg.settings.model import ServeSettings
+from mmerg.settings.commands import ServeSettings
 
 if TYPE_CHECKING:
     from mmerg.serving.served import AppState

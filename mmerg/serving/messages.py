@@ -19,7 +19,7 @@ from mmerg.serving.offered import ServedSystem
 from mmerg.serving.refused import HttpError
 from mmerg.serving.talk import ReplyRequest, Speaker, Utterance, check_talk
 from mmerg.settings.backbone import SEEDS, Seed
-from mmerg.settings.model import ServeSettings
+from mmerg.settings.commands import ServeSettings
 from mmerg.storage.files import why
 
 # How front ends begin prompts for their own use, as for titles and tags: Open WebUI, LibreChat, NextChat, Chatbox.

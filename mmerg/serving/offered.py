@@ -19,8 +19,9 @@ from mmerg.experiment.talk import TalkPlan
 from mmerg.runs.identity import ENGINE, engine_text
 from mmerg.runs.manifest import Corpus as Split
 from mmerg.runs.manifest import Manifest, ProtocolSection
+from mmerg.settings.commands import ServeSettings
 from mmerg.settings.compose import compose
-from mmerg.settings.model import RunSettings, ServeSettings
+from mmerg.settings.model import RunSettings
 from mmerg.settings.pages import pages_of
 from mmerg.settings.parse import parse
 from mmerg.systems.system import System

@@ -8,7 +8,7 @@ from mmerg.errors import MmergError
 from mmerg.serving.offered import ServedSystem
 from mmerg.serving.refused import HttpError, error_sentence
 from mmerg.serving.work import TurnRunner
-from mmerg.settings.model import ServeSettings
+from mmerg.settings.commands import ServeSettings
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from mmerg.engine.uploads import Upload, Uploads
 from mmerg.experiment.talk import turns_and_uploads, with_uploads
 from mmerg.serving.offered import ServedSystem
 from mmerg.serving.refused import HttpError
-from mmerg.settings.model import LimitSettings
+from mmerg.settings.commands import LimitSettings
 
 Speaker = Literal["you", "mmerg", "persona"]
 

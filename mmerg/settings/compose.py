@@ -16,9 +16,9 @@ from yaml import YAMLError
 
 from mmerg.errors import ConfigError, did_you_mean
 from mmerg.settings import ollama_models
+from mmerg.settings.commands import COMMANDS
 from mmerg.settings.explain import problems_of
 from mmerg.settings.kinds import PASSWORD
-from mmerg.settings.model import COMMANDS
 from mmerg.settings.pages import conf_folder, pages_of, with_backend
 from mmerg.settings.parse import parsed
 from mmerg.settings.problems import COMMAND_LINE, CONFIGURATION, Problem, error_of

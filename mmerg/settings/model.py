@@ -1,16 +1,15 @@
 """Everything that can be set, with its type, its bounds, and whether it decides results.
 
 Hydra composes the pages of `conf/`; these classes say what may stand there. A new setting is a line of YAML, which
-explains it, and a line here, in `backbone.py` or in `sources.py`. Every package may import these modules; they import
-none of them.
+explains it, and a line here, in `commands.py`, `backbone.py` or `sources.py`. Every package may import these modules;
+they import none of them.
 """
 
-from collections.abc import Mapping
 from typing import Annotated, Literal, get_args
 
-from pydantic import ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
-from mmerg.settings.backbone import SEEDS, AskingSettings, DoctorSettings, SamplingSettings, Seed
+from mmerg.settings.backbone import SEEDS, AskingSettings, SamplingSettings, Seed
 from mmerg.settings.kinds import (
     PLACE,
     RUNTIME,
@@ -32,7 +31,7 @@ from mmerg.settings.kinds import (
     Word,
     Words,
 )
-from mmerg.settings.sources import EmbedderSettings, MemorySettings
+from mmerg.settings.sources import MemorySettings
 
 LOOPS = ("audit", "single", "refine", "draws")  # of our own; another is the user's
 TEXT = "text"  # an output that is no record
@@ -210,143 +209,3 @@ class RunSettings(AskingSettings):
         if (left := SEEDS - info.data.get("seed", 0)) < repeats:
             raise ValueError(f"at most {left}, as each repeat has the next seed, and seeds are under {SEEDS}")
         return repeats
-
-
-class DataSettings(RunSettings):
-    """A run that is not started: its corpus is checked. See `conf/data.yaml`."""
-
-    out: Annotated[Path | None, PLACE, RUNTIME] = None
-
-
-class DoctorRunSettings(RunSettings):
-    """The settings of `doctor` with a dataset: see `conf/doctor_run.yaml`."""
-
-    contamination: bool = False
-
-
-class FeaturesSettings(Part):
-    """What the small empathetic model sees of a history: its words, or with an embedder its embedding."""
-
-    name: Name
-    embedder: EmbedderSettings | None = None
-
-
-class TrainSettings(Part):
-    """A training of the small empathetic model: see `conf/train.yaml`, which explains each key."""
-
-    dataset: DatasetSettings
-    protocol: ProtocolSettings
-    features: FeaturesSettings
-    out: Annotated[Path, PLACE, RUNTIME]
-    split: Word = "train"
-    validation: Word = "valid"
-    lexicon: Annotated[Path | None, PLACE] = None
-    k1: Positive = 1
-    causes_split: Word | None = None
-    C: Annotated[Number, Field(gt=0)] = 1.0
-    max_iter: Positive = 300
-
-
-class ImportSettings(Part):
-    """Replies that another system wrote, and what they are of: see `conf/import.yaml`. What a dataset's page sets for
-    runs is left out."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    dataset: DatasetSettings
-    protocol: ProtocolSettings
-    replies: Annotated[Path, PLACE]
-    name: Name
-    runs: Annotated[Path, PLACE, RUNTIME] = "runs"
-
-
-class RubricSettings(Part):
-    """How replies are judged: see `conf/judge/likert.yaml`, which explains each key."""
-
-    name: Name
-    prompts: Folders
-    replies: Annotated[int, Field(ge=1, le=2)]
-    repeats: Positive = 1
-    temperature: Annotated[Number, Field(ge=0, le=2)] = 0.0
-    sample: Positive | None = None
-    max_repairs: Count = 2
-    aspects: Annotated[dict[Word, StageSettings], Field(min_length=1)]
-
-
-class JudgeSettings(AskingSettings):
-    """How finished runs are judged, by which backbone, and where it is served."""
-
-    judge: RubricSettings
-    own_replies: Annotated[bool, RUNTIME] = False
-
-
-class LimitSettings(Part):
-    """What one turn of a talk may bring to the server: see `conf/serve.yaml`, which explains each key."""
-
-    clip_mb: Positive = 64
-    pictures: Positive = 8
-    picture_mb: Positive = 12
-    text: Positive = 4000
-    turns: Positive = 200
-    waiting: Positive = 200
-
-
-class ServeSettings(RunSettings):
-    """What is served, where, and to whom: see `conf/serve.yaml`, which explains each key."""
-
-    host: Word = "127.0.0.1"
-    port: Annotated[int, Field(ge=0, le=65535)] = 8000
-    browser: bool = False
-    names: Texts = ()
-    origins: Texts = ()
-    you: Word = "You"
-    answers_as: Word = "mmerg"
-    persona: bool = False
-    fast: bool = False
-    save: bool = True
-    limits: LimitSettings = LimitSettings()
-
-
-Share = Annotated[Number, Field(ge=0, lt=1)]
-
-
-class RateSettings(Part):
-    """A study in which people rate replies: see `conf/rate.yaml`, which explains each key."""
-
-    design: Word = "likert"
-    items: Positive = 100
-    raters: Positive = 3
-    people: Positive | None = None
-    human: bool = False
-    stratify: bool = False
-    visual: Literal["clips", "frames", "none"] = "clips"
-    gold: Share = 0.1
-    repeats: Share = 0.05
-    seed: Seed = 0
-    host: Word = "127.0.0.1"
-    port: Annotated[int, Field(ge=0, le=65535)] = 8000
-    names: Texts = ()
-    lease: Positive = 60
-    draws: Positive = 1000
-    max_failed: Share = 0.25
-    difference: Annotated[Number, Field(gt=0)] = 0.3
-    share: Annotated[Number, Field(gt=0.5, lt=1)] = 0.6
-    power: Annotated[Number, Field(gt=0.05, lt=1)] = 0.8
-    sd_items: Annotated[Number, Field(gt=0)] = 0.8
-    sd_raters: Annotated[Number, Field(ge=0)] = 0.1
-    sd_noise: Annotated[Number, Field(gt=0)] = 1.0
-    format: Literal["csv", "potato", "pearmut"] = "csv"
-    out: Annotated[Path | None, PLACE] = None
-
-
-COMMANDS: Mapping[str, type[Part]] = {  # by the page of conf/ that a command composes
-    "config": RunSettings,
-    "data": DataSettings,
-    "doctor": DoctorSettings,
-    "doctor_run": DoctorRunSettings,
-    "import": ImportSettings,
-    "judge": JudgeSettings,
-    "rate": RateSettings,
-    "serve": ServeSettings,
-    "train": TrainSettings,
-}

@@ -16,8 +16,8 @@ from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseExceptio
 from pydantic import ValidationError
 
 from mmerg.errors import ConfigError
+from mmerg.settings.commands import DataSettings, ImportSettings, TrainSettings
 from mmerg.settings.kinds import PLACE, RUNTIME, Given, Part, Plain
-from mmerg.settings.model import DataSettings, ImportSettings, TrainSettings
 from mmerg.settings.pages import conf_folder, groups, no_page, ollama_host
 from mmerg.settings.problems import CONFIGURATION, Problem, as_typed, error_of, no_value, of_validation
 from mmerg.settings.tree import bare, fields_of, get_path, is_part, leaves, marked

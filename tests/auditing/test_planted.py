@@ -23,7 +23,7 @@ from mmerg.runs.auditor import read_auditor, write_auditor
 from mmerg.runs.events import Called
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
-from mmerg.settings.model import DoctorRunSettings
+from mmerg.settings.commands import DoctorRunSettings
 from mmerg.settings.parse import parse
 from mmerg.systems.audit import Check
 from tests.auditing.parts import (

@@ -13,7 +13,7 @@ from mmerg.corpora.folder import Folder, demo_root
 from mmerg.corpora.reading import checked, clip_files, read_corpus
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.build import load_corpus
-from mmerg.settings.model import DataSettings
+from mmerg.settings.commands import DataSettings
 from mmerg.settings.parse import parse
 from mmerg.storage.files import Snapshot
 from tests.composed import composed, settings_of

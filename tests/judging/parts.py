@@ -12,7 +12,7 @@ from mmerg.judging.items import Item
 from mmerg.judging.judge import Judge, judge_system
 from mmerg.runs.events import Event
 from mmerg.runs.result import Verdicts
-from mmerg.settings.model import JudgeSettings, RubricSettings
+from mmerg.settings.commands import JudgeSettings, RubricSettings
 from mmerg.settings.parse import parse
 from tests.composed import composed
 

@@ -13,7 +13,7 @@ from mmerg.rating.page import server_of
 from mmerg.rating.store import Store
 from mmerg.rating.study import Study, read_links, read_study
 from mmerg.serving.launch import listener
-from mmerg.settings.model import RateSettings
+from mmerg.settings.commands import RateSettings
 from tests.scoring.run_builder import build_run, result
 from tests.serving.running import client_of
 

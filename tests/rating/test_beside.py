@@ -11,7 +11,7 @@ from mmerg.reporting.write import write_report
 from mmerg.runs.events import Verdict
 from mmerg.runs.result import Verdicts
 from mmerg.score import main as score_run
-from mmerg.settings.model import RateSettings
+from mmerg.settings.commands import RateSettings
 from tests.papertables.maker import Maker, judging_of, match, rate, run_lines
 from tests.rating.parts import BARE, NAMES, runs, study
 from tests.rating.test_score import answer, scored

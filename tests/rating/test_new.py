@@ -17,7 +17,7 @@ from mmerg.rating.form import read_form
 from mmerg.rating.launch import new
 from mmerg.rating.media import write_clip
 from mmerg.rating.study import HUMAN, read_key, read_links, read_study
-from mmerg.settings.model import RateSettings
+from mmerg.settings.commands import RateSettings
 from tests.compared_runs import edit
 from tests.rating.parts import BARE, SECRET, drawn, runs, study
 

@@ -16,7 +16,7 @@ from mmerg.rating.results import Results
 from mmerg.rating.score import two_way
 from mmerg.rating.store import Entry, as_drawn
 from mmerg.rating.study import read_key, read_study
-from mmerg.settings.model import RateSettings
+from mmerg.settings.commands import RateSettings
 from mmerg.storage.record import read_record
 from tests.rating.parts import NAMES, runs, study
 

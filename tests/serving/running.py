@@ -21,7 +21,7 @@ from mmerg.serving.launch import listener
 from mmerg.serving.offered import ServedSystem, offer
 from mmerg.serving.served import AppState
 from mmerg.serving.work import TurnRunner
-from mmerg.settings.model import ServeSettings
+from mmerg.settings.commands import ServeSettings
 from mmerg.settings.parse import parse
 from tests.composed import composed
 

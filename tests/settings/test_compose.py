@@ -20,8 +20,8 @@ from mmerg.experiment.build import build_looker, load_corpus, make
 from mmerg.experiment.plan import SystemPlan, plan_prompts
 from mmerg.runs.identity import runtime_settings
 from mmerg.settings.backbone import DoctorSettings
+from mmerg.settings.commands import COMMANDS, TrainSettings
 from mmerg.settings.kinds import PLACE, Target
-from mmerg.settings.model import COMMANDS, TrainSettings
 from mmerg.settings.pages import conf_folder
 from mmerg.settings.parse import PATHS, parse
 from mmerg.settings.tree import get_path as settings_at

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from mmerg.errors import ConfigError
 from mmerg.judge import split
+from mmerg.settings.commands import COMMANDS
 from mmerg.settings.compose import compose
 from mmerg.settings.explain import problems_of
-from mmerg.settings.model import COMMANDS, RunSettings
+from mmerg.settings.model import RunSettings
 from tests.processes import in_process
 
 
