@@ -19,10 +19,12 @@ from unicodedata import normalize
 from mmerg.errors import ConfigError, CorpusError
 
 C1 = re.compile("[\x80-\x9f]")
-# What English text in cp1252 does not hold, but text in GBK or Mac Roman does when it is read as cp1252: other signs,
-# capitals with an accent side by side or within a word ("you¡¯re", "ÎÒÊ§", "IÕm").
+# What text in GBK, Mac Roman or a Greek, Hebrew, Turkish or Cyrillic code page shows when it is read as cp1252, and
+# English text does not: other signs, Icelandic letters, capitals with an accent side by side or within a word, three
+# letters with an accent in a row ("you¡¯re", "ÎÒÊ§", "IÕm", "ðüþ", "êáëü").
 GARBLED = re.compile(
-    "[^\x00-\x7f\xa0…‘’“”•–—¡¿£€½«»À-ÖØ-öø-ÿ]|[À-ÖØ-Þ]{2}|[¡«»][À-ÿ¡«»]|[a-z][À-ÖØ-Þ]|[A-Za-z][À-ÖØ-Þ][A-Za-z]*[a-z]"
+    "[^\x00-\x7f\xa0…‘’“”•–—¡¿£€½«»À-ÖØ-öø-ÿ]|[ÐÝÞðýþ]|[À-ÖØ-Þ]{2}|[à-öø-ÿ]{3}|[¡«»][À-ÿ¡«»]|[a-z][À-ÖØ-Þ]"
+    "|[A-Za-z][À-ÖØ-Þ][A-Za-z]*[a-z]"
 )
 MAX_PROBLEMS = 10  # in one message
 MAX_JOINED_LINES = 5  # an utterance quoted over more lines than this is a lost quote

@@ -112,6 +112,11 @@ def test_a_cp1252_copy_reads_the_same(tmp_path: Path) -> None:
         ("残念です", "shift_jis"),
         ("I’m fine…", "mac_roman"),
         ("Ça va", "mac_roman"),
+        ("Λυπάμαι", "cp1253"),
+        ("καλά", "iso8859_7"),
+        ("אני מצטער", "cp1255"),
+        ("Çok üzgünüm, değil mi?", "cp1254"),
+        ("Мне жаль", "cp1251"),
     ],
 )
 def test_another_encoding_is_named(tmp_path: Path, words: str, encoding: str) -> None:
