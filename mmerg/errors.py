@@ -1,7 +1,19 @@
 """Every error that mmerg raises on purpose.
 
+    MmergError                  what happened, where, and what to do next
+    ├── ConfigError             a setting is wrong
+    │   └── NoVectorError       an embedder has no vector for a text (memory/vectors.py)
+    ├── CorpusError             a dataset is not what it claims to be
+    ├── ClipError               one clip gives no frames
+    ├── RunError                a run folder cannot be used
+    │   └── UnscoredError       a run has no scores yet (scoring/score.py)
+    ├── SampleError             one sample fails, the others go on
+    │   ├── CallError           a server gives no whole reply
+    │   └── ReplyError          a whole reply cannot be used
+    └── HttpError               a request to the chat server is refused (serving/refused.py)
+
 Commands catch `MmergError` at the top, print it and exit with 2; `engine/sample.py` catches `SampleError` per sample.
-What a class of the user's own raises (a reader, say) becomes one of these, with its file and line. Nothing else catches
+An exception of the user's code (a reader, say) becomes one of these, with its file and line. Nothing else catches
 broadly, so a bug keeps its traceback.
 """
 

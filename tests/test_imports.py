@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -237,3 +238,17 @@ def test_only_its_command_knows_the_server() -> None:
 
 def test_nothing_imports_a_command() -> None:
     assert not [module for module, names in ARROWS.items() if names & set(COMMANDS)]
+
+
+def test_the_tree_at_the_head_of_errors_names_every_error() -> None:
+    drawn = re.findall(
+        r"^[ │├└─]*(\w+Error)  ", ast.get_docstring(ast.parse(FILES["mmerg.errors"].read_text())) or "", re.M
+    )
+    trees = [ast.parse(file.read_text(encoding="utf-8")) for file in FILES.values()]
+    classes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    bases = {one.name: {base.id for base in one.bases if isinstance(base, ast.Name)} for one in classes}
+    defined, more = set[str](), {"MmergError"}
+    while more - defined:
+        defined |= more
+        more = {name for name, above in bases.items() if above & defined}
+    assert sorted(drawn) == sorted(defined)
