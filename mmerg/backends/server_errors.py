@@ -115,7 +115,7 @@ class Server:
                 return self.address
             case 413:
                 return "send fewer or smaller frames, or let the proxy before the server take larger requests"
-        return f"it sends elsewhere, which is not followed: {self.address}" if status < 400 else ""
+        return f"the server redirects; redirects are not followed: {self.address}" if status < 400 else ""
 
 
 OLLAMA = Server(

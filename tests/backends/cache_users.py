@@ -3,7 +3,6 @@
 process, numbers = start(write_replies, path, 0, 50)
 """
 
-import os
 from contextlib import closing
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -35,10 +34,3 @@ def ask_slowly(sending: Connection, folder: Path, seconds: float) -> None:
 
     with closing(Cache(Scripted(answer, latency=seconds), folder / "replies.sqlite")) as cache:
         sending.send(cache.complete(hello()).text)
-
-
-def die_with_a_reply(_: Connection, path: Path) -> None:
-    """Keeps the reply to a call and is killed before the file is closed."""
-    cache = Cache(Scripted(["said"]), path)
-    cache.complete(hello("a"))
-    os.kill(os.getpid(), 9)

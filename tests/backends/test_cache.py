@@ -1,11 +1,10 @@
 """The reply cache: exact replay, what is part of the key, one call for many askers, and a file that survives."""
 
-import json
 import signal
 import sqlite3
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -91,65 +90,23 @@ def test_another_request_or_engine_shares_no_replies_and_without_a_cache_none_ar
 
 
 def test_read_answers_from_the_file_and_writes_nothing(path: Path) -> None:
-    writer = Cache(Scripted(["stored"]), path)
-    writer.complete(REQUEST)
-    writer.close()
+    with closing(Cache(Scripted(["stored"]), path)) as writer:
+        writer.complete(REQUEST)
     before = path.read_bytes()
     other = replace(REQUEST, logprobs=True)
-    inner = Scripted(lambda request: "asked")
-    backend = Cache(inner, path, mode="read")
-    replies = [backend.complete(request) for request in (REQUEST, other, other)]
-    backend.close()
+    with closing(Cache(Scripted(lambda request: "asked"), path, mode="read")) as backend:
+        replies = [backend.complete(request) for request in (REQUEST, other, other)]
     assert [(reply.text, reply.cached) for reply in replies] == [("stored", True), ("asked", False), ("asked", False)]
     assert path.read_bytes() == before
 
 
-def test_failed_calls_are_not_kept(path: Path) -> None:
-    backend = Cache(Scripted([CallError(Failure.TIMEOUT, "late"), "fine"]), path)
-    with pytest.raises(CallError, match="late"):
-        backend.complete(REQUEST)
-    assert [backend.complete(REQUEST).cached for _ in range(2)] == [False, True]
-    backend.close()
-
-
-def test_a_reply_that_broke_off_is_not_kept(path: Path) -> None:
-    backend = Cache(Scripted([Reply(text="I I I", finish=Finish.ABORT), "whole"]), path)
-    replies = [backend.complete(REQUEST) for _ in range(3)]
-    backend.close()
+def test_only_whole_replies_are_kept(path: Path) -> None:
+    inner = Scripted([CallError(Failure.TIMEOUT, "late"), Reply(text="I I I", finish=Finish.ABORT), "whole"])
+    with closing(Cache(inner, path)) as backend:
+        with pytest.raises(CallError, match="late"):
+            backend.complete(REQUEST)
+        replies = [backend.complete(REQUEST) for _ in range(3)]
     assert [(reply.text, reply.cached) for reply in replies] == [("I I I", False), ("whole", False), ("whole", True)]
-
-
-def test_the_same_call_from_many_threads_is_asked_once(path: Path) -> None:
-    gate = threading.Barrier(6)
-    inner = Scripted(lambda request: "x", latency=0.05)
-    backend = Cache(inner, path)
-
-    def ask(_: int) -> bool:
-        gate.wait()
-        return backend.complete(REQUEST).cached
-
-    with ThreadPoolExecutor(6) as threads:
-        cached = list(threads.map(ask, range(6)))
-    backend.close()
-    assert (inner.calls, cached.count(False)) == (1, 1)
-
-
-def test_where_the_first_asker_fails_the_next_asks_itself(path: Path) -> None:
-    gate = threading.Barrier(3)
-    backend = Cache(Scripted([CallError(Failure.BUSY, "full"), "fine"], latency=0.05), path)
-
-    def ask(_: int) -> str:
-        gate.wait()
-        try:
-            reply = backend.complete(REQUEST)
-        except CallError as error:
-            return error.what
-        return f"{reply.text} {reply.cached}"
-
-    with ThreadPoolExecutor(3) as threads:
-        outcomes = sorted(threads.map(ask, range(3)))
-    backend.close()
-    assert outcomes == ["fine False", "fine True", "full"]
 
 
 def test_a_process_killed_while_writing_leaves_a_file_that_works(path: Path) -> None:
@@ -177,92 +134,48 @@ def test_processes_share_one_file_from_the_first_moment(path: Path) -> None:
     assert count(path) == 100
 
 
-@pytest.mark.parametrize("number", range(5))
-def test_a_new_file_may_be_opened_by_many_at_once(path: Path, number: int) -> None:
-    gate = threading.Barrier(8)
-    path.parent.mkdir()
-
-    def ask(seed: int) -> str:
-        backend = Cache(Scripted(lambda request: "x"), path)
-        gate.wait()
-        text = backend.complete(replace(REQUEST, sampling=Sampling(seed=seed))).text
-        backend.close()
-        return text
-
-    with ThreadPoolExecutor(8) as threads:
-        assert list(threads.map(ask, range(8))) == ["x"] * 8
-    assert count(path) == 8
-
-
-def expect_unusable(path: Path, mode: Mode = "on") -> ConfigError:
-    inner = Scripted(lambda request: "x")
-    backend = Cache(inner, path, mode)
-    with pytest.raises(ConfigError) as caught:
-        backend.complete(REQUEST)
-    backend.close()
-    assert (caught.value.where, inner.calls) == (str(path), 0)
-    assert caught.value.hint
-    return caught.value
-
-
-def test_a_missing_file_cannot_be_read(tmp_path: Path) -> None:
-    assert "there is no file to read from" in expect_unusable(tmp_path / "none.sqlite", "read").what
-    assert not (tmp_path / "none.sqlite").exists()
-
-
-@pytest.mark.parametrize("mode", ["read", "on"])
-def test_a_file_that_is_no_database_is_refused_untouched(tmp_path: Path, mode: Mode) -> None:
-    path = tmp_path / "notes.txt"
-    path.write_text("my notes, " * 200)
-    assert "not a database" in expect_unusable(path, mode).what
-    assert path.read_text() == "my notes, " * 200
-
-
-def test_a_torn_file_is_refused(path: Path) -> None:
-    made = Cache(Scripted(lambda request: "long " * 2000), path)
-    for number in range(20):
-        made.complete(replace(REQUEST, sampling=Sampling(seed=number)))
-    made.close()
+def torn(path: Path) -> None:
+    with closing(Cache(Scripted(lambda request: "long " * 2000), path)) as made:
+        for number in range(20):
+            made.complete(replace(REQUEST, sampling=Sampling(seed=number)))
     content = path.read_bytes()
     path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
-    assert "cannot be used" in expect_unusable(path).what
 
 
-@pytest.mark.parametrize("bad", [json.dumps({"text": 3}), "no JSON", "[" * 60_000], ids=["shape", "text", "deep"])
-def test_a_stored_reply_that_cannot_be_read_is_told_and_asked_anew(
-    path: Path, bad: str, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("make", "mode", "says"),
+    [
+        (lambda path: None, "read", "there is no file to read from"),
+        (lambda path: path.write_text("my notes, " * 200), "read", "not a database"),
+        (lambda path: path.write_text("my notes, " * 200), "on", "not a database"),
+        (torn, "on", "cannot be used"),
+        (lambda path: path.parent.rmdir() or path.parent.write_text("a file"), "on", "cannot be used"),
+    ],
+    ids=["missing", "text, to read", "text, to write", "torn", "a folder that is a file"],
+)
+def test_a_file_that_cannot_be_used_is_refused_untouched(
+    path: Path, make: Callable[[Path], object], mode: Mode, says: str
 ) -> None:
-    other = replace(REQUEST, logprobs=True)
-    made = Cache(Scripted(["old", "other"]), path)
-    for request in (REQUEST, other):
-        made.complete(request)
-    made.close()
-    with closing(sqlite3.connect(path)) as database, database:
-        database.execute("UPDATE replies SET reply = ? WHERE reply LIKE '%old%'", (bad,))
-    backend = Cache(Scripted(["new"]), path)
-    assert backend.complete(other).text == "other"
-    assert backend.complete(REQUEST).text == "new"
-    assert "cannot be read and counts as absent" in caplog.text
-    assert backend.complete(REQUEST) == backend.complete(REQUEST)
-    assert backend.complete(REQUEST).text == "new"
-    backend.close()
-
-
-def blocked_folders(tmp_path: Path) -> dict[str, Path]:
-    (tmp_path / "file").write_text("no folder")
-    return {"a parent is a file": tmp_path / "file" / "deep", "a name that no disk takes": tmp_path / ("x" * 5000)}
-
-
-@pytest.mark.parametrize("mode", ["read", "on"])
-@pytest.mark.parametrize("which", ["a parent is a file", "a name that no disk takes"])
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, which: str, mode: Mode) -> None:
-    folder = blocked_folders(tmp_path)[which]
-    backend = Cache(Scripted(lambda request: "x"), folder / "replies.sqlite", mode)
-    with pytest.raises(ConfigError) as caught:
+    path.parent.mkdir()
+    make(path)
+    before = path.read_bytes() if path.is_file() else b""
+    inner = Scripted(lambda request: "x")
+    with closing(Cache(inner, path, mode)) as backend, pytest.raises(ConfigError, match=says) as caught:
         backend.complete(REQUEST)
-    backend.close()
-    assert str(folder) in caught.value.where
-    assert "cache_dir" in caught.value.hint
+    assert (caught.value.where, inner.calls, "cache_dir" in caught.value.hint) == (str(path), 0, True)
+    assert (path.read_bytes() if path.is_file() else b"") == before
+
+
+def test_a_stored_reply_that_cannot_be_read_is_reported_and_asked_again(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with closing(Cache(Scripted(["old"]), path)) as made:
+        made.complete(REQUEST)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE replies SET reply = 'no JSON'")
+    with closing(Cache(Scripted(["new"]), path)) as backend:
+        assert [backend.complete(REQUEST).text for _ in range(2)] == ["new", "new"]
+    assert "cannot be read and counts as absent" in caplog.text
 
 
 def test_closing_closes_inside_and_interrupts_later_calls(path: Path) -> None:
@@ -301,7 +214,9 @@ def test_a_killed_process_frees_the_call_that_it_made(tmp_path: Path) -> None:
     backend.close()
 
 
-def test_who_waits_for_anothers_call_is_told_when_the_cache_is_closed(path: Path) -> None:
+def test_closing_ends_the_wait_for_another_call(
+    path: Path, in_thread: Callable[[Callable[[], object]], Callable[[], object]]
+) -> None:
     asked, go = threading.Event(), threading.Event()
 
     def answer(request: Request) -> str:
@@ -309,27 +224,17 @@ def test_who_waits_for_anothers_call_is_told_when_the_cache_is_closed(path: Path
         go.wait(60)
         return "x"
 
-    one, other = Cache(Scripted(answer), path), Cache(Scripted(["y"]), path)
-    failures: list[Failure] = []
-
-    def wait() -> None:
-        try:
-            other.complete(REQUEST)
-        except CallError as error:
-            failures.append(error.failure)
-
-    asking = threading.Thread(target=one.complete, args=(REQUEST,))
-    waiting = threading.Thread(target=wait)
-    asking.start()
-    asked.wait(60)
-    waiting.start()
-    waiting.join(0.1)
-    other.close()
-    waiting.join(60)
-    go.set()
-    asking.join(60)
-    one.close()
-    assert failures == [Failure.INTERRUPTED]
+    with closing(Cache(Scripted(answer), path)) as one:
+        asking = in_thread(lambda: one.complete(REQUEST))
+        asked.wait(60)
+        other = Cache(Scripted(["y"]), path)
+        waiting = in_thread(lambda: other.complete(REQUEST))
+        other.close()
+        with pytest.raises(CallError) as caught:
+            waiting()
+        go.set()
+        asking()
+    assert caught.value.failure is Failure.INTERRUPTED
 
 
 LOADED = ENGINE.model_copy(update={"load": {"num_ctx": 4096, "think": False, "adapter": 1}})

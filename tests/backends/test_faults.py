@@ -12,7 +12,6 @@ from mmerg.backends.openai import OpenAI
 from mmerg.backends.protocol import Backend, Finish, Message, Request, Sampling
 from mmerg.errors import CallError, Failure
 from tests.backends.conftest import (
-    DRIP,
     HANG,
     LAST,
     Faulty,
@@ -97,44 +96,6 @@ def test_a_body_may_be_cut_anywhere_by_chunks(faulty: Faulty, wire: Wire) -> Non
     assert reply.seconds > 0
 
 
-TORN: dict[str, Callable[[Wire, bytes], bytes]] = {
-    "between chunks": lambda wire, part: head(wire.kind) + chunk(part),
-    "in a chunk": lambda wire, part: head(wire.kind) + chunk(part)[:-9],
-    "in a chunk's size": lambda wire, part: head(wire.kind) + chunk(part) + b"1",
-    "before its length": lambda wire, _: whole(wire.body, kind=wire.kind)[:-5],
-    "no frame": lambda wire, _: f"HTTP/1.0 200 OK\r\nContent-Type: {wire.kind}\r\n\r\n".encode() + wire.body,
-    "no answer": lambda _, __: b"",
-    "in a head": lambda _, __: b"HTTP/1.1 200 OK\r\nContent-",
-}
-
-
-@pytest.mark.parametrize("name", TORN)
-def test_a_torn_answer_is_not_taken_for_its_end(faulty: Faulty, wire: Wire, name: str) -> None:
-    error = wire.failure(faulty, TORN[name](wire, wire.body[:-5]))
-    assert error.failure in {Failure.RUNNER_CRASH, Failure.SERVER_ERROR}
-
-
-@pytest.mark.parametrize("part", [0, 1, 2], ids=["nothing", "after the head", "in the first line"])
-def test_silence_ends(faulty: Faulty, wire: Wire, part: int) -> None:
-    start = [b"", head(wire.kind), head(wire.kind) + chunk(wire.body[:9])][part]
-    error = wire.failure(faulty, start, HANG, deadlines=SILENT)
-    assert error.failure is Failure.TIMEOUT
-    assert "the first_token deadline of 0.1 s" in error.what
-
-
-def test_the_total_deadline_is_over_all(faulty: Faulty, wire: Wire) -> None:
-    steps = (head(wire.kind) + chunk(wire.body[:9]), HANG)
-    error = wire.failure(faulty, *steps, deadlines=replace(PATIENT, total=0.1))
-    assert (error.failure, "the total deadline of 0.1 s" in error.what) == (Failure.TIMEOUT, True)
-
-
-@pytest.mark.parametrize("drip", [b"a", chunk(b" \n")], ids=["bytes of a head", "blank lines"])
-def test_a_dripping_server_does_not_outlast_the_total_deadline(faulty: Faulty, wire: Wire, drip: bytes) -> None:
-    start = b"HTTP/1.1 200 OK\r\nX-Slow: " if drip == b"a" else head(wire.kind)
-    faulty.drip, faulty.drip_seconds = drip, 0.01
-    assert wire.failure(faulty, start, DRIP, deadlines=replace(PATIENT, total=0.15)).failure is Failure.TIMEOUT
-
-
 @pytest.mark.parametrize(
     ("steps", "failure"),
     [
@@ -173,12 +134,6 @@ def test_nothing_listens(wire: Wire, call: Callable[[Backend], object]) -> None:
     assert caught.value.failure is Failure.UNREACHABLE
     assert wire.away in caught.value.hint
     assert "backend.hosts" in caught.value.hint
-
-
-def test_tls_to_a_plain_server(faulty: Faulty, wire: Wire) -> None:
-    with pytest.raises(CallError) as caught:
-        wire.backend(faulty.host.replace("http:", "https:"), replace(PATIENT, connect=0.1)).complete(REQUEST)
-    assert caught.value.failure is Failure.UNREACHABLE
 
 
 @pytest.mark.parametrize(
@@ -247,20 +202,6 @@ def test_a_whole_reply(faulty: Faulty) -> None:
 def test_finishes_that_are_not_stop(faulty: Faulty, steps: tuple[bytes, ...], finish: Finish) -> None:
     faulty.answer(*steps)
     assert backend(faulty.host).complete(REQUEST).finish is finish
-
-
-@pytest.mark.parametrize(
-    "steps",
-    [
-        (head() + chunk(line("a")), HANG),
-        (head() + chunk(line("a")) + b"5", HANG),
-    ],
-    ids=["between lines", "in a chunk's size"],
-)
-def test_silence_within_a_stream_ends(faulty: Faulty, steps: tuple[bytes, ...]) -> None:
-    error = failure_of(faulty, *steps, deadlines=replace(PATIENT, stall=0.1))
-    assert error.failure is Failure.TIMEOUT
-    assert "the stall deadline of 0.1 s" in error.what
 
 
 @pytest.mark.parametrize(

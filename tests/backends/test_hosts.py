@@ -15,7 +15,7 @@ from mmerg.backends.ollama import Deadlines, Ollama
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Message, Request, Sampling
 from mmerg.engine.parallel import in_flight
-from mmerg.errors import ConfigError, RunError
+from mmerg.errors import ConfigError
 from tests.backends.test_pool import Clock
 from tests.scripted_ollama import DIGEST, VERSION, scripted_ollama
 
@@ -141,53 +141,6 @@ def test_samples_of_a_host_that_dies_go_on_elsewhere_and_it_is_used_when_it_is_b
     pool.close()
 
 
-def test_a_host_that_hangs_is_left_out_and_loses_no_sample(machines: Callable[..., Machine]) -> None:
-    alive, hanging, clock = machines("alive"), machines("hanging"), Clock()
-    pool = pool_of(alive, hanging, clock=clock)
-    pool.describe()
-    hanging.waits.clear()
-    meet(alive, hanging)
-    assert served(pool, 6) == {"alive": 12}
-    assert hanging.asked == 1
-    hanging.waits.set()
-    clock.now += 60
-    assert served(pool, 6)["hanging"] > 0
-    pool.close()
-
-
-def test_an_outage_of_all_hosts_costs_no_sample(machines: Callable[..., Machine]) -> None:
-    a, b = machines("a"), machines("b")
-    pool = pool_of(a, b)
-    pool.describe()
-    reached = meet(a, b)
-
-    def outage() -> None:
-        reached.wait(10)
-        a.die()
-        b.die()
-        threading.Event().wait(0.3)
-        a.start()
-
-    thread = threading.Thread(target=outage)
-    thread.start()
-    assert served(pool, 8).total() == 16
-    thread.join()
-    assert pool.down().keys() == {"b"}
-    pool.close()
-
-
-def test_where_all_hosts_stay_away_the_run_stops(machines: Callable[..., Machine]) -> None:
-    a, b = machines("a"), machines("b")
-    pool = pool_of(a, b, patience=0.1)
-    pool.describe()
-    a.die()
-    b.die()
-    with pytest.raises(RunError, match="no host has answered") as caught:
-        served(pool, 8)
-    assert "a: no Ollama server answers" in caught.value.where
-    assert "the same command then goes on" in caught.value.hint
-
-
 NEW_VERSION, NEW_DIGEST = "0.99.0", "e" * 64
 HELLO = Request((Message("user", "hello"),), Sampling())
 CHANGES = [{"version": NEW_VERSION}, {"digest": NEW_DIGEST}]
@@ -263,16 +216,3 @@ def test_a_host_that_changes_without_a_failed_call_is_left_out_until_it_is_as_be
     assert changing.asked == 4
     assert pool.down() == {}
     pool.close()
-
-
-def test_a_model_that_is_removed_in_mid_run_ends_it_on_the_only_host(
-    machines: Callable[..., Machine], tmp_path: Path
-) -> None:
-    machine = machines("only")
-    pool = wired(tmp_path, machine)
-    pool.describe()
-    machine.die()
-    machine.models = (OTHER,)
-    machine.start()
-    message = error_of_the_only_host(pool)
-    assert f"ollama pull {MODEL}" in message

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 
 import pytest
 
@@ -99,17 +98,6 @@ def say(backend: Backend) -> str:
     return backend.complete(REQUEST).text
 
 
-def test_leases_go_to_the_host_with_the_most_room() -> None:
-    a, b = servers("ab")
-    pool = Pool([Host(a, 1, "a"), Host(b, 3, "b")])
-    assert pool.slots == 4
-    with ExitStack() as stack:
-        taken = [say(stack.enter_context(pool.lease())) for _ in range(4)]
-    assert taken == ["a", "b", "b", "b"]
-    with pool.lease() as first, pool.lease() as second:
-        assert [say(first), say(second)] == ["a", "b"]
-
-
 def test_no_host_is_over_its_slots_and_a_sample_stays_on_its_host() -> None:
     hosts = servers("abc")
     for server in hosts:
@@ -151,23 +139,6 @@ def test_other_failures_stay_with_the_sample(failure: Failure) -> None:
     with pool.lease() as backend, pytest.raises(CallError, match="a is gone"):
         say(backend)
     assert (pool.down(), b.calls) == ({}, 0)
-
-
-def test_a_dead_host_is_tried_again_when_its_time_has_come() -> None:
-    a, b = servers("ab")
-    clock = Clock()
-    pool = pool_of([a, b], clock=clock)
-    pool.describe()
-    a.failure = Failure.UNREACHABLE
-    with pool.lease() as backend:
-        say(backend)
-    a.failure = None
-    clock.now = 59.0
-    with pool.lease() as one:
-        assert (say(one), list(pool.down())) == ("b", ["a"])
-        clock.now = 60.0
-        with pool.lease() as two:
-            assert (say(two), pool.down()) == ("a", {})
 
 
 def test_one_lease_at_a_time_tries_a_dead_host() -> None:
@@ -328,41 +299,6 @@ def test_a_call_that_fails_on_hosts_that_are_there_fails_alone(failure: Failure)
     assert list(pool.down()) == ["a"]
 
 
-def test_a_call_that_hangs_on_the_only_host_fails_alone() -> None:
-    """Two samples on one host: while one call times out, the other's reply shows that the host is alive."""
-    asked, answered = threading.Event(), threading.Event()
-
-    class Slow(Server):
-        def complete(self, request: Request) -> Reply:
-            if request.logprobs:
-                asked.set()
-                answered.wait(60)
-                raise CallError(Failure.TIMEOUT, "no reply in time")
-            return super().complete(request)
-
-    pool = pool_of([Slow("a")], slots=2)
-    pool.describe()
-    caught: list[CallError] = []
-
-    def hang() -> None:
-        with pool.lease() as backend:
-            try:
-                backend.complete(replace(REQUEST, logprobs=True))
-            except CallError as error:
-                caught.append(error)
-
-    thread = threading.Thread(target=hang)
-    with pool.lease() as other:
-        thread.start()
-        asked.wait(60)
-        assert say(other) == "a"
-        answered.set()
-        thread.join(60)
-        assert pool.down() == {"a": "no reply in time"}
-        assert say(other) == "a"
-    assert ([error.failure for error in caught], pool.down()) == ([Failure.TIMEOUT], {})
-
-
 def test_engines_that_differ_are_named() -> None:
     a, b, c, d = servers("abcd")
     b.engine = OTHER
@@ -384,30 +320,6 @@ def test_hosts_that_do_not_answer_at_the_start_are_left_out(failure: Failure) ->
     with pool.lease() as backend:
         assert (say(backend), backend.describe()) == ("b", ENGINE)
     assert a.calls == 0
-
-
-def test_closing_closes_the_hosts_and_wakes_who_waits() -> None:
-    hosts = servers("ab")
-    pool = pool_of(hosts)
-    caught: list[CallError] = []
-
-    def wait() -> None:
-        try:
-            with pool.lease():
-                pass
-        except CallError as error:
-            caught.append(error)
-
-    with pool.lease(), pool.lease():
-        thread = threading.Thread(target=wait)
-        thread.start()
-        thread.join(0.05)  # it waits by now
-        pool.close()
-        thread.join()
-    assert [error.failure for error in caught] == [Failure.INTERRUPTED]
-    assert all(server.closed for server in hosts)
-    with pytest.raises(CallError), pool.lease():
-        pass
 
 
 def test_hosts_that_come_and_go_neither_lose_slots_nor_lock_up() -> None:

@@ -9,7 +9,6 @@ import pytest
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.openai import OpenAI
 from mmerg.backends.protocol import Finish, Message, Reply, Request, Sampling, TokenLogprob
-from mmerg.backends.scripted import Scripted
 from mmerg.backends.thinking import may_think, separate
 from tests.backends.conftest import DESCRIPTIONS, LAST, Faulty, completion, json_answer, line, stream
 
@@ -56,59 +55,36 @@ def test_words_behind_thoughts(before: str, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["<think></think>\n", "<|channel>thought\n<channel|>", "</think>", "<|channel|>final<|message|>"]
-)
-def test_tags_without_thoughts(words: str) -> None:
-    assert separate(words + WORDS) == ("", WORDS)
-
-
-@pytest.mark.parametrize(
-    "text",
+    ("text", "words"),
     [
-        f"<think>{THOUGHTS}",
-        "<think>",
-        f"[THINK]{THOUGHTS}",
-        f"<|channel|>analysis<|message|>{THOUGHTS}",
-        f"<|channel>thought {THOUGHTS}",
-        f"thought\n{THOUGHTS}",
-        f"analysisThe user: {THOUGHTS}",
-        f"{THOUGHTS}</think>",
+        # tags without thoughts
+        *((tags + WORDS, WORDS) for tags in ("<think></think>\n", "</think>", "<|channel|>final<|message|>")),
+        # thoughts without words
+        *((f"{opening}{THOUGHTS}", "") for opening in ("<think>", "[THINK]", "<|channel>thought ", "thought\n")),
+        (f"{THOUGHTS}</think>", ""),
+        # what follows the words
+        *(
+            (f"<think>{THOUGHTS}</think>{WORDS}{tail}", WORDS)
+            for tail in ("<|return|>", "\n<think>Was that kind?</think>", "\n<think>Was that", " <think>Was it?")
+        ),
+        # words about tags
+        *(
+            (text, text)
+            for text in (
+                "I like the <think> tag, and </think> too.",
+                'They end with "</think>" or `[/THINK]`.',
+                "analysis is hard",
+                "thoughtful of you",
+                "I saw the [THINK] poster, too. It made me smile.",
+                "It wraps them in <think>...</think> tags.",
+                '{"reply": "He wrote <think>so.</think> I know."}',
+                'Sure: {"reply": "no </think> tag"}',
+            )
+        ),
     ],
 )
-def test_thoughts_without_words(text: str) -> None:
-    assert separate(text)[1] == ""
-
-
-@pytest.mark.parametrize(
-    "tail", ["<|return|>", "\n<think>Was that kind?</think>", "\n<think>Was that", "<think>Was that", " <think>Was it?"]
-)
-def test_what_follows_the_words(tail: str) -> None:
-    assert separate(f"<think>{THOUGHTS}</think>{WORDS}{tail}")[1] == WORDS
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        WORDS,
-        "I like the <think> tag, and </think> too.",
-        'They end with "</think>" or `[/THINK]`.',
-        "I use <think> now and then.",
-        "analysis is hard",
-        "thoughtful of you",
-        "I saw the [THINK] poster, too. It made me smile.",
-        "It wraps them in <think>...</think> tags.",
-        '{"reply": "He wrote <think>so.</think> I know."}',
-        '```json\n{"reply": "He wrote <think>so.</think> I know."}\n```',
-        'Sure: {"reply": "no </think> tag"}',
-    ],
-)
-def test_words_about_tags_stay(text: str) -> None:
-    assert separate(text) == ("", text)
-
-
-def test_tags_in_json_behind_thoughts_stay() -> None:
-    words = '{"reply": "He wrote <think>so.</think> I know."}'
-    assert separate(f"<think>{THOUGHTS}</think>{words}") == (THOUGHTS, words)
+def test_the_words_of_a_text(text: str, words: str) -> None:
+    assert separate(text)[1] == words
 
 
 def test_short_thoughts_between_words_are_thoughts() -> None:
@@ -145,12 +121,6 @@ def test_log_probabilities_of_thoughts_are_dropped(
     assert tuple(one.token for one in reply.logprobs) == kept
     assert reply.taken == taken
     assert Reply.model_validate(reply.model_dump(mode="json")) == reply
-
-
-def test_every_backend_gives_thoughts_apart() -> None:
-    """A backend of the user's own, too, as `Reply` does it."""
-    reply = Scripted([f"<think>{THOUGHTS}</think>{WORDS}"]).complete(asking())
-    assert (reply.thinking, reply.text, reply.taken) == (THOUGHTS, WORDS, ("thinking",))
 
 
 def asking(*stops: str) -> Request:

@@ -1,14 +1,9 @@
 """HTTP itself: connections that are kept, every fault on a new and on a used one, caps, and deadlines for all."""
 
-import gzip
 import json
-import select
 import socket
-import sys
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -84,19 +79,6 @@ def test_many_requests_take_one_connection(kept: Faulty) -> None:
     assert kept.connections == 1
 
 
-def test_threads_share_connections_and_get_their_own_answers(kept: Faulty) -> None:
-    for number in range(8):
-        kept.answer(stream(*[b"%d\n" % number] * 50), path=f"/{number}")
-
-    def ask(number: int) -> set[bytes]:
-        with http.post(f"/{number % 8}", {}) as response:
-            return set(lines(response))
-
-    with closing(Http(kept.host, OLLAMA)) as http, ThreadPoolExecutor(8) as threads:
-        assert list(threads.map(ask, range(160))) == [{b"%d" % (number % 8)} for number in range(160)]
-    assert kept.connections <= 8
-
-
 def test_a_reply_counts_though_its_stream_never_ends_after_the_last_line(kept: Faulty) -> None:
     kept.answer(head() + chunk(line("hi")) + chunk(LAST), HANG)
     with closing(Ollama(host=kept.host, model="m", load={"num_ctx": 512})) as backend:
@@ -136,7 +118,10 @@ def test_every_fault_is_named_on_a_new_connection_and_on_a_used_one(
     http = begin(kept, SILENT if HANG in steps else PATIENT)
     kept.answer(*steps)
     before = len(kept.requests)
-    assert failure_of(http).failure is failure
+    error = failure_of(http)
+    assert error.failure is failure
+    phase = "stall" if b"a\n" in b"".join(steps) else "first_token"
+    assert failure is not Failure.TIMEOUT or f"the {phase} deadline of 0.1 s" in error.what
     assert HANG not in steps or kept.reached_hang.wait(60)
     assert len(kept.requests) == before + 1, "what was answered in part is not asked again"
     assert kept.connections == 1
@@ -185,13 +170,6 @@ def test_closing_breaks_a_request_off(
 # Connections that died, or went wrong, while nobody used them
 
 
-def test_an_idle_connection_that_the_server_closed_is_replaced_unseen(faulty: Faulty) -> None:
-    faulty.answer(stream(b"a\n"))  # the server closes after each answer, and does not say so
-    with closing(new(faulty)) as http:
-        assert [lines_of(http) for _ in range(20)] == [[b"a"]] * 20
-    assert faulty.connections == 20
-
-
 def test_a_used_connection_that_dies_as_it_is_asked_is_replaced_once(kept: Faulty) -> None:
     with closing(used(kept)) as http:
         kept.answer_once(CLOSE)
@@ -203,29 +181,6 @@ def test_a_used_connection_that_dies_as_it_is_asked_is_replaced_once(kept: Fault
             lines_of(http)
     assert caught.value.failure is Failure.RUNNER_CRASH
     assert (kept.connections, len(kept.requests)) == (3, 5)
-
-
-def test_a_new_connection_that_dies_is_not_replaced(kept: Faulty) -> None:
-    kept.answer(CLOSE)
-    assert failure_of(new(kept)).failure is Failure.RUNNER_CRASH
-    assert kept.connections == 1
-
-
-def test_a_server_that_went_away_is_unreachable_on_a_used_connection_too(kept: Faulty) -> None:
-    http = used(kept)
-    kept.answer(CLOSE)
-    kept.shutdown()
-    kept.server_close()
-    assert failure_of(http).failure is Failure.UNREACHABLE
-
-
-def test_what_nobody_asked_for_is_not_taken_for_the_next_answer(kept: Faulty) -> None:
-    kept.answer(stream(b"one\n") + stream(b"of another request\n"))
-    with closing(new(kept)) as http:
-        assert lines_of(http) == [b"one"]
-        kept.answer(stream(b"two\n"))
-        for _ in range(3):
-            assert lines_of(http) == [b"two"]
 
 
 # Caps
@@ -305,23 +260,6 @@ def test_json_of_any_shape_is_a_named_failure(kept: Faulty, path: str) -> None:
             assert len(str(caught.value)) < 1500
 
 
-@pytest.mark.parametrize("length", ["1e999", '"many"', "-1", "1.5", "[]", "true", "9" * 30])
-def test_a_context_length_that_is_none_is_named(kept: Faulty, length: str) -> None:
-    details = '{"capabilities": [], "model_info": {"general.architecture": "a", "a.context_length": ' + length + "}}"
-    kept.answer(whole(details.encode()), path="/api/show")
-    with closing(OllamaHost(kept.host)) as host, pytest.raises(CallError) as caught:
-        host.describe("m", {})
-    assert caught.value.failure is Failure.SERVER_ERROR
-
-
-@pytest.mark.parametrize("vectors", [[], [[]], [[1e999]], [[1.0], [1.0, 2.0]], [[1.0], [1.0], [1.0]]])
-def test_vectors_that_are_no_use_are_named(kept: Faulty, vectors: object) -> None:
-    kept.answer(json_answer({"embeddings": vectors}), path="/api/embed")
-    with closing(OllamaHost(kept.host)) as host, pytest.raises(CallError) as caught:
-        host.embed("m", ["a", "b"][: max(len(vectors), 1)] if isinstance(vectors, list) else [])  # fmt: skip
-    assert caught.value.failure is Failure.SERVER_ERROR
-
-
 def test_a_host_that_is_busy_when_it_is_checked_costs_no_reply(kept: Faulty) -> None:
     with closing(Ollama(host=kept.host, model="m", load={"num_ctx": 512}, check_wait=0.01)) as backend:
         backend.describe()
@@ -348,12 +286,6 @@ def test_an_address_with_a_password_is_refused_and_not_shown(host: str) -> None:
     assert "secret" not in str(described.value)
 
 
-def test_the_address_of_a_server_behind_a_path(kept: Faulty) -> None:
-    kept.answer(json_answer({"version": "1"}), path="/behind/api/version")
-    with closing(Http(f"{kept.host}/behind/", OLLAMA, PATIENT)) as http:
-        assert http.read(json.loads, "/api/version") == {"version": "1"}
-
-
 # What httpx and ollama's client would do by themselves
 
 
@@ -363,22 +295,6 @@ def test_a_line_ends_with_a_line_feed_alone(kept: Faulty) -> None:
     kept.answer(stream(raw + b"\n", LAST))
     with closing(Ollama(host=kept.host, model="m", load={"num_ctx": 512})) as backend:
         assert backend.complete(HELLO).text == text
-
-
-def test_a_body_that_grows_when_it_is_unpacked_is_not_unpacked(kept: Faulty) -> None:
-    packed = gzip.compress(b"[" + b" " * 2**20 + b"]")
-    head_of_it = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n"
-    kept.answer(head_of_it.encode() + packed, path="/api/version")
-    with closing(new(kept)) as http:
-        assert http.read(bytes, "/api/version") == packed
-    assert "gzip" not in "".join(kept.heads)
-
-
-def test_a_key_for_another_service_is_not_sent(kept: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OLLAMA_API_KEY", "hush-hush-1")
-    with closing(OllamaHost(kept.host)) as host:
-        host.describe("m", {})
-    assert "hush" not in "".join(kept.heads)
 
 
 # A stop, wherever the call stands
@@ -408,37 +324,3 @@ def test_a_stop_ends_a_call_that_waits_for_a_handshake(in_thread: InThread) -> N
             failure = stopped(http, lambda: accepted.append(silent.accept()[0]), in_thread)
         accepted[0].close()
     assert failure is Failure.INTERRUPTED
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="fills a queue of connections as Linux counts it")
-def test_a_stop_ends_a_call_that_waits_for_a_connection(in_thread: InThread) -> None:
-    with ExitStack() as opened:
-        full = opened.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
-        connected = True
-        while connected:  # until the queue is full
-            waiting = opened.enter_context(socket.socket())
-            waiting.setblocking(False)
-            waiting.connect_ex(full.getsockname())
-            connected = bool(select.select([], [waiting], [], 0.2)[1])
-        http = opened.enter_context(closing(Http(f"http://127.0.0.1:{full.getsockname()[1]}", OLLAMA, PATIENT)))
-        assert stopped(http, lambda: threading.Event().wait(0.2), in_thread) is Failure.INTERRUPTED
-
-
-def test_a_stop_ends_a_call_that_sends(in_thread: InThread) -> None:
-    with (
-        socket.create_server(("127.0.0.1", 0)) as deaf,
-        closing(Http(f"http://127.0.0.1:{deaf.getsockname()[1]}", OLLAMA, PATIENT)) as http,
-    ):
-        stop = Stop()
-
-        def call() -> object:
-            with stop.over_this_thread(), http.post("/api/chat", "x" * 2**25):
-                return None
-
-        result = in_thread(call)
-        with deaf.accept()[0] as connection:
-            connection.recv(1)
-            stop.set()
-            with pytest.raises(CallError) as caught:
-                result()
-    assert caught.value.failure is Failure.INTERRUPTED

@@ -3,29 +3,7 @@
 import pytest
 
 from mmerg.backends.ollama_host import OllamaHost, names
-from mmerg.errors import CallError
 from tests.backends.conftest import Faulty, json_answer
-
-
-def test_loaded_reads_the_line_of_its_model(faulty: Faulty) -> None:
-    rows = [
-        {"model": "other:latest", "size": 1, "size_vram": 1, "context_length": 1},
-        {"model": "m:latest", "size": 100, "size_vram": 60, "context_length": 4096},
-    ]
-    faulty.answer(json_answer({"models": rows}), path="/api/ps")
-    listed = OllamaHost(faulty.host).loaded("m")
-    assert listed
-    assert (listed.size, listed.size_vram, listed.context_length) == (100, 60, 4096)
-    assert OllamaHost(faulty.host).loaded("absent") is None
-
-
-def test_embed_cuts_nothing_and_counts(faulty: Faulty) -> None:
-    faulty.answer(json_answer({"embeddings": [[0.6, 0.8]]}), path="/api/embed")
-    assert OllamaHost(faulty.host).embed("m", ["a"]) == [[0.6, 0.8]]
-    (sent,) = faulty.asked("/api/embed")
-    assert (sent["input"], sent["truncate"], sent["keep_alive"]) == (["a"], False, "30m")
-    with pytest.raises(CallError, match="1 vectors for 2 texts"):
-        OllamaHost(faulty.host).embed("m", ["a", "b"])
 
 
 @pytest.mark.parametrize(

@@ -3,18 +3,16 @@
 import base64
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
 import pytest
 
-from mmerg.backends.cache import Cache
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.protocol import Image, Message, Request, Sampling
-from mmerg.errors import CallError, ConfigError, Failure
-from tests.backends.conftest import DESCRIPTIONS, LAST, Faulty, json_answer, line, stream
+from mmerg.errors import ConfigError
+from tests.backends.conftest import LAST, Faulty, line, stream
 
 SAMPLING = Sampling(
     num_predict=64,
@@ -34,10 +32,6 @@ PNG = cv2.imencode(".png", np.zeros((48, 64, 3), dtype=np.uint8))[1].tobytes()
 
 def backend(host: str) -> Ollama:
     return Ollama(host=host, model="m", load={"num_ctx": 512, "use_mmap": False})
-
-
-def with_image(data: bytes) -> Request:
-    return Request((Message("user", "look", (Image("0" * 64, data),)),), SAMPLING)
 
 
 def test_the_whole_body(faulty: Faulty) -> None:
@@ -86,17 +80,6 @@ def test_free_text_sends_neither_format_nor_logprobs(faulty: Faulty) -> None:
     assert faulty.asked("/api/show") == []  # text needs no capabilities
 
 
-@pytest.mark.parametrize(("stop", "sent"), [((), None), (("\n\n", "User:"), ["\n\n", "User:"])])
-def test_stop_texts_are_sent_as_a_list_where_there_are_any(
-    faulty: Faulty, stop: tuple[str, ...], sent: list[str] | None
-) -> None:
-    faulty.answer(stream(line("Hi"), LAST))
-    backend(faulty.host).complete(Request((Message("user", "Hello"),), replace(SAMPLING, stop=stop)))
-    (body,) = faulty.asked("/api/chat")
-    assert body["options"].get("stop") == sent
-    assert ("stop" in body["options"]) is bool(stop)
-
-
 @pytest.mark.parametrize(
     ("words", "sent"),
     [
@@ -112,14 +95,6 @@ def test_words_that_the_server_would_take_for_the_place_of_an_image(faulty: Faul
     assert body["messages"][0]["content"] == sent
 
 
-def test_images_do_not_ask_again_who_answers(faulty: Faulty) -> None:
-    faulty.answer(stream(line("Hi"), LAST))
-    asking = backend(faulty.host)
-    for _ in range(2):
-        asking.complete(with_image(PNG))
-    assert len(faulty.asked("/api/show")) == 1
-
-
 def test_what_describe_asks_and_tells(faulty: Faulty) -> None:
     engine = backend(faulty.host).describe()
     assert (engine.version, engine.digest, engine.capabilities) == ("0.24.0", "d1", ("completion", "vision"))
@@ -130,33 +105,10 @@ def test_what_describe_asks_and_tells(faulty: Faulty) -> None:
     assert [path for path, _ in faulty.requests] == ["/api/version", "/api/tags", "/api/show"]
 
 
-def test_thinking_and_not_thinking_share_no_replies(faulty: Faulty, tmp_path: Path) -> None:
-    thinks = DESCRIPTIONS["/api/show"] | {"capabilities": ["completion", "thinking"]}
-    faulty.answer(json_answer(thinks), path="/api/show")
-    request = Request((Message("user", "Hello"),), SAMPLING)
-    replies = []
-    for think in (False, True, False, True):
-        faulty.answer(stream(line(f"think {think}"), LAST))
-        adapter = Ollama(host=faulty.host, model="m", load={"num_ctx": 512}, think=think)
-        cache = Cache(adapter, tmp_path / "replies.sqlite")
-        reply = cache.complete(request)
-        replies.append((reply.text, reply.cached))
-        cache.close()
-    assert replies == [("think False", False), ("think True", False), ("think False", True), ("think True", True)]
-
-
 def test_thinking_of_a_model_that_cannot_is_refused(faulty: Faulty) -> None:
     with pytest.raises(ConfigError, match="cannot think") as caught:
         Ollama(host=faulty.host, model="m", load={"num_ctx": 512}, think=True).describe()
     assert (caught.value.where, "backbone.think=false" in caught.value.hint) == (faulty.host, True)
-
-
-def test_images_for_a_model_without_eyes_are_not_sent(faulty: Faulty) -> None:
-    faulty.answer(json_answer({"capabilities": ["completion"], "model_info": {}}), path="/api/show")
-    with pytest.raises(CallError, match="no eyes") as caught:
-        backend(faulty.host).complete(with_image(PNG))
-    assert caught.value.failure is Failure.IMAGE_REJECTED
-    assert faulty.asked("/api/chat") == []
 
 
 @pytest.mark.parametrize("num_predict", [0, -1])

@@ -78,9 +78,9 @@ def failure_of(backend: Ollama, request: Request) -> CallError:
     return caught.value
 
 
-@pytest.mark.parametrize("mark", ["[img-7]", "[img-0]", "[img]"])
+@pytest.mark.parametrize("mark", ["[img-7]", "[img]"])
 def test_words_that_look_like_the_place_of_an_image_stay_words(vision: Ollama, mark: str) -> None:
-    """Unchanged, Ollama before 0.30 refuses the first, and later versions put the image in the place of the last."""
+    """Unchanged, Ollama before 0.30 refuses the first, and later versions put the image in the place of the second."""
     reply = vision.complete(ask(f"Look {mark} at my dog.", picture(1)))
     assert reply.response_tokens
     words = vision.complete(ask(f"Look {mark.replace('[', '(')} at my dog.", picture(1)))
@@ -96,15 +96,6 @@ def test_the_tokens_of_a_frame(vision: Ollama) -> None:
     assert frame_tokens(vision, 448, 336) == small
 
 
-def test_describe(text: Ollama, vision: Ollama) -> None:
-    reads, sees = text.describe(), vision.describe()
-    assert (reads.vision, sees.vision) == (False, True)
-    assert (reads.context_length, sees.context_length) == (32768, 32768)
-    assert len(reads.digest) == len(sees.digest) == 64
-    assert reads.digest != sees.digest
-    assert reads.version == sees.version != ""
-
-
 def test_a_plain_reply_with_its_log_probabilities(text: Ollama) -> None:
     heard: list[str] = []
     with listening(heard.append):
@@ -118,7 +109,7 @@ def test_a_plain_reply_with_its_log_probabilities(text: Ollama) -> None:
     assert reply.seconds > reply.prompt_seconds > 0
 
 
-@pytest.mark.parametrize("told", ['I\'m so sorry, "Ana".', '{"a_emotion":"joy","b_why":"é"}', "😀", "42"])
+@pytest.mark.parametrize("told", ['I\'m so sorry, "Ana".', '{"a_emotion":"joy","b_why":"é"}', "😀"])
 def test_the_log_probabilities_of_a_given_text(each_ollama: Server, smollm2: str, told: str) -> None:
     backend = Ollama(host=each_ollama.host, model=smollm2, load=LOAD)
     lost = (Message("user", "Ana: I did not get the job.\nWhat does Ben say to her?"),)
@@ -131,11 +122,6 @@ def test_the_log_probabilities_of_a_given_text(each_ollama: Server, smollm2: str
     fits, unfits = (sum(one.logprob for one in backend.complete(one).logprobs) for one in (sorry, train))
     assert fits > unfits / 2  # so they are those of the model, before the schema leaves it no choice
     assert unfits < -20
-
-
-def test_the_token_limit(text: Ollama) -> None:
-    reply = text.complete(ask("Count to one hundred.", num_predict=3))
-    assert (reply.finish, reply.response_tokens) == (Finish.LENGTH, 3)
 
 
 @pytest.mark.parametrize("model", [TEXT_MODEL, VISION_MODEL])
@@ -169,18 +155,6 @@ def test_images_travel(vision: Ollama) -> None:
     assert first.logprobs[0].logprob != second.logprobs[0].logprob
     assert again.logprobs[0].logprob == pytest.approx(first.logprobs[0].logprob, abs=1e-3)
     assert first.prompt_tokens == second.prompt_tokens > blind.prompt_tokens
-
-
-def test_a_prefix_that_is_reused_counts_in_full(vision: Ollama) -> None:
-    shared = Message("user", "The dialogue.", (picture(3), picture(4)))
-    requests = [Request((shared, Message("user", last)), Sampling(num_predict=2)) for last in ("One?", "Two?")]
-    one, two = (vision.complete(request) for request in requests)
-    assert one.prompt_tokens == two.prompt_tokens
-
-
-def test_images_to_a_model_without_eyes(text: Ollama) -> None:
-    error = failure_of(text, ask("What is this?", picture(0)))
-    assert (error.failure, "no eyes" in error.what) == (Failure.IMAGE_REJECTED, True)
 
 
 def test_an_image_that_is_cut_after_its_header(vision: Ollama, each_ollama: Server) -> None:
@@ -218,12 +192,6 @@ def test_loaded_and_embed(text: Ollama) -> None:
     assert [len(vector) for vector in vectors] == [64, 64]
     assert [float(np.linalg.norm(vector)) for vector in vectors] == pytest.approx([1.0, 1.0], abs=1e-3)
     assert host.loaded("absent") is None
-
-
-def test_embed_of_a_text_that_is_too_long(text: Ollama) -> None:
-    with pytest.raises(CallError) as caught:
-        OllamaHost(text.host).embed(EMBEDDING_MODEL, ["short", "word " * 5000])
-    assert caught.value.failure is Failure.CONTEXT_OVERFLOW
 
 
 def test_close_breaks_off_a_call_and_frees_the_server(
@@ -291,10 +259,3 @@ def children(pid: int) -> list[int]:
     """The processes that any thread of `pid` started."""
     lists = Path(f"/proc/{pid}/task").glob("*/children")
     return [int(child) for one in lists for child in one.read_text().split()]
-
-
-def test_a_context_that_fills_up_ends_the_reply(each_ollama: Server) -> None:
-    small = Ollama(host=each_ollama.host, model=TEXT_MODEL, load=LOAD | {"num_ctx": 256})
-    reply = small.complete(ask("Numbers?", num_predict=2000, schema=json.dumps(ENDLESS)))
-    assert reply.finish is Finish.LENGTH
-    assert 0 < reply.response_tokens < 256

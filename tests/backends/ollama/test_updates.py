@@ -58,19 +58,6 @@ def test_a_host_that_was_updated_while_down_stays_out(
     pool.close()
 
 
-def test_a_host_that_comes_back_as_it_was_goes_on(faulty: Faulty, tmp_path: Path) -> None:
-    pool = pool_of(faulty, tmp_path)
-    pool.describe()
-    with pool.lease() as backend:
-        faulty.answer(CRASH)
-        with pytest.raises(CallError):
-            backend.complete(request("one"))
-        faulty.answer(stream(line("same"), LAST))
-        assert backend.complete(request("one")).text == "same"
-    assert pool.down() == {}
-    pool.close()
-
-
 def described(server: Faulty) -> Ollama:
     adapter = Ollama(host=server.host, model="m", load={"num_ctx": 512}, check_wait=0.01)
     adapter.describe()
@@ -88,13 +75,6 @@ def test_describing_a_changed_host_again_lets_none_of_its_replies_through(faulty
     with pytest.raises(CallError, match=r"another engine: server version 0\.24\.0 → 0\.25\.0") as caught:
         adapter.complete(request("two"))
     assert caught.value.failure is Failure.MODEL_NOT_FOUND
-
-
-def test_a_model_among_many_is_found(faulty: Faulty) -> None:
-    adapter = described(faulty)
-    names = [*(f"other{number}:latest" for number in range(2000)), "m:latest"]  # more than an error's text may be long
-    faulty.answer(json_answer({"models": [{"model": name, "digest": "d1"} for name in names]}), path="/api/tags")
-    assert adapter.complete(request("one")).text == "hi"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from mmerg.backends.cache import Cache
 from mmerg.backends.openai import OpenAI
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Message, Request, Sampling
-from tests.backends.conftest import CLOSE, Faulty, completion, faulty_server, json_answer
+from tests.backends.conftest import Faulty, completion, faulty_server, json_answer
 
 CHAT = "/v1/chat/completions"
 HELLO = Request((Message("user", "Hello"),), Sampling(num_predict=8))
@@ -34,20 +34,6 @@ def pool_of(folder: Path, *servers: Faulty) -> Pool:
     return Pool(hosts, wait=0.01, attempts=2)
 
 
-def test_a_call_moves_on_from_a_host_that_dies(servers: tuple[Faulty, Faulty], tmp_path: Path) -> None:
-    one, two = servers
-    pool = pool_of(tmp_path, one, two)
-    pool.describe()
-    one.answer(CLOSE, path=CHAT)
-    with pool.lease() as backend:
-        assert backend.complete(HELLO).text == "two"
-        assert len(one.asked(CHAT)) >= 2, "it was tried again first"
-        one.answer(json_answer(completion("one")), path=CHAT)
-        assert backend.complete(HELLO).cached
-    assert pool.down().keys() == {one.host}
-    pool.close()
-
-
 @pytest.mark.parametrize("status", [502, 503])
 def test_a_call_waits_while_a_server_starts_anew(servers: tuple[Faulty, Faulty], tmp_path: Path, status: int) -> None:
     """llama-server answers 503 while it loads its model, a proxy before a server that is away 502."""
@@ -59,15 +45,4 @@ def test_a_call_waits_while_a_server_starts_anew(servers: tuple[Faulty, Faulty],
         server.answer_once(json_answer(loading if status == 503 else "Bad Gateway", f"{status} Said"), path=path)
     with pool.lease() as backend:
         assert backend.complete(HELLO).text == "one"
-    pool.close()
-
-
-def test_a_host_that_is_changed_is_left_out(servers: tuple[Faulty, Faulty], tmp_path: Path) -> None:
-    one, two = servers
-    pool = pool_of(tmp_path, one, two)
-    pool.describe()
-    one.answer(json_answer({"version": "0.33.0"}), path="/version")
-    with pool.lease() as backend:
-        assert backend.complete(HELLO).text == "two"
-    assert "another engine: server version 0.32.0 → 0.33.0" in pool.down()[one.host]
     pool.close()

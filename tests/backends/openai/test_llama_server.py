@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,75 +81,11 @@ def test_it_says_what_llama_cpp_says_in_process(backend: OpenAI, model: Path) ->
     assert (there.prompt_tokens, there.response_tokens) == (here.prompt_tokens, here.response_tokens)
 
 
-def test_a_reply_that_ends_and_one_that_is_cut(backend: OpenAI) -> None:
-    whole, cut = backend.complete(ask(STORY, 400)), backend.complete(ask(STORY, 3))
-    assert (whole.finish, cut.finish, cut.response_tokens) == (Finish.STOP, Finish.LENGTH, 3)
-    assert whole.text.startswith(cut.text)
-    assert whole.prompt_seconds > 0
-
-
-def test_log_probabilities_and_their_alternatives(backend: OpenAI) -> None:
-    plain = backend.complete(ask(STORY, 5))
-    several = backend.complete(replace(ask(STORY, 5), alternatives=3))
-    assert "".join(entry.token for entry in plain.logprobs) == plain.text
-    assert {len(entry.top_logprobs) for entry in plain.logprobs} == {0}
-    assert {len(entry.top_logprobs) for entry in several.logprobs} == {3}
-
-
 def test_the_log_probabilities_of_a_given_text(backend: OpenAI) -> None:
     said = backend.complete(ask(STORY, 24))
     given = backend.complete(likelihood_request(ask(STORY).messages, said.text))
     assert given.text == said.text
     assert -60 < sum(entry.logprob for entry in given.logprobs) - sum(entry.logprob for entry in said.logprobs) < 20
-
-
-def test_a_common_start_is_reused(backend: OpenAI) -> None:
-    history = "I had a long day and my sister forgot my birthday. " * 8
-    backend.complete(ask(f"{history} What do I feel?", 1))
-    again = backend.complete(ask(f"{history} What should you say?", 1))
-    assert again.reused_tokens is not None
-    assert 400 < again.reused_tokens < again.prompt_tokens
-
-
-def test_a_schema_binds(backend: OpenAI) -> None:
-    properties = {"zeta": {"enum": ["joy", "fear"]}, "alpha": {"type": "integer", "minimum": 1, "maximum": 4}}
-    schema = {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
-    reply = backend.complete(ask("Say hello in plain words.", 80, schema=json.dumps(schema)))
-    value = json.loads(reply.text)
-    assert (reply.finish, list(value)) == (Finish.STOP, ["zeta", "alpha"])
-    assert value["zeta"] in ("joy", "fear")
-    assert value["alpha"] in range(1, 5)
-
-
-@pytest.mark.parametrize("narrow", [{"top_k": 1}, {"top_p": 1e-6}, {"min_p": 1.0}, {"temperature": 0.0}])
-def test_each_narrowing_sampler_makes_a_hot_model_greedy(backend: OpenAI, narrow: dict[str, Any]) -> None:
-    hot: dict[str, Any] = {"temperature": 1.5, "seed": 7}
-    greedy = backend.complete(ask(STORY, 12)).text
-    assert backend.complete(ask(STORY, 12, **hot)).text != greedy
-    assert backend.complete(ask(STORY, 12, **{**hot, **narrow})).text == greedy
-
-
-@pytest.mark.parametrize("penalty", [{"repeat_penalty": 1.8}, {"presence_penalty": 1.9}, {"frequency_penalty": 1.9}])
-def test_each_penalty_acts(backend: OpenAI, penalty: dict[str, Any]) -> None:
-    assert backend.complete(ask(STORY, 24, **penalty)).text != backend.complete(ask(STORY, 24)).text
-
-
-def test_a_seed_repeats_and_a_stop_text_ends_a_reply(backend: OpenAI) -> None:
-    one, two, other = (backend.complete(ask(STORY, 12, temperature=1.0, seed=seed)).text for seed in (3, 3, 4))
-    assert one == two != other
-    whole = backend.complete(ask(STORY, 24)).text
-    cut = backend.complete(ask(STORY, 24, stop=("no such text", whole[4:7])))
-    assert (cut.text, cut.finish) == (whole[: whole.index(whole[4:7])], Finish.STOP)
-
-
-def test_each_image_is_seen(backend: OpenAI) -> None:
-    dark, light = picture(0), picture(255)
-    replies = {
-        images: backend.complete(ask("What is it?", 4, images=images))
-        for images in ((), (dark,), (light,), (dark, light), (light, dark))
-    }
-    assert len({tuple(entry.logprob for entry in reply.logprobs) for reply in replies.values()}) == 5
-    assert replies[(dark, light)].prompt_tokens == replies[()].prompt_tokens + 2 * tiny_text.IMAGE_TOKENS
 
 
 # Errors

@@ -1,7 +1,8 @@
-"""Answers of servers that no test can start, recorded or written down from their sources; each says where from."""
+"""Responses of servers that no test can start: `recorded.json` has them, and says where each comes from."""
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +11,9 @@ from mmerg.backends.openai import OpenAI
 from mmerg.backends.protocol import Finish, Message, Request, Sampling, likelihood_request
 from mmerg.errors import CallError, Failure
 from tests.backends.conftest import Faulty, completion, json_answer
-from tests.backends.openai.shapes import TOLD, VLLM_REPLY
 
+RECORDED = json.loads(Path(__file__).with_name("recorded.json").read_text(encoding="utf-8"))
+TOLD: dict[str, dict[str, Any]] = {dialect: recorded["told"] for dialect, recorded in RECORDED.items()}
 CHAT = "/v1/chat/completions"
 HELLO = Request((Message("user", "Hello"),), Sampling(num_predict=8), logprobs=True)
 
@@ -34,7 +36,7 @@ def test_what_they_tell_of_themselves(faulty: Faulty, dialect: str, version: str
 
 
 @pytest.mark.parametrize(("seven_more", "vision"), [(True, True), (False, False)])
-def test_eyes_that_are_not_told_of_are_tried_once(faulty: Faulty, seven_more: bool, vision: bool) -> None:
+def test_vision_that_is_not_described_is_tried_once(faulty: Faulty, seven_more: bool, vision: bool) -> None:
     backend = served(faulty, "vllm")
     faulty.answer_once(json_answer(completion("a")), path=CHAT)
     faulty.answer_once(json_answer(completion("a") | {"usage": {"prompt_tokens": 7 + 7 * seven_more}}), path=CHAT)
@@ -42,24 +44,26 @@ def test_eyes_that_are_not_told_of_are_tried_once(faulty: Faulty, seven_more: bo
     assert len(faulty.asked(CHAT)) == 2
 
 
-@pytest.mark.parametrize("dialect", TOLD)
-def test_what_changes_with_each_answer_is_no_other_engine(faulty: Faulty, dialect: str) -> None:
+def changed(server: Faulty, dialect: str, was: str, now: str) -> None:
+    """From now on the server describes itself with `now` in place of `was`."""
+    for path, answer in TOLD[dialect].items():
+        server.answer(json_answer(json.loads(json.dumps(answer).replace(was, now))), path=path)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "was", "now"),
+    [
+        ("vllm", '"created": 1', '"created": 2'),
+        ("vllm", "modelperm-1", "modelperm-2"),
+        ("sglang", "/models/m", "/scratch/m"),
+    ],
+)
+def test_what_does_not_change_replies_is_no_other_engine(faulty: Faulty, dialect: str, was: str, now: str) -> None:
     backend = served(faulty, dialect)
     before = backend.describe()
-    later = json.loads(json.dumps(TOLD[dialect]).replace('"created": 1', '"created": 2').replace("modelperm-1", "p2"))
-    for path, answer in later.items():
-        faulty.answer(json_answer(answer), path=path)
+    changed(faulty, dialect, was, now)
     assert backend.describe() == before
     assert backend.complete(HELLO).text == "Hi"
-
-
-@pytest.mark.parametrize("dialect", ["vllm", "sglang"])
-def test_a_model_in_another_folder_is_the_same_engine(faulty: Faulty, dialect: str) -> None:
-    backend = served(faulty, dialect)
-    before = backend.describe()
-    for path, answer in TOLD[dialect].items():
-        faulty.answer(json_answer(json.loads(json.dumps(answer).replace("/models/m", "/scratch/m"))), path=path)
-    assert backend.describe() == before
 
 
 @pytest.mark.parametrize(
@@ -73,8 +77,7 @@ def test_a_model_in_another_folder_is_the_same_engine(faulty: Faulty, dialect: s
 def test_a_host_that_was_changed_gives_no_reply(faulty: Faulty, dialect: str, was: str, now: str) -> None:
     backend = served(faulty, dialect)
     backend.describe()
-    for path, answer in TOLD[dialect].items():
-        faulty.answer(json_answer(json.loads(json.dumps(answer).replace(was, now))), path=path)
+    changed(faulty, dialect, was, now)
     with pytest.raises(CallError, match="another engine") as caught:
         backend.complete(HELLO)
     assert caught.value.failure is Failure.MODEL_NOT_FOUND
@@ -82,7 +85,7 @@ def test_a_host_that_was_changed_gives_no_reply(faulty: Faulty, dialect: str, wa
 
 def test_a_recorded_reply_is_read(faulty: Faulty) -> None:
     backend = served(faulty, "vllm")
-    faulty.answer(json_answer(VLLM_REPLY), path=CHAT)
+    faulty.answer(json_answer(RECORDED["vllm"]["reply"]), path=CHAT)
     reply, several = backend.complete(HELLO), backend.complete(replace(HELLO, alternatives=2))
     assert (reply.text, reply.finish, reply.thinking) == ("Hello!", Finish.LENGTH, "")
     assert (reply.prompt_tokens, reply.reused_tokens, reply.response_tokens) == (311, 256, 2)
@@ -141,14 +144,6 @@ def test_a_given_text_has_the_log_probabilities_of_the_end_of_the_prompt(faulty:
 # Neither vLLM nor SGLang tells of cached tokens without --enable-prompt-tokens-details or --enable-cache-report.
 
 
-@pytest.mark.parametrize("context", ["8192", -1])
-def test_a_context_that_is_no_number_of_tokens_is_shown(faulty: Faulty, context: object) -> None:
-    backend = served(faulty, "vllm")
-    faulty.answer(json_answer({"data": [{"id": "m", "max_model_len": context}]}), path="/v1/models")
-    with pytest.raises(CallError, match=f"context length is '{context}'"):
-        backend.describe()
-
-
 @pytest.mark.parametrize("name", ["reasoning", "reasoning_content"])
 def test_thinking_is_read(faulty: Faulty, name: str) -> None:
     backend = served(faulty, "vllm")
@@ -167,14 +162,6 @@ def test_cached_tokens_are_read_where_they_are_told(faulty: Faulty, details: obj
     assert backend.complete(HELLO).reused_tokens == reused
 
 
-@pytest.mark.parametrize("logprobs", [None, {"content": None}, {"content": []}])
-def test_log_probabilities_that_do_not_come(faulty: Faulty, logprobs: object) -> None:
-    answer = completion("Hi")
-    answer["choices"][0]["logprobs"] = logprobs  # type: ignore[index]
-    faulty.answer(json_answer(answer), path=CHAT)
-    assert OpenAI(host=faulty.host, model="m", dialect="vllm", load={"num_ctx": 512}).complete(HELLO).logprobs == ()
-
-
 @pytest.mark.parametrize(
     ("reason", "finish"),
     [("stop", Finish.STOP), ("length", Finish.LENGTH), ("abort", Finish.ABORT), (None, Finish.ABORT)],
@@ -187,85 +174,3 @@ def test_finishes(faulty: Faulty, reason: str | None, finish: Finish) -> None:
 
 
 # Errors
-
-
-def openai_shape(message: str, kind: str, code: int) -> dict[str, object]:
-    """As llama-server has it, and vLLM."""
-    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
-
-
-def flat(message: str, kind: str, code: int) -> dict[str, object]:
-    """As SGLang has it (python/sglang/srt/entrypoints/openai/protocol.py, ErrorResponse)."""
-    return {"object": "error", "message": message, "type": kind, "param": None, "code": code}
-
-
-RECORDED = [  # from vLLM 0.32.0, as `shapes.py` says
-    (
-        "vllm",
-        400,
-        {
-            "error": {
-                "message": "This model's maximum context length is 4096 tokens. However, your prompt contains at least "
-                "4097 input tokens, which exceeds this limit even without any output tokens. Please reduce the length "
-                "of the input prompt. (parameter=input_tokens, value=4097)",
-                "type": "BadRequestError",
-                "param": "input_tokens",
-                "code": 400,
-            }
-        },
-        Failure.CONTEXT_OVERFLOW,
-    ),
-    ("vllm", 400, openai_shape("m is not a multimodal model", "BadRequestError", 400), Failure.IMAGE_REJECTED),
-    (
-        "vllm",
-        404,
-        openai_shape("The model `gpt-4` does not exist. Valid aliases: m.", "NotFoundError", 404),
-        Failure.MODEL_NOT_FOUND,
-    ),
-    ("vllm", 400, openai_shape("Grammar error: Invalid type: wibble", "BadRequestError", 400), Failure.BAD_REQUEST),
-]
-WRITTEN = [  # by the sources named
-    (  # github.com/vllm-project/vllm/issues/12165
-        "vllm",
-        400,
-        openai_shape(
-            "The prompt (total length 25938) is too long to fit into the model (context length 4096). Make sure that "
-            "`max_model_len` is no smaller than the number of text tokens plus multimodal tokens.",
-            "BadRequestError",
-            400,
-        ),
-        Failure.CONTEXT_OVERFLOW,
-    ),
-    (  # vLLM, vllm/v1/engine/exceptions.py
-        "vllm",
-        500,
-        openai_shape("EngineCore encountered an issue. See stack trace (above) for the root cause.", "Internal", 500),
-        Failure.RUNNER_CRASH,
-    ),
-    (  # SGLang, python/sglang/srt/managers/tokenizer_manager.py
-        "sglang",
-        400,
-        flat("The input (5000 tokens) is longer than the model's context length (2048 tokens).", "BadRequest", 400),
-        Failure.CONTEXT_OVERFLOW,
-    ),
-    (  # the same file
-        "sglang",
-        400,
-        flat("Requested token count exceeds the model's maximum context length of 2048 tokens.", "BadRequest", 400),
-        Failure.CONTEXT_OVERFLOW,
-    ),
-    ("sglang", 503, flat("The request queue is full.", "ServiceUnavailable", 503), Failure.BUSY),
-]
-
-
-@pytest.mark.parametrize(("dialect", "status", "body", "failure"), [*RECORDED, *WRITTEN])
-def test_their_errors_are_named(
-    faulty: Faulty, dialect: str, status: int, body: dict[str, Any], failure: Failure
-) -> None:
-    backend = served(faulty, dialect)
-    faulty.answer(json_answer(body, f"{status} Said"), path=CHAT)
-    with pytest.raises(CallError) as caught:
-        backend.complete(HELLO)
-    assert caught.value.failure is failure
-    assert caught.value.hint
-    assert caught.value.what.startswith(f"{dialect} answered with ")

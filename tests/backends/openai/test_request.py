@@ -2,22 +2,18 @@
 
 import base64
 import json
-from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
 import pytest
 
-from mmerg.backends.cache import Cache, replay, stored_engine
 from mmerg.backends.dialects import DIALECTS
-from mmerg.backends.ollama import Ollama
 from mmerg.backends.openai import OpenAI, token_from
 from mmerg.backends.protocol import Image, Message, Request, Sampling
 from mmerg.errors import CallError, ConfigError, Failure
-from tests.backends.conftest import LAST, Faulty, completion, json_answer, line, stream
+from tests.backends.conftest import Faulty, completion, json_answer
 
 CHAT = "/v1/chat/completions"
 SAMPLING = Sampling(
@@ -85,14 +81,6 @@ def test_the_whole_body(faulty: Faulty, dialect: str, sampling: Sampling, sent: 
     assert body == {"model": "m", "messages": messages, "stream": False} | sent
 
 
-@pytest.mark.parametrize(("dialect", "off"), [("vllm", -1), ("sglang", -1), ("llama-server", 0)])
-def test_top_k_is_off_as_the_server_has_it(faulty: Faulty, dialect: str, off: int) -> None:
-    asking(faulty, dialect).complete(HELLO)
-    (body,) = faulty.asked(CHAT)
-    assert body["top_k"] == off
-    assert "stop" not in body
-
-
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_schema_and_log_probabilities(faulty: Faulty, dialect: str) -> None:
     asking(faulty, dialect).complete(replace(HELLO, schema=SCHEMA, logprobs=True))
@@ -100,12 +88,6 @@ def test_a_schema_and_log_probabilities(faulty: Faulty, dialect: str) -> None:
     assert body["response_format"]["json_schema"]["schema"] == json.loads(SCHEMA)
     assert list(body["response_format"]["json_schema"]["schema"]["properties"]) == ["why", "a"]
     assert body["logprobs"] is True
-
-
-@pytest.mark.parametrize(("alternatives", "sent"), [(0, 1), (4, 4)])
-def test_alternatives(faulty: Faulty, alternatives: int, sent: int) -> None:
-    asking(faulty).complete(replace(HELLO, logprobs=True, alternatives=alternatives))
-    assert faulty.asked(CHAT)[0]["top_logprobs"] == sent
 
 
 def test_images_are_urls_of_data_before_the_text(faulty: Faulty) -> None:
@@ -160,19 +142,6 @@ def test_an_unknown_dialect() -> None:
     assert "llama-server" in caught.value.hint
 
 
-@pytest.mark.parametrize("behind", ["", "/", "/v1", "/v1/"])
-def test_an_address_may_end_as_the_sdk_has_it(faulty: Faulty, behind: str) -> None:
-    reply = asking(faulty, host=faulty.host + behind).complete(HELLO)
-    assert (reply.text, reply.host) == ("Hi", faulty.host + behind)
-
-
-def test_images_for_a_model_without_eyes_are_not_sent(faulty: Faulty) -> None:
-    with pytest.raises(CallError, match="no eyes") as caught:  # both prompts have 7 tokens, the server says
-        asking(faulty).complete(Request((Message("user", "look", (Image("0" * 64, PNG),)),), SAMPLING))
-    assert caught.value.failure is Failure.IMAGE_REJECTED
-    assert [len(body["messages"][0]["content"]) for body in faulty.asked(CHAT)] == [2, 2], "a text, and the trial"
-
-
 # The token
 
 
@@ -194,30 +163,6 @@ def test_the_token_goes_along_and_is_shown_nowhere(faulty: Faulty, monkeypatch: 
         texts += [str(caught.value), str(caught.value.__cause__)]
     assert "***" in texts[2]
     assert "hush" not in " ".join(texts)
-
-
-def test_without_a_token_no_login_goes_along(faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where other programs find one of their own."""
-    monkeypatch.setenv("OPENAI_API_KEY", "hush-hush-1")
-    faulty.answer(stream(line("Hi"), LAST))
-    for backend in (asking(faulty), Ollama(host=faulty.host, model="m", load={"num_ctx": 512})):
-        with closing(backend):
-            backend.describe()
-            assert backend.complete(HELLO).text == "Hi"
-    assert {path for path, _ in faulty.requests} > {CHAT, "/api/chat"}
-    assert not any("authorization" in head.lower() or "hush" in head for head in faulty.heads)
-
-
-def test_replies_are_kept_and_replayed_without_server_or_token(
-    faulty: Faulty, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MY_TOKEN", "hush-hush-1")
-    file, load = tmp_path / "replies.sqlite", {"num_ctx": 512}
-    with closing(Cache(asking(faulty, token_env="MY_TOKEN", load=load), file)) as cache:
-        assert not cache.complete(HELLO).cached
-    assert b"hush" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
-    with closing(Cache(replay(stored_engine(file, "openai", "m", load)), file, "read")) as cache:
-        assert (cache.complete(HELLO).text, cache.complete(HELLO).cached) == ("Hi", True)
 
 
 def test_a_wish_for_a_token_says_where_it_is_named(faulty: Faulty) -> None:
