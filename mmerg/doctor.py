@@ -93,7 +93,7 @@ def _auditor(settings: DoctorRunSettings, engine: Engine) -> Finding:
     try:
         plan_prompts(settings)
         auditor = read_auditor(Path(settings.auditor or ""))
-        auditor.check_model(engine.model, engine.digest, str(settings.auditor))
+        auditor.check_engine(engine, str(settings.auditor))
     except ConfigError as error:
         return "failed", f"{error.what}; {error.hint}"
     return "ok", auditor.describe().replace("\n", "; ")

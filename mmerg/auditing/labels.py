@@ -12,17 +12,16 @@ from mmerg.auditing.launch import settings_of
 from mmerg.console.terminal import console, escape
 from mmerg.errors import RunError
 from mmerg.experiment.plan import plan_prompts
-from mmerg.runs.auditor import Auditor, read_auditor
+from mmerg.runs.auditor import update_auditor
 from mmerg.runs.folder import read_results
 from mmerg.runs.identity import CORPUS
-from mmerg.runs.manifest import About, read_manifest
-from mmerg.storage.record import write_record
+from mmerg.runs.manifest import read_manifest
 from mmerg.systems.labels import LabelPrior
 
 
 def calibrate_labels(run: Path, file: Path) -> LabelPrior:
     """Writes the prior of the run's labels into `file`, beside what stands there. No call is made. Raises MmergError
-    where the run read no labels, or the file is another model's."""
+    where the run read no labels."""
     manifest, results = read_manifest(run), read_results(run).values()
     corpus, read = manifest.corpus, [result.label_logprobs for result in results if result.label_logprobs]
     if not read:
@@ -37,14 +36,8 @@ def calibrate_labels(run: Path, file: Path) -> LabelPrior:
         counts=dict(Counter(result.gold_emotion for result in results if result.gold_emotion)),
     )
     settings = settings_of(run, manifest).model_copy(update={"auditor": None})
-    engine, prompts = manifest.engine, plan_prompts(settings).measured_labels()
+    prompts = plan_prompts(settings).measured_labels()
     prompts |= {name: manifest.identity[name] for name in prompts.keys() & manifest.identity.keys()}  # as they were
-    if file.exists():
-        auditor = read_auditor(file)
-        auditor.check_model(engine.model, engine.digest, str(file))
-    else:
-        own = {"system": manifest.setting("system.name"), "run": About(run, manifest).run, "dialogues": 0, "seed": 0}
-        auditor = Auditor.model_validate(own | {"model": engine.model, "digest": engine.digest, "prompts": {}})
-    write_record(file, auditor.model_copy(update={"labels": prior, "prompts": auditor.prompts | prompts}))
+    update_auditor(file, manifest.engine, prompts, labels=prior)
     console().print(escape(f"{file}: labels of {prior.n} samples of {prior.corpus}"), soft_wrap=True)
     return prior

@@ -30,7 +30,7 @@ from mmerg.engine.sample import attempt
 from mmerg.errors import CallError, ConfigError, RunError
 from mmerg.experiment.backbone import BackbonePlan
 from mmerg.experiment.plan import plan_prompts
-from mmerg.runs.auditor import Auditor, write_auditor
+from mmerg.runs.auditor import update_auditor
 from mmerg.runs.config_diff import changes
 from mmerg.runs.events import Emit
 from mmerg.runs.folder import read_results
@@ -112,18 +112,16 @@ def launch(
     out.print(escape(planted.worth.describe()))
     if calibrate:
         checks = _chosen(planted, measured, of_stage)
-        auditor_file = Auditor(
-            system=prompts.system.name,
+        auditor_file = update_auditor(
+            calibrate,
+            manifest.engine,
+            prompts.measured(),
             run=planted.run,
             dialogues=len({case.dialogue for case in cases}),
             seed=seed,
-            model=manifest.engine.model,
-            digest=manifest.engine.digest,
             fingerprint=manifest.identity[CORPUS],
-            prompts=prompts.measured(all_templates=True),
             checks=checks,
         )
-        write_auditor(calibrate, auditor_file)
         out.print(escape(auditor_file.describe()))
         if together := whole(cases, checks, seed):
             out.print(f"with these checks: F1 {together.f1:.2f}, {together.blamed.value:.2f} of faults blamed")

@@ -72,7 +72,7 @@ class Adapter(ABC):
     def _may_think(self) -> bool:
         """Whether the model may write thoughts before its words."""
         engine = self._engine or self.describe()
-        return "thinking" in engine.capabilities or bool(engine.load.get("think"))
+        return "thinking" in engine.capabilities or engine.think
 
     def _check_still(self, engine: Engine) -> None:
         version, digest, *_ = self._serves()

@@ -18,7 +18,7 @@ from mmerg.backends.dialects import Dialect
 from mmerg.backends.http import Http
 from mmerg.backends.likelihood import as_written, at_end, writing
 from mmerg.backends.protocol import Count, Finish, Image, Message, Reply, Request, TokenLogprob
-from mmerg.errors import CallError, Failure
+from mmerg.errors import CallError, Failure, ReplyError
 
 _FINISHES = {"stop": Finish.STOP, "length": Finish.LENGTH}
 
@@ -129,9 +129,8 @@ def _read_prompt(host: Http, request: Request, model: str, dialect: Dialect, thi
         prompt = host.parse(_Prompt.model_validate_json, raw)
         tokens = at_end(prompt.tokens(), text)
         if not tokens:
-            raise host.unexpected(
-                f"it gives no log-probabilities of the prompt's end: {host.without_token(raw)[:100]!r}"
-            )
+            what = f"it gives no log-probabilities of the prompt's end: {host.without_token(raw)[:100]!r}"
+            raise ReplyError(Failure.SERVER_ERROR, what, where=host.host)
         return Reply(text=text, finish=Finish.STOP, logprobs=tokens, prompt_tokens=prompt.count)
 
     return reply_to(host, path, body, room, read)

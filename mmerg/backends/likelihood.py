@@ -17,7 +17,7 @@ from itertools import accumulate
 from pydantic import JsonValue
 
 from mmerg.backends.protocol import Finish, Reply, Request, TokenLogprob
-from mmerg.errors import CallError, Failure
+from mmerg.errors import Failure, ReplyError
 
 
 def writing(request: Request) -> Request:
@@ -28,7 +28,7 @@ def writing(request: Request) -> Request:
 
 
 def as_written(request: Request, reply: Reply) -> Reply:
-    """The text with its tokens, of the reply to `writing(request)`. Raises CallError where the model wrote another."""
+    """The text with its tokens, of the reply to `writing(request)`. Raises ReplyError where the model wrote another."""
     value = _value(request.likelihood_of)
     try:
         wrote = json.loads(reply.text)
@@ -39,7 +39,7 @@ def as_written(request: Request, reply: Reply) -> Reply:
         hint = "its server does not enforce schemas, or gives no log-probabilities: see mmerg doctor"
         if reply.thinking:
             hint = "it thinks before it writes: backbone.think=false, or the model's instruct tag"
-        raise CallError(Failure.SERVER_ERROR, what, where=reply.host, hint=hint)
+        raise ReplyError(Failure.SERVER_ERROR, what, where=reply.host, hint=hint)
     own = reply.text.strip()[1:-1] if isinstance(value, str) else reply.text.strip()
     return reply.model_copy(update={"text": request.likelihood_of, "logprobs": _of(own, reply.logprobs)})
 

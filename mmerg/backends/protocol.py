@@ -215,6 +215,11 @@ class Engine(BaseModel):
         return "vision" in self.capabilities
 
     @property
+    def think(self) -> bool:
+        """Whether the model is asked to think."""
+        return bool(self.load.get("think"))
+
+    @property
     def in_words(self) -> str:
         """qwen2.5vl:7b on ollama 0.5.1"""
         return "a dry run, no model" if self.backend == "dry" else f"{self.model} on {self.backend} {self.version}"

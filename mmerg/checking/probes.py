@@ -28,7 +28,7 @@ from mmerg.backends.protocol import (
     Sampling,
     likelihood_request,
 )
-from mmerg.errors import CallError, Failure, ReplyError
+from mmerg.errors import Failure, ReplyError, SampleError
 from mmerg.frames.picture import to_jpeg
 from mmerg.storage.record import Record
 from mmerg.systems.schema import Bounds, json_schema, parse
@@ -112,7 +112,7 @@ def likelihood(backend: Backend) -> Finding:
     try:
         texts = (said.text.strip(), UNFITTING)
         given, other = (_mean(backend.complete(likelihood_request(asked.messages, text))) for text in texts)
-    except CallError as error:
+    except SampleError as error:
         if error.failure is Failure.MODEL_NOT_LOADED:
             raise
         return "open", f"form=likelihood cannot be used: {error.what}"

@@ -141,14 +141,13 @@ class Prompts:
     def has(self, template: str) -> bool:
         return template in self._sources
 
-    def measured(self, *, all_templates: bool = False) -> Digests:
-        """What an auditor's measured figures depend on: templates, outputs, what each stage sees and is checked for,
-        and the code of checks, whatever forms they have here."""
+    def measured(self) -> Digests:
+        """What measured checks depend on: all templates, outputs, what each stage sees and is checked for, and the code
+        of checks, whatever forms they have here."""
         system = self.system
         auditor = f"{OUTPUT}{system.auditor.name}" if system.auditor else ""
         by_code = replace(system, stages=tuple(replace(one, verdict=Check(form="code")) for one in system.stages))
-        names = self._sources if all_templates else self._rendered
-        known = system_digests(by_code, {name: self._sources[name] for name in names})
+        known = system_digests(by_code, self._sources)
         for stage in system.stages:
             seen, code = ", ".join(stage.sees), ", ".join(one.__qualname__ for one in map(code_of, stage.code))
             name, by = f"stage {stage.name}", known.get(f"stage {stage.name}", "")  # of a class that answers

@@ -60,7 +60,7 @@ def run_plan(plan: Plan, out: Console, brief: bool = False) -> Ended:
         pool, engine = plan.replies.open(then.engine if then else None)
         opened.enter_context(closing(pool))
         if auditor := plan.system.auditor:
-            auditor.check_model(engine.model, engine.digest, "auditor")
+            auditor.check_engine(engine, "auditor")
         announce(out, plan, asked, engine)
         for host, why in pool.down().items():
             out.print(escape(f"host {host} is left out for now: {why}"))

@@ -40,7 +40,7 @@ from mmerg.runs.manifest import Corpus as CorpusSection
 from mmerg.runs.manifest import Manifest, MemorySection, ProtocolSection
 from mmerg.runs.shards import Shard
 from mmerg.settings.kinds import Plain, folder_name
-from mmerg.settings.model import DatasetSettings, FramesSettings, ProtocolSettings, RunSettings
+from mmerg.settings.model import DatasetSettings, FramesSettings, ProtocolSettings, RunSettings, SystemSettings
 from mmerg.sources.exemplars import Exemplars
 from mmerg.storage.files import Snapshot
 from mmerg.systems.labels import LabelPrior
@@ -223,6 +223,10 @@ def plan_run(settings: RunSettings, row: str = "") -> Plan:
     backbone = BackbonePlan.of(settings)
 
     def plan(settings: RunSettings) -> Plan:
+        note = ""
+        if settings.auditor and not uses_auditor(settings.system):
+            note = f"auditor={settings.auditor} has no effect: system={settings.system.name} has no auditor"
+            settings = settings.model_copy(update={"auditor": None})  # the same run as without it
         names = (settings.dataset.name, settings.system.name, folder_name(backbone.name))
         return Plan(
             settings=settings.plain(),
@@ -232,18 +236,31 @@ def plan_run(settings: RunSettings, row: str = "") -> Plan:
             folder=FolderPlan(Path(settings.runs), names, settings.name or "", settings.tags, shard, row),
             seed=settings.seed,
             only_failed=settings.only_failed,
+            note=note,
         )
 
     if not settings.system.equal_tokens:
         return plan(settings)
     settings, note = with_equal_tokens(settings, plan)
-    return replace(plan(settings), note=note)
+    planned = plan(settings)
+    return replace(planned, note="\n".join(filter(None, [note, planned.note])))
+
+
+def uses_auditor(system: SystemSettings) -> bool:
+    """Whether measured checks or label priors (`auditor=…`) have an effect: an agent audits, or labels are read."""
+    audits = system.auditor is not None and system.auditor.name not in system.without
+    return audits or any(stage.reads == "labels" for stage in system.stages.values())
+
+
+def _read_auditor(settings: RunSettings) -> Auditor | None:
+    used = settings.auditor and uses_auditor(settings.system)
+    return read_auditor(Path(settings.auditor)) if used and settings.auditor else None
 
 
 def plan_system(settings: RunSettings, corpus: Corpus) -> SystemPlan:
     """The system, with sources for dialogues of `corpus`."""
     prompts, cache_dir = plan_prompts(settings), Path(settings.cache_dir)
-    auditor = read_auditor(Path(settings.auditor)) if settings.auditor else None
+    auditor = _read_auditor(settings)
     if auditor:
         auditor.check_corpus(corpus.fingerprint, f"auditor={settings.auditor}")
     if auditor and auditor.labels:
@@ -267,8 +284,11 @@ def plan_prompts(settings: RunSettings) -> Prompts:
     source is made, nothing else is read. Raises ConfigError where they were measured with other prompts."""
     system, dataset = settings.system, settings.dataset
     prompts = build_prompts(system, settings.sources, settings.frames.seen_by, dataset.emotion_of)
-    auditor = read_auditor(Path(settings.auditor)) if settings.auditor else None
-    if auditor and auditor.checks:
+    auditor = _read_auditor(settings)
+    if auditor and auditor.checks and prompts.system.auditor:
+        if system.loop == "refine":
+            what = "loop=refine takes free feedback, so measured checks have no effect"
+            raise ConfigError(what, where=f"auditor={settings.auditor}", hint="leave auditor=… out, or another system")
         prompts = Prompts(prompts.system.checked_by(auditor.checks), dataset.emotion_of)
         auditor.check_prompts(prompts.measured(), f"auditor={settings.auditor}")
     return prompts

@@ -57,7 +57,7 @@ class TalkPlan:
     def experiment(self, engine: Engine) -> Experiment:
         """What all turns share. Raises ConfigError where the auditor was measured on another model."""
         if self.system.auditor:
-            self.system.auditor.check_model(engine.model, engine.digest, "auditor")
+            self.system.auditor.check_engine(engine, "auditor")
         return self.system.experiment(engine, self.backbone.sampling(self.seed), self.backbone.model.max_images)
 
 

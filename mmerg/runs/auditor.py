@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from mmerg.backends.protocol import Engine
 from mmerg.errors import ConfigError
 from mmerg.storage.files import why
 from mmerg.storage.record import Record, read_record, write_record
@@ -21,16 +22,17 @@ AGAIN = "measure it anew: mmerg audit RUN --calibrate auditor.json"
 
 
 class Auditor(Record):
-    """run: the folder's name. dialogues: how many were drawn, by `seed`; half of them fitted. model, digest: of the
-    weights. fingerprint: of the corpus. prompts: the digests of templates, schemas, checks and inputs of stages, by the
-    names of a run's identity. labels: calibrates emotions that are read from label probabilities."""
+    """run: the folder that checks were measured on. dialogues: how many were drawn, by `seed`; half of them fitted.
+    model, digest, think: what was measured. fingerprint: of the corpus. prompts: the digests of templates, schemas,
+    checks and inputs of stages, by the names of a run's identity. labels: calibrates emotions that are read from label
+    probabilities."""
 
-    system: str
-    run: str
-    dialogues: int
-    seed: int
+    run: str = ""
+    dialogues: int = 0
+    seed: int = 0
     model: str
     digest: str
+    think: bool = False
     fingerprint: str = ""
     prompts: dict[str, str]
     checks: dict[str, Check] = Field(default_factory=dict)
@@ -64,21 +66,27 @@ class Auditor(Record):
             what = f"it has {' and '.join(own)} of what is evaluated"
             raise ConfigError(what, where=where, hint="calibrate on another split, as that of the exemplars")
 
-    def check_model(self, model: str, digest: str, where: str) -> None:
-        """Raises ConfigError where a run's model is not the one that was measured."""
-        if digest != self.digest:
-            what = f"the auditor was measured on another model: {self.model} {self.digest[:12]}, not {model}"
-            raise ConfigError(f"{what} {digest[:12]}", where=where, hint=AGAIN)
+    def check_engine(self, engine: Engine, where: str) -> None:
+        """Raises ConfigError where a run's model is not the one that was measured, or thinks where that did not."""
+        if engine.digest != self.digest:
+            what = f"the auditor was measured on another model: {self.model} {self.digest[:12]}, not {engine.model}"
+            raise ConfigError(f"{what} {engine.digest[:12]}", where=where, hint=AGAIN)
+        if engine.think != self.think:
+            what = f"the auditor was measured with backbone.think={str(self.think).lower()}"
+            raise ConfigError(what, where=where, hint=AGAIN)
 
 
-def write_auditor(path: Path, auditor: Auditor) -> None:
-    """Keeps the label calibration of the file that is there, if it is of the same model. Raises RunError where it
-    cannot be written."""
-    before = read_auditor(path) if path.exists() else None
-    if before and before.labels and before.digest == auditor.digest:
-        kept = {"labels": before.labels, "prompts": before.prompts | auditor.prompts}
-        auditor = auditor.model_copy(update=kept)
+def update_auditor(path: Path, engine: Engine, prompts: Mapping[str, str], **measured: object) -> Auditor:
+    """Writes what was measured of a model into the file, beside what it holds of the same model. Raises ConfigError
+    where the file is no auditor, RunError where it cannot be written."""
+    own = {"model": engine.model, "digest": engine.digest, "think": engine.think, "prompts": dict(prompts)}
+    if path.exists():
+        before = read_auditor(path)
+        if (before.digest, before.think) == (engine.digest, engine.think):
+            own = {**dict(before), "prompts": {**before.prompts, **prompts}}
+    auditor = Auditor.model_validate(own | measured)
     write_record(path, auditor)
+    return auditor
 
 
 def read_auditor(path: Path) -> Auditor:

@@ -23,10 +23,13 @@ from mmerg.scoring.score import Score
 from mmerg.sem.words import words_in
 from mmerg.storage.files import why, write_whole
 from mmerg.storage.record import Record, read_record
-from mmerg.storage.words import plain_words, words_of
+from mmerg.storage.words import runs_of
 
 HINT = "mmerg train sem dataset=… dataset.root=… out=sem.json makes one"
-LEAST_KNOWN = 10  # words: fewer may be the same by chance
+RUN = 3  # words in a row that are known again
+SAME = 0.4  # share of a dialogue's runs that stand in one conversation of the training: over it, it is a copy
+LEAST_SAME = 8  # runs: fewer may be the same by chance
+DIGITS = 8  # of the digest of a run
 Floats = npt.NDArray[np.floating[Any]]
 
 
@@ -57,11 +60,11 @@ class Sem(Record):
     The paper's model, ESCM, is published only compiled.
 
     figures, confusion: on the validation split; confusion[i][j] counts samples of labels[i] that were taken for
-    labels[j]. embedder: its identity. turns: `turn_digest` of the turns of both splits, replies too. words,
-    idf: the columns of tf-idf, none with an embedder. weights: [labels, columns]. bias: [labels].
+    labels[j]. embedder: its identity. conversations: of both splits, the `run_digests` of each one, joined.
+    words, idf: the columns of tf-idf, none with an embedder. weights: [labels, columns]. bias: [labels].
     """
 
-    version: Literal[5] = 5
+    version: Literal[6] = 6
     labels: tuple[str, ...]
     trained_on: Data
     validated_on: Data
@@ -69,7 +72,7 @@ class Sem(Record):
     confusion: tuple[tuple[int, ...], ...] = ()
     causes: Causes
     embedder: str | None = None
-    turns: tuple[str, ...]
+    conversations: tuple[str, ...]
     words: tuple[str, ...] = ()
     idf: tuple[FiniteFloat, ...] = ()
     weights: tuple[tuple[FiniteFloat, ...], ...]
@@ -92,8 +95,12 @@ class Sem(Record):
         return {word: number for number, word in enumerate(self.words)}
 
     @cached_property
-    def _known(self) -> frozenset[str]:
-        return frozenset(self.turns)
+    def _runs(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+        """The digests of all runs in their order, and the number of the conversation of each."""
+        digests = np.frombuffer(bytes.fromhex("".join(self.conversations)), ">u4")
+        numbers = np.repeat(np.arange(len(self.conversations)), [len(one) // DIGITS for one in self.conversations])
+        order = np.argsort(digests, kind="stable")
+        return digests[order].astype(np.uint32), numbers[order]
 
     @property
     def transductive(self) -> bool:
@@ -115,11 +122,13 @@ class Sem(Record):
         return {self.labels[number]: float(chances[number]) for number in np.argsort(-chances, kind="stable")}
 
     def was_fitted_to(self, texts: Sequence[str]) -> bool:
-        """Whether at least half of the words of a sample's turns, and ten of them, stand in turns of the training or
-        validation data, whatever these are called there."""
-        counts = {text: len(words_of(text)) for text in texts}
-        known = sum(count for text, count in counts.items() if turn_digest(text) in self._known)
-        return known >= max(LEAST_KNOWN, sum(counts.values()) / 2)
+        """Whether the turns of a sample are a copy of a conversation of the training or validation data, or nearly one,
+        whatever that is called there: its containment (Broder, 1997) of runs of three words is at least `SAME`."""
+        own, (digests, numbers) = run_digests(texts), self._runs
+        wanted = np.array([int(digest, 16) for digest in own], np.uint32)
+        ends = zip(np.searchsorted(digests, wanted), np.searchsorted(digests, wanted, "right"), strict=True)
+        shared = Counter(number for start, end in ends for number in numbers[start:end].tolist())
+        return max(shared.values(), default=0) >= max(LEAST_SAME, SAME * len(own))
 
     def cause_words(self, history: Sequence[str]) -> tuple[list[str], list[str]]:
         """The words of a history that are in S, high ones and low ones, each once, in order."""
@@ -128,9 +137,10 @@ class Sem(Record):
         return [word for word in words if word in high], [word for word in words if word not in high]
 
 
-def turn_digest(text: str) -> str:
-    """What a model keeps of a turn, to know its words again."""
-    return hashlib.sha256(plain_words(text).encode()).hexdigest()[:12]
+def run_digests(texts: Sequence[str]) -> list[str]:
+    """What a model keeps of a dialogue to know it again: a digest of each run of three words, each once."""
+    runs = dict.fromkeys(runs_of(" ".join(texts), RUN))
+    return [hashlib.sha256(" ".join(run).encode()).hexdigest()[:DIGITS] for run in runs]
 
 
 def write(path: Path, model: Sem) -> None:

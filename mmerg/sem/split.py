@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.protocols import select
 from mmerg.errors import ConfigError, CorpusError
-from mmerg.sem.artefact import Data
+from mmerg.sem.artefact import Data, run_digests
 from mmerg.sem.words import words_in
 from mmerg.settings.commands import TrainSettings
 from mmerg.settings.model import ProtocolSettings
@@ -17,14 +17,15 @@ from mmerg.settings.model import ProtocolSettings
 @dataclass(frozen=True)
 class Split:
     """histories, golds, dialogues: of each sample the texts of the turns before the reply, its label, the name of its
-    conversation. texts: of the turns of all samples, replies too. unlabelled: histories with words, with a label or
+    conversation. runs: of each conversation the joined `run_digests` of
+    its samples, replies too. unlabelled: histories with words, with a label or
     without. left_out: how many targets are not samples, for want of a label or words."""
 
     corpus: Corpus
     histories: tuple[tuple[str, ...], ...]
     golds: tuple[str, ...]
     dialogues: tuple[str, ...]
-    texts: frozenset[str]
+    runs: tuple[str, ...]
     unlabelled: tuple[tuple[str, ...], ...]
     left_out: int
 
@@ -50,9 +51,12 @@ def split_of(corpus: Corpus, protocol: ProtocolSettings) -> Split:
         if target.target and target.target.emotion
     ]
     histories, golds, dialogues, replies = zip(*samples, strict=True) if samples else ((), (), (), ())
-    texts = frozenset(replies).union(*histories)
+    runs: dict[str, dict[str, None]] = {}
+    for history, name, reply in zip(histories, dialogues, replies, strict=True):
+        runs.setdefault(name, {}).update(dict.fromkeys(run_digests((*history, reply))))
+    of_each = tuple(map("".join, runs.values()))
     unlabelled = tuple(history for history, _ in worded)
-    return Split(corpus, histories, golds, dialogues, texts, unlabelled, len(targets) - len(samples))
+    return Split(corpus, histories, golds, dialogues, of_each, unlabelled, len(targets) - len(samples))
 
 
 def data_of(corpus: Corpus, used: Sequence[object]) -> Data:

@@ -11,7 +11,7 @@ from mmerg.console.terminal import console, escape, printable
 from mmerg.corpora.dialogue import Corpus
 from mmerg.errors import ConfigError
 from mmerg.memory.vectors import Embedder, Vectors, embed_all
-from mmerg.sem.artefact import Causes, Sem, turn_digest, write
+from mmerg.sem.artefact import Causes, Sem, write
 from mmerg.sem.figures import figures
 from mmerg.sem.fit import causes_of, fit, vectorizer, weights_of
 from mmerg.sem.lexicon import Lexicon, read_lexicon
@@ -63,7 +63,7 @@ def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embe
         validated_on=validated_on.samples,
         causes=causes,
         embedder=identity,
-        turns=tuple(sorted(set(map(turn_digest, fitted_to.texts | validated_on.texts)))),
+        conversations=(*fitted_to.runs, *validated_on.runs),
         words=() if embedder else words.get_feature_names_out().tolist(),
         idf=() if embedder else words.idf_.tolist(),
         weights=weights.tolist(),

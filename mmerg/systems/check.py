@@ -42,6 +42,9 @@ def _check_loop(system: System, node: AuditorSettings, where: str) -> None:
     if node.output is None:
         what = "loop=refine needs an auditor with an output of its own, which is the feedback"
         raise ConfigError(what, where=place, hint="output: text, or a class")
+    if formed := [stage for stage in system.checked if stage.verdict.form != "finding"]:
+        what = f"loop=refine takes free feedback and makes no checks, and stage {formed[0].name} has a form of check"
+        raise ConfigError(what, where=where, hint=f"leave out system.stages.{formed[0].name}.form, or loop: audit")
     output = system.auditor.output if system.auditor else None
     for setting, name in (("stop", node.stop), ("score", node.score)):
         if name and not (output and (name in output.model_fields or isinstance(getattr(output, name, None), property))):

@@ -13,13 +13,12 @@ from mmerg.auditing.faults import BY_CODE, FLIPPED, FOREIGN, HOT, HUMAN, KINDS, 
 from mmerg.auditing.first_passes import FirstPasses
 from mmerg.auditing.launch import Auditing, settings_of
 from mmerg.auditing.planted import PLANTED
-from mmerg.backends.protocol import Sampling
+from mmerg.backends.protocol import Engine, Sampling
 from mmerg.backends.scripted import Scripted
 from mmerg.doctor import examine
 from mmerg.errors import CallError, ConfigError, Failure
-from mmerg.experiment.plan import plan_prompts
-from mmerg.runs.auditor import Auditor as Measured
-from mmerg.runs.auditor import read_auditor, write_auditor
+from mmerg.experiment.plan import plan_prompts, plan_run
+from mmerg.runs.auditor import read_auditor, update_auditor
 from mmerg.runs.events import Called
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
@@ -46,6 +45,8 @@ from tests.frames.clips import numbered
 from tests.processes import begun
 from tests.run_folders import all_events
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
+
+ENGINE = Engine(backend="ollama", version="1", model="m", digest="d")
 
 
 @pytest.mark.parametrize(("auditor", "found"), [(finds_all, 1.0), (passes_all, 0.5)])
@@ -158,7 +159,7 @@ def test_a_calibrated_auditor_in_use_and_where_it_is_not_to_be_used(
         examine(settings)
         assert "no stage has a check: a run has no loop" in capsys.readouterr().out
         file.write_text(auditor.model_copy(update={"digest": "e" * 64}).model_dump_json(), encoding="utf-8")
-        with pytest.raises(Exception, match="measured on another model"):
+        with pytest.raises(ConfigError, match="measured on another model"):
             run(tmp_path, server.url, f"auditor={file}")
         assert examine(settings) == 1
         assert "✗ auditor: the auditor was measured on another model" in capsys.readouterr().out
@@ -166,14 +167,25 @@ def test_a_calibrated_auditor_in_use_and_where_it_is_not_to_be_used(
 
 def test_a_check_by_code_is_measured_with_its_functions(tmp_path: Path) -> None:
     file, given = tmp_path / "auditor.json", ("dataset=demo", "backend=dry")
-    prompts, checks = plan_prompts(settings_of_run(*given)).measured(all_templates=True), {"sgrg": Check(form="code")}
-    about = {"system": "merg", "run": "r", "dialogues": 9, "seed": 0, "model": "m", "digest": "d"}
-    write_auditor(file, Measured.model_validate({**about, "prompts": prompts, "checks": checks}))
+    prompts, checks = plan_prompts(settings_of_run(*given)).measured(), {"sgrg": Check(form="code")}
+    update_auditor(file, ENGINE, prompts, checks=checks)
     used = plan_prompts(settings_of_run(*given, f"auditor={file}")).system
     assert [stage.name for stage in used.checked] == ["sgrg"]
     other = "system.stages.sgrg.code=[mmerg.engine.code.cues_not_in_turn]"
     with pytest.raises(ConfigError, match="measured with other prompts: stage sgrg"):
         plan_prompts(settings_of_run(*given, f"auditor={file}", other))
+    with pytest.raises(ConfigError, match="loop=refine takes free feedback, so measured checks have no effect"):
+        plan_prompts(settings_of_run(*given, f"auditor={file}", "system=self_refine"))
+    plain, named = (plan_run(settings_of_run(*given, "system=one_pass", *more)) for more in ((), (f"auditor={file}",)))
+    assert plain.run == named.run  # so that a sweep over systems can name an auditor
+    assert "has no effect: system=one_pass has no auditor" in named.note
+
+
+def test_an_auditor_of_a_model_that_did_not_think_is_refused_where_it_thinks(tmp_path: Path) -> None:
+    auditor = update_auditor(tmp_path / "auditor.json", ENGINE, {})
+    auditor.check_engine(ENGINE, "")
+    with pytest.raises(ConfigError, match=r"was measured with backbone\.think=false"):
+        auditor.check_engine(ENGINE.model_copy(update={"load": {"think": True}}), "")
 
 
 @pytest.mark.parametrize(

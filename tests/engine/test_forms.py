@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from mmerg.backends.likelihood import as_written as as_given
 from mmerg.backends.protocol import Finish, Reply, Request, Sampling, TokenLogprob
 from mmerg.backends.scripted import Scripted
 from mmerg.engine.ask import Asker
@@ -154,11 +155,15 @@ def test_a_false_that_the_schema_forced_on_the_model_fails() -> None:
     assert not any(verdict.checks)
 
 
-def test_an_audit_that_has_no_score_is_never_a_pass() -> None:
-    system = formed(**dict.fromkeys(STAGES, "odds"))
+@pytest.mark.parametrize("form", ["odds", "likelihood"])
+def test_an_audit_that_has_no_score_is_never_a_pass(form: str) -> None:
+    """The schema of odds is not kept; the text whose likelihood is asked for is not written."""
+    system = formed(**dict.fromkeys(STAGES, form))
     log: list[events.Event] = []
 
     def script(request: Request) -> Reply | str:
+        if request.likelihood_of:
+            return as_given(request, Reply(text="Well, no.", finish=Finish.STOP))
         return first(("Well", -0.1), ("So", -2.0)) if request.alternatives else SAID[stage_of(request)]
 
     ask = Asker(Prompts(system), Scripted(script), Sampling(), log.append)

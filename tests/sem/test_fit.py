@@ -26,7 +26,7 @@ def fitted(
         trained_on=DATA,
         validated_on=DATA,
         causes=causes_of(words, model, over or histories, DATA, k1, lexicon),
-        turns=(),
+        conversations=(),
         words=words.get_feature_names_out().tolist(),
         idf=words.idf_.tolist(),
         weights=weights.tolist(),

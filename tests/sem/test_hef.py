@@ -1,5 +1,6 @@
 """`system=hef` with a small empathetic model: what its one call sees, and what a run refuses."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -113,8 +114,12 @@ def test_a_run_that_does_not_fit_the_model_is_refused_before_the_first_call(
     assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").glob("*/manifest.json"))
 
 
-def test_words_that_were_trained_on_are_known_under_any_name(talks: Path, sem: Path, tmp_path: Path) -> None:
-    rows = (talks / "train.csv").read_text(encoding="utf-8").replace("hit:", "hit:9").splitlines(keepends=True)
+@pytest.mark.parametrize("more", ["", " today"])
+def test_dialogues_that_were_trained_on_are_known_under_any_name_and_with_a_word_more(
+    more: str, talks: Path, sem: Path, tmp_path: Path
+) -> None:
+    text = (talks / "train.csv").read_text(encoding="utf-8").replace("hit:", "hit:9")
+    rows = re.sub(r"(Talk \d+( \w+){8}|Oh)", rf"\1{more}", text).splitlines(keepends=True)
     (tmp_path / "test.csv").write_text("".join(rows[:-2]), encoding="utf-8")
     with pytest.raises(ConfigError, match="was trained or validated on test_hit:900_conv:00, which is evaluated"):
         hef(tmp_path, sem, tmp_path)

@@ -35,7 +35,7 @@ def test_the_artefact_and_the_command_say_it(
     assert (made.transductive, read(sem).transductive) == (True, False)
     assert made.causes.over.split == "test"
     assert made.trained_on == read(sem).trained_on
-    assert made.turns == read(sem).turns  # of the test split, whose labels were not looked at, none
+    assert made.conversations == read(sem).conversations  # of the test split, whose labels were not looked at, none
     train(talks, tmp_path / "again", "causes_split=test")
     assert "words in S of empathetic test (transductive)" in capsys.readouterr().out
 

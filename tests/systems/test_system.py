@@ -73,6 +73,7 @@ def changed(**paths: Any) -> dict[str, Any]:
         (changed(vocabulary={"goal": [""]}), "vocabulary.goal.0"),
         (changed(result={"response": "P"}), "result.response is 'P', which is no text"),
         (changed(result={"plan": "E.textual_cues"}), "which is no text"),
+        (changed(loop="refine", auditor__output="text", stages__mpa__form="code"), "and stage mpa has a form of check"),
     ],
 )
 def test_a_system_that_does_not_hold_is_refused(config: dict[str, Any], message: str) -> None:
