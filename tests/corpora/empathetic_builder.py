@@ -1,11 +1,9 @@
 """Write a small EmpatheticDialogues in the published layout, each of its traps switched on by name."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 COLUMNS = "conv_id,utterance_idx,context,prompt,speaker_idx,utterance,selfeval,tags"
-EMOTIONS = ["afraid", "guilty", "joyful", "sentimental", "prepared", "furious", "disgusted", "anticipating"]
 
 
 @dataclass
@@ -63,15 +61,3 @@ class Builder:
         path = root / self.folder / f"{self.split}.csv"
         path.write_bytes(self.csv_bytes())
         return path
-
-
-def of_size(dialogues: int, turns: int, replies: int) -> Iterator[Line]:
-    """So many rows in so many talks, so many of them a listener's; words of the corpus's usual length."""
-    words = ["and", "then", "I", "told", "them,", "in", "the", "end,", "what", "it", "had", "been", "like", "for", "me"]
-    longer, odd = replies % dialogues, turns - 2 * replies
-    for talk in range(dialogues):
-        situation = f"Situation {talk}: " + " ".join(words)
-        for number in range(1, 1 + 2 * (replies // dialogues + (talk < longer)) + (talk < odd)):
-            text = " ".join(words[(talk + number + step) % len(words)] for step in range(14))
-            name = f"hit:{talk}_conv:{talk * 2}"
-            yield Line(name, number, text, EMOTIONS[talk % len(EMOTIONS)], situation, talk % 800)

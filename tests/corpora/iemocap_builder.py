@@ -6,20 +6,6 @@ from itertools import count
 from pathlib import Path
 
 DIALOGUES = {1: 28, 2: 30, 3: 32, 4: 30, 5: 31}
-UTTERANCES = {1: 1819, 2: 1811, 3: 2136, 4: 2103, 5: 2170}
-LABELS = {  # over all sessions
-    "xxx": 2507,
-    "fru": 1849,
-    "neu": 1708,
-    "ang": 1103,
-    "sad": 1084,
-    "exc": 1041,
-    "hap": 595,
-    "sur": 107,
-    "fea": 40,
-    "oth": 3,
-    "dis": 2,
-}
 VOTES = {"neu": "Neutral", "ang": "Anger", "sad": "Sadness", "hap": "Happiness", "exc": "Excited", "fru": "Frustration"}
 APPLE_DOUBLE = b"\x00\x05\x16\x07\x00\x02\x00\x00Mac OS X        \x00\x02\x00\x00"
 
@@ -168,29 +154,3 @@ def session5(undecided: int = 5) -> list[Talk]:
         said = [Said("F", 1, 3, "One.", "neu"), Said("M", 2, 5, "Two.", "ang"), Said("F", 4, 7, "Three.", last)]
         talks.append(Talk(name, said))
     return talks
-
-
-def write_official_size(root: Path) -> Path:
-    """A corpus with as many dialogues, utterances and labels as the release has, labels dealt out evenly, without
-    recordings. Gives the folder that holds Session1 to Session5."""
-    pool = [(label, (n + 0.5) / total) for label, total in LABELS.items() for n in range(total)]
-    labels = iter([label for label, _ in sorted(pool, key=lambda dealt: (dealt[1], dealt[0]))])
-    talks: list[Talk] = []
-    for session, dialogues in DIALOGUES.items():
-        shares = [UTTERANCES[session] // dialogues] * dialogues
-        for extra in range(UTTERANCES[session] % dialogues):
-            shares[extra] += 1
-        for name, share in zip(names_of(session), shares, strict=True):
-            said = [
-                Said(
-                    "FM"[n % 2],
-                    4.0 * n,
-                    4.0 * n + 4.6,
-                    f"This is what is said in turn {n}, more or less.",
-                    next(labels),
-                )
-                for n in range(share)
-            ]
-            talks.append(Talk(name, said))
-    unread = frozenset({"sentences", "dialog/avi", "dialog/wav", "dialog/lab", "dialog/MOCAP_hand"})
-    return Builder(talks, release="IEMOCAP_full_release", without=unread).write(root)

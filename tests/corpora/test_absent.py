@@ -1,10 +1,6 @@
 """Clips that are not there are named by turn, and by the file that was looked for."""
 
 from pathlib import Path
-from typing import Literal
-from unicodedata import normalize
-
-import pytest
 
 from mmerg.corpora.folder import Folder
 from mmerg.corpora.iemocap import Iemocap
@@ -12,8 +8,6 @@ from mmerg.corpora.meld import Meld
 from tests.checking.trees import folder, turn
 from tests.corpora import iemocap_builder
 from tests.corpora.meld_builder import Builder, Line
-
-REAL = Path(__file__).parents[2] / "../shared/data/meld"
 
 
 def test_meld_by_utterance_in_spite_of_gaps_and_bad_rows(tmp_path: Path) -> None:
@@ -29,18 +23,6 @@ def test_meld_by_utterance_in_spite_of_gaps_and_bad_rows(tmp_path: Path) -> None
     assert corpus.absent == {"test_dia2/1": "dia2_utt0.mp4", "test_dia7/2": "dia7_utt9.mp4"}
     assert corpus.notes["clips_missing"] == 2
     assert Meld(tmp_path, clips=False).load().absent == {}
-
-
-@pytest.mark.parametrize("form", ["NFC", "NFD"])
-@pytest.mark.parametrize("name", ["café/fiancé.mp4", "café\\fiancé.mp4"])
-def test_a_clip_is_found_however_its_name_is_composed(tmp_path: Path, form: Literal["NFC", "NFD"], name: str) -> None:
-    there = tmp_path / normalize(form, "café") / normalize("NFC" if form == "NFD" else "NFD", "fiancé.mp4")
-    there.parent.mkdir()
-    there.write_bytes(b"x")
-    folder(tmp_path, {"id": "a", "turns": [turn(name), turn(None, "Ben")]})
-    [dialogue] = Folder(tmp_path).load().dialogues
-    assert dialogue.turns[0].clip
-    assert dialogue.turns[0].clip.path == there
 
 
 def test_a_folder_by_the_path_that_is_written(tmp_path: Path) -> None:
@@ -65,12 +47,3 @@ def test_iemocap_by_the_film_of_the_dialogue_where_a_turn_without_a_span_is_not_
     reversed_span = Iemocap(iemocap_builder.Builder([talk]).write(tmp_path / "other")).load()
     assert [turn.clip is None for turn in reversed_span.dialogues[0].turns] == [True, False]
     assert reversed_span.absent == {}
-
-
-def test_the_real_test_split_without_clips() -> None:
-    if not REAL.is_dir():
-        pytest.skip("MELD's csv files are not here")
-    absent = Meld(REAL, "test").load().absent
-    assert len(absent) == 2610
-    # Dialogue 93 has none between utterances 4 and 8.
-    assert [absent[f"test_dia93/{number}"] for number in (5, 6)] == ["dia93_utt4.mp4", "dia93_utt8.mp4"]

@@ -6,12 +6,10 @@ from pathlib import Path
 import pytest
 
 from mmerg.corpora.dialogue import Corpus
-from mmerg.corpora.empathetic import Empathetic
 from mmerg.corpora.folder import EXAMPLE, Folder
-from mmerg.corpora.iemocap import Iemocap
 from mmerg.corpora.meld import Meld
 
-from . import empathetic_builder, iemocap_builder, meld_builder
+from . import meld_builder
 
 
 def conversations(corpus: Corpus) -> list[str | None]:
@@ -25,11 +23,6 @@ def test_dyads_are_of_the_dialogue_that_they_were_cut_from(tmp_path: Path) -> No
     assert conversations(Meld(tmp_path, variant="dyadic", clips=False).load()) == ["meld/test/dia0", "meld/test/dia0"]
 
 
-def test_a_dialogue_of_another_split_is_another_one(tmp_path: Path) -> None:
-    meld_builder.Builder(split="dev").write(tmp_path)
-    assert conversations(Meld(tmp_path, "dev", clips=False).load())[0] == "meld/dev/dia0"
-
-
 @pytest.mark.parametrize(
     ("first", "second", "conversation"),
     [((7, 0), (8, 0), "meld/test/dia7"), (("x", 0), (8, 0), "meld/test/dia8"), (("", 0), ("", 1), None)],
@@ -40,16 +33,6 @@ def test_a_dyad_of_several_dialogues_counts_as_of_the_first_that_is_named(
     lines = [replace(line, old=old) for line, old in zip(meld_builder.two_dyads(), (first, second), strict=False)]
     meld_builder.Builder(variant="dyadic", lines=lines).write(tmp_path)
     assert conversations(Meld(tmp_path, variant="dyadic", clips=False).load()) == [conversation]
-
-
-def test_empathetic_dialogues_are_called_as_in_their_file(tmp_path: Path) -> None:
-    empathetic_builder.Builder().write(tmp_path)
-    assert conversations(Empathetic(tmp_path).load()) == ["hit:0_conv:1", "hit:1_conv:3"]
-
-
-def test_a_dialogue_of_iemocap_is_its_own_conversation(tmp_path: Path) -> None:
-    corpus = Iemocap(iemocap_builder.Builder().write(tmp_path), clips=False).load()
-    assert conversations(corpus) == ["Ses05F_impro01", "Ses05M_script01_1b"]
 
 
 def test_a_folders_dialogue_is_that_of_its_lines_wherever_the_folder_lies(tmp_path: Path) -> None:

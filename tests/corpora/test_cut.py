@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn, cut
-from mmerg.corpora.protocols import select
-from tests.composed import protocol
+from mmerg.corpora.dialogue import Clip, Dialogue, Turn, cut
 
 LABELS = ("joy", "sadness")
 FILM, OTHER = Path("film.mp4"), Path("other.mp4")
@@ -47,11 +45,6 @@ def test_the_scene_holds_nothing_of_the_target() -> None:
 )
 def test_a_clip_of_the_targets_file_ends_where_the_target_starts(clip: Clip, left: Clip | None) -> None:
     assert only(Turn("Ana", "one", None, clip)) == (left, () if left else (1,))
-
-
-def test_a_clip_of_a_file_that_is_all_target_is_left_out() -> None:
-    gold = Turn("Ben", "hidden", "joy", Clip(FILM))
-    assert only(Turn("Ana", "one", None, Clip(FILM, 0.0, 1.0)), gold) == (None, (1,))
 
 
 @pytest.mark.parametrize(
@@ -129,21 +122,3 @@ def test_no_history_clip_reaches_into_the_target(all_turns: list[Turn], data: st
         if turn.start is not None and gold.start is not None and turn.end and turn.end > gold.start:
             assert clip.end is not None
             assert turn.start + clip.end - (clip.start or 0.0) <= gold.start + 1e-9
-
-
-def corpus(*dialogues: Dialogue) -> Corpus:
-    return Corpus("c", "s", LABELS, dialogues, "f")
-
-
-def test_one_sample_a_dialogue_and_those_without_history_are_counted() -> None:
-    one, two = Turn("Ana", "one", "joy", Clip(FILM)), Turn("Ben", "two", "sadness")
-    selection = select(
-        corpus(Dialogue("a", (one, two)), Dialogue("b", (one,)), Dialogue("c", (one,), "Cem"), Dialogue("d", ())),
-        protocol(),
-    )
-    hidden, asked = selection.samples
-    assert selection.left_out == {"dialogues without a history": 2}
-    assert (hidden.id, hidden.target, len(hidden.scene.history)) == ("a/2", two, 1)
-    assert (asked.id, asked.target, asked.scene.responder) == ("c/2", None, "Cem")
-    assert asked.scene.history[0].clip == Clip(FILM)
-    assert asked.scene.history[0].emotion is None

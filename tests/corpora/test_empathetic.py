@@ -1,4 +1,4 @@
-"""EmpatheticDialogues: fields, roles, order, situations, labels and damage, on a synthetic copy."""
+"""EmpatheticDialogues: fields, roles, order, situations, labels, damage and wrong files, on a synthetic copy."""
 
 import hashlib
 from pathlib import Path
@@ -8,9 +8,8 @@ import pytest
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.empathetic import EKMAN, LABEL_SETS, Empathetic
 from mmerg.corpora.protocols import select
-from mmerg.errors import ConfigError
-from mmerg.experiment.build import load_corpus
-from tests.composed import plain_of, protocol, settings_of
+from mmerg.errors import CorpusError
+from tests.composed import protocol
 
 from .empathetic_builder import Builder, Line, two_conversations
 
@@ -38,17 +37,9 @@ def test_the_plain_layout(tmp_path: Path) -> None:
     assert corpus.fingerprint == hashlib.sha256(builder.csv_bytes()).hexdigest()
     first = corpus.dialogues[0]
     assert [turn.speaker for turn in first.turns] == ["Speaker", "Listener", "Speaker", "Listener"]
-    assert first.situation == "I forgot her birthday, again."
+    assert (first.situation, first.conversation) == ("I forgot her birthday, again.", "hit:0_conv:1")
     assert (first.responders, first.respond_as, first.script, first.episode) == (("Listener",), None, None, None)
     assert all(turn.clip is None and turn.start is None for turn in first.turns)
-
-
-def test_labels_that_are_not_those_of_the_set_are_refused(tmp_path: Path) -> None:
-    Builder().write(tmp_path)
-    settings = ("dataset=empathetic", f"dataset.root={tmp_path}")
-    assert len(load_corpus(settings_of(*settings).dataset).labels) == 32
-    with pytest.raises(ConfigError, match="and empathetic has"):
-        load_corpus(settings_of(*settings, "dataset.labels=[joyful]").dataset)
 
 
 def test_the_emotion_of_the_conversation_is_that_of_each_turn(tmp_path: Path) -> None:
@@ -71,17 +62,6 @@ def test_listeners_turns_alone_are_targets(tmp_path: Path) -> None:
     assert {sample.scene.responder for sample in samples} == {"Listener"}
     assert all(turn.emotion is None for sample in samples for turn in sample.scene.history)
     assert [sample.target and sample.target.emotion for sample in samples] == ["guilty", "guilty", "afraid"]
-
-
-def test_the_situation_reaches_no_scene(tmp_path: Path) -> None:
-    for sample in select(load(tmp_path, Builder()), protocol(targets="all")).samples:
-        assert "cellar" not in repr((sample.scene, sample.target))
-        assert "again." not in repr((sample.scene, sample.target))
-
-
-def test_rows_in_any_order_and_talks_in_the_order_of_their_first_row(tmp_path: Path) -> None:
-    lines = [*reversed(two_conversations()[4:]), *reversed(two_conversations()[:4])]
-    assert texts(load(tmp_path, Builder(lines=lines))) == plain_texts()[::-1]
 
 
 def test_numbers_are_ordered_as_numbers_and_may_have_gaps(tmp_path: Path) -> None:
@@ -141,15 +121,6 @@ def test_one_wrong_context_costs_a_count_and_the_talk_keeps_its_emotion(tmp_path
     assert corpus.notes == {"labels_unknown": 1, "labels_differing": 1}
 
 
-def test_a_talk_without_a_known_context_has_no_labels(tmp_path: Path) -> None:
-    lines = two_conversations()
-    for line in lines[4:]:
-        line.context = "Afraid"
-    corpus = load(tmp_path, Builder(lines=lines))
-    assert {turn.emotion for turn in corpus.dialogues[1].turns} == {None}
-    assert corpus.notes == {"labels_unknown": 3, "labels_missing": 3}
-
-
 def test_a_situation_that_is_not_written_down(tmp_path: Path) -> None:
     lines = [Line("hit:0_conv:1", 1, "Hi.", prompt=""), Line("hit:0_conv:1", 2, "Oh?", prompt="Said late.")]
     lines += [Line("hit:0_conv:2", 1, "Hi.", prompt="")]
@@ -170,10 +141,42 @@ def test_the_label_sets_fit_each_other() -> None:
     ]
 
 
-@pytest.mark.parametrize("label_set", ["32", "ekman"])
-def test_the_configuration_passes_the_label_set_on(label_set: str) -> None:
-    plain = plain_of("dataset=empathetic", "dataset.root=/data", f"dataset.label_set={label_set}")
-    readers = plain["dataset"]["reader"], plain["dataset"]["memory"]["reader"]
-    assert [reader["label_set"] for reader in readers] == [label_set] * 2
-    assert (plain["protocol"]["name"], plain["protocol"]["targets"]) == ("every", "all")
-    assert plain["dataset"]["memory"]["reader"]["split"] == "train" != plain["dataset"]["reader"]["split"]
+def refused(root: Path, split: str = "test") -> CorpusError:
+    with pytest.raises(CorpusError) as caught:
+        Empathetic(root, split).load()
+    assert caught.value.where
+    assert caught.value.hint
+    return caught.value
+
+
+@pytest.mark.parametrize("folder", ["", "empatheticdialogues"])
+def test_the_csv_is_found_in_both_layouts(tmp_path: Path, folder: str) -> None:
+    Builder(folder=folder).write(tmp_path)
+    assert len(Empathetic(tmp_path).load().dialogues) == 2
+
+
+def test_a_file_of_unusable_rows_tells_why(tmp_path: Path) -> None:
+    Builder(lines=[], extra="a,b\nc,1,guilty,p,0,words,5,\n").write(tmp_path)
+    assert "1 rows_incomplete, 1 rows_malformed" in refused(tmp_path).where
+
+
+def test_a_wholly_wrong_column_is_an_error(tmp_path: Path) -> None:
+    lines = two_conversations()
+    for line in lines:
+        line.context, line.prompt = line.prompt, line.context
+    path = Builder(lines=lines).write(tmp_path)
+    error = refused(tmp_path)
+    assert "most contexts in test.csv are no emotions" in error.what
+    assert "'I forgot her birthday, again.'" in error.what
+    assert error.where == str(path)
+    assert "terrified" in error.hint
+
+
+def test_a_missing_csv_names_what_where_and_what_is_there(tmp_path: Path) -> None:
+    Builder(split="train", folder="empatheticdialogues").write(tmp_path)
+    (tmp_path / "empatheticdialogues.tar.gz").write_bytes(b"packed")
+    error = refused(tmp_path)
+    assert "no test.csv" in error.what
+    assert f"looked in {tmp_path}, {tmp_path}/empatheticdialogues" in error.where
+    assert "empatheticdialogues holds train.csv" in error.where
+    assert error.hint.startswith(f"unpack {tmp_path}/empatheticdialogues.tar.gz; set dataset.root")

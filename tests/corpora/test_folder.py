@@ -3,7 +3,6 @@
 import hashlib
 import json
 import tempfile
-import weakref
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmerg.corpora.dialogue import Clip
-from mmerg.corpora.folder import EXAMPLE, DialogueLine, Folder, _lines
-from mmerg.corpora.protocols import select
+from mmerg.corpora.folder import EXAMPLE, Folder
 from mmerg.errors import CorpusError
-from tests.composed import protocol
 from tests.corpora.readers import corpus_or_told
 
 ANA = {"speaker": "Ana", "text": "I failed again."}
@@ -48,17 +45,6 @@ def test_a_dialogue_as_written(tmp_path: Path) -> None:
     assert alone.respond_as == "Ben"
     assert corpus.notes == {}
     assert corpus.fingerprint == hashlib.sha256((tmp_path / "dialogues.jsonl").read_bytes()).hexdigest()
-
-
-def test_the_example_in_the_messages_is_right(tmp_path: Path) -> None:
-    corpus = Folder(write(tmp_path, EXAMPLE, clips=("ana.mp4",))).load()
-    assert corpus.notes == {}
-    assert len(select(corpus, protocol()).samples) == 1
-
-
-def test_windows_files_are_read(tmp_path: Path) -> None:
-    (tmp_path / "dialogues.jsonl").write_bytes(b"\xef\xbb\xbf" + EXAMPLE.encode() + b"\r\n\r\n")
-    assert Folder(tmp_path).load().dialogues[0].id == "tea"
 
 
 def test_a_missing_clip_leaves_text_and_is_counted(tmp_path: Path) -> None:
@@ -136,26 +122,6 @@ def test_up_to_ten_problems_are_said_at_once(tmp_path: Path) -> None:
     error = refusal(tmp_path, *["{}"] * 13)
     assert [f"line {n}:" in error.what for n in range(1, 14)] == [True] * 10 + [False] * 3
     assert "and 3 more" in error.what
-
-
-def test_problems_before_and_after_good_lines_are_said_together(tmp_path: Path) -> None:
-    good = [{"id": name, "turns": [ANA, BEN]} for name in "abc"]
-    error = refusal(tmp_path, good[0], {"id": "x"}, good[1], "no json", good[2], good[0])
-    said = [line.split(":")[0].strip() for line in error.what.splitlines()[1:]]
-    assert said == ["line 2", "line 4", "line 6"]
-
-
-def test_lines_are_not_kept_beside_the_dialogues(tmp_path: Path) -> None:
-    """While a line is read, those before it are gone: what they were checked as is several times what is kept."""
-    write(tmp_path, *({"id": str(number), "turns": [ANA, BEN]} for number in range(200)))
-    file = tmp_path / "dialogues.jsonl"
-    lines: list[weakref.ref[DialogueLine]] = []
-    most = 0
-    for line in _lines(file.read_bytes(), file, ["sadness"]):
-        lines.append(weakref.ref(line))
-        most = max(most, sum(one() is not None for one in lines))
-    assert len(lines) == 200
-    assert most < 20
 
 
 @pytest.mark.parametrize("data", [b"", b"\n \n"])

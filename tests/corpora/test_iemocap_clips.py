@@ -8,23 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.corpora.dialogue import Clip, Corpus, Crop, Sample
+from mmerg.corpora.dialogue import Corpus, Crop, Sample
 from mmerg.corpora.iemocap import LEFT, RIGHT, Iemocap
 from mmerg.corpora.protocols import select
 from mmerg.engine.look import Ahead, Looker, clips_by_file
-from mmerg.experiment.launch import launch
 from mmerg.frames.picture import from_jpeg
 from mmerg.frames.store import FrameStore
 from mmerg.runs import events
-from mmerg.runs.folder import read_results
-from mmerg.runs.manifest import read_manifest
 from mmerg.settings.model import FramesSettings
-from tests.composed import protocol, settings_of
+from tests.composed import protocol
 from tests.frames.clips import FPS, code, numbered
 from tests.frames.clips import RIGHT as RIGHT_CODE
-from tests.run_folders import all_events
 
-from .iemocap_builder import Builder, Said, Talk, improvised, played, session5
+from .iemocap_builder import Builder, Said, Talk, improvised, played
 
 SECONDS = 20
 DRAWN = [
@@ -60,24 +56,6 @@ def test_the_one_who_wears_the_markers_is_on_the_left(
     improvisation, play = crops(Iemocap(base, speaker_side=side).load())
     assert improvisation == [wearer, other, wearer, other, wearer]  # the woman begins, and wears them
     assert play == [wearer, other]  # the man begins, and wears them
-
-
-def test_a_clip_is_a_span_of_the_dialogues_film(tmp_path: Path) -> None:
-    base = Builder().write(tmp_path)
-    first = Iemocap(base).load().dialogues[0].turns[0]
-    film = base / "Session5/dialog/avi/DivX/Ses05F_impro01.avi"
-    assert first.clip == Clip(film, 6.2901, 8.2357)  # both people
-    assert (first.start, first.end) == (6.2901, 8.2357)
-
-
-def test_a_missing_film_leaves_turns_of_text_and_is_counted(tmp_path: Path) -> None:
-    gone = frozenset({"dialog/avi/DivX/Ses05F_impro01.avi"})
-    base = Builder(without=gone, strangers=True).write(tmp_path)
-    improvisation, play = Iemocap(base).load().dialogues
-    assert not any(turn.clip for turn in improvisation.turns)
-    assert all(turn.clip for turn in play.turns)
-    assert Iemocap(base).load().notes == {"labels_xxx": 1, "clips_missing": 5}
-    assert Iemocap(base, clips=False).load().notes == {"labels_xxx": 1}
 
 
 @pytest.fixture(scope="module")
@@ -129,43 +107,3 @@ def test_every_sample_sees_the_speakers_half_inside_the_turn_and_before_the_targ
             assert turn.start <= min(times)
             assert max(times) < min(turn.end, sample.target.start)
     assert together == 1
-
-
-def test_the_target_of_the_default_protocol_is_not_seen(drawn: Path, tmp_path: Path) -> None:
-    """Its turn starts inside the one before it, and a turn without a label comes after it."""
-    [sample] = select(Iemocap(drawn, speaker_side="auto").load(), protocol("labelled", max_per_dialogue=1)).samples
-    assert sample.target
-    assert (sample.target.emotion, sample.target.start) == ("angry", 11.75)
-    seen, problems = look(sample, Looker(FramesSettings(long_side=320), FrameStore(tmp_path)))
-    assert problems == {}
-    assert sorted(seen) == [4, 5]
-    assert min(seen[5]) >= 9.0 * FPS
-    assert max(seen[5]) < 11.75 * FPS
-    assert max(seen[4]) - RIGHT_CODE < 9.0 * FPS
-
-
-def run(root: Path, runs: Path, *more: str) -> Path:
-    base = ("dataset=iemocap", f"dataset.root={root}", "backend=dry", f"runs={runs}", "memory=none", "system=one_pass")
-    [ended] = launch(settings_of(*base, *more))
-    return Path(ended.run)
-
-
-def test_a_run_over_session_5_gives_a_sample_a_dialogue(tmp_path: Path) -> None:
-    Builder([*session5(undecided=5), played("Ses02M_script01_1")]).write(tmp_path)
-    folder = run(tmp_path, tmp_path / "runs", "frames=none")
-    results = read_results(folder)
-    assert len(results) == len({result.dialogue for result in results.values()}) == 31
-    assert sorted(result.gold_response or "" for result in results.values()) == ["Three."] * 26 + ["Two."] * 5
-    protocol = read_manifest(folder).protocol
-    assert (protocol.samples, protocol.left_out) == (31, {"targets over max_per_dialogue": 26})
-
-
-def test_a_run_looks_at_every_turn_of_a_long_film(drawn: Path, tmp_path: Path) -> None:
-    folder = run(drawn, tmp_path, "protocol=every", "backbone.concurrency=3")
-    taken = [event for event in all_events(folder) if isinstance(event, events.FramesTaken)]
-    assert len(taken) == len(DRAWN) - 1
-    for event in taken:
-        target = DRAWN[int(event.sample.partition("/")[2]) - 1]
-        times = [frame.time for turn in event.turns for frame in turn.frames]
-        assert times
-        assert max(times) < target.start

@@ -13,7 +13,7 @@ from mmerg.corpora.dialogue import Clip, Corpus
 from mmerg.corpora.meld import Meld
 from mmerg.corpora.protocols import select
 from mmerg.errors import CorpusError
-from tests.composed import plain_of, protocol
+from tests.composed import protocol
 from tests.corpora.readers import corpus_or_told
 
 from .meld_builder import COLUMNS, CSV_NAMES, DYADIC_COLUMNS, Builder, Line, three_dialogues, two_dyads
@@ -60,41 +60,12 @@ def test_a_turn_whose_old_ids_name_no_clip_goes_on_as_text(tmp_path: Path, old: 
     assert corpus.notes == {"clips_missing": 1}
 
 
-@pytest.mark.parametrize("folder", ["", "MELD_Dyadic", "data/MELD_Dyadic", "MELD.Raw/test"])
-def test_the_csv_is_found_in_every_layout(tmp_path: Path, folder: str) -> None:
-    assert len(dyads(tmp_path, dyadic(csv_folder=folder)).dialogues) == 2
-
-
-def test_the_variants_lie_beside_each_other(tmp_path: Path) -> None:
-    Builder(csv_folder="data/MELD").write(tmp_path)
-    dyadic(csv_folder="data/MELD_Dyadic").write(tmp_path)
-    read = {variant: Meld(tmp_path, variant=variant, clips=False).load() for variant in ("multi", "dyadic")}
-    assert {variant: len(corpus.dialogues) for variant, corpus in read.items()} == {"multi": 3, "dyadic": 2}
-    assert read["multi"].fingerprint != read["dyadic"].fingerprint
-
-
 def test_the_dyadic_file_under_the_other_name(tmp_path: Path) -> None:
     path = Builder(lines=two_dyads(), columns=DYADIC_COLUMNS).write(tmp_path)
     error = refused(Meld(tmp_path))
     assert "holds MELD's dyadic variant" in error.what
     assert str(path) in error.where
     assert "dataset.variant=dyadic" in error.hint
-
-
-def test_a_root_without_the_dyadic_file_says_where_it_belongs(tmp_path: Path) -> None:
-    Builder().write(tmp_path)
-    error = refused(Meld(tmp_path, variant="dyadic"))
-    assert "no test_sent_emo_dya.csv" in error.what
-    assert "MELD_Dyadic" in error.where
-    assert "dataset.variant=multi" in error.hint
-
-
-@pytest.mark.parametrize("variant", ["multi", "dyadic"])
-def test_the_configuration_passes_the_variant_on(variant: str) -> None:
-    dataset = plain_of("dataset=meld", "dataset.root=/data", f"dataset.variant={variant}")["dataset"]
-    assert dataset["reader"]["variant"] == dataset["memory"]["reader"]["variant"] == variant
-    assert (dataset["reader"]["split"], dataset["memory"]["reader"]["split"]) == ("test", "dev")
-    assert dataset["memory"]["reader"]["clips"] is False
 
 
 @pytest.mark.parametrize("variant", ["multi", "dyadic"])
@@ -203,11 +174,6 @@ def test_a_file_that_is_empty_or_in_utf_16(tmp_path: Path, data: bytes) -> None:
     Builder().write(tmp_path).write_bytes(data)
     error = refused(Meld(tmp_path, clips=False))
     assert ("is in UTF-16, not UTF-8" in error.what) or error.where.endswith("line 1; it has: nothing")
-
-
-def test_a_file_without_episodes(tmp_path: Path) -> None:
-    Builder(columns=tuple(column for column in COLUMNS if column != "Season")).write(tmp_path)
-    assert {dialogue.episode for dialogue in Meld(tmp_path, clips=False).load().dialogues} == {None}
 
 
 @pytest.mark.parametrize("variant", ["multi", "dyadic"])

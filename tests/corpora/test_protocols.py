@@ -108,24 +108,6 @@ def test_only_responders_turns_are_targets(targets: Any, taken: list[str], witho
     assert selection.left_out == {"dialogues without a target": without}
 
 
-def test_a_responder_who_begins_has_nothing_to_reply_to() -> None:
-    selection = select(corpus(talk("d", "joy", "joy", responders=("Ana",))), protocol("all"))
-    assert selection.left_out == {"dialogues without a target": 1}  # it has a history: Ana's own turn before Ben's
-
-
-@pytest.mark.parametrize(("respond_as", "taken"), [("Ben", ["d/2"]), ("Ana", [])])
-def test_a_reply_that_is_asked_for_is_one_of_a_responder(respond_as: str, taken: list[str]) -> None:
-    selection = select(corpus(talk("d", "joy", responders=("Ben",), respond_as=respond_as)), protocol())
-    assert ids(selection) == taken
-
-
-def test_the_reply_after_the_last_turn_has_no_label() -> None:
-    asked = corpus(ASKED)
-    assert ids(select(asked, protocol())) == ["asked/3"]
-    assert select(asked, protocol()).samples[0].target is None
-    assert select(asked, protocol(emotions=["anger"])).left_out == {"targets of other emotions": 1}
-
-
 @pytest.mark.parametrize(("history", "shown"), [(None, 3), (1, 1), (2, 2), (3, 3), (9, 3)])
 def test_so_many_turns_are_shown(history: int | None, shown: int) -> None:
     (sample,) = select(corpus(FOUR), protocol(history=history)).samples
@@ -214,10 +196,6 @@ def corpora(draw: st.DrawFn) -> Corpus:
     return corpus(*dialogues)
 
 
-def changed(protocol: ProtocolSettings, **settings: object) -> ProtocolSettings:
-    return protocol.model_copy(update=settings)
-
-
 def limits(most: int) -> st.SearchStrategy[int | None]:
     return st.none() | st.integers(1, most)
 
@@ -258,15 +236,3 @@ def test_every_target_is_one_that_the_protocol_allows(made: Corpus, asked: Proto
     assert len(places) <= (asked.sample or len(places))
     each = Counter(place for place, _ in places)
     assert all(count <= (asked.max_per_dialogue or count) for count in each.values())
-
-
-@given(corpora(), PROTOCOLS)
-def test_what_is_taken_and_what_is_left_out_come_to_all_there_was(made: Corpus, asked: ProtocolSettings) -> None:
-    selection = select(made, asked)
-    everything = select(made, changed(asked, emotions="all", max_per_dialogue=None, sample=None))
-    assert set(ids(selection)) <= set(ids(everything)) <= set(ids(select(made, protocol("all"))))
-    of_targets = [count for reason, count in selection.left_out.items() if reason.startswith("targets")]
-    assert len(selection.samples) + sum(of_targets) == len(everything.samples)
-    without = [count for reason, count in selection.left_out.items() if reason.startswith("dialogues")]
-    assert sum(without) + len({sample.dialogue_id for sample in everything.samples}) == len(made.dialogues)
-    assert all(selection.left_out.values())
