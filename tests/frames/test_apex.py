@@ -45,12 +45,3 @@ def test_without_a_face_the_region_that_moves_is_looked_at(tmp_path: Path, store
     path = write(tmp_path / "thing.mp4", map(scene, range(75)))
     [peak] = [frame for frame in taken(path, store) if frame.role == "apex of motion"]
     assert 30 <= peak.time * 25 < 42
-
-
-def test_where_nothing_moves_frames_are_taken_as_ever(tmp_path: Path, store: FrameStore) -> None:
-    grey = np.full((HEIGHT, WIDTH, 3), 90, np.uint8)
-    path = write(tmp_path / "still.mp4", [grey] * 50)
-    still = taken(path, store)
-    assert [frame.role for frame in still] == ["context", "context"]
-    one = taken(write(tmp_path / "short.mp4", [grey] * 2), store)
-    assert [frame.role for frame in one] == ["context", "context"]

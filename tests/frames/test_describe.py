@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from mmerg.errors import ClipError
 from mmerg.frames.describe import Face, Measures, measure, sentence
 from mmerg.frames.picture import to_jpeg
 from tests.frames.clips import picture
@@ -38,11 +37,6 @@ def flat_sharpness() -> float:
     return measure([flat(90)], [0.0])[0].sharpness
 
 
-def test_the_same_bytes_measure_the_same() -> None:
-    jpegs = [to_jpeg(picture(number, number), 85) for number in range(2)]
-    assert measure(jpegs, [0.0, 0.5]) == measure(jpegs, [0.0, 0.5])
-
-
 @pytest.mark.parametrize(
     ("face", "place"),
     [
@@ -69,10 +63,3 @@ def test_the_sentence_says_what_was_measured_and_no_more() -> None:
     assert sentence(two).endswith(
         "2 faces found (left, upper third, 22% of the width; right, middle third, 18% of the width)."
     )
-
-
-@pytest.mark.parametrize("data", [b"", b"not a picture"])
-def test_bytes_that_are_no_picture_are_refused(data: bytes) -> None:
-    with pytest.raises(ClipError) as caught:
-        measure([data], [0.0])
-    assert caught.value.reason == "unreadable"

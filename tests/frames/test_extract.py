@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from mmerg.corpora.dialogue import Clip, Crop
 from mmerg.errors import ClipError
-from mmerg.frames.decode import decode
 from mmerg.frames.extract import extract
 from mmerg.frames.picture import from_jpeg
 from mmerg.frames.store import Frame, FrameStore
@@ -29,7 +28,7 @@ def fresh(factory: pytest.TempPathFactory) -> FrameStore:
     return FrameStore(factory.mktemp("frames"))
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(start=hundredths, end=hundredths, method=st.sampled_from(["representative", "uniform"]), k=st.integers(1, 6))
 @example(start=100, end=104, method="representative", k=4)  # one frame, the next one stands at the end
 @example(start=101, end=104, method="representative", k=4)  # between two frames
@@ -57,23 +56,6 @@ def test_a_span_is_half_open_and_gives_as_many_frames_as_it_can(
         assert len(numbers) == min(k, len(inside))
         assert numbers == sorted(set(numbers))
         assert set(numbers) <= set(inside)
-
-
-@settings(max_examples=5)
-@given(
-    spans=st.lists(
-        st.tuples(st.integers(0, 350), st.integers(1, 250), st.sampled_from([None, LEFT_HALF, RIGHT_HALF])),
-        min_size=2,
-        max_size=6,
-    )
-)
-def test_one_pass_for_many_spans_equals_a_pass_for_each(
-    clip100: Path, tmp_path_factory: pytest.TempPathFactory, spans: list[tuple[int, int, Crop | None]]
-) -> None:
-    clips = [Clip(clip100, start / 100, (start + length) / 100, crop) for start, length, crop in spans]
-    together = extract(clips, SETTINGS, fresh(tmp_path_factory))
-    apart = [extract([clip], SETTINGS, fresh(tmp_path_factory))[0] for clip in clips]
-    assert [str(one) for one in together] == [str(one) for one in apart]
 
 
 def test_a_crop_takes_its_half(clip100: Path, store: FrameStore) -> None:
@@ -123,30 +105,6 @@ def test_uniform_frames_stand_near_the_middles_of_equal_windows(clip100: Path, s
     assert codes(outcome, store) == pytest.approx([12.5, 37.5, 62.5, 87.5], abs=spacing)
 
 
-def test_a_short_clip_gives_all_its_frames(tmp_path: Path, store: FrameStore) -> None:
-    one, three = numbered(tmp_path / "one.mp4", 1), numbered(tmp_path / "three.mp4", 3)
-    outcomes = extract([Clip(one), Clip(three)], SETTINGS, store)
-    assert [codes(frames, store) for frames in outcomes] == [[0], [0, 1, 2]]
-
-
-def test_a_long_file_with_many_spans_keeps_to_each_of_them(tmp_path: Path, store: FrameStore) -> None:
-    path = numbered(tmp_path / "dialogue.avi", 250, "MJPG")
-    clips = [Clip(path, i * 0.8, i * 0.8 + 1.2, RIGHT_HALF if i % 2 else LEFT_HALF) for i in range(12)]
-    for i, outcome in enumerate(extract(list(reversed(clips)), SETTINGS, store)):
-        clip = clips[-1 - i]
-        numbers = [number % RIGHT for number in codes(outcome, store, halves=1)]
-        assert len(numbers) == 4
-        assert all((clip.start or 0) - 1e-9 <= n / FPS < (clip.end or 0) - 1e-9 for n in numbers)
-
-
-def test_candidates_of_a_span_stay_few_and_small(clip100: Path) -> None:
-    ((_, candidates),) = decode([Clip(clip100)], FramesSettings(long_side=64))
-    assert isinstance(candidates, list)
-    assert 12 <= len(candidates) <= 32
-    assert all(max(candidate.picture.shape) < 128 for candidate in candidates)
-    assert all(candidate.size == (64, 38) for candidate in candidates)
-
-
 def test_the_same_clips_give_the_same_bytes_however_they_are_decoded(
     clip100: Path, tmp_path: Path, store: FrameStore
 ) -> None:
@@ -157,10 +115,3 @@ def test_the_same_clips_give_the_same_bytes_however_they_are_decoded(
     for number, clip in enumerate(clips):
         one_by_one += extract([clip], SETTINGS, FrameStore(tmp_path / f"again{number}"))
     assert together == one_by_one
-
-
-def test_an_error_of_a_clip_holds_nothing_of_the_call_that_found_it(tmp_path: Path, store: FrameStore) -> None:
-    """A run keeps such errors to its end."""
-    [error] = extract([Clip(tmp_path / "gone.mp4")], FramesSettings(), store)
-    assert isinstance(error, ClipError)
-    assert (error.reason, error.__traceback__, error.__context__) == ("missing", None, None)

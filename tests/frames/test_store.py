@@ -1,14 +1,13 @@
 """Frames are found again while nothing has changed, and taken again when anything has."""
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mmerg.corpora.dialogue import Clip, Crop
-from mmerg.errors import ClipError, RunError
+from mmerg.errors import ClipError
 from mmerg.frames.extract import extract
 from mmerg.frames.store import Frame, FrameStore, HeldFrames
 from mmerg.settings.model import FramesSettings
@@ -43,18 +42,6 @@ def test_frames_held_in_memory_are_the_same_and_are_found_again(clip100: Path, s
     assert taken(Clip(clip100), held) == first == taken(Clip(clip100), store)
     assert held.files == files
     assert not held.folder.exists()
-
-
-def test_a_bad_clip_is_tried_again(tmp_path: Path, store: FrameStore) -> None:
-    path = numbered(tmp_path / "clip.mp4", 30)
-    data, status = path.read_bytes(), path.stat()
-    path.write_bytes(bytes(len(data)))
-    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-    (outcome,) = extract([Clip(path)], SETTINGS, store)
-    assert isinstance(outcome, ClipError)
-    path.write_bytes(data)
-    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert len(taken(Clip(path), store)) == 4
 
 
 def test_span_crop_and_every_setting_are_part_of_the_key(clip100: Path, store: FrameStore) -> None:
@@ -101,25 +88,9 @@ def test_a_damaged_index_is_not_believed(clip100: Path, store: FrameStore, damag
     assert entry.read_bytes() == whole
 
 
-def test_writers_side_by_side_leave_whole_files_only(store: FrameStore) -> None:
-    data = bytes(range(256)) * 200
-    with ThreadPoolExecutor(8) as pool:
-        names = set(pool.map(store.write, [data] * 40))
-    (name,) = names
-    assert store.read(name) == data
-    assert [path.name for path in (store.folder / "jpeg").iterdir()] == [f"{name}.jpg"]
-
-
 def test_frames_show_faces_so_they_are_the_users_alone(clip100: Path, tmp_path: Path) -> None:
     store = FrameStore(tmp_path / "cache" / "frames")
     taken(Clip(clip100), store)
     paths = [store.folder.parent, *store.folder.parent.rglob("*")]
     assert {path.stat().st_mode & 0o777 for path in paths if path.is_dir()} == {0o700}
     assert {path.stat().st_mode & 0o777 for path in paths if path.is_file()} == {0o600}
-
-
-def test_a_store_that_cannot_be_written_ends_the_run(tmp_path: Path) -> None:
-    (tmp_path / "frames").write_text("a file", encoding="utf-8")
-    with pytest.raises(RunError, match="cannot be written") as caught:
-        FrameStore(tmp_path / "frames").write(b"jpeg")
-    assert str(tmp_path / "frames") in caught.value.where

@@ -1,12 +1,10 @@
 """Which turns are entries, and by what text they are searched."""
 
-import json
-
 import pytest
 
 from mmerg.corpora.dialogue import Dialogue, Turn
 from mmerg.errors import ConfigError, CorpusError
-from mmerg.memory.entries import entries_of, history_text, line_of, origin_of, text_of
+from mmerg.memory.entries import entries_of, origin_of, text_of
 from mmerg.settings.sources import KeySettings as Key
 from tests.memory.parts import corpus, dialogue
 
@@ -21,17 +19,6 @@ def test_every_turn_with_a_history_is_an_entry() -> None:
     assert last.history == (("Ben", "That must hurt."), ("Ana", "It does."))
     assert (last.reply, last.emotion, last.origin.dialogue) == ("Tea?", None, "tea")
     assert entries[0].emotion == "sadness"
-
-
-def test_entries_are_in_the_order_of_their_ids() -> None:
-    entries, _ = entries_of(corpus(dialogue("b", "A: x", "B: y"), dialogue("a", "A: x", "B: y")), Key())
-    assert [entry.id for entry in entries] == ["a/2", "b/2"]
-
-
-def test_only_responders_reply() -> None:
-    heard = dialogue("d", "S: one", "L: two", "S: three", "L: four", responders=("L",))
-    entries, _ = entries_of(corpus(heard), Key())
-    assert [entry.reply for entry in entries] == ["two", "four"]
 
 
 def test_blank_replies_and_blank_histories_are_counted() -> None:
@@ -54,13 +41,6 @@ def test_nothing_left_is_an_error() -> None:
 def test_a_corpus_without_situations_cannot_be_searched_by_them() -> None:
     with pytest.raises(ConfigError, match="says of no dialogue what it is about"):
         entries_of(corpus(TEA), Key(text="situation"))
-
-
-def test_dialogues_without_a_situation_are_counted() -> None:
-    talk = dialogue("talk", "A: x", "B: y", situation="My cat ran away.")
-    entries, left_out = entries_of(corpus(TEA, talk), Key(text="situation"))
-    assert [(entry.id, entry.situation) for entry in entries] == [("talk/2", "My cat ran away.")]
-    assert left_out == {"turns without a situation": 3}
 
 
 def test_turns_that_are_found_by_one_situation_are_one_entry() -> None:
@@ -90,12 +70,6 @@ def test_the_text_of_a_key(key: Key, emotion: str | None, text: str) -> None:
     assert text_of(key, HISTORY, " My cat ran away. ", emotion) == text
 
 
-def test_no_words_give_no_text_whatever_the_emotion() -> None:
-    assert text_of(Key(emotion=True), (("Ana", " "),), None, "joy") == ""
-    assert text_of(Key(text="situation", emotion=True), HISTORY, None, "joy") == ""
-    assert text_of(Key(text="situation_or_history", turns=1), HISTORY, " ", None) == "Really."
-
-
 def test_where_a_dialogue_comes_from() -> None:
     turns = (Turn("A", "x", start=3.0, end=4.0), Turn("B", "y", end=6.5), Turn("A", "z", start=5.0))
     origin = origin_of(Dialogue("d", turns, script="play", episode="s01e02", conversation="c1"))
@@ -104,11 +78,3 @@ def test_where_a_dialogue_comes_from() -> None:
     assert origin.words == origin_of(dialogue("other", "Q: X!", "Q: y", "Q:  z ")).words != ""
     assert origin_of(dialogue("short", "A: x", "B: y")).words == ""
     assert origin_of(dialogue("untimed", "A: x")).start is None
-
-
-def test_an_entry_is_a_line_of_json() -> None:
-    [entry] = entries_of(corpus(dialogue("d", "A: \u2028x", "B: é")), Key())[0]
-    line = line_of(entry)
-    assert line.count("\n") == 1
-    assert json.loads(line.encode())["reply"] == "é"
-    assert history_text(entry.history) == "x"

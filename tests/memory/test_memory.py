@@ -1,18 +1,14 @@
 """What a query is answered: top k, emotions, thresholds, and what it says of entries that were kept back."""
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from mmerg.errors import ConfigError
-from mmerg.memory.entries import Origin, text_of
+from mmerg.memory.entries import Origin
 from mmerg.memory.guards import Query
 from mmerg.memory.memory import Memory, Retrieved
 from mmerg.memory.store import open_memory
-from mmerg.memory.vectors import Vectors, unit
 from mmerg.settings.sources import KeySettings as Key
 from tests.memory.parts import Broken, Letters, Watching, corpus, dialogue, wanted
 
@@ -75,12 +71,6 @@ def test_the_forecast_emotion_is_required(memory: Memory) -> None:
     assert replies(memory, replace(QUERY, emotion="anger"), emotion="require") == []
 
 
-def test_without_a_forecast_nothing_is_of_its_emotion(memory: Memory) -> None:
-    unknown = replace(QUERY, emotion=None)
-    assert replies(memory, unknown, emotion="require") == []
-    assert replies(memory, unknown, emotion="prefer") == replies(memory)
-
-
 @pytest.mark.parametrize(("least", "left"), [(1, [1, 2, 3]), (2, [2, 3]), (3, [3]), (4, [])])
 def test_a_reply_of_too_few_words_is_no_exemplar(least: int, left: list[int], tmp_path: Path) -> None:
     source = corpus(*(dialogue(f"of {count}", "X: aaaa", f"Y: {'yes ' * count}") for count in (1, 2, 3)))
@@ -99,11 +89,6 @@ def test_guards_are_walked_past_and_told(memory: Memory) -> None:
     assert answer.excluded[0].similarity == 1.0
 
 
-def test_everything_may_be_kept_back(memory: Memory) -> None:
-    answer = memory.nearest(QUERY, wanted(top_k=3, exclude_similarity=-1.0))
-    assert (answer.hits, len(answer.excluded)) == ((), 5)
-
-
 def test_near_duplicates_are_those_of_histories_whatever_the_key(tmp_path: Path) -> None:
     source = corpus(
         dialogue("a", "X: aaaa", "Y [joy]: first", situation="cat"),
@@ -114,14 +99,6 @@ def test_near_duplicates_are_those_of_histories_whatever_the_key(tmp_path: Path)
     answer = memory.nearest(replace(QUERY, text="cat"), wanted(top_k=2))
     assert [(hit.entry.reply, hit.similarity) for hit in answer.hits] == [("second", 1.0)]
     assert [(hit.entry.reply, hit.guard) for hit in answer.excluded] == [("first", "near duplicate")]
-
-
-def test_the_emotion_may_be_part_of_the_key(tmp_path: Path) -> None:
-    memory = memory_of(tmp_path, Key(emotion=True))
-    key = memory.key
-    by_joy = replace(QUERY, text=text_of(key, (("X", "aabb"),), None, "joy"))
-    assert memory.nearest(by_joy, wanted(top_k=1, **ALL)).hits[0].entry.reply == "third"
-    assert memory.nearest(by_joy, wanted(top_k=1, **ALL)).hits[0].similarity == 1.0
 
 
 def test_a_query_without_a_vector_finds_nothing_and_says_why(tmp_path: Path) -> None:
@@ -138,44 +115,3 @@ def test_a_query_without_a_text_finds_nothing_and_says_why(tmp_path: Path) -> No
     answer = memory.nearest(replace(QUERY, text=""), wanted(top_k=1))
     assert answer == Retrieved((), (), "there is no history to search the memory by")
     assert len(embedder.asked) == asked
-
-
-@pytest.mark.parametrize("key", [Key(emotion=True), Key(turns=1)], ids=["emotion", "shown in part"])
-def test_a_text_is_embedded_once_however_often_it_is_compared(key: Key, tmp_path: Path) -> None:
-    embedder = Letters()
-    memory = memory_of(tmp_path, key, embedder)
-    embedder.asked.clear()
-    query = replace(QUERY, text="aaaa\njoy", history="abab")
-    first = memory.nearest(query, wanted(top_k=5))
-    assert sorted(embedder.asked) == ["aaaa", "aaaa\njoy", "aaab", "aabb", "abab", "abbb", "bbbb"]
-    with ThreadPoolExecutor(4) as threads:
-        assert set(threads.map(lambda _: memory.nearest(query, wanted(top_k=5)), range(8))) == {first}
-    assert len(embedder.asked) == 7
-
-
-def test_histories_that_cannot_be_compared(tmp_path: Path) -> None:
-    """By situation, a history may be without words on either side, or without a vector."""
-    source = corpus(
-        dialogue("a", "X: aaaa", "Y [joy]: first", situation="cat"),
-        dialogue("b", "X: ", "Y [joy]: second", situation="cat"),
-    )
-    memory, _ = open_memory(tmp_path, source, Key(text="situation"), Broken(), Watching())
-    query = replace(QUERY, text="cat")
-
-    def asked(history: str) -> Retrieved:
-        return memory.nearest(replace(query, history=history), wanted(top_k=2))
-
-    assert [hit.entry.id for hit in asked("bbbb").hits] == ["a/2", "b/2"]
-    assert [hit.entry.id for hit in asked("").excluded] == ["b/2"]
-    assert [hit.entry.id for hit in asked("").hits] == ["a/2"]
-    assert asked("nan") == Retrieved((), (), "the embedder gives no vector of length 1 for what is compared")
-
-
-def test_an_embedder_of_other_dimensions_is_refused(tmp_path: Path) -> None:
-    class Other(Letters):
-        def embed(self, texts: Sequence[str]) -> Vectors:
-            return unit(super().embed(texts)[:, :3])
-
-    memory = replace(memory_of(tmp_path), embedder=Other())
-    with pytest.raises(ConfigError, match="other texts have 27 dimensions"):
-        memory.nearest(QUERY, wanted(top_k=1))

@@ -12,7 +12,7 @@ from mmerg.memory.entries import Origin
 from mmerg.memory.guards import Query
 from mmerg.memory.memory import Memory
 from mmerg.memory.store import open_memory
-from mmerg.memory.vectors import AT_ONCE, Vectors, unit
+from mmerg.memory.vectors import Vectors
 from mmerg.settings.sources import KeySettings as Key
 from tests.memory.parts import Broken, Letters, Watching, corpus, dialogue, wanted
 
@@ -44,11 +44,6 @@ def test_the_same_corpus_gives_the_same_bytes_for_the_user_alone(tmp_path: Path)
     [one], [two] = files(tmp_path / "one"), files(tmp_path / "two")
     assert one.read_bytes() == two.read_bytes()
     assert (one.name, one.stat().st_mode & 0o777) == (f"{memory.digest[:16]}.vectors", 0o600)
-
-
-def test_the_digest_that_runs_were_begun_with_stays(tmp_path: Path) -> None:
-    digest = opened(tmp_path, Letters()).digest
-    assert digest == "cc51077d124df7fbebf4db9694a71211a8ebe68df09c0d14fb46f19fc92acfb2"
 
 
 @pytest.mark.parametrize("change", ["embedder", "key", "fingerprint", "words", "label"])
@@ -113,23 +108,6 @@ def test_a_build_that_fails_leaves_nothing_to_open(tmp_path: Path) -> None:
     assert files(tmp_path) == []
 
 
-def test_progress_is_told_by_distinct_texts(tmp_path: Path) -> None:
-    many = corpus(*(dialogue(f"d{n}", f"X: word {n // 2}", "Y: reply") for n in range(4 * AT_ONCE)))
-    watch = Watching()
-    open_memory(tmp_path, many, Key(), Letters(), watch)
-    assert watch.steps == [(AT_ONCE, 2 * AT_ONCE), (2 * AT_ONCE, 2 * AT_ONCE)]
-
-
-def test_what_is_there_is_opened_without_writing(tmp_path: Path) -> None:
-    memory = opened(tmp_path, Letters())
-    lock = tmp_path / f"{memory.digest[:16]}.lock"
-    lock.unlink(missing_ok=True)
-    lock.mkdir()  # nobody can take it, as in a folder that is read-only
-    embedder = Letters()
-    assert opened(tmp_path, embedder).digest == memory.digest
-    assert embedder.asked == []
-
-
 @pytest.mark.parametrize("wrong", ["lock", "file", "dangling link"])
 def test_what_cannot_be_written_is_named_before_anything_is_embedded(wrong: str, tmp_path: Path) -> None:
     cache = place = tmp_path / "cache"
@@ -144,32 +122,6 @@ def test_what_cannot_be_written_is_named_before_anything_is_embedded(wrong: str,
     with pytest.raises(RunError, match="cannot be written") as caught:
         opened(cache, embedder)
     assert (caught.value.where, embedder.asked) == (str(place), [])
-
-
-@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="no file here fails when it is read")
-def test_what_the_system_refuses_to_read_is_not_thrown_away(tmp_path: Path) -> None:
-    opened(tmp_path, Letters())
-    [path] = files(tmp_path)
-    path.rename(tmp_path / "kept")
-    path.symlink_to("/proc/self/mem")  # EIO where nothing is mapped, as of a disk that fails
-    watch, embedder = Watching(), Letters()
-    with pytest.raises(RunError, match="this memory cannot be read: Input/output error"):
-        opened(tmp_path, embedder, watch)
-    (tmp_path / "kept").replace(path)
-    opened(tmp_path, embedder, watch)
-    assert (watch.notes, embedder.asked) == ([], [])
-
-
-def test_an_embedder_that_changes_its_dimensions_is_refused(tmp_path: Path) -> None:
-    class Changing(Letters):
-        def embed(self, texts: Sequence[str]) -> Vectors:
-            vectors = super().embed(texts)
-            return vectors if len(texts) == AT_ONCE else unit(vectors[:, -1:])
-
-    many = corpus(*(dialogue(f"d{n}", f"X: word {n}", "Y: reply") for n in range(AT_ONCE + 1)))
-    with pytest.raises(ConfigError, match=r"shape \(1, 1\) for 1 texts, and other texts have 27 dimensions"):
-        open_memory(tmp_path, many, Key(), Changing(), Watching())
-    assert files(tmp_path) == []
 
 
 def test_of_two_who_want_the_same_memory_one_builds_and_the_other_is_told_that_it_waits(tmp_path: Path) -> None:

@@ -65,16 +65,6 @@ def test_an_output_goes_through_links_devices_and_pipes(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
-def test_writers_of_one_file_do_not_meet(tmp_path: Path) -> None:
-    """With one fixed name beside the file, about every fourth of these writers fails."""
-    file = tmp_path / "file"
-    texts = [str(number) * 1000 for number in range(200)]
-    with ThreadPoolExecutor(8) as threads:
-        list(threads.map(lambda text: write_whole(file, text), texts))
-    assert file.read_text(encoding="utf-8") in texts
-    assert list(tmp_path.iterdir()) == [file]
-
-
 def test_a_file_of_a_package_is_found_and_has_a_digest() -> None:
     assert locate("package:hydra/__init__.py", "-").name == "__init__.py"
     assert len(sha256_of(locate("package:hydra/__init__.py", "-"))) == 64
