@@ -102,7 +102,6 @@ def test_nothing_is_written_over(run: Path, tmp_path: Path, capsys: pytest.Captu
         ([{**GOOD[0], "emtion": "joy"}], "line 1: emtion: Extra inputs are not permitted"),
         ([{**GOOD[0], "response": "x" * 102_400}], "line 1: response: String should have at most 10000 characters"),
         ([{**GOOD[0], "response": " \n"}], "line 1: response: String should match pattern"),
-        ([GOOD[0], b'{"id": "fine/5", "response": "\xff"}'], "line 2: Invalid JSON"),
         ([b"letter/5\tOh."], "line 1: Invalid JSON"),
         ([b"[" * 100_000], "line 1: "),
         ([{**GOOD[0], "emotion": "happy"}], "line 1: the emotion 'happy' is none of neutral, joy, sadness"),
@@ -120,6 +119,13 @@ def test_what_is_wrong_is_told_with_its_line(
     assert "ids of this dataset and protocol: letter/5, fine/5, noise/4" in error
     assert len(error) < 2000
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_file_in_another_encoding_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert imported(tmp_path, [GOOD[0], b'{"id": "fine/5", "response": "\xff"}']) == 2
+    told = capsys.readouterr().err
+    assert "the file of replies is not UTF-8" in told
+    assert f"where: {tmp_path / 'replies.jsonl'}, line 2\n  next:  save it as UTF-8" in told
 
 
 def test_all_lines_that_are_wrong_are_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from os import PathLike
@@ -207,19 +206,11 @@ def _files(given: object) -> list[Any]:
 
 
 def _upload(file: File) -> Upload:
-    """A picture, or else a clip."""
-    from io import BytesIO
-
-    from PIL import Image
-
     from mmerg.engine.uploads import Upload
 
     try:
-        data = file if isinstance(file, bytes) else Path(file).expanduser().read_bytes()
+        return Upload.of(file if isinstance(file, bytes) else Path(file).expanduser().read_bytes())
     except (TypeError, ValueError, OSError) as error:
         reason = getattr(error, "strerror", None) or error
         hint = "give the path of a picture or clip, or its bytes"
         raise ConfigError(f"a file cannot be read: {reason}", where=str(file), hint=hint) from error
-    with suppress(OSError, Image.DecompressionBombError, Image.DecompressionBombWarning), Image.open(BytesIO(data)):
-        return Upload("picture", data)
-    return Upload("clip", data)

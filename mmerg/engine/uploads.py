@@ -10,7 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Literal, cast
+from types import ModuleType
+from typing import Literal, Self, cast
 
 import numpy as np
 
@@ -34,6 +35,15 @@ class Upload:
 
     kind: Kind
     data: bytes
+
+    @classmethod
+    def of(cls, data: bytes) -> Self:
+        """A picture where Pillow knows its format, else a clip."""
+        image = _pillow()
+        refused = (OSError, ValueError, SyntaxError, image.DecompressionBombError, image.DecompressionBombWarning)
+        with suppress(*refused), image.open(BytesIO(data)):
+            return cls("picture", data)
+        return cls("clip", data)
 
     def frames(self, settings: FramesSettings, store: FrameStore) -> tuple[Frame, ...]:
         """Its keyframes, with their JPEGs in `store`. Raises ClipError."""
@@ -92,13 +102,9 @@ def _picture_frames(data: bytes, settings: FramesSettings, store: FrameStore) ->
 
 def _decoded(data: bytes) -> Picture:
     """The picture as viewers show it: turned as its EXIF says, what is transparent on white. Raises ClipError."""
-    from PIL import Image, ImageOps
+    from PIL import ImageOps
 
-    hint = "export it as JPEG or PNG"
-    with suppress(ImportError):  # phones' HEIC, where the extra `heic` is installed
-        from pillow_heif import register_heif_opener
-
-        register_heif_opener()
+    Image, hint = _pillow(), "export it as JPEG or PNG"  # noqa: N806
     try:
         with Image.open(BytesIO(data)) as image:  # reads the header alone
             _check_pixels("picture", *image.size)
@@ -110,6 +116,17 @@ def _decoded(data: bytes) -> Picture:
     if picture is None:
         raise ClipError("unreadable", "a picture cannot be decoded", hint=hint)
     return cast(Picture, picture)
+
+
+def _pillow() -> ModuleType:
+    """Pillow's Image, which reads phones' HEIC where the extra `heic` is installed."""
+    from PIL import Image
+
+    with suppress(ImportError):
+        from pillow_heif import register_heif_opener
+
+        register_heif_opener()
+    return Image
 
 
 def _check_pixels(kind: Kind, width: int, height: int) -> None:

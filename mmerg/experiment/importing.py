@@ -91,6 +91,12 @@ def _lines(file: Path, content: bytes, selection: Selection, labels: tuple[str, 
     replies: dict[str, Line] = {}
     numbers: dict[str, int] = {}  # of their lines
     problems: list[str] = []
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        bad = content.count(b"\n", 0, error.start) + 1
+        hint = f"save it as UTF-8, or convert it: iconv -f ENCODING -t UTF-8 {file.name}"
+        raise CorpusError("the file of replies is not UTF-8", where=f"{file}, line {bad}", hint=hint) from error
     for number, raw in enumerate(content.splitlines(), start=1):
         if not raw.strip():
             continue

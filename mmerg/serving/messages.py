@@ -112,6 +112,9 @@ def base64_of(url: str, where: str) -> str:
 
 
 def task_prompt(sent: Sequence[Sent]) -> str:
-    """The prompt that a front end sends for its own use; "" where a person writes."""
+    """The prompt that a front end sends for its own use, in a system message or as the user's last; "" where a person
+    writes."""
+    if any(one.role in SYSTEM and TASK.match(one.text) for one in sent):
+        return "\n\n".join(one.text for one in sent)
     last = next((one for one in reversed(sent) if one.role not in SYSTEM), None)
     return last.text if last and last.role == "user" and TASK.match(last.text) else ""

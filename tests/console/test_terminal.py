@@ -82,3 +82,11 @@ def test_windows_is_told_to_use_wsl(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("error: mmerg runs on Linux and macOS")
     assert "WSL" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["mmerg", "mmerg.run", "mmerg.score"])
+def test_an_interruption_of_the_imports_is_one_line(command: str, tmp_path: Path) -> None:
+    (tmp_path / "rich.py").write_text("raise KeyboardInterrupt", encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    done = subprocess.run([sys.executable, "-m", command], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")

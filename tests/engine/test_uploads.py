@@ -1,6 +1,8 @@
 """Clips and pictures that clients send become keyframes; bad and huge ones become errors."""
 
 import struct
+import subprocess
+import sys
 import zlib
 from io import BytesIO
 from pathlib import Path
@@ -77,6 +79,20 @@ def test_what_is_transparent_is_white(kind: str) -> None:
     assert isinstance(frames, tuple), problems
     shown = from_jpeg(store.read(frames[0].sha256))
     assert (shown[4, 4].min() > 240, shown[32, 32].max() < 15) == (True, True)
+
+
+def test_the_first_heic_of_a_process_is_a_picture() -> None:
+    code = """if 1:
+    from io import BytesIO
+    from PIL import Image
+    from pillow_heif import from_pillow
+    from mmerg.engine.uploads import Upload
+    data = BytesIO()
+    from_pillow(Image.new("RGB", (64, 64))).save(data)
+    print(Upload.of(data.getvalue()).kind, Upload.of(b"no picture").kind)
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "picture clip\n"
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,12 @@ def test_what_front_ends_ask_for_themselves_is_one_plain_call(client: OpenAI, sc
     assert (message.role, message.text, scripted.requests[-1].schema) == ("user", prompt, "")
 
 
+def test_a_title_that_a_system_message_asks_for_is_one_plain_call(client: OpenAI, scripted: Scripted) -> None:
+    before, prompt = scripted.calls, "Please generate a concise, 5-word-or-less title for the conversation."
+    say(client, messages=[{"role": "system", "content": prompt}, {"role": "user", "content": "||>User: Hey."}])
+    assert (scripted.calls, scripted.requests[-1].messages[0].text) == (before + 1, f"{prompt}\n\n||>User: Hey.")
+
+
 def test_the_history_reaches_the_model_without_what_front_ends_put_around_it(
     client: OpenAI, scripted: Scripted
 ) -> None:
