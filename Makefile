@@ -17,6 +17,7 @@ demo: $(VENV)/demo.done  ## five agents over the packaged clips, on a small mode
 	$(BIN)/python -m mmerg.run dataset=demo backend=embedded
 	$(BIN)/python -m mmerg.score "$$(ls -td runs/demo-merg-smollm2-135m-*/ | head -n 1)"
 	$(BIN)/python -m mmerg.report "$$(ls -td runs/demo-merg-smollm2-135m-*/ | head -n 1)"
+	@echo "with a real model: ollama pull qwen2.5vl:7b && $(BIN)/mmerg run dataset=demo backbone=qwen2.5vl:7b"
 
 # MODEL=qwen3-vl:8b make chat
 chat: $(VENV)/demo.done  ## talk to the agents in the browser, on the same small model, or on MODEL of Ollama's

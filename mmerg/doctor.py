@@ -1,6 +1,6 @@
 """Checks that a backbone is served as a run needs it: `mmerg doctor backbone=qwen2.5vl-7b`.
 
-For every host: reachable, version, digest, capabilities; a reply, a schema, log-probabilities, seeds; with
+For every host: reachable, version, digest, capabilities; a reply, a schema, log-probabilities, seeds, speed; with
 eyes the tokens of a frame and two images; calls at once; on Ollama also the context as loaded and what spills to the
 CPU. A line each. With a dataset (dataset=iemocap dataset.root=…, and what else a run is given) also whether
 its longest dialogue fits; contamination=true asks the model to finish lines of the dataset.
@@ -34,6 +34,7 @@ from mmerg.settings.backbone import DoctorSettings
 from mmerg.settings.commands import DoctorRunSettings
 
 Settings: TypeAlias = DoctorSettings | DoctorRunSettings
+CALLS = 35  # of the checks of a host, about, and with each call at once some more
 MARKS = {"ok": "✓", "failed": "✗", "open": "?"}
 
 
@@ -43,6 +44,7 @@ def examine(settings: Settings) -> int:
     failed = 0
     hosts = check_hosts(settings.backend, settings.backbone)
     absent: list[CallError] = []
+    out.print(f"about {CALLS} short calls a host: a minute on a GPU, many on a CPU")
     for host in hosts:
         out.print(escape(f"{host}, backbone {settings.backbone.name}"))
         for name, (status, text) in _findings(settings, host, absent):
@@ -116,6 +118,7 @@ def _probes(settings: Settings, host: str, backend: Backend, engine: Engine) -> 
     several = engine.vision and backbone.max_images > 1
     return {
         "reply": partial(probes.answers, backend),
+        "speed": partial(probes.speed, backend, CALLS + 6 * backbone.concurrency),
         "schema": partial(probes.schema, backend),
         "logprobs": partial(probes.logprobs, backend),
         "likelihood": partial(probes.likelihood, backend),

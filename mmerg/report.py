@@ -1,6 +1,6 @@
 """Shows runs as pages to read offline: `mmerg report RUN… [--out DIR] [--faces keep|blur]`.
 
-Writes one folder (RUN/report; for several runs one in .reports beside the first, its own for each set of runs) that
+Writes one folder (RUN/report; for several runs one in reports beside the first, its own for each set of runs) that
 opens from disk in any browser: an overview, a table of samples, and for each sample the dialogue with its keyframes,
 every pass, audit and call. Reads run folders alone and calls no model. An earlier report in the folder is replaced; a
 folder with other files is refused.
@@ -25,7 +25,7 @@ def folder_of(paths: Sequence[Path]) -> Path:
     a set, as the first run is what the others are compared with."""
     first, *others = (path.resolve() for path in paths)
     mark = hashlib.sha256("\0".join(map(str, others)).encode(errors="surrogateescape")).hexdigest()[:8]
-    return first.parent / ".reports" / f"{first.name}-with-{len(others)}-{mark}"
+    return first.parent / "reports" / f"{first.name}-with-{len(others)}-{mark}"
 
 
 def report(out: Console, paths: Sequence[Path], folder: Path | None, faces: Faces) -> int:

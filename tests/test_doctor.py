@@ -70,7 +70,7 @@ def doctor(capsys: pytest.CaptureFixture[str]) -> Doctor:
 
 
 ALL_WELL = {
-    **dict.fromkeys(("server", "model", "context", "reply", "schema", "logprobs", "seeds"), "✓"),
+    **dict.fromkeys(("server", "model", "context", "reply", "speed", "schema", "logprobs", "seeds"), "✓"),
     **dict.fromkeys(("frame", "two images", "parallel"), "✓"),
     "memory": "✓",
     "likelihood": "?",  # this server writes no text that it is given
@@ -81,7 +81,7 @@ def test_all_is_well(doctor: Doctor) -> None:
     with scripted_ollama(answer=good) as server:
         assert doctor(server.url) == 0
     assert doctor.marks == ALL_WELL
-    assert doctor.text.splitlines()[0] == f"{server.url}, backbone qwen2.5vl-7b"
+    assert doctor.text.splitlines()[1] == f"{server.url}, backbone qwen2.5vl-7b"
     assert doctor.text.splitlines()[-1] == "nothing failed"
     assert "ollama 0.24.0" in doctor.text
     assert "num_ctx 16384 of 32768 tokens" in doctor.text

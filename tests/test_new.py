@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.new import KINDS, commands_of, main
+from mmerg.new import main
 from tests.engine.parts import ROOT
 from tests.processes import forked
 
@@ -56,39 +56,49 @@ def test_a_metric_of_ones_own_is_scored_beside_ours(work: Path) -> None:
         assert (done.returncode, error in done.stderr) == (2, True)
 
 
-def test_what_is_written_has_the_name_everywhere_and_its_commands(work: Path) -> None:
-    for kind, name in zip(KINDS, ("mine", "talks", "asking", "small"), strict=True):
+def test_the_name_stands_everywhere(work: Path) -> None:
+    for name in ("mine", "talks", "asking", "small"):
         texts = [file for file in (work / name).rglob("*") if file.is_file()]
         assert texts
         assert not [file for file in texts if "NAME" in file.name or "NAME" in file.read_text(encoding="utf-8")]
-        assert all(name in command for command in commands_of(kind, name))
     done = mmerg("mmerg doctor --config-dir small backbone=small --cfg job -p backbone", work)
     assert "name: small\nmodel: gemma3:4b\n" in done.stdout
 
 
-@pytest.mark.parametrize(("kind", "name"), [("system", "merg"), ("corpus", "meld")])
-def test_the_name_of_a_config_of_mmerg_is_refused(kind: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([kind, name]) == 2
-    assert f"={name} itself" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("name", ["my-system", "class", "Mine", "2nd", "../mine", "é", ""])
-def test_a_name_that_python_cannot_import_is_refused(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["system", name]) == 2
-    assert "cannot be the name" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("words", ["backbone a/b", "backbone small x'y", "backbone gemma3-12b", "system merg"])
-def test_what_is_no_backbone_or_mmergs_own_is_refused(
-    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("system merg", "mmerg has system=merg itself"),
+        ("corpus meld", "mmerg has dataset=meld itself"),
+        ("system mine --from mreg", "did you mean system=merg?"),
+        *((f"system {name}", "cannot be the name") for name in ("my-system", "class", "Mine", "2nd", "../mine", "é")),
+        *((f"backbone {name}", "no backbone") for name in ("a/b", "small x'y")),
+        ("backbone gemma3-12b", "itself"),
+    ],
+)
+def test_a_wrong_name_is_refused(
+    words: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(words.split()) == 2
+    assert told in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_system_extends_merg_with_a_prompt_and_an_agent(tmp_path: Path) -> None:
+    assert mmerg("mmerg new system caused --from merg", tmp_path).returncode == 0
+    config, prompts = tmp_path / "caused/system/caused.yaml", tmp_path / "caused/system/caused"
+    assert sorted(file.name for file in prompts.iterdir()) == ["caef.j2", "gra.j2", "mpa.j2", "psp.j2", "sgrg.j2"]
+    (prompts / "psp.j2").write_text(f"Plan with care. {(prompts / 'psp.j2').read_text()}", encoding="utf-8")
+    (prompts / "cause.j2").write_text("Why does the other feel this?", encoding="utf-8")
+    config.write_text(re.sub(r"^# (?=stages:|  |auditor:)", "", config.read_text(), flags=re.MULTILINE), "utf-8")
+    line = "mmerg run --config-dir caused dataset=demo backend=dry system=caused limit=1"
+    done = mmerg(line, tmp_path)
+    assert done.returncode == 0, done.stderr
+    [run] = (tmp_path / "runs").glob("demo-caused-*")
+    shown = mmerg(f"mmerg show {run} letter/5 --prompts", tmp_path).stdout
+    assert "Plan with care." in shown
+    assert 0 < shown.index("Why does the other feel this?") < shown.index("Plan with care.")
 
 
 def test_what_is_there_is_not_touched(

@@ -39,6 +39,7 @@ LEAST_QWEN = 1024  # tokens an image: what llama.cpp's log asks for (tools/mtmd/
 HELLO = "Say hello in one short sentence."
 UNFITTING = "Nineteen green ladders fell off the parliament."
 TINY = 1e-3  # a mean log-probability so near 0 is that of tokens that a schema left no choice
+SLOW = 2.0  # tokens a second
 ENOUGH = 512  # tokens for thoughts and a short reply
 
 Finding: TypeAlias = tuple[Literal["ok", "failed", "open"], str]
@@ -73,6 +74,16 @@ def _thoughts_fault(reply: Reply) -> str:
             f"{what}; use the model's instruct tag, set backbone.think=false, or give stages more tokens (num_predict)"
         )
     return ""
+
+
+def speed(backend: Backend, calls: int) -> Finding:
+    """How fast the loaded model writes, and about how long `calls` short calls take."""
+    reply = backend.complete(request("Count from 1 to 20 in words.", num_predict=24))
+    pace, left = reply.response_tokens / max(reply.seconds, 1e-6), calls * reply.seconds
+    text = f"{pace:.1f} tokens a second; the next {calls} calls take about {max(1, round(left / 60))} min"
+    if 0 < pace < SLOW:
+        return "open", f"{text}; on a CPU with few free cores fewer threads are faster: +backbone.load.num_thread=2"
+    return "ok", text
 
 
 def schema(backend: Backend) -> Finding:

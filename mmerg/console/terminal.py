@@ -27,17 +27,18 @@ _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u2
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors name the nearest option, and spell out control characters that were typed."""
+    """An argument parser whose errors read as those of all commands."""
 
     def __init__(self, prog: str, description: str | None, **how: Any) -> None:
         by_name = sys.argv[0] if sys.argv[0].startswith("mmerg ") else ""
         super().__init__(by_name or prog, description=description, **how)
 
     def error(self, message: str) -> NoReturn:
-        words = message.split() if message.startswith("unrecognized arguments") else ()
-        options = [word.partition("=")[0] for word in words if word.startswith("--")]
-        near = [f"; {hint}" for word in options if (hint := did_you_mean(word, self._option_string_actions))]
-        super().error(printable(message + "".join(near[:1])))
+        unknown = message.removeprefix("unrecognized arguments: ").split()[0].partition("=")[0]
+        if message.startswith("unrecognized arguments: -"):
+            message = f"there is no option {unknown}"
+        hint = did_you_mean(unknown, self._option_string_actions) or f"{self.prog} --help"
+        sys.exit(_print_error(MmergError(message, where="command line", hint=hint)))
 
 
 def commands() -> dict[str, str]:
