@@ -1,9 +1,8 @@
 """Shows runs as pages to read offline: `mmerg report RUN… [--out DIR] [--faces keep|blur]`.
 
-Writes one folder (RUN/report; for several runs one in reports beside the first, its own for each set of runs) that
-opens from disk in any browser: an overview, a table of samples, and for each sample the dialogue with its keyframes,
-every pass, audit and call. Reads run folders alone and calls no model. An earlier report in the folder is replaced; a
-folder with other files is refused.
+Writes one folder (RUN/report; for several runs FIRST/report-with-…, its own for each set of runs) that opens from disk in any browser: an overview, a table of
+samples, and for each sample the dialogue with its keyframes, every pass, audit and call. Reads run folders alone and
+calls no model. An earlier report in the folder is replaced; a folder with other files is refused.
 `--faces blur` makes the faces that OpenCV finds unrecognisable in the report's copies: it finds frontal faces only.
 Exit code 0 written, 2 a run cannot be read or the folder cannot be written, 130 interrupted.
 """
@@ -21,11 +20,11 @@ from mmerg.reporting.write import write_report
 
 
 def folder_of(paths: Sequence[Path]) -> Path:
-    """Where a report of several runs goes, which is in no run folder. Every set of runs has its own, and every order of
-    a set, as the first run is what the others are compared with."""
+    """Where a report of several runs goes. Every set of runs has its own, and every order of a set, as the first run is
+    what the others are compared with."""
     first, *others = (path.resolve() for path in paths)
     mark = hashlib.sha256("\0".join(map(str, others)).encode(errors="surrogateescape")).hexdigest()[:8]
-    return first.parent / "reports" / f"{first.name}-with-{len(others)}-{mark}"
+    return first / f"report-with-{len(others)}-{mark}"
 
 
 def report(out: Console, paths: Sequence[Path], folder: Path | None, faces: Faces) -> int:

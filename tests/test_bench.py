@@ -167,7 +167,7 @@ def test_a_real_server_with_two_models(ollama_host: str, tmp_path: Path, capsys:
     settings = (*QUICK, f"backend.hosts=[{ollama_host}]", f"runs={tmp_path}", "+backbone.load.num_thread=1")
     models = [f"{model}:latest" for model in (TEXT_MODEL, VISION_MODEL)]
     names = ("--backbones", *models, "gemma3:12b", "--n", "2", "--format", "csv", "--out", f"{tmp_path}/bench.csv")
-    assert main([*names, *settings, "backbone.load.num_ctx=4096"]) == 0
+    assert main([*names, *settings, "backbone.load.num_ctx=4096"]) == 1  # samples fail
     assert "ollama pull gemma3:12b" in capsys.readouterr().out
     found = read_table(tmp_path / "bench.csv")
     assert list(found) == models

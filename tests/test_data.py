@@ -76,7 +76,7 @@ def test_the_demo_is_sound(check: Checker) -> None:
     assert "5 of 5" in check.out
     assert "memory: demo memory: 8 dialogues, 32 turns; no official counts are known for it" in check.out
     digest = check.report["corpus"]["fingerprint"][:8]
-    assert check.path == check.runs / "checks" / f"demo-dialogues-{digest}.json"
+    assert check.path == check.runs / ".checks" / f"demo-dialogues-{digest}.json"
     assert check.report["problems"] == []
     assert check.report["clips"]["files"] == 17
 
@@ -345,4 +345,4 @@ def test_ctrl_c(tmp_path: Path) -> None:
     error = (tmp_path / "2").read_text(encoding="utf-8")
     assert process.exitcode == 130, error
     assert error == "interrupted; no report is written, and a check starts over\n"
-    assert not (runs / "checks").exists()
+    assert not (runs / ".checks").exists()

@@ -359,7 +359,7 @@ def test_calls_that_fail_are_findings(doctor: Doctor) -> None:
     with serving(chat=failed, ps=ps(size=1, size_vram=1, context_length=512)) as server:
         assert doctor(server.host, *M) == 1
     assert {name for name, mark in doctor.marks.items() if mark == "✗"} == {
-        *("frame", "reply", "schema", "logprobs", "likelihood", "seeds", "two images", "parallel")
+        *("frame", "reply", "speed", "schema", "logprobs", "likelihood", "seeds", "two images", "parallel")
     }
     assert "oom: " in doctor.text
 

@@ -55,7 +55,7 @@ def check_data(settings: DataSettings) -> int:
     facts = {name: part.facts or None for name, part in parts.items()} | {"problems": problems}
     # Two folders of one name are two corpora: the digest of their files tells them apart.
     name = f"{corpus.name}-{corpus.split}-{corpus.fingerprint[:8]}.json"
-    path = Path(settings.out or Path(settings.runs) / "checks" / name)
+    path = Path(settings.out or Path(settings.runs) / ".checks" / name)
     write_output(path, json.dumps(facts, indent=1) + "\n")
     for problem in problems:
         out.print(escape(f"✗ {problem}"), soft_wrap=True)
