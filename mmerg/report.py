@@ -1,8 +1,9 @@
 """Shows runs as pages to read offline: `mmerg report RUN… [--out DIR] [--faces keep|blur]`.
 
-Writes one folder (RUN/report; for several runs FIRST/report-with-…, its own for each set of runs) that opens from disk in any browser: an overview, a table of
-samples, and for each sample the dialogue with its keyframes, every pass, audit and call. Reads run folders alone and
-calls no model. An earlier report in the folder is replaced; a folder with other files is refused.
+Writes one folder (RUN/report; for several runs FIRST/report-with-…, its own for each set of runs) that opens from disk
+in any browser: an overview, a table of samples, and for each sample the dialogue with its keyframes, every pass, audit
+and call. Reads run folders alone and calls no model. An earlier report in the folder is replaced; a folder with other
+files is refused.
 `--faces blur` makes the faces that OpenCV finds unrecognisable in the report's copies: it finds frontal faces only.
 Exit code 0 written, 2 a run cannot be read or the folder cannot be written, 130 interrupted.
 """
