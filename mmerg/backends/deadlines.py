@@ -3,6 +3,8 @@
 import time
 from dataclasses import dataclass
 
+import httpcore
+
 
 @dataclass(frozen=True)
 class Deadlines:
@@ -31,7 +33,7 @@ class Timer:
         self.phase = self._total if self._until == self._end else phase
 
     def left(self) -> float:
-        """Seconds to the deadline that passes first. Raises TimeoutError if it has passed."""
+        """Seconds to the deadline that passes first. Raises ReadTimeout if it has passed."""
         if (left := self._until - time.monotonic()) <= 0:
-            raise TimeoutError
+            raise httpcore.ReadTimeout
         return left

@@ -122,7 +122,7 @@ class Http(httpx.BaseTransport):
             headers.pop("Content-Encoding", None)
             if not {"content-length", "transfer-encoding"} & headers.keys():
                 response.close()
-                raise ConnectionError("it does not say how long it is")
+                raise httpcore.ReadError("it does not say how long it is")
         call.most = call.received + request.extensions.get("most", BODY_BYTES)
         body = Body(response, self._named(call))
         return httpx.Response(200, headers=headers, stream=body, extensions={"timer": call.timer})
@@ -139,14 +139,14 @@ class Http(httpx.BaseTransport):
         while True:
             try:
                 response = self._pool.handle_request(request)
-            except (OSError, httpcore.RemoteProtocolError) as error:
-                if call.received or not call.reused or isinstance(error, TimeoutError):
+            except (httpcore.NetworkError, httpcore.RemoteProtocolError):
+                if call.received or not call.reused:
                     raise
             else:
                 if call.received:
                     return response
                 response.close()  # it came before the request was sent, so it answers something else
-            call.connecting, call.reused = True, False
+            call.reused = False
 
     def _refused(self, request: httpx.Request, response: httpcore.Response) -> CallError:
         """The error for a response of another status than 200."""
@@ -164,26 +164,28 @@ class Http(httpx.BaseTransport):
         """Raises CallError for what goes wrong with the call."""
         try:
             yield
-        except (OSError, UnicodeError, httpcore.ProtocolError) as error:
+        except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, UnicodeError) as error:
             raise self._failure(call, error) from (None if self._token else error)
 
     def _failure(self, call: Call, error: Exception) -> CallError:
-        late, reason = isinstance(error, TimeoutError), self.without_token(str(error).encode())
-        if call.connecting:  # UnicodeError: the name is one that no host can have
-            what = f"no {self._server.name} answers: {f'no connection within {call.connect:g} s' if late else reason}"
-            return CallError(Failure.UNREACHABLE, what, where=self.host, hint=self._server.start)
-        if late:
+        reason, server = self.without_token(str(error).encode()), self._server
+        if isinstance(error, httpcore.ConnectError | httpcore.ConnectTimeout | UnicodeError):  # no host has such a name
+            reason = (
+                f"no connection within {call.connect:g} s" if isinstance(error, httpcore.ConnectTimeout) else reason
+            )
+            failure, what, hint = Failure.UNREACHABLE, f"no {server.name} answers: {reason}", server.start
+        elif isinstance(error, httpcore.TimeoutException):
             phase = call.timer.phase
-            what = f"the {phase} deadline of {getattr(self.deadlines, phase):g} s passed"
-            hint = f"raise {self._server.option}{phase}, lower num_predict, or send fewer calls at once: waiting"
-            return CallError(Failure.TIMEOUT, what, where=self.host, hint=f"{hint} in the server's queue counts")
-        if isinstance(error, OSError) or call.hung_up:
+            failure, what = Failure.TIMEOUT, f"the {phase} deadline of {getattr(self.deadlines, phase):g} s passed"
+            hint = f"raise {server.option}{phase}, lower num_predict, or send fewer calls at once: waiting in the "
+            hint += "server's queue counts"
+        elif isinstance(error, httpcore.NetworkError) or call.hung_up:
+            failure, what = Failure.RUNNER_CRASH, f"the response broke off: {reason}"
             hint = "see the server's log; it, or a proxy before it, died or closed the connection"
-            return CallError(Failure.RUNNER_CRASH, f"the response broke off: {reason}", where=self.host, hint=hint)
-        hint = f"check that the host's address and scheme are those of the {self._server.name}"
-        return CallError(
-            Failure.SERVER_ERROR, f"this is not an HTTP response: {reason}"[:200], where=self.host, hint=hint
-        )
+        else:
+            failure, what = Failure.SERVER_ERROR, f"this is not an HTTP response: {reason}"[:200]
+            hint = f"check that the host's address and scheme are those of the {server.name}"
+        return CallError(failure, what, where=self.host, hint=hint)
 
 
 class Body(httpx.SyncByteStream):

@@ -1,11 +1,10 @@
-"""The sockets that httpcore speaks HTTP over. Each wait on one ends with the deadline or the stop of its call, and no
-call receives more than it may. The look-up of a host's name alone can outlast both.
+"""The connections that httpcore speaks HTTP over. Each wait on one ends with the deadline of its call, or once a stop
+is set, and no call receives more than it may. Opening a connection ends with its deadline alone.
 """
 
-import selectors
 import socket
 import ssl
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
@@ -19,13 +18,13 @@ HEAD_BYTES = 2**20  # of a head, with the interim ones before it
 
 
 class Call:
-    """One request. received: the bytes that came so far. connecting: whether nothing is sent yet. reused: whether it
-    went over a kept connection. hung_up: whether the server closed the connection."""
+    """One request. received: the bytes that came so far. reused: whether it went over a kept connection. hung_up:
+    whether the server closed the connection."""
 
     def __init__(self, deadlines: Deadlines, closed: Stop, brief: bool) -> None:
         self.connect, self.timer, self.stops = deadlines.connect, Timer(deadlines, brief), (closed, current())
         self.received, self.most = 0, HEAD_BYTES
-        self.connecting, self.reused, self.hung_up = True, False, False
+        self.reused, self.hung_up = False, False
 
     @contextmanager
     def made(self) -> Iterator[None]:
@@ -37,32 +36,39 @@ class Call:
             _CALL.reset(before)
 
     @contextmanager
-    def waiting(self, on: socket.socket) -> Iterator[None]:
-        """Wait on a socket within the deadline. Raises CallError interrupted as soon as a stop is set."""
+    def waiting(self, on: httpcore.NetworkStream) -> Iterator[float]:
+        """The seconds that the wait in the block may take. Raises CallError interrupted as soon as a stop is set."""
 
         def shut() -> None:
-            with suppress(OSError):  # it is not connected, or the server was quicker
-                socket.socket.shutdown(on, socket.SHUT_RDWR)  # ssl's would take the session from under the reader
+            with suppress(OSError):  # the server was quicker
+                # ssl's own shutdown would take the session from under the reader
+                socket.socket.shutdown(on.get_extra_info("socket"), socket.SHUT_RDWR)
 
         closed, thread = self.stops
         with closed.held(shut), thread.held(shut):
-            on.settimeout(min(self.connect, self.timer.left()) if self.connecting else self.timer.left())
-            yield
+            yield self.timer.left()
+
+    def to_connect(self) -> float:
+        """The seconds that opening a connection may take."""
+        for stop in self.stops:
+            stop.check()
+        return min(self.connect, self.timer.left())
 
 
 _CALL: ContextVar[Call] = ContextVar("call")  # that this thread makes
 
 
 class Stream(httpcore.NetworkStream):
-    """A connected socket, used by one call after the other. The time-outs of httpcore and httpx are not used."""
+    """A connection, used by one call after the other. The time-outs of httpcore and httpx are not used."""
 
-    def __init__(self, connected: socket.socket, call: Call) -> None:
-        self._socket, self._call = connected, call
+    def __init__(self, inner: httpcore.NetworkStream, call: Call) -> None:
+        self._inner, self._call = inner, call
+        self.close, self.get_extra_info = inner.close, inner.get_extra_info  # type: ignore[method-assign]
 
     def read(self, max_bytes: int, *_: object, **__: object) -> bytes:
         call = self._call
-        with call.waiting(self._socket):
-            data = self._socket.recv(max_bytes)
+        with call.waiting(self._inner) as seconds:
+            data = self._inner.read(max_bytes, seconds)
         call.received += len(data)
         call.hung_up = not data
         if call.received > call.most:
@@ -70,66 +76,26 @@ class Stream(httpcore.NetworkStream):
         return data
 
     def write(self, buffer: bytes, *_: object, **__: object) -> None:
-        if not buffer:  # httpcore writes the end of a body, too
-            return
         call = _CALL.get()
-        call.connecting, call.reused = False, call.reused or call is not self._call
+        call.reused = call.reused or call is not self._call
         self._call = call
-        try:
-            with call.waiting(self._socket):
-                self._socket.sendall(buffer)
-        except TimeoutError:
-            raise
-        except OSError as error:  # the server takes no more, and may have said why: httpcore reads that next
-            raise httpcore.WriteError from error
-
-    def close(self) -> None:
-        self._socket.close()
+        with call.waiting(self._inner) as seconds:
+            self._inner.write(buffer, seconds)
 
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, *_: object, **__: object
     ) -> httpcore.NetworkStream:
-        secure = ssl_context.wrap_socket(self._socket, server_hostname=server_hostname, do_handshake_on_connect=False)
-        try:
-            with self._call.waiting(secure):
-                secure.do_handshake()
-        except BaseException:
-            secure.close()
-            raise
+        secure = self._inner.start_tls(ssl_context, server_hostname, self._call.to_connect())
         return Stream(secure, self._call)
 
-    def get_extra_info(self, info: str) -> Any:
-        if info != "is_readable":
-            return None
-        with selectors.DefaultSelector() as selector:  # an idle connection is readable if the server has closed it
-            selector.register(self._socket, selectors.EVENT_READ)
-            return bool(selector.select(0))
 
+class Network(httpcore.SyncBackend):
+    """Opens connections for httpcore."""
 
-class Network(httpcore.NetworkBackend):
-    """Opens sockets for httpcore."""
+    def connect_tcp(self, host: str, port: int, *_: Any, **__: Any) -> httpcore.NetworkStream:
+        call = _CALL.get()
+        return Stream(super().connect_tcp(host, port, call.to_connect()), call)
 
-    def connect_tcp(self, host: str, port: int, *_: object, **__: object) -> httpcore.NetworkStream:
-        return self._connect(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-
-    def connect_unix_socket(self, path: str, *_: object, **__: object) -> httpcore.NetworkStream:
-        return self._connect([(socket.AF_UNIX, socket.SOCK_STREAM, 0, "", path)])
-
-    def _connect(self, addresses: Sequence[tuple[Any, Any, int, str, Any]]) -> httpcore.NetworkStream:
-        """A connection to the first address that takes one."""
-        call, failure = _CALL.get(), OSError("the host has no address")
-        for family, kind, protocol, _, address in addresses:
-            opened = socket.socket(family, kind, protocol)
-            try:
-                with call.waiting(opened):
-                    opened.connect(address)
-                if family in {socket.AF_INET, socket.AF_INET6}:
-                    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
-                return Stream(opened, call)
-            except OSError as error:
-                failure = error
-                opened.close()
-            except BaseException:
-                opened.close()
-                raise
-        raise failure
+    def connect_unix_socket(self, path: str, *_: Any, **__: Any) -> httpcore.NetworkStream:
+        call = _CALL.get()
+        return Stream(super().connect_unix_socket(path, call.to_connect()), call)

@@ -1,7 +1,6 @@
 """HTTP itself: connections that are kept, every fault on a new and on a used one, caps, and deadlines for all."""
 
 import json
-import socket
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -151,17 +150,24 @@ def test_a_dripping_server_does_not_outlast_the_deadline(
 
 @pytest.mark.parametrize("begin", [new, used])
 @pytest.mark.parametrize("steps", [(HANG,), (head() + chunk(b"a\n"), HANG)], ids=["before the head", "in the body"])
-def test_closing_breaks_a_request_off(
-    kept: Faulty, begin: Callable[[Faulty, Deadlines], Http], steps: tuple[bytes, ...], in_thread: InThread
+@pytest.mark.parametrize("by", ["close", "stop"])
+def test_closing_or_a_stop_breaks_a_request_off(
+    kept: Faulty, begin: Callable[[Faulty, Deadlines], Http], steps: tuple[bytes, ...], by: str, in_thread: InThread
 ) -> None:
-    http = begin(kept, Deadlines())
+    http, stop = begin(kept, Deadlines()), Stop()
     kept.answer(*steps)
-    result = in_thread(lambda: lines_of(http))
+
+    def call() -> object:
+        with stop.over_this_thread():
+            return lines_of(http)
+
+    result = in_thread(call)
     kept.reached_hang.wait()
-    http.close()
+    {"close": http.close, "stop": stop.set}[by]()
     with pytest.raises(CallError) as caught:
         result()
     assert caught.value.failure is Failure.INTERRUPTED
+    http.close()
     with pytest.raises(CallError) as later:
         lines_of(http)
     assert later.value.failure is Failure.INTERRUPTED
@@ -181,6 +187,14 @@ def test_a_used_connection_that_dies_as_it_is_asked_is_replaced_once(kept: Fault
             lines_of(http)
     assert caught.value.failure is Failure.RUNNER_CRASH
     assert (kept.connections, len(kept.requests)) == (3, 5)
+
+
+def test_what_nobody_asked_for_is_not_taken_for_the_next_answer(kept: Faulty) -> None:
+    kept.answer(stream(b"one\n") + stream(b"of another request\n"))
+    with closing(new(kept)) as http:
+        assert lines_of(http) == [b"one"]
+        kept.answer(stream(b"two\n"))
+        assert [lines_of(http) for _ in range(3)] == [[b"two"]] * 3
 
 
 # Caps
@@ -295,32 +309,3 @@ def test_a_line_ends_with_a_line_feed_alone(kept: Faulty) -> None:
     kept.answer(stream(raw + b"\n", LAST))
     with closing(Ollama(host=kept.host, model="m", load={"num_ctx": 512})) as backend:
         assert backend.complete(HELLO).text == text
-
-
-# A stop, wherever the call stands
-
-
-def stopped(http: Http, reached: Callable[[], object], in_thread: InThread) -> Failure:
-    """How a call ends whose thread is stopped once it has `reached` a place."""
-    stop = Stop()
-
-    def call() -> object:
-        with stop.over_this_thread():
-            return lines_of(http)
-
-    result = in_thread(call)
-    reached()
-    stop.set()
-    with pytest.raises(CallError) as caught:
-        result()
-    return caught.value.failure
-
-
-def test_a_stop_ends_a_call_that_waits_for_a_handshake(in_thread: InThread) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        host = f"https://127.0.0.1:{silent.getsockname()[1]}"
-        accepted = list[socket.socket]()
-        with closing(Http(host, OLLAMA, PATIENT)) as http:
-            failure = stopped(http, lambda: accepted.append(silent.accept()[0]), in_thread)
-        accepted[0].close()
-    assert failure is Failure.INTERRUPTED

@@ -9,7 +9,7 @@ import pytest
 
 from mmerg.backends.openai import OpenAI
 from mmerg.backends.protocol import Finish, Message, Request, Sampling, likelihood_request
-from mmerg.errors import CallError, Failure
+from mmerg.errors import CallError, Failure, ReplyError
 from tests.backends.conftest import Faulty, completion, json_answer
 
 RECORDED = json.loads(Path(__file__).with_name("recorded.json").read_text(encoding="utf-8"))
@@ -136,7 +136,7 @@ def test_a_given_text_has_the_log_probabilities_of_the_end_of_the_prompt(faulty:
     bodies = [body for path in OF_PROMPT[dialect] for body in faulty.asked(path)]
     assert bodies[0]["messages"][-1] == {"role": "assistant", "content": "Hi there"}
     assert bodies[0]["continue_final_message"] is True
-    with pytest.raises(CallError, match="no log-probabilities of the prompt"):
+    with pytest.raises(ReplyError, match="no log-probabilities of the prompt"):
         backend.complete(likelihood_request(HELLO.messages, "Hello there"))
 
 
