@@ -41,8 +41,8 @@ def test_a_temperature_for_draws_is_that_of_the_stage_which_has_one() -> None:
 
 
 @pytest.mark.parametrize("backbone", BACKBONES)
-def test_the_temperature_of_the_page_on_experiments_composes_with_every_backbone(backbone: str) -> None:
-    page = (Path(__file__).parents[1] / "docs/experiments.md").read_text(encoding="utf-8")
+def test_the_temperature_of_the_page_on_reproduction_composes_with_every_backbone(backbone: str) -> None:
+    page = (Path(__file__).parents[1] / "docs/reproduce.md").read_text(encoding="utf-8")
     [advised] = re.findall(r"`(\S*sampling\.temperature=\S*)`", page)
     refuse(settings_of(*BASE, f"backbone={backbone}", "repeats=2", advised))
 

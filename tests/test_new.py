@@ -13,7 +13,7 @@ from mmerg.new import main
 from tests.engine.parts import ROOT
 from tests.processes import forked
 
-PAGE = (ROOT / "docs" / "own.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
 COMMANDS = [line for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
 
 

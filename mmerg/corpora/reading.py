@@ -15,7 +15,7 @@ from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.files import unusable
 from mmerg.errors import ConfigError, CorpusError, MmergError, described, raised_at, some
 
-CONTRACT = "mmerg new corpus NAME writes one that works, docs/own.md says more"
+CONTRACT = "mmerg new corpus NAME writes one that works, docs/extend.md says more"
 
 
 def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:

@@ -1,4 +1,4 @@
-"""The seam for inputs that no stage makes (M: exemplars), by the symbols that `sources` gives them (docs/own.md)."""
+"""The seam for inputs that no stage makes (M: exemplars), by the symbols that `sources` gives them (docs/extend.md)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -50,7 +50,7 @@ def build_sources(
         elif callable(getattr(source, "supply", None)):
             sources[symbol] = cast(Source, source)
         else:
-            hint = "it needs supply(self, sample, state, forecast), see docs/own.md"
+            hint = "it needs supply(self, sample, state, forecast), see docs/extend.md"
             raise ConfigError(f"{nodes[symbol].target} is no source", where=f"sources.{symbol}", hint=hint)
     return sources
 

@@ -47,7 +47,7 @@ DEFAULTS = Options()
 
 def add_arguments(parser: argparse.ArgumentParser, resamples: int = DRAWS) -> None:
     """Options in groups: of figures that count words, of those by another model, of intervals and tests."""
-    own = "a figure of your own; may be given several times (docs/own.md)"
+    own = "a figure of your own; may be given several times (docs/extend.md)"
     parser.add_argument("--metric", dest="metrics", metavar="FILE.py:NAME", action="append", default=[], help=own)
     words = parser.add_argument_group("words (dist, ead, length)").add_argument
     words("--tokenizer", choices=get_args(Tokenizer), default="nltk", help="default: nltk")

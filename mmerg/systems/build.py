@@ -119,7 +119,7 @@ def _code_check(dotted: str, where: str) -> CodeCheck:
 def _answerer(target: Target, where: str) -> Answerer:
     answerer = make(target, where)
     if not callable(answerer):
-        hint = "it needs __call__(self, asked), see docs/own.md"
+        hint = "it needs __call__(self, asked), see docs/extend.md"
         raise ConfigError(f"what {target.target} makes cannot be asked", where=where, hint=hint)
     return answerer
 

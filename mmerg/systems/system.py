@@ -39,7 +39,7 @@ class Asked:
     instruction: str = ""
 
 
-# Answers a stage in place of a model (`by:`, see docs/own.md): a text, or a record of the stage's output class or the
+# Answers a stage in place of a model (`by:`, docs/extend.md): a text, or a record of the stage's output class or the
 # mapping that makes one. Threads share it. Its `digest`, or else the SHA-256 of its file, joins the identity of a run.
 Answerer = Callable[[Asked], object]
 

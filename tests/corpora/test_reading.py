@@ -92,7 +92,7 @@ def test_what_a_reader_raises_is_told_with_its_file_and_line() -> None:
     line = first + next(at for at, text in enumerate(source) if 'row["text"]' in text)
     assert caught.value.what == "tests.corpora.readers.Raising raised KeyError: 'text'"
     assert caught.value.where == f"{HERE}, line {line}"
-    assert "docs/own.md" in caught.value.hint
+    assert "docs/extend.md" in caught.value.hint
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,85 @@
+"""Takes docs/report.png: the page of a sample of the demo, with replies written for the picture.
+
+python tools/picture_report.py docs/report.png
+"""
+
+import io
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+
+import mmerg
+from mmerg.backends.dry import Dry
+from mmerg.backends.protocol import Reply, Request
+from mmerg.backends.scripted import whole_reply
+from mmerg.report import main as report
+from mmerg.score import main as score
+from tests.browser import chromium
+from tests.engine.parts import STAGES, as_text, asked_of, audit, stage_of
+
+SAMPLE = "fine/5"
+FIRST = "It sounds like you got a lot done this weekend."
+REPLY = "And his coat was the thing you couldn't put in a box. Do you want to tell me about him?"
+OUTPUTS: dict[str, dict[str, object]] = {
+    "mpa": {
+        "textual_cues": [
+            {"turn": 2, "cue": "says twice that he is fine"},
+            {"turn": 4, "cue": "plays the coat down: “that's all”"},
+        ],
+        "visual_cues": [{"frame": 1, "cue": "tears on both cheeks"}, {"frame": 3, "cue": "the mouth turns down"}],
+    },
+    "caef": {
+        "textual": "he says that he is fine",
+        "visual": "he is in tears",
+        "consistency": "conflict",
+        "reasoning": "the coat stands for his father, and she sees that he grieves",
+        "emotion": "sadness",
+    },
+    "psp": {
+        "reasoning": "he needs room to talk, not praise",
+        "goal": "explore",
+        "stance": "warm",
+        "tactic": "reflection of feelings",
+        "tone": "gentle",
+        "note": "name the coat",
+    },
+}
+FAULT = {"caef looked at": "neutral overlooks his tears", "mend caef": "weigh his tears above his words"}
+
+
+class Played(Dry):
+    """Forecasts neutral in the first pass, which the audit corrects."""
+
+    def complete(self, request: Request) -> Reply:
+        stage, prompt = stage_of(request), request.messages[1].text
+        if stage == "sgrg":
+            text = FIRST if "neutral" in prompt else REPLY
+        elif stage == "gra":
+            text = as_text(audit({name: name != "caef" or FIRST not in prompt for name in STAGES}))
+            for words, plain in FAULT.items():
+                text = text.replace(words, plain)
+        else:
+            first = stage == "caef" and "The audit found" not in prompt
+            text = asked_of(OUTPUTS[stage] | ({"emotion": "neutral"} if first else {}), json.loads(request.schema))
+        return whole_reply(request, text, self.host, logprob=-0.5)
+
+
+def main(out: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
+        settings = ["dataset=demo", "backend=dry", "backend.adapter._target_=tools.picture_report.Played"]
+        run = mmerg.run(*settings, f"ids=[{SAMPLE}]", "frames.last_turns=3", runs=folder, name="demo-merg")
+        score([str(run.path)])
+        report([str(run.path)])
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        [sample] = (run.path / "report/samples").glob("*.html")
+        page.goto(sample.as_uri())
+        taken = Image.open(io.BytesIO(page.screenshot(animations="disabled")))
+        taken.convert("RGB").quantize(256).save(out, optimize=True)
+    print(f"{out}: {out.stat().st_size:,} bytes")  # noqa: T201 - a tool of ours
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
