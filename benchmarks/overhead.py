@@ -1,15 +1,13 @@
-"""What mmerg costs a call beside the model and HTTP, with and without the reply cache, and what inspect_ai costs there.
+"""What mmerg costs a call beside the model and HTTP, with and without the reply cache.
 
 A scripted server in a process of its own answers at once. All ask it the same, five calls a sample, text only, one
 sample at a time, and write their logs. Figures are of the processor and of the clock, in milliseconds a call:
 
     off, miss, hit  `mmerg run` of MERG without a reply cache, with an empty one, and with one that has every reply
-    inspect_ai      a Task whose solver asks the same messages with the same schemas and samplers, no scorer
     raw             the bodies of `off` by `http.client`, a connection a call, answers thrown away: HTTP's own share
 
 What is done once falls out: a call is (T(n) - T(1)) / (5 (n - 1)). "beside HTTP" is less `raw` of the same round.
-Without inspect_ai (`pip install inspect-ai openai`) the others are measured. Last, what a command takes to begin:
-`mmerg run --help` against bare imports of what it needs.
+Last, what a command takes to begin: `mmerg run --help` against bare imports of what it needs.
 
     python benchmarks/overhead.py --samples 40 --rounds 5
 """
@@ -23,8 +21,6 @@ from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler
-from importlib import import_module
-from importlib.util import find_spec
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -36,7 +32,6 @@ from mmerg.experiment.launch import launch
 from tests.composed import settings_of
 from tests.scripted_ollama import scripted_ollama
 
-MODEL = "qwen2.5vl:7b"
 BEGIN = {"help": ("-m", "mmerg", "run", "--help"), "imports": ("-c", "import hydra, omegaconf, pydantic")}
 
 
@@ -105,49 +100,6 @@ class Programs:
 
         return work
 
-    def inspect_ai(self, count: int) -> Callable[[], None]:
-        package, models = import_module("inspect_ai"), import_module("inspect_ai.model")
-
-        def five() -> Any:
-            async def solve(state: Any, generate: Any) -> Any:
-                for body in self.bodies[CALLS * int(state.sample_id) :][:CALLS]:
-                    state.messages = [_message(models, **message) for message in body["messages"]]
-                    state = await generate(state, **_settings(models, body))
-                    if "format" in body:
-                        json.loads(state.output.completion)  # the least that a task does with it
-                return state
-
-            return solve
-
-        rows = [import_module("inspect_ai.dataset").Sample(input="-", id=str(place)) for place in range(count)]
-        task = package.Task(dataset=rows, solver=import_module("inspect_ai.solver").solver(five)())
-        model = models.get_model(f"ollama/{MODEL}", base_url=f"{self.url}/v1")
-
-        def work() -> None:
-            logs = str(self.folder / "logs")
-            [log] = package.eval(task, model=model, display="none", log_dir=logs, max_samples=1, max_connections=1)
-            if log.status != "success":
-                raise SystemExit(f"inspect_ai: {log.error}")
-
-        return work
-
-
-def _message(models: Any, role: str, content: str) -> Any:
-    return getattr(models, f"ChatMessage{role.title()}")(content=content)
-
-
-def _settings(models: Any, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The samplers and the schema of a call, as far as inspect_ai has them."""
-    sampling = body["options"]
-    found = {
-        "max_tokens": sampling["num_predict"],
-        **{name: sampling[name] for name in ("temperature", "top_p", "seed")},
-    }
-    if "format" in body:
-        schema = import_module("inspect_ai.util").JSONSchema.model_validate(body["format"])
-        found["response_schema"] = models.ResponseSchema(name="reply", json_schema=schema)
-    return found
-
 
 def a_call(program: Callable[[int], Callable[[], None]], count: int) -> Taken:
     """Milliseconds a call."""
@@ -177,8 +129,6 @@ def main() -> None:
             "hit": lambda count: programs.mmerg(count, full),
             "raw": programs.raw,
         }
-        if find_spec("inspect_ai") and find_spec("openai"):
-            ways["inspect_ai"] = programs.inspect_ai
         for way in ways.values():
             way(1)()  # imports
         times = alternating({name: partial(a_call, way, given.samples) for name, way in ways.items()}, given.rounds)
