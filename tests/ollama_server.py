@@ -148,9 +148,9 @@ def ollama_binary(request: pytest.FixtureRequest) -> Path:
 def vision_ggufs() -> Iterator[tuple[Path, Path]]:
     """The GGUF files of VISION_MODEL: model and projector."""
     with tempfile.TemporaryDirectory() as folder:
-        model, eyes = Path(folder) / "vision.gguf", Path(folder) / "eyes.gguf"
-        tiny_vision.write(model, eyes)
-        yield model, eyes
+        model, vision = Path(folder) / "vision.gguf", Path(folder) / "projector.gguf"
+        tiny_vision.write(model, vision)
+        yield model, vision
 
 
 @pytest.fixture(scope="session")

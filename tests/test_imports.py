@@ -203,7 +203,7 @@ def test_only_commands_that_ask_a_server_at_once_load_httpx() -> None:
                     "mmerg.storage",
                     "mmerg.backends.pool",
                     "mmerg.backends.protocol",
-                    "mmerg.backends.stop",
+                    "mmerg.backends.cancel",
                     "mmerg.backends.words",
                     "mmerg.errors",
                 ),

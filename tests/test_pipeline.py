@@ -185,7 +185,7 @@ def test_a_text_model_reads_measured_descriptions(corpus: Path, each_ollama: Ser
     )
     ran = Ran(tmp_path / "runs", *settings)
     check_whatever_the_end(ran, ["d0/3"], ("mpa", "sgrg"))
-    assert "this model has no eyes" in ran.printed
+    assert "this model has no vision" in ran.printed
     [taken] = ran.frames
     assert taken.form == "descriptions"
     descriptions = [text for turn in taken.turns for text in turn.descriptions]
@@ -205,7 +205,7 @@ def test_a_system_that_sees_the_dialogue_alone_opens_no_clip(corpus: Path, each_
         *("backbone=smollm2-135m", f"backbone.model={TEXT_MODEL}", "+backbone.load.num_thread=1"),
         *("++backbone.sampling.num_predict=16", "++system.max_repairs=0", f"cache_dir={tmp_path / 'cache'}"),
     )
-    assert "no eyes" not in ran.printed
+    assert "no vision" not in ran.printed
     assert [(event.form, event.turns) for event in ran.frames] == [("none", ())]
     assert (tmp_path / "cache" / "replies.sqlite").is_file()
     assert not [file for file in (tmp_path / "cache" / "frames").rglob("*") if file.is_file()]

@@ -1,4 +1,4 @@
-"""A tiny text model with random weights for llama.cpp and Ollama: what tools/tiny_vision.py writes, less its eyes.
+"""A tiny text model with random weights for llama.cpp and Ollama: what tools/tiny_vision.py writes, less its vision.
 
 Where a test is of how a model is asked and not of what it says, this one answers thirty times as fast as SmolLM2.
 """
@@ -10,7 +10,7 @@ import numpy as np
 from tools import tiny_vision
 from tools.tiny_vision import TURN_END, WIDTH, Floats, Value, gguf, language, tensors
 
-ARCHITECTURE = "qwen2"  # the language model below the eyes
+ARCHITECTURE = "qwen2"  # the language model below the vision
 CONTEXT = tiny_vision.CONTEXT  # a token a byte: prompts are four times as long as with words for tokens
 
 
@@ -36,7 +36,7 @@ def parts() -> tuple[dict[str, Value], dict[str, Floats]]:
 IMAGE_TOKENS = 16
 
 
-def write_eyes(path: Path) -> Path:
+def write_projector(path: Path) -> Path:
     """Write a projector for it to `path`, in the layout that llama.cpp reads for LLaVA: CLIP with one block on images
     of 56 pixels in patches of 14, then a perceptron."""
     dice, width, heads = np.random.default_rng(0), 32, ("q", "k", "v", "out")

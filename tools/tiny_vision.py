@@ -1,6 +1,6 @@
 """Write a tiny vision model with random weights as two GGUF files, model and projector: the same bytes every time.
 
-    python tools/tiny_vision.py MODEL.gguf EYES.gguf
+    python tools/tiny_vision.py MODEL.gguf PROJECTOR.gguf
 
 Qwen2-VL as llama.cpp lays it out, with few layers and one token per byte, so that real servers can be tested with
 images and schemas where no model can be downloaded. Its answers mean nothing. Images change them, and schemas hold.
@@ -69,11 +69,11 @@ def preferences() -> Floats:
 
 
 def tensors(seed: int) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """The tensors by name, of the language model (Qwen2's) and of the eyes (Qwen2-VL's)."""
+    """The tensors by name, of the language model (Qwen2's) and of the projector (Qwen2-VL's)."""
     w = Weights(seed)
     embedded = w.normal(VOCABULARY, WIDTH)
     text: dict[str, Floats] = {"token_embd.weight": embedded}
-    eyes: dict[str, Floats] = {}
+    vision: dict[str, Floats] = {}
 
     def linear(into: dict[str, Floats], name: str, rows: int, columns: int, bias: bool = True) -> None:
         into[f"{name}.weight"] = w.matrix(rows, columns)
@@ -92,25 +92,25 @@ def tensors(seed: int) -> tuple[dict[str, Floats], dict[str, Floats]]:
     text["output.weight"] = 0.25 * w.normal(VOCABULARY, WIDTH) - 0.25 * embedded
     text["output.bias"] = preferences()
     for name in ("v.patch_embd.weight", "v.patch_embd.weight.1"):
-        eyes[name] = w.matrix(WIDTH, 3, PATCH, PATCH)
+        vision[name] = w.matrix(WIDTH, 3, PATCH, PATCH)
     for norm in ("v.blk.0.ln1", "v.blk.0.ln2", "v.post_ln"):
-        eyes[f"{norm}.weight"], eyes[f"{norm}.bias"] = np.ones(WIDTH), np.zeros(WIDTH)
+        vision[f"{norm}.weight"], vision[f"{norm}.bias"] = np.ones(WIDTH), np.zeros(WIDTH)
     for name in ("attn_q", "attn_k", "attn_v", "attn_out"):
-        linear(eyes, f"v.blk.0.{name}", WIDTH, WIDTH)
+        linear(vision, f"v.blk.0.{name}", WIDTH, WIDTH)
     for name, rows, columns in (("ffn_up", INNER, WIDTH), ("ffn_down", WIDTH, INNER)):
-        linear(eyes, f"v.blk.0.{name}", rows, columns)
-    linear(eyes, "mm.0", MERGED, MERGED)
-    linear(eyes, "mm.2", WIDTH, MERGED)
-    eyes["mm.2.weight"] *= 2.0  # else a thousand tokens an image, all much the same, leave the reply as it is
-    return text, eyes
+        linear(vision, f"v.blk.0.{name}", rows, columns)
+    linear(vision, "mm.0", MERGED, MERGED)
+    linear(vision, "mm.2", WIDTH, MERGED)
+    vision["mm.2.weight"] *= 2.0  # else a thousand tokens an image, all much the same, leave the reply as it is
+    return text, vision
 
 
-def without_bias(text: dict[str, Floats], eyes: dict[str, Floats]) -> None:
+def without_bias(text: dict[str, Floats], vision: dict[str, Floats]) -> None:
     """Put the output bias into a weight, as llama.cpp computes Qwen2-VL without it: the first number of each vector is
     CONSTANT from the embedding to the output, and nothing else reads or writes it."""
     scale = math.sqrt((CONSTANT**2 + WIDTH - 1) / WIDTH)  # what a norm divides by, nearly
     text["token_embd.weight"][:, 0] = CONSTANT
-    eyes["mm.2.weight"][0], eyes["mm.2.bias"][0] = 0.0, CONSTANT
+    vision["mm.2.weight"][0], vision["mm.2.bias"][0] = 0.0, CONSTANT
     for name, values in text.items():
         if name.endswith(("attn_output.weight", "ffn_down.weight")):
             values[0] = 0.0
@@ -149,7 +149,7 @@ def language(architecture: str) -> dict[str, Value]:
 
 
 def projector() -> dict[str, Value]:
-    """The key-value pairs of the eyes."""
+    """The key-value pairs of the projector."""
     sizes: dict[str, Value] = {
         "image_size": 560,
         "patch_size": PATCH,
@@ -228,16 +228,16 @@ def gguf(pairs: Mapping[str, Value], named: Mapping[str, Floats]) -> bytes:
     return b"".join([head, padding(len(head)), *body])
 
 
-def write(model: Path, eyes: Path, seed: int = 0) -> None:
+def write(model: Path, vision: Path, seed: int = 0) -> None:
     """Write the language model and its projector."""
     text, projection = tensors(seed)
     without_bias(text, projection)
     pairs = language("qwen2vl") | {"general.name": "tiny-vision", "qwen2vl.rope.dimension_sections": [4, 6, 6, 0]}
     model.write_bytes(gguf(pairs, text))
-    eyes.write_bytes(gguf(projector(), projection))
+    vision.write_bytes(gguf(projector(), projection))
 
 
 if __name__ == "__main__":
     if len(sys.argv) != 3:
-        sys.exit("usage: python tools/tiny_vision.py MODEL.gguf EYES.gguf")
+        sys.exit("usage: python tools/tiny_vision.py MODEL.gguf PROJECTOR.gguf")
     write(Path(sys.argv[1]), Path(sys.argv[2]))

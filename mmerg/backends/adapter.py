@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from mmerg.backends.http import Http
 from mmerg.backends.protocol import Engine, Finish, Reply, Request, engine_changed
-from mmerg.backends.retry import persist
+from mmerg.backends.retry import retry
 from mmerg.errors import CallError, ConfigError, Failure
 
 CHECKS = 4  # tries of the check after a reply
@@ -57,13 +57,13 @@ class Adapter(ABC):
         host has another one now) or ConfigError."""
         engine = self._engine
         if request.images and not (engine or self.describe()).vision:
-            what = f"model {self.model} has no eyes, and the request has {len(request.images)} images"
+            what = f"model {self.model} has no vision, and the request has {len(request.images)} images"
             hint = "use a model whose capabilities name vision, or let frames be described in words"
             raise CallError(Failure.IMAGE_REJECTED, what, where=self.host, hint=hint)
         may_think = bool(request.sampling.stop) and self._may_think()
         reply = ask_with_stops(self._ask, request, may_think)
         if engine:
-            persist(lambda: self._check_still(engine), CHECKS, self._check_wait, self._server.closed)
+            retry(lambda: self._check_still(engine), CHECKS, self._check_wait, self._server.closed)
         return reply
 
     def close(self) -> None:

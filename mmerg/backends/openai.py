@@ -30,7 +30,7 @@ from mmerg.errors import CallError, ConfigError, Failure, did_you_mean
 # `dialects.py` send for the same request, of what is read from the same answer, or of which words are thoughts
 # (`thinking.py`). Else the cache gives old replies.
 REVISION = 3
-NO_EYES = (Failure.IMAGE_REJECTED, Failure.BAD_REQUEST)
+NO_VISION = (Failure.IMAGE_REJECTED, Failure.BAD_REQUEST)
 CHANGING = ("meta", "created", "permission", "n_ctx")  # of a model's entry: no part of its digest
 
 SERVER = Server(
@@ -83,7 +83,7 @@ class OpenAI(Adapter):
         http = Http(address, server, deadlines, where=host, token=token_from(token_env))
         super().__init__(http, model, check_wait)
         self._think, self._num_ctx = think, int(load["num_ctx"])
-        self._eyes: dict[tuple[str, str], bool] = {}  # by version and digest, as tried where the server does not say
+        self._vision: dict[tuple[str, str], bool] = {}  # by version and digest, as tried where the server does not say
 
     def _ask(self, request: Request) -> Reply:
         return chat.complete(self._server, request, self.model, self._dialect, self._think)
@@ -96,9 +96,9 @@ class OpenAI(Adapter):
             hint = f"set backbone.load.num_ctx={context}, or {self._dialect.longer}, as far as the model goes"
             raise ConfigError(what, where=f"{self.host} model {self.model}", hint=hint)
         if (vision := described.vision) is None:
-            if (version, digest) not in self._eyes:
-                self._eyes[version, digest] = self._sees()
-            vision = self._eyes[version, digest]
+            if (version, digest) not in self._vision:
+                self._vision[version, digest] = self._takes_images()
+            vision = self._vision[version, digest]
         thinking = may_think(str(described.more.get("chat_template", "")))
         return Engine(
             backend="openai",
@@ -135,7 +135,7 @@ class OpenAI(Adapter):
         digest = hashlib.sha256(json.dumps(lasting, sort_keys=True).encode()).hexdigest()
         return str(described.version), digest, described
 
-    def _sees(self) -> bool:
+    def _takes_images(self) -> bool:
         """Whether the model takes an image: then a prompt with one is longer than the same without. Two calls of one
         token."""
 
@@ -147,7 +147,7 @@ class OpenAI(Adapter):
         try:
             return tokens(_grey()) > without
         except CallError as error:
-            if error.failure in NO_EYES:
+            if error.failure in NO_VISION:
                 return False
             raise
 

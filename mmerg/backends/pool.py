@@ -1,11 +1,10 @@
 """Several hosts that serve the same engine: a sample leases a slot of one of them for all its calls.
 
-A host's prefix cache helps only if a sample's calls run back to back on it. So slots are leased to samples, not to
-calls, and a sample gets the host with the most room. A call is tried again where that can help. A host that dies,
-hangs, loses the model or serves another engine is left out, and its calls move to others. After `revive_after` seconds
-one sample tries the host again. While all hosts are down calls wait; after `patience` seconds the run stops, to go on
-later. A call that fails while its hosts are alive fails its sample alone. So does one that fails on all hosts again and
-again after they came back: it may be what ends them.
+A host's prefix cache helps only if a sample's calls run back to back on it. So slots are leased to samples, and a
+sample gets the host with the most room. A failed call is retried, then moves to another host. A host that dies, hangs,
+loses the model or serves another engine is skipped; after `revive_after` seconds one sample tries it again. While all
+hosts are down calls wait; after `patience` seconds the run stops, to go on later. A call that fails while its hosts are
+alive fails its sample alone, and so does one that fails on all hosts `ROUNDS` times: it may be what ends them.
 
     pool = Pool([Host(Ollama("http://a:11434", …), 2, "a"), Host(Ollama("http://b:11434", …), 2, "b")])
     engine = pool.describe()
@@ -23,9 +22,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 
+from mmerg.backends.cancel import CancelToken, current_token
 from mmerg.backends.protocol import Backend, Engine, Reply, Request, engine_changed
-from mmerg.backends.retry import persist
-from mmerg.backends.stop import Stop, current
+from mmerg.backends.retry import retry
 from mmerg.errors import CallError, ConfigError, Failure, RunError
 
 USELESS = frozenset({Failure.MODEL_NOT_FOUND, Failure.MODEL_NOT_LOADED})  # waiting for the host does not help
@@ -33,13 +32,13 @@ USELESS = frozenset({Failure.MODEL_NOT_FOUND, Failure.MODEL_NOT_LOADED})  # wait
 HOST_FAILURES = USELESS | {Failure.RUNNER_CRASH, Failure.TIMEOUT, Failure.UNREACHABLE}
 ROUNDS = 3  # how often a call may fail on all hosts
 PATIENCE = 600.0  # seconds that a call waits while all hosts are down
-LOOK_AGAIN = 0.5  # seconds between two looks by a lease that waits for a slot: a host that was left out may be due
+POLL = 0.5  # seconds after which a lease that waits for a slot looks whether a host is to be tried again
 
 
 @dataclass(eq=False)
 class Host:
     """A backend, how many samples may use it at once, and its name in errors. The pool keeps the rest. used: samples
-    that use it now. down: why it is left out. since: when it was left out or last tried."""
+    that use it now. down: why it is skipped. since: when it was skipped or last tried."""
 
     backend: Backend
     slots: int
@@ -68,7 +67,7 @@ class Pool:
         self._clock = clock
         self._change = threading.Condition()
         self._engine: Engine | None = None
-        self._closed = Stop()
+        self._closed = CancelToken()
 
     @property
     def slots(self) -> int:
@@ -76,7 +75,7 @@ class Pool:
         return sum(host.slots for host in self._hosts)
 
     def down(self) -> dict[str, str]:
-        """The hosts that are left out now, by name, and why."""
+        """The hosts that are skipped now, by name, and why."""
         with self._change:
             return {host.name: host.down.what for host in self._hosts if host.down}
 
@@ -114,7 +113,7 @@ class Pool:
 
     def close(self) -> None:
         """Closes every host; whoever waits for a slot gets CallError interrupted."""
-        self._closed.set()
+        self._closed.cancel()
         with self._change:
             self._change.notify_all()
         for host in self._hosts:
@@ -125,7 +124,7 @@ class Pool:
         hosts = [host for host in self._hosts if host not in tried]
         with self._change:
             while not (host := self._best(hosts)):
-                self._change.wait(LOOK_AGAIN)
+                self._change.wait(POLL)
             host.used += 1
             host.since = self._clock()  # a host that is down is tried by one at a time
             return host
@@ -133,16 +132,16 @@ class Pool:
     def _best(self, hosts: Sequence[Host]) -> Host | None:
         """The host to use now: the least loaded that is up, else one to try again; None means wait."""
         self._closed.check()
-        current().check()
+        current_token().check()
         free = [host for host in hosts if host.used < host.slots]
         if up := [host for host in free if not host.down]:
             return min(up, key=lambda host: host.used / host.slots)
-        hopeless = all(host.down for host in hosts)  # nothing to lose: do not wait until one is due
-        due = [host for host in free if hopeless or self._clock() - host.since >= self._revive_after]
+        all_down = all(host.down for host in hosts)  # nothing to lose: do not wait until one is due
+        due = [host for host in free if all_down or self._clock() - host.since >= self._revive_after]
         return min(due, key=lambda host: host.since, default=None)
 
     def _note(self, host: Host, error: CallError | None) -> None:
-        """The host works, or is left out from now on for `error`."""
+        """The host works, or is skipped from now on for `error`."""
         with self._change:
             if host.down or error:
                 host.down, host.since = error, self._clock()
@@ -160,12 +159,12 @@ class Pool:
         if self._engine and engine.key() != self._engine.key():
             raise engine_changed(self._engine, engine, host.name)
 
-    def _outlast(self, tried: Mapping[Host, CallError], end: float) -> None:
+    def _wait_for_host(self, tried: Mapping[Host, CallError]) -> None:
         """Wait until one of the hosts is back on which a call was `tried`. Raises the call's own error where it reached
-        a host that was up all the time, RunError where none is back by `end`, ConfigError where all serve something
+        a host that was up all the time, RunError where none is back in time, ConfigError where all serve something
         else now, or cannot load the model."""
-        failed = dict(tried)
-        for looks in count():
+        failed, end = dict(tried), self._clock() + self._patience
+        for attempt in count():
             for host in [host for host, error in failed.items() if error.failure not in USELESS]:
                 try:
                     self._check_same(host)
@@ -175,10 +174,10 @@ class Pool:
                     failed[host] = error
                     self._note(host, error)
                     continue
-                if not looks:  # it was up all the time
+                if not attempt:  # it was up all the time
                     if tried[host].failure is not Failure.UNREACHABLE:
                         raise tried[host]
-                    self._rest(looks)
+                    self._backoff(attempt)
                 self._note(host, None)
                 return
             where = "; ".join(f"{host.name}: {error.what}" for host, error in failed.items())
@@ -187,7 +186,7 @@ class Pool:
             if self._clock() >= end:
                 what = f"no host has answered for {self._patience:g} seconds"
                 raise RunError(what, where=where, hint="start one of them; the same command then goes on from here")
-            self._rest(looks)
+            self._backoff(attempt)
 
     def _no_use(self, errors: Iterable[CallError], where: str) -> ConfigError:
         """The error where no host can serve the run's model."""
@@ -199,10 +198,10 @@ class Pool:
         hint = "then the same command goes on. To start anew with what is served now, add tags=[anew]"
         return ConfigError(what, where=where, hint=f"{first.hint}; {hint}")
 
-    def _rest(self, looks: int) -> None:
-        """Wait before another look at hosts that are down."""
-        most = self._revive_after or self._wait  # with 0, too, hosts are not asked without a stop
-        self._closed.rest(min(self._wait * 2 ** min(looks, 30), most))
+    def _backoff(self, attempt: int) -> None:
+        """Wait before hosts that are down are asked again."""
+        most = self._revive_after or self._wait  # with 0, too, hosts are not asked without a pause
+        self._closed.wait(min(self._wait * 2 ** min(attempt, 30), most))
 
 
 class _Lease:
@@ -222,7 +221,7 @@ class _Lease:
             try:
                 if host.down:
                     pool._check_same(host)
-                reply = persist(partial(host.backend.complete, request), pool._attempts, pool._wait, pool._closed)
+                reply = retry(partial(host.backend.complete, request), pool._attempts, pool._wait, pool._closed)
             except CallError as error:
                 if error.failure not in HOST_FAILURES:
                     raise
@@ -236,7 +235,7 @@ class _Lease:
                 rounds += 1
                 if rounds == ROUNDS:
                     raise tried[host]
-                pool._outlast(tried, pool._clock() + pool._patience)
+                pool._wait_for_host(tried)
                 tried.clear()
 
     def close(self) -> None:

@@ -1,34 +1,33 @@
-"""Tries a call again where that can help: after crashes, deadlines, a full queue, a lost server.
+"""Retries a call where that can help: after crashes, deadlines, a full queue, a lost server.
 
-A call whose request is wrong (refused, too long, no such model) is not tried again, nor is one that the user broke off.
-After the last try `pool.py` moves the call to another host.
+After the last attempt `pool.py` moves the call to another host.
 
-    reply = persist(lambda: backend.complete(request), attempts=3, wait=1.0, closed=Stop())
+    reply = retry(lambda: backend.complete(request), attempts=3, wait=1.0, closed=CancelToken())
 """
 
 from collections.abc import Callable
 from typing import TypeVar
 
-from mmerg.backends.stop import Stop
+from mmerg.backends.cancel import CancelToken
 from mmerg.errors import CallError, Failure
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 RETRIED = frozenset({Failure.RUNNER_CRASH, Failure.TIMEOUT, Failure.BUSY, Failure.SERVER_ERROR, Failure.UNREACHABLE})
 
 
-def persist(call: Callable[[], Made], attempts: int, wait: float, closed: Stop) -> Made:
-    """The result of `call`, tried up to `attempts` times with pauses of `wait`, 2·wait, 4·wait, … seconds.
+def retry(call: Callable[[], Result], attempts: int, wait: float, closed: CancelToken) -> Result:
+    """The result of `call`, with up to `attempts` attempts and pauses of `wait`, 2·wait, 4·wait, … seconds.
 
-    Raises the last CallError, with the number of tries in its message, and CallError interrupted where `closed`, or the
-    stop over the thread, ends a pause.
+    Raises the last CallError, with the number of attempts in its message, and CallError interrupted where `closed`, or
+    the thread's token, ends a pause.
     """
-    tries = 1
+    attempt = 1
     while True:
         try:
             return call()
         except CallError as error:
-            if error.failure not in RETRIED or tries >= attempts:
-                error.what += f" (tried {tries} times)" * (tries > 1)
+            if error.failure not in RETRIED or attempt >= attempts:
+                error.what += f" (tried {attempt} times)" * (attempt > 1)
                 raise
-        closed.rest(wait * 2 ** (tries - 1))
-        tries += 1
+        closed.wait(wait * 2 ** (attempt - 1))
+        attempt += 1

@@ -11,8 +11,8 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 
+from mmerg.backends.cancel import CancelToken
 from mmerg.backends.protocol import Engine, Finish, Reply, Request, TokenLogprob
-from mmerg.backends.stop import Stop
 from mmerg.errors import CallError, Failure
 
 Answer = str | Reply | Exception
@@ -31,7 +31,7 @@ class Scripted:
 
     def __init__(self, script: Script, engine: Engine = ENGINE, latency: float = 0.0) -> None:
         self._script, self._engine, self._latency = script, engine, latency
-        self._lock, self._closed = threading.Lock(), Stop()
+        self._lock, self._closed = threading.Lock(), CancelToken()
         self.requests: list[Request] = []
 
     @property
@@ -46,7 +46,7 @@ class Scripted:
         with self._lock:
             place = len(self.requests)
             self.requests.append(request)
-        self._closed.rest(self._latency)
+        self._closed.wait(self._latency)
         if callable(self._script):
             answer = self._script(request)
         elif place < len(self._script):
@@ -61,7 +61,7 @@ class Scripted:
         return answer
 
     def close(self) -> None:
-        self._closed.set()
+        self._closed.cancel()
 
 
 def whole_reply(request: Request, text: str, host: str, logprob: float, seconds: float = 0.0) -> Reply:

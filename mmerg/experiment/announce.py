@@ -32,7 +32,7 @@ def _remarks(plan: Plan, engine: Engine) -> Iterator[str]:
     if plan.system.auditor and plan.system.auditor.checks:
         yield plan.system.auditor.describe()
     if system.sees("V") and not engine.vision:
-        yield "this model has no eyes: it gets measured frame descriptions in place of the images"
+        yield "this model has no vision: it gets measured frame descriptions in place of the images"
     turns = (turn for sample in wanted for turn in sample.scene.history[-plan.system.frames.last_turns :])
     if system.sees("V") and corpus.absent and not any(turn.clip for turn in turns):
         such = next((f", not even {file}" for file in corpus.absent.values() if file), "")

@@ -33,7 +33,7 @@ class Frame(Record):
 
 @dataclass(frozen=True)
 class Keyframe:
-    """A frame with the history turn it comes from (from 1); `description` is for models without eyes."""
+    """A frame with the history turn it comes from (from 1); `description` is for models without vision."""
 
     turn: int
     frame: Frame

@@ -12,9 +12,9 @@ from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from mmerg.backends.cancel import CancelToken
 from mmerg.backends.pool import Pool
 from mmerg.backends.protocol import Backend
-from mmerg.backends.stop import Stop
 from mmerg.errors import ConfigError, MmergError, RunError
 from mmerg.serving.refused import START, HttpError, code_fault, describe_fault
 
@@ -50,15 +50,15 @@ class TurnRunner:
         if len(self._turns) >= self.most:
             what = f"{self._waiting} turns wait for the model already"
             raise HttpError(what, where="limits.waiting", hint="try again in a while", status=503)
-        loop, stop, reports = asyncio.get_running_loop(), Stop(), Reports()
+        loop, token, reports = asyncio.get_running_loop(), CancelToken(), Reports()
 
         def report(what: object) -> None:
-            stop.check()
+            token.check()
             loop.call_soon_threadsafe(reports.put_nowait, what)
 
         def run() -> object:
             try:
-                with stop.over_this_thread():
+                with token.scope():
                     if waited:
                         report(Place(0))
                     with self._pool.lease() as backend:
@@ -83,7 +83,7 @@ class TurnRunner:
             log.warning("%s", describe_fault(error))
             raise code_fault() from None
         finally:
-            stop.set()
+            token.cancel()
             if not future or future.cancel():  # it has not begun
                 self._leave(reports)
 

@@ -1,4 +1,4 @@
-"""llama.cpp in this process, with a tiny model of random weights, a projector for its eyes, and once a real one."""
+"""llama.cpp in this process, with a tiny model of random weights, a projector for it, and once a real one."""
 
 import hashlib
 import importlib.util
@@ -46,15 +46,15 @@ def ask(
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With the tiny model and its eyes."""
+    """With the tiny model and its projector."""
     folder = tmp_path_factory.mktemp("models")
     tiny_text.write(folder / "tiny.gguf")
-    tiny_text.write_eyes(folder / "eyes.gguf")
+    tiny_text.write_projector(folder / "projector.gguf")
     return folder
 
 
-def loaded(folder: Path, eyes: bool = True, **more: Any) -> Embedded:
-    mmproj = str(folder / "eyes.gguf") if eyes else ""
+def loaded(folder: Path, vision: bool = True, **more: Any) -> Embedded:
+    mmproj = str(folder / "projector.gguf") if vision else ""
     return Embedded(**{"model": str(folder / "tiny.gguf"), "mmproj": mmproj, "load": LOAD} | more)
 
 
@@ -75,7 +75,7 @@ def test_the_engine_is_described_by_its_file(backend: Embedded, folder: Path) ->
     assert engine.vision
     assert engine.load == {
         **{"num_ctx": 1024, "num_batch": 512, "parallel": 1, "gpu_layers": -1},
-        **{"adapter": REVISION, "mmproj": sha256_of(folder / "eyes.gguf")},
+        **{"adapter": REVISION, "mmproj": sha256_of(folder / "projector.gguf")},
     }
     other = loaded(folder, load={"num_ctx": 1024, "threads": 2, "cache_ram": 64})
     assert other.describe() == engine, "threads and spare memory are no part of it"
@@ -255,14 +255,14 @@ def test_samples_at_once_each_keep_their_frames_and_say_what_each_says_alone(fol
         assert there == pytest.approx(here, abs=0.05)  # sums are in another order
 
 
-@pytest.mark.parametrize("eyes", [True, False])
-def test_images_that_cannot_be_used_are_named(folder: Path, backend: Embedded, eyes: bool) -> None:
-    asked = backend if eyes else loaded(folder, eyes=False)
-    image = Image("0" * 64, b"no picture") if eyes else picture(0)
-    with pytest.raises(CallError, match="image" if eyes else "no eyes") as caught:
+@pytest.mark.parametrize("vision", [True, False])
+def test_images_that_cannot_be_used_are_named(folder: Path, backend: Embedded, vision: bool) -> None:
+    asked = backend if vision else loaded(folder, vision=False)
+    image = Image("0" * 64, b"no picture") if vision else picture(0)
+    with pytest.raises(CallError, match="image" if vision else "no vision") as caught:
         asked.complete(ask("What is it?", images=(image,)))
     assert caught.value.failure is Failure.IMAGE_REJECTED
-    if not eyes:
+    if not vision:
         asked.close()
 
 
@@ -294,7 +294,7 @@ def test_closing_breaks_off_calls_in_flight(folder: Path) -> None:
     backend.describe()
     for thread in threads:
         thread.start()
-    while len(backend._open()[0].closed._held) < 3:
+    while len(backend._open()[0].closed._callbacks) < 3:
         threading.Event().wait(0.001)
     backend.close()
     for thread in threads:

@@ -10,10 +10,10 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
+from mmerg.backends.cancel import CancelToken
 from mmerg.backends.pool import ROUNDS, Host, Pool
 from mmerg.backends.protocol import Backend, Engine, Message, Reply, Request, Sampling
 from mmerg.backends.scripted import ENGINE
-from mmerg.backends.stop import Stop
 from mmerg.errors import CallError, ConfigError, Failure, RunError
 
 HOST_FAILURES = [
@@ -245,17 +245,17 @@ def test_where_no_host_comes_back_the_run_stops_and_says_that_it_goes_on() -> No
     assert all(host.used == 0 for host in pool._hosts)
 
 
-@pytest.mark.parametrize("ended_by", ["close", "stop"])
+@pytest.mark.parametrize("ended_by", ["close", "cancel"])
 def test_the_wait_for_hosts_is_ended(ended_by: str) -> None:
     [server] = servers("a")
     pool = Pool([Host(server, 1, "a")], patience=3600.0, wait=3600.0)
     pool.describe()
     server.failure = Failure.UNREACHABLE
     caught: list[CallError] = []
-    stop = Stop()
+    token = CancelToken()
 
     def call() -> None:
-        with stop.over_this_thread(), pool.lease() as backend:
+        with token.scope(), pool.lease() as backend:
             try:
                 say(backend)
             except CallError as error:
@@ -265,7 +265,7 @@ def test_the_wait_for_hosts_is_ended(ended_by: str) -> None:
     thread.start()
     while server.looks < 2:
         time.sleep(0.001)
-    {"close": pool.close, "stop": stop.set}[ended_by]()
+    {"close": pool.close, "cancel": token.cancel}[ended_by]()
     thread.join(60)
     assert [error.failure for error in caught] == [Failure.INTERRUPTED]
 

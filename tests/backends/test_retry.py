@@ -5,10 +5,10 @@ from functools import partial
 
 import pytest
 
+from mmerg.backends.cancel import CancelToken
 from mmerg.backends.protocol import Message, Request, Sampling
-from mmerg.backends.retry import persist
+from mmerg.backends.retry import retry
 from mmerg.backends.scripted import Scripted
-from mmerg.backends.stop import Stop
 from mmerg.errors import CallError, Failure
 
 RETRIED = ["runner_crash", "timeout", "busy", "server_error", "unreachable"]
@@ -20,7 +20,7 @@ def failing(failure: Failure, times: int) -> Scripted:
 
 
 def asked(inner: Scripted, attempts: int = 3) -> str:
-    return persist(partial(inner.complete, REQUEST), attempts, 0.0, Stop()).text
+    return retry(partial(inner.complete, REQUEST), attempts, 0.0, CancelToken()).text
 
 
 @pytest.mark.parametrize("failure", list(Failure))
@@ -43,9 +43,9 @@ def test_the_last_error_says_how_often_it_was_tried() -> None:
     assert (error.failure, inner.calls) == (Failure.TIMEOUT, 4)
 
 
-@pytest.mark.parametrize("ended_by", ["close", "stop"])
+@pytest.mark.parametrize("ended_by", ["close", "cancel"])
 def test_a_wait_is_ended(ended_by: str) -> None:
-    waiting, closed, stop = threading.Event(), Stop(), Stop()
+    waiting, closed, token = threading.Event(), CancelToken(), CancelToken()
     caught: list[Failure] = []
 
     def fail() -> None:
@@ -53,13 +53,13 @@ def test_a_wait_is_ended(ended_by: str) -> None:
         raise CallError(Failure.BUSY, "queue full")
 
     def call() -> None:
-        with stop.over_this_thread(), pytest.raises(CallError) as error:
-            persist(fail, 3, 3600.0, closed)
+        with token.scope(), pytest.raises(CallError) as error:
+            retry(fail, 3, 3600.0, closed)
         caught.append(error.value.failure)
 
     thread = threading.Thread(target=call)
     thread.start()
     waiting.wait()
-    {"close": closed, "stop": stop}[ended_by].set()
+    {"close": closed, "cancel": token}[ended_by].cancel()
     thread.join(60)
     assert caught == [Failure.INTERRUPTED]

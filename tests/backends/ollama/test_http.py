@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from mmerg.backends.cancel import CancelToken
 from mmerg.backends.http import Deadlines, Http, lines, split_address
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.openai import OpenAI
 from mmerg.backends.protocol import Message, Request, Sampling
 from mmerg.backends.server_errors import OLLAMA
-from mmerg.backends.stop import Stop
 from mmerg.errors import CallError, ConfigError, Failure
 from tests.backends.conftest import (
     CLOSE,
@@ -150,20 +150,20 @@ def test_a_dripping_server_does_not_outlast_the_deadline(
 
 @pytest.mark.parametrize("begin", [new, used])
 @pytest.mark.parametrize("steps", [(HANG,), (head() + chunk(b"a\n"), HANG)], ids=["before the head", "in the body"])
-@pytest.mark.parametrize("by", ["close", "stop"])
-def test_closing_or_a_stop_breaks_a_request_off(
+@pytest.mark.parametrize("by", ["close", "cancel"])
+def test_closing_or_cancelling_ends_a_request(
     kept: Faulty, begin: Callable[[Faulty, Deadlines], Http], steps: tuple[bytes, ...], by: str, in_thread: InThread
 ) -> None:
-    http, stop = begin(kept, Deadlines()), Stop()
+    http, token = begin(kept, Deadlines()), CancelToken()
     kept.answer(*steps)
 
     def call() -> object:
-        with stop.over_this_thread():
+        with token.scope():
             return lines_of(http)
 
     result = in_thread(call)
     kept.reached_hang.wait()
-    {"close": http.close, "stop": stop.set}[by]()
+    {"close": http.close, "cancel": token.cancel}[by]()
     with pytest.raises(CallError) as caught:
         result()
     assert caught.value.failure is Failure.INTERRUPTED

@@ -1,4 +1,4 @@
-"""The adapter against a real llama-server over TCP: a tiny model of random weights, and a projector for its eyes."""
+"""The adapter against a real llama-server over TCP: a tiny model of random weights, and a projector for it."""
 
 import json
 from collections.abc import Iterator
@@ -27,14 +27,14 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def url(model: Path) -> Iterator[str]:
-    eyes = tiny_text.write_eyes(model.with_name("eyes.gguf"))
-    with llama_server(token=TOKEN, projector=eyes, model=model) as url:
+    vision = tiny_text.write_projector(model.with_name("projector.gguf"))
+    with llama_server(token=TOKEN, projector=vision, model=model) as url:
         yield url
 
 
 @pytest.fixture(scope="module")
 def blind(model: Path) -> Iterator[str]:
-    """The address of one without eyes and with a shorter context."""
+    """The address of one without vision and with a shorter context."""
     with llama_server(context=512, token=TOKEN, model=model) as url:
         yield url
 
@@ -110,8 +110,8 @@ def test_a_schema_of_an_unknown_type(backend: OpenAI) -> None:
 
 
 def test_images_without_a_projector_are_refused(backend: OpenAI, blind: str) -> None:
-    tried = asking(blind, dialect="other").describe()  # whose server does not say whether it has eyes: it tries
-    with pytest.raises(CallError, match="no eyes"):
+    tried = asking(blind, dialect="other").describe()  # whose server does not say whether it has vision: it tries
+    with pytest.raises(CallError, match="no vision"):
         asking(blind).complete(ask("What is it?", images=(picture(0),)))
     assert not tried.vision
     assert asking(backend.host, dialect="other").describe().vision

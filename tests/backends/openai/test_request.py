@@ -93,7 +93,7 @@ def test_a_schema_and_log_probabilities(faulty: Faulty, dialect: str) -> None:
 def test_images_are_urls_of_data_before_the_text(faulty: Faulty) -> None:
     backend = asking(faulty)
     faulty.answer_once(json_answer(completion("")), path=CHAT)
-    faulty.answer_once(json_answer(completion("") | {"usage": {"prompt_tokens": 90}}), path=CHAT)  # it has eyes
+    faulty.answer_once(json_answer(completion("") | {"usage": {"prompt_tokens": 90}}), path=CHAT)  # it has vision
     backend.complete(Request((Message("user", "look", (Image("0" * 64, PNG),)),), Sampling(num_predict=8)))
     url = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
     assert faulty.asked(CHAT)[-1]["messages"] == [

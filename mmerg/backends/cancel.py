@@ -1,0 +1,67 @@
+"""Cancels calls from another thread: all calls of a backend that closes, or those of one thread.
+
+token = CancelToken()
+with token.scope():                 # in the thread that calls
+    backend.complete(request)       # raises CallError interrupted once another thread calls token.cancel()
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from mmerg.errors import CallError, Failure
+
+
+class CancelToken:
+    """Cancelled once, from any thread."""
+
+    def __init__(self) -> None:
+        self.cancelled = False
+        self._lock = threading.Lock()
+        self._callbacks: list[Callable[[], object]] = []
+
+    def cancel(self) -> None:
+        with self._lock:
+            self.cancelled = True
+            for callback in self._callbacks:
+                callback()
+
+    def check(self) -> None:
+        """Raises CallError interrupted once this is cancelled."""
+        if self.cancelled:
+            raise CallError(Failure.INTERRUPTED, "the call was cancelled", hint="run again to go on from here")
+
+    @contextmanager
+    def on_cancel(self, callback: Callable[[], object]) -> Iterator[None]:
+        """While the block runs, `cancel` calls `callback`, which must end what the block waits for. Raises CallError
+        interrupted before or after the block if this is cancelled, whatever the block raised."""
+        with self._lock:
+            self.check()
+            self._callbacks.append(callback)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._callbacks.remove(callback)
+            self.check()
+
+    def wait(self, seconds: float) -> None:
+        """Wait. Raises CallError interrupted as soon as this token, or the thread's, is cancelled."""
+        woken = threading.Event()
+        with self.on_cancel(woken.set), current_token().on_cancel(woken.set):
+            woken.wait(seconds)
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """`cancel` ends the calls that this thread makes in the block."""
+        before = _CURRENT.set(self)
+        try:
+            yield
+        finally:
+            _CURRENT.reset(before)
+
+
+_NEVER = CancelToken()
+_CURRENT: ContextVar[CancelToken] = ContextVar("token", default=_NEVER)
+current_token = _CURRENT.get
