@@ -1,8 +1,7 @@
 """What the backends over a server share: which load options they take, and which replies count.
 
 A reply does not name the engine that gave it, and a server can be updated between two calls. So the host is asked again
-after each reply (a millisecond). The reply counts only if version and digest are those of the first description. A host
-that changes and changes back within one call goes unnoticed.
+after each reply (a millisecond), which counts only if version and digest are those of the first description.
 """
 
 import time
@@ -27,8 +26,7 @@ Read = Callable[[httpx.Response], Reply]
 
 
 class Adapter(ABC):
-    """A `Backend` over `model` at one server. check_wait: seconds before the first retry of the check after a reply.
-    The methods of subclasses raise CallError."""
+    """A `Backend` over `model` at one server. check_wait: seconds before the first retry of the check after a reply."""
 
     def __init__(self, server: Http, model: str, check_wait: float) -> None:
         self.host, self.model = server.host, model
@@ -46,15 +44,14 @@ class Adapter(ABC):
         """The server's version and the digest of the model, now; what follows is the subclass's own."""
 
     def describe(self) -> Engine:
-        """The engine that the host serves now. Raises CallError (unreachable, model_not_found, …), and ConfigError
-        where it cannot do what the settings ask for."""
+        """The engine that the host serves now. Raises ConfigError where it cannot do what the settings ask for."""
         engine = self._describe()
         self._engine = self._engine or engine
         return engine
 
     def complete(self, request: Request) -> Reply:
-        """The reply to `request` by the engine of the first description. Raises CallError (model_not_found where the
-        host has another one now) or ConfigError."""
+        """The reply of the engine of the first description. Raises CallError model_not_found where the host has another
+        one now."""
         engine = self._engine
         if request.images and not (engine or self.describe()).vision:
             what = f"model {self.model} has no vision, and the request has {len(request.images)} images"
@@ -92,8 +89,7 @@ def ask_with_stops(ask: Callable[[Request], Reply], request: Request, may_think:
 
 
 def reply_to(server: Http, path: str, body: Mapping[str, object], num_predict: int, read: Read) -> Reply:
-    """The reply that `read` makes of the response to a chat call. Raises CallError, and ConfigError for a call without
-    a limit."""
+    """The reply that `read` makes of the response to a chat call. Raises ConfigError for a call without a limit."""
     if num_predict <= 0:
         what = f"num_predict is {num_predict}: without a limit a model can talk for minutes"
         raise ConfigError(what, where="backbone.sampling", hint="set num_predict over 0")
@@ -107,8 +103,8 @@ def reply_to(server: Http, path: str, body: Mapping[str, object], num_predict: i
 
 
 def check_load(load: Load, least: Load, where: str) -> None:
-    """Raises ConfigError where num_ctx is missing, and for options that are not in `least`, or whose value is of
-    another type than the one there, or below it."""
+    """Raises ConfigError where num_ctx is missing, and for options that are not in `least`, or whose value is below the
+    one there or of another type."""
     wrong = [f"{name}={value}" for name, value in load.items() if not _is_option(value, least.get(name))]
     if wrong or "num_ctx" not in load:
         takes = ", ".join(

@@ -1,9 +1,8 @@
 """A wrapper that keeps every whole reply in an SQLite file, so that a run can be replayed exactly and at no cost.
 
 The key is a digest of the request and the engine. A reply cut at its token limit is kept, so that a replay makes the
-same repairs. Failed calls are not kept, nor are replies that broke off, as the end of a stream does when a server shuts
-down. Several threads and processes may share one file, which must lie on a local disk (write-ahead log). The file names
-its engines, so that a run can be replayed without a server.
+same repairs; failed calls and replies that broke off are not. Several processes may share one file, which must lie on a
+local disk (write-ahead log). It names its engines, so that a run can be replayed without a server.
 
     backend = Cache(Ollama(...), Path("runs/cache.sqlite"), mode="on")
     again = Cache(replay(stored_engine(path, "ollama", "qwen2.5vl:7b", {"num_ctx": 12288})), path, "read")
@@ -43,10 +42,9 @@ Mode = Literal["off", "read", "on"]
 class Cache:
     """`inner` with its replies kept in `path`.
 
-    mode: `on` reads and writes. `read` reads an existing file; other calls go to `inner`, and nothing is written.
-    A hit is the reply as it was stored (its seconds too) with `cached=True`. Identical calls at once reach `inner`
-    once, also from other processes. A stored reply that cannot be read is named in a warning, and asked for again.
-    Raises ConfigError or RunError where a file cannot be used, CallError as `inner` does.
+    mode: `on` reads and writes, `read` writes nothing. A hit is the reply as it was stored, with `cached=True`.
+    Identical calls at once, also of other processes, reach `inner` once. A stored reply that cannot be read is named in
+    a warning, and asked for again. Raises ConfigError or RunError where the file cannot be used.
     """
 
     def __init__(self, inner: Backend, path: Path, mode: Mode = "on") -> None:
@@ -77,10 +75,9 @@ class Cache:
                 self._database.close()
 
     def engines(self) -> list[Engine]:
-        """The engines whose replies the file holds."""
+        """Those whose replies the file holds."""
         with self._connection() as database:
-            rows = database.execute("SELECT engine FROM engines ORDER BY key").fetchall()
-        return [Engine.model_validate_json(text) for (text,) in rows]
+            return [Engine.model_validate_json(text) for (text,) in database.execute("SELECT engine FROM engines")]
 
     def _load(self, key: str) -> Reply | None:
         with self._connection() as database:
@@ -90,8 +87,7 @@ class Cache:
         try:
             reply = Reply.model_validate_json(row[0])
         except ValueError as error:
-            what = "the stored reply %s cannot be read and counts as absent: %s (%s)"
-            log.warning(what, key[:SHOWN_DIGEST], why(error), self._path)
+            log.warning("a stored reply cannot be read and counts as absent: %s (%s)", why(error), self._path)
             return None
         return reply.model_copy(update={"cached": True})
 
@@ -106,8 +102,8 @@ class Cache:
 
     @contextmanager
     def _locked(self, key: str) -> Iterator[None]:
-        """Others, in any thread or process, wait with the same call (or with opening the file) until the block ends.
-        The system frees the lock, which is a file's, however a process ends."""
+        """Others, in any thread or process, wait with the same call (or with opening the file) until the block
+        ends."""
         token = current_token()
         path = self._path.with_name(f"{self._path.name}.{key[:32]}.lock")
         lock = FileLock(path, thread_local=False)
@@ -150,12 +146,8 @@ class Cache:
         return database
 
     def _unusable(self, why: str) -> ConfigError:
-        hint = (
-            "make room, or move the file away (a new one is made), or set cache_dir to another folder; cache=off does "
-        )
-        return ConfigError(
-            f"the reply cache cannot be used: {why}", where=str(self._path), hint=f"{hint}without a cache"
-        )
+        hint = "make room, move the file away, or set cache_dir to another folder; cache=off goes without a cache"
+        return ConfigError(f"the reply cache cannot be used: {why}", where=str(self._path), hint=hint)
 
 
 def with_cache(inner: Backend, path: Path, mode: Mode) -> Backend:
@@ -164,8 +156,8 @@ def with_cache(inner: Backend, path: Path, mode: Mode) -> Backend:
 
 
 def replay(engine: Engine) -> Backend:
-    """The `inner` of a cache in mode read where there is no server. It describes itself as `engine`, and every call
-    that the cache does not hold fails its sample (not_cached)."""
+    """The `inner` of a cache where there is no server: every call that the cache lacks fails its sample
+    (not_cached)."""
 
     def refuse(request: Request) -> CallError:
         what = f"this call is not in the cache: {request.digest()[:SHOWN_DIGEST]}"

@@ -1,7 +1,6 @@
 """One call to /v1/chat/completions: what is sent in a server's dialect, and what is read from its answer.
 
-Answers are not streamed: in a stream some servers leave out the log-probabilities of tokens whose text they hold back.
-A blank or cut reply is returned with its finish, for the caller to judge.
+Nothing is streamed: in a stream some servers leave out the log-probabilities of tokens whose text they hold back.
 
     reply = complete(host, request, "Qwen/Qwen2.5-VL-7B-Instruct", DIALECTS["vllm"])
 """

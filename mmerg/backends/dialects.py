@@ -1,8 +1,7 @@
 """What each OpenAI-style server calls its samplers and where it describes its models, in one table.
 
 A server ignores a name that it does not know, without an error: so each gets its own names. They were tried on
-llama-server (llama.cpp of 2026-11) and vLLM 0.32, and read in SGLang's sources. The calls
-themselves are in `chat.py` and `openai.py`.
+llama-server (llama.cpp of 2026-11) and vLLM 0.32, and read in SGLang's sources.
 
     DIALECTS["vllm"].sampling(Sampling(repeat_penalty=1.1, repeat_last_n=-1))    # {…, "repetition_penalty": 1.1}
 """
@@ -46,15 +45,12 @@ def response_format(schema: str) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Dialect:
-    """How one kind of server is asked. names: its name for each sampler of `Sampling`. without: the samplers that it
-    has no name for. Each has the value that the server always uses; any other is refused. fixed: fields of every
-    request. Without them the model's files or the server's settings decide. schema: the fields that ask for a JSON
-    schema. thinking: whether the model's template has a switch for thinking. template: whether the server tells the
-    model's chat template. prompt_logprobs: whose way to give log-probabilities of a prompt, "" for none. longer: how to
-    start it with a longer context.
-
-    about: where it says more of itself. read: makes a description of the model's
-    entry in that list (with its `meta`) and each answer of `about`. Raises KeyError or TypeError where they lack it."""
+    """How one kind of server is asked. names: its name for each sampler of `Sampling`. without: samplers without a name
+    and the value that the server always uses; any other is refused. fixed: fields of every request, which else the
+    model's files decide. thinking: whether the model's template has a switch for thinking. template: whether the server
+    gives the chat template. prompt_logprobs: whose way to give log-probabilities of a prompt. longer: how to start it
+    with a longer context. about: where it describes itself. read: makes a description of the model's entry in the list
+    of models and the responses at `about`; raises KeyError or TypeError where they lack it."""
 
     name: str
     names: Mapping[str, str]

@@ -1,5 +1,5 @@
-"""A backend without a model, to see in seconds whether a system of one's own runs. It answers a schema with the least
-that the schema allows, and free text with one sentence. Its scores mean nothing, and every table names it.
+"""A backend without a model, to see in seconds whether a system runs. It answers a schema with the least that the
+schema allows, and free text with one sentence. Every table names it.
 
     mmerg run dataset=demo backend=dry
 """

@@ -1,11 +1,10 @@
 """A backend without a server: llama.cpp in this process, for one GGUF file (and its projector, if it has vision).
 
-For laptops, tests and offline use; for a large model use Ollama. The model's own chat template is used. Some templates
-(SmolLM2's) add a system message where a call has none. Needs Linux or macOS and `pip install "mmerg[embedded]"`.
+For laptops, tests and offline use; for a large model use Ollama. Needs Linux or macOS and
+`pip install "mmerg[embedded]"`.
 
-xllamacpp always opens an HTTP server, by default on a loopback port that any page in a browser can reach. Here it
-listens on a socket file in a folder that only this user may enter, and wants a random key. Calls use this server, as
-closing a connection stops its call. So deadlines and Ctrl-C work, and errors are those of other servers.
+xllamacpp always opens an HTTP server. Here it listens on a socket file in a folder of this user's alone, and wants a
+random key. Calls use it, so deadlines, Ctrl-C and errors are those of other servers.
 
     backend = Embedded("models/SmolLM2-135M-Instruct.gguf", load={"num_ctx": 8192})
     reply = backend.complete(Request((Message("system", "Be brief."), Message("user", "Hello")), Sampling()))
@@ -21,22 +20,20 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
-from pydantic import AliasPath, BaseModel, Field
-
 from mmerg.backends import chat
 from mmerg.backends.adapter import ask_with_stops, check_load
 from mmerg.backends.cancel import CancelToken
+from mmerg.backends.deadlines import Deadlines
 from mmerg.backends.dialects import LLAMA_SERVER
-from mmerg.backends.http import Deadlines, Http
+from mmerg.backends.http import Http
 from mmerg.backends.protocol import Engine, Finish, Reply, Request
 from mmerg.backends.server_errors import Server
 from mmerg.backends.thinking import may_think
 from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.storage.files import locate, sha256_of
 
-# Part of the engine, and so of the keys of stored replies. Raise it with every change of what `chat.py`, `_grammar` or
-# LLAMA_SERVER send for the same request, of what is read from the same answer, or of which words are thoughts
-# (`thinking.py`). Else the cache gives old replies.
+# Part of the keys of stored replies: raise it when `chat.py`, `_grammar` or LLAMA_SERVER send another request, or when
+# another reply is made of the same response.
 REVISION = 3
 
 DEFAULTS = {
@@ -55,12 +52,12 @@ LLAMA_CPP = Server("llama.cpp", AGAIN, AGAIN, AGAIN, option="backend.adapter.")
 
 
 class Embedded:
-    """Loads the model at the first call. Safe to call from several threads. load's `parallel`: calls answered at once.
+    """Loads the model at the first call.
 
-    model: a GGUF's path, or "package:NAME/FILE" for one inside an installed package (which is not imported). mmproj:
-    the projector's, which gives vision. load: over DEFAULTS. total: seconds that a call may take, waiting for a free
-    slot included. host: how replies name this process. Raises ConfigError for wrong options, and once it is used for a
-    model that cannot be loaded.
+    model: a GGUF's path, or "package:NAME/FILE" for one inside an installed package. mmproj: the projector's, which
+    gives vision. load: options in place of DEFAULTS. total: seconds that a call may take, waiting for a free slot
+    included. host: the name of this process in replies. Raises ConfigError for wrong options, and when it is used for
+    a model that cannot be loaded.
     """
 
     def __init__(
@@ -81,9 +78,8 @@ class Embedded:
         return self._open()[1]
 
     def complete(self, request: Request) -> Reply:
-        """Raises CallError: context_overflow, image_rejected, bad_request (a schema that llama.cpp cannot enforce),
-        timeout, interrupted (by `close`) and so on. llama.cpp gives one log-probability for a character of several
-        tokens, so `logprobs` can be shorter than `response_tokens`."""
+        """Raises CallError, bad_request for a schema that llama.cpp cannot enforce. It gives one log-probability for a
+        character of several tokens, so `logprobs` can be shorter than `response_tokens`."""
         server, engine = self._open()
         if request.images and not engine.vision:
             hint = "name the model's projector as mmproj, or use frames described as text"
@@ -126,8 +122,8 @@ class Embedded:
 
 
 class LlamaServer(Http):
-    """A model (and its projector), loaded by xllamacpp. total: seconds that a call may take. name: its name in errors.
-    Raises ConfigError where xllamacpp is missing, or the model does not load."""
+    """A model (and its projector), loaded by xllamacpp. Raises ConfigError where that is missing, or does not load
+    it."""
 
     def __init__(self, files: list[Path], options: Mapping[str, int], total: float, name: str) -> None:
         try:
@@ -173,18 +169,10 @@ class LlamaServer(Http):
         self._folder.cleanup()
 
 
-class _Props(BaseModel):
-    chat_template: str
-
-
-class _Trained(BaseModel):
-    context: int = Field(validation_alias=AliasPath("data", 0, "meta", "n_ctx_train"))
-
-
 def _engine(server: LlamaServer, files: list[Path], options: Mapping[str, int]) -> Engine:
     model, *projector = files
-    limit = server.read(_Trained.model_validate_json, "/v1/models").context
-    template = server.read(_Props.model_validate_json, "/props").chat_template
+    limit = server.read(json.loads, "/v1/models")["data"][0]["meta"]["n_ctx_train"]
+    template = server.read(json.loads, "/props")["chat_template"]
     if options["num_ctx"] > limit:
         what = f"num_ctx {options['num_ctx']} is more than the model's {limit} tokens"
         raise ConfigError(what, where=str(model), hint=f"set num_ctx to {limit} or less")
@@ -202,18 +190,15 @@ def _engine(server: LlamaServer, files: list[Path], options: Mapping[str, int]) 
 
 
 def thread_count(asked: int) -> int:
-    """How many threads compute. llama.cpp's threads wait for each other by spinning. With one on every core, other work
-    on the machine (decoding video, say) makes them several times slower than with one thread fewer."""
+    """How many threads compute: one fewer than there are cores. They wait for each other by spinning, so other work on
+    the machine makes one on every core several times slower."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(asked, cores) if asked > 0 else max(cores - 1, 1)
 
 
 def _grammar(schema: str) -> dict[str, object]:
-    """The JSON schema as an llguidance grammar, on one line of JSON.
-
-    llama.cpp's own `response_format` lets a model write its JSON in a fence, which it hides, and blank lines without
-    end, and it ignores ranges of floats. A grammar does none of this, keeps the order of properties, and is as fast.
-    """
+    """The JSON schema as an llguidance grammar, on one line of JSON. llama.cpp's own `response_format` allows fences
+    and blank lines without end, and ignores ranges of floats."""
     layout = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
     return {"grammar": f"%llguidance {{}}\nstart: %json {json.dumps({**json.loads(schema), 'x-guidance': layout})}"}
 

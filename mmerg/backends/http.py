@@ -24,25 +24,17 @@ from mmerg.backends.network import Call, Network
 from mmerg.backends.server_errors import Server
 from mmerg.errors import CallError, ConfigError, Failure
 
-__all__ = ["Deadlines", "Http", "lines"]
-
 BODY_BYTES = 2**26  # of a response, if the request's extension `most` sets no other limit
 ERROR_BYTES = 2**16  # of an error's text
-MODEL_CALLS = (
-    "/api/chat",
-    "/api/embed",
-    "/v1/chat/completions",
-    "/generate",
-)  # all other requests must be answered soon
+MODEL_CALLS = ("/api/chat", "/api/embed", "/v1/chat/completions", "/generate")  # others must be answered soon
 
 Parsed = TypeVar("Parsed")
 
 
 class Http(httpx.BaseTransport):
-    """Requests to the host at `address`, from any thread; also a transport for other clients of httpx. where: the name
-    of the host in errors, its address by default. token: sent with each request, and shown in no error. file: the Unix
-    socket of a server in this process. Its connections are not kept, as an idle one would block one of its few threads.
-    Raises ConfigError if `address` is not one."""
+    """Requests to the host at `address`; also a transport for other clients of httpx. where: the host's name in errors.
+    token: sent with each request, and shown in no error. file: the Unix socket of a server in this process, whose
+    connections are not kept, as an idle one would block one of its few threads."""
 
     def __init__(
         self,
@@ -105,9 +97,7 @@ class Http(httpx.BaseTransport):
         return text.replace(self._token, "***") if self._token else text
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """The response, if its status is 200; the body follows as it comes. Raises CallError: unreachable, timeout,
-        runner_crash (the response broke off), server_error (it is no HTTP, or too long), interrupted, and what an error
-        response says."""
+        """The response, if its status is 200; the body follows as it comes. Raises CallError."""
         call = Call(self.deadlines, self.closed, brief=not request.url.path.endswith(MODEL_CALLS))
         # Only the token of the settings is sent, never a key that a client finds in the environment. Compressed bodies
         # are not asked for, as the limit would not hold for what is in them.
@@ -203,11 +193,8 @@ class Body(httpx.SyncByteStream):
 
 
 def lines(response: httpx.Response) -> Iterator[bytes]:
-    """The lines of a response that are not blank, as they come. From the first on the stall deadline holds.
-
-    Lines end with a line feed alone: httpx's own `iter_lines`, which ollama's client uses, also splits at characters
-    that JSON may hold as they are (U+0085).
-    """
+    """The lines of a response that are not blank, as they come. From the first on the stall deadline holds. (httpx's
+    own `iter_lines` also splits at characters that JSON may hold, as U+0085.)"""
     rest = bytearray()
     for part in response.iter_raw():
         rest += part
@@ -220,11 +207,8 @@ def lines(response: httpx.Response) -> Iterator[bytes]:
 
 
 def split_address(address: str) -> SplitResult:
-    """The parts of a server's address: http or https, a name, maybe a port and a path before the API's.
-
-    Raises ConfigError if it is not an address, or holds a user name or password, which would be written into files. The
-    error does not show them.
-    """
+    """The parts of a server's address. Raises ConfigError if it is not one, or holds a user name or password, which
+    would be written into files; the error does not show them."""
     hint = "write it like http://127.0.0.1:11434"
     if "@" in address:
         masked = repr(f"{address.partition('//')[0]}//***@{address.rpartition('@')[2]}")

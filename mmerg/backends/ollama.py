@@ -1,10 +1,8 @@
 """The backend that asks an Ollama server: one streamed POST /api/chat a call.
 
-Every sampler is sent, and the server may neither cut the prompt nor shift the context (`truncate` and `shift` off). A
-blank or cut reply is returned with its finish, for the caller to judge.
-
-Ollama takes [img] and [img-7] in a message's text for the place of an image. In dialogues they are words, so they are
-sent with a blank inside, [ img-7], which the trace does not show.
+Every sampler is sent, and the server may neither cut the prompt nor shift the context (`truncate` and `shift` off).
+Ollama takes [img] and [img-7] in a text for the place of an image, so these words are sent with a blank inside,
+[ img-7], which the trace does not show.
 
     backend = Ollama(host="http://127.0.0.1:11434", model="qwen2.5vl:7b", load={"num_ctx": 12288})
     reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
@@ -20,18 +18,16 @@ import httpx
 from pydantic import TypeAdapter
 
 from mmerg.backends.adapter import Adapter, Load, check_load, reply_to
-from mmerg.backends.http import Deadlines, lines
+from mmerg.backends.deadlines import Deadlines
+from mmerg.backends.http import lines
 from mmerg.backends.likelihood import as_written, writing
 from mmerg.backends.ollama_host import LOAD_OPTIONS, OllamaHost
 from mmerg.backends.protocol import Engine, Finish, Reply, Request
 from mmerg.backends.words import hearing
 from mmerg.errors import CallError, ConfigError
 
-__all__ = ["Deadlines", "Ollama"]
-
-# Part of the engine, and so of the keys of stored replies. Raise it with every change of what `_body` sends for the
-# same request, of what `_read` reads from the same answer, or of which words are thoughts (`thinking.py`). Else the
-# cache gives old replies.
+# Part of the keys of stored replies: raise it when `_body` sends another request, or when another reply is made of the
+# same response.
 REVISION = 4
 
 _IMAGE_MARK = re.compile(r"\[(?=img[-\]])")
@@ -41,11 +37,8 @@ _object = TypeAdapter(dict[str, Any]).validate_json
 
 
 class Ollama(Adapter):
-    """A `Backend` over one model at one Ollama host.
-
-    load: the model's load options, `num_ctx` among them. think: whether the model thinks before it replies. keep_alive:
-    how long the model stays loaded after a call, in Go's notation (30m, 2h).
-    """
+    """A `Backend` over one model at one Ollama host. load: the model's load options, `num_ctx` among them. keep_alive:
+    how long the model stays loaded after a call (30m, 2h)."""
 
     def __init__(
         self,
@@ -65,7 +58,7 @@ class Ollama(Adapter):
 
     @property
     def architecture(self) -> str:
-        """The family of the model as its weights name it; empty before `describe`, and if the server does not say."""
+        """The family of the model as its weights name it; "" before `describe`, and if the server does not say."""
         return self._host.architecture
 
     def _serves(self) -> tuple[str, str]:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel
 
 from mmerg.backends.adapter import Load
-from mmerg.backends.http import Deadlines, Http
+from mmerg.backends.deadlines import Deadlines
+from mmerg.backends.http import Http
 from mmerg.backends.protocol import Engine
 from mmerg.backends.server_errors import OLLAMA
 from mmerg.backends.thinking import may_think
@@ -34,8 +35,7 @@ class _Version(BaseModel):
 
 
 class OllamaHost(Http):
-    """One host. Safe to call from several threads. setting: the option that holds its address, for hints. Raises
-    ConfigError if `host` is not an address."""
+    """One host. setting: the option that holds its address, for hints."""
 
     def __init__(self, host: str, deadlines: Deadlines | None = None, setting: str = "backend.hosts") -> None:
         super().__init__(host, replace(OLLAMA, start=OLLAMA.start.replace("backend.hosts", setting)), deadlines)
@@ -97,19 +97,10 @@ class OllamaHost(Http):
 
 
 def _find(listed: Sequence[Listed], model: str) -> Listed | None:
-    by_name = {full_name(entry.model or ""): entry for entry in listed}
-    return next((by_name[name] for name in names(model) if name in by_name), None)
+    return next((entry for entry in listed if full_name(entry.model or "") == full_name(model)), None)
 
 
 def full_name(model: str) -> str:
     """`model` as servers list it: with its tag (`latest` where none is given), lower case, without `library/`."""
     name = model.lower().removeprefix("library/")
     return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
-
-
-def names(model: str) -> tuple[str, ...]:
-    """The names under which a server may list `model`, the likeliest first. A model's name may begin with the host that
-    it was pulled from (the first part, if it has a dot). The server lists it without the host if that is the
-    default."""
-    host, slash, rest = model.partition("/")
-    return (full_name(model), full_name(rest)) if slash and "." in host else (full_name(model),)

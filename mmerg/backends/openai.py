@@ -1,8 +1,8 @@
 """The backend that asks an OpenAI-style server: llama-server, vLLM, SGLang, or another one.
 
-Every sampler is sent under the server's own name (`dialects.py`). `mmerg doctor` tells which ones a server ignores. As
-with Ollama, a reply counts only if the host still describes itself as at first. No such server gives a digest of the
-weights. The digest is of its description of the model, so other weights with the same name, path and size go unnoticed.
+Every sampler is sent under the server's own name (`dialects.py`). `mmerg doctor` finds those that a server ignores. No
+such server gives a digest of the weights: the digest is of its description of the model, so other weights with the same
+name, path and size go unnoticed.
 
     backend = OpenAI(host="http://127.0.0.1:8000", model="Qwen/Qwen2.5-VL-7B-Instruct", dialect="vllm",
                      load={"num_ctx": 16384})
@@ -19,16 +19,16 @@ from pydantic import BaseModel, JsonValue, TypeAdapter
 
 from mmerg.backends import chat
 from mmerg.backends.adapter import Adapter, Load, check_load
+from mmerg.backends.deadlines import Deadlines
 from mmerg.backends.dialects import DIALECTS, Description, Facts
-from mmerg.backends.http import Deadlines, Http
+from mmerg.backends.http import Http
 from mmerg.backends.protocol import Engine, Image, Message, Reply, Request, Sampling
 from mmerg.backends.server_errors import Server
 from mmerg.backends.thinking import may_think
 from mmerg.errors import CallError, ConfigError, Failure, did_you_mean
 
-# Part of the engine, and so of the keys of stored replies. Raise it with every change of what `chat.py` and
-# `dialects.py` send for the same request, of what is read from the same answer, or of which words are thoughts
-# (`thinking.py`). Else the cache gives old replies.
+# Part of the keys of stored replies: raise it when `chat.py` and `dialects.py` send another request, or when another
+# reply is made of the same response.
 REVISION = 3
 NO_VISION = (Failure.IMAGE_REJECTED, Failure.BAD_REQUEST)
 CHANGING = ("meta", "created", "permission", "n_ctx")  # of a model's entry: no part of its digest
@@ -53,9 +53,8 @@ class _Models(BaseModel):
 class OpenAI(Adapter):
     """A `Backend` over one model at one server.
 
-    dialect: the kind of server, a key of `DIALECTS`. load: `num_ctx`, the tokens that a call may need; the server must
-    have them. token_env: the environment variable with the server's token. The token is written nowhere. think: whether
-    the model thinks before it replies.
+    dialect: the kind of server, a key of `DIALECTS`. load: `num_ctx`, the tokens that a call may need. token_env: the
+    environment variable with the server's token, which is written nowhere.
     """
 
     def __init__(
@@ -114,8 +113,7 @@ class OpenAI(Adapter):
         return not self._dialect.template or super()._may_think()  # without its template nobody knows
 
     def _serves(self) -> tuple[str, str, Description]:
-        """The server's version, the digest of what it says of the model, and the rest. Raises CallError,
-        model_not_found where it does not serve the model."""
+        """The server's version, the digest of what it says of the model, and the rest."""
         dialect, read = self._dialect, self._server.read
         listed = read(_Models.model_validate_json, "/v1/models").data
         try:
@@ -136,8 +134,7 @@ class OpenAI(Adapter):
         return str(described.version), digest, described
 
     def _takes_images(self) -> bool:
-        """Whether the model takes an image: then a prompt with one is longer than the same without. Two calls of one
-        token."""
+        """Whether the model takes an image: then a prompt with one is longer than the same without."""
 
         def tokens(*images: Image) -> int:
             request = Request((Message("user", "Hi", images),), Sampling(num_predict=1))
@@ -164,8 +161,8 @@ def _file_name(value: object) -> object:
 
 
 def token_from(variable: str) -> str:
-    """The token in the environment variable of that name, "" where no name is given. Raises ConfigError where the
-    variable holds nothing that a request can carry. The error does not show it."""
+    """The token in the environment variable of that name, "" where no name is given. Raises ConfigError, which does not
+    show it, where it is nothing that a request can carry."""
     token = os.environ.get(variable, "").strip() if variable else ""
     if variable and not (token and token.isascii() and token.isprintable() and " " not in token):
         what = f"the environment variable {variable} holds {'nothing that could be a' if token else 'no'} token"

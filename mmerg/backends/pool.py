@@ -49,9 +49,8 @@ class Host:
 
 
 class Pool:
-    """Leases the slots of `hosts`. A call is tried up to `attempts` times on a host. clock: gives seconds and never
-    goes back. While all hosts are down, they are asked again after `wait` seconds, 2·wait, 4·wait and so on, but at
-    least every `revive_after` seconds."""
+    """Leases the slots of `hosts`. A call is tried up to `attempts` times on a host. While all hosts are down, they are
+    asked again after `wait` seconds, 2·wait, 4·wait and so on, but at least every `revive_after` seconds."""
 
     def __init__(
         self,
@@ -80,8 +79,8 @@ class Pool:
             return {host.name: host.down.what for host in self._hosts if host.down}
 
     def describe(self) -> Engine:
-        """The engine that all reachable hosts serve which hold the model; call it before the first lease. Raises
-        ConfigError where they differ in model, version or load options, and CallError where there is none."""
+        """The engine that all hosts serve which can be reached and hold the model; call it before the first lease.
+        Raises ConfigError where they differ."""
         engines: dict[str, Engine] = {}
         errors = []
         for host in self._hosts:
@@ -105,8 +104,7 @@ class Pool:
 
     @contextmanager
     def lease(self) -> Iterator[Backend]:
-        """A backend bound to one slot of one host for as long as the block runs; waits for a free one. Raises CallError
-        interrupted once the pool is closed."""
+        """A backend bound to one slot of one host for as long as the block runs; waits for a free one."""
         with closing(_Lease(self)) as leased:
             leased.hold()
             yield leased

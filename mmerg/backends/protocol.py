@@ -1,7 +1,7 @@
 """What stands between the agents and a model: requests, replies, engines, and the `Backend` protocol.
 
-A `Request` and the `Engine` that answers it decide the reply. Adapters to servers (`ollama.py`, `embedded.py`,
-`scripted.py`) and wrappers (`cache.py`, `pool.py`) are both Backends.
+A `Request` and the `Engine` that answers it decide the reply. Adapters to servers and wrappers (`cache.py`, `pool.py`)
+are both Backends.
 
     reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
 """
@@ -65,9 +65,8 @@ class Sampling:
         return Sampling(**values | {"stop": tuple(values["stop"])})
 
     def drawn(self, *of: str | int) -> Sampling:
-        """A copy with the seed of one draw `of` a sample, stage, pass and number. Samplers draw from the seed alone, so
-        one seed for all would make the draws of different samples depend on each other. At temperature 0 nothing is
-        drawn and the seed stays, so that equal prompts share an entry of the reply cache."""
+        """A copy with a seed for one sample, stage, pass and number: one seed for all would make their draws depend on
+        each other. At temperature 0 it stays, so that equal prompts share an entry of the reply cache."""
         if not self.temperature:
             return self
         digest = hashlib.sha256(json.dumps([self.seed, *of]).encode()).digest()
@@ -76,10 +75,9 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Request:
-    """A chat call. schema: a JSON schema as canonical JSON text, empty for free text. logprobs: whether the
-    log-probability of each generated token is asked for. alternatives: how many likeliest tokens in its place, too.
-    likelihood_of: a text that is not to be generated but read as the reply, for its log-probabilities
-    (`likelihood.py`)."""
+    """A chat call. schema: a JSON schema as canonical JSON text, "" for free text. logprobs: asks for the log-
+    probability of each token, alternatives: and of so many likeliest tokens in its place. likelihood_of: a text to read
+    as the reply, for its log-probabilities (`likelihood.py`)."""
 
     messages: tuple[Message, ...]
     sampling: Sampling
@@ -135,8 +133,7 @@ Count = Annotated[int, Field(ge=0, le=2**62)]  # of tokens, as a server tells it
 
 
 class TokenLogprob(BaseModel):
-    """A generated token and its natural-log probability. top_logprobs: the likeliest in its place, where a request asks
-    for alternatives."""
+    """A token and its natural-log probability. top_logprobs: the likeliest in its place."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -146,14 +143,12 @@ class TokenLogprob(BaseModel):
 
 
 class Reply(BaseModel):
-    """The whole reply to one call. Whether it can be used is checked elsewhere.
+    """The whole reply to one call.
 
-    `text` holds no thoughts: those that a server leaves in it move to `thinking`. Of a reply with thoughts, `logprobs`
-    keeps the tokens of the text, or none where it is not clear which they are. taken: "thinking" where thoughts were
-    moved, "log-probabilities" where all were dropped.
-
-    prompt_tokens: of the whole prompt. reused_tokens: how many of them the server took from its prefix cache, None
-    where it does not say. prompt_seconds: the server's evaluation of the prompt. seconds: the whole call, by our clock.
+    Thoughts that a server leaves in `text` move to `thinking`; `logprobs` then keeps the tokens of the text, or none
+    where it is not clear which they are. taken: "thinking" where thoughts were moved, "log-probabilities" where all
+    were dropped. reused_tokens: how many of the prompt's tokens came from the server's prefix cache, None where it does
+    not say. prompt_seconds: the server's evaluation of the prompt. seconds: the whole call, by our clock.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -194,10 +189,9 @@ class Reply(BaseModel):
 class Engine(BaseModel):
     """What answers: everything but the request that can change a reply.
 
-    capabilities: as the server names them (completion, vision, thinking, embedding), and thinking also where the chat
-    template has tags of thoughts. load: the options with which the model is loaded, options set once for all calls
-    (think), and as `adapter` the revision of the code that sends requests and reads answers. context_length: the
-    model's own limit in tokens.
+    capabilities: as the server names them, and thinking also where the chat template has tags of thoughts. load: load
+    options, `think`, and as `adapter` the revision of the code that sends requests and reads responses. context_length:
+    the model's own limit in tokens.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -234,8 +228,7 @@ class Engine(BaseModel):
 
 
 def engine_changes(before: Engine, now: Engine) -> list[str]:
-    """What differs between two engines, each difference as "model digest a2bf01c2d3e4 → 91c0aa11bb22". What people
-    change most often comes first: the weights, then the server."""
+    """What differs between two engines, each difference as "model digest a2bf01c2d3e4 → 91c0aa11bb22"."""
     old, new = (_facts(engine) for engine in (before, now))
     names = dict.fromkeys([*old, *new])
     return [

@@ -1,8 +1,7 @@
 """Classifies a server's error: makes a `CallError`, with its `Failure` and a hint, from a status and a body.
 
-The wordings come from Ollama's Go source (v0.24.0 and v0.34.1), from llama.cpp's server (b10864), which Ollama runs as
-a child from 0.30 on and whose JSON it passes on as a string inside `error`, and from vLLM and SGLang. Their
-errors have the shapes {error: {message, type}}, {object: "error", message, type} and {error: "text"}.
+The wordings come from the sources of Ollama (v0.24.0 and v0.34.1), of llama.cpp's server (b10864), whose JSON Ollama
+passes on as a string inside `error`, of vLLM and of SGLang.
 
     raise OLLAMA.classify(400, '{"error": "the input length exceeds the context length"}', model="m", where=host)
 """
@@ -77,10 +76,9 @@ _OF_REQUESTS = {  # hints for refused requests whose wording names the cause
 
 @dataclass(frozen=True)
 class Server:
-    """A kind of server, with the hints of its errors. name: what errors call it. start: the hint where no server
-    answers. pull: where it has not the model, whose name replaces {model}. address: where the answer is not that of
-    such a server. longer: where the context is too short. unloadable: where it cannot load the model. login: where it
-    asks for a login. option: the prefix of the settings of its deadlines."""
+    """A kind of server, with hints: where no server answers (start), it lacks {model} (pull), it is another server
+    (address), the context is too short (longer), it cannot load the model (unloadable), it wants a login. option: the
+    prefix of the settings of its deadlines."""
 
     name: str
     start: str
@@ -129,10 +127,8 @@ OLLAMA = Server(
 
 
 def unwrap(body: str) -> str:
-    """The message inside `body`: JSON objects are opened, also where they stand as text inside `error`.
-
-    llama-server's `type` is kept in front of its message, as it names the failure more firmly than the wording.
-    """
+    """The message inside `body`: JSON objects are opened, also where they stand as text inside `error`. The `type` of
+    an error is kept in front of its message."""
     text = body
     for _ in range(UNWRAP_DEPTH):
         try:

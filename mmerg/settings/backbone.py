@@ -81,7 +81,7 @@ class BackboneSettings(Part):
 
 
 class DeadlineSettings(Target):
-    """Seconds by the names of `mmerg.backends.http.Deadlines`, which has the defaults."""
+    """Seconds by the names of `mmerg.backends.deadlines.Deadlines`, which has the defaults."""
 
     __pydantic_extra__: dict[str, Seconds] = Field(init=False)
 

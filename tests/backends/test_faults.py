@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from mmerg.backends.ollama import Deadlines, Ollama
+from mmerg.backends.deadlines import Deadlines
+from mmerg.backends.ollama import Ollama
 from mmerg.backends.openai import OpenAI
 from mmerg.backends.protocol import Backend, Finish, Message, Request, Sampling
 from mmerg.errors import CallError, Failure

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from mmerg.backends.cache import Cache
-from mmerg.backends.ollama import Deadlines, Ollama
+from mmerg.backends.deadlines import Deadlines
+from mmerg.backends.ollama import Ollama
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Message, Request, Sampling
 from mmerg.engine.parallel import in_flight

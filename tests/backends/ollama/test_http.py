@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from mmerg.backends.cancel import CancelToken
-from mmerg.backends.http import Deadlines, Http, lines, split_address
+from mmerg.backends.deadlines import Deadlines
+from mmerg.backends.http import Http, lines, split_address
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.openai import OpenAI

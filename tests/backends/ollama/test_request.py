@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from mmerg.backends.ollama import Ollama
+from mmerg.backends.ollama_host import full_name
 from mmerg.backends.protocol import Image, Message, Request, Sampling
 from mmerg.errors import ConfigError
 from tests.backends.conftest import LAST, Faulty, line, stream
@@ -146,3 +147,17 @@ def test_load_options(load: dict[str, Any], message: str) -> None:
 def test_what_is_no_address(host: str) -> None:
     with pytest.raises(ConfigError, match="host's address"):
         backend(host).complete(Request((Message("user", "Hello"),), SAMPLING))
+
+
+@pytest.mark.parametrize(
+    ("given", "listed"),
+    [
+        ("m", "m:latest"),
+        ("Qwen2.5VL:7B", "qwen2.5vl:7b"),
+        ("library/m", "m:latest"),
+        ("hf.co/a/B:Q4_K_M", "hf.co/a/b:q4_k_m"),
+        ("localhost:5000/a/m", "localhost:5000/a/m:latest"),
+    ],
+)
+def test_a_model_is_found_as_servers_list_it(given: str, listed: str) -> None:
+    assert full_name(given) == listed
