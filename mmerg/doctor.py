@@ -1,10 +1,9 @@
-"""Checks that a backbone is served as a run needs it: `mmerg doctor backbone=qwen2.5vl-7b`.
+"""Tests a model server before a run: `mmerg doctor backbone=qwen2.5vl-7b`.
 
-For every host: reachable, version, digest, capabilities; a reply, a schema, log-probabilities, seeds, speed; with
-eyes the tokens of a frame and two images; calls at once; on Ollama also the context as loaded and what spills to the
-CPU. A line each. With a dataset (dataset=iemocap dataset.root=…, and what else a run is given) also whether
-its longest dialogue fits; contamination=true asks the model to finish lines of the dataset.
-A host that is away, lacks the model or cannot load it is a failed check while another can be examined.
+Checks every host: version, digest, capabilities, a reply, schema, log-probabilities, seeds, speed, simultaneous calls,
+with vision the tokens of a frame and two images, and on Ollama the loaded context and what spills to the CPU. With a
+dataset and other settings of a run, also checks whether the longest dialogue fits; contamination=true asks the model to
+complete lines of the dataset. If one host is down or cannot load the model, the others are still checked.
 Exit code 0 nothing failed, 1 a check failed, 2 configuration wrong, no server or no such model.
 """
 

@@ -1,8 +1,7 @@
-"""Exports runs as Parquet files for pandas, DuckDB and others: `mmerg export RUN… [--out DIR] [--prompts]`.
+"""Exports runs as Parquet files for pandas, DuckDB or R: `mmerg export RUN… [--out DIR] [--prompts]`.
 
-Writes the six tables of `mmerg.load`, each with the rows of all given runs; docs/tidy.md lists their columns. Scores
-and verdicts are those that `mmerg score` and `mmerg judge` left with the runs. `--prompts` adds to each call what was
-sent, which makes the file many times larger.
+Writes the six tables of `mmerg.load` with the rows of all given runs; docs/tidy.md lists their columns. Scores and
+verdicts come from earlier calls of `mmerg score` and `mmerg judge`.
 """
 
 from collections import Counter
@@ -68,8 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = Parser(prog="python -m mmerg.export", description=__doc__)
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run folders")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="where to write: RUN/export, or ./export for several")
-    parser.add_argument("--prompts", action="store_true", help="add to each call its messages and its schema")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="default: RUN/export, or ./export for several")
+    parser.add_argument("--prompts", action="store_true", help="add what each call sent; makes the file far larger")
     given = parser.parse_args(arguments)
     return run_command(lambda: export(console(), given.runs, given.out, given.prompts), STARTS_OVER)
 

@@ -1,7 +1,7 @@
-"""Makes a run of replies that another system wrote: `mmerg import replies=FILE.jsonl dataset=meld name=CEM`.
+"""Makes a run of another system's replies: `mmerg import replies=FILE.jsonl dataset=meld name=CEM`.
 
-Each line of the file is a sample: {"id": "test_dia0/3", "response": "Oh no.", "emotion": "sadness"}, the emotion where
-there is one. The run is scored, compared, judged and shown as any other; samples without a line count as failed.
+Each line of the file is a sample: {"id": "test_dia0/3", "response": "Oh no.", "emotion": "sadness"}; emotion is
+optional. Score, compare, judge and show the run like any other. Samples without a line count as failed.
 Exit code 0 all samples have a reply, 1 some have none, 2 configuration or input wrong and nothing written.
 """
 

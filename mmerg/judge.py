@@ -1,9 +1,7 @@
-"""A model judges the replies of finished runs: `mmerg judge RUN… judge=likert backbone=gemma3-12b`.
+"""Lets a model judge the replies of finished runs: `mmerg judge RUN… judge=likert backbone=gemma3-12b`.
 
-judge=likert rates each reply from 1 to 5 and writes judgement-<backbone>@likert.json beside every run; judge=pairwise
-compares two runs in both orders (`mmerg judge RUN RUN judge=pairwise`). Run folders come first, settings
-after them.
-The same command resumes.
+judge=likert rates each reply from 1 to 5 and writes judgement-<backbone>@likert.json to every run folder.
+judge=pairwise compares two runs in both orders. Give run folders first, then settings. The same command resumes.
 Exit code 0 all fine, 1 calls failed for some samples, 2 configuration or input wrong, 130 interrupted.
 """
 

@@ -1,8 +1,8 @@
-"""Puts the shards of runs together: `mmerg merge RUN… [--partial]`, RUN the folder that holds shards/.
+"""Merges the shards of runs: `mmerg merge RUN… [--partial]`, where RUN is the folder with shards/.
 
-Checks that all shards are there, whole, of the same settings and of no common sample; then the folder is a run as one
-process would have written it, for `mmerg score`, `show`, `report` and `compare`. The shards stay: once they are merged,
-their folder may be removed. The same command again merges what was done since.
+Checks that no shard is missing or unfinished, and that all have the same settings and no common sample. Then the folder
+is the run that one process would have written. The shards stay; you may remove them after merging. The same command
+merges later results, too.
 Exit code 0 merged, 1 merged and some samples failed or are missing, 2 the shards cannot be merged, 130 interrupted.
 """
 
@@ -27,8 +27,8 @@ def merge_runs(runs: Sequence[Path], partial: bool) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = Parser(prog="python -m mmerg.merge", description=__doc__)
-    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run folders, each with its shards/")
-    parser.add_argument("--partial", action="store_true", help="merge what is there, though shards or samples miss")
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run folders with shards/")
+    parser.add_argument("--partial", action="store_true", help="merge even if shards or samples are missing")
     given = parser.parse_args(arguments)
     return run_command(lambda: merge_runs(given.runs, given.partial), "the same command merges all again")
 

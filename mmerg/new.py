@@ -1,7 +1,7 @@
-"""Writes a folder to build on beside your work: `mmerg new system|corpus|metric|backbone NAME`; it runs as it is.
+"""Writes an example to start from: `mmerg new system|corpus|metric|backbone NAME`; it runs as it is.
 
 `mmerg new system NAME --from merg` extends a system: change one of its prompts, or insert an agent.
-Prints the files that it wrote and the commands that use them. Existing files are not touched.
+Prints the files and the commands that use them. Existing files stay unchanged.
 Exit code 0 written, 2 the name or the place is wrong.
 """
 
@@ -91,10 +91,10 @@ def extension_of(base: str, name: str) -> dict[str, str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = Parser(prog="mmerg new", description=__doc__)
-    parser.add_argument("kind", choices=KINDS, help="what to begin")
-    parser.add_argument("name", metavar="NAME", help="what it is called, and the folder")
+    parser.add_argument("kind", choices=KINDS, help="what to write")
+    parser.add_argument("name", metavar="NAME", help="its name, and the name of the folder")
     parser.add_argument("model", metavar="MODEL", nargs="?", default=MODEL, help="of a backbone; default: %(default)s")
-    parser.add_argument("--from", dest="base", metavar="SYSTEM", help="of a system: the one that it extends")
+    parser.add_argument("--from", dest="base", metavar="SYSTEM", help="the system to extend")
     given = parser.parse_args(arguments)
     if given.base and given.kind != "system":
         parser.error("--from extends a system: mmerg new system NAME --from merg")

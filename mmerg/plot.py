@@ -1,13 +1,12 @@
-"""Draws runs: `mmerg plot RUN… [--out DIR] [--only NAME…] [--format png|svg|pdf|both]`.
+"""Draws plots of runs: `mmerg plot RUN… [--out DIR] [--only NAME…] [--format png|svg|pdf|both]`.
 
-tone, stance   the plan of the selected pass by forecast emotion; goal and tactic where --only names them
+tone, stance   plan of the selected pass by forecast emotion; goal and tactic only with --only
 blame          which agent the auditor blames, by pass
 confusion      gold label against forecast
-scores         the runs' figures with their intervals
+scores         metrics of the runs with their intervals
 
-The last two need what `mmerg score RUN` writes.
-`--labels` says what the runs are called, else by what tells them apart; `--no-title` leaves the title out.
-Exit code: 0, 1 where nothing could be drawn, 2 where a run cannot be read.
+The last two need `mmerg score RUN` first.
+Exit code 0, 1 if nothing could be drawn, 2 if a run cannot be read.
 """
 
 from __future__ import annotations
@@ -102,15 +101,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m mmerg.plot", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run folders")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="where to write: RUN/plots, or ./plots for several")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="default: RUN/plots, or ./plots for several runs")
     parser.add_argument(
-        "--only", nargs="+", metavar="NAME", choices=sorted({*USUAL, *PLANS}), default=USUAL, help="these plots alone"
+        "--only", nargs="+", metavar="NAME", choices=sorted({*USUAL, *PLANS}), default=USUAL, help="only these plots"
     )
-    parser.add_argument("--format", choices=sorted(ENDINGS), default="both", help="both, the default: PNG and SVG")
-    parser.add_argument(
-        "--labels", nargs="+", metavar="LABEL", default=(), help="what to call the runs, in their order"
-    )
-    parser.add_argument("--no-title", action="store_true", help="leave the title to the paper's own caption")
+    parser.add_argument("--format", choices=sorted(ENDINGS), default="both", help="default: both, PNG and SVG")
+    parser.add_argument("--labels", nargs="+", metavar="LABEL", default=(), help="names of the runs, in order")
+    parser.add_argument("--no-title", action="store_true", help="draw no title, for a paper with a caption")
     given = parser.parse_args(arguments)
     return run_command(lambda: plot(console(), given), STARTS_OVER)
 

@@ -1,12 +1,12 @@
-"""People rate replies: `mmerg rate new STUDY RUN… items=100 raters=3`.
+"""Lets people rate replies: `mmerg rate new STUDY RUN… items=100 raters=3`.
 
-new STUDY RUN…      draws a blind study of finished runs: design=likert (1 to 5) or design=pairwise
-serve STUDY         serves its page, and prints a link for each rater; answers are saved at each click
+new STUDY RUN…      sets up a blind study of finished runs: design=likert (1 to 5) or design=pairwise
+serve STUDY         serves the rating page and prints a link for each rater; every click is saved
 score STUDY         means or wins with intervals, agreement, raters, the model judge against people; writes scores.json
-plan [STUDY]        how many items and raters find a difference; with the spread of a finished study
-export STUDY        for Potato, Pearmut or a spreadsheet: format=potato, pearmut, csv
-import STUDY FILE   what raters answered there, or in that spreadsheet
-Exit code 0 done, 2 configuration or input wrong, 130 interrupted; a study that was served goes on where it was.
+plan [STUDY]        how many items and raters find a difference, with the spread of a finished study if given
+export STUDY        writes the items for Potato, Pearmut or a spreadsheet: format=potato, pearmut, csv
+import STUDY FILE   adds the ratings made there
+Exit code 0 done, 2 configuration or input wrong, 130 interrupted. A study that is served again resumes.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Shows runs as pages to read offline: `mmerg report RUN… [--out DIR] [--faces keep|blur]`.
+"""Writes a report of runs as HTML pages: `mmerg report RUN… [--out DIR] [--faces keep|blur]`.
 
-Writes one folder (RUN/report; for several runs FIRST/report-with-…, its own for each set of runs) that opens from disk
-in any browser: an overview, a table of samples, and for each sample the dialogue with its keyframes, every pass, audit
-and call. Reads run folders alone and calls no model. An earlier report in the folder is replaced; a folder with other
-files is refused.
-`--faces blur` makes the faces that OpenCV finds unrecognisable in the report's copies: it finds frontal faces only.
+Writes one folder (RUN/report, or FIRST/report-with-… for several runs) that opens from disk in any browser: an
+overview, a table of samples, and a page for each sample with dialogue, keyframes, passes, audits and calls. Calls no
+model. Replaces an earlier report, and refuses a folder with other files.
+`--faces blur` makes faces unrecognisable in the report, but OpenCV finds frontal faces only.
 Exit code 0 written, 2 a run cannot be read or the folder cannot be written, 130 interrupted.
 """
 
@@ -41,8 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = Parser(prog="python -m mmerg.report", description=__doc__)
     parser.add_argument("run", type=Path, nargs="+", metavar="RUN", help="run folders; the first is the baseline")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="the report's folder; default: see above")
-    parser.add_argument("--faces", choices=get_args(Faces), default="keep", help="blur: those found; default: keep")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the report; default: see above")
+    parser.add_argument("--faces", choices=get_args(Faces), default="keep", help="default: keep")
     given = parser.parse_args(arguments)
     return run_command(lambda: report(console(), given.run, given.out, given.faces), STARTS_OVER)
 

@@ -1,6 +1,6 @@
-"""Runs a system over a dataset: `mmerg run dataset=demo backend=embedded`.
+"""Runs a system on a dataset: `mmerg run dataset=demo backend=embedded`.
 
-Writes one run folder, shows progress, prints the replies, and ends with `run: <path>`. The same command resumes.
+Writes a run folder, shows progress, prints the replies, and ends with `run: <path>`. The same command resumes.
 Exit code 0 all fine, 1 some samples failed, 2 configuration or input wrong, 130 interrupted.
 """
 

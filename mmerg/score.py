@@ -1,9 +1,10 @@
-"""Scores finished runs: `mmerg score RUN [RUN …]`; prints every figure with its n and interval.
+"""Scores finished runs: `mmerg score RUN [RUN …]`.
 
-Writes scores.json into each run folder and calls no model that wrote replies. Figures that need a model of their own
-(`--bert`, `--ref-ppl`) need `pip install 'mmerg[metrics]'`; those scored before are kept while answers stay the same.
-`--format` gives a table for a paper or a spreadsheet, a row a setting: `--columns acc,dist2` chooses figures, `--names
-"MERG,without memory"` names the rows. Runs that differ in their seeds alone are one row, or have their mean beside.
+Prints every metric with its n and interval, and writes scores.json to each run folder. Does not call the models that
+wrote the replies. `--bert` and `--ref-ppl` load a model of their own and need `pip install 'mmerg[metrics]'`; their
+scores are kept as long as the replies stay the same. `--format` makes a table with one row per setting, for a paper or
+a spreadsheet: `--columns acc,dist2` selects metrics, `--names "MERG,without memory"` names the rows. Runs that differ
+only in the seed are averaged.
 Exit code 0 scored, 2 a run or an option is wrong, 130 interrupted.
 """
 

@@ -1,8 +1,8 @@
-"""Serves systems to chat programs and to the browser: `mmerg serve system=merg backbone=qwen2.5vl-7b`.
+"""Serves systems to the browser and to chat programs: `mmerg serve system=merg backbone=qwen2.5vl-7b`.
 
-Prints the address of the page; chat programs take the same address as an Ollama server, or with /v1 as OpenAI's API.
-Every system whose inputs are there is a model: mmerg-merg, mmerg-one_pass, …
-Exit code 2 configuration wrong or no server answers, 130 interrupted, as it ends otherwise.
+Prints the address of the page. Chat programs use the same address as an Ollama server, or with /v1 as OpenAI's API.
+Every system that has its inputs is a model: mmerg-merg, mmerg-one_pass, …
+Exit code 2 configuration wrong or no server answers, 130 interrupted, which is the normal end.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Prints runs, or the whole story of one of their samples: `mmerg show RUN… [SAMPLE] [--prompts]`.
+"""Prints runs, or the trace of one sample: `mmerg show RUN… [SAMPLE] [--prompts]`.
 
-Reads the run folder alone. A sample is a YAML document: frames, evidence, emotion, plan, reply and audit of every pass,
-what was run again and why, and which pass won. `--prompts` adds every call's prompt and raw reply. Several runs stand
-side by side, a row a sample: what each forecast and replied, + where a run has the label right and the first has not,
-- the other way round.
+The trace is a YAML document: frames, evidence, emotion, plan, reply and audit of every pass, what was rerun and why,
+and which pass was selected. `--prompts` adds the prompt and completion of every call. Several runs are listed side by
+side, one row per sample: + if a run has the label right and the first run does not, - for the reverse.
 """
 
 from collections.abc import Sequence
@@ -105,8 +104,8 @@ def _describe(result: Result | None, gold: str) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = Parser(prog="python -m mmerg.show", description=__doc__)
-    parser.add_argument("runs", nargs="*", metavar="RUN… [SAMPLE]", help="run folders; last, the id of a sample")
-    parser.add_argument("--prompts", action="store_true", help="print every call's prompt and raw reply, too")
+    parser.add_argument("runs", nargs="*", metavar="RUN… [SAMPLE]", help="run folders, then the id of a sample")
+    parser.add_argument("--prompts", action="store_true", help="also print the prompt and completion of every call")
     given = parser.parse_args(arguments)
     if not given.runs:
         return run_command(_refuse_nothing)

@@ -1,10 +1,9 @@
-"""Prints the papers' tables with our runs beside: `mmerg tables [TABLE …] [RUN …]`.
+"""Prints the papers' tables beside your runs: `mmerg tables [TABLE …] [RUN …]`.
 
-Tables: main (the default), ablations, iterations, topk, backbones (MERG), trace, hef. Without RUN all scored runs under
-`--runs` that are of a table's dataset. Of the main tables, IEMOCAP's and MELD's, those that have a run are printed.
-Each run stands below the row that is nearest to its settings, and the notes say what differs. Each figure of ours has
-its 95 % interval and n. The papers do not fully say how they measured: no run is tested against their figures. Reads
-scores.json and judgement-*.json.
+Tables: main (the default), ablations, iterations, topk, backbones (MERG), trace, hef. Without RUN, all scored runs
+under `--runs` on the table's dataset are used. Each run is below the row nearest to its settings, and notes say what
+differs. Your values have a 95 % interval and n. No run is tested against a paper, since the papers do not fully say
+how they measured.
 Exit code 0 printed, 2 a run or an option is wrong, 130 interrupted.
 """
 
@@ -75,9 +74,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser(prog="python -m mmerg.tables", description=__doc__)
     parser.add_argument("words", nargs="*", metavar="TABLE|RUN", help=f"{', '.join(NAMES)}; run folders")
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
-    parser.add_argument("--judge", metavar="NAME", help="whose ratings count where several judged a run: MODEL@RUBRIC")
-    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where runs are; default: runs")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write there in place of printing")
+    parser.add_argument("--judge", metavar="NAME", help="which judge to use if a run has several: MODEL@RUBRIC")
+    parser.add_argument("--runs", type=Path, default=Path("runs"), help="folder of the runs; default: runs")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write to FILE instead of printing")
     given = parser.parse_intermixed_args(arguments)
     return run_command(lambda: tables(given), STARTS_OVER)
 

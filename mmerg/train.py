@@ -1,8 +1,8 @@
-"""Trains the small empathetic model of HEF: `mmerg train sem dataset=empathetic dataset.root=… out=sem.json`.
+"""Trains HEF's small empathetic model: `mmerg train sem dataset=empathetic dataset.root=… out=sem.json`.
 
-Fits scikit-learn's logistic regression of emotions to the training split, over words or embeddings (`features=minilm`),
-prints its figures on the validation split, and writes one JSON file, which `mmerg run system=hef sem=…` takes. Needs
-the extra `hef`. Nothing is random: the same data give the same file.
+Fits scikit-learn's logistic regression of emotions on the training split, over words or embeddings (`features=minilm`),
+prints its scores on the validation split, and writes one JSON file for `mmerg run system=hef sem=…`. Needs the extra
+`hef`. The same data give the same file.
 Exit code 0 trained, 2 configuration or input wrong, 130 interrupted.
 """
 

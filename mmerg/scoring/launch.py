@@ -17,12 +17,12 @@ from mmerg.scoring.standard import options_of
 
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of the table that `score` prints."""
-    parser.add_argument("--verbose", action="store_true", help="print signatures: all that decides a figure")
-    parser.add_argument("--columns", metavar="A,B", default="", help="figures, in this order; default: all")
+    parser.add_argument("--verbose", action="store_true", help="print signatures: all that affects a metric")
+    parser.add_argument("--columns", metavar="A,B", default="", help="metrics, in this order; default: all")
     table = parser.add_argument_group("tables for papers")
     table.add_argument("--format", choices=FORMATS, default="text", help="default: text")
-    table.add_argument("--names", metavar="A,B", default="", help="of the rows, in the order of the runs")
-    table.add_argument("--out", type=Path, metavar="FILE", help="write there in place of printing")
+    table.add_argument("--names", metavar="A,B", default="", help="names of the rows, in the order of the runs")
+    table.add_argument("--out", type=Path, metavar="FILE", help="write to FILE instead of printing")
 
 
 def score(given: argparse.Namespace) -> int:

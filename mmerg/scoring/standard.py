@@ -47,18 +47,24 @@ DEFAULTS = Options()
 
 def add_arguments(parser: argparse.ArgumentParser, resamples: int = DRAWS) -> None:
     """Options in groups: of figures that count words, of those by another model, of intervals and tests."""
-    own = "a figure of your own; may be given several times (docs/extend.md)"
+    own = "a metric of your own (docs/extend.md); may be repeated"
     parser.add_argument("--metric", dest="metrics", metavar="FILE.py:NAME", action="append", default=[], help=own)
     words = parser.add_argument_group("words (dist, ead, length)").add_argument
     words("--tokenizer", choices=get_args(Tokenizer), default="nltk", help="default: nltk")
-    words("--level", choices=get_args(Level), default="corpus", help="of dist; default: corpus")
-    words("--keep-case", dest="lower", action="store_false", help="do not lower-case the replies")
-    words("--vocabulary", type=int, metavar="V", default=CL100K, help="of ead; default: cl100k_base's, %(default)s")
-    models = parser.add_argument_group("figures by another model").add_argument
-    models("--bert", action="store_true", help="BERTScore against the data's own replies")
+    words("--level", choices=get_args(Level), default="corpus", help="level of dist; default: corpus")
+    words("--keep-case", dest="lower", action="store_false", help="do not lowercase the replies")
+    words(
+        "--vocabulary",
+        type=int,
+        metavar="V",
+        default=CL100K,
+        help="vocabulary of ead; default: cl100k_base, %(default)s",
+    )
+    models = parser.add_argument_group("metrics by another model").add_argument
+    models("--bert", action="store_true", help="BERTScore against the human replies")
     models("--bert-model", metavar="MODEL", default="roberta-large", help="a folder or hub name; default: %(default)s")
-    models("--bert-layers", type=int, metavar="N", help="which layer; needed for a folder (roberta-large: 17)")
-    models("--ref-ppl", metavar="MODEL", help="perplexity by a causal model: a folder, .gguf file or hub name")
+    models("--bert-layers", type=int, metavar="N", help="layer; required for a folder (roberta-large: 17)")
+    models("--ref-ppl", metavar="MODEL", help="perplexity under a causal model: a folder, .gguf file or hub name")
     draws = parser.add_argument_group("intervals and tests").add_argument
     draws("--resamples", "--draws", type=int, metavar="N", default=resamples, help="default: %(default)s")
     draws("--seed", type=int, metavar="N", default=0, help="default: %(default)s")
