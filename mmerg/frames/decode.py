@@ -5,7 +5,7 @@ frame.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mmerg.corpora.dialogue import Clip
@@ -30,13 +30,12 @@ class Candidate:
 
 
 class _Gather:
-    """The candidates of one span so far. closed: it needs no more frames. sparse: the header claimed far more than
-    there is; a second pass then knows `extent`, the seconds that the span covers."""
+    """The candidates of one span so far. closed: it needs no more frames."""
 
-    def __init__(self, clip: Clip, settings: FramesSettings, claimed: float, extent: float | None) -> None:
+    def __init__(self, clip: Clip, settings: FramesSettings, claimed: float) -> None:
         """Space the candidates over what the header claims of the span (`claimed` seconds of the file; 0 or less:
         unknown). As it may be wrong, only a claim of more than twice the limit is too long without decoding."""
-        self.clip, self.settings, self.extent = clip, settings, extent
+        self.clip, self.settings = clip, settings
         self.begin = clip.start  # without a start: the time of the first frame, once there is one
         self.end = math.inf if clip.end is None else clip.end
         # Candidates to aim for: more cost more than they improve, but a short expression must not fall between two.
@@ -44,10 +43,10 @@ class _Gather:
         self.slot = -1
         self.kept: list[Candidate] = []
         self.error: ClipError | None = None
-        self.closed = self.sparse = False
+        self.closed = False
         start = clip.start or 0.0
         known = claimed > start
-        seconds = extent or (min(self.end, claimed) if known else self.end) - start
+        seconds = (min(self.end, claimed) if known else self.end) - start
         # A span may be so short that a part of it is no number above 0.
         self.step = max(seconds / self.density, 1e-9) if seconds < math.inf else 1.0 / _USUAL_FPS
         if known and seconds > 2.0 * settings.max_seconds:
@@ -104,9 +103,6 @@ class _Gather:
             # The times are those of another recording, so the frames that are there may be of another turn.
             what = f"the span ends at {stop:g} s, after the file's end at {end:.2f} s"
             self._fail("past_end", what, "check the times in the corpus")
-        elif self.extent is None and self.kept and len(self.kept) < self.density // 2:
-            self.extent = end - (self.begin or 0.0)
-            self.sparse = self.extent < self.step * self.density / 2.0
         self.closed = True
 
     def outcome(self) -> list[Candidate] | ClipError:
@@ -129,39 +125,22 @@ class _Gather:
 def decode(
     clips: Sequence[Clip], settings: FramesSettings, threads: int = 1
 ) -> Iterator[tuple[Clip, list[Candidate] | ClipError]]:
-    """Each of `clips`, all of one file, with its candidates, evenly spread and in order of time, or why there are none.
-    A span is half open: it holds no frame at its end. The span that ends first comes first.
-
-    Only the pictures of spans that are open at one time are in memory. threads: of the decoder. The errors (as values)
-    are unreadable, empty, outside, too_long and too_small; one of the whole file is given for every span.
-    """
-    extents: dict[Clip, float] = {}
-    for gather in _pass(clips, settings, threads, extents):
-        if gather.sparse and gather.extent:
-            extents[gather.clip] = gather.extent
-        else:
-            yield gather.clip, gather.outcome()
-    for gather in _pass(list(extents), settings, threads, extents) if extents else ():
-        yield gather.clip, gather.outcome()
-
-
-def _pass(
-    clips: Sequence[Clip], settings: FramesSettings, threads: int, extents: Mapping[Clip, float]
-) -> Iterator[_Gather]:
-    """Decode the file until every span has ended; gives each one's candidates as it ends."""
+    """Each of `clips`, all of one file, with its candidates in order of time, or why there are none (unreadable, empty,
+    outside, past_end, too_long, too_small). A span is half open. The span that ends first comes first, so that only the
+    pictures of spans that are open at one time are in memory. threads: of the decoder."""
     try:
         video = Video(clips[0].path, threads)
     except (ClipError, OSError):
         for clip in clips:
-            gather = _Gather(clip, settings, 0.0, None)
+            gather = _Gather(clip, settings, 0.0)
             gather.end_of_file(-math.inf, 0.0, cut_off=False)
-            yield gather
+            yield clip, gather.outcome()
         return
     with video:
-        gathers = [_Gather(clip, settings, video.seconds or 0.0, extents.get(clip)) for clip in clips]
+        gathers = [_Gather(clip, settings, video.seconds or 0.0) for clip in clips]
         count, before, frames = 0, None, video.frames()
         while True:
-            yield from (gather for gather in gathers if gather.closed)
+            yield from ((gather.clip, gather.outcome()) for gather in gathers if gather.closed)
             gathers = [gather for gather in gathers if not gather.closed]
             frame = next(frames, None) if gathers else None
             if frame is None:
@@ -181,4 +160,4 @@ def _pass(
             if before and gather.missed(before, end):
                 gather.add(gather.clip.start or 0.0, before.picture())
             gather.end_of_file(last, end, cut_off=cut_off)
-            yield gather
+            yield gather.clip, gather.outcome()

@@ -41,11 +41,8 @@ _SHARP_ENOUGH = 0.7  # of the sharpest in the segment; below that a frame is onl
 
 
 def extract(clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> list[Outcome]:
-    """The outcome of each clip, in the order given.
-
-    At most `settings.per_clip` frames a clip, in order of time, every one in its span [start, end). A file that ends
-    before its span does gives the frames that are there.
-    """
+    """The outcome of each clip, in the order given: at most `settings.per_clip` frames, in order of time, every one in
+    its span [start, end)."""
     # An absolute path, as resolve() would follow links.
     placed = [replace(clip, path=Path(os.path.abspath(clip.path))) for clip in clips]  # noqa: PTH100
     outcomes: dict[Clip, Outcome] = {}
@@ -69,16 +66,16 @@ def extract(clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) 
 
 def _taken_from(clip: Clip, settings: FramesSettings) -> str | ClipError:
     """All that decides which the clip's frames are, as text; or the error, where it is clear without decoding that
-    there are none. It is never raised: a run keeps it, and would keep with it the variables of whoever called."""
+    there are none."""
     failed = partial(ClipError, where=str(clip))
     start, end = clip.start or 0.0, clip.end
     if not math.isfinite(start) or (end is not None and not (math.isfinite(end) and end > start)):
         return failed("bad_span", "the span ends before it starts", hint="check the times in the corpus")
-    if any("\ud800" <= letter <= "\udfff" for letter in str(clip.path)):  # it could not be written to a trace
-        where = ascii(str(clip))
-        return ClipError("unreadable", "the file's name is not UTF-8", where=where, hint="rename the file")
     try:
+        str(clip.path).encode()  # it is written to the trace
         status = clip.path.stat()
+    except UnicodeEncodeError:
+        return ClipError("unreadable", "the file's name is not UTF-8", where=ascii(str(clip)), hint="rename the file")
     except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a null byte in the name
         return failed("missing", "there is no such file", hint="check the corpus's root folder")
     except OSError as error:
@@ -114,8 +111,8 @@ def _take(clips: Mapping[Clip, str], settings: FramesSettings, store: FrameStore
 
 
 def _pick(candidates: Sequence[Candidate], settings: FramesSettings) -> list[tuple[Candidate, Role]]:
-    """The candidates that become keyframes, and as what. With `method=apex` one is where a face differs most from its
-    usual look, or without a face the region that moves most; the others are those that represent the rest."""
+    """The candidates that become keyframes, and as what. With `method=apex` one is the apex, the others represent the
+    rest."""
     times, k = [candidate.time for candidate in candidates], settings.per_clip
     if settings.method == "uniform":
         return [(candidates[i], "") for i in uniform(times, k)]
@@ -158,9 +155,9 @@ def representative(
     """One typical and sharp candidate from each of the `k` consecutive segments that differ least within themselves:
     rising indices, all where there are no more than `k`.
 
-    times: seconds, rising. thumbs: small pictures of one shape, values 0 to 1. sharp: grows with sharpness. Segments
-    are the exact optimum of k-means over thumbnails and time, restricted to consecutive frames (Fisher, "On grouping
-    for maximum homogeneity", 1958). Of each the frame nearest to its mean that is sharp enough is taken.
+    times: seconds, rising. thumbs: small pictures of one shape, values 0 to 1. Segments are the exact optimum of
+    k-means over thumbnails and time, restricted to consecutive frames (Fisher, "On grouping for maximum homogeneity",
+    1958). Of each the frame nearest to its mean that is sharp enough is taken.
     """
     if k >= len(times):
         return list(range(len(times)))

@@ -21,8 +21,7 @@ Picture: TypeAlias = NDArray[np.uint8]  # (height, width, 3), in BGR order
 
 
 class _OpenCV:
-    """The module `cv2`, imported when it is first used, without the lines that it prints for damaged pictures: it
-    reads its environment at import. A value set by the user is left alone."""
+    """The module `cv2`, imported when it is first used, without the lines that it prints for damaged pictures."""
 
     # While it is imported, cv2 leaves sys.modules for a moment: a thread would get half of it.
     _loading = threading.Lock()
@@ -104,14 +103,9 @@ def captioned(data: bytes, caption: str, quality: int) -> bytes:
 
 
 def montage(jpegs: Sequence[bytes], long_side: int, quality: int, captions: Sequence[str] = ()) -> bytes:
-    """One JPEG of at most `long_side` pixels that holds all frames, for models that take a single image.
-
-    They stand in a grid, left to right and top to bottom, never enlarged, each with its caption, or else its number
-    (from 1), in its top left corner. Raises ClipError: empty where there are no frames, unreadable where bytes are no
-    picture.
-    """
-    if not jpegs:
-        raise ClipError("empty", "a montage needs at least one frame", hint="leave out turns without frames")
+    """One JPEG of at most `long_side` pixels that holds all frames, for models that take a single image: a grid, left
+    to right and top to bottom, each with its caption, or else its number (from 1), in its top left corner. Raises
+    ClipError `unreadable` where bytes are no picture."""
     pictures = [from_jpeg(data) for data in jpegs]
     width, height = max(p.shape[1] for p in pictures), max(p.shape[0] for p in pictures)
     count = len(pictures)
