@@ -56,9 +56,8 @@ class Dialogue:
     """Turns in order. Beside them, `respond_as` alone reaches a scene.
 
     respond_as: who speaks next where the data holds no reply. responders: the speakers whose turns may be targets
-    (empty: all). situation: what a speaker wrote down before. script: the play that is performed. episode: the episode
-    on whose clock the times are. conversation: the whole that the dialogue is or belongs to, by a name that all splits
-    and variants of the data share.
+    (empty: all). script: the play that is performed. episode: the one on whose clock the times are. conversation: the
+    whole that the dialogue belongs to, by a name that all splits and variants of the data share.
     """
 
     id: Words

@@ -57,8 +57,7 @@ class Empathetic:
 
     def load(self) -> Corpus:
         """The split. Only listeners' turns may be targets; dialogues are called `test_hit:0_conv:1`. Raises ConfigError
-        for an unknown split or label set, CorpusError for a file that is not there, not the split's, or damaged so that
-        no row can be used or most contexts are no emotions."""
+        for an unknown split or label set, CorpusError for a file that is missing, not the split's, or damaged."""
         files.require_one_of(SPLITS, "dataset.split", self.split)
         files.require_one_of(LABEL_SETS, "dataset.label_set", self.label_set)
         root = files.root_folder(self.root, ROOT_HINT)
@@ -107,12 +106,10 @@ class Empathetic:
         unknown = Counter({context: count for context, count in contexts.items() if context not in EKMAN})
         notes["labels_unknown"] = unknown.total()
         if not contexts:
-            where = (
-                f"{path}; {', '.join(f'{count} {name}' for name, count in files.nonzero(notes).items()) or 'no rows'}"
-            )
-            raise CorpusError(f"{path.name} holds no usable row", where=where, hint=files.AS_PUBLISHED)
+            counts = ", ".join(f"{count} {name}" for name, count in files.nonzero(notes).items()) or "no rows"
+            raise CorpusError(f"{path.name} holds no usable row", where=f"{path}; {counts}", hint=files.AS_PUBLISHED)
         if 2 * unknown.total() > contexts.total():
-            some = ", ".join(repr(context[:40]) for context, _ in unknown.most_common(3))
-            what = f"most contexts in {path.name} are no emotions of EmpatheticDialogues, but {some}"
+            first = ", ".join(repr(context[:40]) for context, _ in unknown.most_common(3))
+            what = f"most contexts in {path.name} are no emotions of EmpatheticDialogues, but {first}"
             hint = f"{files.AS_PUBLISHED}; the third field is one of {', '.join(sorted(EKMAN))}"
             raise CorpusError(what, where=str(path), hint=hint)

@@ -97,11 +97,9 @@ def describe_folder(folder: Path) -> str:
 
 
 class Clips:
-    """Finds the clips of turns in `folders`. Those that are not there are listed in `absent` (see `Corpus.absent`) and
-    counted in `notes` (`clips_missing`). Without `look` it finds none and lists none.
-
-    Links are followed, so that a clip that is the target's own file is recognised.
-    """
+    """Finds the clips of turns in `folders`. Missing ones are listed in `absent` (see `Corpus.absent`) and counted in
+    `notes` (`clips_missing`). Without `look` it finds none and lists none. Links are followed, so that a clip that is
+    the target's own file is recognised."""
 
     def __init__(self, folders: Sequence[Path], notes: Counter[str], *, look: bool = True) -> None:
         self.folders, self.notes, self.look = folders, notes, look
@@ -130,13 +128,9 @@ class Clips:
 
 
 def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:
-    """The lines of a UTF-8 file, some of which may be cp1252; a byte order mark and any line ending are taken off.
-
-    Each line is decoded by itself (`lines_cp1252` counts those that are not UTF-8, `lines_garbled` those of them that
-    are not cp1252 either). A cp1252 file that was read as
-    Latin-1 and saved as UTF-8 has C1 controls (U+0080 to U+009F), which become its characters again
-    (`characters_repaired`).
-    """
+    """The lines of a UTF-8 file, without byte order mark and line endings. Lines that are not UTF-8 are read as cp1252
+    (`lines_cp1252`), even where they are garbled then (`lines_garbled`). C1 controls, as of a cp1252 file that was read
+    as Latin-1 and saved as UTF-8, become its characters again (`characters_repaired`)."""
     lines: list[str] = []
     for raw in data.removeprefix(MARK).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"):
         try:
@@ -154,12 +148,9 @@ def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:
 def read_table(
     data: bytes, path: Path, columns: Sequence[str], notes: Counter[str], *, quoted: bool = True
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """The records of a comma-separated file: the line each starts on (from 1) and its cells, stripped, by column.
-
-    A record that is misquoted, too short, or too long though commas are quoted is left out and counted
-    (`rows_malformed`). Raises CorpusError for an empty file, another encoding than UTF-8 and cp1252, and where one of
-    `columns` is missing or there twice.
-    """
+    """The records of a comma-separated file: the line each starts on (from 1) and its cells, stripped, by column. A
+    record that is misquoted, too short or too long is skipped and counted (`rows_malformed`). Raises CorpusError for
+    another encoding than UTF-8 and cp1252, and where one of `columns` is missing or there twice."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         hint = f"save it as UTF-8, or {AS_PUBLISHED}"
         raise CorpusError(f"{path.name} is in UTF-16, not UTF-8", where=str(path), hint=hint)

@@ -117,8 +117,7 @@ class Folder:
 
 
 def _lines(data: bytes, path: Path, labels: Sequence[str]) -> Iterator[DialogueLine]:
-    """The lines one by one, as all of them at once take several times the room of what is made of them. Raises
-    CorpusError after the last where any cannot be used."""
+    """The lines one by one. Raises CorpusError after the last where any cannot be used."""
     try:
         data.decode()
     except UnicodeDecodeError as error:

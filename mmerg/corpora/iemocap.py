@@ -59,11 +59,10 @@ class Utterance(NamedTuple):
 class Iemocap:
     """Sessions of IEMOCAP. `root` is IEMOCAP_full_release or a folder that holds it.
 
-    label_set: six, or four, which counts excited as happy; turns with a label outside the set have none. speaker_side:
-    what a turn's clip shows of the two, filmed side by side: full is both, as the one whose emotion is asked for may be
-    the one who listens. auto: the left half for who wears the markers (the letter in the dialogue's name), the right
-    one for the other; swapped: the opposite. `clips=False` reads the words alone.
-    Times are seconds on the clock of the dialogue's avi.
+    label_set: six, or four, which counts excited as happy; turns with another label have none. speaker_side: what a
+    turn's clip shows of the two, filmed side by side: full is both; auto is the left half for who wears the markers
+    (the letter in the dialogue's name) and the right one for the other; swapped is the opposite. `clips=False` reads
+    the words alone. Times are seconds on the clock of the dialogue's avi.
     """
 
     root: str | Path
@@ -95,10 +94,8 @@ class Iemocap:
                 transcription, evaluation = map(files.read_bytes, paths)
                 sizes = f"{dialogue}\0{len(transcription)}\0{len(evaluation)}\0"
                 digest.update(sizes.encode() + transcription + evaluation)
-                utterances, codes = (
-                    read_transcription(transcription, dialogue, notes),
-                    read_evaluation(evaluation, notes),
-                )
+                utterances = read_transcription(transcription, dialogue, notes)
+                codes = read_evaluation(evaluation, notes)
                 notes["evaluations_without_turn"] += len(codes.keys() - {utterance.id for utterance in utterances})
                 if not utterances:
                     notes["dialogues_without_turns"] += 1
@@ -150,11 +147,8 @@ def dialogue_names(session: Path) -> list[str]:
 
 
 def read_transcription(data: bytes, dialogue: str, notes: Counter[str]) -> list[Utterance]:
-    """The utterances of `dialogue` in order of start, end and id; a file may list all of one actor's first.
-
-    Counts `lines_skipped` (bare `F:` and `M:`, remarks), `lines_unreadable` (no id of this dialogue, times or words)
-    and `turns_repeated` (the first counts).
-    """
+    """The utterances of `dialogue` in order of start, end and id. Counts `lines_skipped` (bare `F:` and `M:`, remarks),
+    `lines_unreadable` (no id of this dialogue, times or words) and `turns_repeated` (the first counts)."""
     utterances: dict[str, Utterance] = {}
     for line in map(str.strip, files.decode_lines(data, notes)):
         match = SPOKEN.fullmatch(line)
@@ -169,10 +163,8 @@ def read_transcription(data: bytes, dialogue: str, notes: Counter[str]) -> list[
 
 
 def read_evaluation(data: bytes, notes: Counter[str]) -> dict[str, str]:
-    """The label that each utterance's evaluators agreed on, as spelled in the file ("xxx": on none), by utterance.
-
-    Counts `evaluations_unreadable` (no utterance or label) and `evaluations_repeated` (the first counts).
-    """
+    """The label that each utterance's evaluators agreed on ("xxx": on none), by utterance. Counts
+    `evaluations_unreadable` (no utterance or label) and `evaluations_repeated` (the first counts)."""
     labels: dict[str, str] = {}
     for line in data.removeprefix(files.MARK).splitlines():
         if match := JUDGED.match(line):

@@ -54,8 +54,8 @@ class Meld:
 
     def load(self) -> Corpus:
         """The split. Dialogues are called `test_dia3`, dyads `test_dyad3`; the conversation of both is that of the
-        dialogue (`meld/test/dia3`), for a dyad that of the first row that names one. Raises ConfigError for an unknown
-        split or variant, CorpusError for files that cannot be used."""
+        dialogue (`meld/test/dia3`). Raises ConfigError for an unknown split or variant, CorpusError for unusable
+        files."""
         files.require_one_of(CLIP_FOLDERS, "dataset.split", self.split)
         files.require_one_of(FILES, "dataset.variant", self.variant)
         root = files.root_folder(self.root, ROOT_HINT)
@@ -72,9 +72,8 @@ class Meld:
         rows = self._rows(path, data, notes)
         inner = CLIP_FOLDERS[self.split]
         folders = (f"{self.split}/{inner}", inner, self.split)
-        clips = files.Clips(
-            [base / folder for folder in folders for base in (root / RAW, root)], notes, look=self.clips
-        )
+        places_of_clips = [base / folder for folder in folders for base in (root / RAW, root)]
+        clips = files.Clips(places_of_clips, notes, look=self.clips)
         dialogues = tuple(
             self._dialogue(number, [rows[key] for key in keys], clips, notes)
             for number, keys in groupby(sorted(rows), key=lambda key: key[0])

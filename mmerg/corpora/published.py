@@ -18,11 +18,8 @@ from mmerg.errors import CorpusError
 
 @dataclass(frozen=True)
 class Expected:
-    """Counts of a split as published; None, or no label, where none are known.
-
-    turns: rows or utterances. labels: turns by label as in the files. replies: turns of listeners that follow another
-    turn. samples: how many MERG (arXiv 2604.18988) has, by protocol, with sample_labels labels.
-    """
+    """Counts of a split as published; None, or no label, where none are known. replies: turns of listeners that follow
+    another turn. samples: how many MERG (arXiv 2604.18988) has, by protocol, with sample_labels labels."""
 
     dialogues: int | None
     turns: int | None
@@ -42,10 +39,8 @@ class _Published(BaseModel, frozen=True, extra="forbid"):
 
 
 def expected(name: str, split: str) -> Expected | None:
-    """The counts of a corpus (`Corpus.name`) in a split (`Corpus.split`); None where none are known.
-
-    Sessions joined by a plus are summed; IEMOCAP's labels are known for all five together and no fewer.
-    """
+    """The counts of a corpus (`Corpus.name`) in a split (`Corpus.split`); None where none are known. Sessions joined by
+    a plus are summed."""
     corpus = _corpora().get(name, _Published())
     sessions = sorted(split.removeprefix("session").split("+")) if split.startswith("session") else []
     if known := corpus.splits.get(f"session{'+'.join(sessions)}" if sessions else split):

@@ -19,11 +19,9 @@ CONTRACT = "mmerg new corpus NAME writes one that works, docs/extend.md says mor
 
 
 def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
-    """What `reader.load()` gives, checked. labels: as configured; None: the reader's own.
-
-    Raises CorpusError for a corpus that cannot be used and, with file and line, for what a reader of the user's raises;
-    ConfigError for labels that the corpus does not have, and for what is no reader.
-    """
+    """What `reader.load()` gives, checked. labels: as configured; None: the reader's own. Raises CorpusError for a
+    corpus that cannot be used and, with file and line, for what a user's reader raises; ConfigError for other labels
+    and for what is no reader."""
     try:
         load = getattr(reader, "load", None)
         corpus = load() if callable(load) else None

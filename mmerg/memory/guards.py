@@ -1,4 +1,4 @@
-"""What a memory must keep back: the corpus that is evaluated, and entries that would give its replies away.
+"""What a memory must withhold: the corpus that is evaluated, and entries that would give its replies away.
 
 Guards go from what is surely a leak to what only looks like one. The first that matches names the exclusion.
 """
@@ -21,9 +21,8 @@ SAME = 80.0  # percent of the letters in which the shorter text agrees with a pa
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The search for a sample. text: what is compared (see `text_of`), made of what prompts may show. emotion: the
-    forecast one. For guards alone are history, the words of the dialogue's last turns, also of those that no prompt
-    shows, and reply, the hidden reply."""
+    """The search for a sample. text: what is compared (see `text_of`). emotion: the forecast one. For guards alone are
+    history, the words of the dialogue's last turns, also of those that no prompt shows, and reply, the hidden reply."""
 
     origin: Origin
     text: str
@@ -33,7 +32,7 @@ class Query:
 
 
 def guard_against(entry: Entry, query: Query, settings: MemorySettings, likeness: Callable[[], float]) -> str:
-    """The name of the first guard that keeps `entry` back, or "". likeness: gives the cosine of the two histories."""
+    """The name of the first guard that withholds `entry`, or "". likeness: gives the cosine of the two histories."""
     here, there, threshold = query.origin, entry.origin, settings.exclude_similarity
     if _same_dialogue(here, there):
         return "same dialogue"
@@ -47,8 +46,8 @@ def guard_against(entry: Entry, query: Query, settings: MemorySettings, likeness
 
 
 def _holds_reply(entry: Entry, reply: str) -> bool:
-    """Whether the entry's reply has the same words, however few; or any text that prompts may show has nearly the words
-    of a hidden reply that is not short, in any order, or of a part of it, or holds them among others."""
+    """Whether the entry's reply has the same words; or any text that prompts may show has nearly the words of a hidden
+    reply that is not short, in any order, or of a part of it, or holds them among others."""
     words = plain_words(reply)
     if words and words == plain_words(entry.reply):
         return True

@@ -58,12 +58,11 @@ class Memory:
 
     def nearest(self, query: Query, wanted: MemorySettings) -> Retrieved:
         """At most `wanted.top_k` entries of at least `min_similarity` whose replies have at least `min_words`, the most
-        similar first. Those that guards keep back are passed over.
+        similar first, without those that guards withhold.
 
-        wanted.emotion: prefer puts entries of the query's emotion before all others, require leaves the others out. No
-        entry without a label is of the emotion, and none is where the query has no emotion. require_or_any is TRACE's
-        (arXiv 2509.21849): require, or any where that gives nothing. A query without a text or a vector gets no entry,
-        and the reason. Raises what the embedder raises.
+        wanted.emotion: prefer puts entries of the query's emotion first, require leaves the others out, require_or_any
+        is TRACE's (arXiv 2509.21849): require, or any where that gives nothing. A query without a text or a vector gets
+        no entry, and the reason.
         """
         if wanted.emotion == "require_or_any":
             precise = self.nearest(query, wanted.model_copy(update={"emotion": "require"}))

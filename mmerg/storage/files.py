@@ -52,10 +52,8 @@ def replacing(path: Path, prefix: str = "", buffering: int = -1) -> Iterator[Bin
 
 
 def write_whole(path: Path, content: str | bytes | Iterable[bytes], *, durable: bool = False) -> None:
-    """Put `content` at `path` in one step, its folder made where it is missing.
-
-    durable: wait until the disk has it. Raises RunError where it cannot be written; then what was there stays.
-    """
+    """Put `content` at `path` in one step, its folder made where it is missing. durable: wait until the disk has it.
+    Raises RunError where it cannot be written; then what was there stays."""
     data = content.encode(errors=SAFE) if isinstance(content, str) else content
     with writing(path):
         private_folder(path.parent)
@@ -107,10 +105,8 @@ def sha256_of(path: Path) -> str:
 
 
 def locate(reference: str, hint: str) -> Path:
-    """The file that a path or a "package:NAME/FILE" reference names; the package itself is not imported.
-
-    Raises ConfigError, `hint` saying what to give instead, where there is no such file.
-    """
+    """The file that a path or a "package:NAME/FILE" reference names; the package itself is not imported. Raises
+    ConfigError where there is no such file; hint: what to give instead."""
     path = _located(reference, hint)
     if not path.is_file():
         raise ConfigError("there is no such file", where=str(path), hint=hint)
