@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import StringIO
 from pathlib import Path
+from unicodedata import normalize
 
 from mmerg.errors import ConfigError, CorpusError
 
@@ -119,12 +120,23 @@ class Clips:
     def _path(self, folder: Path, name: str) -> Path | None:
         file = folder / name
         try:
+            if not file.exists():
+                file = _composed_otherwise(folder, name)
             return file.resolve() if stat.S_ISREG(file.stat().st_mode) else None
         except PermissionError as error:
             what = f"cannot look for {file.name}: {error.strerror}"
             raise CorpusError(what, where=str(file), hint="check that you may enter the folder") from error
         except (OSError, ValueError):  # it is not there, or no file can have that name
             return None
+
+
+def _composed_otherwise(folder: Path, name: str) -> Path:
+    """The path of a name whose accents are composed in another way in the file system: archives made on a Mac have
+    "é" as two characters."""
+    for part in Path(name).parts:
+        same = (there for there in os.listdir(folder) if normalize("NFC", there) == normalize("NFC", part))  # noqa: PTH208
+        folder /= next(same, part)
+    return folder
 
 
 def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:

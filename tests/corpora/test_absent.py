@@ -1,6 +1,10 @@
 """Clips that are not there are named by turn, and by the file that was looked for."""
 
 from pathlib import Path
+from typing import Literal
+from unicodedata import normalize
+
+import pytest
 
 from mmerg.corpora.folder import Folder
 from mmerg.corpora.iemocap import Iemocap
@@ -23,6 +27,18 @@ def test_meld_by_utterance_in_spite_of_gaps_and_bad_rows(tmp_path: Path) -> None
     assert corpus.absent == {"test_dia2/1": "dia2_utt0.mp4", "test_dia7/2": "dia7_utt9.mp4"}
     assert corpus.notes["clips_missing"] == 2
     assert Meld(tmp_path, clips=False).load().absent == {}
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("name", ["café/fiancé.mp4", "café\\fiancé.mp4"])
+def test_a_clip_is_found_however_its_name_is_composed(tmp_path: Path, form: Literal["NFC", "NFD"], name: str) -> None:
+    there = tmp_path / normalize(form, "café") / normalize("NFC" if form == "NFD" else "NFD", "fiancé.mp4")
+    there.parent.mkdir()
+    there.write_bytes(b"x")
+    folder(tmp_path, {"id": "a", "turns": [turn(name), turn(None, "Ben")]})
+    [dialogue] = Folder(tmp_path).load().dialogues
+    assert dialogue.turns[0].clip
+    assert dialogue.turns[0].clip.path == there
 
 
 def test_a_folder_by_the_path_that_is_written(tmp_path: Path) -> None:
