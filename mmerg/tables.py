@@ -1,9 +1,8 @@
 """Prints the papers' tables beside your runs: `mmerg tables [TABLE …] [RUN …]`.
 
 Tables: main (the default), ablations, iterations, topk, backbones (MERG), trace, hef. Without RUN, all scored runs
-under `--runs` on the table's dataset are used. Each run is below the row nearest to its settings, and notes say what
-differs. Your values have a 95 % interval and n. No run is tested against a paper, since the papers do not fully say
-how they measured.
+under `--runs` on the table's dataset are used. Runs stand below the paper's rows, each value with a 95 % interval and n.
+No run is tested against a paper, since the papers do not fully say how they measured.
 Exit code 0 printed, 2 a run or an option is wrong, 130 interrupted.
 """
 
@@ -17,8 +16,7 @@ from mmerg.console.terminal import STARTS_OVER, Parser, printable, run_command, 
 from mmerg.errors import ConfigError, RunError
 from mmerg.paper.published import NAMES, PaperTable, published
 from mmerg.papertables.candidates import Candidate, dataset_of, judged_by, read_candidate
-from mmerg.papertables.matched import MatchedTable, facts, match_rows, sheet
-from mmerg.papertables.rows import Rows
+from mmerg.papertables.table import RunTable, add_runs, draw, facts
 from mmerg.runs.manifest import MANIFEST, check_runs, read_any_manifest
 
 
@@ -39,13 +37,13 @@ def tables(given: argparse.Namespace) -> int:
         runs, left_out = _scored(given.runs, datasets)
     if given.judge:
         runs = judged_by(runs, given.judge)
-    drawn: list[MatchedTable] = []
+    drawn: list[RunTable] = []
     for several in papers.values():
         # a run stands in the tables of its dataset; where there is none, in all
         placed = [(paper, [run for run in runs if _is_of(run, paper, datasets)]) for paper in several]
         none = not any(own for _, own in placed)
-        drawn += [match_rows(Rows(paper), own) for paper, own in placed if own or none]
-    sheets = list(map(sheet, drawn))
+        drawn += [add_runs(paper, own) for paper, own in placed if own or none]
+    sheets = list(map(draw, drawn))
     deliver(given.format, given.out, sheets, sheets, (fact for table in drawn for fact in facts(table)))
     for line in left_out:
         print(printable(f"left out: {line}"), file=sys.stderr)  # noqa: T201

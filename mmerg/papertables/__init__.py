@@ -1,2 +1,1 @@
-"""The papers' tables with runs of the user's own: `candidates` reads runs, `rows` finds their rows, `matched` draws a
-table."""
+"""The papers' tables with the user's own runs below: `candidates` reads runs, `table` draws."""

@@ -1,34 +1,27 @@
-"""A run that may be a row of a paper's table: its figures, and what decides which row it is.
+"""A run that may stand in a paper's table, with its scores and ratings.
 
 run = read_candidate(Path("runs/iemocap-merg-qwen3.5-27b-1a2b3c4d"))
-run.score("acc"), run.visual_input
+run.score("acc")
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mmerg.errors import ConfigError, RunError, did_you_mean
 from mmerg.judging.judgement import Judgement, read_judgements
-from mmerg.rating.rated import Rated, read_rated
-from mmerg.runs.folder import read_results
+from mmerg.rating.rated import PeopleRatings, read_rated
 from mmerg.runs.manifest import About, JudgingManifest, Manifest, read_manifest
-from mmerg.runs.result import Result
 from mmerg.scoring.score import Score, Scores, read_scores
-
-KEYFRAMES = "keyframes"
-MOST = 0.95  # of the samples have one in a run with keyframes
 
 
 @dataclass(frozen=True)
 class Candidate(About):
-    """A scored run. visual_input: what agents saw of the clips. judges, people: ratings of the replies, by
-    the name of the judge or the study."""
+    """A scored run. judges, people: ratings of the replies, by the name of the judge or the study."""
 
-    visual_input: str
     scores: Scores
     judges: Mapping[str, Judgement]
-    people: Mapping[str, Rated]
+    people: Mapping[str, PeopleRatings]
 
     @property
     def name(self) -> str:
@@ -36,11 +29,11 @@ class Candidate(About):
         return f"{name} ({self.run})" if (name := self.manifest.own_name) else self.run
 
     def score(self, column: str) -> Score | None:
-        """The figure of a column: of `scores.json`, else the rating of people, else of a judge, where there is one."""
+        """The score of a column: of `scores.json`, else the rating of people, else of a judge, where there is one."""
         if column in self.scores.scores:
             return self.scores.scores[column]
-        raters = [one.scores for one in self.people.values() if column in one.scores]
-        raters = raters or [one.scores for one in self.judges_of([column])]
+        raters = [rated.scores for rated in self.people.values() if column in rated.scores]
+        raters = raters or [judge.scores for judge in self.judges_of([column])]
         return raters[0][column] if len(raters) == 1 else None
 
     def judges_of(self, columns: Collection[str]) -> list[Judgement]:
@@ -55,8 +48,7 @@ def read_candidate(path: Path) -> Candidate:
     if dataset_of(manifest) is None:
         raise RunError("the manifest does not say of which dataset the run is", where=str(path), hint="see `ls runs/`")
     scores = read_scores(path, manifest.identity)
-    visual_input = describe_visual_input(manifest, read_results(path).values())
-    return Candidate(path, manifest, visual_input, scores, read_judgements(path), read_rated(path))
+    return Candidate(path, manifest, scores, read_judgements(path), read_rated(path))
 
 
 def judged_by(runs: Sequence[Candidate], judge: str) -> list[Candidate]:
@@ -81,16 +73,3 @@ def judged_by(runs: Sequence[Candidate], judge: str) -> list[Candidate]:
 def dataset_of(manifest: Manifest | JudgingManifest) -> str | None:
     """The dataset of a run; None where the manifest is of something else."""
     return manifest.setting("dataset.name") if isinstance(manifest, Manifest) else None
-
-
-def describe_visual_input(manifest: Manifest, results: Iterable[Result]) -> str:
-    """What the agents saw of the clips: keyframes, where at least 95 % of the samples had one; descriptions of them; or
-    how many samples had any. A run that has looked at no clip yet counts as one with keyframes, and so does one whose
-    settings ask for text alone: its settings tell it from the paper's."""
-    looked = [result for result in results if result.frames_form or result.turns_looked_at]
-    shown = [result.frames_form for result in looked if result.frames]
-    if "descriptions" in shown:
-        return "descriptions measured from keyframes"
-    if manifest.setting("frames.seen_by") == "none" or len(shown) >= MOST * len(looked):
-        return KEYFRAMES
-    return f"keyframes in {len(shown)} of {len(looked)} samples" if shown else "text only"

@@ -8,7 +8,7 @@ each reply has a slider for each question; of a pair the reply with the higher o
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from hashlib import sha256
 from io import StringIO
 from pathlib import Path
@@ -24,7 +24,7 @@ from mmerg.rating.store import Entry, Store
 from mmerg.rating.study import Study
 from mmerg.storage.files import why, write_whole
 
-Answer = tuple[str, str, int, str, Any]  # where it stands, rater, place, question, value
+Given = tuple[str, str, int | str, str, Any]  # where it stands, rater, place, question, value
 SIDES = ("A", "B")
 
 
@@ -52,41 +52,41 @@ def _labels(question: Question) -> dict[str, Point | str]:
 def _csv(study: Study, out: Path) -> None:
     rows = []
     for rater, place, talk, replies in _places(study):
-        told = {"rater": rater, "place": place, "conversation": talk} | {
-            f"reply {side}": replies[side] for side in replies
-        }
-        for name, one in study.form.questions.items():
-            values = ", ".join(map(str, (*one.points, CANNOT)))
-            rows.append({**told, "question": name, "ask": one.ask, "values": values, "value": None})
+        shown = {"rater": rater, "place": place, "conversation": talk}
+        shown |= {f"reply {side}": text for side, text in replies.items()}
+        for name, question in study.form.questions.items():
+            values = ", ".join(map(str, (*question.points, CANNOT)))
+            rows.append({**shown, "question": name, "ask": question.ask, "values": values, "value": None})
     write_whole(out, as_csv(rows))
 
 
 def _potato(study: Study, out: Path) -> None:
     data: dict[str, list[dict[str, Any]]] = {}
     for rater, place, talk, replies in _places(study):
-        told = {f"reply_{side.lower()}": text for side, text in replies.items()}
-        data.setdefault(rater, []).append({"id": f"{rater}-{place}", "conversation": talk.split("\n"), **told})
+        item = {"id": f"{rater}-{place}", "conversation": talk.split("\n")}
+        item |= {f"reply_{side.lower()}": text for side, text in replies.items()}
+        data.setdefault(rater, []).append(item)
     sides = SIDES[: study.form.replies]
     fields = [{"key": "conversation", "type": "dialogue", "label": "Conversation"}]
     fields += [{"key": f"reply_{side.lower()}", "type": "text", "label": f"Reply {side}"} for side in sides]
     schemes = [
-        {"annotation_type": "radio", "name": name, "description": one.ask, "labels": list(_labels(one))}
+        {"annotation_type": "radio", "name": name, "description": question.ask, "labels": list(_labels(question))}
         | {"label_requirement": {"required": True}, "sequential_key_binding": True}
-        for name, one in study.form.questions.items()
+        for name, question in study.form.questions.items()
     ]
+    config = {
+        "annotation_task_name": study.form.title,
+        "task_dir": ".",
+        "data_files": ["data.json"],
+        "item_properties": {"id_key": "id", "text_key": "reply_a"},
+        "output_annotation_dir": "annotation_output",
+        "assignment_strategy": "fixed_order",
+        "instance_display": {"fields": fields},
+        "annotation_schemes": schemes,
+        "user_config": {"allow_all_users": True, "users": []},
+        "require_password": False,
+    }
     for rater, items in data.items():
-        config = {
-            "annotation_task_name": study.form.title,
-            "task_dir": ".",
-            "data_files": ["data.json"],
-            "item_properties": {"id_key": "id", "text_key": "reply_a"},
-            "output_annotation_dir": "annotation_output",
-            "assignment_strategy": "fixed_order",
-            "instance_display": {"fields": fields},
-            "annotation_schemes": schemes,
-            "user_config": {"allow_all_users": True, "users": []},
-            "require_password": False,
-        }
         write_whole(out / rater / "config.yaml", yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
         write_whole(out / rater / "data.json", json.dumps(items, indent=1, ensure_ascii=False))
 
@@ -95,8 +95,10 @@ def _pearmut(study: Study, out: Path) -> None:
     tasks: dict[str, list[list[dict[str, Any]]]] = {}
     for rater, place, talk, replies in _places(study):
         tasks.setdefault(rater, []).append([{"item_id": f"{rater}-{place}", "src": talk, "tgt": replies}])
-    scales = {name: [one for one in of.points if isinstance(one, int)] for name, of in study.form.questions.items()}
-    sliders = [{"name": name, "min": min(of or [1]), "max": max(of or [5]), "step": 1} for name, of in scales.items()]
+    sliders = []
+    for name, question in study.form.questions.items():
+        numbers = [point for point in question.points if isinstance(point, int)] or [1, 5]
+        sliders.append({"name": name, "min": min(numbers), "max": max(numbers), "step": 1})
     info = {
         "assignment": "task-based",
         "protocol": "DA",
@@ -112,11 +114,7 @@ def _pearmut(study: Study, out: Path) -> None:
 def bring_in(study: Study, folder: Path, form: str, file: Path) -> int:
     """Adds the answers in a file or folder of another tool to the study, all or none; a second time adds nothing. Gives
     how many there are. Raises RunError and CorpusError, naming up to ten answers that are none of the study."""
-    reader: Callable[[Study, Path], Iterable[Answer]] = {
-        "csv": _read_csv,
-        "potato": _read_potato,
-        "pearmut": _read_pearmut,
-    }[form]
+    reader = {"csv": _read_csv, "potato": _read_potato, "pearmut": _read_pearmut}[form]
     try:
         answers = list(reader(study, file))
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -124,32 +122,29 @@ def bring_in(study: Study, folder: Path, form: str, file: Path) -> int:
         raise RunError(f"this is no {form} file of a study: {reason}", where=str(file)) from error
     if not answers:
         raise ConfigError("there are no answers in it", where=str(file), hint=f"is it of format={form}?")
+    problems, entries = [], []
     with Store(folder, study) as store:
-        problems: list[str] = []
-        entries = []
         for where, rater, place, question, value in answers:
             mark = sha256(f"{rater} {place} {question} {value}".encode()).hexdigest()[:24]
+            fields = {"id": f"{form}-{mark}", "rater": rater, "place": place, "question": question, "value": value}
             try:
-                entry = Entry(id=f"{form}-{mark}", rater=rater, place=place, question=question, value=value)
-                entries.append(store.log.check(entry))
+                entries.append(store.log.check(Entry.model_validate(fields)))
             except (RunError, ValueError) as error:
                 problems.append(f"{where}: {error.what if isinstance(error, RunError) else why(error)}")
         if problems:
-            hint = "correct them, and import again: nothing was added"
-            raise unusable(
-                f"{len(problems)} of {len(answers)} answers are none of this study", problems, str(file), hint
-            )
+            what = f"{len(problems)} of {len(answers)} answers are none of this study"
+            raise unusable(what, problems, str(file), "correct them, and import again: nothing was added")
         for entry in entries:
             store.save(entry)
     return len(entries)
 
 
-def _read_csv(_: Study, file: Path) -> Iterator[Answer]:
+def _read_csv(_: Study, file: Path) -> Iterator[Given]:
     text = file.read_text(encoding="utf-8-sig")
-    between = ";" if ";" in text.partition("\n")[0] else ","  # of spreadsheets where a comma stands in numbers
-    for number, row in enumerate(csv.DictReader(StringIO(text), delimiter=between), start=2):
+    delimiter = ";" if ";" in text.partition("\n")[0] else ","  # spreadsheets where a comma stands in numbers
+    for number, row in enumerate(csv.DictReader(StringIO(text), delimiter=delimiter), start=2):
         if value := (row["value"] or "").strip():
-            yield f"row {number}", row["rater"], int(_point(row["place"])), row["question"], _point(value)
+            yield f"row {number}", row["rater"], _point(row["place"]), row["question"], _point(value)
 
 
 def _point(value: str) -> int | str:
@@ -158,29 +153,24 @@ def _point(value: str) -> int | str:
     return int(number) if number.isdigit() else value
 
 
-def _read_potato(study: Study, folder: Path) -> Iterator[Answer]:
+def _read_potato(study: Study, folder: Path) -> Iterator[Given]:
     for file in sorted(folder.glob("**/user_state.json")):
         state = json.loads(file.read_bytes())
         for id, labels in state["instance_id_to_label_to_value"].items():
             rater, _, place = id.rpartition("-")
             for label, _ in labels:
-                if label["schema"] in study.form.questions:
-                    value = _labels(study.form.questions[label["schema"]]).get(label["name"], label["name"])
-                    yield f"{file}, {id}", rater, int(place), label["schema"], value
+                if question := study.form.questions.get(label["schema"]):
+                    value = _labels(question).get(label["name"], label["name"])
+                    yield f"{file}, {id}", rater, place, label["schema"], value
 
 
-def _read_pearmut(study: Study, file: Path) -> Iterator[Answer]:
+def _read_pearmut(study: Study, file: Path) -> Iterator[Given]:
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
-        one = json.loads(line)
-        for item, replies in zip(one["item"], one["annotation"], strict=True):
+        task = json.loads(line)
+        for item, replies in zip(task["item"], task["annotation"], strict=True):
             rater, _, place = item["item_id"].rpartition("-")
             for question in study.form.questions:
-                given = [replies[side]["sliders"][question] for side in SIDES[: study.form.replies]]
-                if None not in given:
-                    yield f"line {number}", rater, int(place), question, _preferred(given)
-
-
-def _preferred(given: list[Any]) -> Any:
-    if len(given) == 1:
-        return int(given[0]) if given[0] == int(given[0]) else given[0]
-    return "tie" if given[0] == given[1] else "first" if given[0] > given[1] else "second"
+                a, *b = [replies[side]["sliders"][question] for side in SIDES[: study.form.replies]]
+                if None not in (a, *b):
+                    preferred = "tie" if [a] == b else "first" if [a] > b else "second"
+                    yield f"line {number}", rater, place, question, preferred if b else int(a) if a == int(a) else a

@@ -24,7 +24,7 @@ class Question(Record):
     points: Annotated[dict[Point, str], Field(min_length=2)]
 
 
-class Bad(Record):
+class BadReply(Record):
     """A reply that is bad whatever it replies to. fails: the questions on which it must do badly."""
 
     text: str
@@ -36,7 +36,7 @@ class Gold(Record):
     rater reads who fails a loud check."""
 
     scrambled: tuple[str, ...] = ()
-    written: tuple[Bad, ...] = ()
+    written: tuple[BadReply, ...] = ()
     note: str = "Please read it once more. One of your answers does not fit it."
 
 
@@ -68,19 +68,18 @@ class Form(Record):
             if name in RESERVED or (len(numbers) if self.replies == 2 else numbers != sorted(question.points, key=str)):
                 scale = "first, tie, second" if self.replies == 2 else "numbers in ascending order, at most 9"
                 raise ValueError(f"question {name}: its points must be {scale}, and its name none of {RESERVED}")
-        named = {*self.gold.scrambled, *(one for bad in self.gold.written for one in bad.fails)}
-        for practice in self.training:
-            named |= practice.expect.keys()
-            if len(practice.replies) != self.replies:
-                raise ValueError(f"a training item has {len(practice.replies)} replies, not {self.replies}")
+        named = {*self.gold.scrambled, *(name for bad in self.gold.written for name in bad.fails)}
+        named.update(*(practice.expect for practice in self.training))
         if unknown := named - self.questions.keys():
             raise ValueError(f"there are no questions {', '.join(sorted(unknown))}, which checks name")
+        if any(len(practice.replies) != self.replies for practice in self.training):
+            raise ValueError(f"a training item does not have {self.replies} replies")
         return self
 
-    def bad(self, question: str) -> tuple[Point, ...]:
-        """The answers that a bad reply may get: the two lowest points, or that the first reply of the pair is better,
-        as checks have the bad reply second."""
-        return ("first",) if self.replies == 2 else tuple(sorted(self.questions[question].points, key=str)[:2])
+    def low_points(self, question: str) -> tuple[Point, ...]:
+        """The answers that fit a bad reply: the two lowest points, or the first of a pair, as checks show the bad reply
+        second."""
+        return ("first",) if self.replies == 2 else tuple(self.questions[question].points)[:2]
 
 
 def read_form(design: str) -> Form:
@@ -93,5 +92,5 @@ def read_form(design: str) -> Form:
     try:
         return Form.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, yaml.YAMLError) as error:
-        what = f"the form cannot be used: {why(error) if not isinstance(error, yaml.YAMLError) else error}"
+        what = f"the form cannot be used: {error if isinstance(error, yaml.YAMLError) else why(error)}"
         raise ConfigError(what, where=str(path), hint="conf/rating/likert.yaml is one that works") from error

@@ -1,19 +1,19 @@
 """The model judge against people, on the same items: alpha with the judge as one more rater, kappa, and both orders."""
 
-from collections.abc import Iterator
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
 from math import isnan
 from pathlib import Path
 from statistics import fmean
 
-import numpy as np
-
 from mmerg.judging.figures import FIGURES, outcomes
 from mmerg.judging.judgement import VERDICTS, read_judgements, read_matches
-from mmerg.rating.agreement import Tally, confusion, kappa
-from mmerg.rating.score import Table, coefficient
+from mmerg.rating.agreement import alpha, kappa
+from mmerg.rating.answers import StudyAnswers
+from mmerg.rating.score import coefficient
 from mmerg.runs.manifest import About, read_manifest
 from mmerg.runs.result import Verdicts, read_lines
-from mmerg.scoring.metric import Floats
 from mmerg.scoring.score import Score
 from mmerg.storage.record import Record
 
@@ -34,66 +34,76 @@ class JudgeFacts(Record):
     both_orders: float | None = None
 
 
-def judge_facts(table: Table, draws: int, seed: int) -> Iterator[JudgeFacts]:
-    """Of every judge beside the runs that are at their place and have not changed. Raises RunError where a judgement is
-    stale or cannot be read."""
-    columns: dict[tuple[str, str], Floats] = {}
-    alike: dict[tuple[str, str], list[bool]] = {}
-    for judge, folder, of in _judgings(table):
+def judge_facts(answers: StudyAnswers, runs: Mapping[int, Path], draws: int, seed: int) -> Iterator[JudgeFacts]:
+    """Of every judge beside these runs of candidates. Raises RunError where a judgement is stale or cannot be read."""
+    columns: dict[tuple[str, str], dict[str, float]] = {}
+    same: dict[tuple[str, str], list[bool]] = {}
+    for judge, folder, candidates in _judgings(answers, runs):
         verdicts = read_lines(folder / VERDICTS, Verdicts)
-        for place, item in enumerate(table.items.values()):
+        for code, item in answers.items.items():
             judged = verdicts.get(item.sample)
-            if not judged or judged.status != "ok" or sorted(item.candidates) != sorted(of):
+            if not judged or judged.status != "ok" or sorted(item.candidates) != sorted(candidates):
                 continue
-            for question in table.ratings:
-                usable = [one for one in judged.verdicts if one.aspect == question and one.usable]
-                ratings = [one.score for one in usable if one.score is not None]
-                values = (
-                    list(outcomes(judged, [question])) if len(of) == 2 else [round(fmean(ratings))] if ratings else []
-                )
-                column = columns.setdefault((judge, question), np.full(len(table.items), np.nan))
-                column[place] = values[0] * (1 if item.candidates == of else -1) if values else np.nan
-                alike.setdefault((judge, question), []).extend(FIGURES["agree_orders"](usable))
+            for question in answers.form.questions:
+                usable = [verdict for verdict in judged.verdicts if verdict.aspect == question and verdict.usable]
+                if len(candidates) == 2:
+                    sign = 1 if item.candidates == candidates else -1
+                    values = [sign * outcome for outcome in outcomes(judged, [question])]
+                else:
+                    values = [verdict.score for verdict in usable if verdict.score is not None]
+                found = columns.setdefault((judge, question), {})
+                if values:
+                    found[code] = round(fmean(values))
+                same.setdefault((judge, question), []).extend(FIGURES["agree_orders"](usable))
     for (judge, question), column in columns.items():
-        yield _facts(table, judge, question, column, alike[judge, question], draws, seed)
+        yield _compare(answers, judge, question, column, same[judge, question], draws, seed)
 
 
-def _judgings(table: Table) -> Iterator[tuple[str, Path, tuple[int, ...]]]:
-    """Each judge by name, the folder of its verdicts, and the candidates that they are of; none of replies that are not
-    those that people rated."""
-    of_run = {one.name: number for number, one in enumerate(table.key.candidates) if not one.problem}
-    for number in of_run.values():
-        path = Path(table.key.candidates[number].path)
-        if table.form.replies == 1:
+def _judgings(answers: StudyAnswers, runs: Mapping[int, Path]) -> Iterator[tuple[str, Path, tuple[int, ...]]]:
+    """Each judge by name, the folder of its verdicts, and the candidates that they are of."""
+    for number, path in runs.items():
+        if answers.form.replies == 1:
             for judgement in read_judgements(path).values():
                 yield judgement.name, path.parent / judgement.judging, (number,)
-        else:
-            for match in read_matches(About(path, read_manifest(path))):
-                other = of_run.get(match.runs[1])
-                if other is not None and match.replies[1] == table.key.candidates[other].replies:
+            continue
+        for match in read_matches(About(path, read_manifest(path))):
+            for other in runs:
+                candidate = answers.key.candidates[other]
+                if (candidate.name, candidate.replies) == (match.runs[1], match.replies[1]):
                     yield match.name, path.parent / match.judging, (number, other)
 
 
-def _facts(
-    table: Table, judge: str, question: str, column: Floats, alike: list[bool], draws: int, seed: int
+def _compare(
+    answers: StudyAnswers,
+    judge: str,
+    question: str,
+    column: Mapping[str, float],
+    same: list[bool],
+    draws: int,
+    seed: int,
 ) -> JudgeFacts:
-    both = ~np.isnan(column) & (~np.isnan(table.ratings[question])).any(axis=1)
-    people, verdicts, points = table.ratings[question][both], column[both], table.points(question)
-    median = np.array([points[np.abs(np.array(points) - np.nanmedian(row)).argmin()] for row in people])
-    counts = confusion(median, verdicts, points)
-    dialogues = [dialogue for dialogue, known in zip(table.dialogues, both, strict=True) if known]
-    alphas = {
-        name: coefficient(name, Tally(ratings, points).alpha("ordinal"), dialogues, draws, seed)
-        for name, ratings in (("people", people), ("joined", np.column_stack([people, verdicts])))
+    import numpy as np
+    from pandas import crosstab
+
+    people, points = answers.matrix(question, answers.raters), answers.points(question)
+    verdicts = people.index.get_level_values("item").map(column).to_numpy(float)
+    both = people.notna().any(axis=1) & ~np.isnan(verdicts)
+    people, verdicts = people[both], verdicts[both]
+    joined = people.assign(judge=verdicts)
+    median = np.array([min(points, key=lambda point: abs(point - row)) for row in people.median(axis=1)], float)
+    counts = crosstab(median, verdicts).reindex(index=points, columns=points, fill_value=0)
+    value = kappa(median, verdicts)
+    scores = {
+        name: coefficient(name, alpha(frame.to_numpy(), points, "ordinal"), frame, draws, seed)
+        for name, frame in (("people", people), ("joined", joined))
     }
-    value = kappa(counts, "ordinal")
     return JudgeFacts(
         judge=judge,
         question=question,
         n=len(people),
-        **alphas,
+        **scores,
         kappa=None if isnan(value) else value,
         points=tuple(points),
-        counts=tuple(tuple(map(int, row)) for row in counts),
-        both_orders=100 * sum(alike) / len(alike) if alike else None,
+        counts=tuple(tuple(row) for row in counts.to_numpy().tolist()),
+        both_orders=100 * fmean(same) if same else None,
     )

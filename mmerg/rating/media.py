@@ -16,6 +16,7 @@ from mmerg.experiment.plan import SamplePlan
 from mmerg.frames.picture import cropped
 from mmerg.frames.store import Frame
 from mmerg.frames.video import Video
+from mmerg.rating.draw import Media
 from mmerg.runs.events import FramesTaken
 from mmerg.runs.folder import FRAMES
 from mmerg.runs.samples import read_events
@@ -25,23 +26,31 @@ from mmerg.storage.files import private_folder, write_whole
 
 HEIGHT = 480  # pixels at most
 CLOCK, RATE = 90_000, 44_100  # ticks of a picture's time, and samples of sound, a second
-Media = dict[str, dict[int, tuple[str, ...]]]  # the files of each sample, by turn from 1
 
 
-def put_frames(runs: Sequence[ScoredRun], samples: Sequence[str], folder: Path, random: Random) -> Media:
-    """The keyframes of each sample as the first run that has some saw them. Raises RunError where a file is gone."""
-    media: Media = {}
+def put_media(visual: str, runs: Sequence[ScoredRun], samples: Sequence[str], folder: Path, random: Random) -> Media:
+    """Writes the clips of the turns that the model saw, or its keyframes. Raises ConfigError and RunError where these
+    cannot be had any more."""
+    if visual == "none":
+        return {sample: {} for sample in samples}
+    return (_put_clips if visual == "clips" else _put_frames)(runs, samples, folder, random)
+
+
+def _put_frames(runs: Sequence[ScoredRun], samples: Sequence[str], folder: Path, random: Random) -> Media:
+    """The keyframes of each sample as the first run that has some saw them."""
+    media: dict[str, dict[int, tuple[str, ...]]] = {sample: {} for sample in samples}
     for sample in samples:
-        path, turns = next(((run.path, of) for run in runs if (of := _seen(run, sample))), (Path(), {}))
-        files = {turn: [path / FRAMES / f"{frame.sha256}.jpg" for frame in turns[turn]] for turn in turns}
-        media[sample] = {turn: tuple(_put(file, folder, random) for file in of) for turn, of in files.items()}
+        path, seen = next(((run.path, turns) for run in runs if (turns := _seen(run, sample))), (Path(), {}))
+        for turn, frames in seen.items():
+            files = [path / FRAMES / f"{frame.sha256}.jpg" for frame in frames]
+            media[sample][turn] = tuple(_copy(file, folder, random) for file in files)
     if not any(media.values()):
         what, hint = "no run has frames of these samples", "visual=none shows the text alone"
         raise ConfigError(what, where="visual=frames", hint=hint)
     return media
 
 
-def _put(file: Path, folder: Path, random: Random) -> str:
+def _copy(file: Path, folder: Path, random: Random) -> str:
     name = f"{random.getrandbits(64):016x}.jpg"
     try:
         write_whole(folder / name, file.read_bytes())
@@ -51,27 +60,28 @@ def _put(file: Path, folder: Path, random: Random) -> str:
     return name
 
 
-def put_clips(run: ScoredRun, samples: Sequence[str], folder: Path, random: Random) -> Media:
-    """The clips of the turns that the model saw, from the corpus of the run. Raises ConfigError where the corpus has
-    changed, or clips are gone that the run had frames of."""
+def _put_clips(runs: Sequence[ScoredRun], samples: Sequence[str], folder: Path, random: Random) -> Media:
+    """The clips of each sample, from the corpus of the first run."""
+    run = runs[0]
     settings = run.manifest.settings
     dataset = DatasetSettings.model_validate(settings["dataset"])
     plan = SamplePlan.of(dataset, ProtocolSettings.model_validate(settings["protocol"]))
+    where = f"dataset={plan.corpus.name}"
     if plan.corpus.fingerprint != run.manifest.identity.get("corpus"):
         what = "the corpus is not the one that the runs replied to"
-        raise ConfigError(what, where=f"dataset={plan.corpus.name}", hint="put its files back, or visual=frames")
+        raise ConfigError(what, where=where, hint="put its files back, or visual=frames")
     known = {sample.id: sample for sample in plan.selection.samples}
     last_turns = run.manifest.setting("frames.last_turns", 2)
     clips = {id: _clips(known[id], last_turns) for id in samples}
-    gone = [f"{id}, turn {turn}" for id in samples for turn in sorted(_seen(run, id) - clips[id].keys())]
-    if gone:
+    if gone := [f"{id}, turn {turn}" for id in samples for turn in sorted(_seen(run, id) - clips[id].keys())]:
         what = f"{len(gone)} clips are gone that the run saw: {some(gone)}"
-        raise ConfigError(what, where=f"dataset={plan.corpus.name}", hint="put them back, or visual=frames")
+        raise ConfigError(what, where=where, hint="put them back, or visual=frames")
     written: dict[Clip, str] = {}
-    for clip in dict.fromkeys(clip for of_one in clips.values() for clip in of_one.values()):
-        written[clip] = f"{random.getrandbits(64):016x}.mp4"
-        write_clip(clip, folder / written[clip])
-    return {id: {turn: (written[clip],) for turn, clip in of_one.items()} for id, of_one in clips.items()}
+    for clip in (clip for turns in clips.values() for clip in turns.values()):
+        if clip not in written:
+            written[clip] = f"{random.getrandbits(64):016x}.mp4"
+            write_clip(clip, folder / written[clip])
+    return {id: {turn: (written[clip],) for turn, clip in turns.items()} for id, turns in clips.items()}
 
 
 def _clips(sample: Sample, last_turns: int) -> Mapping[int, Clip]:

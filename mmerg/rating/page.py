@@ -5,7 +5,6 @@ A rater's link is /#TOKEN: a browser sends no fragment, so that the token stands
 """
 
 import logging
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from secrets import compare_digest
 from typing import Annotated
@@ -27,7 +26,6 @@ from mmerg.serving.refused import HttpError, error_fields
 from mmerg.settings.commands import RateSettings
 
 FOLDER = Path(__file__).parent / "page"
-TYPES = {".mp4": "video/mp4", ".jpg": "image/jpeg"}
 CONNECTIONS, BODY = 200, 2**15  # at one time; bytes
 log = logging.getLogger(__name__)
 
@@ -40,13 +38,13 @@ class Submit(BaseModel):
     browser: str = Field(default="", max_length=32)
 
 
-def app_of(store: Store, links: dict[str, str], settings: RateSettings) -> FastAPI:
-    """The app. links: the token of each rater."""
+def server_of(store: Store, links: dict[str, str], settings: RateSettings) -> uvicorn.Server:
+    """A server that runs the page on a socket. links: the token of each rater."""
     hosts = served_names(settings.host, settings.names)
     guard = Middleware(Guard, token="", hosts=hosts, origins=(), most=BODY, refuse=lambda _, error: _refuse(error))
     app = FastAPI(openapi_url=None, middleware=[guard])
     for kind in (MmergError, RequestValidationError):
-        app.add_exception_handler(kind, _answer)
+        app.add_exception_handler(kind, _answer_error)
     study, rated = store.log.study, store.log
 
     def rater_of(request: Request) -> str:
@@ -65,27 +63,25 @@ def app_of(store: Store, links: dict[str, str], settings: RateSettings) -> FastA
 
     @app.get("/study")
     def about(rater: Rater) -> dict[str, object]:
-        form, order = study.form, rated.orders[rater]
-        done = [place for place in range(len(order)) if rated.submitted(rater, place)]
-        first = next((place for place in range(len(order)) if place not in set(done)), None)
+        form, places, done = study.form, len(rated.orders[rater]), set(rated.submitted(rater))
+        first = next((place for place in range(places) if place not in done), None)
         return {
             **form.model_dump(mode="json", include={"title", "replies", "instructions", "consent", "questions"}),
             "practice": study.practice,
-            "places": len(order),
+            "places": places,
             "done": len(done),
-            "next": _taken(rater) if first is None else first,
+            "next": store.take(rater) if first is None else first,
             "agreed": rater in rated.last,
         }
 
     @app.get("/places/{place}")
     def item(rater: Rater, place: int) -> dict[str, object]:
         shown = rated.shown(rater, place)
-        one = study.items[shown.item]
-        replies = one.replies[::-1] if shown.swap else one.replies
+        item = study.items[shown.item]
         answers = rated.answers.get((rater, place), {})
         return {
-            **one.model_dump(mode="json", include={"history", "responder"}),
-            "replies": replies,
+            **item.model_dump(mode="json", include={"history", "responder"}),
+            "replies": item.replies[::-1] if shown.swap else item.replies,
             "answers": {name: value for name, value in answers.items() if name != SUBMIT},
         }
 
@@ -98,37 +94,28 @@ def app_of(store: Store, links: dict[str, str], settings: RateSettings) -> FastA
 
     @app.post("/places/{place}/submit")
     def submit(rater: Rater, place: int, sent: Submit) -> dict[str, object]:
-        shown, answers = rated.shown(rater, place), rated.answers.get((rater, place), {})
+        item, answers = study.items[rated.shown(rater, place).item], rated.answers.get((rater, place), {})
         if missing := [name for name in study.form.questions if name not in answers]:
             raise HttpError(f"there is no answer yet to {', '.join(missing)}", where=f"place {place}", status=409)
-        one, before = study.items[shown.item], answers.get(SUBMIT)
-        wrong = rated.failed(rater, place)
-        # A loud check asks once more; practice tells why, whatever the answer was.
-        value = AGAIN if wrong and before is None else before if before == OK else OK
+        before, wrong = answers.get(SUBMIT), rated.failed(rater, place)
+        value = AGAIN if wrong and before is None else OK  # a loud check asks once more
         store.save(Entry(rater=rater, place=place, question=SUBMIT, value=value, **sent.model_dump()))
-        told = one.why if one.why and before is None and (wrong or place < study.practice) else ""
-        following = place + 1 if place + 1 < len(rated.orders[rater]) else _taken(rater)
-        return {"again": value == AGAIN, "fits": not wrong, "told": told, "next": following}
+        explain = before is None and (wrong or place < study.practice)
+        following = place + 1 if place + 1 < len(rated.orders[rater]) else store.take(rater)
+        return {"again": value == AGAIN, "fits": not wrong, "told": item.why if explain else "", "next": following}
 
     @app.get("/media/{name}", dependencies=[Depends(rater_of)])
     def media(name: str) -> Response:
-        known = {file for one in study.items.values() for turn in one.history for file in turn.media}
-        if name not in known:
+        if not any(name in turn.media for item in study.items.values() for turn in item.history):
             raise HttpError("there is no such file", where="media", status=404)
-        return Response((store.folder / MEDIA / name).read_bytes(), media_type=TYPES[name[-4:]])
-
-    def _taken(rater: str) -> int | None:
-        """A place with an item that others dropped, which is added to the rater's order; None where there is none."""
-        quiet = datetime.now(UTC) - timedelta(minutes=settings.lease)
-        return store.take(rater, quiet.isoformat(timespec="milliseconds"))
+        return FileResponse(store.folder / MEDIA / name)
 
     app.mount("/page", StaticFiles(directory=FOLDER))
-    return app
+    return uvicorn.Server(config_of(app, CONNECTIONS))
 
 
-async def _answer(_: Request, error: Exception) -> Response:
-    """The response to an error: of mmerg's, or in the form of a request. One of the disk does not name the study's
-    folder to a rater, and with its status the page tries again."""
+async def _answer_error(_: Request, error: Exception) -> Response:
+    """Answers 503 where the disk is at fault, without the study's folder: the page tries again."""
     if isinstance(error.__cause__, OSError):
         log.error("%s", error)
         return _refuse(HttpError("the answer cannot be saved now", hint="keep this page open", status=503))
@@ -137,8 +124,3 @@ async def _answer(_: Request, error: Exception) -> Response:
 
 def _refuse(error: MmergError) -> Response:
     return JSONResponse(error_fields(error), error.status if isinstance(error, HttpError) else 400)
-
-
-def server_of(store: Store, links: dict[str, str], settings: RateSettings) -> uvicorn.Server:
-    """A server that runs the app on a socket."""
-    return uvicorn.Server(config_of(app_of(store, links, settings), CONNECTIONS))

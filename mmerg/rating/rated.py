@@ -31,9 +31,9 @@ class Rating(Record):
     against: str | None = None
 
 
-class Rated(Record):
-    """scores: means by question, or of pairs by question and opponent. agreement: ordinal alpha by question. replies:
-    digest of the run's, see `replies_digest`."""
+class PeopleRatings(Record):
+    """scores: means by question. against: scores of pairs by opponent, each named `<score>_<question>`. agreement:
+    ordinal alpha by question. replies: digest of the run's, see `replies_digest`."""
 
     judge: Literal["people"] = "people"
     study: str
@@ -50,9 +50,9 @@ class Rated(Record):
         return f"{self.judge}@{self.study}"
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """Who rated, and how far they agreed."""
-        alphas = (f"{name} {figure(one.value)}" for name, one in self.agreement.items())
+        alphas = (f"{name} {figure(score.value)}" for name, score in self.agreement.items())
         return f"{self.raters} raters, {self.items} items, ordinal alpha {', '.join(alphas)}"
 
 
@@ -60,17 +60,17 @@ def rated_file(study: str) -> str:
     return f"rating-{study}.json"
 
 
-def read_rated(run: Path) -> dict[str, Rated]:
+def read_rated(run: Path) -> dict[str, PeopleRatings]:
     """By name. Raises RunError where a file cannot be read, or the run's replies have changed since."""
     found = {}
     for file in sorted(run.glob(rated_file("*"))):
         try:
-            one = read_record(file, Rated)
+            rated = read_record(file, PeopleRatings)
         except (OSError, ValueError) as error:
             hint = "mmerg rate score STUDY writes it anew; or remove it"
             raise RunError(f"these ratings cannot be read: {why(error)}", where=str(file), hint=hint) from error
-        if one.replies != replies_digest(read_results(run).values()):
+        if rated.replies != replies_digest(read_results(run).values()):
             what, hint = "these ratings are of other replies than the run has now", "rate them anew, or remove the file"
             raise RunError(what, where=str(file), hint=hint)
-        found[one.name] = one
+        found[rated.name] = rated
     return found

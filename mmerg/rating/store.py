@@ -7,7 +7,7 @@ of a rater at one place to one question the last counts.
 import os
 import threading
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from secrets import token_hex
 from typing import Self
@@ -16,13 +16,14 @@ from pydantic import Field
 
 from mmerg.errors import RunError
 from mmerg.rating.form import CANNOT, COMMENT, CONSENT, SUBMIT, TAKE, Choice, Point
-from mmerg.rating.study import RATINGS, Shown, Study
+from mmerg.rating.study import RATINGS, Place, Study
 from mmerg.runs.folder import hold
 from mmerg.storage.files import why, writing
 from mmerg.storage.record import Record
 
 LONGEST = 2000  # characters of a comment
 AGAIN, OK = "again", "ok"  # a submitted item is to be answered again, as a loud check failed, or is done
+QUIET = timedelta(hours=1)  # without an entry, after which a rater's open items go out to others
 
 
 class Entry(Record):
@@ -65,10 +66,12 @@ class Log:
         else:
             self.answers.setdefault((entry.rater, entry.place), {})[entry.question] = entry.value
 
-    def submitted(self, rater: str, place: int) -> bool:
-        return self.answers.get((rater, place), {}).get(SUBMIT) == OK
+    def submitted(self, rater: str) -> list[int]:
+        """The places that a rater is done with."""
+        places = range(len(self.orders[rater]))
+        return [place for place in places if self.answers.get((rater, place), {}).get(SUBMIT) == OK]
 
-    def shown(self, rater: str, place: int) -> Shown:
+    def shown(self, rater: str, place: int) -> Place:
         """Raises RunError where there is no such rater or place."""
         order = self.orders.get(rater, [])
         if not 0 <= place < len(order):
@@ -78,17 +81,17 @@ class Log:
     def check(self, entry: Entry) -> Entry:
         """The entry with its item. Raises RunError for a rater, place, question or value that is not of the study."""
         shown, questions = self.shown(entry.rater, entry.place), self.study.form.questions
-        at = f"rater {entry.rater}, place {entry.place}"
+        where = f"rater {entry.rater}, place {entry.place}"
         if entry.item not in ("", shown.item):
-            raise RunError(f"the item is {entry.item!r:.40}, and the study has {shown.item} there", where=at)
+            raise RunError(f"the item is {entry.item!r:.40}, and the study has {shown.item} there", where=where)
         if entry.question in questions:
             points = (*questions[entry.question].points, CANNOT)
             if entry.value not in points:
                 what = f"{entry.value!r:.40} is not on the scale of {entry.question}"
-                raise RunError(what, where=at, hint=f"one of {', '.join(map(str, points))}")
+                raise RunError(what, where=where, hint=f"one of {', '.join(map(str, points))}")
         elif entry.question not in (COMMENT, CONSENT, SUBMIT) or len(str(entry.value)) > LONGEST:
             what = f"there is no question {entry.question!r:.40}, or its text is longer than {LONGEST} characters"
-            raise RunError(what, where=at, hint=f"one of {', '.join((*questions, COMMENT))}")
+            raise RunError(what, where=where, hint=f"one of {', '.join((*questions, COMMENT))}")
         return entry.model_copy(update={"item": shown.item})
 
     def failed(self, rater: str, place: int) -> bool:
@@ -97,24 +100,24 @@ class Log:
         expected = self.study.items[shown.item].expect
         return any(as_drawn(answers.get(name, CANNOT), shown) not in points for name, points in expected.items())
 
-    def dropped(self, rater: str, quiet: str) -> str | None:
-        """An open item of another rater without an entry since `quiet` (ISO time), as RATER/PLACE, that `rater` has not
-        seen; None where there is none. Who has not begun has time from the first entry of anybody. Repeats and checks
-        are not handed on."""
-        seen = {shown.item for shown in self.orders[rater]}
+    def dropped(self, rater: str) -> str | None:
+        """An open item of another rater who is quiet, as RATER/PLACE, that `rater` has not seen; None where there is
+        none. A rater who has not begun is quiet from the first entry of anybody on. Repeats are not handed on."""
+        quiet = (datetime.now(UTC) - QUIET).isoformat(timespec="milliseconds")
         begun = self.entries[0].at if self.entries else quiet
-        wanted = {
-            shown.item: f"{other}/{place}"
-            for other in self.study.orders
-            if other != rater and self.last.get(other, begun) < quiet
-            for place, shown in enumerate(self.study.orders[other])
-            if not shown.again and shown.item not in seen and not self.submitted(other, place)
-        }
-        taken = {str(one.value) for one in self.entries if one.question == TAKE}
-        return next((place for place in wanted.values() if place not in taken), None)
+        seen = {shown.item for shown in self.orders[rater]}
+        taken = {str(entry.value) for entry in self.entries if entry.question == TAKE}
+        for other, order in self.study.orders.items():
+            if other != rater and self.last.get(other, begun) < quiet:
+                done = set(self.submitted(other))
+                for place, shown in enumerate(order):
+                    name = f"{other}/{place}"
+                    if place not in done and not shown.again and shown.item not in seen and name not in taken:
+                        return name
+        return None
 
 
-def as_drawn(value: Point | str, shown: Shown) -> Point | str:
+def as_drawn(value: Point | str, shown: Place) -> Point | str:
     """An answer in terms of the item's own order of replies."""
     swapped: Mapping[Point | str, Choice] = {"first": "second", "second": "first"}
     return swapped.get(value, value) if shown.swap else value
@@ -147,11 +150,11 @@ class Store:
             if entry.id not in self.log.ids:
                 self._write(self.log.check(entry))
 
-    def take(self, rater: str, quiet: str) -> int | None:
+    def take(self, rater: str) -> int | None:
         """The place of an item that others dropped (see `Log.dropped`), which is added to the rater's order; None where
         there is none. Raises RunError."""
         with self._guard:
-            if (dropped := self.log.dropped(rater, quiet)) is None:
+            if (dropped := self.log.dropped(rater)) is None:
                 return None
             place = len(self.log.orders[rater])
             self._write(Entry(id=token_hex(8), rater=rater, place=place, question=TAKE, value=dropped))
@@ -173,7 +176,7 @@ class Store:
 
 def read_log(folder: Path, study: Study) -> tuple[Log, int]:
     """All entries, and how many bytes of the file are whole lines. Raises RunError for a line that is no entry of the
-    study; a last one that is torn is left out."""
+    study; a last line that is torn is skipped."""
     log, whole = Log(study), 0
     file = folder / RATINGS
     for number, line in enumerate(file.read_bytes().splitlines(keepends=True) if file.exists() else (), start=1):
@@ -183,9 +186,8 @@ def read_log(folder: Path, study: Study) -> tuple[Log, int]:
             entry = Entry.model_validate_json(line)
             log.add(entry if entry.question == TAKE else log.check(entry))
         except (ValueError, RunError) as error:
-            what = (
-                f"line {number} is no rating of this study: {error.what if isinstance(error, RunError) else why(error)}"
-            )
-            raise RunError(what, where=str(file), hint="remove the line, or put the study back as it was") from error
+            reason = error.what if isinstance(error, RunError) else why(error)
+            hint = "remove the line, or put the study back as it was"
+            raise RunError(f"line {number} is no rating of this study: {reason}", where=str(file), hint=hint) from error
         whole += len(line)
     return log, whole

@@ -5,13 +5,13 @@ media/          clips or keyframes, under random names
 ratings.jsonl   what raters answered, a line a click
 key.json        which run wrote which reply, and the answers to silent checks; only `mmerg rate score` opens it
 scores.json     written by it, with methods.md
-private/        links.json, the secret token of each rater's link
+private/        the secret token of each rater's link, and where the runs are
 """
 
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
 from mmerg.errors import RunError
 from mmerg.judging.judgement import replies_digest
@@ -20,15 +20,13 @@ from mmerg.runs.folder import read_results
 from mmerg.storage.files import why
 from mmerg.storage.record import Record, read_record
 
-STUDY, KEY, LINKS, MEDIA, RATINGS, SCORES = (
-    *("study.json", "key.json", "private/links.json", "media"),
-    *("ratings.jsonl", "scores.json"),
-)
+STUDY, KEY, MEDIA = "study.json", "key.json", "media"
+RATINGS, SCORES, PRIVATE = "ratings.jsonl", "scores.json", "private/study.json"
 HUMAN = "human"
 Kind = TypeVar("Kind", bound=Record)
 
 
-class Turn(Record):
+class ShownTurn(Record):
     """media: files of its clip or keyframes, by name."""
 
     speaker: str
@@ -36,17 +34,17 @@ class Turn(Record):
     media: tuple[str, ...] = ()
 
 
-class Item(Record):
-    """What a rater sees. expect, why: of practice and loud checks, whose answers are told; never sent before."""
+class StudyItem(Record):
+    """What a rater sees. expect, why: the answers to practice and loud checks, never sent before they are given."""
 
-    history: tuple[Turn, ...]
+    history: tuple[ShownTurn, ...]
     responder: str
     replies: tuple[str, ...]
     expect: dict[str, tuple[Point, ...]] = Field(default_factory=dict)
     why: str = ""
 
 
-class Shown(Record):
+class Place(Record):
     """A place in a rater's order. swap: the second reply is shown first. again: the rater has seen the item before."""
 
     item: str
@@ -55,37 +53,25 @@ class Shown(Record):
 
 
 class Study(Record):
-    """practice: how many places at the start of each order are training. sampled: how the items were drawn.
-    settings: those of `mmerg rate new`."""
+    """practice: how many places at the start of each order are training. sampled: how the items were drawn."""
 
-    format: int = 1
     settings: dict[str, object]
     sampled: str
     form: Form
     practice: int
-    items: dict[str, Item]
-    orders: dict[str, tuple[Shown, ...]]
+    items: dict[str, StudyItem]
+    orders: dict[str, tuple[Place, ...]]
 
 
-class Candidate(Record):
+class StudyCandidate(Record):
     """Who wrote replies: a run, or HUMAN. replies: digest of the run's (see `replies_digest`)."""
 
     name: str
-    path: str = ""
     replies: str = ""
-
-    @property
-    def problem(self) -> str:
-        """Why what is beside the run is not of the replies that were rated; "" where it is. Raises RunError."""
-        if not self.path or not (path := Path(self.path)).is_dir():
-            return f"the run {self.name} is not at its place any more: {self.path}" if self.path else "no run"
-        if replies_digest(read_results(path).values()) != self.replies:
-            return f"the run {self.name} has changed since: its replies are not those that were rated"
-        return ""
 
 
 class KeyItem(Record):
-    """candidates: who wrote the item's replies, by number. expect: of a check, silent or loud."""
+    """candidates: who wrote the item's replies, by number; none for a check. expect: of a check, silent or loud."""
 
     sample: str
     dialogue: str
@@ -95,8 +81,15 @@ class KeyItem(Record):
 
 
 class Key(Record):
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[StudyCandidate, ...]
     items: dict[str, KeyItem]
+
+
+class Private(Record):
+    """links: the token of each rater. runs: the folder of each run by its name."""
+
+    links: dict[str, str]
+    runs: dict[str, str]
 
 
 def read_study(folder: Path) -> Study:
@@ -111,10 +104,24 @@ def read_key(folder: Path) -> Key:
 
 def read_links(folder: Path) -> dict[str, str]:
     """The token of each rater's link. Raises RunError."""
-    try:
-        return TypeAdapter(dict[str, str]).validate_json((folder / LINKS).read_bytes())
-    except (OSError, ValueError) as error:
-        raise RunError(f"the links cannot be read: {why(error)}", where=str(folder / LINKS)) from error
+    return _read(folder / PRIVATE, Private).links
+
+
+def find_runs(folder: Path, key: Key) -> tuple[dict[int, Path], list[str]]:
+    """The folder of each candidate's run, and why others are left out: a run may be gone, or have other replies now."""
+    runs, problems = {}, []
+    known = _read(folder / PRIVATE, Private).runs if (folder / PRIVATE).exists() else {}
+    for number, candidate in enumerate(key.candidates):
+        if candidate.name == HUMAN:
+            continue
+        path = Path(known.get(candidate.name, candidate.name))
+        if not path.is_dir():
+            problems.append(f"the run {candidate.name} is not at its place any more: {path}")
+        elif replies_digest(read_results(path).values()) != candidate.replies:
+            problems.append(f"the run {candidate.name} has changed since: its replies are not those that were rated")
+        else:
+            runs[number] = path
+    return runs, problems
 
 
 def _read(file: Path, kind: type[Kind]) -> Kind:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 TOKEN = "MMERG_TOKEN"
 IDLE = ("protocol", "limit", "only_failed", "ids", "repeats", "name", "tags")  # what runs do with samples
+EVERYWHERE = ("0.0.0.0", "::")
 PATIENCE = 5.0  # seconds that a turn waits for hosts to come back: a user is waiting for it
 
 
@@ -75,9 +76,7 @@ def _announce(out: Console, served: AppState, port: int, token: str) -> str:
     import segno
 
     engine, host = served.engine, served.settings.host
-    everywhere = host in ("0.0.0.0", "::")
-    host = own_address() if everywhere else f"[{host}]" if ":" in host else host
-    address = f"http://{host}:{port}"
+    address = f"http://{page_host(host)}:{port}"
     lines = [
         f"{engine.in_words}: {', '.join(served.offered)}",
         *(f"{name} is not served: {why.what}" for name, why in served.missing.items()),
@@ -87,13 +86,16 @@ def _announce(out: Console, served: AppState, port: int, token: str) -> str:
     ]
     for text in lines:
         out.print(escape(text), soft_wrap=True)
-    if everywhere and out.is_terminal:
+    if host in EVERYWHERE and out.is_terminal:
         segno.make(page, micro=False).terminal(compact=True)
     return page
 
 
-def own_address() -> str:
-    """This machine's address in its network, which phones can open; its name where it is in none."""
+def page_host(host: str) -> str:
+    """The host in the address of a page that is served at `host`; of all interfaces, the address that phones can open:
+    this machine's in its network, its name where it is in none."""
+    if host not in EVERYWHERE:
+        return f"[{host}]" if ":" in host else host
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 1))  # of no machine, and nothing is sent: it asks for the route alone

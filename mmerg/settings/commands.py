@@ -125,7 +125,6 @@ class RateSettings(Part):
     host: Word = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
     names: Texts = ()
-    lease: Positive = 60
     draws: Positive = 1000
     max_failed: Share = 0.25
     difference: Annotated[Number, Field(gt=0)] = 0.3

@@ -5,8 +5,6 @@ import hashlib
 import pytest
 
 from mmerg.paper.published import NAMES, Name, PaperTable, published
-from mmerg.papertables.rows import row_settings
-from mmerg.runs.identity import settings_digest
 
 MERG: tuple[Name, ...] = ("main", "ablations", "iterations", "topk", "backbones")
 
@@ -108,14 +106,6 @@ def test_mergs_row_is_the_same_in_all_its_tables() -> None:
         paper = table(name, "iemocap")
         [row] = [row for row in paper.rows if row.name == same[name]]
         assert row.figures[:7] == merg.figures[:7]
-        assert row_settings(paper, row) == row_settings(main, merg)
-
-
-def test_a_run_fits_one_row_at_most() -> None:
-    for name in NAMES:
-        for paper in published(name):
-            runs = [settings_digest(row_settings(paper, row)) for row in paper.rows if row.fits is not None]
-            assert len(set(runs)) == len(runs)
 
 
 def test_notes_say_what_is_not_stated_and_what_inferred() -> None:

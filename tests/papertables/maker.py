@@ -1,38 +1,31 @@
 """Scored run folders for tests of the papers' tables, and a table with them beside.
 
 run = Maker(tmp_path)("without-mpa", right=20, without=["mpa"])
-run_lines(match("ablations", run))[0].row    # "without MPA"
+run_lines(match("ablations", run))[0].scores["acc"].value
 """
 
-from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mmerg.frames.store import Frame
 from mmerg.judging.figures import preferences
 from mmerg.judging.judgement import JUDGEMENT, VERDICTS, Judgement, Match, judgement_file, replies_digest
 from mmerg.paper.published import Name, published
-from mmerg.papertables.candidates import Candidate, describe_visual_input, read_candidate
-from mmerg.papertables.matched import Line, MatchedTable, match_rows
-from mmerg.papertables.rows import Rows
-from mmerg.runs.events import Form, FramesTaken, TurnFrames, Verdict
-from mmerg.runs.facts import facts_of
+from mmerg.papertables.candidates import read_candidate
+from mmerg.papertables.table import RunTable, TableRow, add_runs
+from mmerg.runs.events import Verdict
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import MANIFEST, Judged, JudgingManifest, read_manifest
 from mmerg.runs.result import Verdicts
-from mmerg.runs.story import Story
 from mmerg.score import main as score
 from mmerg.scoring.score import Score
 from mmerg.storage.record import write_record
 from tests.composed import plain_of
-from tests.scoring.run_builder import AT, build_run, result
+from tests.scoring.run_builder import build_run, result
 
 SIX = ["angry", "happy", "excited", "sad", "frustrated", "neutral"]
 SEVEN = ["neutral", "joy", "sadness", "anger", "surprise", "fear", "disgust"]
-MELD = {"name": "meld"}
 
 
 @cache
@@ -59,8 +52,7 @@ def laid_over(settings: dict[str, Any], changes: dict[str, Any]) -> dict[str, An
 
 
 class Maker:
-    """Makes scored runs in `runs/<name>` of a folder: `right` of `n` forecasts are right. looked: what samples saw
-    of their clips, `saw("images")` unless told otherwise."""
+    """Makes scored runs in `runs/<name>` of a folder: `right` of `n` forecasts are right."""
 
     def __init__(self, folder: Path) -> None:
         self.runs = folder / "runs"
@@ -72,16 +64,10 @@ class Maker:
         right: int = 24,
         n: int = 31,
         samples: int | None = None,
-        looked: Sequence[FramesTaken] | None = None,
         **changes: Any,
     ) -> Path:
-        looks = [seen_in(event) for event in ((saw("images"),) if looked is None else looked)]
         lines = [
-            result(
-                *(f"d{i}/4", f"That is reply {i}, my friend.", "sad" if i < right else "angry"),
-                gold="sad",
-                **(looks[i] if i < len(looks) else {}),
-            )
+            result(f"d{i}/4", f"That is reply {i}, my friend.", "sad" if i < right else "angry", gold="sad")
             for i in range(n)
         ]
         settings = config(**changes)
@@ -97,47 +83,6 @@ class Maker:
         )
         score([str(self.runs / name), "--resamples", "50"])
         return self.runs / name
-
-
-class Candidates:
-    """Makes runs as they are when read, for tests of their settings: scored once for all that have like forecasts."""
-
-    def __init__(self, folder: Path) -> None:
-        self.make = Maker(folder)
-        self.scored: dict[str, Candidate] = {}
-
-    def __call__(
-        self,
-        name: str = "run",
-        *,
-        looked: Sequence[FramesTaken] | None = None,
-        settings: dict[str, Any] | None = None,
-        **changes: Any,
-    ) -> Candidate:
-        """settings: all of them, in place of the main row's with `changes`."""
-        counts = {count: changes.pop(count) for count in ("right", "n", "samples") if count in changes}
-        settings = settings or config(**changes)
-        key = f"{settings['dataset']['name']}-{counts}"
-        if key not in self.scored:
-            dataset = {"name": settings["dataset"]["name"]}
-            self.scored[key] = read_candidate(self.make(key, dataset=dataset, **counts))
-        scored = self.scored[key]
-        manifest = scored.manifest.model_copy(update={"settings": settings})
-        samples = [result("d0/4", **seen_in(event)) for event in ((saw("images"),) if looked is None else looked)]
-        visual_input = describe_visual_input(manifest, samples)
-        return replace(scored, path=Path(name), manifest=manifest, visual_input=visual_input)
-
-
-def seen_in(event: FramesTaken) -> dict[str, Any]:
-    """What a result tells of a look at clips."""
-    facts = facts_of(Story([event]))
-    return {name: facts[name] for name in ("turns_looked_at", "frames", "frames_form", "clip_problems")}
-
-
-def saw(form: Form, *turns: TurnFrames) -> FramesTaken:
-    """A look at the clips of sample d0/4; without `turns`, at one with a keyframe."""
-    frame = Frame(sha256="f" * 64, source="d0_2.mp4", time=0.5, width=4, height=3)
-    return FramesTaken(sample="d0/4", at=AT, form=form, turns=turns or (TurnFrames(turn=2, frames=(frame,)),))
 
 
 def rate(run: Path, judge: str, value: float, rubric: str = "likert", own: bool = False) -> Path:
@@ -180,17 +125,10 @@ def judging_of(first: Path, second: Path, corpus: str = "empathetic") -> Path:
     return folder
 
 
-def match(name: Name, *runs: Path | Candidate, number: int = 0) -> MatchedTable:
+def match(name: Name, *runs: Path, number: int = 0) -> RunTable:
     """The paper's table of that name and number with the runs."""
-    candidates = [run if isinstance(run, Candidate) else read_candidate(run) for run in runs]
-    return match_rows(rows_of(name, number), candidates)
+    return add_runs(published(name)[number], list(map(read_candidate, runs)))
 
 
-@cache
-def rows_of(name: Name, number: int) -> Rows:
-    """Composed once for all tests."""
-    return Rows(published(name)[number])
-
-
-def run_lines(drawn: MatchedTable) -> list[Line]:
-    return [line for line in drawn.lines if line.by == "ours"]
+def run_lines(drawn: RunTable) -> list[TableRow]:
+    return [row for row in drawn.rows if row.by == "ours"]

@@ -1,0 +1,156 @@
+"""A paper's table with runs below its rows.
+
+table = add_runs(published("topk")[0], [read_candidate(folder)])
+console.print(draw(table))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from mmerg.console.tables import NONE, Sheet, between, figure
+from mmerg.errors import by_reason
+from mmerg.paper.published import PaperTable, Published
+from mmerg.papertables.candidates import Candidate
+from mmerg.runs.config_diff import labels
+from mmerg.runs.inputs import inputs_of, unequal_inputs
+from mmerg.scoring.intervals import wilson
+from mmerg.scoring.score import Score
+from mmerg.scoring.spread import Spread, by_seeds, over
+
+NO_TEST = "The paper does not fully say how it measured: no run is tested against its figures."
+RATED = ("empathy", "coherence", "fluency")  # by people in the papers, by a model here: not one scale
+HEADS = {  # of columns, as papers print them
+    "self_ppl": "PPL (self)",
+    "ppl": "PPL",
+    "acc": "Acc",
+    "dist1": "Dist-1",
+    "dist2": "Dist-2",
+    "ead1": "EAD-1",
+    "ead2": "EAD-2",
+    "bert_p": "BERT P",
+    "bert_r": "BERT R",
+    "bert_f1": "BERT F1",
+    "empathy": "Emp",
+    "coherence": "Coh",
+    "fluency": "Flu",
+}
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A row of the paper, of a run, or of the mean of runs that differ in their seeds."""
+
+    name: str
+    by: Literal["paper", "ours", "seeds"]
+    scores: Mapping[str, Score]
+    run: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class RunTable:
+    """A paper's table with runs. notes: on the runs, and how they were measured. unequal: which runs are told what
+    others are not."""
+
+    paper: PaperTable
+    rows: tuple[TableRow, ...]
+    notes: tuple[str, ...]
+    unequal: str = ""
+
+
+def add_runs(paper: PaperTable, runs: Sequence[Candidate]) -> RunTable:
+    """The paper's rows, then the runs, then the means over seeds of finished ones."""
+    rows = [_paper_row(paper, row) for row in paper.rows]
+    for number, run in enumerate(runs, start=1):
+        scores = {column: score for column in paper.columns if (score := run.score(column))}
+        rows.append(TableRow(f"· run {number}", "ours", scores, run.run, _note(paper, run)))
+    finished = [number for number, run in enumerate(runs) if not run.scores.unfinished]
+    for seeds in by_seeds([runs[number].manifest for number in finished]):
+        alike = [finished[place] for place in seeds]
+        if len(alike) > 1:
+            means = {column: over([runs[number].score(column) for number in alike]) for column in paper.columns}
+            name = f"· mean of runs {', '.join(str(number + 1) for number in alike)}"
+            scores = {column: mean for column, mean in means.items() if mean}
+            rows.append(TableRow(name, "seeds", scores, note=_note(paper, runs[alike[0]])))
+    return RunTable(paper, tuple(rows), tuple(_notes(paper, runs, rows)), unequal_inputs(runs))
+
+
+def _paper_row(paper: PaperTable, row: Published) -> TableRow:
+    scores = {column: Score(name=column, value=value, n=row.n or 0) for column, value in paper.printed(row).items()}
+    if row.n and "acc" in scores:
+        value = scores["acc"].value or 0.0
+        low, high = wilson(round(value / 100 * row.n) / row.n, row.n)
+        scores["acc"] = Score(name="acc", value=value, n=row.n, interval=(100 * low, 100 * high), method="wilson")
+    return TableRow(row.name, "paper", scores)
+
+
+def _note(paper: PaperTable, run: Candidate) -> str:
+    own = ", ".join(judge.name for judge in run.judges_of(paper.columns) if judge.self_judged)
+    return f"rated by the model that wrote the replies: {own}" * bool(own)
+
+
+def _notes(paper: PaperTable, runs: Sequence[Candidate], rows: Sequence[TableRow]) -> Iterator[str]:
+    yield f"source: {paper.source}"
+    yield from paper.notes
+    if any(row.n is not None for row in paper.rows):
+        yield "The interval of the paper's accuracy is Wilson's, from the inferred n."
+    called = labels(runs) if runs[1:] else [run.run for run in runs]
+    for number, (run, label) in enumerate(zip(runs, called, strict=True), start=1):
+        told = ", ".join(inputs_of(run.manifest)) or "nothing that is known"
+        yield f"run {number} is {run.name} ({label}): {_describe_run(paper, run)}; it sees {told}"
+    yield from (f"{names}: {note}" for note, names in by_reason((row.note, row.name) for row in rows).items() if note)
+    measured = {(score.signature, name) for run in runs for name in paper.columns if (score := run.score(name))}
+    yield from (f"ours, {names}: {text}" for text, names in by_reason(sorted(measured)).items() if text)
+
+
+def _describe_run(paper: PaperTable, run: Candidate) -> str:
+    """The data of a run, and who rated it."""
+    scores = run.scores
+    parts = [f"{scores.corpus}, protocol {scores.protocol}", scores.counted]
+    if set(RATED) & set(paper.columns):
+        people = {name: rated.description for name, rated in run.people.items() if rated.scores.keys() & set(RATED)}
+        names = list(people) or [judge.name for judge in run.judges_of(RATED)]
+        if len(names) > 1:
+            parts.append(f"judged by {', '.join(names)}: choose one with --judge")
+        elif people:
+            parts.append(f"{', '.join(RATED)} by {names[0]}: {people[names[0]]}")
+        else:
+            parts.append(f"{', '.join(RATED)} by the model {names[0]}, not by people" if names else "not judged")
+    return "; ".join(parts)
+
+
+def draw(table: RunTable) -> Sheet:
+    """Below a score its interval and n."""
+    columns = table.paper.columns
+    rows = [(row.name, *(_cell(row, column) for column in columns)) for row in table.rows]
+    heads = [HEADS.get(column, column.removeprefix("pairs_").replace("top", "top-")) for column in columns]
+    title = "\n".join(filter(None, (table.unequal, f"{table.paper.title}.", NO_TEST)))
+    return Sheet(title, ("", *heads), rows, table.notes)
+
+
+def _cell(row: TableRow, column: str) -> str:
+    score = row.scores.get(column)
+    if score is None or score.value is None:
+        return NONE
+    parts = [figure(score.value)]
+    if isinstance(score, Spread):
+        return "\n".join((*parts, f"sd {figure(score.sd)}", f"{score.n} seeds"))
+    if score.interval:
+        parts.append(between(*score.interval))
+    if row.by != "paper" or score.interval:
+        parts.append(f"n={score.n}")
+    return "\n".join(parts)
+
+
+def facts(table: RunTable) -> Iterator[Mapping[str, object]]:
+    """The rows of a CSV: a score each."""
+    for row in table.rows:
+        about = {"table": table.paper.title, "dataset": table.paper.dataset, "by": row.by, "row": row.name}
+        about |= {"run": row.run}
+        for column, score in row.scores.items():
+            known = {"metric": column, "n": score.n or None}
+            note = " ".join((NO_TEST, *table.paper.notes)) if row.by == "paper" else row.note
+            yield {**about, **score.row(), **known, "note": note}
