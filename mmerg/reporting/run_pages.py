@@ -20,7 +20,7 @@ from mmerg.plots.run_data import RunData, read_or_why
 from mmerg.rating.rated import read_rated
 from mmerg.reporting.agents import Agents
 from mmerg.reporting.folder import ReportFolder
-from mmerg.reporting.frames import Faces, Frames
+from mmerg.reporting.frames import Frames
 from mmerg.reporting.outcome import OUTCOMES, Outcome, counted_outcomes, label_became, outcome
 from mmerg.reporting.render import file_name, render
 from mmerg.reporting.sample import FORMS, SamplePage
@@ -90,11 +90,11 @@ class RunPages(RunData):
         self.given_up: Counter[tuple[str, str]] = Counter()
         self.lost = 0
 
-    def write(self, folder: ReportFolder, prefix: str, faces: Faces, others: Mapping[str, RunPages], say: Say) -> None:
+    def write(self, folder: ReportFolder, prefix: str, others: Mapping[str, RunPages], say: Say) -> None:
         """prefix: the folder in the report for the pages, "" for its top. others: the other runs, by their prefix."""
-        frames = Frames(self.about.path / FRAMES, folder, faces, prefix)
+        frames = Frames(self.about.path / FRAMES, folder, prefix)
         agents, results = Agents(self.manifest), self.results.values()
-        known: dict[str, object] = {"o": self, "faces": faces, "results": results, **WORDS}
+        known: dict[str, object] = {"o": self, "results": results, **WORDS}
         for count, (result, ways) in enumerate(zip(results, self._ways(), strict=True), start=1):
             sample = SamplePage(Story(read_events(self.about.path, result.id)), agents, frames.has)
             row, name = self._add(result, sample), file_name(result.id)
@@ -112,7 +112,6 @@ class RunPages(RunData):
         blame = count_blame(self.about, self.verdicts)
         audited = count_audits(blame)
         known |= {
-            "frames": frames,
             "blame": blame,
             "audited": audited,
             "agents": blamed_agents(blame),

@@ -1,6 +1,6 @@
 """Writes a report of one run, or of several side by side.
 
-write_report([Path("runs/demo-merg-…")], Path("report"), faces="keep", say=print)
+write_report([Path("runs/demo-merg-…")], Path("report"), say=print)
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,6 @@ from mmerg.plots import style
 from mmerg.plots.dots import draw_differences, draw_scores
 from mmerg.plots.run_data import describe_runs
 from mmerg.reporting.folder import ReportFolder, report_folder
-from mmerg.reporting.frames import Faces
 from mmerg.reporting.outcome import counted_outcomes
 from mmerg.reporting.render import ASSETS, asset, render
 from mmerg.reporting.run_pages import RunPages, Say, write_plots
@@ -24,7 +23,7 @@ from mmerg.scoring.comparisons import DRAWS, Pair, compare_sides, format_p
 from mmerg.scoring.standard import Options
 
 
-def write_report(paths: Sequence[Path], out: Path, *, faces: Faces, say: Say) -> Path:
+def write_report(paths: Sequence[Path], out: Path, *, say: Say) -> Path:
     """Writes and returns the path of the first page. Raises RunError where a run cannot be read, two have one name, or
     `out` holds files that are not a report's or cannot be written."""
     read_abouts(paths)
@@ -37,14 +36,14 @@ def write_report(paths: Sequence[Path], out: Path, *, faces: Faces, say: Say) ->
             if several:
                 say(f"{prefix[:-1]}: {run.name}")
             others = {place: other for place, other in places.items() if other is not run}
-            run.write(folder, prefix, faces, others, say)
+            run.write(folder, prefix, others, say)
         if several:
             say("comparing the runs")
-            _write_comparison(folder, places, faces)
+            _write_comparison(folder, places)
     return out / "index.html"
 
 
-def _write_comparison(folder: ReportFolder, places: dict[str, RunPages], faces: Faces) -> None:
+def _write_comparison(folder: ReportFolder, places: dict[str, RunPages]) -> None:
     """The first pages of several runs: how they differ in settings, figures and each sample, and paired tests against
     the first run, as `mmerg compare` makes them by default. For runs that cannot be compared the page says why."""
     runs = list(places.values())
@@ -81,4 +80,4 @@ def _write_comparison(folder: ReportFolder, places: dict[str, RunPages], faces: 
         plots = {"differences": (forest, title), "scores": (draw_scores(runs), "Figures with 95 % intervals")}
         values["plots"] = write_plots(folder, "", {name: (one, alt + alike) for name, (one, alt) in plots.items()})
     for name, template in (("index.html", "runs.j2"), ("samples.html", "matrix.j2")):
-        folder.write(name, render(template, top="", up="", faces=faces, **values))
+        folder.write(name, render(template, top="", up="", **values))

@@ -33,7 +33,7 @@ def say_nothing(told: str) -> None:
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of a run with samples of every kind."""
     run = build(tmp_path_factory.mktemp("usual") / "demo-merg-tiny", USUAL)
-    write_report([run], run / "report", faces="keep", say=say_nothing)
+    write_report([run], run / "report", say=say_nothing)
     return run / "report"
 
 
@@ -47,7 +47,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     vocabulary = {f"a.{HOSTILE}": [HOSTILE], "b" * 500: ["c" * 5000]}
     config = {"backbone": {"name": "odd", "model": HOSTILE}, "system": {"vocabulary": vocabulary}}
     runs = [build(folder / "<i>run & co", told, model=HOSTILE, config=config), build(folder / "two", USUAL[:1])]
-    write_report(runs, folder / "report", faces="keep", say=say_nothing)
+    write_report(runs, folder / "report", say=say_nothing)
     return folder / "report"
 
 
@@ -60,7 +60,7 @@ def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     two = build(folder / "demo-merg-tiny-2", other, config={"seed": 7})
     for run in (one, two):
         assert score([str(run)]) == 0
-    write_report([one, two], folder / "report", faces="keep", say=say_nothing)
+    write_report([one, two], folder / "report", say=say_nothing)
     return folder / "report"
 
 
@@ -68,7 +68,7 @@ def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Samples at both ends of what a page must hold: sixty turns without a frame, two dozen frames in five passes."""
     run = build(tmp_path_factory.mktemp("long") / "run", LONG)
-    write_report([run], run / "report", faces="keep", say=say_nothing)
+    write_report([run], run / "report", say=say_nothing)
     return run / "report"
 
 
@@ -79,7 +79,7 @@ def many_told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]
     results = [result(f"d{number}/2", f"Reply {number}.", selected_pass=number % 2) for number in range(MANY)]
     run = build_run(folder / "run", results)
     progress: list[str] = []
-    write_report([run], folder / "report", faces="keep", say=progress.append)
+    write_report([run], folder / "report", say=progress.append)
     return folder / "report" / "samples.html", progress
 
 
@@ -100,5 +100,5 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     last = ("Ana", f"a heron {room} with a curlew")
     run = build_run(folder / "run", results, history={"dia3/2": (*HISTORY, last)})
-    write_report([run], folder / "report", faces="keep", say=say_nothing)
+    write_report([run], folder / "report", say=say_nothing)
     return folder / "report" / "samples.html"

@@ -116,7 +116,7 @@ def test_a_long_table_shows_more_when_asked_and_filters_all_of_it(browser: Brows
 
 def test_a_table_of_nobody_has_no_rows(browser: Browser, tmp_path: Path) -> None:
     run = build(tmp_path / "run", list[Told]())
-    write_report([run], run / "report", faces="keep", say=say_nothing)
+    write_report([run], run / "report", say=say_nothing)
     with watched(browser) as view:
         page = view.open(run / "report" / "samples.html")
         assert page.locator("output").inner_text() == "0 of 0"
