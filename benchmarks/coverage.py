@@ -104,7 +104,7 @@ def of_f1(right: Floats, weighted: bool, count: int, each: int, rng: np.random.G
     named = forecast(rng, gold, right, alike(rng, count, each, 0.3 if each > 1 else 0.0))
     there = np.unique(gold)
     truth = float(np.average(true_f1(right)[there], weights=SHARES[there] if weighted else None))
-    value = f1(weighted=weighted).ready(results(gold, named))
+    value = f1(weighted=weighted).prepare(results(gold, named))
     return both("bootstrap", value, np.repeat(np.arange(count), each), truth)
 
 
@@ -175,7 +175,7 @@ def of_difference(figure: str, count: int, each: int, rng: np.random.Generator) 
         ends = Pairs(value, dialogues).bounds("wilson", RESAMPLES, 0)[0].ends
         return ends, ends, 100 * float(SHARES @ (b - a))
     truth = float(np.mean((true_f1(b) - true_f1(a))[there]))
-    pairs = Pairs(f1().ready(results(np.tile(gold, 2), np.concatenate(named))), dialogues)
+    pairs = Pairs(f1().prepare(results(np.tile(gold, 2), np.concatenate(named))), dialogues)
     return percentiles(pairs.difference, pairs.dialogues), pairs.bounds("bootstrap", RESAMPLES, 0)[0].ends, truth
 
 

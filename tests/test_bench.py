@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.bench import PAPER, main
-from mmerg.paper.published import published
+from mmerg.bench import main
 from mmerg.runs.folder import read_results
 from tests import tiny_text
 from tests.ollama_server import TEXT_MODEL, VISION_MODEL
@@ -65,11 +64,6 @@ def bench(tmp_path: Path, server: ScriptedOllama) -> Bencher:
     return Bencher(tmp_path, server.url)
 
 
-def test_the_default_is_the_papers_table() -> None:
-    [table] = published("backbones")
-    assert list(PAPER) == [(row.fits or {})["backbone"] for row in table.rows]
-
-
 def test_all_run_the_same_subset_and_another_name_adds_a_row(
     bench: Bencher, server: ScriptedOllama, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -102,23 +96,11 @@ def test_a_backbone_that_is_not_pulled_is_named_and_skipped(bench: Bencher, caps
     assert "ollama pull llava:13b" in capsys.readouterr().err
 
 
-def test_of_the_default_those_are_run_that_are_pulled(bench: Bencher) -> None:
-    assert bench() == 0
-    assert list(bench.table) == ["qwen2.5vl-7b", "gemma3-12b"]
-
-
 def test_repeats_are_one_row(bench: Bencher, capsys: pytest.CaptureFixture[str]) -> None:
     seeds = ("repeats=3", "backbone.sampling.temperature=0.5")
     assert bench("--backbones", *TWO[:1], *seeds) == 0
     assert main(["--dataset", "folder", "--n", "3", *bench.settings, *seeds, "--backbones", TWO[0]]) == 0
     assert "mean of 1,2,3" in " ".join(capsys.readouterr().out.split())
-
-
-def test_a_sample_that_fails_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with scripted_ollama(answer=lambda _: "", models=MODELS) as server:
-        bench = Bencher(tmp_path, server.url)
-        assert bench("--backbones", MODELS[2], n=DIALOGUES) == 1
-    assert f"{DIALOGUES} failed" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -138,14 +120,6 @@ def test_what_is_wrong_is_told_once_before_the_first_run(
     assert bench(*wrong) == 2
     assert capsys.readouterr().err.count(told) == 1
     assert server.calls == 0
-
-
-def test_a_backbone_of_the_users_own_config(tmp_path: Path) -> None:
-    config = tmp_path / "configs" / "backbone" / "mine.yaml"
-    config.parent.mkdir(parents=True)
-    config.write_text("defaults: [gemma3-12b, _self_]\nname: mine\n", encoding="utf-8")
-    options = ["--config-dir", f"{tmp_path}/configs", "--backbones", "mine", "--n", "1", "backend=dry", *QUICK]
-    assert main([*options, f"runs={tmp_path}/runs"]) == 0
 
 
 @pytest.mark.skipif(find_spec("xllamacpp") is None, reason="the embedded backend is not installed")

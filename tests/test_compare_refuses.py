@@ -21,16 +21,6 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return shown.err
 
 
-def test_a_run_that_is_given_twice_is_refused_by_whatever_paths(
-    pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "link").symlink_to(pair[0])
-    for again in (pair[0], str(tmp_path / "second" / ".." / "first"), str(tmp_path / "link")):
-        told = refused(capsys, *pair, again)
-        assert "a run is given twice" in told
-        assert f"{pair[0]} and {again}" in told
-
-
 def test_runs_of_different_corpora_are_refused(
     pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -64,20 +54,6 @@ def test_runs_of_different_protocols_are_refused(
 ) -> None:
     edit(pair[1], lambda manifest: manifest["settings"]["protocol"].update(setting))
     assert told in refused(capsys, *pair)
-
-
-def test_what_a_protocol_came_to_is_no_difference(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Nor is its name, a setting that is off, or the seed of a draw that is not made."""
-    more = {"name": "mine", "history": None, "seed": 3}
-    edit(pair[1], lambda manifest: manifest["settings"]["protocol"].update(more))
-    edit(pair[1], lambda manifest: manifest["protocol"].update(samples=10, description="as before"))
-    assert main([*pair, *FEW]) == 0
-
-
-def test_runs_with_different_labels_are_refused(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    edit(pair[1], lambda manifest: manifest["corpus"].update(labels=["joy", "anger"]))
-    told = refused(capsys, *pair)
-    assert "the labels are anger, disgust, fear, joy, neutral, sadness, surprise and anger, joy" in told
 
 
 def test_runs_without_a_common_sample_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

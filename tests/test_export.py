@@ -12,7 +12,7 @@ from mmerg.export import main
 from mmerg.runs import events
 from mmerg.runs.folder import Run, read_results
 from mmerg.runs.result import Result
-from mmerg.tidy.frames import GROUP, schema
+from mmerg.tidy.frames import schema
 from mmerg.tidy.tables import TABLES
 from tests.plots.audited_runs import LOST, PASSED, UNAUDITED, build, plan, planned
 from tests.scoring.run_builder import (
@@ -115,16 +115,6 @@ def test_a_pass_that_failed_with_its_sample(tmp_path: Path) -> None:
     )
 
 
-def test_the_passes_of_a_loop_without_audits_are_finished(tmp_path: Path) -> None:
-    drafts = [events.Produced(sample="a/1", at=AT, t=t, stage="answer", symbol="R", output="Oh.") for t in (0, 1)]
-    end = events.Selected(sample="a/1", at=AT, t=0, ranks={0: (9, 0), 1: (8, -1)}, ended="good enough")
-    found = rows(exported(tmp_path, result("a/1", "Oh no.", "joy"), *drafts, end), "passes")
-    assert [(row["t"], row["status"], row["selected"]) for row in found] == [
-        (0, "finished", True),
-        (1, "finished", False),
-    ]
-
-
 def test_a_call_has_what_it_cost_and_whether_it_was_used(tmp_path: Path) -> None:
     mark: dict[str, Any] = {"sample": "a/1", "at": AT, "t": 0, "stage": "sgrg"}
     excluded = events.Excluded(id="m/1", guard="scene", similarity=0.5, reply="Oh.")
@@ -163,31 +153,12 @@ def test_types_do_not_depend_on_what_there_is(results: list[Result], tmp_path: P
     assert len(rows(tmp_path / "run/export", "samples")) == len(results)
 
 
-def test_many_rows_go_in_groups_and_keep_the_order_of_results(tmp_path: Path) -> None:
-    results = [result(f"a/{number}", "Oh.", "joy") for number in range(GROUP + 1)]
-    run = build_run(tmp_path / "run", results[:1])
-    (run / "results.jsonl").write_text("".join(one.line() for one in results), encoding="utf-8")
-    assert main([str(run)]) == 0
-    file = pq.ParquetFile(tmp_path / "run/export/samples.parquet")
-    assert [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)] == [GROUP, 1]
-    assert [row["sample"] for row in file.read().to_pylist()] == [one.id for one in results]
-
-
 def test_the_same_run_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:
     for name in "ab":
         assert main([str(run), "--prompts", "--out", str(tmp_path / name)]) == 0
     for table in TABLES:
         assert (tmp_path / f"a/{table}.parquet").read_bytes() == (tmp_path / f"b/{table}.parquet").read_bytes()
     assert len(list((tmp_path / "a").iterdir())) == 6
-
-
-def test_any_text_goes_through(tmp_path: Path) -> None:
-    odd = "悲しみ\x00\u202e😀"
-    run = build_run(tmp_path / "run", [result("a/1", odd, "joy", plan={"tone": odd})], history={"a/1": [(odd, odd)]})
-    assert main([str(run), "--prompts"]) == 0
-    [row] = rows(run / "export", "samples")
-    assert row["response"] == row["history"][0]["text"] == odd
-    assert json.loads(row["plan"]) == {"tone": odd}
 
 
 def test_samples_without_events(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -208,19 +179,3 @@ def test_a_broken_folder_is_told_and_leaves_no_file(damage: str, run: Path, caps
     assert main([str(run)]) == 2
     assert capsys.readouterr().err.startswith("error: ")
     assert not (run / "export").exists() or not list((run / "export").iterdir())
-
-
-def test_a_number_that_no_column_holds_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = build_run(tmp_path / "run", [result("a/1", "Oh.")])
-    file = run / "samples" / "a%2F1.jsonl"
-    text = file.read_text(encoding="utf-8").replace('"response_tokens":0', f'"response_tokens":{2**70}')
-    file.write_text(text, encoding="utf-8")
-    assert main([str(run)]) == 2
-    told = capsys.readouterr().err
-    assert "reply.response_tokens: Input should be less than or equal to" in told
-    assert not list((tmp_path / "run/export").iterdir())
-
-
-def test_where_nothing_can_be_written(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(run), "--out", str(run / "manifest.json")]) == 2
-    assert "this cannot be written" in capsys.readouterr().err

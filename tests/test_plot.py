@@ -4,13 +4,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from PIL import Image
 
-from mmerg.plot import USUAL, main
+from mmerg.plot import main
 from mmerg.scoring.score import Confusion
 from tests.compared_runs import edit
 from tests.plots.audited_runs import PASSED, build, planned, score
-from tests.scoring.run_builder import build_run, result
 
 CONFUSION = Confusion(labels=("joy", "fear"), counts=((1, 0), (0, 1)), failed=(0, 0))
 
@@ -43,18 +41,6 @@ def test_what_needs_scores_says_how_to_have_them(run: Path, capsys: pytest.Captu
     said = capsys.readouterr().out
     why = f"run: this run has no scores: there is no scores.json: mmerg score {run}"
     assert f"confusion, scores are not drawn: {why}" in said
-
-
-@pytest.mark.parametrize("changed", ["identity", "a/3", "a/2"])
-def test_scores_of_another_state_are_not_drawn(changed: str, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of another identity, of one sample less, and of another reply to a sample."""
-    score(run, {"acc": (50.0, 2)}, CONFUSION, "other" if changed == "identity" else "same")
-    if changed != "identity":
-        with (run / "results.jsonl").open("a") as file:
-            file.write(planned(changed, seconds=2.5).line())
-    assert main([str(run), "--only", "scores"]) == 1
-    assert "the scores of this run are stale" in capsys.readouterr().out
-    assert not (run / "plots").exists()
 
 
 def test_only_what_is_asked_for(run: Path, tmp_path: Path) -> None:
@@ -91,14 +77,6 @@ def test_labels_are_one_a_run(run: Path, tmp_path: Path, capsys: pytest.CaptureF
         assert "2 runs need as many labels, all different, not one" in capsys.readouterr().err
 
 
-def test_a_figure_without_its_title_is_lower(run: Path, tmp_path: Path) -> None:
-    for name, more in (("with", []), ("without", ["--no-title"])):
-        assert main([str(run), "--only", "tone", "--format", "png", "--out", str(tmp_path / name), *more]) == 0
-    with Image.open(tmp_path / "with/tone.png") as one, Image.open(tmp_path / "without/tone.png") as other:
-        assert one.width == other.width
-        assert 40 < one.height - other.height < 60  # a line of 8 points at 300 dots an inch
-
-
 def test_hostile_text_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     odd = "$\\frac\x1b[31m 悲しみ\u202e😀\n"
     plan = {"tone": odd, "stance": odd * 40}
@@ -116,27 +94,6 @@ def test_hostile_text_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[s
     for file in (run / "plots").iterdir():
         ElementTree.parse(file)  # a control character would be no XML
     assert "\x1b" not in capsys.readouterr().out
-
-
-def test_runs_with_nothing_to_draw_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    cases = {
-        "empty": build_run(tmp_path / "empty", []),
-        "failed": build_run(tmp_path / "failed", [result("a/1", None)]),
-        "bare": build_run(tmp_path / "bare", [result("a/1", "Oh.", "joy", plan="be kind")]),
-    }
-    for name, folder in cases.items():
-        assert main([str(folder)]) == 1
-        said = capsys.readouterr().out
-        assert f"tone is not drawn: no sample of {name} has a forecast and a plan with a tone" in said
-        assert f"blame is not drawn: no pass of {name} came to an audit" in said
-        assert len(said.splitlines()) == len(USUAL) - 1  # two for one reason
-
-
-@pytest.mark.parametrize("damage", ["manifest.json", "results.jsonl", "samples/a%2F1.jsonl"])
-def test_a_broken_folder_is_told(damage: str, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (run / damage).write_text('{"a":\n')
-    assert main([str(run), "--only", "blame"]) == 2
-    assert capsys.readouterr().err.startswith("error: ")
 
 
 def test_what_cannot_be_read_or_written_is_told(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

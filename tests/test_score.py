@@ -47,13 +47,6 @@ def test_the_table_and_the_file(folder: Path, capsys: pytest.CaptureFixture[str]
     assert scores.scores["dist1"].signature.startswith("n:1|tok:nltk-")
 
 
-def test_foreign_text_steers_no_terminal(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main([str(folder), *QUICK])
-    shown = capsys.readouterr().out
-    assert "model\\u202e\\u001b[31m[bold] on scripted 1" in shown
-    assert not set(shown) & {"\u202e", "\x1b"}
-
-
 def test_runs_side_by_side(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = build_run(tmp_path / "two", [result("a/1", "oh dear", "joy", gold="joy")], logprobs={"a/1": [-1.0]})
     assert main([str(folder), str(other), *QUICK, "--verbose"]) == 0
@@ -66,15 +59,6 @@ def test_runs_side_by_side(folder: Path, tmp_path: Path, capsys: pytest.CaptureF
     assert "2: acc, acc_majority" in shown
     assert "no interval: all is from one dialogue" in shown.replace("\n", " ")
     assert (other / SCORES).is_file()
-
-
-def test_where_runs_have_other_ns_each_figure_has_its_own(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    twelve = scored(tmp_path, "twelve", 9), scored(tmp_path, "seed-1", 6, seed=1)
-    assert main([str(folder), *twelve, "--columns", "acc", *QUICK]) == 0
-    row, *_ = [line for line in capsys.readouterr().out.splitlines() if line.startswith("acc ↑")]
-    assert re.search(r" n=3 .* n=12 .* n=12 .* ± 17.68", row)
 
 
 def test_the_settings_in_which_runs_differ(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -189,8 +173,3 @@ def test_a_csv_has_a_figure_a_row_with_all_that_stands_beside_it(
     assert float(acc["low"]) < 75 < float(acc["high"])
     assert "label:target" in acc["signature"]
     assert length["metric"] == "length"
-
-
-def test_a_figure_that_is_not_there_is_asked_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([scored(tmp_path, "full", 9), "--columns", "acc,dist3", *QUICK]) == 2
-    assert "there is no figure 'dist3'\n  where: --columns\n  next:  did you mean dist" in capsys.readouterr().err

@@ -119,19 +119,6 @@ def test_the_story_of_a_sample(show: Shown, capsys: pytest.CaptureFixture[str]) 
     assert (result.selected_pass, str(result.response) in shown) == (1, True)
 
 
-def test_frames_are_named_by_the_files_that_hold_them(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
-    show("story/4")
-    shown = capsys.readouterr().out
-    keyframes = yaml.safe_load(shown)["keyframes"]
-    first, second, third = keyframes["turns"]
-    names = [f"{frame['sha256']}.jpg" for frame in first["frames"]]
-    assert len(names) == 2
-    assert sorted(names) == sorted(file.name for file in (show.folder / "frames").iterdir())
-    assert keyframes["form"] == "images"
-    assert second == {"turn": 2}
-    assert third == {"turn": 3, "problem": "unreadable"}
-
-
 def test_foreign_text_neither_steers_the_terminal_nor_is_markup(
     show: Shown, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -190,15 +177,6 @@ def test_the_table_of_a_run(show: Shown, capsys: pytest.CaptureFixture[str]) -> 
     assert re.search(r"│ schema_invalid │ +1 │ ill/2: Invalid JSON", shown)
 
 
-def test_showing_calls_no_server_and_changes_nothing(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
-    before = {file: file.read_bytes() for file in show.folder.rglob("*") if file.is_file()}
-    calls = show.server.calls
-    show("story/4", "--prompts")
-    show()
-    assert {file: file.read_bytes() for file in show.folder.rglob("*") if file.is_file()} == before
-    assert show.server.calls == calls
-
-
 def test_an_unknown_sample(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
     assert show("story/9") == 2
     shown = capsys.readouterr()
@@ -217,15 +195,6 @@ def test_a_folder_that_is_no_run(
     (tmp_path / "manifest.json").write_text("{", encoding="utf-8")
     assert main([str(tmp_path), *arguments]) == 2
     assert "the manifest cannot be read" in capsys.readouterr().err
-
-
-def test_a_run_without_results_yet(show: Shown, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "manifest.json").write_bytes((show.folder / "manifest.json").read_bytes())
-    (tmp_path / "samples").mkdir()
-    assert main([str(tmp_path)]) == 0
-    assert "0 samples" in capsys.readouterr().out
-    assert main([str(tmp_path), "story/4"]) == 2
-    assert "none yet" in capsys.readouterr().err
 
 
 def test_without_a_run_those_that_are_there_are_named(

@@ -93,13 +93,6 @@ def test_text(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:
         assert part in flat
 
 
-def test_a_run_given_twice_is_refused(make: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = make("run")
-    (tmp_path / "link").symlink_to(run)
-    assert main([str(run), str(tmp_path / "link")]) == 2
-    assert "a run is given twice" in capsys.readouterr().err
-
-
 def test_without_runs_named_those_that_are_scored_are_taken(
     make: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -161,18 +154,6 @@ def test_runs_without_scores_or_with_stale_ones_are_refused(make: Maker, capsys:
     shown = capsys.readouterr().err
     assert "this run has no scores" in shown
     assert f"mmerg score {run}" in shown
-
-
-def test_out_writes_what_would_be_printed(make: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = make("run")
-    for form in ("text", "markdown", "latex", "csv"):
-        capsys.readouterr()
-        main(["topk", str(run), "--format", form])
-        shown = capsys.readouterr().out
-        out = tmp_path / form
-        assert main(["topk", str(run), "--format", form, "--out", str(out)]) == 0
-        assert capsys.readouterr().out == ""
-        assert out.read_text(encoding="utf-8") == shown
 
 
 def test_wrong_arguments(make: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,15 +41,15 @@ def bert_scores(model: str = "roberta-large", layers: int | None = None) -> list
     blank counts; a blank reply to it scores 0. Raises ConfigError where the model cannot be loaded."""
     scorer = load(model, layers)
 
-    def counted(results: Sequence[Result]) -> Mask:
+    def mask(results: Sequence[Result]) -> Mask:
         return np.array([result.ok and bool((result.gold_response or "").strip()) for result in results], bool)
 
-    def ready(part: int, results: Sequence[Result]) -> Value:
+    def prepare(part: int, results: Sequence[Result]) -> Value:
         return mean([100 * scorer.score(one.response or "", one.gold_response or "")[part] for one in results])
 
     needs = "a reply and a gold response"
     return [
-        Metric(f"bert_{name}", scorer.signature, needs, counted, partial(ready, part), higher_is_better=True)
+        Metric(f"bert_{name}", scorer.signature, needs, mask, partial(prepare, part), higher_is_better=True)
         for part, name in enumerate(("p", "r", "f1"))
     ]
 

@@ -32,12 +32,12 @@ def distinct(n: int, words: Tokenizer = "nltk", level: Level = "corpus", *, lowe
     """Distinct n-grams over all n-grams. A failed sample does not count. A reply of fewer than n tokens adds no n-gram,
     and has no share of its own at level response."""
 
-    def counted(results: Sequence[Result]) -> Mask:
+    def mask(results: Sequence[Result]) -> Mask:
         cut = tokenizer(words, lower=lower)
         lengths = np.array([len(cut(result.response or "")) if result.ok else 0 for result in results], np.intp)
         return lengths >= (1 if level == "corpus" and (lengths >= n).any() else n)
 
-    def ready(results: Sequence[Result]) -> Value:
+    def prepare(results: Sequence[Result]) -> Value:
         grams = grams_of(_replies(results), words, lower, n)
         return Distinct(grams, np.asarray) if level == "corpus" else ratio(100 * grams.shares(), grams.lengths > 0)
 
@@ -45,8 +45,8 @@ def distinct(n: int, words: Tokenizer = "nltk", level: Level = "corpus", *, lowe
         name=f"dist{n}",
         signature=f"n:{n}|{tokenizer_signature(words, lower=lower)}|level:{level}|failed:left-out|scale:100",
         needs=f"a reply of {n} tokens or more",
-        counted=counted,
-        ready=ready,
+        mask=mask,
+        prepare=prepare,
         interval_by="jackknife" if level == "corpus" else "bootstrap",
         higher_is_better=True,
     )
@@ -64,7 +64,7 @@ def adjusted(n: int, words: Tokenizer = "nltk", *, lower: bool = True, vocabular
         plain,
         name=f"ead{n}",
         signature=plain.signature.replace("|", f"|V:{vocabulary}|", 1),
-        ready=lambda results: Distinct(grams_of(_replies(results), words, lower, n), expected),
+        prepare=lambda results: Distinct(grams_of(_replies(results), words, lower, n), expected),
     )
 
 

@@ -8,33 +8,73 @@ MERG, arXiv 2604.18988, section 4: the emotion that the response should carry, a
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mmerg.runs.result import Result
-from mmerg.scoring.metric import Counts, Floats, Mask, Metric, Sums, Value, mean, pooled, rate
+from mmerg.scoring.metric import Counts, Floats, Mask, Metric, Sums, Value, mean, pooled
 from mmerg.scoring.score import Confusion
 
 NEUTRAL = "neutral"
-CLASS_FIGURES = {"precision": [2], "recall": [1], "f1": [1, 2]}  # by figure the errors that count, see `label_counts`
+CLASS_METRICS = {"precision": [2], "recall": [1], "f1": [1, 2]}  # the errors that count, see `Forecasts.counts`
 TINY = 1e-12  # in place of a count of 0, by which nothing can be divided
 
 
+class Forecasts:
+    """Gold labels and forecasts of results as arrays of shape [results], None where there is none; a failed sample has
+    no forecast."""
+
+    def __init__(self, results: Sequence[Result]) -> None:
+        self.results = results
+        self.gold: NDArray[np.object_] = np.array([result.gold_emotion for result in results], object)
+        named = [result.emotion if result.ok else None for result in results]
+        self.named: NDArray[np.object_] = np.array(named, object)
+        self.has_gold: Mask = np.array([label is not None for label in self.gold], bool)
+        self.has_name: Mask = np.array([label is not None for label in self.named], bool)
+
+    def judged(self, *, failed: bool) -> Mask:
+        """Which results a forecast can be judged for: those with a gold label and a forecast; with `failed` all that
+        have a gold label, a missing forecast being wrong. None where there is no forecast though not all failed: the
+        system has no such stage."""
+        if not self.has_name.any() and any(result.ok for result in self.results):
+            return self.has_name
+        return self.has_gold if failed else self.has_gold & self.has_name
+
+    def counts(self, labels: Sequence[str]) -> Floats:
+        """Shape [3, labels, results]: whether each result is a hit of each label, misses it, or names it wrongly."""
+        gold = np.array([self.gold == label for label in labels], float)
+        named = np.array([self.named == label for label in labels], float)
+        return np.array([gold * named, gold * (1 - named), named * (1 - gold)])
+
+
+_last: list[Forecasts] = []
+
+
+def read_forecasts(results: Sequence[Result]) -> Forecasts:
+    """The forecasts of results. The last ones are kept, as all metrics ask for those of one list."""
+    if not (_last and _last[0].results is results):
+        _last[:] = [Forecasts(results)]
+    return _last[0]
+
+
+def _judged(results: Sequence[Result], *, failed: bool = True) -> Mask:
+    return read_forecasts(results).judged(failed=failed)
+
+
 def accuracy(*, ok_only: bool = False) -> Metric:
-    """Correct forecasts over samples with a gold label. A failed sample is wrong (TRACE leaves these out, which
-    `ok_only` does); a sample without a gold label does not count. Without a single forecast there is no figure: the
-    system has no such stage."""
-    over_all = rate(
+    """Correct forecasts over samples with a gold label. A failed sample is wrong (TRACE skips these, which `ok_only`
+    does); a sample without a gold label does not count."""
+    return Metric(
         "acc_ok" if ok_only else "acc",
         f"label:target|failed:{'left-out' if ok_only else 'wrong'}|scale:100",
         "a gold label and a forecast" + ("" if ok_only else ", or a failure"),
-        lambda result: 100.0 * (result.ok and result.emotion == result.gold_emotion),
+        mask=partial(_judged, failed=not ok_only),
+        prepare=lambda results: mean([100.0 * (one.ok and one.emotion == one.gold_emotion) for one in results]),
         interval_by="wilson",
         higher_is_better=True,
     )
-    return replace(over_all, counted=partial(labelled, failed=not ok_only))
 
 
 def f1(weighted: bool = False) -> Metric:
@@ -46,9 +86,9 @@ def f1(weighted: bool = False) -> Metric:
     forecast of none of them. Any draw of the results is over the labels of all of them, with an F1 of 0 for one that
     the draw lacks: else a rare label that is missed would come and go."""
 
-    def ready(results: Sequence[Result]) -> Value:
+    def prepare(results: Sequence[Result]) -> Value:
         labels = sorted({result.gold_emotion for result in results if result.gold_emotion is not None})
-        hits, missed, wrong = label_counts(results, labels)
+        hits, missed, wrong = Forecasts(results).counts(labels)
 
         def average(sums: Floats) -> Floats:
             hits, errors, gold = np.split(sums, 3)
@@ -62,17 +102,10 @@ def f1(weighted: bool = False) -> Metric:
         name="weighted_f1" if weighted else "macro_f1",
         signature="label:target|labels:in-gold|failed:wrong|scale:100",
         needs="a gold label and a forecast, or a failure",
-        counted=partial(labelled, failed=True),
-        ready=ready,
+        mask=_judged,
+        prepare=prepare,
         higher_is_better=True,
     )
-
-
-def label_counts(results: Sequence[Result], labels: Sequence[str]) -> Floats:
-    """Shape [3, labels, results]: whether each result is a hit of each label, misses it, or names it wrongly."""
-    gold = np.array([[result.gold_emotion == label for result in results] for label in labels], float)
-    named = np.array([[result.ok and result.emotion == label for result in results] for label in labels], float)
-    return np.array([gold * named, gold * (1 - named), named * (1 - gold)])
 
 
 BASELINES = {"acc_majority": "majority label", "acc_neutral": "always neutral", "acc_prior": "random by prior"}
@@ -83,27 +116,26 @@ def baselines(labels: Sequence[str]) -> list[Metric]:
     gold label of these samples, acc_neutral the label neutral if it is one of the dataset's `labels`, acc_prior draws
     from the frequencies of gold labels (the accuracy that is expected)."""
 
-    def ready(name: str, results: Sequence[Result]) -> Value:
+    def prepare(name: str, results: Sequence[Result]) -> Value:
         golds = [result.gold_emotion for result in results]
         counts = Counter(golds)
-        parts = np.array([[gold == label for gold in golds] for label in counts], float)
-        label = NEUTRAL if name == "acc_neutral" else max(counts, key=lambda one: counts[one])
         if name == "acc_prior":
+            parts = np.array([[gold == label for gold in golds] for label in counts], float)
             return Sums(parts, lambda sums: 100 * (sums**2).sum(axis=0) / sums.sum(axis=0) ** 2)
+        label = NEUTRAL if name == "acc_neutral" else counts.most_common(1)[0][0]
         return mean([100.0 * (gold == label) for gold in golds])
 
-    def counted(name: str, results: Sequence[Result]) -> Mask:
-        mask = labelled(results, failed=True)
-        return mask & (name != "acc_neutral" or NEUTRAL in labels)
+    def mask(name: str, results: Sequence[Result]) -> Mask:
+        return _judged(results) & (name != "acc_neutral" or NEUTRAL in labels)
 
+    needs = "a gold label and a forecast, or a failure"
     return [
         Metric(
             name=name,
             signature=f"label:target|{words.replace(' ', '-')}|scale:100",
-            needs="a gold label and a forecast, or a failure"
-            + ", and a label neutral to choose" * (name == "acc_neutral"),
-            counted=partial(counted, name),
-            ready=partial(ready, name),
+            needs=needs + ", and a label neutral to choose" * (name == "acc_neutral"),
+            mask=partial(mask, name),
+            prepare=partial(prepare, name),
             interval_by="bootstrap" if name == "acc_prior" else "wilson",
         )
         for name, words in BASELINES.items()
@@ -113,41 +145,33 @@ def baselines(labels: Sequence[str]) -> list[Metric]:
 def class_metrics(labels: Sequence[str]) -> Iterator[Metric]:
     """precision:joy, recall:joy, f1:joy, …: of each label, ×100, as scikit-learn's `precision_recall_fscore_support`.
     Precision is over samples with that forecast, recall over samples with that gold label, of which n is the support,
-    and F1 over both. There is no figure without such samples."""
+    and F1 over both. There is no value without such samples."""
 
-    def ready(label: str, wrong: Sequence[int], results: Sequence[Result]) -> Value:
-        counts = label_counts(results, [label])[:, 0]
+    def prepare(label: str, wrong: Sequence[int], results: Sequence[Result]) -> Value:
+        counts = Forecasts(results).counts([label])[:, 0]
         weights = 2.0 if len(wrong) > 1 else 1.0
         return pooled(weights * counts[0], weights * counts[0] + counts[wrong].sum(axis=0))
 
-    def counted(label: str, wrong: Sequence[int], results: Sequence[Result]) -> Mask:
-        mask = labelled(results, failed=True)
-        return mask & label_counts(results, [label])[[0, *wrong], 0].any(axis=0)
+    def mask(label: str, wrong: Sequence[int], results: Sequence[Result]) -> Mask:
+        return _judged(results) & read_forecasts(results).counts([label])[[0, *wrong], 0].any(axis=0)
 
     for label in labels:
-        for name, wrong in CLASS_FIGURES.items():
-            needs = {"precision": f"the forecast {label}", "recall": f"the gold label {label}"}.get(
-                name, f"the label {label}"
+        needs = {"precision": f"the forecast {label}", "recall": f"the gold label {label}", "f1": f"the label {label}"}
+        for name, wrong in CLASS_METRICS.items():
+            yield Metric(
+                name=f"{name}:{label}",
+                signature=f"label:{label}|failed:wrong|scale:100",
+                needs=needs[name],
+                mask=partial(mask, label, wrong),
+                prepare=partial(prepare, label, wrong),
+                higher_is_better=True,
             )
-            signature = f"label:{label}|failed:wrong|scale:100"
-            values = partial(counted, label, wrong), partial(ready, label, wrong)
-            yield Metric(f"{name}:{label}", signature, needs, *values, higher_is_better=True)
-
-
-def labelled(results: Sequence[Result], *, failed: bool) -> Mask:
-    """Which results a forecast can be judged for: those with a gold label and a forecast; with `failed` all that have a
-    gold label, one without a forecast being wrong. None where no result has a forecast, as not all failed."""
-    gold = np.array([result.gold_emotion is not None for result in results], bool)
-    forecast = np.array([result.ok and result.emotion is not None for result in results], bool)
-    if not forecast.any() and any(result.ok for result in results):
-        return forecast
-    return gold if failed else gold & forecast
 
 
 def confusion(results: Sequence[Result], labels: Sequence[str]) -> Confusion | None:
     """Which emotion is taken for which, over the samples that `acc` is over. Rows and columns in the order of
-    `labels` (the dataset's), any other label that occurs behind them. None where accuracy has no figure, either."""
-    kept = [result for result, counts in zip(results, labelled(results, failed=True), strict=True) if counts]
+    `labels` (the dataset's), any other label that occurs behind them. None where accuracy has no value, either."""
+    kept = [result for result, counts in zip(results, _judged(results), strict=True) if counts]
     if not kept:
         return None
     occurring = {label for result in kept for label in (result.gold_emotion, result.emotion) if label is not None}

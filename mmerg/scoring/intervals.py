@@ -160,9 +160,11 @@ def _studentized(sums: Sums, drawn: Floats) -> tuple[float, float, float]:
     totals = sums.parts @ weights.T
     steps = np.maximum(1e-6 * np.abs(sums.parts).sum(axis=1), 1e-12)
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = sums.then(totals)
+        values = sums.finish(totals)
         shifts = [(at, np.eye(len(steps))[at][:, None] * step) for at, step in enumerate(steps)]
-        slopes = np.array([(sums.then(totals + by) - sums.then(totals - by)) / (2 * steps[at]) for at, by in shifts])
+        slopes = np.array(
+            [(sums.finish(totals + by) - sums.finish(totals - by)) / (2 * steps[at]) for at, by in shifts]
+        )
         influence = slopes.T @ sums.parts
         variance = (weights * influence**2).sum(axis=1) - (weights * influence).sum(axis=1) ** 2 / drawn.shape[1]
         errors = np.sqrt(np.maximum(variance, 0))
@@ -188,8 +190,8 @@ def _with_pseudo_counts(counts: Counts, parts: Floats, drawn: Floats, seed: int)
     below[:, :labels][none[:, :labels]] = 0.0
     above[:, labels : 2 * labels][none[:, labels : 2 * labels]] = 0.0
     taken_off = np.arange(counts.blocks)[:, None, None] < counts.blocks // 2
-    lower = counts.then(totals + np.where(taken_off, above, below).reshape(totals.shape))
-    upper = counts.then(totals + np.where(taken_off, below, above).reshape(totals.shape))
+    lower = counts.finish(totals + np.where(taken_off, above, below).reshape(totals.shape))
+    upper = counts.finish(totals + np.where(taken_off, below, above).reshape(totals.shape))
     outside = outside_of(drawn.shape[1])
     return float(np.quantile(lower, outside)), float(np.quantile(upper, 1 - outside)), float(upper.std())
 
@@ -221,7 +223,7 @@ def _wilson(value: Value, dialogues: Dialogues) -> Interval:
 def each(value: Value, n: int) -> Floats:
     """Shape [n]: the value of each result by itself."""
     if isinstance(value, Sums):
-        return value.then(value.parts)
+        return value.finish(value.parts)
     return np.array([value(np.array([index])) for index in range(n)])
 
 

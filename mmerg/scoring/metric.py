@@ -1,12 +1,12 @@
 """What a metric is. It is prepared once for a list of results, and then gives a value for any selection of them, in
 which a result may stand several times.
 
-The same few numpy operations then serve the figure itself, a bootstrap (dialogues drawn with repetition), and paired
+The same few numpy operations then serve the value itself, a bootstrap (dialogues drawn with repetition), and paired
 tests (two runs' results in one list, exchanged pairwise).
 
-    kept = list(itertools.compress(run.answers, metric.counted(run.answers)))
-    value = metric.ready(kept)
-    value(np.arange(len(kept)))    # the figure
+    kept = list(itertools.compress(run.answers, metric.mask(run.answers)))
+    value = metric.prepare(kept)
+    value(np.arange(len(kept)))
 """
 
 from __future__ import annotations
@@ -24,49 +24,48 @@ Indices: TypeAlias = NDArray[np.intp]
 Value: TypeAlias = Callable[[Indices], float]  # NaN where none of the results counts
 Floats: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
-Of: TypeAlias = Callable[[Result], float]
-Then: TypeAlias = Callable[[Floats], Floats]
+OfResult: TypeAlias = Callable[[Result], float]
+Finish: TypeAlias = Callable[[Floats], Floats]
 IntervalBy = Literal["wilson", "bootstrap", "jackknife"]  # see `intervals`
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A named figure over results.
+    """A named metric over results.
 
-    signature: the options and model hashes that decide the figure, as `key:value` joined by `|`; behind `||` what is
+    signature: the options and model hashes that decide the value, as `key:value` joined by `|`; behind `||` what is
     only recorded, such as versions of packages and servers. needs: what a sample must have to count, in a few words.
-    counted: shape [results], which of them the figure is over. ready: prepares the results that count; the value is
-    asked for by indices into them. interval_by: wilson for shares (0 or 100 a result), jackknife for what repeated
-    results lower (distinct n-grams), bootstrap for all else, None for costs and other figures whose interval says
-    nothing. higher_is_better: None for what describes and does not judge. missing: what is not installed, so that no
-    result counts.
+    mask: shape [results], which of them count. prepare: takes the results that count, and gives the value of any
+    indices into them. interval_by: wilson for shares (0 or 100 a result), jackknife for what repeated results lower
+    (distinct n-grams), bootstrap for all else, None for costs, whose interval says nothing. higher_is_better: None for
+    what describes and does not judge. missing: a package that is not installed, so that no result counts.
     """
 
     name: str
     signature: str
     needs: str
-    counted: Callable[[Sequence[Result]], Mask]
-    ready: Callable[[Sequence[Result]], Value]
+    mask: Callable[[Sequence[Result]], Mask]
+    prepare: Callable[[Sequence[Result]], Value]
     interval_by: IntervalBy | None = "bootstrap"
     higher_is_better: bool | None = None
     missing: str = ""
 
     @property
     def why_none(self) -> str:
-        """Why there is no figure where no result counts."""
+        """Why there is no value where no result counts."""
         return f"{self.missing} is not installed" if self.missing else f"no sample has {self.needs}"
 
 
 @dataclass(frozen=True)
 class Sums:
-    """A value that follows from sums, as means and rates do. parts: shape [k, results]; then: the values of sums of
+    """A value that follows from sums, as means and rates do. parts: shape [k, results]; finish: the values of sums of
     shape [k, …], shape […]: all draws of a bootstrap are one call."""
 
     parts: Floats
-    then: Then
+    finish: Finish
 
     def __call__(self, indices: Indices) -> float:
-        return float(self.then(self.parts.take(indices, axis=1).sum(axis=1)))
+        return float(self.finish(self.parts.take(indices, axis=1).sum(axis=1)))
 
     def by_group(self, groups: Indices) -> Self:
         """The same with groups in place of results. groups: shape [results], the number of each result's group."""
@@ -76,7 +75,7 @@ class Sums:
 @dataclass(frozen=True)
 class Counts(Sums):
     """Sums that begin with counts of hits, a row for each of so many labels, and then of errors. unit: what a result
-    counts on average. blocks: how often such rows follow each other; of a difference, the first half is taken off."""
+    counts on average. blocks: how often such rows follow each other; of a difference, the first half is subtracted."""
 
     labels: int = 1
     unit: float = 1.0
@@ -87,12 +86,12 @@ def _same(values: Floats) -> Floats:
     return values
 
 
-def ratio(numerators: ArrayLike, denominators: ArrayLike, then: Then = _same) -> Sums:
-    """The sum of numerators over the sum of denominators, of which each result has one, passed through `then`."""
+def ratio(numerators: ArrayLike, denominators: ArrayLike, finish: Finish = _same) -> Sums:
+    """The sum of numerators over the sum of denominators, of which each result has one, passed through `finish`."""
 
     def divide(sums: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return then(sums[0] / sums[1])
+            return finish(sums[0] / sums[1])
 
     return Sums(np.array([numerators, denominators], float), divide)
 
@@ -103,9 +102,9 @@ def pooled(hits: ArrayLike, totals: ArrayLike) -> Counts:
     return Counts(counts, lambda sums: 100 * sums[0] / (sums[0] + sums[1]), unit=float(counts.sum(0).mean()))
 
 
-def mean(values: Sequence[float] | Floats) -> Sums:
+def mean(values: ArrayLike) -> Sums:
     """The mean of a value a result."""
-    return ratio(values, np.ones(len(values)))
+    return ratio(values, np.ones(len(np.asarray(values))))
 
 
 def one(_: Result) -> float:
@@ -122,31 +121,33 @@ def rate(
     name: str,
     signature: str,
     needs: str,
-    of: Of,
-    per: Of = one,
+    value: OfResult,
+    weight: OfResult = one,
     *,
     interval_by: IntervalBy | None = "bootstrap",
     higher_is_better: bool | None = None,
-    then: Then = _same,
+    finish: Finish = _same,
 ) -> Metric:
-    """Σ of / Σ per over the results: their mean, where `per` is 1. A result with a `per` of 0 does not count."""
+    """Σ value / Σ weight over the results: their mean, where `weight` is 1. A result with a weight of 0 does not
+    count."""
     return Metric(
         name=name,
         signature=signature,
         needs=needs,
-        counted=lambda results: np.array([per(result) > 0 for result in results], bool),
-        ready=lambda results: ratio([of(result) for result in results], [per(result) for result in results], then),
+        mask=lambda results: np.array([weight(result) > 0 for result in results], bool),
+        prepare=lambda results: ratio(list(map(value, results)), list(map(weight, results)), finish),
         interval_by=interval_by,
         higher_is_better=higher_is_better,
     )
 
 
-def pooled_share(name: str, signature: str, needs: str, of: Of, per: Of) -> Metric:
-    """Σ of / Σ per over the results, ×100, of what each has several. A result with a `per` of 0 does not count."""
-    whole = rate(name, signature, needs, of, per)
-    return replace(whole, ready=lambda results: pooled([of(one) for one in results], [per(one) for one in results]))
+def pooled_share(name: str, signature: str, needs: str, value: OfResult, weight: OfResult) -> Metric:
+    """Σ value / Σ weight over the results, ×100, of what each has several. A result with a weight of 0 does not
+    count."""
+    whole = rate(name, signature, needs, value, weight)
+    return replace(whole, prepare=lambda results: pooled(list(map(value, results)), list(map(weight, results))))
 
 
 def deciding(signature: str) -> str:
-    """What must be the same for two figures to be comparable: a signature without what is only recorded."""
+    """What must be the same for two values to be comparable: a signature without what is only recorded."""
     return signature.partition("||")[0]

@@ -52,9 +52,9 @@ class Pairing:
     def samples(self) -> int:
         return len(self.a) // self.seeds
 
-    def counted(self, metric: Metric) -> Pairing:
+    def mask(self, metric: Metric) -> Pairing:
         """The same without samples for which a run lacks the figure."""
-        sides = [metric.counted(side).reshape(self.seeds, -1) for side in (self.a, self.b)]
+        sides = [metric.mask(side).reshape(self.seeds, -1) for side in (self.a, self.b)]
         kept = np.flatnonzero(np.tile(np.all(sides, axis=(0, 1)), self.seeds))
         return replace(self, a=tuple(self.a[place] for place in kept), b=tuple(self.b[place] for place in kept))
 
@@ -104,7 +104,7 @@ def pair(a: Sequence[ScoredRun], b: Sequence[ScoredRun]) -> Pairing:
 
 def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, tested: bool = True) -> Comparison:
     """The figure of B less that of A, over the pairs for which both have one; with p if `tested`."""
-    kept, seeds = pairing.counted(metric), pairing.seeds
+    kept, seeds = pairing.mask(metric), pairing.seeds
     n, dialogues = kept.samples, [dialogue(answer) for answer in kept.a]
     comparison = partial(
         Comparison,
@@ -117,7 +117,7 @@ def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, tested: 
     )
     if not n:
         return comparison(why=metric.why_none.replace("no sample has", "no pair has, on both sides,"))
-    value = metric.ready((*kept.a, *kept.b))
+    value = metric.prepare((*kept.a, *kept.b))
     pairs = Pairs(value, dialogues, seeds)
     if not np.isfinite(pairs.observed):
         return comparison(why="it is not finite over these pairs")
@@ -209,16 +209,16 @@ class Pairs:
     def _resampled(self, by: IntervalBy, draws: int, seed: int) -> tuple[Interval, float]:
         if not isinstance(self.of_one, Sums):
             return resampled(by, self.difference, self.observed, self.dialogues, draws=draws, seed=seed)
-        then, rows = self.of_one.then, len(self.of_one.parts)
+        finish, rows = self.of_one.finish, len(self.of_one.parts)
         parts = np.moveaxis(self.of_one.parts.reshape(rows, 2, self.seeds, -1), 0, 2)  # [2, seeds, rows, pairs]
 
         def difference(sums: Floats) -> Floats:
-            a, b = then(np.moveaxis(sums.reshape(2, self.seeds, rows, *sums.shape[1:]), 2, 0)).mean(axis=1)
+            a, b = finish(np.moveaxis(sums.reshape(2, self.seeds, rows, *sums.shape[1:]), 2, 0)).mean(axis=1)
             return np.asarray(b - a)
 
         flat = parts.reshape(2 * self.seeds * rows, -1)
         blocks = {"blocks": 2 * self.seeds} if isinstance(self.of_one, Counts) else {}
-        value = replace(self.of_one, parts=flat, then=difference, **blocks)
+        value = replace(self.of_one, parts=flat, finish=difference, **blocks)
         dialogues = Dialogues(self.dialogues.numbers[: flat.shape[1]])
         return resampled(by, value, self.observed, dialogues, draws=draws, seed=seed)
 

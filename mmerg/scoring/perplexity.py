@@ -42,7 +42,7 @@ def self_perplexity(manifest: Manifest) -> Metric:
         lambda result: -(result.logprob or 0.0),
         lambda result: result.logprob_tokens if result.ok and result.logprob is not None else 0,
         higher_is_better=False,
-        then=np.exp,
+        finish=np.exp,
     )
 
 
@@ -61,7 +61,7 @@ def ref_perplexity(model: str) -> Metric:
         lambda result: nll(result)[0],
         lambda result: nll(result)[1],
         higher_is_better=False,
-        then=np.exp,
+        finish=np.exp,
     )
 
 

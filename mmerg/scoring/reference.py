@@ -44,7 +44,7 @@ def reference_metrics() -> list[Metric]:
 def meteor(wordnet: Any) -> Metric:
     """METEOR of NLTK's tokens, with Porter's stems. wordnet: as NLTK reads it, for synonyms."""
 
-    def ready(results: Sequence[Result]) -> Value:
+    def prepare(results: Sequence[Result]) -> Value:
         from nltk.tokenize.destructive import NLTKWordTokenizer
         from nltk.translate.meteor_score import meteor_score
 
@@ -52,19 +52,17 @@ def meteor(wordnet: Any) -> Metric:
         return mean([100 * meteor_score([cut(gold)], cut(reply), wordnet=wordnet) for reply, gold in _pairs(results)])
 
     name = f"wordnet-{wordnet.get_version()}"
-    return _metric("meteor", f"alpha:0.9|beta:3|gamma:0.5|{name}|tok:nltk-{version('nltk')}", ready)
+    return _metric("meteor", f"alpha:0.9|beta:3|gamma:0.5|{name}|tok:nltk-{version('nltk')}", prepare)
 
 
-def _metric(name: str, signature: str, ready: Callable[[Sequence[Result]], Value], missing: str = "") -> Metric:
+def _metric(name: str, signature: str, prepare: Callable[[Sequence[Result]], Value], missing: str = "") -> Metric:
     """missing: what is not installed, so that no sample counts."""
 
-    def counted(results: Sequence[Result]) -> Mask:
+    def mask(results: Sequence[Result]) -> Mask:
         return np.array([one.ok and bool((one.gold_response or "").strip()) and not missing for one in results], bool)
 
     signature = f"{signature}|refs:1|failed:left-out|scale:100"
-    return Metric(
-        name, signature, "a reply and a gold response", counted, ready, higher_is_better=True, missing=missing
-    )
+    return Metric(name, signature, "a reply and a gold response", mask, prepare, higher_is_better=True, missing=missing)
 
 
 def _pairs(results: Sequence[Result]) -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ from mmerg.console.terminal import escape
 from mmerg.errors import ConfigError, by_reason, did_you_mean
 from mmerg.runs.config_diff import Setting
 from mmerg.scoring.answers import describe_improper
-from mmerg.scoring.emotions import BASELINES, CLASS_FIGURES
+from mmerg.scoring.emotions import BASELINES, CLASS_METRICS
 from mmerg.scoring.metric import deciding
 from mmerg.scoring.score import Score, Scores
 from mmerg.scoring.spread import Spread, over
@@ -79,7 +79,7 @@ def terminal(
     yield Sheet("", heads, rows_of_figures)
     for number, run in enumerate(runs, start=1):
         if run.by_label:
-            yield Sheet(f"{number}: by label", ("label", *CLASS_FIGURES, "support"), list(_labels(run)))
+            yield Sheet(f"{number}: by label", ("label", *CLASS_METRICS, "support"), list(_labels(run)))
     yield from _missing(runs, metrics)
     if verbose:
         yield Text("signatures")
@@ -155,7 +155,7 @@ def _best(column: Sequence[Score | None], scores: Sequence[Score]) -> list[int]:
 def _labels(run: Scores) -> Iterator[list[str]]:
     """A row a label, its support at the end."""
     for label, scores in run.by_label.items():
-        cells = [_cell(scores.get(name), " [{}]") for name in CLASS_FIGURES]
+        cells = [_cell(scores.get(name), " [{}]") for name in CLASS_METRICS]
         yield [label, *cells, str(scores["recall"].n)]
 
 

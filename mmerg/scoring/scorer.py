@@ -66,8 +66,8 @@ def _memory(run: ScoredRun) -> Iterator[Score]:
 
 def _score(metric: Metric, answers: Sequence[Result], dialogues: Indices, options: Options) -> Score:
     """One figure over those of `answers` that count for it. dialogues: the number of each one's."""
-    counted = metric.counted(answers)
-    kept = list(compress(answers, counted))
+    mask = metric.mask(answers)
+    kept = list(compress(answers, mask))
     score = Score(
         name=metric.name,
         value=None,
@@ -78,12 +78,12 @@ def _score(metric: Metric, answers: Sequence[Result], dialogues: Indices, option
     )
     if not kept:
         return score
-    value = metric.ready(kept)
+    value = metric.prepare(kept)
     if not isfinite(value(np.arange(len(kept)))):
         perplexity = metric.name in ("self_ppl", "ref_ppl")
         cause = "a token of probability 0" if perplexity else "its samples hold a number that is not finite"
         return score.model_copy(update={"why": f"it is not finite: {cause}"})
-    return score.over(value, dialogues[counted], metric.interval_by, resamples=options.resamples, seed=options.seed)
+    return score.over(value, dialogues[mask], metric.interval_by, resamples=options.resamples, seed=options.seed)
 
 
 def write_scores(folder: Path, scores: Scores) -> Scores:

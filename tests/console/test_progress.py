@@ -4,11 +4,10 @@ import re
 import time
 from io import StringIO
 
-import pytest
 from rich.console import Console
 
 from mmerg.backends.protocol import Finish, Reply
-from mmerg.console.progress import Bar, Building, Progress
+from mmerg.console.progress import Bar, Progress
 from mmerg.errors import Failure
 from mmerg.runs.events import Called, FramesTaken, SampleStarted
 from mmerg.runs.result import Result
@@ -92,14 +91,6 @@ def test_a_long_call_leaves_no_silence() -> None:
     assert watched.last("ended", "flying") == [0, 1]
 
 
-def test_replies_from_the_cache_are_no_speed() -> None:
-    run = Watched(1)
-    run.start("a")
-    run.call("a", cached=True)
-    run.end("a")
-    assert run.last("calls", "cached", "rate") == [1, 1, 0]
-
-
 def test_what_an_earlier_command_did_is_told_once_and_one_is_not_several() -> None:
     for kept, line in (
         (5, "5 samples are finished already and are kept"),
@@ -112,21 +103,6 @@ def test_what_an_earlier_command_did_is_told_once_and_one_is_not_several() -> No
             run.end("a")
         assert run.lines[0] == line
         assert run.lines[2].startswith("1/1 sample · 0 failed · 0 in flight · 1 call · ")
-
-
-@pytest.mark.parametrize("terminal", [False, True])
-def test_nothing_to_do(terminal: bool) -> None:
-    run = Watched(0, terminal=terminal)
-    with run.progress:
-        pass
-    assert run.out.getvalue() == ""
-
-
-def test_the_first_of_all_samples_fails_before_any_call() -> None:
-    run = Watched(1)
-    run.start("a")
-    run.end("a", Failure.UNREACHABLE)
-    assert run.last("ended", "failed", "calls", "rate") == [1, 1, 0, 0]
 
 
 def test_a_terminal_gets_one_line_that_is_redrawn() -> None:
@@ -153,16 +129,3 @@ def test_a_bar_on_a_terminal_and_plain_lines_elsewhere_when_their_time_has_come(
     assert "3/3" in bar(terminal=True, every=0)
     assert bar(terminal=False, every=0) == "clips: 1 of 3\nclips: 2 of 3\n"
     assert bar(terminal=False, every=3600) == "clips: 1 of 3\n"
-
-
-@pytest.mark.parametrize("terminal", [False, True])
-def test_a_memory_that_is_built_has_a_line_at_its_end(terminal: bool) -> None:
-    file = StringIO()
-    with Building(Console(file=file, force_terminal=terminal, width=100, color_system=None)) as watch:
-        watch.note("[bold]damaged\x1b[31m")
-        for done in (128, 256, 300):
-            watch.embedded(done, 300)
-    said = file.getvalue()
-    assert "[bold]damaged\\u001b[31m\n" in said
-    assert said.endswith("memory: texts embedded: 300 of 300\n") or terminal
-    assert ("300/300" in said) == terminal

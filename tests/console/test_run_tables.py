@@ -46,29 +46,11 @@ def test_a_long_run_shows_its_first_samples_and_counts_all() -> None:
     assert out.getvalue().count("test_dia12/8") == 2
 
 
-def test_a_member_of_a_sweep_shows_its_counts_alone() -> None:
-    assert Summary([GOOD, BAD]).counted == "2 samples: 1 ok, 1 failed; 0 calls, 0 of them cached"
-
-
 def test_samples_without_an_audit_that_can_be_read_are_counted() -> None:
     summary = Summary([GOOD, GOOD.model_copy(update={"ended": "unaudited"}), BAD])
     assert summary.counted.startswith("3 samples: 2 ok (1 unaudited), 1 failed")
     note = "unaudited: in 1 sample an audit could not be read; mmerg show RUN SAMPLE says why"
     assert list(summary.notes()) == [note]
-
-
-def test_what_was_taken_off_replies_is_counted() -> None:
-    name, both = ({"cleaned": dict.fromkeys(kinds, 1)} for kinds in (("name",), ("name", "quotation marks")))
-    [note] = Summary([GOOD, GOOD.model_copy(update=name), BAD.model_copy(update=both)]).notes()
-    assert note == "taken off replies: name: 2; quotation marks: 1"
-
-
-def test_one_is_not_several() -> None:
-    alone = GOOD.model_copy(update={"calls": 1, "cached_calls": 1})
-    assert Summary([alone]).counted == (
-        "1 sample: 1 ok, 0 failed; 1 call, 1 of them cached in 1 of 1 sample, which figures of seconds leave out"
-    )
-    assert Summary([]).counted == "0 samples: 0 ok, 0 failed; 0 calls, 0 of them cached"
 
 
 def test_samples_that_the_cache_helped_are_told_as_left_out_of_seconds() -> None:
@@ -77,10 +59,6 @@ def test_samples_that_the_cache_helped_are_told_as_left_out_of_seconds() -> None
     assert Summary([helped, alone, BAD]).counted == (
         "3 samples: 2 ok, 1 failed; 15 calls, 4 of them cached in 1 of 3 samples, which figures of seconds leave out"
     )
-
-
-def test_where_nothing_failed_there_is_no_table_of_failures() -> None:
-    assert failures([GOOD]) is None
 
 
 def test_a_plan_is_shown_by_the_fields_that_it_has() -> None:
@@ -92,13 +70,3 @@ def test_a_plan_is_shown_by_the_fields_that_it_has() -> None:
     for word in ("reflect", "listen", "be kind"):
         assert word in out.getvalue()
     assert "None" not in out.getvalue()
-
-
-def test_a_plan_in_words_is_shown_without_its_sentences() -> None:
-    out = io.StringIO()
-    whole = PLAN | {
-        "reasoning": "The other one is hurt and wants to be heard.",
-    }
-    Console(file=out, width=160).print(Summary([GOOD.model_copy(update={"plan": whole})]).replies())
-    assert all(word in out.getvalue() for word in PLAN.values())
-    assert "hurt" not in out.getvalue()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from mmerg.console.tables import Sheet, as_csv, as_latex, as_markdown, between, deliver, figure, plain, signed
+from mmerg.console.tables import Sheet, as_csv, as_latex, as_markdown, deliver, plain
 
 NAME = "a row with a long name"
 SHEET = Sheet(
@@ -34,13 +34,6 @@ def test_no_terminal_is_too_narrow_and_no_figure_is_cut(width: int) -> None:
     assert {word for row in SHEET.rows for cell in row[1:] for word in cell.split()} <= words
     assert set(NAME.split()) <= words
     assert shown.count("二つ") == shown.count("a row with")
-
-
-def test_what_is_beside_each_other_stands_beside_each_other() -> None:
-    lines = printed(SHEET, 100).splitlines()
-    figures = next(line for line in lines if "83.87" in line)
-    assert figures.split()[-4:] == ["name", "83.87", "4.10", "–"]
-    assert lines[lines.index(figures) + 1].split() == ["67.37–92.91"]
 
 
 def test_markdown_is_a_table_of_equal_rows_with_the_best_in_bold() -> None:
@@ -92,12 +85,6 @@ def test_foreign_text_steers_nothing() -> None:
     assert r"a\_b \{c\} 5 \% \textbackslash{} \textasciitilde{} ''q'' \textless{}b\textgreater{}\textbar{}" in forms[2]
     assert r"\<b\>\|x\|" in forms[1]
     assert "[bold]" in forms[0]
-
-
-def test_figures_are_read_as_papers_print_them() -> None:
-    assert [figure(value) for value in (None, 3.14159, -2.0, 1234.5)] == ["–", "3.14", "-2.00", "1,234"]
-    assert [signed(value) for value in (None, 3.14159, -2.0, 0.0)] == ["–", "+3.14", "-2.00", "+0.00"]
-    assert (between(1.0, 2.0), between(-1.0, 2.0)) == ("1.00–2.00", "-1.00 to 2.00")
 
 
 def test_each_form_is_written_as_it_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

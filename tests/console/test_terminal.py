@@ -48,20 +48,6 @@ def test_a_path_that_may_not_be_opened_is_told_and_any_other_error_of_the_system
         run_command(lambda: work(errno.EBADF))
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("command", ["lambda: 0", "lambda: 1", "lambda: run_command(lambda: 0)"])
-def test_output_that_is_lost_is_told_once(command: str) -> None:
-    """A single word stays in a buffer until the end."""
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [sys.executable, "-c", SAYS.format(command)], cwd=ROOT, stdout=full, stderr=subprocess.PIPE, check=False
-        )
-    errors = done.stderr.decode()
-    assert (done.returncode, errors.count("the output cannot be written: No space left on device")) == (2, 1)
-    assert errors.startswith("error: ")
-    assert "Traceback" not in errors
-
-
 @pytest.mark.parametrize("end", ["| head -n 0", ">&-"])
 def test_output_that_nobody_wants_is_no_fault(end: str) -> None:
     command = f'"{sys.executable}" -c "{SAYS.format("lambda: 1")}" {end}; exit ${{PIPESTATUS[0]}}'

@@ -4,15 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
-import pytest
 
-from mmerg.errors import RunError
 from mmerg.plots.blame import count_audits, count_blame, verdicts_of
 from mmerg.plots.matrix import plan_counts
 from mmerg.plots.run_data import RunData
 from mmerg.runs.manifest import About, read_manifest
 from mmerg.runs.result import Result
-from mmerg.runs.samples import events_file, read_events
+from mmerg.runs.samples import read_events
 from mmerg.runs.story import Story
 from tests.plots.audited_runs import LOST, PASSED, UNAUDITED, build, plan, planned
 from tests.scoring.run_builder import build_run, manifest_of, result
@@ -75,25 +73,5 @@ def test_the_earliest_fault_of_each_pass_is_blamed(tmp_path: Path) -> None:
     assert count_audits(found) == [6, 2, 1]
 
 
-def test_the_last_finished_try_counts(tmp_path: Path) -> None:
-    folder = build(tmp_path / "run", [(planned("a/1"), ["mpa", "mpa"]), (planned("a/1"), ["sgrg"])])
-    part = folder / "samples" / "a%2F1.x1234567.part"  # a third try that was broken off
-    part.write_bytes(b'{"sample":"a/1","at":"2026')
-    found = counted(folder, "a/1")
-    assert found[0][found[0] > 0].to_dict() == {"sgrg": 1}
-    assert len(found.columns) == 1
-
-
 def test_a_run_without_an_auditor_blames_nobody(tmp_path: Path) -> None:
     assert counted(build_run(tmp_path / "run", [result("a/1", "Oh.", "joy")]), "a/1").empty
-
-
-@pytest.mark.parametrize("line", ["{}", "[" * 9999, '{"sample":"\\q","at":"","kind":"audited"}', "\x00"])
-def test_a_broken_line_is_named(line: str, tmp_path: Path) -> None:
-    folder = build(tmp_path / "run", [(planned("a/1"), ["mpa"])])
-    told = events_file(folder, "a/1")
-    with told.open("a") as file:
-        file.write(line + "\n")
-    lines = len(told.read_bytes().splitlines())
-    with pytest.raises(RunError, match=f"line {lines} is no event of this sample"):
-        counted(folder, "a/1")

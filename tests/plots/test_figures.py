@@ -12,15 +12,14 @@ from matplotlib.figure import Figure
 from mmerg.console.terminal import printable
 from mmerg.plots import style
 from mmerg.plots.blame import PASSED, UNAUDITED, UNFINISHED, draw_blame
-from mmerg.plots.dots import draw_differences, draw_panels, draw_scores
-from mmerg.plots.matrix import confusion_counts, draw_matrix
+from mmerg.plots.dots import draw_differences, draw_scores
+from mmerg.plots.matrix import draw_matrix
 from mmerg.plots.run_data import TITLES, RunData, caption
 from mmerg.runs.manifest import About
 from mmerg.scoring.paired import Comparison
-from mmerg.scoring.score import Confusion, Score
 from tests.plots.audited_runs import build, score
 from tests.plots.boxes import drawn_texts, outside, overlaps
-from tests.scoring.run_builder import LABELS, manifest_of
+from tests.scoring.run_builder import manifest_of
 
 CAPTION = "meld test · targets=last emotions=all, n=268, 12 dialogues without a history · merg · qwen3.5-27b"
 MANY = [f"{word}-{number}" for number in range(4) for word in ("anger", "anticipating", "joy", "embarrassed")]
@@ -73,11 +72,6 @@ def test_a_map_of_any_size(rows: list[str], columns: list[str], most: int) -> No
     check(draw_matrix(table, "Tone by forecast emotion", CAPTION, "forecast emotion", "tone", apart=1))
 
 
-def test_few_columns_fit_a_column_of_a_paper() -> None:
-    table = counts(list(LABELS), [*LABELS, "failed"], 99)
-    assert draw_matrix(table, "t", CAPTION, "r", "c").get_size_inches()[0] == style.WIDTH
-
-
 def test_a_map_says_counts_and_colours_shares() -> None:
     table = pd.DataFrame([[3, 1, 0], [0, 0, 0]], ["joy", "fear"], ["gentle", "firm", "blunt"])
     axes = draw_matrix(table, "t", "c", "r", "c").axes[0]
@@ -88,23 +82,11 @@ def test_a_map_says_counts_and_colours_shares() -> None:
     assert np.ravel(shares).tolist() == [75, 25, 0, 0, 0, 0]
 
 
-def test_failures_are_a_column_apart() -> None:
-    table = confusion_counts(Confusion(labels=("joy", "fear"), counts=((2, 1), (0, 3)), failed=(4, 0)))
-    assert table.columns.tolist() == ["joy", "fear", "failed"]
-    assert table.to_numpy().tolist() == [[2, 1, 4], [0, 3, 0]]
-
-
 @pytest.mark.parametrize(("passes", "stages"), [(1, ["mpa", "caef"]), (3, HOSTILE), (7, ["mpa", "caef", "psp"])])
 def test_bars_of_any_number_of_passes(passes: int, stages: list[str]) -> None:
     verdicts = [*map(printable, stages), PASSED, UNAUDITED, UNFINISHED]
     table = pd.DataFrame({t: [(t + 1) * k for k in range(len(verdicts))] for t in range(passes)}, verdicts)
     check(draw_blame(table, About(Path("run"), manifest_of([]))))
-
-
-def test_a_bar_that_is_all() -> None:
-    figure = draw_blame(pd.DataFrame({0: [0, 12345]}, ["mpa", PASSED]), About(Path("run"), manifest_of([])))
-    check(figure)
-    assert [patch.get_width() for patch in figure.axes[1].patches] == [0, 100]  # type: ignore[attr-defined]
 
 
 def scored(
@@ -142,19 +124,6 @@ def test_differences_are_read_from_a_line_at_zero() -> None:
     assert [label.get_text() for label in left.get_yticklabels()] == ["Accuracy"]  # a perplexity has another unit
     assert all(axes.get_xlim()[0] < 0 < axes.get_xlim()[1] for axes in (left, right))
     assert draw_differences({"b": [compared("acc", None)]}, "title", "caption") is None
-
-
-def test_an_axis_has_room_also_where_all_values_are_equal() -> None:
-    figure = draw_panels(
-        {"A": [Score(name="a", value=50.0, n=1)] * 2, "B": [Score(name="b", value=0.0, n=1)]}, "ab", "", ""
-    )
-    for axes, value in zip(figure.axes, (50.0, 0.0), strict=True):
-        low, high = axes.get_xlim()
-        assert low < value < high
-
-
-def test_dots_with_odd_names() -> None:
-    check(draw_panels({"Accuracy, %": [None] * len(HOSTILE)}, HOSTILE, "\n$x$ " * 30, " ".join(HOSTILE)))
 
 
 def test_figures_that_were_not_measured_in_one_way_are_named(tmp_path: Path) -> None:

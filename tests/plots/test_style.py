@@ -58,10 +58,3 @@ def test_a_label_is_drawn_in_an_installed_font_that_has_its_letters(tmp_path: Pa
     finally:
         fontManager.ttflist.pop()
         style._family.cache_clear()
-
-
-def test_labels_stay_on_a_line_and_within_what_the_font_has() -> None:
-    assert style.label("a\nb\t c") == "a b c"
-    assert style.label("悲しみ") == "\\u60b2\\u3057\\u307f"
-    assert style.label("x" * 40) == "x" * (style.LONGEST - 1) + "…"
-    assert style.label("Zärtlich, печаль") == "Zärtlich, печаль"

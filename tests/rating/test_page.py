@@ -143,15 +143,6 @@ def test_dropped_items_go_out_again_to_who_has_not_seen_them(tmp_path: Path) -> 
     assert sorted(shown.item for shown in log.orders["r1"][mine:]) == sorted(others)
 
 
-def test_items_of_who_has_not_begun_wait_for_them(tmp_path: Path) -> None:
-    folder = study(tmp_path, 4, raters=1, people=2)
-    with serving(folder) as raters:
-        for place in range(len(read_study(folder).orders["r1"])):
-            raters["r1"].rate(place, **GOOD)
-            done = raters["r1"].post(f"/places/{place}/submit").json()
-    assert done["next"] is None
-
-
 def test_a_full_disk_has_the_page_try_again_and_names_no_folder(tmp_path: Path) -> None:
     folder = study(tmp_path)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)

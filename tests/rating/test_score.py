@@ -1,6 +1,5 @@
 """What is found in studies of known truth, and what is named where a figure cannot be had."""
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -131,16 +130,6 @@ def test_one_label_throughout_has_no_alpha_and_no_interval(tmp_path: Path) -> No
     assert (found.means["zebra"]["fluency"].value, found.means["zebra"]["fluency"].interval) == (4, None)
     assert {pair.says for pair in found.pairs} == {"not tested: all ratings are the same"}
     assert scored(folder).raters["r1"].straight == 100
-
-
-def test_a_link_used_in_two_browsers_is_named(tmp_path: Path) -> None:
-    folder = study(tmp_path, 3)
-    answer(folder)
-    file = folder / "ratings.jsonl"
-    lines = file.read_text().splitlines()
-    lines[0] = json.dumps(json.loads(lines[0]) | {"browser": "another"})
-    file.write_text("\n".join(lines) + "\n")
-    assert any("several browsers" in one and "r1" in one for one in scored(folder).warnings)
 
 
 def test_intervals_hold_the_truth_over_raters_and_dialogues() -> None:

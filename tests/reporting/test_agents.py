@@ -19,10 +19,3 @@ def test_an_ablation_leaves_out_its_agents(ablation: str, stages: list[str], aud
     settings = settings_of("+experiment=ablations", "dataset=demo", f"ablation={ablation}")
     agents = Agents(manifest_of([], config=settings.plain()))
     assert (list(agents.titles), agents.auditor) == (stages, auditor)
-
-
-def test_an_agent_without_a_class_is_named_by_its_symbol() -> None:
-    config = {"system": {"stages": {"a": {"gives": "D", "output": "mine.Draft"}, "b": {"gives": "K"}, "c": {}}}}
-    assert Agents(manifest_of([], config=config)).titles == {"a": "Draft", "b": "K", "c": ""}
-    none = Agents(manifest_of([], config={"system": {}}))
-    assert (none.titles, none.auditor) == ({}, "")

@@ -1,7 +1,6 @@
 """`python -m mmerg.report`: a folder that stands alone, is the same each time, and says what is wrong with a run."""
 
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from mmerg.errors import Failure
-from mmerg.report import folder_of, main
+from mmerg.report import main
 from mmerg.runs import events
-from mmerg.runs.result import Result
-from mmerg.runs.samples import events_file, read_events, recording
-from mmerg.score import main as score
+from mmerg.runs.samples import read_events, recording
 from tests.reporting.parts import HISTORY, USUAL, Told, build
 from tests.scoring.run_builder import AT, build_run, result
 
@@ -96,42 +93,6 @@ def test_replies_that_were_refused_or_cleaned_are_told_with_what_became_of_them(
     assert sample_page(run).count("Taken off the reply: name, quotation marks.") == 1
 
 
-def test_what_is_said_of_the_memory_is_what_run_and_results_say(tmp_path: Path) -> None:
-    def page(name: str, results: list[Result], **sections: object) -> str:
-        run = build_run(tmp_path / name, results)
-        manifest = json.loads((run / "manifest.json").read_bytes())
-        (run / "manifest.json").write_text(json.dumps(manifest | sections), encoding="utf-8")
-        return first_page(run)
-
-    shown = [result("a/1", exemplars=2), result("a/2", exemplars=1), result("a/3", exemplars_problem="no situation")]
-    corpus = {"name": "demo", "split": "memory"}
-    memory = {"corpus": corpus, "entries": 9, "left_out": {}, "top_k": 2, "embedder": "e", "digest": "d"}
-    assert "The run has no memory: no prompt held exemplars." in page("none", [result("a/1")])
-    told = page("memory", shown, memories={"M": memory})
-    assert "9 entries, top 2. Prompts of 2 samples held exemplars from it." in told
-    assert "The memory could not be searched for 1 sample: no situation." in told
-    odd = page("odd", shown)
-    assert "The manifest names no memory, yet prompts of 2 samples held exemplars" in odd
-    assert "no prompt held exemplars" not in odd
-
-
-def test_each_set_of_runs_has_a_report_of_its_own_and_none_is_taken_for_a_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    one, two, three = (build(tmp_path / name, USUAL[-1:]) for name in ("one", "two", "three"))
-    assert folder_of([one, two]).name.startswith("report-with-1-")
-    for runs in ([two, one], [one, two, three]):
-        assert main([str(run) for run in runs]) == 0
-        folder = folder_of(runs)
-        assert capsys.readouterr().out.splitlines()[-1] == f"report: {folder / 'index.html'}"
-        pages = {f"run-{number}/{name}.html" for number in range(1, len(runs) + 1) for name in ("index", "samples")}
-        assert {"index.html", "samples.html", *pages} <= contents(folder).keys()
-    assert len([*one.glob("report-*"), *two.glob("report-*")]) == 2
-    assert score([str(path) for path in tmp_path.iterdir()]) == 0  # as a shell takes runs/*
-    assert main([str(one), str(one)]) == 2
-    assert "a run is given twice" in capsys.readouterr().err
-
-
 def test_a_run_that_is_not_finished_or_empty_has_a_report(tmp_path: Path) -> None:
     run = build(tmp_path / "run", USUAL[-3:], samples=9)
     lines = (run / "results.jsonl").read_bytes().splitlines(keepends=True)
@@ -184,27 +145,3 @@ def test_what_is_wrong_with_a_run_is_said(
     prepare(run)
     assert main([str(run)]) == 2
     assert words in capsys.readouterr().err
-
-
-def test_a_folder_with_other_files_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = build(tmp_path / "run", USUAL[:1])
-    before = contents(run)
-    assert main([str(run), "--out", str(run)]) == 2
-    assert "not a report's" in capsys.readouterr().err
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "thesis.tex").write_text("years", encoding="utf-8")
-    assert main([str(run), "--out", str(tmp_path / "home")]) == 2
-    assert "not a report's" in capsys.readouterr().err
-    assert contents(run) == before
-    assert os.listdir(tmp_path / "home") == ["thesis.tex"]  # noqa: PTH208
-
-
-def test_a_sample_that_was_done_twice_shows_its_last_try(tmp_path: Path) -> None:
-    run = build(tmp_path / "run", [Told("a/1", mark="first try")])
-    again = build(tmp_path / "again", [Told("a/1", mark="second try")])
-    with (run / "results.jsonl").open("ab") as file:
-        file.write((again / "results.jsonl").read_bytes())
-    shutil.copy(events_file(again, "a/1"), events_file(run, "a/1"))
-    page = sample_page(run)
-    assert "second try" in page
-    assert "first try" not in page

@@ -79,15 +79,6 @@ def test_axe_finds_nothing_in_dialogs_filtered_tables_and_on_paper(browser: Brow
         check_axe(page)
 
 
-def test_tables_fit_on_paper(browser: Browser, two_runs: Path) -> None:
-    """What is wider than a sheet of A4 between its margins would be cut off there."""
-    with watched(browser, width=718) as view:
-        for file in (two_runs / "index.html", two_runs / "run-1" / "index.html"):
-            page = view.open(file)
-            page.emulate_media(media="print")
-            check_fit(page, 718)
-
-
 def test_nothing_hostile_runs_or_reorders(browser: Browser, hostile: Path) -> None:
     files = sorted(hostile.rglob("*.html"))
     assert len(files) == len(HOSTILE_IDS) + 1 + 1 + 6

@@ -8,7 +8,6 @@ from markupsafe import escape
 
 from mmerg.compare import main as compare
 from mmerg.report import folder_of, main
-from mmerg.score import main as score
 from tests.reporting.parts import USUAL, build
 from tests.reporting.test_command import first_page, read
 from tests.scoring.run_builder import build_run, manifest_of, result
@@ -51,28 +50,6 @@ def test_a_run_is_held_against_the_simple_choice_on_its_first_screen(tmp_path: P
     build_run(tmp_path / "fitted", simple, system="one_pass_calibrated", config={"auditor": "auditor.json"})
     assert "Against <bdi>fitted</bdi>" in first_page(own)
     assert "Against <bdi>" not in first_page(without)
-
-
-def test_its_p_is_over_dialogues_and_a_run_without_forecasts_has_no_accuracy(tmp_path: Path) -> None:
-    ids = [f"d{n // 10}/{n}" for n in range(20)]
-    own, mute = (
-        build_run(tmp_path / name, [result(one, emotion=emotion, gold="joy") for one in ids])
-        for name, emotion in (("own", "joy"), ("mute", None))
-    )
-    build_run(
-        tmp_path / "simple", [result(one, emotion="anger", gold="joy") for one in ids], system="one_pass_calibrated"
-    )
-    assert "label right in 100.00 % against 0.00 % of 20 (p 0.50)" in first_page(own)
-    assert "on the same 20 samples: 5.00 against 5.00 calls" in first_page(mute)
-
-
-def test_samples_without_a_perplexity_for_bad_log_probabilities_are_named(tmp_path: Path) -> None:
-    for name, logprob in (("bad", 0.7), ("fine", -0.7)):
-        results = [result("a/1"), result("<b>/1")]
-        run = build_run(tmp_path / name, results, logprobs={"a/1": [-1.0], "<b>/1": [logprob]})
-        assert score([str(run)]) == 0
-        told = "self_ppl is without &lt;b&gt;/1: the server gave a token a probability above 1" in first_page(run)
-        assert told == (name == "bad")
 
 
 def test_several_runs_say_first_in_which_settings_they_differ(tmp_path: Path) -> None:

@@ -43,21 +43,6 @@ def test_a_folder_with_files_of_others_is_refused_and_left_alone(tmp_path: Path)
     assert files(out) == {"index.html": "a", "samples/a.html": "a", "samples/mine.txt": "mine"}
 
 
-def test_nothing_behind_a_link_is_written_or_removed(tmp_path: Path) -> None:
-    outside, out = tmp_path / "home", tmp_path / "report"
-    outside.mkdir()
-    (outside / "a.html").write_text("mine", encoding="utf-8")
-    write_all(out, "index.html")
-    (out / "index.html").unlink()
-    (out / "index.html").symlink_to(outside / "a.html")
-    write_all(out, "index.html", content="two")
-    assert files(out) == {"index.html": "two"}
-    (out / "samples").symlink_to(outside)
-    with pytest.raises(RunError, match="not a report's"):
-        write_all(out, "index.html")
-    assert files(outside) == {"a.html": "mine"}
-
-
 def test_a_frame_shares_its_bytes_with_the_run(tmp_path: Path) -> None:
     source, out = tmp_path / "f.jpg", tmp_path / "report"
     source.write_bytes(b"whole")

@@ -1,7 +1,6 @@
 """A sample by its events: passes, what was kept and what made anew, what evidence points to, why a pass won."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
@@ -35,17 +34,6 @@ def stages(sample: SamplePage) -> list[str]:
     return [stage for stage in sample.order if stage != sample.agents.auditor]
 
 
-def test_stages_come_from_the_config() -> None:
-    sample = sample_of(Told("a"))
-    assert [(stage, sample.title(stage)) for stage in stages(sample)] == [
-        ("mpa", "Evidence"),
-        ("caef", "Forecast"),
-        ("psp", "Plan"),
-        ("sgrg", "Response"),
-    ]
-    assert sample.agents.auditor == "gra"
-
-
 def test_what_was_kept_and_what_was_made_anew() -> None:
     sample = sample_of(Told("a", ("1011", "1101", "1111")))
     assert states(sample) == {
@@ -65,22 +53,6 @@ def test_what_was_kept_and_what_was_made_anew() -> None:
     assert [sample.story.rank(this.t) for this in sample.passes] == ["", "", ""]  # the checks say it
 
 
-def test_a_pass_that_repeats_the_one_before_says_so() -> None:
-    """Every agent answered in each pass as in the first."""
-    whole = events_of(Told("a", ("0111", "0111")))
-    first = {event.stage: event.output for event in whole if isinstance(event, events.Produced)}
-    found: list[events.Event] = []
-    for event in whole:
-        changed: dict[str, Any] = {}
-        if isinstance(event, events.Produced):
-            changed = {"output": first[event.stage]}
-        found.append(event.model_copy(update=changed))
-    sample = page_of(found)
-    assert sample.story.repeated == {1: "mpa"}
-    assert not any(field.changed for stage in stages(sample) for cell in sample.cells(stage) for field in cell.fields)
-    assert sample_of(Told("a", ("0111", "1111"))).story.repeated == {}
-
-
 def test_frames_are_numbered_over_all_turns_and_told_missing() -> None:
     sample = sample_of(Told("a"))
     assert [(number, sample.has_frame(shot.frame.sha256)) for number, shot in sample.shots(3)] == [
@@ -97,12 +69,6 @@ def test_a_failed_sample_shows_how_far_it_came() -> None:
     [call] = sample.story.passes[1].steps["caef"].calls
     assert call.refused
     assert call.refused.failure == Failure.TRUNCATED
-
-
-def test_calls_are_numbered_over_all_passes() -> None:
-    told = Told("a", ("0111", "1111"))
-    made = [event for event in events_of(told) if isinstance(event, events.Called)]
-    assert [call.number for call in sample_of(told).story.calls] == list(range(1, len(made) + 1))
 
 
 def test_an_audit_that_could_not_be_read() -> None:

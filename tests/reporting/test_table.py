@@ -1,16 +1,14 @@
 """The table of samples in a real browser: searched, filtered and sorted, at a desk, on a phone, on paper, by who
 listens, and by who has only keys."""
 
-import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
 
-from mmerg.reporting.write import write_report
-from tests.reporting.conftest import MANY, say_nothing
-from tests.reporting.parts import USUAL, Told, build
+from tests.reporting.conftest import MANY
+from tests.reporting.parts import USUAL
 from tests.reporting.watched import watched
 
 WIDTHS = (1280, 820, 390)
@@ -114,16 +112,6 @@ def test_a_long_table_shows_more_when_asked_and_filters_all_of_it(browser: Brows
         view.check()
 
 
-def test_a_table_of_nobody_has_no_rows(browser: Browser, tmp_path: Path) -> None:
-    run = build(tmp_path / "run", list[Told]())
-    write_report([run], run / "report", say=say_nothing)
-    with watched(browser) as view:
-        page = view.open(run / "report" / "samples.html")
-        assert page.locator("output").inner_text() == "0 of 0"
-        assert page.get_by_label("Failure").count() == 0
-        assert page.get_by_role("checkbox").count() == 0
-
-
 @pytest.mark.parametrize("scripts", [True, False])
 def test_every_width_has_every_column_and_a_table_for_who_listens(
     browser: Browser, report: Path, scripts: bool
@@ -161,47 +149,3 @@ def test_every_width_has_every_column_and_a_table_for_who_listens(
             )
             assert len(sizes) > len(HEADS) + len(USUAL)
             assert [size for size in sizes if size[1] < 24] == []  # what is pressed is large enough
-
-
-def test_what_has_the_focus_is_seen(browser: Browser, many: Path) -> None:
-    """Also where the heads stay in view: they lie over no focused link, going down or up."""
-    with watched(browser) as view:
-        page = view.open(many)
-        for width, key in (
-            (w, key) for w in WIDTHS for key in ("", *"jjj", *"k" * 16, *["Shift+Tab"] * 4, *["Tab"] * 8)
-        ):
-            if not key:
-                page.set_viewport_size({"width": width, "height": 900})
-                page.locator("#samples tbody tr:visible th a").nth(60).focus()
-                continue
-            page.keyboard.press(key)
-            seen = page.evaluate(
-                """() => {
-                  const link = document.activeElement;
-                  const box = link.getBoundingClientRect();
-                  const seen = (y) => link.contains(document.elementFromPoint(box.left + box.width / 2, y));
-                  return [link.tagName, getComputedStyle(link).outlineStyle, seen(box.top + 2), seen(box.bottom - 2)];
-                }"""
-            )
-            assert seen == ["A", "solid", True, True], (width, key)
-
-
-def test_where_the_script_does_not_load_or_breaks_every_row_is_there(
-    browser: Browser, report: Path, tmp_path: Path
-) -> None:
-    copy, script = tmp_path / "samples.html", tmp_path / "assets" / "report.js"
-    shutil.copytree(report / "assets", script.parent)
-    page, whole = (report / copy.name).read_text(encoding="utf-8"), script.read_text(encoding="utf-8")
-    copy.write_text(page.replace('data-step="200"', 'data-step="3"'), encoding="utf-8")
-    broken = whole.replace("const step =", "const step = nothing;")
-    with watched(browser) as view:
-        for text, rows in (("", len(USUAL)), (broken, len(USUAL)), (whole, 3)):
-            script.write_text(text, encoding="utf-8")
-            view.page.goto(copy.as_uri())
-            view.page.wait_for_load_state()
-            assert visible(view.page) == rows
-    with watched(browser, java_script_enabled=False) as view:
-        view.page.goto(copy.as_uri())
-        assert visible(view.page) == len(USUAL)
-        view.page.emulate_media(media="print")
-        assert view.page.locator(".asked").inner_text() == f"{len(USUAL)} samples of {report.parent.name}"

@@ -34,10 +34,10 @@ def forecasts(*pairs: tuple[str | None, str | None] | str) -> list[Result]:
 
 def figure(metric: Metric, answers: Sequence[Result]) -> float:
     """The metric's value over those of `answers` that count for it."""
-    kept = [answer for answer, counts in zip(answers, metric.counted(answers), strict=True) if counts]
-    return metric.ready(kept)(np.arange(len(kept)))
+    kept = [answer for answer, counts in zip(answers, metric.mask(answers), strict=True) if counts]
+    return metric.prepare(kept)(np.arange(len(kept)))
 
 
 def count(metric: Metric, answers: Sequence[Result]) -> int:
     """How many of `answers` it is over."""
-    return int(metric.counted(answers).sum())
+    return int(metric.mask(answers).sum())

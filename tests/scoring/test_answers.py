@@ -1,6 +1,5 @@
 """A run folder read for scoring, and what its results say of log-probabilities: of the right call of the right pass."""
 
-import shutil
 from collections.abc import Iterable
 from math import inf, nan
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mmerg.errors import Failure, RunError
+from mmerg.errors import RunError
 from mmerg.runs import events
 from mmerg.runs.facts import facts_of
 from mmerg.runs.folder import RESULTS
@@ -79,13 +78,6 @@ def test_the_selected_pass_and_its_accepted_attempt() -> None:
         assert (fields["logprob"], fields["logprob_tokens"]) == (own, 1)
 
 
-def test_a_pass_that_kept_its_response() -> None:
-    """Where a system runs again from a stage behind the one that gives the response."""
-    told: list[events.Event] = [started("a/1"), said("a/1", "Kept.", -1.0), given("a/1", "Kept.")]
-    fields = fields_of(result("a/1", "Kept."), [*told, said("a/1", "{}", -5.0, t=1, stage="psp"), picked(1)])
-    assert fields["logprob"] == -1.0
-
-
 def test_a_response_that_is_a_field_of_an_output() -> None:
     text = '{"emotion": "joy", "reply": "Oh no."}'
     told: list[events.Event] = [
@@ -96,27 +88,12 @@ def test_a_response_that_is_a_field_of_an_output() -> None:
     assert (fields["logprob"], fields["logprob_tokens"]) == (-float(len("Oh no.")), len("Oh no."))
 
 
-def test_a_sample_that_failed_or_was_not_asked_for_log_probabilities_has_none() -> None:
-    told: list[events.Event] = [started("a/1"), said("a/1", "Oh no.", -1.0), given("a/1", "Oh no.")]
-    assert "logprob" not in fields_of(result("a/1", None, failure=Failure.EMPTY), told)
-    bare: list[events.Event] = [called("a/1", "Oh no."), given("a/1", "Oh no."), picked(0)]
-    assert fields_of(result("a/1"), bare)["logprob_tokens"] == 0
-
-
 def test_log_probabilities_that_cannot_be_are_left_out_and_named(tmp_path: Path) -> None:
     """A probability above 1, or a number that is none; what single precision puts on top of certainty may stay."""
     logprobs = {"a/1": [-1.0, 0.5], "b/1": [nan], "c/1": [1e-6], "d/1": [-inf]}
     run = read_run(build_run(tmp_path / "run", [result(id) for id in logprobs], logprobs=logprobs))
     assert [answer.logprob for answer in run.answers] == [None, None, 1e-6, -inf]
     assert improper(run.answers) == ("a/1", "b/1")
-
-
-def test_events_are_not_needed_and_without_results_there_is_nothing(tmp_path: Path) -> None:
-    folder = build_run(tmp_path / "run", [result("a/1")], logprobs={"a/1": [-1.0]})
-    shutil.rmtree(folder / "samples")
-    assert read_run(folder).answers[0].logprob == -1.0
-    (folder / "results.jsonl").unlink()
-    assert read_run(folder).answers == ()
 
 
 def test_folders_that_cannot_be_scored(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Distinct-n and its expectation-adjusted form: by hand, against the tokenisers' own packages, and as properties."""
 
 from math import isnan, nan
-from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -10,7 +9,7 @@ from nltk.tokenize import word_tokenize
 
 from mmerg.scoring.distinct import CL100K, Level, adjusted, distinct
 from mmerg.scoring.metric import Metric
-from mmerg.scoring.words import Tokenizer, tokenizer
+from mmerg.scoring.words import tokenizer
 from tests.scoring.answers import count, figure, replies
 
 TALK = [
@@ -56,30 +55,6 @@ def test_tokens_are_those_of_the_packages(lower: bool) -> None:
         assert tokenizer("whitespace", lower=lower)(text) == tuple(given.split())
 
 
-def test_the_tokenisers_differ_where_they_are_said_to() -> None:
-    cut = {name: tokenizer(name, lower=True)("I can't. No.") for name in get_args(Tokenizer)}
-    assert cut == {
-        "nltk": ("i", "can't.", "no", "."),
-        "13a": ("i", "can't", ".", "no", "."),
-        "whitespace": ("i", "can't.", "no."),
-        "char": tuple("ican't.no."),
-    }
-
-
-def test_all_replies_equal() -> None:
-    assert figure(plain(1), replies(*["so it is"] * 50)) == pytest.approx(2)
-    assert figure(plain(1, "response"), replies(*["so it is"] * 50)) == 100
-
-
-@given(st.lists(WORDS, min_size=1, max_size=8), st.data())
-def test_a_duplicate_never_raises_it(texts: list[str], data: st.DataObject) -> None:
-    again = data.draw(st.sampled_from(texts))
-    for n in (1, 2):
-        for metric in (plain(n), adjusted(n, "whitespace", vocabulary=50)):
-            before, after = figure(metric, replies(*texts)), figure(metric, replies(*texts, again))
-            assert after <= before + 1e-9 or (isnan(before) and isnan(after))
-
-
 @given(st.lists(WORDS, min_size=1, max_size=8), st.sampled_from([1, 2]))
 def test_against_the_definition(texts: list[str], n: int) -> None:
     grams = [[tuple(w[i : i + n]) for i in range(len(w) - n + 1)] for w in (text.split() for text in texts)]
@@ -100,15 +75,3 @@ def test_adjusting_for_the_expectation() -> None:
     assert figure(adjusted(1, "whitespace", vocabulary=1), replies("so so")) == pytest.approx(100)
     small = figure(adjusted(1, "whitespace", vocabulary=CL100K), replies("a b c d e"))
     assert small == pytest.approx(100, abs=0.01)
-
-
-def test_signatures_say_what_decides_the_figure() -> None:
-    assert distinct(2, "whitespace", "response", lower=False).signature == (
-        "n:2|tok:whitespace|case:keep|level:response|failed:left-out|scale:100"
-    )
-    assert distinct(1).signature.startswith("n:1|tok:nltk-3.")
-    assert "tok:13a-sacrebleu-2." in distinct(1, "13a").signature
-    assert adjusted(1, "whitespace", vocabulary=9).signature == (
-        "n:1|V:9|tok:whitespace|case:lower|level:corpus|failed:left-out|scale:100"
-    )
-    assert (plain(1).interval_by, plain(1, "response").interval_by) == ("jackknife", "bootstrap")

@@ -45,12 +45,6 @@ def test_wilson_is_that_of_statsmodels(right: int, n: int) -> None:
     assert result.method == "wilson"
 
 
-def test_the_paper_s_interval_is_67_to_93_percent() -> None:
-    answers = forecasts(*[("joy", "joy")] * 26, *[("joy", "fear")] * 5)
-    result = interval("wilson", accuracy().ready(answers), apart(31), resamples=10, seed=0)
-    assert [round(end) for end in ends(result)] == [67, 93]
-
-
 def test_samples_of_one_dialogue_count_less() -> None:
     few = (1.959964 / 2.570582) ** 2  # (z/t)² of 6 dialogues
     together = of_mean("wilson", [100.0] * 30 + [0.0] * 30, grouped(60, 10))  # in each all are right, or all wrong
@@ -59,28 +53,6 @@ def test_samples_of_one_dialogue_count_less() -> None:
     assert together.ends == pytest.approx([100 * end for end in wilson(0.5, 5 * few)])
     result = of_mean("wilson", [100.0, 0.0] * 30, grouped(60, 10))  # they differ by nothing: all count
     assert result.ends == pytest.approx([100 * end for end in wilson(0.5, 60 * few)])
-
-
-@pytest.mark.parametrize("rare", range(5))
-def test_a_rare_outcome_is_known_from_as_many_cases_as_dialogues(rare: int) -> None:
-    """Where fewer than five dialogues have it, nothing tells how alike the samples of a dialogue are."""
-    values = [100.0] * rare + [0.0] * (400 - rare)
-    spread = [values[(number * 21) % 400] for number in range(400)]
-    assert of_mean("wilson", spread, grouped(400, 20)).ends == pytest.approx(
-        [100 * end for end in wilson(rare / 400, 20)]
-    )
-
-
-def test_one_miss_does_not_make_a_share_better_known() -> None:
-    """Five dialogues of ten samples: all alike, they count as those that differ by next to nothing do."""
-    lows = []
-    for missed in range(4):
-        values = [0.0] * missed + [100.0] * (50 - missed)
-        a_miss_a_dialogue = [values[(number * 7) % 50] for number in range(50)]
-        lows.append(ends(of_mean("wilson", a_miss_a_dialogue, grouped(50, 10)))[0])
-    assert lows == sorted(lows, reverse=True)
-    assert lows[0] == pytest.approx(100 / (1 + 1.959964**2 / 5), abs=0.01)  # 56.6: Wilson's of five dialogues
-    assert lows[0] - lows[1] < 5
 
 
 def held(draw: Callable[[np.random.Generator], tuple[Value, list[str]]], by: IntervalBy, truth: float) -> float:
@@ -114,7 +86,7 @@ def test_skewed_means_and_macro_f1_hold_the_truth() -> None:
         labels = np.concatenate([np.arange(4), rng.choice(4, size=36, p=gold)])
         named = np.where(rng.random(40) < right[labels], labels, rng.integers(1, 4, 40) + labels) % 4
         answers = forecasts(*[(f"l{label}", f"l{name}") for label, name in zip(labels, named, strict=True)])
-        return f1().ready(answers), apart(40)
+        return f1().prepare(answers), apart(40)
 
     shares = (gold * 36 + 1) / 40
     joint = shares[:, None] * np.where(np.eye(4, dtype=bool), right, ((1 - right) / 3)[:, None])
@@ -144,20 +116,12 @@ def test_the_jackknife_s_standard_error_is_that_of_new_samples(n: int) -> None:
     estimates, intervals = [], []
     for _ in range(60):
         texts = [" ".join(map(str, rng.choice(2000, size=rng.integers(5, 20), p=weights))) for _ in range(60)]
-        value = distinct(n, "whitespace").ready(replies(*texts))
+        value = distinct(n, "whitespace").prepare(replies(*texts))
         intervals.append(ends(interval("jackknife", value, apart(60), resamples=10, seed=0)))
         estimates.append(value(np.arange(60)))
     errors = [(high - low) / 2 / 1.96 for low, high in intervals]
     assert 0.9 < np.mean(errors) / np.std(estimates) < 1.35
     assert np.mean([low <= np.mean(estimates) <= high for low, high in intervals]) > 0.9
-
-
-def test_more_dialogues_than_groups_are_left_out_together() -> None:
-    values = np.random.default_rng(3).normal(50, 10, 1000).tolist()
-    result = of_mean("jackknife", values, apart(1000))
-    assert result.method == "jackknife, 200 groups of 1000 dialogues, seed 0"
-    half = (ends(result)[1] - ends(result)[0]) / 2
-    assert half == pytest.approx(1.96 * np.std(values) / sqrt(1000), rel=0.2)
 
 
 @pytest.mark.parametrize("by", ["wilson", "bootstrap", "jackknife"])
@@ -173,10 +137,6 @@ def test_resampling_needs_ten_dialogues(by: IntervalBy) -> None:
     for count in (2, 5, 9):
         assert of_mean(by, values[:count], apart(count)) == (None, "", "no interval: fewer than 10 dialogues")
     assert of_mean(by, values, apart(10), 200).ends
-
-
-def test_costs_have_no_interval_and_no_reason_is_printed() -> None:
-    assert interval(None, mean([1.0, 2.0]), apart(2), resamples=10, seed=0) == (None, "", "")
 
 
 @pytest.mark.parametrize("by", ["bootstrap", "jackknife"])
@@ -210,11 +170,11 @@ def test_the_interval_holds_the_estimate_and_stays_within_bounds(
     if metric.name == "acc":
         answers = forecasts(*[("joy", "joy" if "so" in text else "fear") for text in texts])
     names = data.draw(st.lists(st.sampled_from("abc"), min_size=len(texts), max_size=len(texts)))
-    result = interval(metric.interval_by, metric.ready(answers), names, resamples=20, seed=seed)
+    result = interval(metric.interval_by, metric.prepare(answers), names, resamples=20, seed=seed)
     if len(set(names)) == 1 or metric.interval_by == "wilson":
         assert (result.ends is None) == (len(set(names)) == 1)
     assert bool(result.ends) != bool(result.why)
     if result.ends:
         low, high = result.ends
         assert 0 <= low <= figure(metric, answers) <= high <= max(100.0, figure(metric, answers))
-        assert result == interval(metric.interval_by, metric.ready(answers), names, resamples=20, seed=seed)
+        assert result == interval(metric.interval_by, metric.prepare(answers), names, resamples=20, seed=seed)

@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest
 from statsmodels.stats.contingency_tables import mcnemar as published_mcnemar
-from statsmodels.stats.multitest import multipletests
 
 from mmerg.scoring.shares import holm, mcnemar, smallest_shift
 
@@ -17,16 +15,6 @@ from mmerg.scoring.shares import holm, mcnemar, smallest_shift
 @given(st.integers(0, 60), st.integers(0, 60))
 def test_mcnemar_is_the_published_one(b: int, c: int) -> None:
     assert mcnemar(b, c) == pytest.approx(float(published_mcnemar([[7, b], [c, 5]], exact=True).pvalue))
-
-
-def test_mcnemar_of_many_pairs_is_a_number() -> None:
-    assert mcnemar(0, 5000) == 0.0
-    assert mcnemar(2400, 2600) == pytest.approx(binomtest(2400, 5000).pvalue)
-
-
-def test_holm_is_the_published_one() -> None:
-    ps = [0.01, 0.04, 0.03, 0.005, 0.6, 0.04, 1.0, 0.0]
-    assert holm(ps) == pytest.approx(multipletests(ps, method="holm")[1].tolist())
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
@@ -54,10 +42,3 @@ def test_fewer_than_six_pairs_show_nothing() -> None:
     assert [smallest_shift(n, 1.0) for n in range(1, 6)] == [None] * 5
     assert mcnemar(0, 5) > 0.05 > mcnemar(0, 6)
     assert smallest_shift(6, 0.0) == pytest.approx(0.8 ** (1 / 6), abs=1e-6)
-
-
-def test_more_pairs_show_smaller_shifts_and_more_discordance_hides_them() -> None:
-    by_n = [smallest_shift(n, 0.2) or 1 for n in (31, 71, 268, 2610)]
-    assert by_n == sorted(by_n, reverse=True)
-    by_discordance = [smallest_shift(268, share) or 1 for share in (0.1, 0.3, 0.6, 1.0)]
-    assert by_discordance == sorted(by_discordance)

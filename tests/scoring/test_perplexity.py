@@ -3,7 +3,7 @@
 import re
 import shutil
 from itertools import pairwise
-from math import exp, inf, isinf, isnan
+from math import exp, isnan
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +32,6 @@ def test_tokens_weigh_alike_whichever_reply_they_are_of() -> None:
     assert figure(self_perplexity(MANIFEST), answers) == pytest.approx(exp(6.5 / 4))
     assert count(self_perplexity(MANIFEST), answers) == 2
     assert isnan(figure(self_perplexity(MANIFEST), answers[2:]))
-
-
-def test_a_token_of_probability_0_makes_it_infinite() -> None:
-    assert isinf(figure(self_perplexity(MANIFEST), [answer(logprobs=(-1.0, -inf))]))
-    assert isinf(figure(self_perplexity(MANIFEST), [answer(logprobs=(-1e6,))]))
 
 
 def test_replies_in_json_and_replies_chosen_by_it_are_figures_of_their_own() -> None:
@@ -99,7 +94,7 @@ def test_another_model_s_perplexity_is_its_own_loss(tiny: Path) -> None:
     assert count(plain, answers) == 2
     assert figure(plain, answers[::-1]) == pytest.approx(figure(plain, answers), rel=1e-12)
     long = [answer("b/1", "so " * 12), answer("c/1", "so " * 11)]
-    assert list(plain.counted(long)) == [False, True]
+    assert list(plain.mask(long)) == [False, True]
 
 
 def test_the_signature_names_the_model_by_its_weights(tiny: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmerg.errors import ConfigError, RunError
+from mmerg.errors import ConfigError
 from mmerg.runs.memory_usage import MemoryUsage, write_memory_usage
 from mmerg.runs.result import Result, Timing
 from mmerg.scoring.answers import ScoredRun, read_run
@@ -153,11 +153,6 @@ def test_seconds_are_of_what_came_out_well() -> None:
     assert scored(lines).scores["seconds"] == scored(RESULTS).scores["seconds"]
 
 
-def test_that_every_reply_came_from_the_cache_is_said_in_words() -> None:
-    seconds = scored([result("a/1", cached_calls=5)]).scores["seconds"]
-    assert seconds.why == "no sample has a reply of calls that were all made anew, none from the cache"
-
-
 def test_the_memory_that_was_measured_stands_beside_the_scores(folder: Path) -> None:
     assert not {"memory_gib", "on_cpu"} & score_run(read_run(folder), QUICK).scores.keys()
     write_memory_usage(folder, MemoryUsage(gib=6.5))
@@ -229,37 +224,11 @@ def test_no_sample_at_all() -> None:
     assert (scores.n, scores.failed, scores.confusion) == (0, 0, None)
 
 
-def test_all_failed() -> None:
-    scores = scored([result("a/1", None, gold="joy"), result("b/1", None, gold="fear")])
-    assert (scores.scores["acc"].value, scores.scores["acc"].n) == (0, 2)
-    assert values(scores)["acc_ok"] is values(scores)["dist1"] is values(scores)["length"] is None
-    assert scores.scores["calls"].n == 2
-    assert scores.failed == 2
-
-
-def test_all_replies_equal_and_emoji_only() -> None:
-    for text in ("oh no", "😊 😊"):
-        scores = scored([result(f"d{number}/1", text) for number in range(20)])
-        assert scores.scores["dist1"].value == pytest.approx(100 * len(set(text.split())) / 40)
-        assert (scores.scores["dist1"].interval, scores.scores["dist1"].why[:36]) == (
-            None,
-            "no interval: it would have no width,",
-        )
-        assert scores.scores["acc"].value is None
-        assert scores.scores["acc"].why == "no sample has a gold label and a forecast, or a failure"
-
-
 def test_a_perplexity_without_end_has_no_figure() -> None:
     scores = scored([result("a/1")], **{"a/1": (-inf, -1.0)})
     assert scores.scores["self_ppl"].value is None
     assert "probability 0" in scores.scores["self_ppl"].why
     assert scores.scores["self_ppl"].n == 1
-
-
-def test_a_folder_whose_name_is_no_text(tmp_path: Path) -> None:
-    folder = build_run(tmp_path / "run\udcff", RESULTS)
-    assert write_scores(folder, score_run(read_run(folder), QUICK)).run == "run\ufffd"
-    assert write_scores(folder, score_run(read_run(folder), QUICK)) == score_run(read_run(folder), QUICK)
 
 
 def test_options_that_mean_nothing(folder: Path) -> None:
@@ -271,10 +240,3 @@ def test_options_that_mean_nothing(folder: Path) -> None:
     ):
         with pytest.raises(ConfigError, match=told):
             standard_metrics(run.manifest, options)
-
-
-def test_a_folder_that_cannot_be_written(folder: Path) -> None:
-    (folder / SCORES).mkdir()
-    with pytest.raises(RunError, match="cannot be written"):
-        write_scores(folder, score_run(read_run(folder), QUICK))
-    assert not list(folder.glob("*.part"))

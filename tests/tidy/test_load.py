@@ -132,12 +132,6 @@ def test_what_is_no_run_or_has_no_scores_is_told(tmp_path: Path) -> None:
         _ = mmerg.load(str(run)).scores
 
 
-def test_export_tells_which_run_lacks_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = build_run(tmp_path / "run", [result("a/1")])
-    assert export([str(run)]) == 0
-    assert "run: no scores: this run has no scores" in capsys.readouterr().out
-
-
 def ran(block: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What a documented block leaves, where the first has loaded the runs."""
     monkeypatch.chdir(folder)
