@@ -1,7 +1,7 @@
 """Prints the papers' tables beside your runs: `mmerg tables [TABLE …] [RUN …]`.
 
 Tables: main (the default), ablations, iterations, topk, backbones (MERG), trace, hef. Without RUN, all scored runs
-under `--runs` on the table's dataset are used. Runs stand below the paper's rows, each value with a 95 % interval and n.
+under `--runs` on the table's dataset are used. Runs stand below the paper's rows, each value with its interval and n.
 No run is tested against a paper, since the papers do not fully say how they measured.
 Exit code 0 printed, 2 a run or an option is wrong, 130 interrupted.
 """
