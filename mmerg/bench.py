@@ -40,11 +40,11 @@ def bench(out: Console, given: argparse.Namespace) -> int:
     rows = [_run(out, number, one, given.settings) for number, one in enumerate(settings)]
     default = not given.backbones and not any(word.startswith("backend") for word in given.settings)
     if default and not any(row.outcome.runs for row in rows):
-        out.print("none of the paper's backbones can be run: the small model runs in this process in their place")
+        out.print("none of the paper's backbones is available: using the small embedded model instead")
         rows.append(_run(out, len(rows), _settings(given, *given.settings, "backend=embedded"), given.settings))
     runs = dict.fromkeys(run.run for row in rows for run in row.outcome.runs)
     if not runs:
-        raise ConfigError("none of the backbones can be run", where="--backbones", hint=rows[0].outcome.error)
+        raise ConfigError("no backbone is available", where="--backbones", hint=rows[0].outcome.error)
     out.print(Rule("bench"))
     given.run = [Path(run) for run in runs]
     score(given)

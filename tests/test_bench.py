@@ -131,7 +131,7 @@ def test_without_a_server_the_small_model_runs_in_this_process(
     file = tmp_path / "bench.csv"
     table = ("--format", "csv", "--out", str(file))
     assert main(["--n", "1", *table, *QUICK, f"runs={tmp_path}/runs", tiny, "backbone.load.num_ctx=16384"]) == 0
-    assert "runs in this process in their place" in capsys.readouterr().out
+    assert "using the small embedded model instead" in capsys.readouterr().out
     [row] = read_table(file).values()
     assert row["seconds"]["n"] == "1"
     assert min(float(row[name]["value"]) for name in ("prompt_tok_s", "reply_tok_s", "memory_gib")) > 0

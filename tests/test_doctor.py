@@ -390,7 +390,7 @@ def test_what_a_server_says_cannot_steer_the_terminal(doctor: Doctor) -> None:
         (("backend.hosts=[]",), "backend.hosts is empty"),
         (("backend.hosts=[http://127.0.0.1:9]",), "http://127.0.0.1:9"),
         (("backend.hosts=[nonsense]",), "nonsense"),
-        (("+backbone.load.heat=1",), "not a load option, or not a value of one: heat"),
+        (("+backbone.load.heat=1",), "unknown load option, or invalid value: heat"),
     ],
 )
 def test_what_is_wrong_is_said(settings: tuple[str, ...], message: str, doctor: Doctor) -> None:

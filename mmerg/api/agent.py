@@ -178,21 +178,24 @@ def _check_speaker(speaker: str, known: Sequence[str]) -> None:
     if len(known) > 1:
         alike += [name for name in get_close_matches(speaker, known, cutoff=0.75) if name[:-1] != speaker[:-1]]
     if speaker not in known and alike:
-        what, hint = f"no turn is of {speaker!r}", f"did you mean {alike[0]}? the turns are of {', '.join(known)}"
+        what, hint = (
+            f"no turn has the speaker {speaker!r}",
+            f"did you mean {alike[0]}? the speakers are {', '.join(known)}",
+        )
         raise ConfigError(what, where="speaker", hint=hint)
 
 
 def _many(turns: object) -> list[Any]:
     if isinstance(turns, Iterable) and not isinstance(turns, str | bytes):
         return list(turns)
-    raise ConfigError(f"turns is a list of turns, and this is {turns!r:.80}", where="turns", hint=TURNS)
+    raise ConfigError(f"turns must be a list of turns, not {turns!r:.80}", where="turns", hint=TURNS)
 
 
 def _turn(turn: Said) -> tuple[str, str, list[Upload]]:
     match turn:
         case (str(name), str(text), *shown) if name.strip() and len(shown) < 2:
             return name, text, [_upload(file) for files in shown for file in _files(files)]
-    what = f"a turn is a speaker and a text, and this is {turn!r:.80}"
+    what = f"a turn must be a speaker and a text, not {turn!r:.80}"
     raise ConfigError(what, where="turns", hint=TURNS)
 
 
@@ -202,7 +205,7 @@ def _files(given: object) -> list[Any]:
         return [given]
     if isinstance(given, Iterable):
         return list(given)
-    raise ConfigError(f"this is no file: {given!r:.80}", where="frames", hint='frames=["ana.jpg"]')
+    raise ConfigError(f"not a file: {given!r:.80}", where="frames", hint='frames=["ana.jpg"]')
 
 
 def _upload(file: File) -> Upload:

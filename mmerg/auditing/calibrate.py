@@ -79,11 +79,11 @@ def choose(cases: Sequence[Case], stage: str, forms: Collection[Form], seed: int
         if gated and (check := measured(cases, stage, form, seed)):
             checks[form], worst[form] = check, min(gated, key=lambda one: one.value)
     if not checks:
-        return Check(form=None, why="there is nothing to measure it on")
+        return Check(form=None, why="it cannot be measured on this run")
     best = max(worst, key=lambda form: worst[form].value)
     reach = [form for form, one in worst.items() if _least(one) >= LEAST and (one.high or 0) >= worst[best].value]
     check = checks[reach[0] if reach else best]
-    why = "" if check.auc.keys() & set(GATES) else "no fault is left to hold it to"
+    why = "" if check.auc.keys() & set(GATES) else "no fault is left to measure it with"
     for kind, one in check.auc.items():
         if kind in GATES and _least(one) < LEAST:
             why = f"{check.form} has an AUC of {one.value:.2f} on {kind} faults, with a lower bound of"

@@ -30,7 +30,7 @@ from mmerg.runs.story import Pass, Story
 from mmerg.systems.schema import checked, json_schema
 from mmerg.systems.system import Stage, System
 
-AGAIN = "make the run again under another runs=…: its calls and frames come from the caches"
+AGAIN = "run it again with another runs=…: its calls and frames come from the caches"
 DONORS = 20  # to choose from: reading more takes longer than the choice gains
 
 
@@ -81,7 +81,7 @@ class FirstPasses:
             path = self.run / FRAMES / f"{digest}.jpg"
             images.append(Image(digest, path.read_bytes() if path.is_file() else b""))
             if sha256(images[-1].data).hexdigest() != digest:
-                raise RunError(f"an image that was sent for {sample} is gone or changed", where=str(path), hint=AGAIN)
+                raise RunError(f"an image sent for {sample} is gone or changed", where=str(path), hint=AGAIN)
         return tuple(images)
 
     def _read(self, sample: str) -> FirstPass:

@@ -25,8 +25,8 @@ def calibrate_labels(run: Path, file: Path) -> LabelPrior:
     manifest, results = read_manifest(run), read_results(run).values()
     corpus, read = manifest.corpus, [result.label_logprobs for result in results if result.label_logprobs]
     if not read:
-        what = "the run read no labels from their probabilities"
-        hint = "take a run of system=one_pass_calibrated, or of a stage with reads: labels"
+        what = "the run read no label probabilities"
+        hint = "use a run of system=one_pass_calibrated, or of a system with `reads: labels`"
         raise RunError(what, where=str(run), hint=hint)
     prior = LabelPrior(
         corpus=f"{corpus.name} {corpus.split}",

@@ -90,7 +90,7 @@ def launch(
     aucs = aucs_of(cases, of_stage, seed)
     if not aucs:
         what = "there is no fault to measure: each stage gave the same output, or emotion, in every dialogue"
-        raise RunError(what, where=str(run), hint="take a run of more dialogues")
+        raise RunError(what, where=str(run), hint="use a run of more dialogues")
     checks, wholes = checks_of(cases, of_stage, seed)
     planted = Planted(
         run=About(run, manifest).run,
@@ -130,7 +130,7 @@ def launch(
             out.print(escape(f"with this check of the forecast: {planted.worth.describe(forecast)}"))
         out.print(escape(str(calibrate)), soft_wrap=True)
     for one in failed[:1]:
-        out.print(escape(f"the same command asks again for samples that failed, first {one.id}: {one.failure_text}"))
+        out.print(escape(f"the same command retries samples that failed, first {one.id}: {one.failure_text}"))
     out.print(escape(str(run / PLANTED)), soft_wrap=True)
     return 1 if failed else 0
 
@@ -198,7 +198,7 @@ def _usable(forms: Sequence[Form], pool: Pool, out: Console) -> list[Form]:
         likely, given = (probe(backend) for probe in (probes.likelihood, probes.logprobs))
     lacking = {"likelihood": likely, "odds": given, "comparison": given}
     for form in [form for form in forms if form in lacking and lacking[form][0] != "ok"]:
-        out.print(escape(f"form {form} is left out: {lacking[form][1]}"))
+        out.print(escape(f"form {form} is skipped: {lacking[form][1]}"))
     return [form for form in FORMS if form in forms and lacking.get(form, ("ok", ""))[0] == "ok"]
 
 
@@ -239,14 +239,14 @@ def _auditor(run: Path, prompts: Prompts, manifest: Manifest) -> Stage:
     """The stage that audits. Raises RunError where no stage checks others, or templates or classes have changed."""
     system, auditor = prompts.system, prompts.system.auditor
     if auditor is None or manifest.setting("system.auditor.output"):
-        why_not = f"{auditor.name} gives free feedback and checks no stage" if auditor else "it has no auditor"
+        why_not = f"{auditor.name} gives feedback and checks no stage" if auditor else "it has no auditor"
         what = f"system={system.name} cannot be audited: {why_not}"
-        raise RunError(what, where=str(run), hint="take a run of a system that audits its stages, as merg does")
+        raise RunError(what, where=str(run), hint="use a run of a system that audits its stages, such as merg")
     digests = prompts.digests()
     if changed := changes(manifest, manifest.model_copy(update={"identity": manifest.identity | digests})):
-        what = f"the run's system is not what it was when the run was made: {'; '.join(changed)}"
+        what = f"the run's system has changed since the run: {'; '.join(changed)}"
         folders = ", ".join(map(str, system.prompts))
-        raise RunError(what, where=str(run), hint=f"restore them ({folders}), or make the run again with the new ones")
+        raise RunError(what, where=str(run), hint=f"restore them ({folders}), or run again with the new ones")
     return auditor
 
 
@@ -255,7 +255,7 @@ def _pool(run: Path, backbone: BackbonePlan, manifest: Manifest) -> Pool:
     try:
         pool, engine = backbone.open()
     except CallError as error:
-        error.hint = "start what serves the run's model, or say where it is served now: --host http://HOST:11434"
+        error.hint = "start the server of the run's model, or name another: --host http://HOST:11434"
         raise
     if engine.key() != manifest.engine.key():
         pool.close()

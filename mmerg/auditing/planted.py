@@ -42,7 +42,7 @@ class Planted(Record):
         samples, own = len({case.sample for case in self.cases}), sum(not case.fault for case in self.cases)
         unread = sum(None in case.scores.values() for case in self.cases)
         made = f"{own} outputs of {samples} samples and {len(self.cases) - own} with a planted fault were checked"
-        failed = f"; {self.failed} samples are left out, as a call failed" * bool(self.failed)
+        failed = f"; {self.failed} samples are skipped because a call failed" * bool(self.failed)
         return f"{made}; {unread} of them have a check that cannot be read{failed}"
 
     def tables(self) -> Iterator[Sheet]:

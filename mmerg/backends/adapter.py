@@ -55,7 +55,7 @@ class Adapter(ABC):
         engine = self._engine
         if request.images and not (engine or self.describe()).vision:
             what = f"model {self.model} has no vision, and the request has {len(request.images)} images"
-            hint = "use a model whose capabilities name vision, or let frames be described in words"
+            hint = "use a model with the capability vision, or describe frames in words"
             raise CallError(Failure.IMAGE_REJECTED, what, where=self.host, hint=hint)
         may_think = bool(request.sampling.stop) and self._may_think()
         reply = ask_with_stops(self._ask, request, may_think)
@@ -91,8 +91,8 @@ def ask_with_stops(ask: Callable[[Request], Reply], request: Request, may_think:
 def reply_to(server: Http, path: str, body: Mapping[str, object], num_predict: int, read: Read) -> Reply:
     """The reply that `read` makes of the response to a chat call. Raises ConfigError for a call without a limit."""
     if num_predict <= 0:
-        what = f"num_predict is {num_predict}: without a limit a model can talk for minutes"
-        raise ConfigError(what, where="backbone.sampling", hint="set num_predict over 0")
+        what = f"num_predict is {num_predict}: without a limit a model may write for minutes"
+        raise ConfigError(what, where="backbone.sampling", hint="set num_predict above 0")
     begin = time.monotonic()
     try:
         with server.post(path, body, ANSWER_BYTES + TOKEN_BYTES * num_predict) as response:
@@ -110,7 +110,7 @@ def check_load(load: Load, least: Load, where: str) -> None:
         takes = ", ".join(
             f"{name} ({'true or false' if low is False else f'from {low}'})" for name, low in least.items()
         )
-        what = f"not a load option, or not a value of one: {', '.join(wrong)}" if wrong else "num_ctx is not set"
+        what = f"unknown load option, or invalid value: {', '.join(wrong)}" if wrong else "num_ctx is not set"
         hint = f"backbone.load takes {takes}; num_ctx, the context in tokens, must be given (12288, say)"
         raise ConfigError(what, where=where, hint=hint)
 

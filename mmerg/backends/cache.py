@@ -87,7 +87,7 @@ class Cache:
         try:
             reply = Reply.model_validate_json(row[0])
         except ValueError as error:
-            log.warning("a stored reply cannot be read and counts as absent: %s (%s)", why(error), self._path)
+            log.warning("a stored reply cannot be read and is ignored: %s (%s)", why(error), self._path)
             return None
         return reply.model_copy(update={"cached": True})
 
@@ -110,7 +110,7 @@ class Cache:
         try:
             lock.acquire(threading.TIMEOUT_MAX, POLL, cancel_check=lambda: self._closed.cancelled or token.cancelled)
         except Timeout as error:
-            what = "the call was cancelled while another one asked the same"
+            what = "the call was cancelled while waiting for an identical call"
             raise CallError(Failure.INTERRUPTED, what, where=str(self._path)) from error
         except OSError as error:
             raise unwritable(error, path) from error
@@ -135,7 +135,7 @@ class Cache:
         if self._mode == "on":
             self._path.parent.mkdir(parents=True, exist_ok=True)
         elif not self._path.is_file():  # a pipe would keep SQLite waiting for ever
-            raise self._unusable("there is no file to read from; give cache=on first")
+            raise self._unusable("the file does not exist; run with cache=on first")
         place = f"{self._path.absolute().as_uri()}?mode={'rwc' if self._mode == 'on' else 'ro'}"
         database = sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         if self._mode == "on":
@@ -146,7 +146,7 @@ class Cache:
         return database
 
     def _unusable(self, why: str) -> ConfigError:
-        hint = "make room, move the file away, or set cache_dir to another folder; cache=off goes without a cache"
+        hint = "free disk space, move the file away, set cache_dir to another folder, or use cache=off"
         return ConfigError(f"the reply cache cannot be used: {why}", where=str(self._path), hint=hint)
 
 
@@ -161,7 +161,7 @@ def replay(engine: Engine) -> Backend:
 
     def refuse(request: Request) -> CallError:
         what = f"this call is not in the cache: {request.digest()[:SHOWN_DIGEST]}"
-        hint = "start the server, or give cache=on with one, to have it answered"
+        hint = "start the server, with cache=on"
         return CallError(Failure.NOT_CACHED, what, where=engine.brief(), hint=hint)
 
     return Scripted(refuse, engine)
@@ -179,6 +179,6 @@ def stored_engine(path: Path, backend: str, model: str, load: Mapping[str, int |
     if len(fitting) == 1:
         return fitting[0]
     listed = "; ".join(engine.brief() for engine in fitting or alike or stored) or "no engine"
-    what = f"the cache holds replies of {len(fitting) or 'no'} engines that could be meant by {model} on {backend}"
-    hint = "start the server, so that it says which it is"
+    what = f"the cache holds replies of {len(fitting) or 'no'} engines that match {model} on {backend}"
+    hint = "start the server, so that it can be identified"
     raise ConfigError(f"{what}: {listed}", where=str(path), hint=hint)

@@ -30,7 +30,7 @@ class CancelToken:
     def check(self) -> None:
         """Raises CallError interrupted once this is cancelled."""
         if self.cancelled:
-            raise CallError(Failure.INTERRUPTED, "the call was cancelled", hint="run again to go on from here")
+            raise CallError(Failure.INTERRUPTED, "the call was cancelled", hint="run again to resume")
 
     @contextmanager
     def on_cancel(self, callback: Callable[[], object]) -> Iterator[None]:

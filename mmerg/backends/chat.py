@@ -55,7 +55,7 @@ def complete(host: Http, request: Request, model: str, dialect: Dialect, think: 
         if completion.error is not None:
             raise host.error(200, raw, model)
         if completion.message is None:
-            raise host.unexpected(f"the answer holds no reply: {host.without_token(raw)[:100]!r}")
+            raise host.unexpected(f"the response contains no reply: {host.without_token(raw)[:100]!r}")
         logprobs = (request.logprobs and completion.logprobs) or ()
         if not request.alternatives:  # one is always asked for
             logprobs = tuple(entry.model_copy(update={"top_logprobs": ()}) for entry in logprobs)
@@ -114,7 +114,9 @@ def _read_prompt(host: Http, request: Request, model: str, dialect: Dialect, thi
     else:  # SGLang's chat gives none of a prompt; its own endpoint takes no images with tokens
         if request.images:
             what = "SGLang gives no log-probabilities of a prompt with images"
-            raise CallError(Failure.BAD_REQUEST, what, where=host.host, hint="frames.seen_by=none, or another server")
+            raise CallError(
+                Failure.BAD_REQUEST, what, where=host.host, hint="set frames.seen_by=none, or use another server"
+            )
         named = {name: body[name] for name in ("model", "messages", "continue_final_message", "chat_template_kwargs")}
         with host.post("/tokenize", named) as response:
             ids = host.parse(_Tokens.model_validate_json, response.read()).tokens
@@ -128,7 +130,7 @@ def _read_prompt(host: Http, request: Request, model: str, dialect: Dialect, thi
         prompt = host.parse(_Prompt.model_validate_json, raw)
         tokens = at_end(prompt.tokens(), text)
         if not tokens:
-            what = f"it gives no log-probabilities of the prompt's end: {host.without_token(raw)[:100]!r}"
+            what = f"the server gives no log-probabilities of the end of the prompt: {host.without_token(raw)[:100]!r}"
             raise ReplyError(Failure.SERVER_ERROR, what, where=host.host)
         return Reply(text=text, finish=Finish.STOP, logprobs=tokens, prompt_tokens=prompt.count)
 

@@ -71,7 +71,7 @@ class Dialect:
         for name, value in self.without.items():
             idle = name == "repeat_last_n" and sampling.repeat_penalty == OFF["repeat_penalty"]
             if values[name] != value and not idle:
-                what = f"{name} is {values[name]:g}, and {self.name} has no name for it: it always uses {value:g}"
+                what = f"{name} is {values[name]:g}, and {self.name} does not support it: it always uses {value:g}"
                 other = ", or backbone.sampling.repeat_penalty=1" if name == "repeat_last_n" else ""
                 hint = f"set backbone.sampling.{name}={value:g}{other}"
                 raise ConfigError(what, where=f"dialect {self.name}", hint=hint)

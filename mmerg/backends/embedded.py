@@ -47,7 +47,7 @@ DEFAULTS = {
 LEAST = dict.fromkeys(DEFAULTS, 1) | {"gpu_layers": -1, "threads": 0, "cache_ram": 0}
 NEUTRAL = frozenset({"threads", "cache_ram"})  # replies do not depend on these
 DESCRIBE_SECONDS = 60.0
-AGAIN = "run again; if it stays, report it to llama.cpp"
+AGAIN = "run again; if it happens again, report it to llama.cpp"
 LLAMA_CPP = Server("llama.cpp", AGAIN, AGAIN, AGAIN, option="backend.adapter.")
 
 
@@ -82,7 +82,7 @@ class Embedded:
         character of several tokens, so `logprobs` can be shorter than `response_tokens`."""
         server, engine = self._open()
         if request.images and not engine.vision:
-            hint = "name the model's projector as mmproj, or use frames described as text"
+            hint = "set backbone.mmproj to the model's projector, or describe frames in words"
             raise CallError(Failure.IMAGE_REJECTED, "the model has no vision", where=engine.model, hint=hint)
         reply = ask_with_stops(
             lambda one: chat.complete(server, one, engine.model, EMBEDDED), request, "thinking" in engine.capabilities
@@ -108,7 +108,7 @@ class Embedded:
             self._closed.check()
             if self._opened is None:
                 if not self._model:
-                    what = "the backbone names no GGUF file for the embedded backend"
+                    what = "the backbone has no GGUF file for the embedded backend"
                     hint = "backbone.gguf=/path/model.gguf, or backbone=smollm2-135m"
                     raise ConfigError(what, where="backbone.gguf", hint=hint)
                 files = [locate(file, "give the path of a GGUF file") for file in (self._model, self._mmproj) if file]
@@ -156,8 +156,8 @@ class LlamaServer(Http):
             self._loaded: object = xllamacpp.Server(params)
         except RuntimeError as error:
             self._folder.cleanup()
-            hint = "check that the file is a whole GGUF of a kind that llama.cpp knows, that a smaller num_ctx fits"
-            hint += " the memory, and that TMPDIR is a short path (a socket is made there)"
+            hint = "check that the file is a complete GGUF that llama.cpp supports, that a smaller num_ctx fits"
+            hint += " into memory, and that TMPDIR is a short path (for a socket)"
             raise ConfigError(f"llama.cpp cannot load the model: {error}", where=str(files[0]), hint=hint) from error
         # Its loop answers /slots: a server that is closed before its loop runs waits for it without end.
         self.read(bytes, "/slots")

@@ -112,7 +112,7 @@ class Http(httpx.BaseTransport):
             headers.pop("Content-Encoding", None)
             if not {"content-length", "transfer-encoding"} & headers.keys():
                 response.close()
-                raise httpcore.ReadError("it does not say how long it is")
+                raise httpcore.ReadError("it does not state its length")
         call.most = call.received + request.extensions.get("most", BODY_BYTES)
         body = Body(response, self._named(call))
         return httpx.Response(200, headers=headers, stream=body, extensions={"timer": call.timer})
@@ -171,7 +171,7 @@ class Http(httpx.BaseTransport):
             hint += "server's queue counts"
         elif isinstance(error, httpcore.NetworkError) or call.hung_up:
             failure, what = Failure.RUNNER_CRASH, f"the response broke off: {reason}"
-            hint = "see the server's log; it, or a proxy before it, died or closed the connection"
+            hint = "see the server's log: the server or its proxy died or closed the connection"
         else:
             failure, what = Failure.SERVER_ERROR, f"this is not an HTTP response: {reason}"[:200]
             hint = f"check that the host's address and scheme are those of the {server.name}"
@@ -212,8 +212,8 @@ def split_address(address: str) -> SplitResult:
     hint = "write it like http://127.0.0.1:11434"
     if "@" in address:
         masked = repr(f"{address.partition('//')[0]}//***@{address.rpartition('@')[2]}")
-        what = "a host's address may hold no user name or password: it is written into runs, reports and errors"
-        raise ConfigError(what, where=masked, hint=f"{hint}; a proxy before the server may know it by its address")
+        what = "a host's address must not contain a user name or password: it appears in runs, reports and errors"
+        raise ConfigError(what, where=masked, hint=f"{hint}; a proxy can authenticate by address instead")
     with suppress(ValueError):
         url = urlsplit(address)
         printable = address.isascii() and address.isprintable() and " " not in address

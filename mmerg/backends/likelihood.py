@@ -36,9 +36,9 @@ def as_written(request: Request, reply: Reply) -> Reply:
         wrote = None
     if wrote != value or reply.finish is not Finish.STOP or not reply.logprobs:
         what = f"asked to write a given text, the model wrote {reply.text[:80]!r}"
-        hint = "its server does not enforce schemas, or gives no log-probabilities: see mmerg doctor"
+        hint = "the server does not enforce schemas, or gives no log-probabilities: run mmerg doctor"
         if reply.thinking:
-            hint = "it thinks before it writes: backbone.think=false, or the model's instruct tag"
+            hint = "the model thinks first: set backbone.think=false, or use its instruct tag"
         raise ReplyError(Failure.SERVER_ERROR, what, where=reply.host, hint=hint)
     own = reply.text.strip()[1:-1] if isinstance(value, str) else reply.text.strip()
     return reply.model_copy(update={"text": request.likelihood_of, "logprobs": _of(own, reply.logprobs)})

@@ -67,8 +67,8 @@ class Ollama(Adapter):
     def _describe(self) -> Engine:
         engine = self._host.describe(self.model, self.load | {"think": self._think, "adapter": REVISION})
         if self._think and "thinking" not in engine.capabilities:
-            what = f"model {self.model} cannot think, and think is on"
-            hint = "set backbone.think=false, or use a model whose capabilities name thinking"
+            what = f"model {self.model} cannot think, but backbone.think is on"
+            hint = "set backbone.think=false, or use a model with the capability thinking"
             raise ConfigError(what, where=self.host, hint=hint)
         return engine
 
@@ -129,7 +129,7 @@ class Ollama(Adapter):
         # The server ends a stream without its last line if it detects that the model repeats itself.
         reason = (last.done and last.done_reason) or Finish.ABORT
         if reason not in set(Finish):
-            raise self._host.unexpected(f"the reply is done for the reason {reason!r}, not stop or length")
+            raise self._host.unexpected(f"the reply ended with the reason {reason!r}, not stop or length")
         return Reply(
             text="".join(part.message.content or "" for part in parts),
             finish=Finish(reason),

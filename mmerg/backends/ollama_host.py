@@ -83,7 +83,7 @@ class OllamaHost(Http):
         lengths = {len(vector) for vector in vectors}
         useful = len(lengths) <= 1 and 0 not in lengths and all(isfinite(x) for vector in vectors for x in vector)
         if len(vectors) != len(texts) or not useful:
-            what = f"{len(vectors)} vectors for {len(texts)} texts, or vectors that are no use"
+            what = f"{len(vectors)} vectors for {len(texts)} texts, or unusable vectors"
             where = f"{self.host} model {model}"
             raise CallError(Failure.SERVER_ERROR, what, where=where, hint="use an embedding model")
         return vectors

@@ -35,7 +35,7 @@ CHANGING = ("meta", "created", "permission", "n_ctx")  # of a model's entry: no 
 
 SERVER = Server(
     "OpenAI-style server",
-    start="start it, or name the right one with backend.hosts=[http://HOST:PORT]",
+    start="start it, or set backend.hosts=[http://HOST:PORT]",
     pull="set backbone.model to a name that the server lists at /v1/models, and load it there",
     address="check that backend.hosts names the server, without a page or proxy before it, and backend.adapter.dialect "
     f"what it is: {', '.join(DIALECTS)}",
@@ -74,8 +74,8 @@ class OpenAI(Adapter):
             raise ConfigError(f"there is no dialect {dialect!r}", where="backend.adapter.dialect", hint=hint)
         self._dialect = DIALECTS[dialect]
         if think and not self._dialect.thinking:
-            hint = "set backbone.think=false; what the server itself lets the model think is recorded all the same"
-            raise ConfigError(f"{dialect} cannot be told to think", where=f"model {model}", hint=hint)
+            hint = "set backbone.think=false; thoughts that the server returns are still recorded"
+            raise ConfigError(f"{dialect} has no option to think", where=f"model {model}", hint=hint)
         check_load(load, {"num_ctx": 1}, f"model {model}")
         server = replace(SERVER, longer=self._dialect.longer, name=SERVER.name if dialect == "other" else dialect)
         address = host.rstrip("/").removesuffix("/v1")  # as OpenAI's SDK wants it
@@ -121,13 +121,13 @@ class OpenAI(Adapter):
             if entry is None:
                 names = ", ".join(str(one["id"]) for one in listed) or "none"
                 what = f"the host does not serve {self.model}; it serves {names}"[:500]
-                hint = "set backbone.model to what it serves, or let it serve that"
+                hint = "set backbone.model to one of these, or load the model there"
                 raise CallError(Failure.MODEL_NOT_FOUND, what, where=self.host, hint=hint)
             meta = entry.get("meta")  # llama-server's, of the model's file
             facts = {"aliases": [], **entry, **(meta if isinstance(meta, dict) else {})}
             described = dialect.read(facts, *(read(_facts, path) for path in dialect.about))
         except (KeyError, TypeError) as error:
-            raise self._server.unexpected(f"its answers are not those of {dialect.name}: {error}") from error
+            raise self._server.unexpected(f"its responses are not those of {dialect.name}: {error}") from error
         facts |= described.more
         lasting = {name: _file_name(value) for name, value in facts.items() if name not in CHANGING}
         digest = hashlib.sha256(json.dumps(lasting, sort_keys=True).encode()).hexdigest()
@@ -166,7 +166,7 @@ def token_from(variable: str) -> str:
     token = os.environ.get(variable, "").strip() if variable else ""
     if variable and not (token and token.isascii() and token.isprintable() and " " not in token):
         what = f"the environment variable {variable} holds {'nothing that could be a' if token else 'no'} token"
-        hint = f"export {variable}=…, or backend.adapter.token_env= for a server that wants none"
+        hint = f"export {variable}=…, or backend.adapter.token_env= for a server without a token"
         raise ConfigError(what, where="backend.adapter.token_env", hint=hint)
     return token
 

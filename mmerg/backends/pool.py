@@ -97,7 +97,7 @@ class Pool:
         first, *others = engines.items()
         if differ := [other for other in others if other[1].key() != first[1].key()]:
             where = "; ".join(f"{name}: {engine.brief()}" for name, engine in (first, *differ))
-            hint = "serve the same model, version and options on every host, or leave the odd ones out"
+            hint = "serve the same model, version and options on every host, or remove the hosts that differ"
             raise ConfigError("the hosts do not serve the same engine", where=where, hint=hint)
         self._engine = first[1]
         return self._engine
@@ -183,7 +183,7 @@ class Pool:
                 raise self._no_use(failed.values(), where)
             if self._clock() >= end:
                 what = f"no host has answered for {self._patience:g} seconds"
-                raise RunError(what, where=where, hint="start one of them; the same command then goes on from here")
+                raise RunError(what, where=where, hint="start one of them; the same command then resumes")
             self._backoff(attempt)
 
     def _no_use(self, errors: Iterable[CallError], where: str) -> ConfigError:
@@ -192,8 +192,8 @@ class Pool:
         brief = self._engine and self._engine.brief()
         if first.failure is Failure.MODEL_NOT_LOADED:
             return ConfigError(f"no host can load the model: {brief}", where=where, hint=first.hint)
-        what = f"no host serves any longer what the run began with: {brief}"
-        hint = "then the same command goes on. To start anew with what is served now, add tags=[anew]"
+        what = f"no host serves the run's model any longer: {brief}"
+        hint = "then the same command resumes. To start over with the current model, add tags=[new]"
         return ConfigError(what, where=where, hint=f"{first.hint}; {hint}")
 
     def _backoff(self, attempt: int) -> None:

@@ -254,7 +254,7 @@ def _facts(engine: Engine) -> dict[str, str]:
 def engine_changed(before: Engine, now: Engine, where: str) -> CallError:
     """The error for a host that serves `now` in place of `before`."""
     what = f"the host serves another engine: {'; '.join(engine_changes(before, now))}"
-    return CallError(Failure.MODEL_NOT_FOUND, what, where=where, hint="let it serve what it served before")
+    return CallError(Failure.MODEL_NOT_FOUND, what, where=where, hint="restore the model or server of before")
 
 
 class Backend(Protocol):

@@ -54,15 +54,15 @@ _STATUSES = {  # where no wording decides; 499: the server thinks that we hung u
 }
 _HINTS = {
     Failure.CONTEXT_OVERFLOW: "{longer}, or send fewer or smaller frames or a shorter history",
-    Failure.OOM: "use a smaller model, a smaller num_ctx, or fewer or smaller frames (or OLLAMA_KV_CACHE_TYPE=q8_0)",
+    Failure.OOM: "use a smaller model, a smaller num_ctx, fewer or smaller frames, or OLLAMA_KV_CACHE_TYPE=q8_0",
     Failure.MODEL_NOT_LOADED: "{unloadable}",
-    Failure.IMAGE_REJECTED: "send JPEG or PNG with sides of 32 px or more, to a model whose capabilities name vision",
-    Failure.RUNNER_CRASH: "see the server's log; with images try fewer or smaller ones, else a smaller num_ctx",
-    Failure.LOOP_ABORT: "the model repeats one token: try another seed, a temperature over 0, or a repeat_penalty",
+    Failure.IMAGE_REJECTED: "send JPEG or PNG with sides of at least 32 px, to a model with the capability vision",
+    Failure.RUNNER_CRASH: "see the server's log; try fewer or smaller images, or a smaller num_ctx",
+    Failure.LOOP_ABORT: "the model repeats one token: try another seed, a temperature above 0, or a repeat_penalty",
     Failure.BUSY: "lower the number of calls in flight, or let the server take more (Ollama: OLLAMA_MAX_QUEUE)",
-    Failure.UNREACHABLE: "wait until it has loaded the model; the same command then goes on",
+    Failure.UNREACHABLE: "wait until the model is loaded; the same command then resumes",
     Failure.MODEL_NOT_FOUND: "{pull}",
-    Failure.BAD_REQUEST: "the server refuses this request as such; sending it again will not help",
+    Failure.BAD_REQUEST: "the server rejects this request; sending it again will not help",
     Failure.SERVER_ERROR: "see the server's log; {address}",
 }
 _OF_REQUESTS = {  # hints for refused requests whose wording names the cause
@@ -86,7 +86,7 @@ class Server:
     address: str
     longer: str = "raise num_ctx"
     unloadable: str = "see the server's log; use another model, or a version of the server that can load this one"
-    login: str = "the server, or a proxy before it, wants a login: name a host that answers without one"
+    login: str = "the server or its proxy requires a login: use a host without one"
     option: str = "backend.adapter.deadlines."
 
     def classify(self, status: int, body: str, *, model: str = "", where: str = "") -> CallError:
@@ -112,17 +112,17 @@ class Server:
             case 404 | 405:
                 return self.address
             case 413:
-                return "send fewer or smaller frames, or let the proxy before the server take larger requests"
+                return "send fewer or smaller frames, or let the server's proxy accept larger requests"
         return f"the server redirects; redirects are not followed: {self.address}" if status < 400 else ""
 
 
 OLLAMA = Server(
     "Ollama server",
-    start="start it with `ollama serve`, or name the right one with backend.hosts=[http://HOST:11434]",
+    start="start it with `ollama serve`, or set backend.hosts=[http://HOST:11434]",
     pull="ollama pull {model}",
-    address="check that the host's address is that of an Ollama server, without a page or proxy before it",
+    address="check that the host is an Ollama server, not a web page or proxy",
     unloadable="use another backbone, or a version of Ollama that can load this model (llama3.2-vision: 0.24 to 0.29); "
-    "a damaged model is mended by pulling it again",
+    "if the model is damaged, pull it again",
 )
 
 

@@ -34,7 +34,7 @@ def refused(capsys: pytest.CaptureFixture[str], path: Path, *more: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("system", "told"), [("one_pass", "it has no auditor"), ("self_refine", "critic gives free feedback")]
+    ("system", "told"), [("one_pass", "it has no auditor"), ("self_refine", "critic gives feedback")]
 )
 def test_a_run_of_a_system_that_does_not_audit_its_stages(
     path: Path, capsys: pytest.CaptureFixture[str], system: str, told: str
@@ -57,7 +57,7 @@ def test_templates_or_settings_that_are_not_what_they_were(path: Path, capsys: p
         told = refused(capsys, path)
     finally:
         template.write_bytes(before)
-    assert "what it was when the run was made: prompt mpa.j2 changed\n" in told
+    assert "changed since the run: prompt mpa.j2 changed\n" in told
     assert str(template.parent) in told
     edit(path, lambda manifest: manifest["settings"].pop("frames"))
     assert "the run's settings are of another version: frames" in refused(capsys, path)

@@ -145,7 +145,7 @@ def torn(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "mode", "says"),
     [
-        (lambda path: None, "read", "there is no file to read from"),
+        (lambda path: None, "read", "the file does not exist"),
         (lambda path: path.write_text("my notes, " * 200), "read", "not a database"),
         (lambda path: path.write_text("my notes, " * 200), "on", "not a database"),
         (torn, "on", "cannot be used"),
@@ -175,7 +175,7 @@ def test_a_stored_reply_that_cannot_be_read_is_reported_and_asked_again(
         database.execute("UPDATE replies SET reply = 'no JSON'")
     with closing(Cache(Scripted(["new"]), path)) as backend:
         assert [backend.complete(REQUEST).text for _ in range(2)] == ["new", "new"]
-    assert "cannot be read and counts as absent" in caplog.text
+    assert "cannot be read and is ignored" in caplog.text
 
 
 def test_closing_closes_inside_and_interrupts_later_calls(path: Path) -> None:

@@ -372,7 +372,7 @@ except MmergError as error:
     [
         ("nowhere/model.gguf", 1024, "no such file"),
         ("package:no_such_package/model.gguf", 1024, "no_such_package is not installed"),
-        ("", 1024, "names no GGUF file"),
+        ("", 1024, "has no GGUF file"),
         (__file__, 1024, "cannot load the model"),
         ("tiny.gguf", 32769, "num_ctx 32769 is more than the model's 32768"),
         ("tiny.gguf", 0, "num_ctx=0"),

@@ -67,7 +67,7 @@ WIRES = [
         json.dumps(completion("a")).encode(),
         "application/json",
         "start it",
-        "let it serve that",
+        "or load the model there",
     ),
 ]
 

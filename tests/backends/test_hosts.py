@@ -175,7 +175,7 @@ def test_a_host_that_restarts_as_another_engine_between_two_tries_of_a_call_ends
     thread.start()
     message = error_of_the_only_host(pool)
     thread.join()
-    assert f"no host serves any longer what the run began with: ollama {VERSION}, {MODEL} {DIGEST[:12]}" in message
+    assert f"no host serves the run's model any longer: ollama {VERSION}, {MODEL} {DIGEST[:12]}" in message
     [(name, value)] = change.items()
     was = {"version": f"server version {VERSION}", "digest": f"model digest {DIGEST[:12]}"}[name]
     assert f"another engine: {was} → {value[:12]}" in message

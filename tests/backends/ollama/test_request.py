@@ -127,7 +127,7 @@ def test_a_call_without_limit_is_refused(faulty: Faulty, num_predict: int) -> No
         ({"num_ctx": "512"}, "num_ctx=512"),
         ({"num_ctx": 0}, "num_ctx=0"),
         ({"num_ctx": True}, "num_ctx=True"),
-        ({"num_ctx": 512, "temperature": 1.0}, "not a load option, or not a value of one: temperature"),
+        ({"num_ctx": 512, "temperature": 1.0}, "unknown load option, or invalid value: temperature"),
         ({"num_ctx": 512, "num_gpu": None}, "num_gpu=None"),
         ({"num_ctx": 512, "num_thread": 2.0}, r"num_thread=2\.0"),
         ({"num_ctx": 512, "use_mmap": 1}, "use_mmap=1"),

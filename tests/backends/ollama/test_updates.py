@@ -51,7 +51,7 @@ def test_a_host_that_was_updated_while_down_stays_out(
         faulty.answer(stream(line("new"), LAST))
         faulty.answer(json_answer(answer), path=path)
         for lease in (backend, neighbour):  # the neighbour had its slot before the host went down
-            with pytest.raises(ConfigError, match="no host serves any longer what the run began with") as caught:
+            with pytest.raises(ConfigError, match="no host serves the run's model any longer") as caught:
                 lease.complete(request("two"))
             assert says in caught.value.where
     assert len(faulty.asked("/api/chat")) == 1
