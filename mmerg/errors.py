@@ -126,12 +126,12 @@ def by_reason(pairs: Iterable[tuple[Key, str]]) -> dict[Key, str]:
     return {reason: ", ".join(names) for reason, names in by_key.items()}
 
 
-def some(names: Sequence[str], most: int = 5, between: str = ", ") -> str:
+def preview(names: Sequence[str], most: int = 5, between: str = ", ") -> str:
     """The first few of many names, and how many more there are."""
     return between.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def described(error: BaseException) -> str:
+def format_exception(error: BaseException) -> str:
     """The class and the text of an exception of anybody's; the class alone where it has no text, or its text fails."""
     try:
         return f"{type(error).__name__}: {error}".removesuffix(": ")

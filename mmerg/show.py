@@ -13,7 +13,7 @@ from rich.table import Table
 
 from mmerg.console.run_tables import ROWS, Summary, describe_memory, failures
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, plural, run_command, start
-from mmerg.errors import RunError, did_you_mean, some
+from mmerg.errors import RunError, did_you_mean, preview
 from mmerg.reporting.text import to_yaml
 from mmerg.runs.config_diff import labels
 from mmerg.runs.folder import read_results
@@ -88,7 +88,7 @@ def show_runs(out: Console, paths: Sequence[Path], sample: str | None) -> int:
 
 
 def _refuse_nothing() -> int:
-    known = some([str(run) for run in runs_in(Path("runs"))], 5, " ")
+    known = preview([str(run) for run in runs_in(Path("runs"))], 5, " ")
     hint = f"mmerg show RUN, the latest first: {known}" if known else "make one: mmerg run dataset=demo"
     raise RunError("no run is given", where="command line", hint=hint)
 

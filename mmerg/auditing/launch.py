@@ -39,7 +39,7 @@ from mmerg.runs.manifest import About, Manifest, read_manifest
 from mmerg.runs.result import Verdicts
 from mmerg.scoring.score import results_digest
 from mmerg.settings.model import FORMS, Form, RunSettings
-from mmerg.storage.files import why
+from mmerg.storage.files import describe_error
 from mmerg.storage.record import write_record
 from mmerg.systems.audit import Check
 from mmerg.systems.check import form_problem
@@ -226,7 +226,7 @@ def settings_of(run: Path, manifest: Manifest, hosts: Sequence[str] = ()) -> Run
     try:
         settings = RunSettings.model_validate(with_runtime_settings(manifest.settings, how))
     except ValidationError as error:
-        what = f"the run's settings are of another version: {why(error)}"
+        what = f"the run's settings are of another version: {describe_error(error)}"
         raise RunError(what, where=str(run), hint=AGAIN) from error
     backend = settings.backend.model_copy(update={"hosts": tuple(hosts) or settings.backend.hosts})
     cache_dir = Path(settings.cache_dir)

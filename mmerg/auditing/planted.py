@@ -12,7 +12,7 @@ from mmerg.errors import RunError
 from mmerg.runs.folder import read_results
 from mmerg.scoring.score import results_digest
 from mmerg.settings.model import Form
-from mmerg.storage.files import why
+from mmerg.storage.files import describe_error
 from mmerg.storage.record import Record, read_record
 from mmerg.systems.audit import Check, Measure
 
@@ -108,7 +108,7 @@ def read_planted(run: Path, identity: Mapping[str, str]) -> Planted | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        what = f"the planted faults cannot be read, or are of another version: {why(error)}"
+        what = f"the planted faults cannot be read, or are of another version: {describe_error(error)}"
         raise RunError(what, where=str(file), hint=again) from error
     if (planted.identity, planted.results) != (identity, results_digest(read_results(run).values())):
         raise RunError("the planted faults are stale: the run has changed since", where=str(file), hint=again)

@@ -24,7 +24,7 @@ from mmerg.backends.cancel import CancelToken, current_token
 from mmerg.backends.protocol import SHOWN_DIGEST, Backend, Engine, Finish, Reply, Request
 from mmerg.backends.scripted import Scripted
 from mmerg.errors import CallError, ConfigError, Failure, unwritable
-from mmerg.storage.files import why
+from mmerg.storage.files import describe_error
 
 log = logging.getLogger(__name__)
 BUSY_SECONDS = 30.0  # how long to wait for another process that is writing
@@ -87,7 +87,7 @@ class Cache:
         try:
             reply = Reply.model_validate_json(row[0])
         except ValueError as error:
-            log.warning("a stored reply cannot be read and is ignored: %s (%s)", why(error), self._path)
+            log.warning("a stored reply cannot be read and is ignored: %s (%s)", describe_error(error), self._path)
             return None
         return reply.model_copy(update={"cached": True})
 

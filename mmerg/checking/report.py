@@ -18,7 +18,7 @@ from mmerg.corpora.dialogue import LONGER, Clip, Corpus
 from mmerg.corpora.protocols import Selection, describe
 from mmerg.corpora.published import Expected, expected, known_bad
 from mmerg.engine.look import COULD_SHOW_TARGET, recent_clips
-from mmerg.errors import some
+from mmerg.errors import preview
 from mmerg.settings.model import ProtocolSettings
 
 DAMAGE = (  # notes that say that a file is not as it was published
@@ -141,7 +141,7 @@ def check_targets(
         where = f"samples with a clip to use in the last {last_turns} turns before the target"
         shown.append(f"{where}: {with_clip} of {taken}{vain}")
         if dropped:
-            shown.append(f"clips that could show the target, left out: {some(dropped, SOME)}")
+            shown.append(f"clips that could show the target, left out: {preview(dropped, SOME)}")
     facts = {
         **{"told": text, "samples": taken, "left_out": dict(selection.left_out), "labels": labels},
         **{
@@ -197,7 +197,7 @@ def check_clips(
     for one in bad:
         if not one.known:
             reasons.setdefault(one.reason, {})[printable(one.clip or one.turns[0])] = None
-    problems = [f"clips {why}: {len(names)} ({some(list(names), SOME)})" for why, names in sorted(reasons.items())]
+    problems = [f"clips {why}: {len(names)} ({preview(list(names), SOME)})" for why, names in sorted(reasons.items())]
     missing = corpus.notes.get("clips_missing", 0)
     if (unnamed := missing - sum(len(one.turns) for one in bad if one.reason == "missing")) > 0:
         problems.append(f"clips missing: {unnamed} that cannot be named")
@@ -210,7 +210,7 @@ def check_clips(
     shown = [escape(line + f"; {known} of these are bad in the published release" * bool(known))]
     if long:
         named = [f"{turn}: row {row:g} s, clip {clip:g} s" for turn, (row, clip) in long.items()]
-        shown.append(escape(f"clips over {LONGER:g} times as long as their row, cut off there: {some(named, SOME)}"))
+        shown.append(escape(f"clips over {LONGER:g} times as long as their row, cut off there: {preview(named, SOME)}"))
     facts = {"files": files, "turns": turns, "of": of, "missing": missing, "long": long}
     return Part(facts | {"bad": list(map(asdict, bad))}, problems, shown)
 

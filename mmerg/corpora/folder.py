@@ -20,7 +20,7 @@ from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
 from mmerg.corpora.files import MARK, Clips, find, nonzero, read_bytes, root_folder, unusable
 from mmerg.corpora.meld import MELD_LABELS
 from mmerg.errors import CorpusError
-from mmerg.storage.files import name_of, why
+from mmerg.storage.files import describe_error, name_of
 
 EXAMPLE = (
     '{"id": "tea", "turns": [{"speaker": "Ana", "text": "I failed again.", "emotion": "sadness", "clip": "ana.mp4"}, '
@@ -131,7 +131,7 @@ def _lines(data: bytes, path: Path, labels: Sequence[str]) -> Iterator[DialogueL
         try:
             line = DialogueLine.model_validate_json(raw, context=labels)
         except ValidationError as error:
-            problems.append(f"line {number}: {why(error)}")
+            problems.append(f"line {number}: {describe_error(error)}")
             continue
         if line.id in line_of:
             problems.append(f"line {number}: id: {line.id!r} is the id of line {line_of[line.id]} already")

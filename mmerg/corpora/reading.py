@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.files import unusable
-from mmerg.errors import ConfigError, CorpusError, MmergError, described, raised_at, some
+from mmerg.errors import ConfigError, CorpusError, MmergError, format_exception, preview, raised_at
 
 CONTRACT = "mmerg new corpus NAME writes one that works, docs/extend.md says more"
 
@@ -28,7 +28,7 @@ def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
     except (Exception, SystemExit) as error:  # a user's code may raise anything
         if isinstance(error, MmergError) or type(reader).__module__.startswith("mmerg."):
             raise
-        what = f"{_name(reader)} raised {described(error)}"
+        what = f"{_name(reader)} raised {format_exception(error)}"
         where = raised_at(error, _file(reader))
         raise CorpusError(what, where=where, hint=f"correct the reader; {CONTRACT}") from error
     if not callable(load):
@@ -69,7 +69,7 @@ def _contradictions(corpus: Corpus) -> Iterator[str]:
         for name, count in Counter(names).items():
             if count > 1:
                 places = [str(at) for at, other in enumerate(names) if other == name]
-                yield f"{what}s: {count} have the {what} {name!r}: {some(places, 3)}"
+                yield f"{what}s: {count} have the {what} {name!r}: {preview(places, 3)}"
     known = frozenset(corpus.labels)
     for at, dialogue in enumerate(corpus.dialogues):
         for number, turn in enumerate(dialogue.turns):

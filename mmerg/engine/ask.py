@@ -21,7 +21,7 @@ from mmerg.engine.labels import ALTERNATIVES, TOKENS, orders, read_labels, schem
 from mmerg.engine.prompts import LABEL, Inputs, Prompts, bounds_of, visible
 from mmerg.engine.sources import Ready, Supply
 from mmerg.engine.state import Correction, Draw, Output, State
-from mmerg.errors import Failure, MmergError, ReplyError, SampleError, described, raised_at
+from mmerg.errors import Failure, MmergError, ReplyError, SampleError, format_exception, raised_at
 from mmerg.runs import events
 from mmerg.runs.events import Emit
 from mmerg.storage.words import runs_of
@@ -308,5 +308,5 @@ def user_code(who: str) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         raise SampleError(
-            Failure.CODE_ERROR, described(error), where=f"{who}, {raised_at(error)}", hint=MEND
+            Failure.CODE_ERROR, format_exception(error), where=f"{who}, {raised_at(error)}", hint=MEND
         ) from error

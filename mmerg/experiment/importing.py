@@ -20,7 +20,7 @@ from mmerg.corpora.dialogue import Sample
 from mmerg.corpora.files import unusable
 from mmerg.corpora.protocols import Selection
 from mmerg.engine.sample import Fields, tried
-from mmerg.errors import CorpusError, Failure, RunError, SampleError, some
+from mmerg.errors import CorpusError, Failure, RunError, SampleError, preview
 from mmerg.experiment.plan import SamplePlan
 from mmerg.experiment.session import git_commit, versions
 from mmerg.runs.events import Emit
@@ -29,7 +29,7 @@ from mmerg.runs.identity import CONFIG, CORPUS, combined, settings_digest
 from mmerg.runs.manifest import IMPORTED, Manifest, Session
 from mmerg.runs.result import Result
 from mmerg.settings.commands import ImportSettings
-from mmerg.storage.files import PART, private_folder, why, writing
+from mmerg.storage.files import PART, describe_error, private_folder, writing
 from mmerg.storage.record import Record
 
 LONGEST = 10_000  # characters of a reply; what is longer is no turn of a talk
@@ -55,7 +55,7 @@ def import_replies(settings: ImportSettings) -> int:
         content = file.read_bytes().removeprefix(codecs.BOM_UTF8)
     except OSError as error:
         hint = "replies=FILE.jsonl, a sample a line"
-        raise CorpusError(f"the replies cannot be read: {why(error)}", where=str(file), hint=hint) from error
+        raise CorpusError(f"the replies cannot be read: {describe_error(error)}", where=str(file), hint=hint) from error
     lines = _lines(file, content, selection, corpus.labels)
     digest = hashlib.sha256(content).hexdigest()
     kept = {name: node for name, node in settings.plain().items() if name in ("dataset", "protocol")}
@@ -76,7 +76,7 @@ def import_replies(settings: ImportSettings) -> int:
     out.print(Summary(results, imported=True).replies())
     absent = [result.id for result in results if result.status == "failed"]
     if absent:
-        without = f"{plural(len(absent), 'sample')} without a reply, counted as failed: {some(absent)}"
+        without = f"{plural(len(absent), 'sample')} without a reply, counted as failed: {preview(absent)}"
         out.print(escape(without), soft_wrap=True)
     bare = sum(line.emotion is None for line in lines.values())
     if 0 < bare < len(lines):
@@ -103,7 +103,7 @@ def _lines(file: Path, content: bytes, selection: Selection, labels: tuple[str, 
         try:
             line = Line.model_validate_json(raw)
         except ValueError as error:
-            problems.append(f"line {number}: {why(error)}")
+            problems.append(f"line {number}: {describe_error(error)}")
             continue
         if line.id not in known:
             problems.append(f"line {number}: {line.id!r:.100} is the id of no sample")

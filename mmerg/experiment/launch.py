@@ -16,7 +16,7 @@ from mmerg.console.run_tables import describe_memory
 from mmerg.console.terminal import console, escape, plural, printable
 from mmerg.corpora.dialogue import Sample
 from mmerg.corpora.reading import clip_files
-from mmerg.errors import some
+from mmerg.errors import preview
 from mmerg.experiment.announce import announce, print_results
 from mmerg.experiment.memory_usage import measure_memory
 from mmerg.experiment.plan import Plan, plan_run
@@ -130,7 +130,7 @@ def _warn_of_changed(out: Console, clips: Snapshot) -> None:
     """Says which clips are gone or changed since the run began."""
     if changed := clips.changed():
         clips_are = "clip is" if len(changed) == 1 else "clips are"
-        names = some([one.name for one in changed], 3)
+        names = preview([one.name for one in changed], 3)
         warning = (
             f"{len(changed)} {clips_are} gone or changed since the run began ({names}): samples that were to "
             "show them failed. Put them back, and the same command with only_failed=true does those again"

@@ -20,7 +20,7 @@ from mmerg.console.progress import Progress
 from mmerg.console.terminal import escape
 from mmerg.engine.parallel import in_flight
 from mmerg.engine.sources import Source
-from mmerg.errors import ConfigError, RunError, some
+from mmerg.errors import ConfigError, RunError, preview
 from mmerg.runs.config_diff import changes
 from mmerg.runs.events import Emit, Event
 from mmerg.runs.folder import Folder
@@ -127,7 +127,7 @@ def _nearest(settings: Plain, identity: Digests, path: Path) -> str:
     if not differences:
         return f"no run in {path.parent} is called {alike}…"
     name, changed = min(differences.items(), key=lambda one: len(one[1]))
-    return f"compared with {name}, {some(changed, _FEW, '; ')}"
+    return f"compared with {name}, {preview(changed, _FEW, '; ')}"
 
 
 def describe_wanted(wanted: Sequence[Named], before: Results[Line]) -> str:

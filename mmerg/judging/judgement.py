@@ -19,7 +19,7 @@ from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import About, JudgingManifest, read_any_manifest
 from mmerg.runs.result import Result
 from mmerg.scoring.score import Score
-from mmerg.storage.files import why
+from mmerg.storage.files import describe_error
 from mmerg.storage.record import Record, read_record, write_record
 
 Kind = TypeVar("Kind", bound=Record)
@@ -147,6 +147,6 @@ def _read(file: Path, kind: type[Kind]) -> Kind:
     try:
         return read_record(file, kind)
     except (OSError, ValueError) as error:
-        what = f"this judgement cannot be read, or is of another version: {why(error)}"
+        what = f"this judgement cannot be read, or is of another version: {describe_error(error)}"
         hint = "the same mmerg judge command goes on where it was broken off; or remove the file"
         raise RunError(what, where=str(file), hint=hint) from error

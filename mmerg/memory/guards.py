@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from mmerg.corpora.dialogue import Corpus
-from mmerg.errors import ConfigError, some
+from mmerg.errors import ConfigError, preview
 from mmerg.memory.entries import ENOUGH_TURNS, Entry, Origin
 from mmerg.settings.sources import MemorySettings
 from mmerg.storage.words import distinctive, plain_words, words_of
@@ -101,11 +101,11 @@ def refuse_evaluated(source: Corpus, evaluated: Corpus) -> None:
     if source.fingerprint == evaluated.fingerprint:
         what = f"the memory would be made of what is evaluated: {names} has the same files as {tested}"
     elif both:
-        what = f"{len(both)} conversations of the memory are evaluated, too: {some(list(both), 3)}"
+        what = f"{len(both)} conversations of the memory are evaluated, too: {preview(list(both), 3)}"
     elif names == tested and unknown and not set(_passages(source)).isdisjoint(_passages(evaluated)):
         what = f"the memory would be made of what is evaluated: {names}"
     elif same:
-        what = f"{len(same)} dialogues of the memory have the id of one that is evaluated: {some(same, 3)}"
+        what = f"{len(same)} dialogues of the memory have the id of one that is evaluated: {preview(same, 3)}"
         more = "; where they are other dialogues, rename them"
     if what:
         hint = f"dataset.memory.split=… (or sessions, or root) names another part of the data{more}"

@@ -22,7 +22,7 @@ from mmerg.errors import ConfigError, RunError
 from mmerg.rating.form import CANNOT, Point, Question
 from mmerg.rating.store import Entry, Store
 from mmerg.rating.study import Study
-from mmerg.storage.files import why, write_whole
+from mmerg.storage.files import describe_error, write_whole
 
 Given = tuple[str, str, int | str, str, Any]  # where it stands, rater, place, question, value
 SIDES = ("A", "B")
@@ -118,7 +118,7 @@ def bring_in(study: Study, folder: Path, form: str, file: Path) -> int:
     try:
         answers = list(reader(study, file))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        reason = why(error) if isinstance(error, OSError | ValueError) else f"{type(error).__name__} {error}"
+        reason = describe_error(error) if isinstance(error, OSError | ValueError) else f"{type(error).__name__} {error}"
         raise RunError(f"this is no {form} file of a study: {reason}", where=str(file)) from error
     if not answers:
         raise ConfigError("there are no answers in it", where=str(file), hint=f"is it of format={form}?")
@@ -130,7 +130,7 @@ def bring_in(study: Study, folder: Path, form: str, file: Path) -> int:
             try:
                 entries.append(store.log.check(Entry.model_validate(fields)))
             except (RunError, ValueError) as error:
-                problems.append(f"{where}: {error.what if isinstance(error, RunError) else why(error)}")
+                problems.append(f"{where}: {error.what if isinstance(error, RunError) else describe_error(error)}")
         if problems:
             what = f"{len(problems)} of {len(answers)} answers are none of this study"
             raise unusable(what, problems, str(file), "correct them, and import again: nothing was added")

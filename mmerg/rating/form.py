@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from mmerg.errors import ConfigError, did_you_mean
 from mmerg.settings.pages import conf_folder, pages_of
-from mmerg.storage.files import why
+from mmerg.storage.files import describe_error
 from mmerg.storage.record import Record
 
 Choice = Literal["first", "tie", "second"]
@@ -92,5 +92,5 @@ def read_form(design: str) -> Form:
     try:
         return Form.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, yaml.YAMLError) as error:
-        what = f"the form cannot be used: {error if isinstance(error, yaml.YAMLError) else why(error)}"
+        what = f"the form cannot be used: {error if isinstance(error, yaml.YAMLError) else describe_error(error)}"
         raise ConfigError(what, where=str(path), hint="conf/rating/likert.yaml is one that works") from error

@@ -11,7 +11,7 @@ from random import Random
 
 from mmerg.corpora.dialogue import Clip, Sample
 from mmerg.engine.look import recent_clips
-from mmerg.errors import ClipError, ConfigError, RunError, some
+from mmerg.errors import ClipError, ConfigError, RunError, preview
 from mmerg.experiment.plan import SamplePlan
 from mmerg.frames.picture import cropped
 from mmerg.frames.store import Frame
@@ -74,7 +74,7 @@ def _put_clips(runs: Sequence[ScoredRun], samples: Sequence[str], folder: Path, 
     last_turns = run.manifest.setting("frames.last_turns", 2)
     clips = {id: _clips(known[id], last_turns) for id in samples}
     if gone := [f"{id}, turn {turn}" for id in samples for turn in sorted(_seen(run, id) - clips[id].keys())]:
-        what = f"{len(gone)} clips are gone that the run saw: {some(gone)}"
+        what = f"{len(gone)} clips are gone that the run saw: {preview(gone)}"
         raise ConfigError(what, where=where, hint="put them back, or visual=frames")
     written: dict[Clip, str] = {}
     for clip in (clip for turns in clips.values() for clip in turns.values()):

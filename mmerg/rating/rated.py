@@ -11,7 +11,7 @@ from mmerg.errors import RunError
 from mmerg.judging.judgement import replies_digest
 from mmerg.runs.folder import read_results
 from mmerg.scoring.score import Score
-from mmerg.storage.files import why
+from mmerg.storage.files import describe_error
 from mmerg.storage.record import Record, read_record
 
 
@@ -68,7 +68,9 @@ def read_rated(run: Path) -> dict[str, PeopleRatings]:
             rated = read_record(file, PeopleRatings)
         except (OSError, ValueError) as error:
             hint = "mmerg rate score STUDY writes it anew; or remove it"
-            raise RunError(f"these ratings cannot be read: {why(error)}", where=str(file), hint=hint) from error
+            raise RunError(
+                f"these ratings cannot be read: {describe_error(error)}", where=str(file), hint=hint
+            ) from error
         if rated.replies != replies_digest(read_results(run).values()):
             what, hint = "these ratings are of other replies than the run has now", "rate them anew, or remove the file"
             raise RunError(what, where=str(file), hint=hint)

@@ -18,7 +18,7 @@ from mmerg.errors import RunError
 from mmerg.rating.form import CANNOT, COMMENT, CONSENT, SUBMIT, TAKE, Choice, Point
 from mmerg.rating.study import RATINGS, Place, Study
 from mmerg.runs.folder import hold
-from mmerg.storage.files import why, writing
+from mmerg.storage.files import describe_error, writing
 from mmerg.storage.record import Record
 
 LONGEST = 2000  # characters of a comment
@@ -186,7 +186,7 @@ def read_log(folder: Path, study: Study) -> tuple[Log, int]:
             entry = Entry.model_validate_json(line)
             log.add(entry if entry.question == TAKE else log.check(entry))
         except (ValueError, RunError) as error:
-            reason = error.what if isinstance(error, RunError) else why(error)
+            reason = error.what if isinstance(error, RunError) else describe_error(error)
             hint = "remove the line, or put the study back as it was"
             raise RunError(f"line {number} is no rating of this study: {reason}", where=str(file), hint=hint) from error
         whole += len(line)

@@ -17,7 +17,7 @@ from mmerg.errors import RunError
 from mmerg.judging.judgement import replies_digest
 from mmerg.rating.form import Form, Point
 from mmerg.runs.folder import read_results
-from mmerg.storage.files import why
+from mmerg.storage.files import describe_error
 from mmerg.storage.record import Record, read_record
 
 STUDY, KEY, MEDIA = "study.json", "key.json", "media"
@@ -128,5 +128,5 @@ def _read(file: Path, kind: type[Kind]) -> Kind:
     try:
         return read_record(file, kind)
     except (OSError, ValueError) as error:
-        what = f"this is no study of this version of mmerg: {file.name}: {why(error)}"
+        what = f"this is no study of this version of mmerg: {file.name}: {describe_error(error)}"
         raise RunError(what, where=str(file.parent), hint="mmerg rate new STUDY RUN… makes one") from error

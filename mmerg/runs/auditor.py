@@ -13,7 +13,7 @@ from pydantic import Field
 
 from mmerg.backends.protocol import Engine
 from mmerg.errors import ConfigError
-from mmerg.storage.files import why
+from mmerg.storage.files import describe_error
 from mmerg.storage.record import Record, read_record, write_record
 from mmerg.systems.audit import Check
 from mmerg.systems.labels import LabelPrior
@@ -96,5 +96,5 @@ def read_auditor(path: Path) -> Auditor:
     except FileNotFoundError as error:
         raise ConfigError("there is no such file", where=f"auditor={path}", hint=AGAIN) from error
     except (OSError, ValueError) as error:
-        what = f"the auditor cannot be read, or is of another version: {why(error)}"
+        what = f"the auditor cannot be read, or is of another version: {describe_error(error)}"
         raise ConfigError(what, where=str(path), hint=AGAIN) from error

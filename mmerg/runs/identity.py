@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from mmerg.backends.protocol import Engine
-from mmerg.errors import ConfigError, described, raised_at
+from mmerg.errors import ConfigError, format_exception, raised_at
 from mmerg.settings.commands import JudgeSettings
 from mmerg.settings.kinds import PLACE, RUNTIME, Plain
 from mmerg.settings.model import LOOPS, RunSettings
@@ -181,7 +181,7 @@ def _own_digest(thing: object) -> str:
     try:
         digest = getattr(thing, "digest", None)
     except (Exception, SystemExit) as error:  # a property of the user's may raise anything
-        what = f"the digest of {name_of(thing)} raised {described(error)}"
+        what = f"the digest of {name_of(thing)} raised {format_exception(error)}"
         raise ConfigError(what, where=raised_at(error)) from error
     return digest if isinstance(digest, str) else ""
 

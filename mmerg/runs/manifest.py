@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError
 
 from mmerg.backends.protocol import SHOWN_DIGEST, Engine
-from mmerg.errors import RunError, some
+from mmerg.errors import RunError, preview
 from mmerg.runs.events import Count
 from mmerg.runs.samples import SAMPLES
 from mmerg.runs.shards import SHARDS
@@ -23,7 +23,7 @@ from mmerg.settings.commands import JudgeSettings
 from mmerg.settings.kinds import Plain
 from mmerg.settings.model import RunSettings
 from mmerg.settings.tree import get_path
-from mmerg.storage.files import name_of, why
+from mmerg.storage.files import describe_error, name_of
 from mmerg.storage.record import Record
 
 MANIFEST = "manifest.json"
@@ -181,7 +181,7 @@ def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise _no_run(path) from error
     except (OSError, ValueError) as error:
-        raise RunError(f"the manifest cannot be read: {why(error)}", where=str(file)) from error
+        raise RunError(f"the manifest cannot be read: {describe_error(error)}", where=str(file)) from error
     version = content.get("format", 1) if isinstance(content, dict) else None
     if version != FORMAT:
         what = f"this folder was made by another version of mmerg (format {version!r:.20}, not {FORMAT})"
@@ -190,7 +190,9 @@ def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
         return (JudgingManifest if "judged" in content else Manifest).model_validate(content)
     except ValidationError as error:
         raise RunError(
-            f"the manifest is damaged or of another version of mmerg: {why(error)}", where=str(file), hint=AGAIN
+            f"the manifest is damaged or of another version of mmerg: {describe_error(error)}",
+            where=str(file),
+            hint=AGAIN,
         ) from error
 
 
@@ -216,7 +218,7 @@ def _no_run(path: Path) -> RunError:
         what, hint = "its shards are not merged yet", f"mmerg merge {path}"
     elif path.exists():
         around = [one for one in path.absolute().parents if (one / MANIFEST).is_file() and (one / SAMPLES).is_dir()]
-        near = some([str(one) for one in (*runs_in(path), *around)], 3, " ")
+        near = preview([str(one) for one in (*runs_in(path), *around)], 3, " ")
         what = f"it has no {MANIFEST}"
         hint = f"give a run's own folder: {near}" if near else "see `ls runs/`"
     else:

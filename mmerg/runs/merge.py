@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mmerg.errors import RunError, some
+from mmerg.errors import RunError, preview
 from mmerg.runs.config_diff import changes
 from mmerg.runs.folder import FRAMES, RESULTS, hold, read_results, remove_parts
 from mmerg.runs.manifest import MANIFEST, Manifest, read_manifest
@@ -133,7 +133,7 @@ def _unfinished(run: Path, parts: Sequence[_Part], missing: int) -> RunError:
     half = [part.shard for part in parts if len(part.lines) < len(part.order)]
     absent = [one for number in range(1, of_all + 1) if (one := Shard(number, of_all)) not in begun]
     again = half or absent
-    names = some([str(shard) for shard in again])
+    names = preview([str(shard) for shard in again])
     hint = f"mmerg run … shard={again[0]} goes on with it; mmerg merge --partial merges what is there, as after `limit`"
     return RunError(f"{missing} samples are not finished, of the shards {names}", where=str(run / SHARDS), hint=hint)
 
@@ -146,7 +146,7 @@ def _refuse_others(run: Path, results: Results[Result]) -> None:
     if any("shard" not in start.how for start in read_manifest(run).sessions):
         what = "a run without shards was begun or went on here, and may hold what no shard does"
     elif others := read_results(run).keys() - results.keys():
-        what = f"the run has samples that its shards have not: {some(sorted(others))}"
+        what = f"the run has samples that its shards have not: {preview(sorted(others))}"
     if what:
         hint = f"to merge all the same, move {MANIFEST} away"
         raise RunError(what, where=str(run), hint=hint)

@@ -14,7 +14,7 @@ from pydantic import Field
 from mmerg.errors import Failure, RunError
 from mmerg.runs.events import Count, Form, Seconds, Verdict
 from mmerg.runs.events import Ended as LoopEnd
-from mmerg.storage.files import why
+from mmerg.storage.files import describe_error
 from mmerg.storage.record import Record
 
 RUNTIME_FIELDS = frozenset({"cached_calls", "seconds", "timing", "digest"})
@@ -217,11 +217,11 @@ def read_lines(path: Path, record: type[Line]) -> Results[Line]:
                     results.put(results.parse(line).id, line.rstrip(b"\n") + b"\n")
                 except ValueError as error:
                     if line.endswith(b"\n"):
-                        what = f"line {number} is not a record of this version: {why(error)}"
+                        what = f"line {number} is not a record of this version: {describe_error(error)}"
                         raise RunError(what, where=str(path), hint="remove it, and run the same again") from error
                 results.clean &= line.endswith(b"\n")
     except FileNotFoundError:
         pass
     except OSError as error:
-        raise RunError(f"the results cannot be read: {why(error)}", where=str(path)) from error
+        raise RunError(f"the results cannot be read: {describe_error(error)}", where=str(path)) from error
     return results

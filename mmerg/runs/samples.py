@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from mmerg.errors import RunError
 from mmerg.runs.events import EVENT, Emit, Event, SampleDone, SampleFailed, SampleStarted
-from mmerg.storage.files import PART, replacing, why, writing
+from mmerg.storage.files import PART, describe_error, replacing, writing
 
 SAMPLES, ENDING = "samples", ".jsonl"
 _LONGEST = 200  # bytes of a name; file systems take 255, and a part has some more
@@ -78,9 +78,9 @@ def read_events(run: Path, sample: str) -> list[Event]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise RunError(f"the events of {sample} cannot be read: {why(error)}", where=str(path)) from error
+        raise RunError(f"the events of {sample} cannot be read: {describe_error(error)}", where=str(path)) from error
     except ValueError as error:
-        what = f"line {len(events) + 1} is no event of this sample: {why(error)}"
+        what = f"line {len(events) + 1} is no event of this sample: {describe_error(error)}"
         raise RunError(what, where=str(path), hint=AGAIN) from error
     ends = [event for event in (*events[:1], *events[-1:]) if isinstance(event, (SampleStarted, *LAST))]
     before = hashlib.sha256(b"".join(lines[:-1])).hexdigest()[:16]

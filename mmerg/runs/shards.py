@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from mmerg.errors import ConfigError, RunError, some
+from mmerg.errors import ConfigError, RunError, preview
 from mmerg.storage.files import write_whole
 
 SHARDS, ORDER = "shards", "order.jsonl"
@@ -62,7 +62,7 @@ def shards_in(run: Path) -> dict[Shard, Path]:
 def keep_number(run: Path, of_all: int) -> None:
     """Raises ConfigError where the run has shards of another number."""
     if others := {shard.of_all for shard in shards_in(run)} - {of_all}:
-        what = f"the run was begun with {some(sorted(map(str, others)))} shards, not {of_all}"
+        what = f"the run was begun with {preview(sorted(map(str, others)))} shards, not {of_all}"
         hint = f"go on with {min(others)} shards; or remove the folder to begin anew"
         raise ConfigError(what, where=str(run / SHARDS), hint=hint)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mmerg.errors import RunError, some
+from mmerg.errors import RunError, preview
 from mmerg.runs.folder import RESULTS, read_results
 from mmerg.runs.manifest import MANIFEST, About, read_manifest
 from mmerg.runs.result import Result
@@ -35,7 +35,7 @@ def improper(results: Iterable[Result]) -> tuple[str, ...]:
 def describe_improper(samples: Sequence[str]) -> str:
     """Which samples have no self_ppl, and why; "" for none."""
     why = "the server gave a token a probability above 1, or none that is a number"
-    return f"self_ppl is without {some(samples)}: {why}" if samples else ""
+    return f"self_ppl is without {preview(samples)}: {why}" if samples else ""
 
 
 def read_run(path: Path) -> ScoredRun:
@@ -46,7 +46,7 @@ def read_run(path: Path) -> ScoredRun:
         what, hint = "this manifest was changed after the run wrote it", "put it back, or run the same in a new folder"
         raise RunError(what, where=str(path / MANIFEST), hint=hint)
     if foreign := [one.id for one in results if one.sealed(manifest.identity) != one]:
-        what = f"{len(foreign)} of {len(results)} records were changed, or are of another run: {some(foreign)}"
+        what = f"{len(foreign)} of {len(results)} records were changed, or are of another run: {preview(foreign)}"
         hint = "remove their lines and run the same again: calls come from the reply cache; or import replies again"
         raise RunError(what, where=str(path / RESULTS), hint=hint)
     return ScoredRun(path, manifest, results)

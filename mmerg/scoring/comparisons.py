@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TypeAlias
 
-from mmerg.errors import ConfigError, RunError, some
+from mmerg.errors import ConfigError, RunError, preview
 from mmerg.runs.config_diff import alike_but_for, config_diff
 from mmerg.runs.inputs import inputs_of, unequal_inputs
 from mmerg.scoring.answers import ScoredRun, describe_improper, improper
@@ -151,7 +151,9 @@ def _pairing(a: Side, b: Side) -> Pairing:
         raise RunError(what, where=where, hint="run one of them on the ids of the other: ids=[…]")
     both = zip(pairing.a, pairing.b, strict=True)
     if apart := [a.id for a, b in both if (a.gold_emotion, a.gold_response) != (b.gold_emotion, b.gold_response)]:
-        what = f"the runs disagree on gold labels or replies in {len(apart)} of {len(pairing.a)} samples: {some(apart)}"
+        what = (
+            f"the runs disagree on gold labels or replies in {len(apart)} of {len(pairing.a)} samples: {preview(apart)}"
+        )
         raise RunError(what, where=where, hint="run one of them again: its calls come from the reply cache")
     return pairing
 

@@ -21,7 +21,7 @@ from pydantic import FiniteFloat, model_validator
 from mmerg.errors import ConfigError
 from mmerg.scoring.score import Score
 from mmerg.sem.words import words_in
-from mmerg.storage.files import why, write_whole
+from mmerg.storage.files import describe_error, write_whole
 from mmerg.storage.record import Record, read_record
 from mmerg.storage.words import runs_of
 
@@ -157,4 +157,4 @@ def read(path: Path) -> Sem:
         raise ConfigError("there is no small empathetic model", where=str(path), hint=HINT) from error
     except (OSError, ValueError) as error:
         hint = f"train it again: {HINT}"
-        raise ConfigError(f"this model cannot be used: {why(error)}", where=str(path), hint=hint) from error
+        raise ConfigError(f"this model cannot be used: {describe_error(error)}", where=str(path), hint=hint) from error

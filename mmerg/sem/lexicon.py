@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mmerg.errors import ConfigError
-from mmerg.storage.files import why
+from mmerg.storage.files import describe_error
 from mmerg.storage.words import words_of
 
 HINT = "NRC-VAD as published: a word, valence, arousal and dominance a line, with tabs between"
@@ -36,7 +36,7 @@ def read_lexicon(path: Path) -> Lexicon:
         data = path.read_bytes()
         lines = data.decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the lexicon cannot be read: {why(error)}", where=str(path), hint=HINT) from error
+        raise ConfigError(f"the lexicon cannot be read: {describe_error(error)}", where=str(path), hint=HINT) from error
     values = {}
     for number, line in enumerate(lines, start=1):
         word, *rest = line.split("\t")

@@ -20,7 +20,7 @@ from mmerg.serving.refused import HttpError
 from mmerg.serving.talk import ReplyRequest, Speaker, Utterance, check_talk
 from mmerg.settings.backbone import SEEDS, Seed
 from mmerg.settings.commands import ServeSettings
-from mmerg.storage.files import why
+from mmerg.storage.files import describe_error
 
 # How front ends begin prompts for their own use, as for titles and tags: Open WebUI, LibreChat, NextChat, Chatbox.
 TASK = re.compile(
@@ -56,7 +56,7 @@ async def read_body(request: Request, kind: type[Body]) -> Body:
     try:
         return kind.model_validate_json(await request.body() or b"{}")
     except ValidationError as error:
-        raise HttpError(f"the request cannot be read: {why(error)}", where="the body") from None
+        raise HttpError(f"the request cannot be read: {describe_error(error)}", where="the body") from None
 
 
 def reply_request(

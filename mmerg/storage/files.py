@@ -80,7 +80,7 @@ def private_folder(path: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
-def why(error: OSError | ValueError) -> str:
+def describe_error(error: OSError | ValueError) -> str:
     """What is wrong with a line or a file, in a few words."""
     if isinstance(error, ValidationError):
         first = error.errors()[0]

@@ -18,7 +18,7 @@ from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic.errors import PydanticUserError
 from pydantic_core import from_json
 
-from mmerg.errors import ConfigError, Failure, ReplyError, SampleError, described, raised_at
+from mmerg.errors import ConfigError, Failure, ReplyError, SampleError, format_exception, raised_at
 from mmerg.storage.json_objects import objects_in
 from mmerg.systems.fields import QUOTE, QUOTED, TAKEN, quotes
 from mmerg.systems.wire import Node, from_wire, items_of, nodes_at, to_wire, wire_place
@@ -285,7 +285,7 @@ def _validated(cls: type[Record], bounds: Bounds, text: str, node: Node, taken: 
     except ValidationError as error:
         raise ReplyError(Failure.SCHEMA_INVALID, _complaint(error, node)) from error
     except (Exception, SystemExit) as error:  # a user's validator may raise anything; ValueError is pydantic's own
-        what = f"{cls.__name__} raised {described(error)}"
+        what = f"{cls.__name__} raised {format_exception(error)}"
         hint = "let a validator raise ValueError for a reply that is wrong: the model is shown its text"
         raise SampleError(Failure.CODE_ERROR, what, where=raised_at(error), hint=hint) from error
     asked = json_schema(cls, bounds).required

@@ -11,7 +11,7 @@ from typing import cast
 
 from pydantic import ValidationError
 
-from mmerg.errors import ConfigError, MmergError, described, raised_at
+from mmerg.errors import ConfigError, MmergError, format_exception, raised_at
 from mmerg.settings.kinds import Target
 
 
@@ -39,7 +39,7 @@ def _build(node: object, where: str) -> object:
     except MmergError:
         raise
     except (Exception, SystemExit) as error:
-        why = " ".join(described(error).split())
+        why = " ".join(format_exception(error).split())
         if isinstance(error, ValidationError):
             problems = error.errors(include_url=False)
             why = "; ".join(
@@ -66,7 +66,7 @@ def import_name(dotted: str, where: str, hint: str) -> object:
     try:
         return cast(object, getattr(_module_of(f"{file}.py") if in_file else importlib.import_module(module), name))
     except (Exception, SystemExit) as error:
-        why = described(error) if not isinstance(error, ImportError | ValueError) else str(error)
+        why = format_exception(error) if not isinstance(error, ImportError | ValueError) else str(error)
         place = f", {raised_at(error)}" if isinstance(error, SyntaxError | NameError | SystemExit) else ""
         raise ConfigError(f"{dotted!r} cannot be imported: {why}", where=f"{where}{place}", hint=hint) from error
 
