@@ -12,8 +12,8 @@ from hypothesis import settings
 
 pytest_plugins = ["tests.browser", "tests.ollama_server"]
 
-# No test depends on how fast the machine is. A test that needs more than half of Hypothesis's usual examples says so.
-settings.register_profile("mmerg", deadline=None, max_examples=50)
+# No test depends on how fast the machine is. A test that needs more than 30 examples says so.
+settings.register_profile("mmerg", deadline=None, max_examples=30)
 settings.load_profile("mmerg")
 
 # A shell starts what it puts into the background with Ctrl-C ignored; commands that tests interrupt would inherit that.

@@ -141,31 +141,6 @@ def test_other_failures_stay_with_the_sample(failure: Failure) -> None:
     assert (pool.down(), b.calls) == ({}, 0)
 
 
-def test_one_lease_at_a_time_tries_a_dead_host() -> None:
-    a, b = servers("ab")
-    clock = Clock()
-    pool = Pool([Host(a, 5, "a"), Host(b, 1, "b")], revive_after=60.0, clock=clock)
-    a.failure = Failure.UNREACHABLE
-    pool.describe()
-    clock.now = 60.0
-    with pool.lease() as busy, pool.lease() as trial:
-        assert say(busy) == "b"
-        took = threading.Event()
-
-        def third() -> None:
-            with pool.lease() as backend:
-                took.set()
-                say(backend)
-
-        thread = threading.Thread(target=third)
-        thread.start()
-        assert not took.wait(0.05)  # a has four free slots, but its trial is not over
-        a.failure = None
-        assert say(trial) == "a"
-        thread.join()
-    assert took.is_set()
-
-
 def test_a_host_that_comes_back_with_another_engine_stays_out() -> None:
     a, b = servers("ab")
     clock = Clock()
@@ -308,18 +283,6 @@ def test_engines_that_differ_are_named() -> None:
     assert "b: scripted 2" in caught.value.where
     assert f"d: scripted 1, script {'f' * 12}" in caught.value.where
     assert "c:" not in caught.value.where
-
-
-@pytest.mark.parametrize("failure", [Failure(name) for name in HOST_FAILURES])
-def test_hosts_that_do_not_answer_at_the_start_are_left_out(failure: Failure) -> None:
-    a, b = servers("ab")
-    a.failure = failure
-    pool = pool_of([a, b])
-    assert pool.describe() == ENGINE
-    assert pool.down() == {"a": "a is gone"}
-    with pool.lease() as backend:
-        assert (say(backend), backend.describe()) == ("b", ENGINE)
-    assert a.calls == 0
 
 
 def test_hosts_that_come_and_go_neither_lose_slots_nor_lock_up() -> None:

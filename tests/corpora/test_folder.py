@@ -175,7 +175,7 @@ NEAR = st.fixed_dictionaries({"id": NAMES, "turns": st.lists(TURN, max_size=3)})
 
 
 @given(data=st.one_of(st.binary(max_size=200), JSON.map(json.dumps).map(str.encode), NEAR))
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_any_bytes_give_a_corpus_or_our_error(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "dialogues.jsonl").write_bytes(data)

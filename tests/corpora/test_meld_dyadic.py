@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mmerg.corpora.dialogue import Clip, Corpus
@@ -118,7 +118,6 @@ NAME = st.sampled_from(["Ross", "Rachel", "Mark Smith, Jr."])
 
 
 @given(data=st.data(), variant=st.sampled_from(["multi", "dyadic"]))
-@settings(max_examples=40)
 def test_what_is_written_is_what_is_read(data: st.DataObject, variant: str) -> None:
     keys = data.draw(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 20)), min_size=1, max_size=8, unique=True))
     lines = [Line(data.draw(WORDS), data.draw(NAME), "joy", *key, old=(9, number)) for number, key in enumerate(keys)]
@@ -196,7 +195,6 @@ def test_the_test_split_under_the_name_of_dev(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("variant", ["multi", "dyadic"])
 @given(data=ANY_CSV)
-@settings(max_examples=60)
 def test_any_bytes_give_a_corpus_or_our_error(variant: Literal["multi", "dyadic"], data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / CSV_NAMES[variant].format("test")).write_bytes(data)

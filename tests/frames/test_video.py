@@ -17,7 +17,7 @@ from mmerg.frames.video import Video
 from mmerg.settings.model import FramesSettings
 
 SETTINGS = FramesSettings(method="uniform")
-RED, WHITE = (40, 40, 220), (255, 255, 255)
+RED = (40, 40, 220)
 
 
 def corner(colour: tuple[int, int, int] = RED) -> Picture:

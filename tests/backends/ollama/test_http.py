@@ -232,16 +232,6 @@ def test_the_reply_of_a_model_has_room_for_its_tokens(kept: Faulty) -> None:
 # What a host says about itself
 
 
-@pytest.mark.parametrize("path", ["/api/version", "/api/tags", "/api/show", "/api/embed"])
-@pytest.mark.parametrize("drip", [b"a", b"HTTP/1.1 100 Continue\r\n\r\n"], ids=["head", "100 Continue"])
-def test_a_dripping_host_does_not_hold_up_its_description(kept: Faulty, path: str, drip: bytes) -> None:
-    kept.drip, kept.drip_seconds = drip, 0.01
-    kept.answer(b"HTTP/1.1 200 OK\r\nX-Slow: " if drip == b"a" else b"", DRIP, path=path)
-    with closing(OllamaHost(kept.host, replace(SILENT, total=0.1))) as host, pytest.raises(CallError) as caught:
-        host.embed("m", ["a"]) if path == "/api/embed" else host.describe("m", {})
-    assert caught.value.failure is Failure.TIMEOUT
-
-
 OPENAI = ("/v1/models", "/version", "/v1/chat/completions")
 
 
