@@ -103,20 +103,6 @@ def test_the_same_command_gives_the_same_bytes_and_leaves_the_runs_as_they_are(
     assert state() == before
 
 
-def test_samples_of_one_side_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    first = run(tmp_path / "first", results("xxxxx"), samples=9)
-    second = run(tmp_path / "second", results("x.x.xx", start=3), samples=9)
-    shown = compare(capsys, first, second).replace("\n", " ")
-    assert "2 samples in both; 3 more in A alone, 4 in B alone" in shown
-    assert "warning: first is not finished: 4 samples of its protocol have no result yet" in shown
-    assert "warning: second is not finished: 3 samples" in shown
-
-
-def test_too_few_pairs_are_warned_of(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
-    shown = " ".join(compare(capsys, *pair).split())
-    assert "warning: so few pairs cannot show a difference as small as found with second: acc (10)" in shown
-
-
 def test_dialogues_with_several_samples_are_exchanged_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sides = []
     for name, forecast in (("first", "anger"), ("second", "joy")):
@@ -174,13 +160,3 @@ def test_seeds_of_one_setting_are_compared_as_such(tmp_path: Path, capsys: pytes
     assert "seed 1, bb1\n8 samples in both, each figure the mean over 2 seeds\n" in shown
     assert "seed: " not in shown
     assert row(shown, "acc").startswith("acc ↑ 43.75 ± 8.84 68.75 ± 8.84 +25.00 ")
-
-
-def test_seeds_of_one_setting_alone_are_compared_with_each_other(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shown = compare(capsys, *seeds(tmp_path, "a", "xx..", "x..."))
-    assert (
-        "A: tiny seed 0, a0\nB: tiny seed 1, a1\n4 samples in both\nsettings that differ, A → B\n  seed: 0 → 1\n"
-        in shown
-    )

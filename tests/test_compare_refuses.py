@@ -56,12 +56,6 @@ def test_runs_of_different_protocols_are_refused(
     assert told in refused(capsys, *pair)
 
 
-def test_runs_without_a_common_sample_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pair = run(tmp_path / "first", results("xx")), run(tmp_path / "second", results("xxx", start=7))
-    told = refused(capsys, *pair)
-    assert "no sample was finished by both runs: 2 by the one, 3 by the other" in told
-
-
 def test_wrong_arguments(pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "one run alone cannot be compared" in refused(capsys, pair[0])
     assert "this is not a run folder" in refused(capsys, pair[0], str(tmp_path / "nowhere"))

@@ -12,14 +12,12 @@ from mmerg.export import main
 from mmerg.runs import events
 from mmerg.runs.folder import Run, read_results
 from mmerg.runs.result import Result
-from mmerg.tidy.frames import schema
 from mmerg.tidy.tables import TABLES
 from tests.plots.audited_runs import LOST, PASSED, UNAUDITED, build, plan, planned
 from tests.scoring.run_builder import (
     AT,
     HISTORY,
     LABELS,
-    build_run,
     called,
     finish,
     manifest_of,
@@ -102,19 +100,6 @@ def test_a_pass_has_all_outputs_and_its_audit(run: Path) -> None:
     assert (found["a/3", 0]["failure"], found["a/3", 0]["failure_text"]) == ("empty", "blank")
 
 
-def test_a_pass_that_failed_with_its_sample(tmp_path: Path) -> None:
-    failed = events.SampleFailed(sample="a/1", at=AT, failure=Failure.EMPTY, what="blank")
-    drafts = [called("a/1", "", t=t, stage="mpa") for t in (0, 1)]
-    first, last = rows(exported(tmp_path, result("a/1", None), *drafts, failed), "passes")
-    assert (first["status"], first["failure"]) == ("failed", None)
-    assert (last["status"], last["failure"], last["failure_text"], last["outputs"]) == (
-        "failed",
-        "empty",
-        "blank",
-        "{}",
-    )
-
-
 def test_a_call_has_what_it_cost_and_whether_it_was_used(tmp_path: Path) -> None:
     mark: dict[str, Any] = {"sample": "a/1", "at": AT, "t": 0, "stage": "sgrg"}
     excluded = events.Excluded(id="m/1", guard="scene", similarity=0.5, reply="Oh.")
@@ -143,14 +128,6 @@ def test_a_call_has_what_it_cost_and_whether_it_was_used(tmp_path: Path) -> None
     assert (one_pass["status"], one_pass["selected"]) == ("no auditor", True)
     assert one_pass["supplied"] == [{"stage": "sgrg", "symbol": "M", "content": '{"id": "m/2"}'}]
     assert one_pass["excluded"] == [{"stage": "sgrg", "symbol": "M", **excluded.model_dump()}]
-
-
-@pytest.mark.parametrize("results", [[], [result("a/1", None)]])
-def test_types_do_not_depend_on_what_there_is(results: list[Result], tmp_path: Path) -> None:
-    assert main([str(build_run(tmp_path / "run", results))]) == 0
-    for name, columns in TABLES.items():
-        assert pq.read_schema(tmp_path / f"run/export/{name}.parquet").equals(schema(columns))
-    assert len(rows(tmp_path / "run/export", "samples")) == len(results)
 
 
 def test_the_same_run_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:

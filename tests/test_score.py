@@ -71,19 +71,6 @@ def test_the_settings_in_which_runs_differ(folder: Path, tmp_path: Path, capsys:
     assert "settings that differ" not in capsys.readouterr().out
 
 
-def test_log_probabilities_that_cannot_be_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = [result(f"d{number}/1") for number in range(8)]
-    logprobs = {line.id: [0.5 if number else -1.0] for number, line in enumerate(lines)}
-    folder = build_run(tmp_path / "run", lines, logprobs=logprobs)
-    assert main([str(folder), *QUICK]) == 0
-    told = (
-        "1: self_ppl is without d1/1, d2/1, d3/1, d4/1, d5/1 and 2 more: the server gave a token a probability above 1"
-    )
-    assert told in capsys.readouterr().out
-    scores = Scores.model_validate_json((folder / SCORES).read_bytes())
-    assert (scores.scores["self_ppl"].n, len(scores.improper)) == (1, 7)
-
-
 def test_options_reach_the_figures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--tokenizer", "whitespace", "--level", "response", "--keep-case", "--vocabulary", "9", "--seed", "3"]
     assert main([str(folder), *options, *QUICK, "--verbose"]) == 0

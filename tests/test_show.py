@@ -119,17 +119,6 @@ def test_the_story_of_a_sample(show: Shown, capsys: pytest.CaptureFixture[str]) 
     assert (result.selected_pass, str(result.response) in shown) == (1, True)
 
 
-def test_foreign_text_neither_steers_the_terminal_nor_is_markup(
-    show: Shown, capsys: pytest.CaptureFixture[str]
-) -> None:
-    show("story/4", "--prompts")
-    show()
-    shown = capsys.readouterr().out
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", shown)
-    assert 'Ben [bold]: "Again?\\u202e \\e[31m"' in shown
-    assert "[/red]" in shown
-
-
 def test_prompts_are_shown_only_where_asked_for(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
     show("story/4")
     without = capsys.readouterr().out

@@ -36,17 +36,6 @@ def test_a_judges_ratings_fill_the_columns_of_people(make: Maker, capsys: pytest
     assert "this judgement cannot be read" in capsys.readouterr().err
 
 
-def test_a_judge_who_rated_none_of_the_runs_is_refused(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:
-    run = make("run")
-    assert main([str(run), "--judge", "larger"]) == 2
-    assert "none of these runs is judged by larger\n  where: --judge\n  next:  mmerg judge RUN…" in (
-        capsys.readouterr().err
-    )
-    rate(run, "larger", 3.9)
-    assert main([str(run), "--judge", "larger@likrt"]) == 2
-    assert "did you mean larger@likert? judges: larger@likert" in capsys.readouterr().err
-
-
 def test_ratings_by_the_model_that_wrote_the_replies_are_marked(make: Maker) -> None:
     runs = [make("own"), make("more", seed=1), make("else", top_k=2)]
     for run in runs:
@@ -56,18 +45,6 @@ def test_ratings_by_the_model_that_wrote_the_replies_are_marked(make: Maker) -> 
     assert [line.name for line in lines if told in line.note] == ["· run 1", "· run 2", "· mean of runs 1, 2"]
     assert any(told in note for note in match("main", *runs).notes)
     assert not any(told in line.note for line in match("topk", *runs).rows)  # no column of it is rated
-
-
-def test_a_judgement_of_other_replies_is_refused(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:
-    run = make("run")
-    file = rate(run, "larger", 3.9)
-    assert main([str(run)]) == 0
-    text = json.loads(file.read_text(encoding="utf-8")) | {"replies": "0" * 64}
-    file.write_text(json.dumps(text), encoding="utf-8")
-    assert main([str(run)]) == 2
-    shown = capsys.readouterr().err
-    assert "this judgement is stale" in shown
-    assert f"mmerg judge {run} judge=likert backbone=larger" in shown
 
 
 def test_text(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:

@@ -91,20 +91,6 @@ def test_a_long_call_leaves_no_silence() -> None:
     assert watched.last("ended", "flying") == [0, 1]
 
 
-def test_what_an_earlier_command_did_is_told_once_and_one_is_not_several() -> None:
-    for kept, line in (
-        (5, "5 samples are finished already and are kept"),
-        (1, "1 sample is finished already and is kept"),
-    ):
-        run = Watched(1, kept=kept)
-        with run.progress:
-            run.start("a")
-            run.call("a")
-            run.end("a")
-        assert run.lines[0] == line
-        assert run.lines[2].startswith("1/1 sample · 0 failed · 0 in flight · 1 call · ")
-
-
 def test_a_terminal_gets_one_line_that_is_redrawn() -> None:
     run = Watched(2, terminal=True)
     with run.progress:

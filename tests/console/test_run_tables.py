@@ -53,14 +53,6 @@ def test_samples_without_an_audit_that_can_be_read_are_counted() -> None:
     assert list(summary.notes()) == [note]
 
 
-def test_samples_that_the_cache_helped_are_told_as_left_out_of_seconds() -> None:
-    helped = GOOD.model_copy(update={"calls": 10, "cached_calls": 4})
-    alone = GOOD.model_copy(update={"calls": 5})
-    assert Summary([helped, alone, BAD]).counted == (
-        "3 samples: 2 ok, 1 failed; 15 calls, 4 of them cached in 1 of 3 samples, which figures of seconds leave out"
-    )
-
-
 def test_a_plan_is_shown_by_the_fields_that_it_has() -> None:
     """Of any system: this one plans in other words than MERG."""
     out = io.StringIO()

@@ -3,12 +3,11 @@
 import csv
 import io
 import re
-from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from mmerg.console.tables import Sheet, as_csv, as_latex, as_markdown, deliver, plain
+from mmerg.console.tables import Sheet, as_csv, as_latex, as_markdown, plain
 
 NAME = "a row with a long name"
 SHEET = Sheet(
@@ -85,12 +84,3 @@ def test_foreign_text_steers_nothing() -> None:
     assert r"a\_b \{c\} 5 \% \textbackslash{} \textasciitilde{} ''q'' \textless{}b\textgreater{}\textbar{}" in forms[2]
     assert r"\<b\>\|x\|" in forms[1]
     assert "[bold]" in forms[0]
-
-
-def test_each_form_is_written_as_it_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for form in ("text", "markdown", "latex", "csv"):
-        deliver(form, None, [SHEET], [SHEET], [{"x": 1}])
-        shown = capsys.readouterr().out
-        deliver(form, tmp_path / form, [SHEET], [SHEET], [{"x": 1}])
-        assert capsys.readouterr().out == ""
-        assert (tmp_path / form).read_text(encoding="utf-8") == shown

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.console.terminal import printable, run_command
+from mmerg.console.terminal import run_command
 from tests.engine.parts import ROOT
 
 TALKS = (
@@ -29,12 +29,6 @@ def test_work_goes_on_when_nobody_reads_on_or_the_output_cannot_be_written(end: 
     assert (done.returncode, done.stderr, mark.read_text()) == (0, b"", "done")
 
 
-SAYS = (
-    "import sys; from mmerg.console.terminal import run_command, tolerate_closed_output; "
-    "tolerate_closed_output(); print('a word'); sys.exit(run_command({}))"
-)
-
-
 def test_a_path_that_may_not_be_opened_is_told_and_any_other_error_of_the_system_is_a_bug(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -46,18 +40,6 @@ def test_a_path_that_may_not_be_opened_is_told_and_any_other_error_of_the_system
     assert errors.startswith("error: a path cannot be used: Permission denied\n  where: /their/\\u001bfile\n  next:  ")
     with pytest.raises(OSError, match="Bad file descriptor"):
         run_command(lambda: work(errno.EBADF))
-
-
-@pytest.mark.parametrize("end", ["| head -n 0", ">&-"])
-def test_output_that_nobody_wants_is_no_fault(end: str) -> None:
-    command = f'"{sys.executable}" -c "{SAYS.format("lambda: 1")}" {end}; exit ${{PIPESTATUS[0]}}'
-    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"")
-
-
-def test_controls_are_spelled_out() -> None:
-    assert printable("a\u061cb\u2028c\x1b[31m") == "a\\u061cb\\u2028c\\u001b[31m"
-    assert printable("wörter\n\tok ✓") == "wörter\n\tok ✓"
 
 
 def test_windows_is_told_to_use_wsl(tmp_path: Path) -> None:

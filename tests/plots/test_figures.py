@@ -14,7 +14,7 @@ from mmerg.plots import style
 from mmerg.plots.blame import PASSED, UNAUDITED, UNFINISHED, draw_blame
 from mmerg.plots.dots import draw_differences, draw_scores
 from mmerg.plots.matrix import draw_matrix
-from mmerg.plots.run_data import TITLES, RunData, caption
+from mmerg.plots.run_data import TITLES, RunData
 from mmerg.runs.manifest import About
 from mmerg.scoring.paired import Comparison
 from tests.plots.audited_runs import build, score
@@ -124,11 +124,3 @@ def test_differences_are_read_from_a_line_at_zero() -> None:
     assert [label.get_text() for label in left.get_yticklabels()] == ["Accuracy"]  # a perplexity has another unit
     assert all(axes.get_xlim()[0] < 0 < axes.get_xlim()[1] for axes in (left, right))
     assert draw_differences({"b": [compared("acc", None)]}, "title", "caption") is None
-
-
-def test_figures_that_were_not_measured_in_one_way_are_named(tmp_path: Path) -> None:
-    one, other = scored(tmp_path, "a"), scored(tmp_path, "b")
-    assert "measure" not in caption([one, other])
-    assert other.scores
-    other.scores.scores["dist1"] = other.scores.scores["dist1"].model_copy(update={"signature": "tok:13a"})
-    assert caption([one, other]).endswith("(see signatures): Distinct-1, %")

@@ -10,7 +10,7 @@ from mmerg.compare import main as compare
 from mmerg.report import folder_of, main
 from tests.reporting.parts import USUAL, build
 from tests.reporting.test_command import first_page, read
-from tests.scoring.run_builder import build_run, manifest_of, result
+from tests.scoring.run_builder import build_run, result
 
 
 def test_scores_are_shown_or_the_page_says_which_command_makes_them(
@@ -50,18 +50,6 @@ def test_a_run_is_held_against_the_simple_choice_on_its_first_screen(tmp_path: P
     build_run(tmp_path / "fitted", simple, system="one_pass_calibrated", config={"auditor": "auditor.json"})
     assert "Against <bdi>fitted</bdi>" in first_page(own)
     assert "Against <bdi>" not in first_page(without)
-
-
-def test_several_runs_say_first_in_which_settings_they_differ(tmp_path: Path) -> None:
-    system = manifest_of([]).settings["system"]
-    one = build(tmp_path / "one", USUAL[-1:])
-    two = build(tmp_path / "two", USUAL[-1:], config={"seed": 7, "system": system | {"max_iterations": 0}})
-    assert main([str(one), str(two)]) == 0
-    page = (folder_of([one, two]) / "index.html").read_text(encoding="utf-8")
-    first = page[page.index("How the runs differ") : page.index("What became of the samples")]
-    assert '<code>system.<wbr>max_iterations</code></th><td dir="auto">2</td><td dir="auto">0</td>' in first
-    assert '<code>seed</code></th><td dir="auto">0</td><td dir="auto">7</td>' in first
-    assert first.count("<tr>") == 3
 
 
 def test_runs_are_compared_as_compare_does_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

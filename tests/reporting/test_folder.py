@@ -43,17 +43,6 @@ def test_a_folder_with_files_of_others_is_refused_and_left_alone(tmp_path: Path)
     assert files(out) == {"index.html": "a", "samples/a.html": "a", "samples/mine.txt": "mine"}
 
 
-def test_a_frame_shares_its_bytes_with_the_run(tmp_path: Path) -> None:
-    source, out = tmp_path / "f.jpg", tmp_path / "report"
-    source.write_bytes(b"whole")
-    for _ in range(2):
-        with report_folder(out) as folder:
-            folder.link("frames/f.jpg", source)
-        assert (out / "frames/f.jpg").samefile(source)
-    write_all(out, "frames/f.jpg", content="blurred")
-    assert source.read_bytes() == b"whole"
-
-
 def test_after_an_error_the_earlier_report_stands(tmp_path: Path) -> None:
     out = tmp_path / "report"
     write_all(out, "index.html")
@@ -63,15 +52,3 @@ def test_after_an_error_the_earlier_report_stands(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["report"]
     with pytest.raises(RunError, match="cannot be written"):
         write_all(out / "index.html" / "report")
-
-
-def test_a_report_is_the_users_alone(tmp_path: Path) -> None:
-    frame = tmp_path / "frame.jpg"
-    frame.write_bytes(b"jpeg")
-    frame.chmod(0o600)
-    with report_folder(tmp_path / "report") as folder:
-        folder.write("samples/a.html", "one")
-        folder.write("frames/b.jpg", b"jpeg")
-        folder.link("frames/c.jpg", frame)
-    modes = {path: path.stat().st_mode & 0o777 for path in (tmp_path / "report", *(tmp_path / "report").rglob("*"))}
-    assert modes == {path: 0o700 if path.is_dir() else 0o600 for path in modes}

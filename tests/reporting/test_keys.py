@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Browser, Page
 
 from mmerg.reporting.render import file_name
@@ -10,9 +9,6 @@ from tests.reporting.parts import USUAL
 from tests.reporting.watched import watched
 
 IDS = [told.id for told in USUAL]
-REFUSED = (
-    """Object.defineProperty(window, "localStorage", { get() { throw new DOMException("no", "SecurityError"); } });"""
-)
 
 
 def sample(report: Path, id: str) -> Path:
@@ -48,40 +44,4 @@ def test_keys_lead_from_sample_to_sample(browser: Browser, report: Path) -> None
         page.keyboard.press("/")
         page.wait_for_url("**/samples.html?find")
         assert page.evaluate("document.activeElement.name") == "q"
-        view.check()
-
-
-@pytest.mark.parametrize(("name", "width"), [("index.html", 1280), (f"samples/{file_name(IDS[0])}", 390)])
-def test_keys_are_switched_off_and_on_again_by_keyboard_alone(
-    browser: Browser, report: Path, name: str, width: int
-) -> None:
-    with watched(browser, width=width, fresh=True) as view:
-        page = view.open(report / name)
-        button, dialog = page.get_by_role("button", name="Keys"), page.get_by_role("dialog", name="Keys")
-        switch = page.get_by_label("Keys are on")
-        page.keyboard.press("?")
-        assert dialog.is_visible()
-        box = dialog.bounding_box()
-        assert box is not None
-        assert 0 <= box["x"] <= box["x"] + box["width"] <= width
-        assert switch.is_checked()
-        switch.focus()
-        page.keyboard.press("Space")
-        page.keyboard.press("Escape")
-        for _ in range(2):
-            assert button.inner_text() == "Keys off"
-            page.keyboard.press("?")
-            assert not dialog.is_visible()
-            page.reload()
-        while not button.evaluate("(one) => one === document.activeElement"):
-            page.keyboard.press("Tab")
-        page.keyboard.press("Enter")
-        assert dialog.is_visible()
-        assert not switch.is_checked()
-        switch.focus()
-        page.keyboard.press("Space")
-        page.keyboard.press("Escape")
-        assert button.evaluate("(one) => one === document.activeElement")
-        page.keyboard.press("?")
-        assert dialog.is_visible()
         view.check()

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from mmerg.errors import Failure
 from mmerg.reporting.agents import Agents
 from mmerg.reporting.outcome import label_became, outcome, wrong_label
 from mmerg.reporting.sample import SamplePage
@@ -51,33 +50,6 @@ def test_what_was_kept_and_what_was_made_anew() -> None:
     assert sample.story.selected is not None
     assert sample.story.selected.t == 2
     assert [sample.story.rank(this.t) for this in sample.passes] == ["", "", ""]  # the checks say it
-
-
-def test_frames_are_numbered_over_all_turns_and_told_missing() -> None:
-    sample = sample_of(Told("a"))
-    assert [(number, sample.has_frame(shot.frame.sha256)) for number, shot in sample.shots(3)] == [
-        *((1, True), (2, True), (3, False)),
-    ]
-    assert sample.problems == {2: "missing"}
-
-
-def test_a_failed_sample_shows_how_far_it_came() -> None:
-    sample = sample_of(Told("a", ("0111", "1111"), failure=Failure.TRUNCATED))
-    assert states(sample) == {"mpa": ["made", "made"]} | {name: ["made", "none"] for name in ("caef", "psp", "sgrg")}
-    assert sample.story.failed
-    assert sample.story.failed.hint == "give the stage more tokens"
-    [call] = sample.story.passes[1].steps["caef"].calls
-    assert call.refused
-    assert call.refused.failure == Failure.TRUNCATED
-
-
-def test_an_audit_that_could_not_be_read() -> None:
-    sample = sample_of(Told("a", ("1101", "x")))
-    assert [bool(this.audited) for this in sample.passes] == [True, False]
-    assert sample.audited == sample.passes
-    assert sample.story.why.startswith(
-        "Pass 0 is the only one that could be audited: psp failed; the loop ended: an audit"
-    )
 
 
 def test_a_system_without_auditor_or_config_is_shown_by_its_events() -> None:

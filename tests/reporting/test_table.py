@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.reporting.conftest import MANY
 from tests.reporting.parts import USUAL
 from tests.reporting.watched import watched
 
@@ -90,26 +89,6 @@ def test_the_table_is_sorted_by_any_column_both_ways(browser: Browser, report: P
             named = [name for name in names if name]
             assert names == [*named, *[""] * (len(names) - len(named))]
             assert named == sorted(named, reverse="-" in fragment)
-
-
-def test_a_long_table_shows_more_when_asked_and_filters_all_of_it(browser: Browser, many: Path) -> None:
-    with watched(browser) as view:
-        page = view.open(many)
-        assert page.locator("output").inner_text() == f"{MANY} of {MANY}"
-        assert visible(page) == 200
-        more = page.get_by_role("button", name="Show more")
-        more.click()
-        assert visible(page) == 400
-        assert page.evaluate("document.activeElement.textContent") == "d200/2"
-        page.locator("#samples tbody tr:visible th a").last.focus()
-        page.keyboard.press("j")
-        assert visible(page) == MANY
-        assert not more.is_visible()
-        assert page.evaluate("document.activeElement.textContent") == "d400/2"
-        page.get_by_label("Search").fill("reply 449.")
-        page.wait_for_url(lambda url: "#" in url)
-        assert shown(page) == ["d449/2"]
-        view.check()
 
 
 @pytest.mark.parametrize("scripts", [True, False])

@@ -78,16 +78,6 @@ def test_the_selected_pass_and_its_accepted_attempt() -> None:
         assert (fields["logprob"], fields["logprob_tokens"]) == (own, 1)
 
 
-def test_a_response_that_is_a_field_of_an_output() -> None:
-    text = '{"emotion": "joy", "reply": "Oh no."}'
-    told: list[events.Event] = [
-        called("a/1", text, tokens_of(text, [-1.0] * len(text)), stage="only"),
-        events.Produced(sample="a/1", at=AT, t=0, stage="only", symbol="x", output={"reply": "Oh no."}),
-    ]
-    fields = fields_of(result("a/1"), [*told, picked(0)], "x.reply")
-    assert (fields["logprob"], fields["logprob_tokens"]) == (-float(len("Oh no.")), len("Oh no."))
-
-
 def test_log_probabilities_that_cannot_be_are_left_out_and_named(tmp_path: Path) -> None:
     """A probability above 1, or a number that is none; what single precision puts on top of certainty may stay."""
     logprobs = {"a/1": [-1.0, 0.5], "b/1": [nan], "c/1": [1e-6], "d/1": [-inf]}

@@ -7,7 +7,6 @@ import pytest
 
 from mmerg.errors import ConfigError
 from mmerg.scoring.bertscore import bert_scores
-from mmerg.scoring.extras import require
 from tests.scoring.answers import answer, count, figure
 
 VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] oh no dear that is hard i am so sorry , . ! ? you"
@@ -102,8 +101,3 @@ def test_what_cannot_be_loaded_is_said(tiny: Path, tmp_path: Path) -> None:
         bert_scores(str(tmp_path), 2)
     with pytest.raises(ConfigError, match="the model cannot be loaded: Invalid num_layers"):
         bert_scores(str(tiny), 9)
-
-
-def test_a_missing_package_is_said_with_what_to_install() -> None:
-    with pytest.raises(ConfigError, match=r"not installed: no_such_package[^$]*pip install 'mmerg\[metrics\]'"):
-        require("json", "no_such_package")

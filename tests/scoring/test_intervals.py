@@ -1,7 +1,6 @@
 """Intervals: against statsmodels, against simulation, and what always holds."""
 
 from collections.abc import Callable, Sequence
-from math import sqrt
 
 import numpy as np
 import pytest
@@ -92,19 +91,6 @@ def test_skewed_means_and_macro_f1_hold_the_truth() -> None:
     joint = shares[:, None] * np.where(np.eye(4, dtype=bool), right, ((1 - right) / 3)[:, None])
     truth = float(np.mean(200 * np.diag(joint) / (joint.sum(0) + joint.sum(1))))
     assert held(few_forecasts, "bootstrap", truth) > 0.93
-
-
-def test_a_bootstrap_of_a_mean_is_as_wide_as_its_normal_interval() -> None:
-    values = np.random.default_rng(5).normal(50, 10, 400).tolist()
-    half = 1.96 * np.std(values) / sqrt(400)
-    expected = [np.mean(values) - half, np.mean(values) + half]
-    assert ends(of_mean("bootstrap", values, apart(400), resamples=2000)) == pytest.approx(expected, abs=0.15)
-
-
-def test_a_bootstrap_draws_dialogues_and_not_samples() -> None:
-    values = [float(number // 20) for number in range(400)]
-    whole, naive = (ends(of_mean("bootstrap", values, names, 500)) for names in (grouped(400, 20), apart(400)))
-    assert whole[1] - whole[0] > 3 * (naive[1] - naive[0])
 
 
 @pytest.mark.parametrize("n", [1, 2])

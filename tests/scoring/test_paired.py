@@ -127,17 +127,6 @@ def test_the_interval_and_what_can_be_detected_agree_with_theory() -> None:
     assert comparison.detectable == pytest.approx(2.8016 * error, rel=0.05)
 
 
-def test_dialogues_with_several_samples_are_drawn_whole() -> None:
-    """Four equal samples a dialogue know no more than one of them."""
-    draw = random.Random(6)
-    seconds = [draw.gauss(0, 1) for _ in range(50)]
-    single = compared(SECONDS, timed([0.0] * 50), timed(seconds), draws=2000)
-    a = [Sample(number // 4, "joy", seconds=0.0) for number in range(200)]
-    b = [Sample(number // 4, "joy", seconds=seconds[number // 4]) for number in range(200)]
-    fourfold = compared(SECONDS, a, b, draws=2000)
-    assert fourfold.detectable == pytest.approx(single.detectable, rel=0.08)
-
-
 SIDE = st.tuples(st.sampled_from(["joy", "anger", None]), st.sampled_from(["a b", "a a", "c"]), st.floats(0, 9))
 ANSWERS = st.lists(st.tuples(st.integers(0, 4), SIDE, SIDE), min_size=1, max_size=8)
 METRICS: list[Metric] = [accuracy(), distinct(1, words="whitespace"), SECONDS]
@@ -162,35 +151,7 @@ def test_exchanging_the_runs_turns_the_difference_round(drawn: list[tuple[int, S
     assert 0 < (one.p or 0) <= 1
 
 
-def test_one_pair_has_a_difference_and_nothing_that_needs_more() -> None:
-    comparison = compared(SECONDS, timed([1.0]), timed([3.0]))
-    assert (comparison.difference, comparison.interval, comparison.detectable, comparison.p) == (2.0, None, None, 1.0)
-    share = compared(accuracy(), right("x"), right("."))
-    assert (share.difference, share.interval, share.detectable, share.p) == (-100.0, None, None, 1.0)
-
-
 def test_the_interval_of_shares_is_newcombes() -> None:
     """The worked example of his paper's table II: 36, 12, 2, 0."""
     low, high = newcombe(36, 2, 12, 0)
     assert (low, high) == pytest.approx((0.0569, 0.3404), abs=1e-4)
-
-
-def test_the_interval_of_shares_holds_the_truth() -> None:
-    draw, held = np.random.default_rng(3), []
-    for both, one, other in ((0.5, 0.05, 0.15), (0.7, 0.1, 0.1), (0.9, 0.02, 0.05)):
-        for a, b, c, d in draw.multinomial(31, (both, one, other, 1 - both - one - other), size=400):
-            low, high = newcombe(a, b, c, d)
-            held.append(low <= other - one <= high)
-    assert np.mean(held) > 0.94
-
-
-def test_an_interval_of_shares_knows_dialogues() -> None:
-    a, b = "xxxx" * 4 + "...." * 8, "...." * 2 + "xxxx" * 10
-    alone, together = (compared(accuracy(), right(a, each=each), right(b, each=each)) for each in (1, 4))
-    assert alone.interval
-    assert together.interval
-    assert together.interval[0] < alone.interval[0] < alone.interval[1] < together.interval[1]
-    assert (alone.method, together.method.partition(" n ")[0]) == (
-        "Newcombe, method 10",
-        "Newcombe, method 10, effective",
-    )

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from mmerg.errors import ConfigError
-from mmerg.scoring.answers import read_run
 from mmerg.scoring.perplexity import ref_perplexity, self_perplexity
 from tests import tiny_text
 from tests.scoring.answers import answer, count, figure
-from tests.scoring.run_builder import build_run, manifest_of, result
+from tests.scoring.run_builder import manifest_of
 from tools.tiny_vision import VOCABULARY, WIDTH, byte_alphabet, gguf
 
 MANIFEST = manifest_of([])
@@ -38,17 +37,6 @@ def test_replies_in_json_and_replies_chosen_by_it_are_figures_of_their_own() -> 
     node = {"result": {"response": "o.reply"}, "loop": "draws"}
     signature = self_perplexity(manifest_of([], config={"system": node})).signature
     assert "|reply:in-json|chosen-by-it|" in signature
-
-
-def test_it_is_over_log_probabilities_and_not_over_the_server_s_token_count(tmp_path: Path) -> None:
-    folder = build_run(tmp_path / "run", [result("a/1", response_tokens=900)], logprobs={"a/1": [-1.0, -2.0]})
-    run = read_run(folder)
-    metric = self_perplexity(run.manifest)
-    assert figure(metric, run.answers) == pytest.approx(exp(1.5))
-    assert metric.signature == (
-        "lm:tiny|digest:dddddddddddd|backend:scripted|reply:plain|tokens:reply|weight:token|p-over-1:left-out|failed:left-out"
-        "||scripted-1"
-    )
 
 
 @pytest.fixture(scope="module")

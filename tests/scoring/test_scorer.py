@@ -1,22 +1,19 @@
 """A run's scores: whole, the same bytes again, and kept beside it; also of runs with next to nothing in them."""
 
 import random
-from math import inf
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmerg.errors import ConfigError
 from mmerg.runs.memory_usage import MemoryUsage, write_memory_usage
-from mmerg.runs.result import Result, Timing
+from mmerg.runs.result import Timing
 from mmerg.scoring.answers import ScoredRun, read_run
 from mmerg.scoring.emotions import BASELINES
 from mmerg.scoring.score import SCORES, Score, Scores
 from mmerg.scoring.scorer import score_run, write_scores
-from mmerg.scoring.standard import Options, standard_metrics
+from mmerg.scoring.standard import Options
 from mmerg.scoring.words import Tokenizer
 from tests.scoring.answers import answer
 from tests.scoring.run_builder import build_run, manifest_of, result
@@ -147,12 +144,6 @@ def test_the_describing_figures_by_hand(folder: Path) -> None:
     }
 
 
-def test_seconds_are_of_what_came_out_well() -> None:
-    """Samples that fail at once, with no call made, are no fast ones."""
-    lines = [*RESULTS, *(result(f"d{number}/1", None, seconds=0.0, calls=0) for number in range(9))]
-    assert scored(lines).scores["seconds"] == scored(RESULTS).scores["seconds"]
-
-
 def test_the_memory_that_was_measured_stands_beside_the_scores(folder: Path) -> None:
     assert not {"memory_gib", "on_cpu"} & score_run(read_run(folder), QUICK).scores.keys()
     write_memory_usage(folder, MemoryUsage(gib=6.5))
@@ -205,38 +196,3 @@ def test_figures_that_were_not_asked_for_again_stay_while_the_answers_do(folder:
     for rubbish in (b"", b"[]", b"\xff", b"[" * 10_000):
         (folder / SCORES).write_bytes(rubbish)
         assert "bert_f1" not in write_scores(folder, score_run(read_run(folder), QUICK)).scores
-
-
-def scored(results: list[Result], **more: Any) -> Scores:
-    """Scores of answers without a folder."""
-    answers = [
-        one.model_copy(update={"logprob": sum(own), "logprob_tokens": len(own)}) if (own := more.get(one.id)) else one
-        for one in results
-    ]
-    return score_run(ScoredRun(Path("run"), manifest_of(results), tuple(answers)), QUICK)
-
-
-def test_no_sample_at_all() -> None:
-    scores = scored([])
-    assert set(values(scores).values()) == {None}
-    for name, score in scores.scores.items():
-        assert (score.n, score.why.startswith("no sample has ") or name == "meteor") == (0, True)
-    assert (scores.n, scores.failed, scores.confusion) == (0, 0, None)
-
-
-def test_a_perplexity_without_end_has_no_figure() -> None:
-    scores = scored([result("a/1")], **{"a/1": (-inf, -1.0)})
-    assert scores.scores["self_ppl"].value is None
-    assert "probability 0" in scores.scores["self_ppl"].why
-    assert scores.scores["self_ppl"].n == 1
-
-
-def test_options_that_mean_nothing(folder: Path) -> None:
-    run = read_run(folder)
-    for options, told in (
-        (Options(vocabulary=0), "vocabulary is 0"),
-        (Options(resamples=0), "resamples is 0"),
-        (Options(seed=-1), "seed is -1"),
-    ):
-        with pytest.raises(ConfigError, match=told):
-            standard_metrics(run.manifest, options)

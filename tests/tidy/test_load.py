@@ -83,17 +83,6 @@ def judged(tmp_path: Path) -> Path:
     return run
 
 
-def test_a_figure_has_its_interval_and_signature(runs: list[Path]) -> None:
-    scores = mmerg.load(runs[0]).scores.set_index("metric")
-    assert {"run", "value", "low", "high", "n", "method", "signature", "why"} <= set(scores)
-    acc = scores.loc["acc"]
-    assert (acc.run, acc.value, acc.n, acc.higher_is_better) == ("A", pytest.approx(100 / 3), 3, True)
-    assert pd.isna(acc.judge)
-    assert 0 < acc.low < acc.value < acc.high
-    assert pd.isna(scores.loc["self_ppl"].value)
-    assert "log-probabilities" in scores.loc["self_ppl"].why
-
-
 def test_a_judges_figures_and_answers(judged: Path) -> None:
     tidy = mmerg.load(judged)
     figures = tidy.scores[tidy.scores.judge == "gemma3-12b@likert"].set_index("metric")
