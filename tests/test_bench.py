@@ -106,7 +106,7 @@ def test_repeats_are_one_row(bench: Bencher, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        (("--vocabulary", "0"), "vocabulary is 0"),
+        (("--resamples", "0"), "resamples is 0"),
         (("--backbones", "qwen2.5vl-7"), "did you mean backbone=qwen2.5vl-7b?"),
         (("--backbones", *TWO, "limt=3"), "did you mean limit?"),
         (("dataset.root=/nowhere", "--backbones", *TWO), "/nowhere does not exist"),

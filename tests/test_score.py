@@ -72,15 +72,15 @@ def test_the_settings_in_which_runs_differ(folder: Path, tmp_path: Path, capsys:
 
 
 def test_options_reach_the_figures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--tokenizer", "whitespace", "--level", "response", "--keep-case", "--vocabulary", "9", "--seed", "3"]
+    options = ["--tokenizer", "whitespace", "--keep-case", "--seed", "3"]
     assert main([str(folder), *options, *QUICK, "--verbose"]) == 0
     shown = capsys.readouterr().out
-    assert "dist1: n:1|tok:whitespace|case:keep|level:response|failed:left-out|scale:100\n" in shown
+    assert "dist1: n:1|tok:whitespace|case:keep|level:corpus|failed:left-out|scale:100\n" in shown
     assert "self_ppl: lm:" in shown
     assert "no interval: fewer than 10 dialogues" in shown.replace("\n", " ")
     assert main([scored(folder.parent, "twelve", 9), *options, *QUICK, "--verbose"]) == 0
     assert "(bootstrap, 20 draws of 12 dialogues, seed 3, with pseudo-counts)" in capsys.readouterr().out
-    assert "ead2: n:2|V:9|tok:whitespace|case:keep" in shown
+    assert "ead2: n:2|V:100277|tok:whitespace|case:keep" in shown
 
 
 def test_what_is_no_run_is_said_before_anything_is_scored(
@@ -90,9 +90,9 @@ def test_what_is_no_run_is_said_before_anything_is_scored(
     shown = capsys.readouterr()
     assert "this is not a run folder" in shown.err
     assert not (folder / SCORES).exists()
-    assert main([str(folder), "--vocabulary", "0"]) == 2
-    assert "vocabulary is 0" in capsys.readouterr().err
-    for wrong in ([], [str(folder), "--tokenizer", "unheard-of"], [str(folder), "--level", "word"]):
+    assert main([str(folder), "--resamples", "0"]) == 2
+    assert "resamples is 0" in capsys.readouterr().err
+    for wrong in ([], [str(folder), "--tokenizer", "unheard-of"]):
         with pytest.raises(SystemExit) as caught:
             main(wrong)
         assert caught.value.code == 2

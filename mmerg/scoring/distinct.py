@@ -1,7 +1,7 @@
 """Distinct-n: the share of n-grams that are distinct (Li et al. 2016, arXiv 1510.03055).
 
-Over all replies of a run together (corpus), or within each reply and then averaged (response): these differ by a
-factor of ten. It falls with the number of replies, so compare it at the same n only. ×100, higher is better.
+Over all replies of a run together. It falls with the number of replies, so compare it at the same n only. ×100, higher
+is better.
 
 Expectation-adjusted (Liu et al. 2022, arXiv 2202.13587) it falls less: distinct n-grams over how many would be expected
 of as many n-grams. EAD = N / (V · (1 − ((V − 1) / V)^C)), N distinct n-grams of C, V the size of the vocabulary.
@@ -16,38 +16,32 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
-from typing import Literal
 
 import numpy as np
 
 from mmerg.runs.result import Result
-from mmerg.scoring.metric import Floats, Indices, Mask, Metric, Value, ratio
+from mmerg.scoring.metric import Floats, Indices, Mask, Metric
 from mmerg.scoring.words import Tokenizer, tokenizer, tokenizer_signature
 
-Level = Literal["corpus", "response"]
 CL100K = 100_277  # the tokens of cl100k_base, which TRACE (arXiv 2509.21849) takes for V
 
 
-def distinct(n: int, words: Tokenizer = "nltk", level: Level = "corpus", *, lower: bool = True) -> Metric:
-    """Distinct n-grams over all n-grams. A failed sample does not count. A reply of fewer than n tokens adds no n-gram,
-    and has no share of its own at level response."""
+def distinct(n: int, words: Tokenizer = "nltk", *, lower: bool = True) -> Metric:
+    """Distinct n-grams over all n-grams of a run. A failed sample does not count. A reply of fewer than n tokens adds
+    no n-gram."""
 
     def mask(results: Sequence[Result]) -> Mask:
         cut = tokenizer(words, lower=lower)
         lengths = np.array([len(cut(result.response or "")) if result.ok else 0 for result in results], np.intp)
-        return lengths >= (1 if level == "corpus" and (lengths >= n).any() else n)
-
-    def prepare(results: Sequence[Result]) -> Value:
-        grams = grams_of(_replies(results), words, lower, n)
-        return Distinct(grams, np.asarray) if level == "corpus" else ratio(100 * grams.shares(), grams.lengths > 0)
+        return lengths >= (1 if (lengths >= n).any() else n)
 
     return Metric(
         name=f"dist{n}",
-        signature=f"n:{n}|{tokenizer_signature(words, lower=lower)}|level:{level}|failed:left-out|scale:100",
+        signature=f"n:{n}|{tokenizer_signature(words, lower=lower)}|level:corpus|failed:left-out|scale:100",
         needs=f"a reply of {n} tokens or more",
         mask=mask,
-        prepare=prepare,
-        interval_by="jackknife" if level == "corpus" else "bootstrap",
+        prepare=lambda results: Distinct(grams_of(_replies(results), words, lower, n), np.asarray),
+        interval_by="jackknife",
         higher_is_better=True,
     )
 
@@ -76,12 +70,6 @@ class Grams:
     ids: Indices
     lengths: Indices
     kinds: int
-
-    def shares(self) -> Floats:
-        """Shape [replies]: the share of the n-grams of each that are distinct within it."""
-        reply = np.repeat(np.arange(len(self.lengths)), self.lengths)
-        own = np.unique(np.stack([reply, self.ids]), axis=1)[0]
-        return np.bincount(own, minlength=len(self.lengths)) / np.maximum(self.lengths, 1)
 
 
 @dataclass(frozen=True)

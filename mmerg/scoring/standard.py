@@ -13,7 +13,7 @@ from mmerg.errors import ConfigError
 from mmerg.runs.manifest import Manifest
 from mmerg.scoring.bertscore import bert_scores
 from mmerg.scoring.descriptive import descriptive
-from mmerg.scoring.distinct import CL100K, Level, adjusted, distinct
+from mmerg.scoring.distinct import adjusted, distinct
 from mmerg.scoring.emotions import accuracy, baselines, f1
 from mmerg.scoring.metric import Metric
 from mmerg.scoring.perplexity import ref_perplexity, self_perplexity
@@ -25,14 +25,12 @@ from mmerg.systems.target import import_name
 
 @dataclass(frozen=True)
 class Options:
-    """What a user may choose. vocabulary: V of EAD. bert, ref_ppl: the models of BERTScore and of perplexity by another
-    model, None to leave these out. metrics: the user's own, as `folder/file.py:name` or by dotted name. resamples,
-    seed: of the bootstrap. primary: the figures whose differences are tested, empty for the default."""
+    """What a user may choose. bert, ref_ppl: the models of BERTScore and of perplexity by another model, None to skip
+    these. metrics: custom ones, as `folder/file.py:name` or by dotted name. resamples, seed: of the bootstrap. primary:
+    the metrics whose differences are tested, empty for the default."""
 
     tokenizer: Tokenizer = "nltk"
-    level: Level = "corpus"
     lower: bool = True
-    vocabulary: int = CL100K
     bert: str | None = None
     bert_layers: int | None = None
     ref_ppl: str | None = None
@@ -51,15 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser, resamples: int = DRAWS) -> No
     parser.add_argument("--metric", dest="metrics", metavar="FILE.py:NAME", action="append", default=[], help=own)
     words = parser.add_argument_group("words (dist, ead, length)").add_argument
     words("--tokenizer", choices=get_args(Tokenizer), default="nltk", help="default: nltk")
-    words("--level", choices=get_args(Level), default="corpus", help="level of dist; default: corpus")
     words("--keep-case", dest="lower", action="store_false", help="do not lowercase the replies")
-    words(
-        "--vocabulary",
-        type=int,
-        metavar="V",
-        default=CL100K,
-        help="vocabulary of ead; default: cl100k_base, %(default)s",
-    )
     models = parser.add_argument_group("metrics by another model").add_argument
     models("--bert", action="store_true", help="BERTScore against the human replies")
     models("--bert-model", metavar="MODEL", default="roberta-large", help="a folder or hub name; default: %(default)s")
@@ -80,7 +70,7 @@ def options_of(given: argparse.Namespace) -> Options:
 
 def check(options: Options) -> None:
     """Raises ConfigError for an option that means nothing."""
-    for name, least in {"vocabulary": 1, "resamples": 1, "seed": 0}.items():
+    for name, least in {"resamples": 1, "seed": 0}.items():
         if (value := getattr(options, name)) < least:
             raise ConfigError(
                 f"{name} is {value}, it must be {least} or more",
@@ -103,8 +93,8 @@ def standard_metrics(manifest: Manifest, options: Options = DEFAULTS) -> list[Me
     ]
     if options.ref_ppl is not None:
         metrics.append(ref_perplexity(options.ref_ppl))
-    metrics += [distinct(n, words, options.level, lower=lower) for n in (1, 2)]
-    metrics += [adjusted(n, words, lower=lower, vocabulary=options.vocabulary) for n in (1, 2)]
+    metrics += [distinct(n, words, lower=lower) for n in (1, 2)]
+    metrics += [adjusted(n, words, lower=lower) for n in (1, 2)]
     metrics += reference_metrics()
     if options.bert is not None:
         metrics += bert_scores(options.bert, options.bert_layers)

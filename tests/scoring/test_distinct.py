@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nltk.tokenize import word_tokenize
 
-from mmerg.scoring.distinct import CL100K, Level, adjusted, distinct
+from mmerg.scoring.distinct import CL100K, adjusted, distinct
 from mmerg.scoring.metric import Metric
 from mmerg.scoring.words import tokenizer
 from tests.scoring.answers import count, figure, replies
@@ -23,8 +23,8 @@ TALK = [
 WORDS = st.lists(st.sampled_from(["so", "it", "is", "not"]), max_size=6).map(" ".join)
 
 
-def plain(n: int, level: Level = "corpus") -> Metric:
-    return distinct(n, "whitespace", level)
+def plain(n: int) -> Metric:
+    return distinct(n, "whitespace")
 
 
 def test_by_hand() -> None:
@@ -32,8 +32,6 @@ def test_by_hand() -> None:
     assert figure(plain(1), answers) == pytest.approx(100 * 4 / 6)
     assert figure(plain(2), answers) == pytest.approx(100 * 2 / 3)
     assert figure(distinct(1, "whitespace", lower=False), answers) == pytest.approx(100 * 5 / 6)
-    assert figure(plain(1, "response"), replies("so so", "so it")) == pytest.approx(75)
-    assert figure(plain(2, "response"), replies("so so so", "so it", "no")) == pytest.approx(75)
     assert [count(plain(n), answers) for n in (1, 2, 3, 4)] == [3, 3, 3, 0]
 
 
@@ -59,11 +57,8 @@ def test_tokens_are_those_of_the_packages(lower: bool) -> None:
 def test_against_the_definition(texts: list[str], n: int) -> None:
     grams = [[tuple(w[i : i + n]) for i in range(len(w) - n + 1)] for w in (text.split() for text in texts)]
     every = [gram for some in grams for gram in some]
-    shares = [len(set(some)) / len(some) for some in grams if some]
     corpus = 100 * len(set(every)) / len(every) if every else nan
-    response = 100 * sum(shares) / len(shares) if shares else nan
     assert figure(plain(n), replies(*texts)) == pytest.approx(corpus, nan_ok=True)
-    assert figure(plain(n, "response"), replies(*texts)) == pytest.approx(response, nan_ok=True)
     v, c = 50, len(every)
     expected = 100 * len(set(every)) / (v * (1 - ((v - 1) / v) ** c)) if every else nan
     assert figure(adjusted(n, "whitespace", vocabulary=v), replies(*texts)) == pytest.approx(expected, nan_ok=True)

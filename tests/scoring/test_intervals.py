@@ -135,7 +135,6 @@ def test_what_never_changes_has_no_interval_of_no_width(by: IntervalBy) -> None:
 METRICS: list[Metric] = [
     accuracy(),
     distinct(1, "whitespace"),
-    distinct(1, "whitespace", "response"),
     adjusted(1, "whitespace", vocabulary=9),
 ]
 
