@@ -1,28 +1,21 @@
 """`python -m mmerg.data`: exit codes, what is said, the JSON's bytes; on small corpora with real clips."""
 
 import json
-import os
-import signal
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from mmerg.checking.check import check_data
 from mmerg.console.terminal import run_command
 from mmerg.settings.commands import DataSettings
-from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import parse
 from tests.checking.trees import folder, published_dev, turn
-from tests.composed import composed, resolve
+from tests.composed import composed
 from tests.corpora import iemocap_builder
 from tests.corpora.meld_builder import Builder, Line
 from tests.engine.parts import ROOT
-from tests.frames.clips import HEIGHT, WIDTH, numbered, write
-from tests.processes import begun, in_process
+from tests.frames.clips import numbered
 
 REAL = ROOT / "../shared/data/meld"
 
@@ -134,21 +127,6 @@ def test_a_release_with_its_known_faults_is_sound(tmp_path: Path, clip: Path, ch
     assert "✗ clips missing: 1 (dia3_utt1.mp4)" in check.out
 
 
-def test_a_known_fault_is_known_by_its_clip_and_its_kind(tmp_path: Path, clip: Path, check: Checker) -> None:
-    """Two clips of the test split are known to be far too long; one of them is, the other is broken instead."""
-    root = tmp_path / "meld"
-    Builder(lines=[Line("Hey!", "Joey", "joy", 38, 4), Line("What?", "Ross", "anger", 220, 0)]).write(root)
-    clips = root / "MELD.Raw/test/output_repeated_splits_test"
-    (clips / "dia38_utt4.mp4").write_bytes(clip.read_bytes())
-    settings = ("dataset=meld", f"dataset.root={root}", "memory=none", "frames.max_seconds=1")
-    assert check(*settings) == 1
-    bad = {Path(one["clip"]).stem: (one["reason"], one["known"]) for one in check.report["clips"]["bad"]}
-    assert bad == {"dia38_utt4": ("too_long", True), "dia220_utt0": ("unreadable", False)}
-    place = "MELD.Raw/test/output_repeated_splits_test/dia220_utt0.mp4"
-    assert f"✗ clips unreadable: 1 ({place})" in check.out
-    assert "✗ clips too_long" not in check.out
-
-
 def test_films_that_many_turns_share_are_told_once(tmp_path: Path, check: Checker) -> None:
     """IEMOCAP: a film a dialogue, one of them broken, the other missing."""
     without = frozenset({"dialog/avi/DivX/Ses05M_script01_1b.avi"})
@@ -160,26 +138,6 @@ def test_films_that_many_turns_share_are_told_once(tmp_path: Path, check: Checke
         (film, "unreadable", 5),
     ]
     assert f"✗ clips unreadable: 1 ({film})" in check.out
-
-
-def test_evaluations_that_are_cut_leave_fewer_samples_than_are_published(tmp_path: Path, check: Checker) -> None:
-    """Of IEMOCAP's Session 5, whose 31 dialogues each have a labelled turn; in four labels no number is published."""
-    talks = iemocap_builder.session5()
-    root = iemocap_builder.Builder(talks).write(tmp_path / "iemocap")
-    settings = ("dataset=iemocap", f"dataset.root={root}", "memory=none", "dataset.reader.clips=false")
-    check(*settings)
-    assert "31 samples" not in check.out
-    assert "not as published" not in check.out
-    for talk in talks[:13]:
-        path = root / f"Session5/dialog/EmoEvaluation/{talk.name}.txt"
-        path.write_bytes(path.read_bytes()[: path.read_bytes().index(b"C-E2")])
-    assert check(*settings) == 1
-    assert "✗ 18 samples (31 official): targets=labelled" in check.out
-    assert "✗ iemocap session5: labels_missing 26: the files are not as published" in check.out
-    assert check(*settings, "dataset.label_set=four") == 1
-    assert "31 official" not in check.out
-    assert check(*settings, "protocol=every") == 1
-    assert "31 official" not in check.out
 
 
 def test_counts_that_differ(tmp_path: Path, check: Checker) -> None:
@@ -250,17 +208,6 @@ def test_a_protocol_that_leaves_no_sample(mine: Path, check: Checker) -> None:
     assert "✗ the protocol leaves no sample: targets=last emotions=joy, n=0" in check.out
 
 
-def test_two_folders_of_one_name_have_a_report_each(tmp_path: Path, clip: Path, check: Checker) -> None:
-    paths = []
-    for person in ("Ana", "Cem"):
-        root = folder(tmp_path / person / "mine", {"id": "a", "turns": [turn("a.mp4", person), turn(None, "Ben")]})
-        (root / "a.mp4").write_bytes(clip.read_bytes())
-        assert check("dataset=folder", f"dataset.root={root}") == 0
-        paths.append(check.path)
-    assert len(set(paths)) == 2
-    assert all(path.is_file() for path in paths)
-
-
 def test_clips_are_judged_as_samples_show_them(tmp_path: Path, clip: Path, check: Checker) -> None:
     """Of MELD: a file of two seconds whose reply comes 75 s later gives frames, and so does one that is too long as it
     is and short until the reply; the other turns of the corpus are nobody's history."""
@@ -297,52 +244,3 @@ def test_what_the_reply_leaves_nothing_of_is_told_and_no_fault_of_the_data(
     assert check.report["targets"]["in_vain"] == {"could_show_target": 1}
     assert "2 of 3; looked at in vain: could_show_target 1" in check.out
     assert "clips that could show the target, left out: with/2 turn 1" in check.out
-
-
-def test_out_says_where(mine: Path, tmp_path: Path, check: Checker) -> None:
-    wanted = tmp_path / "deep" / "report.json"
-    assert check("dataset=folder", f"dataset.root={mine}", f"out={wanted}") == 0
-    assert check.path == wanted
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [("dataset=demo",), ("dataset=folder", "dataset.root=/x"), ("dataset=meld", "dataset.root=/x", "frames=none")],
-)
-def test_it_takes_what_a_run_takes(settings: tuple[str, ...], tmp_path: Path) -> None:
-    more = (*settings, f"runs={tmp_path}", "frames.per_clip=3", "frames.max_seconds=20")
-    run, own = resolve(composed(*more)), resolve(composed(*more, name="data"))
-    added = set(DataSettings.model_fields) - set(RunSettings.model_fields)
-    assert {key: value for key, value in own.items() if key not in added} == run
-
-
-def command(*settings: str) -> list[str]:
-    return [sys.executable, "-m", "mmerg.data", *settings]
-
-
-def test_help_and_settings_that_do_not_compose(tmp_path: Path) -> None:
-    for settings, code, text in ((["--help"], 0, "out: null"), (["dataset=demo", "limits=1"], 2, "limit")):
-        done = in_process(command(*settings), cwd=tmp_path)
-        assert done.returncode == code
-        assert text in done.stdout + done.stderr
-    assert not list(tmp_path.iterdir())
-
-
-def test_ctrl_c(tmp_path: Path) -> None:
-    """Stopped among thousands of files: those in hand are waited for, and no report is written."""
-    turns = [turn(f"{number}.mp4", start=0.0, end=1.0) for number in range(4000)]
-    root = folder(tmp_path / "mine", {"id": "a", "turns": [turn("short.mp4"), *turns, turn(None, "Ben")]})
-    numbered(root / "short.mp4", 3)  # so short that it is decoded, and its frames kept, first of all
-    grey = write(tmp_path / "grey.mp4", [np.full((HEIGHT, WIDTH, 3), 99, np.uint8)] * 50)
-    for number in range(4000):
-        (root / f"{number}.mp4").hardlink_to(grey)
-    runs = tmp_path / "runs"
-    process = begun(command("dataset=folder", f"dataset.root={root}", f"runs={runs}"), tmp_path, cwd=tmp_path)
-    while not list(runs.glob(".cache/frames/taken/*.json")) and process.is_alive():
-        time.sleep(0.01)
-    os.kill(process.pid or 0, signal.SIGINT)
-    process.join(60)
-    error = (tmp_path / "2").read_text(encoding="utf-8")
-    assert process.exitcode == 130, error
-    assert error == "interrupted; no report is written, and a check starts over\n"
-    assert not (runs / ".checks").exists()

@@ -146,26 +146,6 @@ def test_a_vision_model_sees_the_keyframes(corpus: Path, each_ollama: Server, tm
     check_replay(ran, tmp_path / "runs", *settings)
 
 
-def test_every_agent_sees_the_keyframes_where_all_may(corpus: Path, each_ollama: Server, tmp_path: Path) -> None:
-    settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{each_ollama.host}]", *VISION)
-    ran = Ran(tmp_path / "runs", *settings, "frames=all", "limit=1", "system.without=[caef,gra]")
-    check_whatever_the_end(ran, ["d0/3"], ())
-    images = ran.images()
-    assert {"psp", "sgrg"} <= set(images)
-    assert set.union(*images.values()) == images["mpa"]
-    assert len(next(iter(images["mpa"]))) == 4
-
-
-def test_nobody_sees_the_keyframes_where_none_may(corpus: Path, each_ollama: Server, tmp_path: Path) -> None:
-    settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{each_ollama.host}]", *VISION)
-    ran = Ran(tmp_path / "runs", *settings, "frames=none", "limit=1", "system.without=[psp,gra]")
-    check_whatever_the_end(ran, ["d0/3"], ())
-    assert [(event.form, event.turns) for event in ran.frames] == [("none", ())]
-    assert set.union(*ran.images().values()) == {()}
-    assert not any("rame 1" in message.text for call in ran.calls for message in call.messages)
-    assert not list((ran.folder / "frames").iterdir())
-
-
 def test_a_model_that_takes_one_image_sees_a_grid(corpus: Path, each_ollama: Server, tmp_path: Path) -> None:
     settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{each_ollama.host}]", *VISION)
     ran = Ran(tmp_path / "runs", *settings, "backbone.max_images=1", "limit=1", "system.without=[caef,psp,gra]")

@@ -139,33 +139,6 @@ def test_the_same_command_keeps_what_is_finished(run: Runner, server: ScriptedOl
     assert len(run.results()) == DIALOGUES
 
 
-def test_a_replay_from_the_cache_calls_nothing_and_gives_the_same_results(run: Runner, server: ScriptedOllama) -> None:
-    run()
-    first, results = server.calls, run.results()
-    run.folder().rename(run.runs.parent / "before")
-    done = run("cache=read")
-    assert done.returncode == 0, done.stderr
-    assert server.calls == first
-    assert [r.comparable() for r in run.results()] == [r.comparable() for r in results]
-    assert all(r.cached_calls == r.calls for r in run.results())
-
-
-def test_a_longer_run_pays_only_for_what_differs(run: Runner, server: ScriptedOllama) -> None:
-    run("system.max_iterations=0")
-    short = server.calls
-    assert short == 5 * DIALOGUES
-    run("system.max_iterations=3")
-    [long] = [path for path in run.runs.iterdir() if read_if_run(path) == 3]
-    results = list(read_results(long).values())
-    assert sum(result.cached_calls for result in results) == short
-    assert server.calls == sum(result.calls for result in results)
-
-
-def read_if_run(path: Path) -> int | None:
-    is_run = (path / "manifest.json").exists()
-    return int(read_manifest(path).settings["system"]["max_iterations"]) if is_run else None
-
-
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[Result]:
     folder = tmp_path_factory.mktemp("undisturbed")
@@ -175,8 +148,8 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[Result]:
     return whole.results()
 
 
-# The first call, an audit, the first of the second sample, amid that, and late.
-@pytest.mark.parametrize("fatal", [1, 5, 6, 14, 20])
+# The first call, the first of the second sample, and late.
+@pytest.mark.parametrize("fatal", [1, 6, 20])
 def test_a_killed_run_goes_on_to_the_results_of_an_undisturbed_one(
     corpus: Path, tmp_path: Path, undisturbed: list[Result], fatal: int
 ) -> None:
@@ -272,18 +245,6 @@ def test_repeats_that_never_were_do_not_stop_those_that_can_be_taken_up(run: Run
     assert len(list(run.runs.glob("folder-merg-*"))) == 1
 
 
-def test_members_of_a_sweep_that_never_were_do_not_stop_those_that_can_be_taken_up(run: Runner) -> None:
-    run("limit=1", "system.max_iterations=1")
-    command = run.arguments("limit=1", "only_failed=true", "system.max_iterations=0,1,2")
-    command.insert(3, "--multirun")
-    done = in_process(command, cwd=run.corpus)
-    assert done.returncode == 2
-    assert done.stdout.count("there is nothing to take up again") == 1
-    for value in (0, 2):
-        assert f"system.max_iterations 1 → {value}" in done.stderr
-    assert len(list(run.runs.glob("folder-merg-*"))) == 1
-
-
 BLIND = "no clip was found, not even missing.mp4: the samples go on as text alone"
 
 
@@ -293,16 +254,6 @@ def test_a_run_that_was_to_see_and_finds_no_clip_says_so(run: Runner) -> None:
     assert f"mmerg data dataset=folder dataset.root={run.corpus} lists" in " ".join(done.stdout.split())
     assert BLIND not in run("limit=1", "frames=none").stdout
     assert BLIND not in run("limit=1", "system.without=[mpa,caef,gra]").stdout
-
-
-def test_a_run_that_finds_a_clip_or_has_none_by_nature_says_nothing_of_it(run: Runner) -> None:
-    (run.corpus / "missing.mp4").write_bytes(b"is there")
-    assert "no clip was found" not in run("limit=1").stdout
-    file = run.corpus / "dialogues.jsonl"
-    file.write_text(file.read_text(encoding="utf-8").replace(', "clip": "missing.mp4"', ""), encoding="utf-8")
-    done = run("limit=1", "seed=1")
-    assert done.returncode == 0, done.stderr
-    assert "no clip was found" not in done.stdout
 
 
 def test_ctrl_c_gives_130_and_keeps_what_is_finished(corpus: Path, tmp_path: Path) -> None:
@@ -330,21 +281,6 @@ def test_a_folder_whose_manifest_is_gone_is_not_gone_on_with(run: Runner) -> Non
     done = run()
     assert done.returncode == 2
     assert "holds results and no manifest.json" in done.stderr
-
-
-def test_a_corpus_that_changed_never_mixes_in(run: Runner) -> None:
-    """It is the data of another run, in a folder of its own."""
-    run("limit=1")
-    before = run.folder()
-    kept = (before / "results.jsonl").read_bytes()
-    file = run.corpus / "dialogues.jsonl"
-    file.write_text(file.read_text(encoding="utf-8").replace("keys", "phone"), encoding="utf-8")
-    done = run()
-    assert done.returncode == 0, done.stderr
-    [other] = [path for path in run.runs.iterdir() if path.name.startswith("folder-merg-") and path != before]
-    assert done.stdout.splitlines()[-1] == f"run: {other}"
-    assert (before / "results.jsonl").read_bytes() == kept
-    assert read_manifest(before).identity["corpus"] != read_manifest(other).identity["corpus"]
 
 
 Wrong = tuple[tuple[str, ...], str]

@@ -127,17 +127,6 @@ def test_the_report_says_what_is_one_run_and_what_to_do_where_one_could_not_be()
     assert cost(SWEPT).startswith("130 calls made, 50 reused; separate runs would take 180;")
 
 
-def test_runs_of_one_corpus_that_is_said_in_several_settings_are_to_be_compared() -> None:
-    rows = [row(n, ("dataset=meld", "dataset.root=/MELD"), 0, (ended(f"x-{n}", 9, 9),)) for n in range(2)]
-    assert [note for note in notes(rows) if "mmerg compare" in note]
-
-
-def test_runs_of_several_corpora_or_a_single_one_are_not_to_be_compared() -> None:
-    for names in (("demo", "meld"), ("demo",)):
-        rows = [row(n, (f"dataset={name}",), 0, (ended(f"{name}-x", 9, 9),)) for n, name in enumerate(names)]
-        assert not [note for note in notes(rows) if "mmerg compare" in note]
-
-
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 20), st.integers(0, 20))))
 def test_what_is_reused_is_never_less_than_nothing(starts: list[tuple[str, int, int]]) -> None:
     """What one run made in excess of its calls is not taken from what another reused."""
@@ -147,20 +136,6 @@ def test_what_is_reused_is_never_less_than_nothing(starts: list[tuple[str, int, 
     made, reused, separate = map(int, counts.groups())
     assert made == sum(made for _, _, made in starts)
     assert max(0, separate - made) <= reused <= separate
-
-
-def test_a_failed_sample_that_two_rows_asked_again_cost_more_than_its_run_takes() -> None:
-    begun = ((0, 10), (1, 5))
-    twice = [row(n, (f"row={n}",), 1, (ended("x", 10, made),)) for n, made in begun]
-    assert cost(twice).startswith("15 calls made, 0 reused; separate runs would take 10;")
-    other = row(2, ("row=2",), 0, (ended("y", 8, 2),))
-    assert cost([*twice, other]).startswith("17 calls made, 6 reused; separate runs would take 18;")
-
-
-def test_members_that_took_up_other_samples_of_one_run_are_separate_runs() -> None:
-    of_one = (ended("x", 25, 25, samples=3), ended("x", 5, 0, samples=1))
-    rows = [row(n, (f"limit={n}",), 0, (run,)) for n, run in enumerate(of_one)]
-    assert cost(rows).startswith("25 calls made, 5 reused; separate runs would take 30;")
 
 
 @pytest.mark.parametrize("width", [80, 100, 160])

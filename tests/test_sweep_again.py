@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-from mmerg.runs.folder import read_results
-from mmerg.runs.manifest import read_manifest
 from tests.processes import begun, forked
 from tests.run_folders import held
 from tests.scripted_ollama import merg_answer, scripted_ollama
@@ -101,35 +99,6 @@ def test_a_sweep_that_is_broken_off_goes_on_where_it_was(
     assert asked.again <= (2 if more else 1)  # what each process had asked and not been answered
     assert len(folders(sweeper)) == 2
     assert hold_the_same(sweeper, whole)
-
-
-def test_a_sweep_over_seeds_that_is_killed_amid_the_second_goes_on_there(tmp_path: Path) -> None:
-    corpus = corpus_in(tmp_path)
-    rows = ("system.max_iterations=1,2", "memory=none", "limit=1")
-    settings = (*rows, "repeats=3", "backbone.sampling.temperature=0.7")
-    asked = Asked()
-    with scripted_ollama(answer=asked) as server:
-        whole = Sweeper(corpus, tmp_path / "whole", server.url)
-        assert whole("-m", *settings).returncode == 0
-        calls = len(asked.questions)
-        first = [path for path in folders(whole).values() if _of(path) == (0, 1)]
-        asked.at = sum(result.calls for result in read_results(first[0]).values()) + 3
-        asked.questions.clear()
-
-        sweeper = Sweeper(corpus, tmp_path / "broken", server.url)
-        assert broken_off(sweeper, asked, *settings)[0] == -signal.SIGKILL
-        assert sorted(map(_of, folders(sweeper).values())) == [(0, 1), (1, 1)]
-        done = sweeper("-m", *settings)
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert (asked.again, len(asked.questions)) == (1, calls)  # the one that the kill cut off
-    assert len(folders(sweeper)) == 2 * 3
-    assert hold_the_same(sweeper, whole)
-
-
-def _of(run: Path) -> tuple[int, int]:
-    """A run's seed, and how often it may refine."""
-    config = read_manifest(run).settings
-    return config["seed"], config["system"]["max_iterations"]
 
 
 def test_a_folder_says_which_row_it_is_and_a_single_run_of_the_row_goes_on_with_it(tmp_path: Path) -> None:

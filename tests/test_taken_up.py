@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mmerg.experiment.work import describe_nothing, describe_wanted, is_new, refusal
+from mmerg.experiment.work import describe_nothing, describe_wanted, refusal
 from mmerg.runs.result import Result, Results
 from tests.scoring.run_builder import build_run, manifest_of, result
 
@@ -17,26 +17,11 @@ def told(runs: Path, identity: Mapping[str, str] | None = None, **changes: Any) 
     return refusal(CONFIG | changes, {**IDENTITY, **(identity or {})}, runs / HERE).what
 
 
-def test_a_folder_is_a_run_once_it_has_a_manifest(tmp_path: Path) -> None:
-    assert is_new(tmp_path / HERE)
-    (tmp_path / HERE).mkdir()
-    assert is_new(tmp_path / HERE)
-    assert not is_new(build_run(tmp_path / HERE, []))
-
-
 def test_the_run_that_is_most_like_it_is_named_with_what_differs(tmp_path: Path) -> None:
     build_run(tmp_path / "demo-merg-small-11111111", [], config={"seed": 1, "frames": {"seen_by": "all"}})
     build_run(tmp_path / "demo-merg-small-22222222", [], config={"seed": 2})
     build_run(tmp_path / "demo-merg-other-33333333", [])
     assert told(tmp_path, {"config": "other"}, seed=5).endswith("compared with demo-merg-small-22222222, seed 2 → 5")
-
-
-def test_each_difference_is_named_whole(tmp_path: Path) -> None:
-    frames = {"last_turns": 3, "max_frames": 3, "per_clip": 3, "jpeg_quality": 3, "max_seconds": 3}
-    build_run(tmp_path / "demo-merg-small-11111111", [], config={"frames": frames})
-    assert told(tmp_path, {"config": "other"}).endswith(
-        "compared with demo-merg-small-11111111, " + "; ".join(f"frames.{one} 3 → –" for one in frames)
-    )
 
 
 def test_files_that_changed_are_named(tmp_path: Path) -> None:
@@ -45,13 +30,6 @@ def test_files_that_changed_are_named(tmp_path: Path) -> None:
     files = {"corpus": "ab", "prompt mpa.j2": "ab", "mine_parts.py": "ab"}
     changed = "11111111, the corpus's files changed; prompt mpa.j2 changed; mine_parts.py is new"
     assert told(tmp_path, files, dataset=elsewhere).endswith(changed)
-
-
-def test_a_damaged_run_beside_it_is_passed_over(tmp_path: Path) -> None:
-    build_run(tmp_path / "demo-merg-small-11111111", []).joinpath("manifest.json").write_text("{")
-    (tmp_path / "demo-merg-small-22222222").mkdir()
-    (tmp_path / "demo-merg-small-notes.txt").write_text("mine")
-    assert told(tmp_path).endswith(f"no run in {tmp_path} is called demo-merg-small-…")
 
 
 def test_what_is_taken_up_and_what_is_left_is_counted() -> None:

@@ -18,21 +18,6 @@ from mmerg.settings.tree import every_key, keys_of, kind_at
 
 Node = TypeVar("Node", bound=Part)
 COMMAND_LINE, CONFIGURATION = "command line", "configuration"
-_MAY_BE = {  # by pydantic's name of an error, with what its context holds
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "finite_number": "a number, which nan and inf are not",
-    "bool_type": "true or false",
-    "tuple_type": "a list: [a,b]",
-    "too_short": "at least one, or leave it out",
-    "dict_type": "settings by name",
-    "greater_than_equal": "at least {ge}",
-    "less_than_equal": "at most {le}",
-    "greater_than": "a number over {gt}",
-    "less_than": "under {lt}",
-    "value_error": "{error}",
-}
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
 
@@ -103,8 +88,8 @@ def of_validation(error: ValidationError, kind: type[Part], where: str = CONFIGU
                 continue
             case "literal_error":
                 yield Problem(key, what, one_of(value, re.findall(r"'([^']*)'", context["expected"])), where)
-            case other:
-                hint = _MAY_BE[other].format(**context) if other in _MAY_BE else invalid["msg"]
+            case _:
+                hint = invalid["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
                 yield Problem(key, what, hint, where)
 
 

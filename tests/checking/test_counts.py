@@ -1,14 +1,13 @@
 """Counts against the published ones, and which clips of a release are bad in every copy."""
 
 import io
-from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from mmerg.checking.report import Count, Part, check_counts, count
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
-from mmerg.corpora.published import Expected, known_bad
+from mmerg.corpora.published import Expected
 
 
 def corpus(*dialogues: Dialogue, labels: tuple[str, ...] = ("joy", "anger"), **notes: int) -> Corpus:
@@ -49,32 +48,6 @@ def test_what_differs_is_wrong_and_what_is_damaged() -> None:
     assert rows[:2] == [["dialogues", "1", "1", "✓"], ["turns", "4", "5", "✗", "differs"]]
 
 
-@pytest.mark.parametrize(
-    "note",
-    [
-        *("evaluations_unreadable", "evaluations_without_turn", "labels_missing", "labels_unknown"),
-        *("lines_unreadable", "dialogues_without_turns", "rows_incomplete"),
-    ],
-)
-def test_notes_of_damage_are_problems(note: str) -> None:
-    found = check_counts(replace(corpus(TALK), notes={note: 3, "labels_xxx": 9}))
-    assert found.problems == [f"mine all: {note} 3: the files are not as published"]
-
-
-def test_the_memory_is_told_on_a_line() -> None:
-    found = check_counts(corpus(TALK), Expected(2, 4, {}, "somebody"), memory=True)
-    assert found.problems == ["memory: mine all: 1 dialogues (2 official)"]
-    assert text(found) == "memory: mine all: 1 dialogues (2 official), 4 turns; differs\n"
-    assert "; as published" in text(check_counts(corpus(TALK), Expected(1, 4, {}, "somebody"), memory=True))
-
-
-def test_labels_that_nobody_found_or_published_take_no_room() -> None:
-    made = corpus(TALK, labels=("joy", "anger", "awe", "fear"))
-    told = text(check_counts(made, Expected(1, 4, {"joy": 2, "anger": 1, "fear": 50})))
-    assert "awe" not in told
-    assert [line.split()[2] for line in told.splitlines() if line.startswith("turns of")] == ["joy", "anger", "fear"]
-
-
 def test_a_merged_label_set_is_not_compared_with_the_published_labels() -> None:
     found = count(corpus(TALK, labels=("joy",)), Expected(1, 4, {"joy": 1, "anger": 1, "xxx": 2}, "somebody"))
     assert not any(one.wrong for one in found)
@@ -84,11 +57,3 @@ def test_a_merged_label_set_is_not_compared_with_the_published_labels() -> None:
 def test_replies_are_those_of_the_responders(responders: tuple[str, ...], replies: int) -> None:
     talk = Dialogue("a", TALK.turns, responders=responders)
     assert Count("replies", replies, 2) in count(corpus(talk), Expected(1, 4, {}, "x", replies=2))
-
-
-def test_known_bad_clips() -> None:
-    assert known_bad("meld", "test") == {"dia38_utt4": "too_long", "dia220_utt0": "too_long"}
-    assert known_bad("meld", "dev") == {"dia110_utt7": "missing"} == known_bad("meld-dyadic", "dev")
-    assert known_bad("meld", "train") == {"dia125_utt3": "unreadable", "dia309_utt0": "too_long"}
-    assert known_bad("my_dialogues", "all") == {}
-    assert known_bad("meld", "everything") == {}

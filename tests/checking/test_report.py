@@ -44,14 +44,6 @@ def test_clips_are_told_by_reason_the_first_by_name() -> None:
     assert clips(missing=3).problems == ["clips missing: 3 that cannot be named"]
 
 
-def test_a_file_with_several_bad_spans_is_told_once() -> None:
-    spans = [BadClip("film.avi", (f"d/{n}",), "outside", f"starts at {n} s, after the end") for n in range(3)]
-    assert clips(*spans, bad("other.avi", "outside")).problems == ["clips outside: 2 (film.avi, other.avi)"]
-    assert clips(*(BadClip("", (f"d/{n}",), "missing", "") for n in range(2))).problems == [
-        "clips missing: 2 (d/0, d/1)"
-    ]
-
-
 def test_foreign_names_steer_nothing_and_are_kept_as_they_are() -> None:
     part = clips(bad("\x1b[2J[red]x"), *(bad(f"caf\udce9 {number}") for number in range(9)))
     assert "\\u001b[2J[red]x" in part.problems[0]
@@ -76,10 +68,3 @@ def test_targets_by_label_and_what_is_looked_at_in_vain() -> None:
     assert "2 of 3; looked at in vain: empty 1" in " ".join(text(vain).split())
     assert vain.facts["in_vain"] == {"empty": 1}
     assert "in vain" not in text(check_targets(taken, selection, corpus(), 1, None))
-
-
-def test_no_sample_is_a_problem() -> None:
-    taken = protocol("last", ["awe"])
-    part = check_targets(taken, select(corpus(), taken), corpus(), 2, None)
-    [problem] = part.problems
-    assert problem.startswith("the protocol leaves no sample: targets=last emotions=awe, n=0")

@@ -46,7 +46,7 @@ def test_nothing_is_said_of_exemplars_where_no_agent_sees_them(
 @pytest.mark.parametrize(
     ("node", "where", "what", "hint"),
     [
-        ("top_k:99", "sources.N, memory=memory", "top_k is 99", "at most 50"),
+        ("top_k:99", "sources.N, memory=memory", "top_k is 99", "less than or equal to 50"),
         ("top_k:1", "sources.N.top_k", "sources.N has no embedder", "sources.N.top_k=0"),
         (
             "emotion:require,embedder:${memory.embedder}",

@@ -153,19 +153,6 @@ def test_another_prompt_is_another_run(tmp_path: Path) -> None:
     assert folder_of(*settings) != before
 
 
-def test_a_run_goes_on_whatever_order_its_sources_are_given_in(tmp_path: Path) -> None:
-    corpus_in(tmp_path)
-    dry = ("backend=dry", "dataset=folder", f"dataset.root={tmp_path / 'corpus'}", f"runs={tmp_path / 'runs'}")
-    sources = [f"+sources.{symbol}={{_target_:mmerg.sources.situation.Situation}}" for symbol in "FG"]
-    (tmp_path / "sgrg.j2").write_text(
-        "{% if F is defined and G is defined %}{{ F }}{{ G }}{% endif %}Reply.", encoding="utf-8"
-    )
-    prompts = f"system.prompts=[{tmp_path},package:mmerg/systems/merg/prompts]"
-    given = (*dry, prompts, "system.stages.sgrg.sees=[D,F,G]")
-    first = run(*given, *sources, "limit=1")
-    assert run(*given, *reversed(sources), "limit=2").run == first.run
-
-
 def test_a_name_and_tags_name_the_folder_and_decide_nothing(tmp_path: Path, server: ScriptedOllama) -> None:
     corpus_in(tmp_path)
     plain = folder_of(*given(tmp_path, server.url))

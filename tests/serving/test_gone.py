@@ -14,12 +14,11 @@ import httpx
 import pytest
 
 from mmerg.backends.ollama import Ollama
-from mmerg.backends.protocol import Request
 from mmerg.backends.scripted import Scripted
 from tests.in_thread import serving
 from tests.scripted_ollama import scripted_ollama
 from tests.serving.running import Running, running
-from tests.serving.scripts import Held, echo
+from tests.serving.scripts import Held
 
 ASKED = {"model": "mmerg-one_pass", "messages": [{"role": "user", "content": "Hey."}]}
 TALK = json.dumps({"chat": "a", "system": "mmerg-one_pass", "turns": [{"who": "you", "text": "Hey."}]})
@@ -98,15 +97,6 @@ def test_a_client_that_hangs_up_stops_the_call_to_the_model(never_answered: tupl
     assert server.client.get("/v1/models").status_code == 200
 
 
-def test_the_slot_of_one_who_hung_up_is_for_the_next() -> None:
-    held = Held()
-    with running(Scripted(held)) as server:
-        with server.client.stream("POST", "/v1/chat/completions", json={**ASKED, "stream": True}):
-            assert held.begun.wait(60)
-        held.let_go.set()
-        assert _said(server, "Next.") == "You said: Next."
-
-
 def test_one_who_hangs_up_in_the_line_leaves_it() -> None:
     held = Held()
     scripted = Scripted(held)
@@ -158,25 +148,6 @@ def test_a_stream_in_which_nothing_happens_gives_signs_of_life(way: str) -> None
                 if signs == 5:  # more than there are moves
                     held.let_go.set()
     assert signs >= 5
-
-
-def test_one_who_does_not_read_holds_nobody_up() -> None:
-    task = {**ASKED, "stream": True, "messages": [{"role": "user", "content": "### Task: x"}]}
-    body, asked = json.dumps(task).encode(), threading.Event()
-
-    def long(request: Request) -> str:
-        if request.schema:
-            return echo(request)
-        asked.set()
-        return "long " * 2**21  # more than the system holds of what is not read
-
-    with running(Scripted(long)) as server, socket.create_connection(_address(server)) as slow:
-        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
-        head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n"
-        head += f"Content-Length: {len(body)}\r\n\r\n"
-        slow.sendall(head.encode() + body)
-        assert asked.wait(60)
-        assert [_said(server, text) for text in ("One.", "Two.")] == ["You said: One.", "You said: Two."]
 
 
 def test_a_server_that_dies_is_told_and_one_that_comes_back_is_asked() -> None:

@@ -3,13 +3,11 @@
 import json
 from base64 import b64decode
 from collections.abc import Iterator
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from PIL import Image
 
 from mmerg.backends.scripted import Scripted
 from mmerg.corpora.folder import demo_root
@@ -90,11 +88,6 @@ def test_a_clip_gives_frames_that_the_page_gets(server: Running) -> None:
     assert all(data.startswith(b"\xff\xd8\xff") for data in jpegs(updates))
 
 
-def test_pictures_are_frames_too(server: Running) -> None:
-    updates = read_updates(turn(server, ("picture", picture()), ("picture", picture(".jpg", 20))))
-    assert [Image.open(BytesIO(data)).size for data in jpegs(updates)] == [(160, 120)] * 2
-
-
 def test_a_file_is_checked_before_it_is_sent(server: Running) -> None:
     def checked(kind: str, data: bytes) -> httpx.Response:
         return server.client.post("/page/file", files={kind: (kind, data)})
@@ -130,12 +123,6 @@ def test_what_cannot_be_decoded_is_told_and_the_turn_goes_on(
     assert updates["reply"]["text"] == "You said: I lost my job."
 
 
-def test_a_bad_picture_leaves_the_good_ones_of_its_turn(server: Running) -> None:
-    updates = dict(read_updates(turn(server, ("picture", picture()[:100]), ("picture", picture()))))
-    assert [frame["number"] for frame in updates["frames"]["frames"]] == [1]
-    assert updates["frames"]["problem"].startswith("turn 1: a picture cannot be decoded")
-
-
 @pytest.mark.parametrize(
     ("more", "status", "said"),
     [
@@ -164,14 +151,6 @@ def test_a_form_that_cannot_be_read_is_refused_with_what_to_send(server: Running
     empty = server.client.post("/page/turns", data={"other": "x"})
     assert (empty.status_code, empty.json()["what"]) == (400, "the form cannot be read: talk: Field required")
     assert empty.json()["hint"].startswith("send multipart/form-data with one field `talk`")
-
-
-def test_another_seed_is_another_try() -> None:
-    scripted = Scripted(echo)
-    with running(scripted) as server:
-        for seed in (None, 7):
-            read_updates(turn(server, seed=seed))
-    assert [request.sampling.seed for request in scripted.requests] == [0, 7]
 
 
 def test_a_failed_turn_says_so_in_its_stream() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mmerg.runs.identity import RUNTIME_KEYS, canonical, settings_digest
+from mmerg.runs.identity import RUNTIME_KEYS, settings_digest
 from tests.composed import BASE, plain_of
 
 
@@ -60,65 +60,6 @@ def test_only_how_results_are_had_leaves_the_identity_alone(base: dict[str, Any]
     idle |= {path for path in leaves(base) if path.endswith(".code")}  # of form=code
     assert unmoved == ours | places | idle | {"protocol.name"}
     assert settings_digest(copy.deepcopy(base)) == before
-
-
-@pytest.mark.parametrize(
-    "setting",
-    [
-        "limit=3",
-        "ids=[d0/4]",
-        "only_failed=true",
-        "cache=off",
-        "cache_dir=/elsewhere",
-        "runs=/elsewhere",
-        "backend.hosts=[http://a:1,http://b:2]",
-        "backend.attempts=9",
-        "backend.revive_after=1.0",
-        "backend.adapter.keep_alive=1h",
-        "backend.adapter.deadlines.total=5.0",
-        "backbone.concurrency=4",
-        "backbone.note=Mind this.",
-    ],
-)
-def test_a_run_goes_on_with_another_way_to_have_its_results(setting: str) -> None:
-    before = plain_of(*BASE)
-    changed = plain_of(*BASE, setting)
-    assert changed != before
-    assert settings_digest(changed) == settings_digest(before)
-
-
-@pytest.mark.parametrize(
-    "setting",
-    [
-        *("backbone.workers=[one]", "backbone.threads=3", "backbone.concurrency=4", "backbone.note=x"),
-        *("backend.adapter.total=5.0", "backend.attempts=2"),
-    ],
-)
-def test_so_does_a_run_without_a_server(setting: str) -> None:
-    demo = plain_of("dataset=demo")
-    changed = plain_of("dataset=demo", setting)
-    assert changed != demo
-    assert settings_digest(changed) == settings_digest(demo)
-
-
-@pytest.mark.parametrize(
-    "setting",
-    [
-        "seed=1",
-        "frames=all",
-        "frames.per_clip=1",
-        "backbone=gemma3-12b",
-        "+backbone.sampling.top_k=5",
-        "backbone.load.num_ctx=4096",
-        "system.max_iterations=3",
-        "system.stages.mpa.sampling.num_predict=9",
-        "system.auditor=null",
-        "dataset.labels=[joy,sadness]",
-        "dataset.emotion_of=speaker",
-    ],
-)
-def test_what_decides_results_begins_another_run(setting: str) -> None:
-    assert settings_digest(plain_of(*BASE, setting)) != settings_digest(plain_of(*BASE))
 
 
 MELD = ("dataset=meld", "dataset.root=/meld")
@@ -216,10 +157,3 @@ def test_a_config_that_lacks_a_setting_has_an_identity(base: dict[str, Any], pat
         if path in ("protocol", "frames", "system", "memory", "backend", "system.stages"):
             node[last] = nothing
             assert len(settings_digest(bare)) == 64
-
-
-def test_leaving_a_setting_out_once_leaves_it_in_the_next_time() -> None:
-    off = plain_of(*MELD, "memory=none")
-    before = settings_digest(off)
-    assert "top_k" not in canonical(off, "sources.M.top_k")["sources"]["M"]
-    assert settings_digest(off) == before

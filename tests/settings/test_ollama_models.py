@@ -45,23 +45,3 @@ def test_a_near_miss_of_a_configs_name_is_asked_about() -> None:
         composed("dataset=demo", "backbone=qwen2.5vl-7")
     assert "did you mean backbone=qwen2.5vl-7b?" in str(caught.value)
     assert "backbone=qwen2.5vl-7:latest" in str(caught.value)
-
-
-def test_another_mistake_is_told_alone() -> None:
-    with pytest.raises(ConfigError, match="did you mean limit") as caught:
-        composed("dataset=demo", "backbone=qwen3-vl:8b", "limt=3")
-    assert "backbone" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("words", "backend"),
-    [
-        ([], "embedded"),
-        (["backbone=qwen3-vl:8b"], "ollama"),
-        (["backbone=gemma3-12b", "backend.hosts=[http://gpu1:11434]"], "ollama"),
-        (["backbone=smollm2-135m"], "embedded"),
-        (["backbone=qwen3-vl:8b", "backend=dry"], "dry"),
-    ],
-)
-def test_a_backbone_of_ollamas_answers_the_demo_on_ollama(words: list[str], backend: str) -> None:
-    assert composed("dataset=demo", *words).backend.name == backend

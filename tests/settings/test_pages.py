@@ -36,16 +36,6 @@ def test_an_option_that_includes_one_that_is_not_there_is_named(included: str, m
     assert caught.value.hint.startswith("did you mean ")
 
 
-def test_a_second_memory_is_composed_as_the_page_on_building_ones_own_says(tmp_path: Path) -> None:
-    page = tmp_path / "system" / "mine.yaml"
-    page.parent.mkdir()
-    lines = ["# @package _global_", "defaults:", "  - /memory@sources.N: minilm", "sources:"]
-    page.write_text("\n".join([*lines, "  N: {top_k: 2, key: {text: situation}}", ""]), encoding="utf-8")
-    config = compose("config", ["dataset=demo", "system=mine"], tmp_path)
-    assert config.sources.N._target_ == "mmerg.sources.exemplars.FromMemory"
-    assert (config.sources.N.top_k, config.sources.N.exclude_similarity) == (2, 0.98)
-
-
 @pytest.mark.parametrize(
     ("given", "address"),
     [

@@ -89,19 +89,6 @@ def test_a_talk_by_keyboard_alone(page: Page) -> None:
     assert page.evaluate("document.activeElement.textContent") == "Try again"
 
 
-def test_the_focus_goes_from_send_to_stop_and_back(page: Page, agents: Agents) -> None:
-    page.emulate_media(reduced_motion="reduce")
-    with agents.held("mpa"):
-        page.get_by_label("Your message").fill("It's fine.")
-        page.get_by_role("button", name="Send").focus()
-        page.keyboard.press("Enter")
-        expect(page.get_by_role("button", name="Stop")).to_be_focused()
-        expect(page.locator(".under-way")).to_be_visible()
-        assert page.evaluate("document.getAnimations().length") == 0  # who wants no motion has none
-        page.keyboard.press("Enter")
-        expect(page.get_by_role("button", name="Send")).to_be_focused()
-
-
 def test_nothing_is_cut_where_there_is_little_room(page: Page) -> None:
     say(page, "It's fine. Really.")
     answered(page)

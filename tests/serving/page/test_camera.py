@@ -6,7 +6,7 @@ from base64 import b64encode
 
 from playwright.sync_api import Page, Route, expect
 
-from tests.serving.page.conftest import CLIP, Site, answered, look, ready, say, step
+from tests.serving.page.conftest import Site, answered, look, ready, say, step
 from tests.serving.page.scripted import REPLY
 from tests.serving.scripts import picture
 
@@ -34,14 +34,6 @@ def test_the_camera_is_off_until_it_is_asked_for_and_a_light_shows_that_it_is_on
     assert track.evaluate("(one) => one.readyState") == "ended"
     assert not filmed.locator(".light").is_visible()
     assert filmed.get_by_role("button", name="Camera").evaluate("(one) => one === document.activeElement")
-
-
-def test_a_camera_that_cannot_be_recorded_goes_off_again(filmed: Page) -> None:
-    filmed.evaluate("() => { MediaRecorder.isTypeSupported = () => { throw new Error('no codec'); }; }")
-    filmed.get_by_role("button", name="Camera").click()
-    expect(filmed.get_by_text("The camera cannot be recorded: no codec")).to_be_visible()
-    assert not has_camera(filmed)
-    assert not filmed.locator(".light").is_visible()
 
 
 def of_two_seconds(route: Route) -> None:
@@ -106,17 +98,6 @@ def test_a_camera_that_is_refused_costs_nothing_but_the_camera(page: Page) -> No
     assert page.get_by_role("alert").inner_text() == ""
 
 
-def test_a_clip_that_is_picked_goes_along_in_place_of_the_camera(filmed: Page) -> None:
-    turn_on(filmed)
-    filmed.locator("#files").set_input_files(CLIP)
-    expect(filmed.locator("#camera")).to_contain_text("What is attached goes along instead.")
-    say(filmed, "")
-    answered(filmed)
-    look(filmed)
-    assert filmed.locator(".shot").count() >= 2
-    assert "fine_1.mp4" in filmed.locator(".mine .media").inner_html()
-
-
 def drop(page: Page, *files: tuple[str, str, bytes]) -> None:
     """Files, as (name, type, bytes), dropped anywhere."""
     held = page.evaluate_handle(
@@ -154,13 +135,6 @@ def test_what_was_not_seen_is_said_in_the_reply(page: Page) -> None:
     expect(page.locator(".theirs .text")).to_have_text(REPLY)  # the words are answered
     told = "Answered without your picture: a picture cannot be decoded: export it as JPEG or PNG."
     expect(page.locator(".unseen")).to_have_text(told)
-
-
-def test_a_camera_that_goes_is_told(filmed: Page) -> None:
-    turn_on(filmed)
-    filmed.evaluate("document.querySelector('#mirror').srcObject.getVideoTracks()[0].dispatchEvent(new Event('ended'))")
-    expect(filmed.get_by_role("alert")).to_contain_text("The camera was lost.")
-    assert not filmed.locator(".light").is_visible()
 
 
 def test_what_does_not_fit_is_not_attached(page: Page) -> None:

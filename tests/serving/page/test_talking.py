@@ -14,7 +14,6 @@ from mmerg.backends.words import hearing
 from mmerg.errors import CallError, Failure
 from mmerg.runs.folder import read_results
 from tests.reporting.watched import watched
-from tests.run_folders import all_events
 from tests.serving.page.conftest import CLIP, Site, answered, choose, look, ready, say, step
 from tests.serving.page.scripted import FIRST, REPLY, Agents
 from tests.serving.running import running
@@ -166,31 +165,6 @@ def test_what_an_agent_says_in_vain_is_shown_and_an_audit_that_cannot_be_read_is
     assert page.locator(".step.bad h4").all_inner_texts() == ["Audit"]
 
 
-def test_other_systems_fill_in_as_well(page: Page, site: Site) -> None:
-    site.model = Dry()
-    page.keyboard.press("Alt+a")
-    for number, name in enumerate(("self_refine", "best_of_n", "multi_agent_esc", "direct_audit")):
-        choose(page, "Who answers", name)
-        say(page, WORDS)
-        answered(page)
-        assert page.locator(".theirs .text").all_inner_texts() == ["This is a dry run."] * (number + 1)
-        assert page.locator(".step.waits h4").all_inner_texts() == ["What was seen"]
-        assert page.locator(".step:is(.asked, .lost)").count() == 0
-
-
-def test_who_has_to_wait_is_told_how_many_are_before(browser: Browser, page: Page, site: Site, agents: Agents) -> None:
-    with agents.held("mpa"), watched(browser, origins=(site.url,)) as other:
-        say(page, WORDS)
-        expect(page.locator(".under-way")).to_contain_text("Taking in")
-        ready(other.page, site.url)
-        say(other.page, WORDS)
-        expect(other.page.locator(".under-way")).to_contain_text("1 before you …")
-        other.page.get_by_role("button", name="Stop").click()
-        answered(other.page)
-    answered(page)
-    assert agents.backend.calls == 9
-
-
 def test_a_talk_survives_its_server(browser: Browser, site: Site, agents: Agents) -> None:
     """It goes away in mid turn, comes back as another, and has the talk saved."""
     with ExitStack() as going:
@@ -228,17 +202,6 @@ def saved(page: Page) -> Path:
     expect(page.get_by_role("dialog", name="Save as a run")).to_contain_text(f"mmerg show {run}")
     page.get_by_role("button", name="Close").last.click()
     return Path(run)
-
-
-def test_what_cannot_be_sent_is_told_before_it_is(page: Page, agents: Agents) -> None:
-    wrong = page.get_by_role("alert")
-    page.get_by_role("button", name="Send").click()
-    expect(wrong).to_contain_text("nothing to send")
-    page.get_by_label("Your message").fill("x" * 20_001)
-    page.get_by_role("button", name="Send").click()
-    expect(wrong).to_contain_text("20,001 characters, at most 20,000")
-    assert page.get_by_label("Your message").input_value() == "x" * 20_001
-    assert agents.backend.calls == 0
 
 
 def test_a_talk_is_there_after_a_reload_and_in_the_list(page: Page, site: Site, agents: Agents) -> None:
@@ -378,30 +341,3 @@ def test_the_agents_are_beside_the_talk_or_over_it(page: Page) -> None:
         page.keyboard.press("Escape")
         expect(page.locator("#work")).to_be_hidden()
         assert page.evaluate("document.activeElement.className").startswith("line look")
-
-
-def test_what_is_saved_is_the_try_that_is_shown(page: Page) -> None:
-    say(page, WORDS)
-    answered(page)
-    page.get_by_role("button", name="Try again").click()
-    answered(page)
-    page.get_by_role("button", name="The try before").click()
-    run = saved(page)
-    first = next(one for one in all_events(run) if one.kind == "called")
-    page.get_by_role("button", name="The try after").click()
-    second = next(one for one in all_events(saved(page)) if one.kind == "called")
-    assert first.sampling["seed"] != second.sampling["seed"]
-
-
-def test_what_is_chosen_here_stays(page: Page) -> None:
-    for _ in range(2):
-        page.get_by_role("button", name="More").click()
-        page.get_by_role("button", name="Settings").click()
-        page.get_by_label("Colours").select_option("dark")
-        if not page.get_by_label("Hold a button to talk").is_checked():
-            page.get_by_label("Hold a button to talk").check()
-        page.reload()
-        ready(page)
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 26)"
-    assert page.get_by_role("button", name="Hold to talk").is_visible()
-    assert "sound goes to your browser’s recogniser" in page.locator("#privacy").inner_text()
