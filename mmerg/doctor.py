@@ -69,7 +69,6 @@ def _findings(settings: Settings, host: str, absent: list[CallError]) -> Iterato
 
 
 def _of_model(settings: Settings, host: str, backend: Backend, engine: Engine) -> Iterator[tuple[str, Finding]]:
-    """The checks of the model. Raises CallError where the server cannot load it."""
     capabilities = ", ".join(engine.capabilities)
     yield "model", ("ok", f"{engine.model}, digest {engine.digest[:SHOWN_DIGEST]}, {capabilities}")
     yield "context", _context(engine)
@@ -90,7 +89,6 @@ def _of_model(settings: Settings, host: str, backend: Backend, engine: Engine) -
 
 
 def _auditor(settings: DoctorRunSettings, engine: Engine) -> Finding:
-    """Whether the measured checks are of this model and of these prompts, and which there are."""
     try:
         plan_prompts(settings)
         auditor = read_auditor(Path(settings.auditor or ""))
@@ -111,7 +109,6 @@ def _tried(probe: Callable[[], Finding]) -> Finding:
 
 
 def _probes(settings: Settings, host: str, backend: Backend, engine: Engine) -> dict[str, Callable[[], Finding]]:
-    """The checks that make calls, by name, in their order."""
     backbone = settings.backbone
     sampling = Sampling().changed(backbone.sampling.plain())
     several = engine.vision and backbone.max_images > 1
@@ -185,7 +182,6 @@ def _memory(host: str, engine: Engine) -> Finding:
 
 
 def main() -> int:
-    """The command."""
     with_dataset = any(word.startswith("dataset=") for word in sys.argv[1:])
     return run_program("doctor_run" if with_dataset else "doctor", examine, __doc__, interrupted=STARTS_OVER)
 

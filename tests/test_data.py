@@ -242,5 +242,5 @@ def test_what_the_reply_leaves_nothing_of_is_told_and_no_fault_of_the_data(
     assert check("dataset=folder", f"dataset.root={root}") == 0
     assert check.report["clips"]["bad"] == []
     assert check.report["targets"]["in_vain"] == {"could_show_target": 1}
-    assert "2 of 3; looked at in vain: could_show_target 1" in check.out
-    assert "clips that could show the target, left out: with/2 turn 1" in check.out
+    assert "2 of 3; without usable frames: could_show_target 1" in check.out
+    assert "clips that could show the target, excluded: with/2 turn 1" in check.out

@@ -193,7 +193,7 @@ def test_one_failed_sample_costs_one_sample_and_can_be_taken_up_again(corpus: Pa
         ill[0] = False
         again = run("cache=off", "only_failed=true")
         assert again.returncode == 0
-        assert "; 1 of 4 failed, taken up again now" in again.stdout
+        assert "; retrying 1 of 4 failed samples" in again.stdout
         assert "wanted now" not in again.stdout
         assert [result.id for result in run.results()] == [f"d{n}/4" for n in range(DIALOGUES)]
         assert {result.status for result in run.results()} == {"ok"}
@@ -228,7 +228,7 @@ def test_where_nothing_failed_there_is_nothing_to_take_up(run: Runner, server: S
     before, calls = contents(run.runs), server.calls
     done = run("only_failed=true")
     assert done.returncode == 0, done.stderr
-    assert "no sample failed in this run: there is nothing to take up again; 2 of 4 are not done yet" in done.stdout
+    assert "no sample failed in this run: there is nothing to retry; 2 of 4 are not done yet" in done.stdout
     assert done.stdout.splitlines()[-1] == f"run: {run.folder()}"
     assert "not done" not in run("only_failed=true", "limit=2").stdout
     assert (contents(run.runs), server.calls) == (before, calls)
@@ -239,7 +239,7 @@ def test_repeats_that_never_were_do_not_stop_those_that_can_be_taken_up(run: Run
     run("limit=1", "seed=1", warm)
     done = run("limit=1", "repeats=3", "only_failed=true", warm)
     assert done.returncode == 2
-    assert "there is nothing to take up again" in done.stdout
+    assert "there is nothing to retry" in done.stdout
     assert "2 repeats would be new runs, in which nothing failed: compared with" in done.stderr
     assert "seed 1 → 0" in done.stderr
     assert len(list(run.runs.glob("folder-merg-*"))) == 1

@@ -74,7 +74,6 @@ class Agent:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The emotions that a forecast may name."""
         return self._plan.corpus.labels
 
     def respond(
@@ -164,7 +163,6 @@ def respond(
 
 
 def _read_talk(turns: object, frames: object) -> Talk:
-    """Each turn's speaker, text, and files, which are read. Raises ConfigError."""
     talk = [_turn(turn) for turn in _many(turns)]
     if not talk:
         raise ConfigError("there is no turn to reply to", where="turns", hint=TURNS)
@@ -200,7 +198,6 @@ def _turn(turn: Said) -> tuple[str, str, list[Upload]]:
 
 
 def _files(given: object) -> list[Any]:
-    """One file, or several."""
     if isinstance(given, str | bytes | PathLike):
         return [given]
     if isinstance(given, Iterable):

@@ -57,7 +57,6 @@ def agreement(one: Reply, two: Reply) -> Agreement:
 
 
 def _request(chance: random.Random, pictured: bool) -> Request:
-    """A call with an image of noise, or with a prompt whose beginning no other has, so that no server reuses it."""
     if pictured:
         side = chance.choice((96, 160, 224, 288, 352))
         blocks = np.random.default_rng(chance.randrange(2**31)).integers(0, 256, (8, 8, 3), np.uint8)

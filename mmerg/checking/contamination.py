@@ -19,8 +19,6 @@ RECITED = 0.8  # edit similarity to the second half, from 0 to 1, over which it 
 
 
 class Line(NamedTuple):
-    """A turn with the turns before it, as text."""
-
     scene: str
     speaker: str
     first: str

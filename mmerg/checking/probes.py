@@ -46,14 +46,11 @@ Finding: TypeAlias = tuple[Literal["ok", "failed", "open"], str]
 
 
 class Steps(Record):
-    """Two steps and a mood."""
-
     steps: Annotated[list[Annotated[int, Field(ge=3, le=5)]], Field(min_length=2, max_length=2)]
     mood: Literal["calm", "tense"]
 
 
 def answers(backend: Backend) -> Finding:
-    """A plain call gives words, and thoughts apart from them."""
     reply = backend.complete(request(HELLO, num_predict=ENOUGH))
     text = f"{reply.prompt_tokens} + {reply.response_tokens} tokens in {reply.seconds:.1f} s"
     if fault := _thoughts_fault(reply):
@@ -222,7 +219,6 @@ def written(reply: Reply) -> tuple[str, str]:
 
 
 def _holds(reply: Reply, kind: type[Record]) -> bool:
-    """Whether a reply is an answer of this kind, its fields in order."""
     try:
         _, removed = parse(kind, UNBOUND, reply.text)
     except ReplyError:
@@ -233,6 +229,5 @@ def _holds(reply: Reply, kind: type[Record]) -> bool:
 
 
 def picture(pixels: NDArray[np.uint8]) -> Image:
-    """A JPEG of blue, green and red values."""
     data = to_jpeg(pixels, 90)
     return Image(sha256(data).hexdigest(), data)

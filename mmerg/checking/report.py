@@ -137,11 +137,11 @@ def check_targets(
     shares = (f"{label or 'no label'} {n} ({100 * n / taken:.1f} %)" for label, n in labels.items() if n)
     shown = [f"protocol: {text}", f"targets: {', '.join(shares)}"]
     if flaws is not None:
-        vain = f"; looked at in vain: {_list(reasons)}" if reasons else ""
+        vain = f"; without usable frames: {_list(reasons)}" if reasons else ""
         where = f"samples with a clip to use in the last {last_turns} turns before the target"
         shown.append(f"{where}: {with_clip} of {taken}{vain}")
         if dropped:
-            shown.append(f"clips that could show the target, left out: {preview(dropped, SOME)}")
+            shown.append(f"clips that could show the target, excluded: {preview(dropped, SOME)}")
     facts = {
         **{"told": text, "samples": taken, "left_out": dict(selection.left_out), "labels": labels},
         **{

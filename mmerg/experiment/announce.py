@@ -26,7 +26,6 @@ def announce(out: Console, plan: Plan, asked: str, engine: Engine) -> None:
 
 
 def _remarks(plan: Plan, engine: Engine) -> Iterator[str]:
-    """What agents could be given and are not, and how to set that."""
     corpus, wanted, dataset = plan.samples.corpus, plan.samples.wanted, plan.samples.dataset
     system, sources = plan.system.prompts.system, plan.system.sources
     if plan.system.auditor and plan.system.auditor.checks:

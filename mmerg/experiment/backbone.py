@@ -33,7 +33,6 @@ class BackbonePlan:
 
     @property
     def dry(self) -> bool:
-        """Whether no model is asked."""
         return self.server.name == DRY
 
     @property
@@ -42,7 +41,6 @@ class BackbonePlan:
         return DRY if self.dry else self.model.name
 
     def sampling(self, seed: int) -> Sampling:
-        """The backbone's samplers."""
         return Sampling(seed=seed).changed(self.model.sampling.plain())
 
     def pool(self, patience: float = PATIENCE) -> Pool:
@@ -71,7 +69,6 @@ class BackbonePlan:
 
     @property
     def slots(self) -> int:
-        """The calls that one host takes at once."""
         return self.model.concurrency
 
 

@@ -22,7 +22,6 @@ def make(node: Target, **more: Any) -> Any:
 
 
 def load_corpus(dataset: DatasetSettings) -> Corpus:
-    """The corpus, read and checked."""
     return read_corpus(make(dataset.reader), dataset.labels)
 
 

@@ -37,8 +37,6 @@ FORM = '{"id": "test_dia0/3", "response": "Oh no.", "emotion": "sadness"}, the e
 
 
 class Line(Record):
-    """A line of the file."""
-
     id: str
     response: Annotated[str, Field(pattern=r"\S", max_length=LONGEST)]
     emotion: str | None = None

@@ -20,7 +20,7 @@ from mmerg.errors import preview
 from mmerg.experiment.announce import announce, print_results
 from mmerg.experiment.memory_usage import measure_memory
 from mmerg.experiment.plan import Plan, plan_run
-from mmerg.experiment.work import carry_out, describe_nothing, describe_wanted, is_new, pending, refusal
+from mmerg.experiment.work import describe_nothing, describe_wanted, is_new, pending, refusal, run_items
 from mmerg.runs.events import Emit
 from mmerg.runs.folder import Run, read_results
 from mmerg.runs.identity import CLIPS
@@ -63,7 +63,7 @@ def run_plan(plan: Plan, out: Console, brief: bool = False) -> Ended:
             auditor.check_engine(engine, "auditor")
         announce(out, plan, asked, engine)
         for host, why in pool.down().items():
-            out.print(escape(f"host {host} is left out for now: {why}"))
+            out.print(escape(f"host {host} is skipped for now: {why}"))
         _open_memories(plan, out)
         manifest = plan.manifest(clips, engine)
         for memory in manifest.memories.values():
@@ -75,7 +75,7 @@ def run_plan(plan: Plan, out: Console, brief: bool = False) -> Ended:
             def work(sample: Sample, backend: Backend, emit: Emit) -> Result:
                 return experiment.sample(sample, backend, emit, run.keep_frame)
 
-            progress = carry_out(run, wanted, todo, work, pool, out, plan.system.sources.values())
+            progress = run_items(run, wanted, todo, work, pool, out, plan.system.sources.values())
             run.seal(plan.samples.ids)
             if progress.made and (usage := measure_memory(plan.backbone.server, plan.backbone.model)):
                 write_memory_usage(plan.path, usage)
@@ -99,14 +99,12 @@ def _asked(plan: Plan) -> str:
 
 
 def _is_finished(plan: Plan, clips: Snapshot, then: Manifest, before: Results[Result]) -> bool:
-    """Whether nothing is left to do: no server is asked then."""
     whole = plan.only_failed or before.sealed(plan.samples.ids)
     same = then.identity.get(CLIPS) == clips.digest()
     return whole and same and not pending(plan.samples.wanted, before, plan.only_failed)
 
 
 def _print_finished(plan: Plan, out: Console, then: Manifest, before: Results[Result], brief: bool) -> Ended:
-    """Prints a finished run from what it has written."""
     wanted = plan.samples.wanted
     results = before.only(sample.id for sample in wanted).values()
     if plan.only_failed:
@@ -119,7 +117,6 @@ def _print_finished(plan: Plan, out: Console, then: Manifest, before: Results[Re
 
 
 def _open_memories(plan: Plan, out: Console) -> None:
-    """Opens the memories, built where they are not there yet."""
     if memories := plan.system.memories.values():
         with Building(out) as watch:
             for memory in memories:
@@ -127,7 +124,6 @@ def _open_memories(plan: Plan, out: Console) -> None:
 
 
 def _warn_of_changed(out: Console, clips: Snapshot) -> None:
-    """Says which clips are gone or changed since the run began."""
     if changed := clips.changed():
         clips_are = "clip is" if len(changed) == 1 else "clips are"
         names = preview([one.name for one in changed], 3)

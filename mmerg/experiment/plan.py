@@ -79,11 +79,9 @@ class SamplePlan:
 
     @property
     def ids(self) -> list[str]:
-        """Of all samples, in the corpus's order."""
         return [sample.id for sample in self.selection.samples]
 
     def sections(self) -> tuple[CorpusSection, ProtocolSection]:
-        """What a manifest says of corpus and protocol."""
         corpus, selection = self.corpus, self.selection
         return (
             CorpusSection(name=corpus.name, split=corpus.split, labels=corpus.labels, notes=dict(corpus.notes)),
@@ -119,7 +117,6 @@ class SystemPlan:
     def experiment(
         self, engine: Engine, sampling: Sampling, max_images: int, samples: Sequence[Sample] = ()
     ) -> Experiment:
-        """What all of `samples` share."""
         looker = build_looker(self.frames, self.prompts.system, self.cache_dir, samples)
         return Experiment(self.prompts, looker, sampling, engine, max_images, self.sources)
 
@@ -137,8 +134,6 @@ class FolderPlan:
     row: str = ""
 
     def run(self, identity: Digests) -> Path:
-        """The run's folder: of another name for whatever decides results, wherever files lie. One that is there is
-        taken whichever row it was, as rows and single runs may have the same settings."""
         start = "-".join([*([self.name] if self.name else self.names), *self.tags])
         mark = combined(identity)[:8]
         plain = self.runs / f"{start}-{mark}"
@@ -169,7 +164,6 @@ class Plan:
 
     @cached_property
     def run(self) -> Path:
-        """The run's folder."""
         return self.folder.run(self.identity)
 
     @property

@@ -126,7 +126,6 @@ def _task(page: str, job: Job) -> Callable[[DictConfig], Outcome]:
 
 
 def is_sweep() -> bool:
-    """Whether this job is one of a sweep."""
     from hydra.core.hydra_config import HydraConfig
     from hydra.types import RunMode
 

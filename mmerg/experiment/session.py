@@ -17,7 +17,6 @@ PACKAGES = (
 
 
 def new_session(settings: Plain) -> Session:
-    """A start with these settings."""
     return Session(versions=versions(), git_commit=git_commit(), how=runtime_settings(settings))
 
 

@@ -51,7 +51,6 @@ class TalkPlan:
         return cls(corpus, system, BackbonePlan.of(settings), settings.seed)
 
     def sample(self, talk: str, turns: Sequence[Turn], speaker: str) -> Sample:
-        """The reply of `speaker` after the last of `turns`."""
         return sample_of(talk, turns, speaker, self.corpus.labels)
 
     def experiment(self, engine: Engine) -> Experiment:

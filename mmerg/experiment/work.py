@@ -3,7 +3,7 @@
 What runs (`launch.py`) and judgings (`judging/launch.py`) have in common, and what `only_failed=true` takes up of them.
 
     todo = pending(wanted, run.results, only_failed=False)
-    progress = carry_out(run, wanted, todo, work, pool, console())
+    progress = run_items(run, wanted, todo, work, pool, console())
 """
 
 import re
@@ -53,7 +53,7 @@ def pending(wanted: Sequence[Item], known: Results[Line], only_failed: bool) -> 
     return [item for item in wanted if item.id not in known or item.id in known.lost]
 
 
-def carry_out(
+def run_items(
     folder: Folder[Line],
     wanted: Sequence[Item],
     todo: Sequence[Item],
@@ -131,13 +131,11 @@ def _nearest(settings: Plain, identity: Digests, path: Path) -> str:
 
 
 def describe_wanted(wanted: Sequence[Named], before: Results[Line]) -> str:
-    """How many of the samples asked for are taken up."""
-    return f"{len(pending(wanted, before, only_failed=True))} of {len(wanted)} failed, taken up again now"
+    return f"retrying {len(pending(wanted, before, only_failed=True))} of {len(wanted)} failed samples"
 
 
 def describe_nothing(wanted: Sequence[Named], before: Results[Line]) -> str:
-    """That none is, where none of them failed."""
     left = len(pending(wanted, before, only_failed=False))
     are = "is" if left == 1 else "are"
     rest = f"; {left} of {len(wanted)} {are} not done yet: the same command without only_failed does the rest"
-    return f"no sample failed in this run: there is nothing to take up again{rest * (left > 0)}"
+    return f"no sample failed in this run: there is nothing to retry{rest * (left > 0)}"

@@ -15,7 +15,7 @@ from mmerg.engine.prompts import Prompts
 from mmerg.errors import ConfigError
 from mmerg.experiment.backbone import BackbonePlan
 from mmerg.experiment.session import new_session
-from mmerg.experiment.work import DRY_RUN, carry_out, pending
+from mmerg.experiment.work import DRY_RUN, pending, run_items
 from mmerg.judging.figures import preferences, ratings, signs
 from mmerg.judging.items import Lot, lot_of
 from mmerg.judging.judge import Judge, judge_system
@@ -68,7 +68,7 @@ def launch(settings: JudgeSettings, folders: Sequence[Path]) -> int:
         how = f"{engine.in_words}, temperature {rubric.temperature}, seeds {settings.seed} to {last}"
         out.print(escape(f"judge={rubric.name}: {', '.join(judging.aspects)}; {calls} calls a sample\n{how}"))
         for host, why in pool.down().items():
-            out.print(escape(f"host {host} is left out for now: {why}"))
+            out.print(escape(f"host {host} is skipped for now: {why}"))
         codes = [judging.run(lot, pool) for lot in lots]
     if backbone.dry:
         out.print(DRY_RUN.format("verdicts"))
@@ -152,7 +152,7 @@ class Judging:
         with Folder(path, manifest, Verdicts, VERDICTS, folders=(SAMPLES,)) as folder:
             wanted = lot.items[: self.limit]
             todo = pending(wanted, folder.results, self.only_failed)
-            carry_out(folder, wanted, todo, self.judge.item, pool, out)
+            run_items(folder, wanted, todo, self.judge.item, pool, out)
             folder.seal([item.id for item in lot.items])
             verdicts = list(folder.results.only(item.id for item in lot.items).values())
         about = {"judge": self.backbone.name, "judging": path.name, "identity": manifest.identity}

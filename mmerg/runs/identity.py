@@ -34,7 +34,7 @@ from mmerg.errors import ConfigError, format_exception, raised_at
 from mmerg.settings.commands import JudgeSettings
 from mmerg.settings.kinds import PLACE, RUNTIME, Plain
 from mmerg.settings.model import LOOPS, RunSettings
-from mmerg.settings.tree import get_path, marked
+from mmerg.settings.tree import get_path, paths_marked
 from mmerg.storage.files import sha256_of
 from mmerg.systems.schema import schema_digest
 from mmerg.systems.system import System
@@ -45,9 +45,9 @@ CONFIG, CORPUS, CLIPS, ENGINE, AUDITOR = "config", "corpus", "clips", "engine", 
 PROMPT, OUTPUT, SOURCE, MEMORY = "prompt ", "output ", "source ", "memory "
 _PARTS = (CONFIG, CORPUS, CLIPS, ENGINE, AUDITOR)  # names that no file has
 KNOWN_LATER = (CLIPS, ENGINE, MEMORY)  # once clips are listed and a server is asked
-RUNTIME_KEYS = tuple(dict.fromkeys(key for kind in (RunSettings, JudgeSettings) for key in marked(kind, RUNTIME)))
+RUNTIME_KEYS = tuple(dict.fromkeys(key for kind in (RunSettings, JudgeSettings) for key in paths_marked(kind, RUNTIME)))
 _PLACES = (  # of these paths the last name counts
-    *marked(RunSettings, PLACE),
+    *paths_marked(RunSettings, PLACE),
     *("backend.adapter.model", "backend.adapter.mmproj"),  # copies of the backbone's
     "judge.prompts",  # what is in them has a digest of its own
 )

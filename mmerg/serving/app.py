@@ -46,7 +46,6 @@ def app_of(served: AppState, token: str = "") -> FastAPI:
 
     @app.get("/health")
     async def health() -> dict[str, object]:
-        """Whether the server answers; needs no token."""
         return {"status": "ok"}
 
     @app.get("/docs", include_in_schema=False)
@@ -88,7 +87,6 @@ class Server(uvicorn.Server):
 
 
 def server_of(served: AppState, token: str = "") -> Server:
-    """A server that runs the app on a socket."""
     logging.getLogger("uvicorn.access").addFilter(_without_query)
     return Server(config_of(app_of(served, token), served.work.most + SPARE), served.work)
 
@@ -101,7 +99,6 @@ def _without_query(record: logging.LogRecord) -> bool:
 
 
 def refuse(path: str, error: MmergError) -> Response:
-    """The response for an error, in the form of the path's API."""
     status = status_of(error)
     if path.startswith("/v1"):
         return JSONResponse(openai.failed(error), status)

@@ -88,7 +88,6 @@ class Guard:
                 await self.refuse(scope["path"], code_fault())(scope, receive, send)
 
     def _check(self, request: HTTPConnection) -> Response | None:
-        """The response in place of the app's; None where the request may pass."""
         path, origin = request.url.path, request.headers.get("origin")
         host = request.headers.get("host", "").lower()
         if self.hosts and not (is_address(name := re.sub(r":\d*$", "", host)) or name in self.hosts):

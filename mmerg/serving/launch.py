@@ -72,7 +72,6 @@ def _refuse_idle(words: Sequence[str]) -> None:
 
 
 def _announce(out: Console, served: AppState, port: int, token: str) -> str:
-    """Prints what is served, and where; returns the address of the page."""
     import segno
 
     engine, host = served.engine, served.settings.host
@@ -105,7 +104,6 @@ def page_host(host: str) -> str:
 
 
 def listener(host: str, port: int) -> socket.socket:
-    """A socket that listens there. Raises ConfigError where it cannot."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         opened = socket.create_server(address[:2], family=family)

@@ -95,7 +95,6 @@ def _turns(sent: Sequence[Sent]) -> Iterator[tuple[int, Speaker, Sent]]:
 
 
 def _picture(data: str, where: str) -> Upload:
-    """A picture from base64. Raises HttpError where it is none."""
     try:
         return Upload("picture", base64.b64decode(data, validate=True))
     except ValueError as error:

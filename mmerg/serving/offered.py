@@ -73,7 +73,6 @@ class ServedSystem:
 
     @cached_property
     def manifest(self) -> Manifest:
-        """That of a chat without replies."""
         plain = {name: value for name, value in self.settings.plain().items() if name in RunSettings.model_fields}
         engine, corpus = self.experiment.engine, self.corpus
         return Manifest(

@@ -65,7 +65,6 @@ class Chat(Asked):
         return [Sent(one.role, one.content or "", tuple(one.images or ())) for one in self.messages or ()]
 
     def fields(self, text: str, **thinking: str) -> dict[str, object]:
-        """Of a line of the response."""
         return {"message": {"role": "assistant", "content": text, **thinking}}
 
 
@@ -77,7 +76,6 @@ class Generate(Asked):
         return [Sent("user", self.prompt or "", tuple(self.images or ()))] if self.prompt or self.images else []
 
     def fields(self, text: str, **thinking: str) -> dict[str, object]:
-        """Of a line of the response."""
         return {"response": text, **thinking}
 
 
@@ -115,7 +113,6 @@ def routes(served: AppState) -> APIRouter:
 
 
 def failed(error: MmergError) -> dict[str, object]:
-    """An error as Ollama says it."""
     return {"error": error_sentence(error)}
 
 

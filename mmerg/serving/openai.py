@@ -157,7 +157,6 @@ def routes(served: AppState) -> APIRouter:
 
 
 def failed(error: MmergError) -> dict[str, object]:
-    """An error as OpenAI's API says it."""
     kind = "invalid_request_error" if status_of(error) < 500 else "server_error"
     return {"error": {"message": error_sentence(error), "type": kind, "param": error.where or None, "code": None}}
 

@@ -24,7 +24,6 @@ class HttpError(MmergError):
 
 
 def status_of(error: MmergError) -> int:
-    """HTTP's status for an error."""
     if isinstance(error, HttpError):
         return error.status
     if isinstance(error, SampleError):
@@ -43,7 +42,6 @@ def describe_fault(error: Exception) -> str:
 
 
 def error_fields(error: MmergError) -> dict[str, str]:
-    """An error as the page gets it."""
     return {"what": error.what, "where": error.where, "hint": _hint(error)}
 
 
@@ -54,7 +52,6 @@ def error_sentence(error: MmergError) -> str:
 
 
 def hint_for(failure: Failure, hint: str) -> str:
-    """What to do about a failure whose own hint this is."""
     return HINTS.get(failure, hint)
 
 

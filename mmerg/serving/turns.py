@@ -68,8 +68,6 @@ async def started(items: AsyncGenerator[Item, None]) -> AsyncGenerator[Item, Non
 
 
 class Streamed(StreamingResponse):
-    """Closes its generator when the client disconnects, at any moment."""
-
     async def stream_response(self, send: Send) -> None:
         assert isinstance(self.body_iterator, AsyncGenerator)
         async with aclosing(self.body_iterator):

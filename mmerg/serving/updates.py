@@ -53,7 +53,6 @@ class Updates:
         self._response = self._system.symbol("response")
 
     def of(self, what: object) -> Iterator[Update]:
-        """The updates for a place in the line, an event, or the result."""
         match what:
             case Place(place):
                 turns = "turn is" if place == 1 else "turns are"
@@ -143,7 +142,6 @@ class Updates:
         return Update("audit", fields, f"Audit: {words}", f"audit: {words}")
 
     def _seconds(self, t: int, agent: str) -> float:
-        """What the calls of an agent took in a pass."""
         step = self.story.passes[t].steps.get(agent, Step())
         return round(sum(call.event.reply.seconds for call in step.calls), 3)
 
@@ -186,7 +184,6 @@ def _agent(event: events.Supplied | events.Refused | events.Produced) -> dict[st
 
 
 def _short(output: object) -> str:
-    """An output on one line, a field behind the other."""
     text = " ".join(_in_words(output).split())
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 

@@ -118,6 +118,5 @@ class TurnRunner:
             reports.put_nowait(STOPPED)
 
     def close(self) -> None:
-        """Closes the pool, stops all turns, and waits for their threads."""
         self._pool.close()
         self._threads.shutdown(cancel_futures=True)

@@ -51,8 +51,6 @@ class SamplingSettings(Given):
 
 
 class LoadSettings(Given):
-    """Options with which a server loads the model."""
-
     model_config = ConfigDict(extra="allow")
 
     num_ctx: Positive | None = None
@@ -110,8 +108,6 @@ class BackendSettings(Part):
 
 
 class AskedSettings(Part):
-    """A backbone and where it is served."""
-
     backbone: BackboneSettings
     backend: BackendSettings
 

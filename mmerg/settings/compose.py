@@ -57,10 +57,10 @@ def explained(
     if problems:
         return error_of(problems if sweep else [*problems, *_others(by_word, page, own)])
     if isinstance(error, YAMLError):
-        return ConfigError(f"a page is no YAML: {' '.join(str(error).split())}", where=CONFIGURATION)
+        return ConfigError(f"a config is not valid YAML: {' '.join(str(error).split())}", where=CONFIGURATION)
     lines = str(error).strip().splitlines() or [type(error).__name__]
     if absent := _NOT_ON_PAGE.match(lines[0]):
-        what = f"{absent[1]} is on no page that is chosen"
+        what = f"{absent[1]} is in no config that is chosen"
         return ConfigError(what, where=COMMAND_LINE, hint=f"+{absent[1]}=… adds it")
     if isinstance(error, MissingConfigException) and (missing := _NO_SUCH_PAGE.match(lines[0])):
         group, _, name = missing[2].rpartition("/")

@@ -14,7 +14,7 @@ from hydra.errors import HydraException
 from mmerg.settings.kinds import Part
 from mmerg.settings.pages import groups, is_model, no_page, pages_of
 from mmerg.settings.problems import COMMAND_LINE, Problem, as_typed, unknown
-from mmerg.settings.tree import fields_of, kind_at
+from mmerg.settings.tree import fields_of, model_at
 from mmerg.settings.typed import quoted
 
 OF_RUNS = ("ablation", "experiment")  # groups whose pages set several settings of a run
@@ -22,7 +22,6 @@ _KEY = re.compile(r"\w+(\.\w+)*")
 
 
 def problems_of(argument: str, kind: type[Part], own: Path | None = None, *, sweep: bool = False) -> Iterator[Problem]:
-    """What is wrong with a word of a command line."""
     prefixed, _, value = argument.partition("=")
     key = prefixed.lstrip("+~")
     if re.split(r"[./]", key)[0] == "hydra":
@@ -46,7 +45,7 @@ def problems_of(argument: str, kind: type[Part], own: Path | None = None, *, swe
 
 def _is_known(kind: type[Part], key: str) -> bool:
     try:
-        kind_at(kind, key)
+        model_at(kind, key)
     except KeyError:
         return False
     return True

@@ -45,7 +45,6 @@ def _text(value: Any) -> str:
 
 
 def folder_name(model: str) -> str:
-    """A model's name as a part of a folder's name."""
     return re.sub(r"[^\w.+-]+", "-", model)
 
 

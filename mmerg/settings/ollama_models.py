@@ -52,8 +52,6 @@ class OllamaModels(ConfigSource):
 
 
 class OllamaSearchPath(SearchPathPlugin):
-    """Adds the models to where Hydra looks for configs."""
-
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         search_path.append("ollama", f"{OllamaModels.scheme()}://models")
 

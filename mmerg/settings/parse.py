@@ -20,10 +20,11 @@ from mmerg.settings.commands import DataSettings, ImportSettings, TrainSettings
 from mmerg.settings.kinds import PLACE, RUNTIME, Given, Part, Plain
 from mmerg.settings.pages import conf_folder, groups, no_page, ollama_host
 from mmerg.settings.problems import CONFIGURATION, Problem, as_typed, error_of, no_value, of_validation
-from mmerg.settings.tree import bare, fields_of, get_path, is_part, leaves, marked
+from mmerg.settings.tree import fields_of, get_path, is_part, leaves, paths_marked, unwrap_optional
 
-PATHS = tuple({key: None for kind in (DataSettings, TrainSettings, ImportSettings) for key in marked(kind, PLACE)})
-_AS_TYPED = tuple(key for key in PATHS if key in marked(DataSettings, RUNTIME))  # the others are made absolute
+KINDS = (DataSettings, TrainSettings, ImportSettings)
+PATHS = tuple({key: None for kind in KINDS for key in paths_marked(kind, PLACE)})
+_AS_TYPED = tuple(key for key in PATHS if key in paths_marked(DataSettings, RUNTIME))  # the others are made absolute
 _PASSED_ON = ("root", "split", "sessions", "variant", "label_set")  # by a dataset's page, to its reader
 Settings = TypeVar("Settings", bound=Part)
 OmegaConf.register_new_resolver("ollama_host", ollama_host, replace=True)  # used by conf/backend
@@ -43,7 +44,6 @@ def own_folders() -> list[Path]:
 
 
 def words() -> list[str]:
-    """The settings of the command line, in a job of Hydra's."""
     return list(HydraConfig.get().overrides.task)
 
 
@@ -58,7 +58,6 @@ def parse(config: DictConfig, kind: type[Settings], own: Sequence[Path] = ()) ->
 
 
 def parsed(config: DictConfig, kind: type[Settings], own: Sequence[Path] = ()) -> tuple[Settings | None, list[Problem]]:
-    """The settings of a config, None where they cannot be read, and what is wrong with them."""
     if kind.model_config["extra"] == "ignore":  # before it is resolved: what is left out may refer to what is not there
         config = OmegaConf.masked_copy(config, [key for key in config if key in fields_of(kind)])
     absent = [group for group in groups() if group in fields_of(kind) and config.get(group) is None]
@@ -107,14 +106,14 @@ def _unread(raw: Plain) -> Iterator[Problem]:
                 takes = ", ".join(one for one in read if one.rpartition(".")[0] == above) or "none"
                 dataset = get_path(raw, "dataset.name")
                 what = f"{path} is {as_typed(value)}, and dataset={dataset} passes it to no reader"
-                yield Problem(path, what, f"leave it out; its page takes {takes}")
+                yield Problem(path, what, f"leave it out; its config takes {takes}")
 
 
 def _add_defaults(config: DictConfig, kind: type[Part]) -> None:
     """Adds what the pages leave out, as other settings may refer to it."""
     given = {key for key in config if not OmegaConf.is_missing(config, key)}
     for key, info in fields_of(kind).items():
-        part = bare(info.annotation)
+        part = unwrap_optional(info.annotation)
         if not is_part(part):
             if key not in given and not info.is_required():
                 default = info.get_default(call_default_factory=True)

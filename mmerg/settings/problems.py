@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from mmerg.errors import ConfigError, did_you_mean
 from mmerg.settings.kinds import PASSWORD, Part
-from mmerg.settings.tree import every_key, keys_of, kind_at
+from mmerg.settings.tree import every_key, keys_of, model_at
 
 Node = TypeVar("Node", bound=Part)
 COMMAND_LINE, CONFIGURATION = "command line", "configuration"
@@ -50,7 +50,7 @@ def unknown(kind: type[Part], key: str, where: str = COMMAND_LINE) -> Problem:
     name in another group."""
     above, _, last = key.rpartition(".")
     try:
-        parent = kind_at(kind, above) if above else kind
+        parent = model_at(kind, above) if above else kind
     except KeyError:
         parent = None
     siblings = {name: f"{above}.{name}" if above else name for name in keys_of(parent)} if parent else {}
@@ -78,7 +78,7 @@ def of_validation(error: ValidationError, kind: type[Part], where: str = CONFIGU
                 yield Problem(key, what, f"leave its settings away, or name one: {key}=…", where)
             case "missing":
                 yield no_value(key, where)
-            case "model_type" if part := kind_at(kind, key):  # as where a row chooses a page of a group
+            case "model_type" if part := model_at(kind, key):  # as where a row chooses a page of a group
                 hint = (
                     f"its settings by name: {', '.join(keys_of(part)) or '_target_, a class, and what it is made with'}"
                 )

@@ -8,15 +8,12 @@ from mmerg.settings.kinds import PLACE, RUNTIME, Count, Hosts, Name, Part, Path,
 
 
 class KeySettings(Part):
-    """What text is embedded: see `mmerg.memory.entries.text_of`."""
-
     text: Literal["history", "situation", "situation_or_history"] = "history"
     turns: Positive = 3
     emotion: bool = False
 
     @property
     def named(self) -> str:
-        """What the text is called."""
         return self.text.replace("_", " ")
 
 

@@ -1,8 +1,8 @@
 """The settings as a tree of keys: the kind of part at a key, and the keys with a mark.
 
 keys_of(FramesSettings)                  # ["seen_by", "last_turns", …]
-kind_at(RunSettings, "frames")           # FramesSettings
-marked(RunSettings, RUNTIME)             # ["limit", "backend.hosts", …]
+model_at(RunSettings, "frames")           # FramesSettings
+paths_marked(RunSettings, RUNTIME)             # ["limit", "backend.hosts", …]
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,6 @@ from mmerg.settings.kinds import Part
 
 
 def fields_of(kind: type[Part]) -> dict[str, FieldInfo]:
-    """The fields of a part by the key that sets each."""
     return {info.alias or name: info for name, info in kind.model_fields.items()}
 
 
@@ -22,33 +21,31 @@ def keys_of(kind: type[Part]) -> list[str]:
     return [key for key in fields_of(kind) if not key.startswith("_")]
 
 
-def kind_at(kind: type[Part], key: str) -> type[Part] | None:
+def model_at(kind: type[Part], key: str) -> type[Part] | None:
     """The part at a dotted key; None where the key holds a value, or may hold anything, as the arguments of a class
     of the user's do. Raises KeyError where there is no such setting."""
     node: Any = kind
     for name in key.split("."):
         if get_origin(node) is dict:
-            node = bare(get_args(node)[1])
+            node = unwrap_optional(get_args(node)[1])
             continue
         part = next(filter(is_part, (node, *get_args(node))), None)  # of two kinds the one with settings of its own
         fields = fields_of(part) if part else {}
         if part and name not in fields and part.model_config.get("extra") == "allow":
             return None
-        node = bare(fields[name].annotation)
+        node = unwrap_optional(fields[name].annotation)
     return node if is_part(node) else None
 
 
 def every_key(kind: type[Part], above: str = "") -> Iterator[tuple[str, FieldInfo]]:
-    """All settings by dotted key, with those inside parts."""
     for key, info in fields_of(kind).items():
         if not key.startswith("_"):
             yield f"{above}{key}", info
-            if is_part(node := bare(info.annotation)):
+            if is_part(node := unwrap_optional(info.annotation)):
                 yield from every_key(node, f"{above}{key}.")
 
 
-def marked(kind: type[Part], mark: str) -> list[str]:
-    """The dotted keys of the settings with a mark."""
+def paths_marked(kind: type[Part], mark: str) -> list[str]:
     return [key for key, info in every_key(kind) if mark in info.metadata]
 
 
@@ -56,12 +53,12 @@ def is_part(node: Any) -> TypeGuard[type[Part]]:
     return isinstance(node, type) and issubclass(node, Part)
 
 
-def bare(annotation: Any) -> Any:
+def unwrap_optional(annotation: Any) -> Any:
     """A type without its annotations and without "or None"."""
     if get_origin(annotation) is Annotated:
-        return bare(get_args(annotation)[0])
+        return unwrap_optional(get_args(annotation)[0])
     inner = [one for one in get_args(annotation) if one is not type(None)]
-    return bare(inner[0]) if type(None) in get_args(annotation) and len(inner) == 1 else annotation
+    return unwrap_optional(inner[0]) if type(None) in get_args(annotation) and len(inner) == 1 else annotation
 
 
 def get_path(plain: Any, path: str) -> Any:
@@ -72,7 +69,6 @@ def get_path(plain: Any, path: str) -> Any:
 
 
 def leaves(node: Any, above: str = "") -> Iterator[tuple[str, Any]]:
-    """The values of nested dicts, each by its dotted key."""
     if isinstance(node, dict):
         for key, value in node.items():
             yield from leaves(value, f"{above}.{key}" if above else str(key))

@@ -25,7 +25,6 @@ def expanded(word: str) -> str:
 
 
 def parses(word: str) -> bool:
-    """Whether Hydra reads the word."""
     try:
         OverridesParser.create().parse_override(word)
     except (HydraException, ValueError):

@@ -65,6 +65,6 @@ def test_targets_by_label_and_what_is_looked_at_in_vain() -> None:
     assert "targets: joy 1 (33.3 %), no label 2 (66.7 %)" in text(part)
     assert "turns before the target: 3 of 3\n" in text(part)
     vain = check_targets(taken, selection, corpus(), 1, {Clip(Path("/x/c1")): Flaw("empty", "")})
-    assert "2 of 3; looked at in vain: empty 1" in " ".join(text(vain).split())
+    assert "2 of 3; without usable frames: empty 1" in " ".join(text(vain).split())
     assert vain.facts["in_vain"] == {"empty": 1}
-    assert "in vain" not in text(check_targets(taken, selection, corpus(), 1, None))
+    assert "without usable" not in text(check_targets(taken, selection, corpus(), 1, None))

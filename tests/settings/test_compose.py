@@ -25,7 +25,7 @@ from mmerg.settings.kinds import PLACE
 from mmerg.settings.pages import conf_folder
 from mmerg.settings.parse import PATHS, parse
 from mmerg.settings.tree import get_path as settings_at
-from mmerg.settings.tree import marked
+from mmerg.settings.tree import paths_marked
 from tests.composed import BASE, composed, plain_of, settings_of
 from tests.processes import in_process
 
@@ -161,7 +161,7 @@ def test_a_stop_text_stays_whole() -> None:
 
 @pytest.mark.parametrize("key", PATHS)
 def test_the_home_of_nobody_is_no_path(key: str) -> None:
-    name, kind = next(((name, kind) for name, kind in COMMANDS.items() if key in marked(kind, PLACE)))
+    name, kind = next(((name, kind) for name, kind in COMMANDS.items() if key in paths_marked(kind, PLACE)))
     base = {"config": (*BASE, "memory=minilm"), "train": (*TRAINED, "features=minilm")}.get(name, BASE)
     with pytest.raises(ConfigError, match=f"{key} is ~nosuchuser/x, and there is no such user"):
         parse(composed(*base, f"{key}='~nosuchuser/x'", name=name), kind)

@@ -14,7 +14,7 @@ def test_a_file_that_is_no_yaml_is_told_with_its_line(page: str, tmp_path: Path)
     file = tmp_path / "frames" / "mine.yaml"
     file.parent.mkdir()
     file.write_text(page, encoding="utf-8")
-    with pytest.raises(ConfigError, match="a page is no YAML") as caught:
+    with pytest.raises(ConfigError, match="a config is not valid YAML") as caught:
         compose("config", ["dataset=demo", "frames=mine"], tmp_path)
     assert f'in "{file}", line ' in caught.value.what
 

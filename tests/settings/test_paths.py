@@ -7,11 +7,11 @@ import pytest
 from mmerg.settings.compose import compose
 from mmerg.settings.kinds import PLACE
 from mmerg.settings.model import RunSettings
-from mmerg.settings.tree import get_path, marked
+from mmerg.settings.tree import get_path, paths_marked
 from mmerg.settings.typed import expanded
 from tests.composed import BASE, plain_of
 
-OF_A_RUN = marked(RunSettings, PLACE)
+OF_A_RUN = paths_marked(RunSettings, PLACE)
 PAGES = ("memory=minilm", "backbone=smollm2-135m")
 
 
