@@ -32,7 +32,7 @@ def test_a_temperature_for_repeats_composes_with_every_backbone(backbone: str, c
 
 def test_a_temperature_for_draws_is_that_of_the_stage_which_has_one() -> None:
     given = (*BASE, "system=best_of_n", "system.stages.answer.sampling.temperature=0")
-    with pytest.raises(ConfigError, match=r"system\.draws=10 would give the same replies each time") as caught:
+    with pytest.raises(ConfigError, match=r"system\.n=10 would give the same replies each time") as caught:
         refuse(settings_of(*given))
     for advised in caught.value.hint.split(", or "):
         refuse(settings_of(*given, advised))

@@ -11,19 +11,17 @@ from typing import Any
 import pytest
 import yaml
 
-from mmerg.console.run_tables import Summary
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.folder import Folder
 from mmerg.corpora.protocols import select
 from mmerg.engine.state import State
-from mmerg.errors import ConfigError, CorpusError
+from mmerg.errors import ConfigError
 from mmerg.experiment.build import load_corpus
 from mmerg.experiment.launch import launch
 from mmerg.experiment.plan import plan_system
 from mmerg.runs.events import Called, Supplied
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
-from mmerg.runs.result import Result
 from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import parse
 from mmerg.settings.sources import KeySettings as Key
@@ -151,38 +149,6 @@ def test_the_manifest_names_the_memory(run: Path) -> None:
     assert {"numpy", "onnxruntime", "tokenizers"} <= set(manifest.sessions[0].versions)
 
 
-def test_show_prints_exemplars_and_exclusions(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert show([str(run)]) == 0
-    shown = capsys.readouterr().out.replace("\n", " ")
-    assert "memory: remembered dialogues, 7 entries, top 2; exemplars kept back in 1 sample" in shown
-    assert "(same reply: 1 in 1 sample)" in shown
-    assert show([str(run), "keys/4"]) == 0
-    [source] = yaml.safe_load(capsys.readouterr().out)["passes"][0]["sgrg"]["sources"]
-    first = source["content"][0]
-    assert (source["symbol"], first["id"], first["from"]) == ("M", "purse/4", "remembered dialogues")
-    assert first["reply"] == "Let us look for it together."
-    assert first["history"][-1]["text"] == "In the snow."
-    [kept] = source["excluded"]
-    assert (kept["guard"], kept["id"]) == ("same reply", "leak/2")
-
-
-def test_the_same_run_gives_the_same_exemplars(run: Path, base: list[str], tmp_path: Path) -> None:
-    again = ran(base, tmp_path, "memory=minilm", "memory.top_k=2", "cache=off")
-    assert again.name == run.name
-    assert prompts(again) == prompts(run)
-    for sample in ("keys/4", "dog/4"):
-        one, other = ([(e.content, e.excluded) for e in supplied(path, sample)] for path in (run, again))
-        assert one == other
-
-
-def test_a_run_says_what_it_remembers(base: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ran([*base, f"cache_dir={tmp_path}/cache"], tmp_path, "memory=minilm")
-    said = capsys.readouterr().out
-    assert "memory: texts embedded: 7 of 7\n" in said
-    assert "memory: remembered dialogues, 7 entries, top 1\n" in said
-    assert "exemplars kept back in 1 sample (same reply: 1 in 1 sample)\n" in said
-
-
 def test_without_exemplars_nothing_is_built_and_no_prompt_names_them(base: list[str], tmp_path: Path) -> None:
     fresh = [*base, f"cache_dir={tmp_path}/cache"]
     without = ran(fresh, tmp_path / "none", "memory=none")
@@ -280,17 +246,6 @@ def test_without_a_corpus_for_it_a_memory_is_refused(folders: list[str]) -> None
     assert "memory=none" in error.hint
 
 
-def test_a_corpus_for_it_that_cannot_be_read(folders: list[str], tmp_path: Path) -> None:
-    settings = settings_of(*folders, f"dataset.memory.root={tmp_path}/nowhere")
-    with pytest.raises(CorpusError, match="the corpus for exemplars cannot be read: no dataset folder") as caught:
-        plan_system(settings, load_corpus(settings.dataset))
-    assert caught.value.hint.endswith("or memory=none")
-
-
-def test_without_an_embedder_none_can_be_wanted(folders: list[str]) -> None:
-    assert "memory=none has no embedder" in refusal(*folders[:3], "memory=none", "memory.top_k=1").what
-
-
 @pytest.mark.parametrize("setting", ["memory.emotion=require", "memory.emotion=prefer", "memory.key.emotion=true"])
 def test_a_forecast_that_nobody_gives_is_refused(setting: str, folders: list[str]) -> None:
     def blind(plain: dict[str, Any]) -> None:
@@ -304,11 +259,6 @@ def test_a_forecast_that_nobody_gives_is_refused(setting: str, folders: list[str
         assert refusal(*folders, setting, ablation).what == error.what
     settings = settings_of(*folders, setting)
     assert plan_system(settings, load_corpus(settings.dataset)).sources
-
-
-def test_a_system_that_sees_no_exemplars_needs_no_memory(folders: list[str]) -> None:
-    settings = settings_of(*folders, "system.stages.sgrg.sees=[D,E,e,P]")
-    assert plan_system(settings, load_corpus(settings.dataset)).sources == {}
 
 
 SITUATIONS = corpus_with(
@@ -335,22 +285,6 @@ def test_the_forecast_decides_what_is_found(tmp_path: Path) -> None:
     assert by_likeness["reply"] == "sad words"
     [of_emotion] = made.supply(sample, State(SCENE), "joy").content
     assert (of_emotion["reply"], of_emotion["situation"]) == ("glad words", "aaab")
-
-
-def test_a_sample_without_a_situation_goes_without_exemplars(tmp_path: Path) -> None:
-    made = exemplars(tmp_path, Key(text="situation"), wanted())
-    samples = select(ASKED, settings_of("dataset=demo").protocol).samples
-    assert [len(made.supply(sample, State(sample.scene), None).content) for sample in samples] == [1, 0]
-    problems = [made.supply(sample, State(sample.scene), None).problem for sample in samples]
-    assert problems == ["", "there is no situation to search the memory by"]
-
-
-def test_a_run_without_any_situation_is_refused(tmp_path: Path) -> None:
-    made = exemplars(tmp_path, Key(text="situation"), wanted())
-    samples = select(ASKED, settings_of("dataset=demo").protocol).samples
-    made.open(samples, Watching())
-    with pytest.raises(CorpusError, match="none of the 1 samples has a situation to search the memory by"):
-        made.open(samples[1:], Watching())
 
 
 class About(Folder):
@@ -402,19 +336,3 @@ def test_where_a_prompt_shows_fewer_turns_guards_know_them_all(tmp_path: Path) -
         found = made.memory.nearest(query, made.wanted)
         assert [(hit.entry.id, hit.guard) for hit in found.excluded] == [("m1/4", "near duplicate")]
         assert found.hits[0].entry.id == ("m2/2" if history else "m1/3")
-
-
-def test_exclusions_are_added_up() -> None:
-    results = [
-        Result(id="a", status="ok", excluded={"same reply": 2, "same scene": 1}),
-        Result(id="b", status="failed", excluded={"same reply": 1}),
-        Result(id="c", status="ok"),
-    ]
-    told = "exemplars kept back in 2 samples (same reply: 3 in 2 samples; same scene: 1 in 1 sample)"
-    assert Summary(results).kept_back == told
-    assert Summary(results[2:]).kept_back == ""
-
-
-def test_the_evaluated_corpus_is_no_memory(folders: list[str]) -> None:
-    root = folders[0].partition("=")[2]
-    assert "made of what is evaluated" in refusal(*folders, f"dataset.memory.root={root}").what

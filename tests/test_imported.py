@@ -9,7 +9,6 @@ import yaml
 
 import mmerg
 from mmerg.compare import main as compare
-from mmerg.console.terminal import commands
 from mmerg.errors import Failure
 from mmerg.export import main as export
 from mmerg.judging.launch import launch as judge
@@ -50,10 +49,6 @@ def only_run(folder: Path) -> Path:
 def run(tmp_path: Path) -> Path:
     assert imported(tmp_path, GOOD) == 1
     return only_run(tmp_path)
-
-
-def test_it_is_a_command() -> None:
-    assert "Makes a run of replies" in commands()["import"]
 
 
 def test_a_run_has_each_sample(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,24 +121,6 @@ def test_a_file_in_another_encoding_is_named(tmp_path: Path, capsys: pytest.Capt
     told = capsys.readouterr().err
     assert "the file of replies is not UTF-8" in told
     assert f"where: {tmp_path / 'replies.jsonl'}, line 2\n  next:  save it as UTF-8" in told
-
-
-def test_all_lines_that_are_wrong_are_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert imported(tmp_path, [{"id": str(number), "response": "Oh."} for number in range(12)]) == 2
-    error = capsys.readouterr().err
-    assert "line 10: '9'" in error
-    assert "and 2 more" in error
-
-
-def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    line = [f"replies={tmp_path}/none.jsonl", "dataset=demo", f"runs={tmp_path}/runs", "name=CEM"]
-    assert main_of("mmerg.import_", *line) == 2
-    assert "the replies cannot be read: No such file or directory" in capsys.readouterr().err
-
-
-def test_replies_without_emotions_among_others_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert imported(tmp_path, [GOOD[0], {"id": "fine/5", "response": "Oh."}]) == 1
-    assert "1 of the replies have no emotion, which counts as a wrong one" in capsys.readouterr().out
 
 
 def test_what_it_cannot_know_is_not_counted(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

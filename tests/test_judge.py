@@ -2,26 +2,20 @@
 
 import hashlib
 import json
-import os
 import shutil
-import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from functools import partial
 from importlib.util import find_spec
 from io import StringIO
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from mmerg.console.terminal import run_command
 from mmerg.errors import RunError
-from mmerg.judge import split
 from mmerg.judging.judgement import Judgement, Match, read_judgements, read_match
 from mmerg.judging.launch import launch
 from mmerg.report import main as report
@@ -31,18 +25,14 @@ from mmerg.runs.result import Verdicts, read_lines
 from mmerg.scoring.metric import deciding
 from mmerg.settings.commands import JudgeSettings
 from mmerg.settings.parse import parse
-from mmerg.show import main as show
 from tests import tiny_text
 from tests.compared_runs import edit
 from tests.composed import composed
-from tests.engine.parts import ROOT, class_names
-from tests.processes import begun
-from tests.run_folders import all_events
+from tests.engine.parts import class_names
 from tests.scoring.run_builder import build_run, result
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 
 SAMPLES = 4
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 NAME = "qwen2.5vl-7b@likert"
 serving = partial(scripted_ollama, digest="e" * 64)  # another model than the one that wrote the runs' replies
 
@@ -151,13 +141,6 @@ def test_ratings_stand_beside_the_run_and_in_a_folder_of_their_own(whole: Judged
     assert manifest.identity == judgement.identity
 
 
-def test_no_prompt_names_what_the_judge_must_not_know(whole: Judged) -> None:
-    recorded = [*all_events(whole.judging()), *all_events(whole.judging("pairwise"))]
-    prompts = [message.text for event in recorded if event.kind == "called" for message in event.messages]
-    assert len(prompts) == 2 * (3 + 10) * SAMPLES
-    assert not [prompt for prompt in prompts if "SECRET" in prompt or "disgust" in prompt or "merg" in prompt.lower()]
-
-
 def test_a_report_tells_each_aspect_with_its_scale_and_n(whole: Judged, tmp_path: Path) -> None:
     assert report([str(whole.a), "--out", str(tmp_path / "report")]) == 0
     page = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
@@ -167,17 +150,6 @@ def test_a_report_tells_each_aspect_with_its_scale_and_n(whole: Judged, tmp_path
     for name, score in scores.items():
         assert f"{score.value:.2f}<small>{name}</small>" in tile
         assert f"n={SAMPLES + 1}<" in tile
-
-
-def test_a_judged_sample_can_be_shown(whole: Judged, capsys: pytest.CaptureFixture[str]) -> None:
-    assert show([str(whole.judging("pairwise"))]) == 2
-    assert "this is the folder of a judging" in capsys.readouterr().err
-    assert show([str(whole.judging("pairwise")), "d0/4"]) == 0
-    out = capsys.readouterr().out
-    step = yaml.safe_load(out)["passes"][0]["empathy"]
-    assert (step["verdict"]["aspect"], step["verdict"]["order"]) == ("empathy", [0, 1])
-    assert step["verdict"]["reason"]
-    assert "I hear you, 0." in step["sources"][0]["content"][0]["reply"]
 
 
 def test_a_judge_that_wrote_the_replies_is_refused_unless_asked_for(judged: Judged, server: ScriptedOllama) -> None:
@@ -266,17 +238,6 @@ def test_the_same_command_goes_on_and_then_calls_nothing(judged: Judged, server:
     assert server.calls == SAMPLES * 3
 
 
-def test_without_a_server_verdicts_are_read_from_the_cache(judged: Judged) -> None:
-    assert judged(judged.a).returncode == 0
-    before = [verdict.comparable() for verdict in judged.verdicts()]
-    shutil.rmtree(judged.judging())
-    nobody = "backend.hosts=[http://127.0.0.1:9]"
-    assert judged(judged.a, nobody).returncode == 2
-    done = judged(judged.a, nobody, "cache=read")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert [verdict.comparable() for verdict in judged.verdicts()] == before
-
-
 def test_a_partial_judgement_stands_in_its_folder_and_not_in_place_of_a_fuller(judged: Judged) -> None:
     assert judged(judged.a).returncode == 0
     before, folder = judged.judgement(), judged.judging()
@@ -307,26 +268,6 @@ def test_a_judgement_is_of_the_replies_that_the_run_has_now(judged: Judged) -> N
     (judged.a / f"judgement-{NAME}.json").write_text('{"scores": {}}', encoding="utf-8")
     with pytest.raises(RunError, match="of another version"):
         read_judgements(judged.a)
-
-
-@pytest.mark.parametrize("fatal", [1, 8])
-def test_a_killed_judging_goes_on_to_the_same_judgement(tmp_path: Path, whole: Judged, fatal: int) -> None:
-    process: BaseProcess | None = None
-
-    def kill(number: int) -> None:
-        if process and number == fatal:
-            process.kill()
-
-    with serving(answer=answer, on_call=kill) as server:
-        broken = Judged(tmp_path, server.url)
-        command = [sys.executable, "-m", "mmerg.judge", str(broken.a), *broken.settings, "cache=off"]
-        process = begun(command, tmp_path, cwd=broken.folder, env=ENVIRONMENT)
-        process.join(120)
-        assert process.exitcode == -signal.SIGKILL
-        assert broken(broken.a, "cache=off").returncode == 0
-        assert server.calls <= 3 * SAMPLES + 3  # at most the calls of the one sample in flight
-    assert [v.comparable() for v in broken.verdicts()] == [v.comparable() for v in whole.verdicts()]
-    assert broken.judgement() == whole.judgement()
 
 
 def test_a_failed_call_costs_one_sample_and_can_be_taken_up_again(tmp_path: Path) -> None:
@@ -378,14 +319,6 @@ def test_the_signature_tells_settings_apart_and_a_servers_patch_release_does_not
     assert deciding(judged.rated().scores["empathy"].signature) == deciding(whole)
 
 
-def test_a_dry_judging_goes_by_no_models_name(judged: Judged, server: ScriptedOllama) -> None:
-    done = judged(judged.a, "backend=dry")
-    assert done.returncode == 0, done.stderr
-    assert "this was a dry run: no model was asked" in done.stdout
-    assert server.calls == 0
-    assert not list(judged.a.glob("judgement-*"))  # its figures stand in no table
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -412,14 +345,6 @@ def test_what_is_wrong_is_said_without_a_traceback(
     done = whole(*(known.get(one, one) for one in arguments))
     assert done.returncode == 2
     assert message in done.stderr
-
-
-def test_folders_come_first_whatever_they_are_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("k=v").mkdir()
-    assert split(["k=v", "r", "judge=likert", "x"]) == ([Path("k=v"), Path("r")], ["judge=likert", "x"])
-    assert split(["--cfg", "job"]) == ([], ["--cfg", "job"])
-    assert split(["r"]) == ([Path("r")], [])
 
 
 def test_a_small_model_judges(tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def test_the_run_does_not_depend_on_where_the_pages_lie(home: Path, ran: dict[st
         ("prompts: nowhere", "there is no folder"),
         ("loop: outside_parts.nothing", "has no attribute 'nothing'"),
         ("stages: {reply: {sees: [D, X], gives: R}}", "sources.X"),
-        ("stages: {reply: {sees: [D], gives: R, by: {_target_: outside_parts.Classifier}}}", "argument: 'word'"),
+        ("stages: {reply: {sees: [D], gives: R, function: {_target_: outside_parts.Classifier}}}", "argument: 'word'"),
     ],
 )
 def test_what_is_wrong_with_a_page_is_told(page: str, told: str, home: Path) -> None:

@@ -336,15 +336,6 @@ def test_a_full_disk_ends_the_run_and_the_same_command_goes_on(corpus: Path, tmp
         assert run.results()[: len(finished)] == finished  # not done again
 
 
-def test_a_dataset_whose_path_is_not_utf_8(run: Runner) -> None:
-    odd = Path(os.fsdecode(os.fsencode(run.corpus.parent) + b"/caf\xe9"))
-    run.corpus.rename(odd)
-    run.corpus = odd
-    done = run("limit=1")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert read_manifest(run.folder()).settings["dataset"]["root"] == str(odd)
-
-
 def test_a_missing_dataset_is_asked_for_and_help_needs_none() -> None:
     done = in_process([sys.executable, "-m", "mmerg.run"])
     assert (done.returncode, "no dataset is chosen" in done.stderr) == (2, True)

@@ -91,15 +91,6 @@ def test_a_shard_keeps_its_replies_in_its_own_folder(run: Run, tmp_path: Path) -
     assert first.made == first.calls > again.made == 0
 
 
-def test_limit_counts_over_all_shards_and_a_shard_may_be_empty(run: Run, tmp_path: Path) -> None:
-    for number in range(1, 5):
-        run(tmp_path, "limit=2", f"shard={number}/4")
-    folder = folder_of(tmp_path)
-    assert merge.main([str(folder)]) == 2
-    assert merge.main([str(folder), "--partial"]) == 1
-    assert len((folder / "results.jsonl").read_bytes().splitlines()) == 2
-
-
 @pytest.mark.parametrize("text", ["0/4", "5/4", "a/b"])
 def test_what_is_no_shard_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="3/64 is the third of 64"):

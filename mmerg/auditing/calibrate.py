@@ -8,10 +8,10 @@ import numpy as np
 
 from mmerg.auditing.faults import FOREIGN, HOT, HUMAN, KINDS, WRONG, Case
 from mmerg.auditing.figures import Scored, auc, calibration_error, fit_evidence, scores_of, share, sides, threshold
-from mmerg.scoring.metric import Floats
 from mmerg.settings.model import Form
 from mmerg.storage.record import Record
 from mmerg.systems.audit import Check, Measure
+from mmerg.systems.system import Stage
 
 LEAST = 0.6  # lower bound of an AUC with which a check is worth its calls
 GATES = (FOREIGN, WRONG)  # kinds of faults that must reach it, where there are any
@@ -47,7 +47,8 @@ def measured(cases: Sequence[Case], stage: str, form: Form, seed: int) -> Check 
     has no clean or no faulty output, or too many checks of clean ones cannot be read."""
     fitting, held = halves(cases, seed)
     (clean, faulty), (held_clean, held_faulty) = (_pooled(half, stage, form) for half in (fitting, held))
-    known = [_finite(side) for side in (clean, faulty, held_clean, held_faulty)]
+    sides_of = (clean, faulty, held_clean, held_faulty)
+    known = [np.array([score for score, _ in side if isfinite(score)]) for side in sides_of]
     if not all(len(side) for side in known) or not isfinite(least := threshold(clean)):
         return None
     if form == "finding":
@@ -68,27 +69,28 @@ def measured(cases: Sequence[Case], stage: str, form: Form, seed: int) -> Check 
     )
 
 
-def choose(cases: Sequence[Case], stage: str, forms: Collection[Form], seed: int) -> Check:
+def choose(cases: Sequence[Case], stage: Stage, forms: Collection[Form], seed: int) -> Check:
     """The cheapest form whose AUC reaches the best one's within its interval, on the half that fits and on the kind of
     `GATES` that each tells worst. It is used only where its lower bounds on the held half reach `LEAST`."""
     fitting, _ = halves(cases, seed)
     checks: dict[Form, Check] = {}
     worst: dict[Form, Measure] = {}
     for form in forms:
-        gated = [one for kind in GATES if (one := auc(*sides(fitting, stage, form, kind), seed))]
-        if gated and (check := measured(cases, stage, form, seed)):
+        gated = [one for kind in GATES if (one := auc(*sides(fitting, stage.name, form, kind), seed))]
+        if gated and (check := measured(cases, stage.name, form, seed)):
             checks[form], worst[form] = check, min(gated, key=lambda one: one.value)
     if not checks:
         return Check(form=None, why="it cannot be measured on this run")
     best = max(worst, key=lambda form: worst[form].value)
-    reach = [form for form, one in worst.items() if _least(one) >= LEAST and (one.high or 0) >= worst[best].value]
+    reach = [form for form, one in worst.items() if (one.low or 0) >= LEAST and (one.high or 0) >= worst[best].value]
     check = checks[reach[0] if reach else best]
     why = "" if check.auc.keys() & set(GATES) else "no fault is left to measure it with"
     for kind, one in check.auc.items():
-        if kind in GATES and _least(one) < LEAST:
+        if kind in GATES and (one.low or 0) < LEAST:
             why = f"{check.form} has an AUC of {one.value:.2f} on {kind} faults, with a lower bound of"
-            why += f" {_least(one):.2f}, under {LEAST}"
-    return check.model_copy(update={"form": None, "why": why}) if why else check
+            why += f" {(one.low or 0):.2f}, under {LEAST}"
+    decoys = stage.verdict.decoys if check.form == "comparison" else ()
+    return check.model_copy(update={"form": None, "why": why} if why else {"decoys": decoys})
 
 
 def whole(cases: Sequence[Case], checks: Mapping[str, Check], seed: int) -> Whole | None:
@@ -120,18 +122,8 @@ def whole(cases: Sequence[Case], checks: Mapping[str, Check], seed: int) -> Whol
     return Whole(passed=passed, blamed=found, chance=float(np.mean(chances)))
 
 
-def _least(one: Measure) -> float:
-    """The lower bound; 0 where there is none."""
-    return one.low or 0.0
-
-
 def _pooled(cases: Sequence[Case], stage: str, form: Form) -> tuple[Scored, Scored]:
     """The run's own outputs that are not known to be wrong, and all others but hot draws and human turns."""
     cases = [case for case in cases if case.stage == stage and case.fault not in (HOT, HUMAN)]
     clean, faulty = ([case for case in cases if bool(case.fault or case.right is False) is so] for so in (False, True))
     return scores_of(clean, form, -inf), scores_of(faulty, form, inf)
-
-
-def _finite(side: Scored) -> Floats:
-    """The scores of the checks that could be read."""
-    return np.array([score for score, _ in side if isfinite(score)])

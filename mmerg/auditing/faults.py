@@ -10,17 +10,23 @@ roles: the reply that the other speaker would give.
 """
 
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
 
 from pydantic import BaseModel
 
 from mmerg.auditing.first_passes import FirstPasses
+from mmerg.backends.protocol import Backend, Sampling
 from mmerg.engine.ask import Asker, user_code
 from mmerg.engine.loops.audit import is_final
-from mmerg.engine.state import Draw, Output, State
+from mmerg.engine.prompts import Prompts
+from mmerg.engine.sample import attempt
+from mmerg.engine.state import Candidate, Output, State
 from mmerg.errors import SampleError
-from mmerg.runs.result import Result
+from mmerg.runs.events import Emit
+from mmerg.runs.result import Result, Verdicts
 from mmerg.settings.model import Form
 from mmerg.storage.record import Record
 from mmerg.systems.audit import audit_of
@@ -36,25 +42,31 @@ BY_CODE: Mapping[str, Callable[[str, State], str]] = {
 }
 KINDS = (FOREIGN, WRONG, FLIPPED, HOT, HUMAN, ROLES, *BY_CODE)
 HEAT = 1.5
+Made = TypeVar("Made")
 
 
 class Case(Record):
     """One output of a stage. fault: its kind, "" for the run's own output; human: a human turn, which is clean. right:
-    whether the run's own forecast is the gold label, None where that is not known. donor: the sample that a foreign
-    output is of. scores: by form; None where the check cannot be read."""
+    whether the run's own forecast is the gold label, None where that is not known. scores: by form; None where the
+    check cannot be read."""
 
     sample: str
     dialogue: str
     stage: str
     fault: str = ""
     right: bool | None = None
-    donor: str = ""
     scores: dict[Form, float | None]
 
 
+class Audits(Verdicts):
+    """The cases of a sample, or how a call failed."""
+
+    cases: tuple[Case, ...] = ()
+
+
 @dataclass(frozen=True)
-class Cases:
-    """What the cases of all samples share. system and prompts are the asker's. forms: of each stage's check."""
+class Auditing:
+    """What the audits of all samples share. forms: of each stage's check, by the stage's name."""
 
     passes: FirstPasses
     results: Mapping[str, Result]
@@ -62,91 +74,87 @@ class Cases:
     forms: Mapping[str, Collection[Form]]
     kinds: Collection[str]
     seed: int
+    prompts: Prompts
+    sampling: Sampling
 
-    def of(self, sample: str, ask: Asker) -> Iterator[Case]:
+    def sample(self, sample: str, backend: Backend, emit: Emit) -> Audits:
+        """The audits of a sample. Raises CallError (interrupted), and RunError where the run's folder does not hold
+        what is needed."""
+        first = self.passes.read(sample)
+        sources = {symbol: lambda *_, output=output: output for symbol, output in first.supplied.items()}
+
+        def decide(note: Emit, _: object) -> dict[str, object]:
+            ask = Asker(self.prompts, backend, self.sampling, note, sources)
+            state = replace(first.state, images=self.passes.images(sample))
+            return {"cases": tuple(self._cases(state, self.results[sample], ask))}
+
+        return Audits.model_validate(attempt(first.started, decide, emit)[0])
+
+    def _cases(self, state: State, result: Result, ask: Asker) -> Iterator[Case]:
         """The cases of a sample, stage by stage. Raises SampleError where a call fails."""
-        first, result = self.passes.read(sample), self.results[sample]
-        state = replace(first.state, images=self.passes.images(sample))
-        system = ask.prompts.system
+        sample, system = state.scene.id, self.prompts.system
         forecast = state.text_at(system.result.get("emotion", ""))
-        right = result.gold_emotion and forecast == result.gold_emotion
-        findings = self._findings(state, ask, [stage.name for stage in self.stages])
+        right = forecast == result.gold_emotion if result.gold_emotion else None
+        own = self._scores(state, self.stages, ask)
         for stage in self.stages:
             known = {"sample": sample, "dialogue": self.passes.dialogues[sample], "stage": stage.name}
-            own = self._scores(state, stage, ask, findings[stage.name])
-            judged = bool(right) if right is not None and system.symbol("emotion") == stage.gives else None
-            yield Case.model_validate({**known, "right": judged, "scores": own})
-            for kind, output, donor in self._outputs(state, stage, result, ask):
-                outputs = {**dict(state.outputs), stage.gives: output}
-                planted = replace(state, outputs=tuple(outputs.items()))
-                found = self._findings(planted, ask, [stage.name])[stage.name]
-                scores = self._scores(planted, stage, ask, found)
-                yield Case.model_validate({**known, "fault": kind, "donor": donor, "scores": scores})
+            judged = right if system.symbol("emotion") == stage.gives else None
+            yield Case.model_validate({**known, "right": judged, "scores": own[stage.name]})
+            for kind, output in self._faults(state, stage, result, ask):
+                planted = replace(state, outputs=tuple({**dict(state.outputs), stage.gives: output}.items()))
+                scores = self._scores(planted, [stage], ask)[stage.name]
+                yield Case.model_validate({**known, "fault": kind, "scores": scores})
 
-    def _outputs(self, state: State, stage: Stage, result: Result, ask: Asker) -> Iterator[tuple[str, Output, str]]:
-        """The kind of each fault of a stage, its output, and the sample that it is of."""
-        system, before = ask.prompts.system, state.before(stage.gives)
+    def _faults(self, state: State, stage: Stage, result: Result, ask: Asker) -> Iterator[tuple[str, Output]]:
+        """The faulty outputs of a stage, each after its kind. One that the model cannot write is skipped."""
+        system, before, scene = self.prompts.system, state.before(stage.gives), state.scene
         emotion, response = system.result.get("emotion", ""), system.result.get("response", "").partition(".")
         own = dict(state.outputs)[stage.gives]
-
-        def again(kind: str, asked: Stage, shown: State) -> Iterator[tuple[str, Output, str]]:
-            try:
-                yield kind, ask(asked, shown, 0, draw=Draw(1)), ""
-            except SampleError as error:  # no usable output, no case
-                if not is_final(error):
-                    raise
-
-        if FOREIGN in self.kinds and (donor := self.passes.donor(state, stage, self.seed)):
-            yield FOREIGN, dict(donor.outputs)[stage.gives], donor.scene.id
-        labels = [label for label in state.scene.labels if label != state.text_at(emotion)]
+        again: list[tuple[str, Stage, State]] = []
+        if FOREIGN in self.kinds and (foreign := self.passes.foreign(state, stage, self.seed)):
+            yield FOREIGN, foreign
+        labels = [label for label in scene.labels if label != state.text_at(emotion)]
         if FLIPPED in self.kinds and stage.gives == system.symbol("emotion") and labels:
-            label = random.Random(f"{self.seed} {state.scene.id!a}").choice(sorted(labels))
-            other = replace(before, scene=replace(before.scene, labels=(label,)), labels=(label,))
-            yield from again(FLIPPED, stage, other)
-        if HOT in self.kinds and not stage.by:
-            yield from again(HOT, replace(stage, sampling={**stage.sampling, "temperature": HEAT}), before)
-        if stage.gives != response[0]:
-            return
-        others = [turn.speaker for turn in state.scene.history if turn.speaker != state.scene.responder]
-        if ROLES in self.kinds and others and state.scene.responder:
-            yield from again(ROLES, stage, replace(before, scene=replace(before.scene, responder=others[-1])))
-        said = str(getattr(own, response[2]) if response[2] else own)
-        texts = {kind: make(said, state) for kind, make in BY_CODE.items()} | {HUMAN: result.gold_response or ""}
-        for kind, text in texts.items():
-            if kind in self.kinds and text:
-                yield kind, own.model_copy(update={response[2]: text}) if isinstance(own, BaseModel) else text, ""
+            label = random.Random(f"{self.seed} {scene.id!a}").choice(sorted(labels))
+            again.append((FLIPPED, stage, replace(before, scene=replace(scene, labels=(label,)), labels=(label,))))
+        if HOT in self.kinds and not stage.function:
+            again.append((HOT, replace(stage, sampling={**stage.sampling, "temperature": HEAT}), before))
+        others = [turn.speaker for turn in scene.history if turn.speaker != scene.responder]
+        if ROLES in self.kinds and stage.gives == response[0] and others and scene.responder:
+            again.append((ROLES, stage, replace(before, scene=replace(scene, responder=others[-1]))))
+        for kind, asked, shown in again:
+            if output := _unless_final(partial(ask, asked, shown, 0, candidate=Candidate(1))):
+                yield kind, output
+        if stage.gives == response[0]:
+            said = str(getattr(own, response[2]) if response[2] else own)
+            texts = {kind: make(said, state) for kind, make in BY_CODE.items()} | {HUMAN: result.gold_response or ""}
+            for kind, text in ((kind, text) for kind, text in texts.items() if kind in self.kinds and text):
+                yield kind, own.model_copy(update={response[2]: text}) if isinstance(own, BaseModel) else text
 
-    def _scores(self, state: State, stage: Stage, ask: Asker, finding: float | None) -> dict[Form, float | None]:
-        """By form, without the forms that the stage's check cannot have."""
-        auditor = ask.prompts.system.auditor
+    def _scores(self, state: State, stages: Iterable[Stage], ask: Asker) -> dict[str, dict[Form, float | None]]:
+        """By stage and form; a finding is 1 where the check passed, -1 where it failed. All findings are of one call,
+        as in a run."""
+        auditor = self.prompts.system.auditor
         assert auditor is not None
-        forms = ask.forms(auditor, state, 0)
+        forms, finds = ask.forms(auditor, state, 0), any("finding" in self.forms[stage.name] for stage in stages)
+        reply = _unless_final(lambda: ask(auditor, state, 0)) if finds else None
+        findings = audit_of(reply).findings if isinstance(reply, BaseModel) else {}
+        found = {name: 1.0 if finding.passed else -1.0 for name, finding in findings.items()}
 
-        def score(form: Form) -> float | None:
+        def score(stage: Stage, form: Form) -> float | None:
             if form == "finding":
-                return finding
-            try:
-                with user_code(f"{stage.name}, form={form}"):
-                    return forms.score(stage, state, form)
-            except SampleError as error:
-                if not is_final(error):
-                    raise
-                return None
+                return found.get(stage.name)
+            with user_code(f"{stage.name}, form={form}"):
+                return _unless_final(lambda: forms.score(stage, state, form))
 
-        return {form: score(form) for form in self.forms[stage.name]}
+        return {stage.name: {form: score(stage, form) for form in self.forms[stage.name]} for stage in stages}
 
-    def _findings(self, state: State, ask: Asker, stages: Collection[str]) -> dict[str, float | None]:
-        """Of the auditor's one call: 1 for a passed check, -1 for a failed one, None where the audit cannot be read."""
-        auditor = ask.prompts.system.auditor
-        assert auditor is not None
-        if not any("finding" in self.forms[stage] for stage in stages):
-            return dict.fromkeys(stages)
-        try:
-            reply = ask(auditor, state, 0)
-        except SampleError as error:
-            if not is_final(error):
-                raise
-            return dict.fromkeys(stages)
-        assert not isinstance(reply, str)
-        findings = audit_of(reply).findings
-        return {stage: (1.0 if findings[stage].passed else -1.0) if stage in findings else None for stage in stages}
+
+def _unless_final(work: Callable[[], Made]) -> Made | None:
+    """What `work` gives, None where a model cannot give it. Raises SampleError where a call fails."""
+    try:
+        return work()
+    except SampleError as error:
+        if not is_final(error):
+            raise
+        return None

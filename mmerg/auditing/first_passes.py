@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
-from itertools import islice
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -19,8 +18,8 @@ from mmerg.console.terminal import plural
 from mmerg.corpora.dialogue import Scene, Turn
 from mmerg.engine.labels import listed
 from mmerg.engine.prompts import bounds_of
-from mmerg.engine.sources import Supply
-from mmerg.engine.state import State
+from mmerg.engine.sources import SourceOutput
+from mmerg.engine.state import Output, State
 from mmerg.errors import RunError
 from mmerg.runs import events
 from mmerg.runs.folder import FRAMES
@@ -31,7 +30,6 @@ from mmerg.systems.schema import checked, json_schema
 from mmerg.systems.system import Stage, System
 
 AGAIN = "run it again with another runs=…: its calls and frames come from the caches"
-DONORS = 20  # to choose from: reading more takes longer than the choice gains
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class FirstPass:
     started: events.SampleStarted
     state: State
     images: tuple[str, ...]
-    supplied: Mapping[str, Supply]
+    supplied: Mapping[str, SourceOutput]
 
 
 class FirstPasses:
@@ -59,20 +57,16 @@ class FirstPasses:
         outputs = (self.read(first[dialogue]).state.get(stage.gives) for dialogue in sorted(self.decoys))
         return tuple(one.model_dump(mode="json") if isinstance(one, BaseModel) else one for one in outputs)
 
-    def donor(self, own: State, stage: Stage, seed: int) -> State | None:
-        """The state of another dialogue than that of `own` in which `stage` gave something else: another emotion, where
-        it gives the emotion of `system.result`. Of DONORS such states, drawn by the seed, the one whose output shares
-        the fewest fields with its own: a plan of the same goal and tactic is hardly a fault. None where there is none.
-        """
-        forecasts = self.system.symbol("emotion") == stage.gives
-        place = self.system.result["emotion"] if forecasts else stage.gives
+    def foreign(self, own: State, stage: Stage, seed: int) -> Output | None:
+        """What `stage` gave in another dialogue than that of `own`, drawn by the seed: something else, or another
+        emotion where it gives the emotion of `system.result`. None where there is none."""
+        place = self.system.result["emotion"] if self.system.symbol("emotion") == stage.gives else stage.gives
         sample = own.scene.id
         not_from = {self.dialogues.get(sample), *self.decoys}
         others = sorted(other for other, name in self.dialogues.items() if name not in not_from)
         random.Random(f"{seed} {stage.name} {sample!a}").shuffle(others)
         states = (self.read(other).state for other in others)
-        differing = islice((state for state in states if state.at(place) != own.at(place)), DONORS)
-        return min(differing, key=lambda state: _shared(state.get(stage.gives), own.get(stage.gives)), default=None)
+        return next((state.get(stage.gives) for state in states if state.at(place) != own.at(place)), None)
 
     def images(self, sample: str) -> tuple[Image, ...]:
         """Those that were sent. Raises RunError where one is gone or another."""
@@ -99,7 +93,7 @@ class FirstPasses:
         sent = next((message.images for message in messages if message.images), ())
         if not sent and story.frames and story.frames.form == "images":  # classes of the user's alone saw them
             sent = tuple(keyframe.frame.sha256 for keyframe in story.keyframes)
-        supplied = {one.symbol: Supply(one.content) for one in first.supplied}
+        supplied = {one.symbol: SourceOutput(one.content) for one in first.supplied}
         return FirstPass(story.started, state, sent, supplied)
 
     def _with(self, state: State, stage: Stage, output: object) -> State:
@@ -110,11 +104,6 @@ class FirstPasses:
         asked = json_schema(stage.output, bounds).required
         given = {name: value for name, value in output.items() if name in asked}
         return state.with_(stage.gives, checked(stage.output, bounds, given))
-
-
-def _shared(output: object, own: object) -> int:
-    """How many fields of two outputs of a stage are equal. Texts have none."""
-    return sum(value == getattr(own, name) for name, value in output) if isinstance(output, BaseModel) else 0
 
 
 def finished(run: Path, results: Results[Result]) -> dict[str, str]:

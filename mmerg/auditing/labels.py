@@ -1,8 +1,5 @@
 """Calibrates emotions that are read from label probabilities: what the model says of any scene, and how often each
-label is right, from a finished run on another split than the one that is evaluated.
-
-    calibrate_labels(Path("runs/meld-one_pass_calibrated-…"), Path("auditor.json"))
-"""
+label is right, from a finished run on another split than the one that is evaluated."""
 
 from collections import Counter
 from pathlib import Path

@@ -7,36 +7,32 @@ import os
 import random
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import ValidationError
 from rich.console import Console
 
 from mmerg.auditing.calibrate import choose, whole
-from mmerg.auditing.faults import KINDS, Case, Cases
+from mmerg.auditing.faults import KINDS, Auditing, Audits
 from mmerg.auditing.first_passes import AGAIN, FirstPasses, finished
 from mmerg.auditing.planted import PLANTED, Planted, aucs_of, checks_of
 from mmerg.auditing.worth import worth_of
 from mmerg.backends.pool import Pool
-from mmerg.backends.protocol import Backend, Sampling, engine_changed
+from mmerg.backends.protocol import engine_changed
 from mmerg.checking import probes
 from mmerg.console.progress import Progress
 from mmerg.console.terminal import console, escape
-from mmerg.engine.ask import Asker
 from mmerg.engine.parallel import in_flight
 from mmerg.engine.prompts import Prompts
-from mmerg.engine.sample import attempt
 from mmerg.errors import CallError, ConfigError, RunError
 from mmerg.experiment.backbone import BackbonePlan
 from mmerg.experiment.plan import plan_prompts
 from mmerg.runs.auditor import update_auditor
 from mmerg.runs.config_diff import changes
-from mmerg.runs.events import Emit
 from mmerg.runs.folder import read_results
 from mmerg.runs.identity import CORPUS, with_runtime_settings
 from mmerg.runs.manifest import About, Manifest, read_manifest
-from mmerg.runs.result import Verdicts
 from mmerg.scoring.score import results_digest
 from mmerg.settings.model import FORMS, Form, RunSettings
 from mmerg.storage.files import describe_error
@@ -81,8 +77,9 @@ def launch(
     with closing(_pool(run, backbone, manifest)) as pool:
         forms = _usable(forms, pool, out)
         of_stage = {stage.name: _possible(prompts, stage, forms) for stage in measured}
-        cases_of = Cases(passes, results, measured, of_stage, kinds, seed)
-        audits = Auditing(cases_of, prompts, backbone.sampling(settings.seed)).all(chosen, pool, out)
+        sampling = backbone.sampling(settings.seed)
+        auditing = Auditing(passes, results, measured, of_stage, kinds, seed, prompts, sampling)
+        audits = _audit(auditing, chosen, pool, out)
     failed = [one for one in audits if one.status == "failed"]
     if len(failed) == len(audits):
         raise RunError(f"a call failed for every sample, first {failed[0].failure_text}", where=str(run))
@@ -111,7 +108,7 @@ def launch(
         out.print(table)
     out.print(escape(planted.worth.describe()))
     if calibrate:
-        checks = _chosen(planted, measured, of_stage)
+        checks = {stage.name: choose(cases, stage, of_stage[stage.name], seed) for stage in measured}
         auditor_file = update_auditor(
             calibrate,
             manifest.engine,
@@ -135,45 +132,19 @@ def launch(
     return 1 if failed else 0
 
 
-class Audits(Verdicts):
-    """The cases of a sample, or how a call failed."""
+def _audit(auditing: Auditing, samples: Sequence[str], pool: Pool, out: Console) -> list[Audits]:
+    """The audits of several samples, as many in flight as the pool has slots."""
+    progress, audits = Progress(out, len(samples), kept=0), []
 
-    cases: tuple[Case, ...] = ()
+    def audited(sample: str) -> Audits:
+        with pool.lease() as backend:
+            return auditing.sample(sample, backend, progress.event)
 
-
-@dataclass(frozen=True)
-class Auditing:
-    """What the audits of all samples share."""
-
-    cases: Cases
-    prompts: Prompts
-    sampling: Sampling
-
-    def all(self, samples: Sequence[str], pool: Pool, out: Console) -> list[Audits]:
-        """The audits of several samples, as many in flight as the pool has slots."""
-        progress, audits = Progress(out, len(samples), kept=0), []
-
-        def audited(sample: str) -> Audits:
-            with pool.lease() as backend:
-                return self.sample(sample, backend, progress.event)
-
-        with progress:
-            for one in in_flight(samples, audited, pool.slots, pool.close):
-                progress.result(one)
-                audits.append(one)
-        return audits
-
-    def sample(self, sample: str, backend: Backend, emit: Emit) -> Audits:
-        """The audits of a sample. Raises CallError (interrupted), and RunError where the run's folder does not hold
-        what is needed."""
-        first = self.cases.passes.read(sample)
-        sources = {symbol: lambda *_, supply=supply: supply for symbol, supply in first.supplied.items()}
-
-        def decide(note: Emit, _: object) -> dict[str, object]:
-            ask = Asker(self.prompts, backend, self.sampling, note, sources)
-            return {"cases": tuple(self.cases.of(sample, ask))}
-
-        return Audits.model_validate(attempt(first.started, decide, emit)[0])
+    with progress:
+        for one in in_flight(samples, audited, pool.slots, pool.close):
+            progress.result(one)
+            audits.append(one)
+    return audits
 
 
 def _measuring(settings: RunSettings) -> Prompts:
@@ -207,16 +178,6 @@ def _possible(prompts: Prompts, stage: Stage, forms: Sequence[Form]) -> list[For
     finds = prompts.has(f"{prompts.system.auditor.name}.j2") if prompts.system.auditor else False
     able = [form for form in forms if not form_problem(prompts.system, stage, form)]
     return [form for form in able if form != "finding" or finds]
-
-
-def _chosen(planted: Planted, stages: Sequence[Stage], forms: Mapping[str, Sequence[Form]]) -> dict[str, Check]:
-    """The check of each stage; one by comparison with its decoys."""
-    checks = {}
-    for stage in stages:
-        check = choose(planted.cases, stage.name, forms[stage.name], planted.seed)
-        decoys = stage.verdict.decoys if check.form == "comparison" else ()
-        checks[stage.name] = check.model_copy(update={"decoys": decoys})
-    return checks
 
 
 def settings_of(run: Path, manifest: Manifest, hosts: Sequence[str] = ()) -> RunSettings:

@@ -13,9 +13,9 @@ from mmerg.console.terminal import console, escape, plural, printable
 from mmerg.corpora.dialogue import Clip, Corpus
 from mmerg.corpora.protocols import select
 from mmerg.corpora.reading import read_corpus
-from mmerg.engine.look import shuffle_clips
+from mmerg.engine.keyframes import shuffle_clips
 from mmerg.errors import ConfigError, CorpusError
-from mmerg.experiment.build import build_looker, make
+from mmerg.experiment.build import build_keyframe_sampler, make
 from mmerg.experiment.plan import plan_prompts
 from mmerg.experiment.sources import build_sources
 from mmerg.settings.commands import DataSettings
@@ -33,7 +33,7 @@ def check_data(settings: DataSettings) -> int:
     selection = select(corpus, settings.protocol)
     selection = replace(selection, samples=shuffle_clips(selection.samples, settings.frames))
     cache_dir = Path(settings.cache_dir)
-    looker = build_looker(settings.frames, system, cache_dir)
+    sampler = build_keyframe_sampler(settings.frames, system, cache_dir)
     last_turns = settings.frames.last_turns
 
     own = wanted_clips(corpus)
@@ -42,7 +42,7 @@ def check_data(settings: DataSettings) -> int:
     if own or corpus.notes.get("clips_missing"):
         with Bar(out, "clips") as bar:
             wanted = [*own, *ended_clips(own, selection.samples, last_turns)]
-            flaws, seconds = examine(wanted, looker.settings, looker.store, bar.at)
+            flaws, seconds = examine(wanted, sampler.settings, sampler.store, bar.at)
         bad = bad_clips(corpus, own, flaws, settings.dataset.root)
         clips = check_clips(corpus, own, bad, long_clips(corpus, seconds))
     counts, memory = check_counts(corpus), _memory(settings, system, corpus)

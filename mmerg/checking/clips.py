@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mmerg.corpora.dialogue import LONGER, Clip, Corpus, Sample
-from mmerg.engine.look import recent_clips
+from mmerg.engine.keyframes import recent_clips
 from mmerg.errors import ClipError
 from mmerg.frames.decode import MIN_SIDE, PAST_END
 from mmerg.frames.extract import extract

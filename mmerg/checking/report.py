@@ -17,7 +17,7 @@ from mmerg.console.terminal import escape, printable
 from mmerg.corpora.dialogue import LONGER, Clip, Corpus
 from mmerg.corpora.protocols import Selection, describe
 from mmerg.corpora.published import Expected, expected, known_bad
-from mmerg.engine.look import COULD_SHOW_TARGET, recent_clips
+from mmerg.engine.keyframes import COULD_SHOW_TARGET, recent_clips
 from mmerg.errors import preview
 from mmerg.settings.model import ProtocolSettings
 

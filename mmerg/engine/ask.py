@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from statistics import fmean
-from typing import TypedDict, cast
+from typing import Any, cast
 
 from pydantic import BaseModel
 
@@ -19,15 +19,15 @@ from mmerg.engine.clean import clean
 from mmerg.engine.forms import Forms
 from mmerg.engine.labels import ALTERNATIVES, TOKENS, orders, read_labels, schema_of
 from mmerg.engine.prompts import LABEL, Inputs, Prompts, bounds_of, visible
-from mmerg.engine.sources import Ready, Supply
-from mmerg.engine.state import Correction, Draw, Output, State
+from mmerg.engine.sources import BoundSource, SourceOutput
+from mmerg.engine.state import Candidate, Correction, Output, State
 from mmerg.errors import Failure, MmergError, ReplyError, SampleError, format_exception, raised_at
 from mmerg.runs import events
 from mmerg.runs.events import Emit
 from mmerg.storage.words import runs_of
 from mmerg.systems.audit import Finding, audit_class
 from mmerg.systems.schema import Bounds, checked, json_schema, parse
-from mmerg.systems.system import Answerer, Asked, Stage, System
+from mmerg.systems.system import Stage, StageFunction, StageInput, System
 from mmerg.systems.target import name_of
 
 # What to do once repairs are used up; {setting} is the stage's limit of tokens by its whole name.
@@ -37,23 +37,12 @@ HINTS = {
     "another run: {setting}",
     Failure.SCHEMA_INVALID: "see the raw replies: mmerg show RUN SAMPLE --prompts",
 }
+Place = dict[str, Any]  # where in a run an event is: the fields of events that say so
 WISHES = {Failure.TRUNCATED: "; be much shorter"}  # added to the complaint, for the model alone
 MEND = (
     "mend it and give the same command: with other code it is a new run, which takes calls that are the same from the "
     "reply cache (a class with a digest of its own that stayed the same needs only_failed=true)"
 )
-
-
-class _Place(TypedDict):
-    """Where in a run an event is."""
-
-    sample: str
-    t: int
-    stage: str
-
-
-class _Attempt(_Place):
-    attempt: int
 
 
 @dataclass(frozen=True)
@@ -65,19 +54,24 @@ class Asker:
     backend: Backend
     sampling: Sampling
     emit: Emit
-    sources: Mapping[str, Ready] = field(default_factory=dict)
+    sources: Mapping[str, BoundSource] = field(default_factory=dict)
 
     def __call__(
-        self, stage: Stage, state: State, t: int, correction: Correction | None = None, draw: Draw | None = None
+        self,
+        stage: Stage,
+        state: State,
+        t: int,
+        correction: Correction | None = None,
+        candidate: Candidate | None = None,
     ) -> Output:
         system = self.prompts.system
-        place: _Place = {"sample": state.scene.id, "t": t, "stage": stage.name}
+        place: Place = {"sample": state.scene.id, "t": t, "stage": stage.name}
         if any(one.verdict.form != "finding" for one in system.stages if one.name in stage.audits):
-            return self._audit(stage, state, t, draw)
+            return self._audit(stage, state, t, candidate)
         bounds = bounds_of(system, stage, state)
         supplied = self._supplied(stage, state, place)
-        if stage.by:
-            return _ask_class(stage, stage.by, bounds, state, t, visible(stage, state) | supplied, correction)
+        if stage.function:
+            return _ask_class(stage, stage.function, bounds, state, t, visible(stage, state) | supplied, correction)
         if stage.label:
             emotion = self._read_emotion(stage, state, place, supplied, correction)
             state = replace(state, labels=(emotion,))  # which any other field may explain
@@ -90,9 +84,9 @@ class Asker:
         samplers = self.sampling.changed(stage.sampling)
         if correction and correction.instruction and system.rerun_temperature is not None:
             samplers = replace(samplers, temperature=system.rerun_temperature)
-        samplers = samplers.drawn(state.scene.id, stage.name, t, draw.number if draw else 0)
+        samplers = samplers.drawn(state.scene.id, stage.name, t, candidate.number if candidate else 0)
         for attempt in range(system.max_repairs + 1):
-            this: _Attempt = {**place, "attempt": attempt}
+            this: Place = {**place, "attempt": attempt}
             request = Request(messages, samplers, answer_schema, stage.logprobs)
             reply = self.backend.complete(request)
             self.emit(_called(this, request, reply))
@@ -111,13 +105,13 @@ class Asker:
             else:
                 if removed := (*cut, *cleaned):
                     self.emit(events.Cleaned(**this, taken=removed))
-                if draw:
-                    draw.replies[stage.gives] = reply, written
+                if candidate:
+                    candidate.replies[stage.gives] = reply, written
                 return output
         raise AssertionError("the loop above returns or raises")
 
     def _read_emotion(
-        self, stage: Stage, state: State, place: _Place, supplied: Inputs, correction: Correction | None
+        self, stage: Stage, state: State, place: Place, supplied: Inputs, correction: Correction | None
     ) -> str:
         """The emotion that is likeliest over several orders of the labels, calibrated where the stage has a prior."""
         labels, readings = state.scene.labels, list[Mapping[str, float]]()
@@ -143,7 +137,7 @@ class Asker:
 
         return Forms(self.prompts, auditor, call)
 
-    def _audit(self, auditor: Stage, state: State, t: int, draw: Draw | None) -> Output:
+    def _audit(self, auditor: Stage, state: State, t: int, candidate: Candidate | None) -> Output:
         """The findings on the stages that `auditor` audits, each by the form of its check."""
         audited = [stage for stage in self.prompts.system.stages if stage.name in auditor.audits]
         asked = tuple(stage.name for stage in audited if stage.verdict.form == "finding")
@@ -152,16 +146,16 @@ class Asker:
             found = {stage.name: forms.verdict(stage, state) for stage in audited if stage.name not in asked}
         if asked:
             finding = replace(auditor, audits=asked, output=audit_class(asked))
-            found |= dict(cast(BaseModel, self(finding, state, t, draw=draw)))
+            found |= dict(cast(BaseModel, self(finding, state, t, candidate=candidate)))
         return audit_class(auditor.audits)(**{stage.name: found[stage.name] for stage in audited})
 
-    def _supplied(self, stage: Stage, state: State, place: _Place) -> Inputs:
+    def _supplied(self, stage: Stage, state: State, place: Place) -> Inputs:
         supplied: Inputs = {}
         for symbol in [symbol for symbol in self.sources if symbol in stage.sees]:
             with user_code(f"{stage.name}, pass {place['t']}, sources.{symbol}"):
                 supply = self.sources[symbol](state, state.text_at(self.prompts.system.forecast(stage)))
-                if not isinstance(supply, Supply):
-                    raise TypeError(f"it gave {type(supply).__name__}, and a Supply is wanted")
+                if not isinstance(supply, SourceOutput):
+                    raise TypeError(f"it gave {type(supply).__name__}, and a SourceOutput is wanted")
                 content, excluded = tuple(map(dict, supply.content)), supply.excluded
                 event = events.Supplied(
                     **place, symbol=symbol, content=content, excluded=excluded, problem=supply.problem
@@ -248,7 +242,7 @@ def _speakers(supplied: Inputs) -> set[str]:
     return {turn["speaker"] for turn in turns if isinstance(turn, Mapping) and "speaker" in turn}
 
 
-def _called(this: _Attempt, request: Request, reply: Reply) -> events.Called:
+def _called(this: Place, request: Request, reply: Reply) -> events.Called:
     messages = tuple(
         events.TracedMessage(role=one.role, text=one.text, images=tuple(image.sha256 for image in one.images))
         for one in request.messages
@@ -265,11 +259,11 @@ def _called(this: _Attempt, request: Request, reply: Reply) -> events.Called:
 
 
 def _ask_class(
-    stage: Stage, by: Answerer, bounds: Bounds, state: State, t: int, inputs: Inputs, correction: Correction | None
+    stage: Stage, by: StageFunction, bounds: Bounds, state: State, t: int, inputs: Inputs, correction: Correction | None
 ) -> Output:
     """The stage's output as `by` gives it. Raises ReplyError for one that does not hold to the schema."""
     who = f"{stage.name}, pass {t}, {name_of(by)}"
-    asked = Asked(
+    asked = StageInput(
         sample=state.scene.id,
         t=t,
         stage=stage.name,

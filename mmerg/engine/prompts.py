@@ -83,7 +83,7 @@ class Prompts:
         )
         forms = {stage.verdict.form for stage in system.checked}
         agents = system.agents if not system.checked or "finding" in forms else system.stages
-        own = [f"{stage.name}.j2" for stage in agents if stage.by is None and not _names_alone(stage)]
+        own = [f"{stage.name}.j2" for stage in agents if stage.function is None and not _names_alone(stage)]
         own += [f"{LABEL}.j2"] * any(stage.label for stage in agents)
         own += [name for form, name in OF_FORMS.items() if form in forms]
         self._env.filters["as_written"] = as_written
@@ -99,7 +99,7 @@ class Prompts:
         self._rendered = sorted(self._reach([*BASE, *own, *self._checks]) & set(self._sources))
         self._shared = self._used_by(["shared.j2"])
         for stage in agents:
-            if stage.by is None:
+            if stage.function is None:
                 self._check_uses(stage)
         self._system = Message("system", self._render("system.j2", {}))
 

@@ -11,13 +11,13 @@ from pydantic import BaseModel
 from mmerg.backends.protocol import Backend, Engine, Sampling
 from mmerg.corpora.dialogue import Sample
 from mmerg.engine.ask import Asker, user_code
+from mmerg.engine.keyframes import KeyframeSampler
 from mmerg.engine.labels import listed
-from mmerg.engine.look import Looker
 from mmerg.engine.loops.audit import audit, refine
-from mmerg.engine.loops.draws import draws
+from mmerg.engine.loops.candidates import candidates
 from mmerg.engine.loops.loop import Loop, Outcome, single
 from mmerg.engine.prompts import Prompts
-from mmerg.engine.sources import Ready, Source
+from mmerg.engine.sources import BoundSource, Source
 from mmerg.errors import Failure, SampleError
 from mmerg.runs import events
 from mmerg.runs.events import Emit
@@ -27,7 +27,7 @@ from mmerg.runs.story import Story
 from mmerg.systems.system import System
 from mmerg.systems.target import name_of
 
-LOOPS: Mapping[str, Loop] = {"audit": audit, "single": single, "refine": refine, "draws": draws}
+LOOPS: Mapping[str, Loop] = {"audit": audit, "single": single, "refine": refine, "candidates": candidates}
 Fields = dict[str, object]  # of a result
 Decide = Callable[[Emit, Story], Fields]  # how to emit an event, and the story so far
 KeepFrame = Callable[[str, Callable[[], bytes]], None]  # keeps the JPEG of a hash; the bytes are read where it is new
@@ -38,7 +38,7 @@ class Experiment:
     """What every sample of a run shares. sources: inputs that no stage makes, by symbol."""
 
     prompts: Prompts
-    looker: Looker
+    sampler: KeyframeSampler
     sampling: Sampling
     engine: Engine
     max_images: int
@@ -47,12 +47,14 @@ class Experiment:
     def sample(self, sample: Sample, backend: Backend, emit: Emit, keep_frame: KeepFrame) -> Result:
         """One sample's result, failed or not. Raises CallError (interrupted): the sample then has no result; and
         ConfigError for what would fail every sample."""
-        system, store = self.prompts.system, self.looker.store
+        system, store = self.prompts.system, self.sampler.store
 
         def decide(note: Emit, story: Story) -> Fields:
             vision, most = self.engine.vision, self.max_images
             later: list[events.Event] = []  # emitted once the frames are kept, as readers may ask for them
-            state = self.looker.look(sample.scene, sample.dropped, vision=vision, max_images=most, emit=later.append)
+            state = self.sampler.initial_state(
+                sample.scene, sample.dropped, vision=vision, max_images=most, emit=later.append
+            )
             state = replace(state, labels=listed(system, sample.scene))
             for image in state.images:  # first: these bytes are at hand, a frame among them need not be read again
                 keep_frame(image.sha256, partial(bytes, image.data))
@@ -60,9 +62,11 @@ class Experiment:
                 keep_frame(keyframe.frame.sha256, partial(store.read, keyframe.frame.sha256))
             for event in later:
                 note(event)
-            ready: dict[str, Ready] = {symbol: partial(each.supply, sample) for symbol, each in self.sources.items()}
+            ready: dict[str, BoundSource] = {
+                symbol: partial(each.supply, sample) for symbol, each in self.sources.items()
+            }
             asker = Asker(self.prompts, backend, self.sampling, note, ready)
-            samplers = [self.sampling.changed(agent.sampling) for agent in system.agents if not agent.by]
+            samplers = [self.sampling.changed(agent.sampling) for agent in system.agents if not agent.function]
             greedy = not any(one.temperature for one in samplers) and not system.rerun_temperature
             looped = replace(system, greedy=greedy)
             if isinstance(system.loop, str):

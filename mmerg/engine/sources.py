@@ -10,7 +10,7 @@ from mmerg.runs.events import Excluded
 
 
 @dataclass(frozen=True, slots=True)
-class Supply:
+class SourceOutput:
     """content: what a source has for a prompt. For the trace alone: what it kept back, and why there is nothing where
     that is no answer of the source."""
 
@@ -32,7 +32,7 @@ class Source(Protocol):
     @property
     def digest(self) -> str: ...
 
-    def supply(self, sample: Sample, state: State, forecast: str | None) -> Supply: ...
+    def supply(self, sample: Sample, state: State, forecast: str | None) -> SourceOutput: ...
 
 
-Ready = Callable[[State, str | None], Supply]  # a source for one sample
+BoundSource = Callable[[State, str | None], SourceOutput]  # a source for one sample

@@ -92,8 +92,8 @@ class Correction:
 
 
 @dataclass(frozen=True)
-class Draw:
-    """One of several independent draws, whose number, from 0, enters the seed. replies: by symbol, the reply of a
+class Candidate:
+    """One of several independent candidates, whose number, from 0, enters the seed. replies: by symbol, the reply of a
     model, and the stage's output as it stands there, before it is cleaned."""
 
     number: int

@@ -1,7 +1,7 @@
 """Clips and pictures that a client sends, and the keyframes taken from them. No file with a name is written.
 
 uploads = Uploads({Path("turn 3"): [Upload("clip", data)]})
-Looker(settings, HeldFrames(), ahead=uploads)       # takes keyframes as from any clip
+KeyframeSampler(settings, HeldFrames(), prefetcher=uploads)       # takes keyframes as from any clip
 """
 
 import tempfile
@@ -16,7 +16,7 @@ from typing import Literal, Self, cast
 import numpy as np
 
 from mmerg.corpora.dialogue import Clip
-from mmerg.engine.look import Ahead
+from mmerg.engine.keyframes import ClipPrefetcher
 from mmerg.errors import ClipError
 from mmerg.frames.decode import MIN_SIDE
 from mmerg.frames.extract import Outcome, extract
@@ -50,7 +50,7 @@ class Upload:
         return (_clip_frames if self.kind == "clip" else _picture_frames)(self.data, settings, store)
 
 
-class Uploads(Ahead):
+class Uploads(ClipPrefetcher):
     """In place of clips on disk: `files` by the path of the turn's clip. problems: why files of a path give no frames,
     by path, once they are decoded."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from mmerg.corpora.dialogue import Corpus, Sample
 from mmerg.corpora.reading import read_corpus
-from mmerg.engine.look import Ahead, Looker, clips_by_file, files_there
+from mmerg.engine.keyframes import ClipPrefetcher, KeyframeSampler, clips_by_file, files_there
 from mmerg.engine.prompts import Prompts
 from mmerg.frames.store import FrameStore
 from mmerg.settings.kinds import Target
@@ -32,9 +32,11 @@ def build_prompts(
     return Prompts(build(system, given=supplied).showing_frames_to(seen_by), emotion_of)
 
 
-def build_looker(settings: FramesSettings, system: System, cache_dir: Path, samples: Sequence[Sample] = ()) -> Looker:
+def build_keyframe_sampler(
+    settings: FramesSettings, system: System, cache_dir: Path, samples: Sequence[Sample] = ()
+) -> KeyframeSampler:
     """What takes frames; a file of which several of `samples` show parts is decoded once for all of them. No clip is
     opened that no agent sees."""
     frames = settings if system.sees("V") else settings.model_copy(update={"last_turns": 0})
-    ahead = Ahead(clips_by_file(samples, frames.last_turns), files_there(samples, frames.last_turns))
-    return Looker(frames, FrameStore(cache_dir / "frames"), ahead)
+    prefetcher = ClipPrefetcher(clips_by_file(samples, frames.last_turns), files_there(samples, frames.last_turns))
+    return KeyframeSampler(frames, FrameStore(cache_dir / "frames"), prefetcher)

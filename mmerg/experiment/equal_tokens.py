@@ -1,7 +1,7 @@
-"""How many draws of best_of_n cost as many tokens as another system, read from finished runs of the same settings.
+"""How many candidates of best_of_n cost as many tokens as another system, read from finished runs of the same settings.
 
 settings, note = with_equal_tokens(settings, plan)
-settings.system.draws, note    # 11, "11 draws, as merg takes 5140 tokens a sample (…) and one_pass 448 (…)"
+settings.system.n, note    # 11, "system.n=11, as merg takes 5140 tokens a sample (…) and one_pass 448 (…)"
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 
 def with_equal_tokens(settings: RunSettings, plan: Callable[[RunSettings], Plan]) -> tuple[RunSettings, str]:
-    """The settings with their number of draws, and how it was found. plan: of a run that is to be read. Raises
+    """The settings with their number of candidates, and how it was found. plan: of a run that is to be read. Raises
     ConfigError where such a run is not there, or lacks a sample that is wanted."""
     wanted = settings.system.equal_tokens
     assert wanted
-    (of, of_run), (draw, draw_run) = (_tokens(settings, name, plan) for name in (wanted.of, wanted.draw))
-    draws = max(1, round(of / draw))
-    system = settings.system.model_copy(update={"draws": draws, "equal_tokens": None})
-    note = f"{wanted.of} takes {of:.0f} tokens a sample ({of_run}) and {wanted.draw} {draw:.0f} ({draw_run})"
-    return settings.model_copy(update={"system": system}), f"system.draws={draws}, as {note}"
+    (of, of_run), (each, each_run) = (_tokens(settings, name, plan) for name in (wanted.of, wanted.candidate))
+    n = max(1, round(of / each))
+    system = settings.system.model_copy(update={"n": n, "equal_tokens": None})
+    note = f"{wanted.of} takes {of:.0f} tokens a sample ({of_run}) and {wanted.candidate} {each:.0f} ({each_run})"
+    return settings.model_copy(update={"system": system}), f"system.n={n}, as {note}"
 
 
 def _tokens(settings: RunSettings, name: str, plan: Callable[[RunSettings], Plan]) -> tuple[float, str]:

@@ -24,13 +24,13 @@ from typing import Self
 from mmerg.backends.protocol import Engine, Sampling
 from mmerg.corpora.dialogue import Corpus, Sample
 from mmerg.corpora.protocols import Selection, chosen, describe, select
-from mmerg.engine.look import shuffle_clips
+from mmerg.engine.keyframes import shuffle_clips
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sample import Experiment
 from mmerg.engine.sources import Source
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.backbone import BackbonePlan
-from mmerg.experiment.build import build_looker, build_prompts, load_corpus
+from mmerg.experiment.build import build_keyframe_sampler, build_prompts, load_corpus
 from mmerg.experiment.equal_tokens import with_equal_tokens
 from mmerg.experiment.session import new_session
 from mmerg.experiment.sources import build_sources
@@ -117,8 +117,8 @@ class SystemPlan:
     def experiment(
         self, engine: Engine, sampling: Sampling, max_images: int, samples: Sequence[Sample] = ()
     ) -> Experiment:
-        looker = build_looker(self.frames, self.prompts.system, self.cache_dir, samples)
-        return Experiment(self.prompts, looker, sampling, engine, max_images, self.sources)
+        sampler = build_keyframe_sampler(self.frames, self.prompts.system, self.cache_dir, samples)
+        return Experiment(self.prompts, sampler, sampling, engine, max_images, self.sources)
 
 
 @dataclass(frozen=True)
@@ -289,8 +289,9 @@ def plan_prompts(settings: RunSettings) -> Prompts:
 
 
 def refuse_idle_seeds(repeats: int, system: System, sampling: Sampling) -> None:
-    """Raises ConfigError where runs, or the draws of a sample, that differ in their seed alone would say the same."""
-    asked = {"repeats": repeats, "system.draws": system.draws}
+    """Raises ConfigError where runs, or the candidates of a sample, that differ in their seed alone would say the
+    same."""
+    asked = {"repeats": repeats, "system.n": system.n}
     many = next((name for name, count in asked.items() if count > 1), None)
     warm = [sampling.changed(agent.sampling).temperature for agent in system.agents]
     if many and not any([*warm, system.auditor and system.rerun_temperature]):

@@ -75,5 +75,5 @@ def turns_and_uploads(talk: Sequence[tuple[str, str, Sequence[Upload]]]) -> tupl
 def with_uploads(shared: Experiment, uploads: Uploads, seed: int | None = None) -> Experiment:
     """The experiment with uploads for clips, and keyframes in memory alone. seed: None for the experiment's own."""
     sampling = shared.sampling if seed is None else replace(shared.sampling, seed=seed)
-    looker = replace(shared.looker, store=HeldFrames(), ahead=uploads)
-    return replace(shared, looker=looker, sampling=sampling)
+    sampler = replace(shared.sampler, store=HeldFrames(), prefetcher=uploads)
+    return replace(shared, sampler=sampler, sampling=sampling)

@@ -6,11 +6,7 @@ Unusable verdicts count nowhere. A run that gave no reply has the lowest rating 
 else a run gained by failing where replies are hard.
 
 A pair is shown in both orders. It is won only where both prefer A, lost only where both prefer B, and else a tie:
-verdicts that contradict each other say that the order decided. Over repeats more than half must be won (or lost).
-
-    preferences(samples, ["empathy"], signature)["margin"].value
-    signs(samples, ["empathy", "fluency"])["fluency"].p_holm
-"""
+verdicts that contradict each other say that the order decided. Over repeats more than half must be won (or lost)."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

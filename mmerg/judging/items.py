@@ -1,11 +1,7 @@
 """What is judged: the replies of one run, or those that two runs gave to the same histories.
 
 Nothing but history, responder and replies is taken from a run: no gold reply, label, forecast, plan or name can reach a
-prompt from here. A sample that failed in a run has no reply: it stays an item, about which nothing is asked.
-
-    lot = lot_of(read_run(a), read_run(b))
-    lot.items[0].replies    # A's, B's
-"""
+prompt from here. A sample that failed in a run has no reply: it stays an item, about which nothing is asked."""
 
 from __future__ import annotations
 
@@ -44,7 +40,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Lot:
+class JudgingSet:
     """The items of one judging, in the order of dialogues and ids; the runs that replied; and how many samples were
     left out, by reason."""
 
@@ -58,7 +54,7 @@ class Lot:
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-def lot_of(*runs: ScoredRun, count: int | None = None, seed: int = 0) -> Lot:
+def select_items(*runs: ScoredRun, count: int | None = None, seed: int = 0) -> JudgingSet:
     """The replies of one run, or of two to the samples that both have; at most `count` of them, drawn with the seed.
     Raises ConfigError where it is one run twice, RunError where runs cannot be compared (see `check_comparable`) or
     have another history of a sample, or there is no reply."""
@@ -79,7 +75,7 @@ def lot_of(*runs: ScoredRun, count: int | None = None, seed: int = 0) -> Lot:
     if count is not None and count < len(items):
         left_out["not drawn"] = len(items) - count
         items = tuple(items[place] for place in sorted(random.Random(seed).sample(range(len(items)), count)))
-    return Lot(runs, items, {reason: count for reason, count in left_out.items() if count})
+    return JudgingSet(runs, items, {reason: count for reason, count in left_out.items() if count})
 
 
 def _item(answers: Sequence[Result], where: str) -> Item:

@@ -2,11 +2,7 @@
 
 The judge is a system of stages that see D, the history, and R, the replies, and nothing of each other. An answer that
 cannot be used even after repairs is an unusable verdict, never a guess; a call that fails fails the item. Where a run
-gave no reply there is nothing to ask.
-
-    judge = Judge(Prompts(judge_system(settings.judge)), Sampling(), replies=2, repeats=1)
-    verdicts = judge.item(item, backend, trace.emit)
-"""
+gave no reply there is nothing to ask."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -17,7 +13,7 @@ from mmerg.backends.protocol import Backend, Sampling
 from mmerg.engine.ask import Asker
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sample import Fields, attempt
-from mmerg.engine.sources import Supply
+from mmerg.engine.sources import SourceOutput
 from mmerg.engine.state import Output, State
 from mmerg.errors import ConfigError, ReplyError
 from mmerg.judging.items import Item
@@ -79,7 +75,7 @@ class Judge:
         state = State(item.scene)
         for number, (order, repeat) in enumerate(self.rounds if not item.no_reply else ()):
             sampling = replace(self.sampling, seed=self.sampling.seed + repeat)
-            supply = Supply(
+            supply = SourceOutput(
                 tuple({"number": place, "reply": item.replies[run]} for place, run in enumerate(order, start=1))
             )
             asker = Asker(self.prompts, backend, sampling, emit, {REPLIES: lambda *_, supply=supply: supply})

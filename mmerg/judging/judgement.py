@@ -1,10 +1,7 @@
 """The figures over a judge's verdicts, as files keep them.
 
 judgement.json in a judging's folder holds a `Judgement` of one run or a `Match` of two; beside a judged run,
-judgement-<judge's backbone>@<rubric>.json holds the fullest `Judgement` of its replies.
-
-    read_judgements(run)["gemma3-12b@likert"].scores["empathy"]
-"""
+judgement-<judge's backbone>@<rubric>.json holds the fullest `Judgement` of its replies."""
 
 import hashlib
 import json

@@ -17,7 +17,7 @@ from mmerg.experiment.backbone import BackbonePlan
 from mmerg.experiment.session import new_session
 from mmerg.experiment.work import DRY_RUN, pending, run_items
 from mmerg.judging.figures import preferences, ratings, signs
-from mmerg.judging.items import Lot, lot_of
+from mmerg.judging.items import JudgingSet, select_items
 from mmerg.judging.judge import Judge, judge_system
 from mmerg.judging.judgement import JUDGEMENT, VERDICTS, Judgement, Match, judgement_file, keep, replies_digest
 from mmerg.judging.tables import compared, rated
@@ -28,7 +28,7 @@ from mmerg.runs.result import Verdicts
 from mmerg.runs.samples import SAMPLES
 from mmerg.scoring.answers import read_run
 from mmerg.settings.commands import JudgeSettings, RubricSettings
-from mmerg.settings.kinds import Plain, folder_name
+from mmerg.settings.kinds import folder_name
 from mmerg.storage.record import write_record
 
 
@@ -39,25 +39,14 @@ def launch(settings: JudgeSettings, folders: Sequence[Path]) -> int:
     if rubric.repeats > 1 and not rubric.temperature:
         what = f"judge.repeats is {rubric.repeats}, and at temperature 0 each would say the same"
         raise ConfigError(what, where="configuration", hint="judge.temperature=0.7, or judge.repeats=1")
-    lots = _lots(rubric, settings.seed, folders)
+    sets = _sets(rubric, settings.seed, folders)
     backbone = BackbonePlan.of(settings)
     sampling = replace(backbone.sampling(settings.seed), temperature=rubric.temperature)
     judge = Judge(Prompts(judge_system(rubric)), sampling, rubric.replies, rubric.repeats)
     pool, engine = backbone.open()
-    judging = Judging(
-        settings.plain(),
-        rubric,
-        backbone,
-        judge,
-        engine,
-        out,
-        folder=Path(settings.runs),
-        seed=settings.seed,
-        limit=settings.limit,
-        only_failed=settings.only_failed,
-    )
+    judging = Judging(settings, backbone, judge, engine, out)
     with closing(pool):
-        own = [name for lot in lots for name in judging.own(lot)]
+        own = [name for selected in sets for name in judging.own(selected)]
         if own and not settings.own_replies:
             raise ConfigError(
                 f"the judge, {engine.model}, wrote the replies of {', '.join(own)}, and models favour their own",
@@ -69,7 +58,7 @@ def launch(settings: JudgeSettings, folders: Sequence[Path]) -> int:
         out.print(escape(f"judge={rubric.name}: {', '.join(judging.aspects)}; {calls} calls a sample\n{how}"))
         for host, why in pool.down().items():
             out.print(escape(f"host {host} is skipped for now: {why}"))
-        codes = [judging.run(lot, pool) for lot in lots]
+        codes = [judging.run(selected, pool) for selected in sets]
     if backbone.dry:
         out.print(DRY_RUN.format("verdicts"))
     elif backbone.model.note:
@@ -77,7 +66,7 @@ def launch(settings: JudgeSettings, folders: Sequence[Path]) -> int:
     return max(codes)
 
 
-def _lots(rubric: RubricSettings, seed: int, folders: Sequence[Path]) -> list[Lot]:
+def _sets(rubric: RubricSettings, seed: int, folders: Sequence[Path]) -> list[JudgingSet]:
     """What is to be judged: run by run, or two runs against each other."""
     pairs = rubric.replies == 2
     if not folders or (pairs and len(folders) != 2):
@@ -86,23 +75,18 @@ def _lots(rubric: RubricSettings, seed: int, folders: Sequence[Path]) -> list[Lo
         hint = "mmerg judge runs/… judge=likert, or two of them and judge=pairwise; folders come first"
         raise ConfigError(what, where="command line", hint=hint)
     together = [tuple(folders)] if pairs else [(folder,) for folder in dict.fromkeys(folders)]
-    return [lot_of(*map(read_run, one), count=rubric.sample, seed=seed) for one in together]
+    return [select_items(*map(read_run, one), count=rubric.sample, seed=seed) for one in together]
 
 
 @dataclass(frozen=True)
 class Judging:
-    """What the judgings of one command share. settings: as manifests have them. folder: where they are written."""
+    """What the judgings of one command share."""
 
-    settings: Plain
-    rubric: RubricSettings
+    settings: JudgeSettings
     backbone: BackbonePlan
     judge: Judge
     engine: Engine
     out: Console
-    folder: Path
-    seed: int
-    limit: int | None
-    only_failed: bool
 
     @property
     def aspects(self) -> list[str]:
@@ -110,59 +94,61 @@ class Judging:
 
     @property
     def signature(self) -> str:
-        rubric, engine = self.rubric, self.engine
+        rubric, engine = self.settings.judge, self.engine
         parts = {
             "judge": engine.model,
             "digest": engine.digest[:12],
             "prompts": combined(self.judge.prompts.digests())[:12],
             "temperature": rubric.temperature,
             "repeats": rubric.repeats,
-            "seed": self.seed,
-            "settings": settings_digest(self.settings)[:8],
+            "seed": self.settings.seed,
+            "settings": settings_digest(self.settings.plain())[:8],
             "failed": "worst",
         }
         decides = "|".join(f"{key}:{value}" for key, value in parts.items())
         return f"{decides}||backend:{engine.backend}-{engine.version}"
 
-    def own(self, lot: Lot) -> tuple[str, ...]:
+    def own(self, selected: JudgingSet) -> tuple[str, ...]:
         """The runs whose replies the judge's model wrote; a dry judge is none."""
         return tuple(
-            run.run for run in lot.runs if not self.backbone.dry and same_model(self.engine, run.manifest.engine)
+            run.run for run in selected.runs if not self.backbone.dry and same_model(self.engine, run.manifest.engine)
         )
 
-    def run(self, lot: Lot, pool: Pool) -> int:
-        """Judges what of `lot` is not judged yet, in a folder that has another name for every config, prompt and reply
-        that is judged; the exit code."""
+    def run(self, selected: JudgingSet, pool: Pool) -> int:
+        """Judges what of `selected` is not judged yet, in a folder that has another name for every config, prompt and
+        reply that is judged; the exit code."""
         out = self.out
-        known = {CONFIG: settings_digest(self.settings), **self.judge.prompts.digests(), "judged": lot.digest()}
+        plain = self.settings.plain()
+        known = {CONFIG: settings_digest(plain), **self.judge.prompts.digests(), "judged": selected.digest()}
         manifest = JudgingManifest(
             identity={**known, ENGINE: engine_text(self.engine)},
             engine=self.engine,
             judged=tuple(
-                Judged(run=run.run, identity=run.manifest.identity, engine=run.manifest.engine) for run in lot.runs
+                Judged(run=run.run, identity=run.manifest.identity, engine=run.manifest.engine) for run in selected.runs
             ),
-            items=len(lot.items),
-            left_out=lot.left_out,
-            settings=self.settings,
-            sessions=(new_session(self.settings),),
+            items=len(selected.items),
+            left_out=selected.left_out,
+            settings=plain,
+            sessions=(new_session(plain),),
         )
-        pair = {"pair": "".join(run.run for run in lot.runs)} if len(lot.runs) > 1 else {}  # others may reply the same
+        # Other runs may reply the same.
+        pair = {"pair": "".join(run.run for run in selected.runs)} if len(selected.runs) > 1 else {}
         mark = combined(known | pair)[:8]
-        path = self.folder / f"judge-{self.rubric.name}-{folder_name(self.backbone.name)}-{mark}"
+        path = Path(self.settings.runs) / f"judge-{self.settings.judge.name}-{folder_name(self.backbone.name)}-{mark}"
         with Folder(path, manifest, Verdicts, VERDICTS, folders=(SAMPLES,)) as folder:
-            wanted = lot.items[: self.limit]
-            todo = pending(wanted, folder.results, self.only_failed)
+            wanted = selected.items[: self.settings.limit]
+            todo = pending(wanted, folder.results, self.settings.only_failed)
             run_items(folder, wanted, todo, self.judge.item, pool, out)
-            folder.seal([item.id for item in lot.items])
-            verdicts = list(folder.results.only(item.id for item in lot.items).values())
+            folder.seal([item.id for item in selected.items])
+            verdicts = list(folder.results.only(item.id for item in selected.items).values())
         about = {"judge": self.backbone.name, "judging": path.name, "identity": manifest.identity}
-        made = self._judgement(lot, verdicts, about)
+        made = self._judgement(selected, verdicts, about)
         write_record(path / JUDGEMENT, made)
-        file = lot.runs[0].path / judgement_file(made.name)
+        file = selected.runs[0].path / judgement_file(made.name)
         # A dry run's ratings stand in no table.
         if isinstance(made, Judgement) and not self.backbone.dry and (fuller := keep(made, file)):
             stays = f"{file} stays: it is of {fuller} samples of the same replies, and this judgement of {made.n}"
-            out.print(escape(f"{stays}, which is in {path / JUDGEMENT}"))
+            out.print(escape(f"{stays}, selected is in {path / JUDGEMENT}"))
         for part in rated(made) if isinstance(made, Judgement) else compared(made):
             out.print(part)
         if failed := failures(verdicts):
@@ -170,27 +156,29 @@ class Judging:
         print(f"judging: {printable(str(path))}")  # noqa: T201 - for programs to read: no wrapping
         return 1 if failed else 0
 
-    def _judgement(self, lot: Lot, samples: Sequence[Verdicts], about: Mapping[str, object]) -> Judgement | Match:
+    def _judgement(
+        self, selected: JudgingSet, samples: Sequence[Verdicts], about: Mapping[str, object]
+    ) -> Judgement | Match:
         """The figures of what has been judged so far. about: the fields that name the judging."""
         judged = [one for one in samples if one.status == "ok"]
         verdicts = [verdict for one in judged for verdict in one.verdicts]
         aspects, signature = self.aspects, self.signature
-        first, own = lot.runs[0], self.own(lot)
-        replies = [replies_digest(run.answers) for run in lot.runs]
+        first, own = selected.runs[0], self.own(selected)
+        replies = [replies_digest(run.answers) for run in selected.runs]
         fields = {
             **about,
             "engine": self.engine.in_words,
             "corpus": f"{first.manifest.corpus.name} {first.manifest.corpus.split}",
-            "drawn": len(lot.items),
+            "drawn": len(selected.items),
             "n": len(judged),
             "no_reply": sum(bool(one.no_reply) for one in judged),
             "failed": len(samples) - len(judged),
-            "unjudged": len(lot.items) - len(samples),
-            "left_out": lot.left_out,
+            "unjudged": len(selected.items) - len(samples),
+            "left_out": selected.left_out,
             "verdicts": len(verdicts),
             "unusable": sum(not verdict.usable for verdict in verdicts),
         }
-        if len(lot.runs) == 1:
+        if len(selected.runs) == 1:
             fields |= {
                 "run": first.run,
                 "protocol": first.manifest.protocol.description,
@@ -200,7 +188,7 @@ class Judging:
             }
             return Judgement.model_validate(fields)
         fields |= {
-            "runs": (first.run, lot.runs[1].run),
+            "runs": (first.run, selected.runs[1].run),
             "replies": tuple(replies),
             "self_judged": own,
             "aspects": {aspect: preferences(judged, [aspect], signature) for aspect in aspects},

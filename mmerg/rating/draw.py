@@ -12,7 +12,7 @@ from random import Random
 
 from mmerg.errors import ConfigError
 from mmerg.judging.items import Item as Judged
-from mmerg.judging.items import lot_of
+from mmerg.judging.items import select_items
 from mmerg.judging.judgement import replies_digest
 from mmerg.rating.form import Form
 from mmerg.rating.study import HUMAN, Key, KeyItem, Place, ShownTurn, Study, StudyCandidate, StudyItem
@@ -33,7 +33,7 @@ class StudyDraw:
         self.settings, self.form, self.random = settings, form, Random(settings.seed)
         self.items: dict[str, StudyItem] = {}
         self.key: dict[str, KeyItem] = {}
-        lot = lot_of(*runs)
+        chosen = select_items(*runs)
         self.candidates = [StudyCandidate(name=run.run, replies=replies_digest(run.answers)) for run in runs]
         self.candidates += [StudyCandidate(name=HUMAN)] * settings.human
         if len(self.candidates) < form.replies:
@@ -44,13 +44,15 @@ class StudyDraw:
         share = settings.gold * settings.items * settings.raters * len(self.sides) / self.people
         self._checks = max(round(share), share > 0)  # of each rater
         gold = {result.id: " ".join((result.gold_response or "").split()) for result in runs[0].answers}
-        self.replies = {item.id: (*item.replies, *[gold[item.id]] * settings.human) for item in lot.items}
-        usable = [item for item in lot.items if all(self.replies[item.id])]
+        self.replies = {item.id: (*item.replies, *[gold[item.id]] * settings.human) for item in chosen.items}
+        usable = [item for item in chosen.items if all(self.replies[item.id])]
         if len(usable) < settings.items:
             why = "have a reply of every run" + " and of the corpus" * settings.human
-            what = f"{settings.items} items are asked for, and {len(usable)} of {len(lot.items)} common samples {why}"
+            what = (
+                f"{settings.items} items are asked for, and {len(usable)} of {len(chosen.items)} common samples {why}"
+            )
             raise ConfigError(what, where="items", hint=f"items={len(usable)}, or finish the runs (only_failed=true)")
-        self.skipped = {**lot.left_out, "without a reply of every candidate": len(lot.items) - len(usable)}
+        self.skipped = {**chosen.left_out, "without a reply of every candidate": len(chosen.items) - len(usable)}
         emotions = {result.id: result.gold_emotion or "" for result in runs[0].answers}
         self.samples = {item.id: item for item in self._sampled(usable, emotions)}
         rest = [item for item in usable if item.id not in self.samples]

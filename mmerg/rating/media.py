@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 from mmerg.corpora.dialogue import Clip, Sample
-from mmerg.engine.look import recent_clips
+from mmerg.engine.keyframes import recent_clips
 from mmerg.errors import ClipError, ConfigError, RunError, preview
 from mmerg.experiment.plan import SamplePlan
 from mmerg.frames.picture import cropped

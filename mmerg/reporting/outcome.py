@@ -3,28 +3,29 @@
 from collections.abc import Collection
 from typing import Literal
 
-from mmerg.runs.events import DRAWN
+from mmerg.runs.events import BEST_OF_N
 from mmerg.runs.result import Result
 
-Outcome = Literal["passed", "later", "kept", "drawn", "replied", "failed"]
+Outcome = Literal["passed", "later", "kept", "candidate", "replied", "failed"]
 OUTCOMES: dict[Outcome, str] = {
     "passed": "first pass",
     "later": "a later pass was chosen",
     "kept": "rerun, first kept",
-    "drawn": "one of several draws",
+    "candidate": "the best of n candidates",
     "replied": "replied",
     "failed": "failed",
 }
 
 
 def outcome(result: Result) -> Outcome:
-    """replied: another system wrote the reply, so that no pass is known; drawn: the passes were independent draws."""
+    """replied: another system wrote the reply, so that no pass is known; candidate: the passes were independent
+    candidates."""
     if not result.ok:
         return "failed"
     if not result.passes:
         return "replied"
-    if result.ended in DRAWN:
-        return "drawn"
+    if result.ended in BEST_OF_N:
+        return "candidate"
     if result.selected_pass:
         return "later"
     return "kept" if result.passes > 1 else "passed"

@@ -1,8 +1,5 @@
 """`auditor.json`: how each stage is checked, as `mmerg audit RUN --calibrate auditor.json` measured it on one model.
 
-    auditor = read_auditor(Path("auditor.json"))
-    auditor.checks["caef"].form, auditor.checks["caef"].threshold
-
 A run with `auditor=auditor.json` uses it, and refuses it for another model, other prompts or other stages.
 """
 

@@ -1,28 +1,18 @@
-"""In which settings runs differ that decide results, and what to call runs because of it.
-
-[one] = config_diff([read_manifest(a), read_manifest(b)])
-one.name, one.values                    # "system.max_iterations", ("2", "0")
-labels([About(a, …), About(b, …)])      # ["qwen3.5-27b max_iterations 2", "qwen3.5-27b max_iterations 0"]
-"""
+"""In which settings runs differ that decide results, and what to call runs because of it."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 
 from mmerg.backends.protocol import engine_changes
-from mmerg.errors import ConfigError
 from mmerg.runs.identity import CLIPS, CONFIG, CORPUS, ENGINE, MEMORY, SOURCE, canonical
 from mmerg.runs.manifest import About, Manifest, Started, short
-from mmerg.settings.model import RunSettings
 
 NONE, MODEL, COMMIT = "–", "model digest", "commit"
 
 _COPIES = ("dataset.reader.", "dataset.memory.reader.", "backend.adapter.", "engine.")  # of settings of other groups
 _RENAMED = {"model": "gguf"}  # last names that a copy and its setting do not share
-_PAGES = ("system.name", "dataset.name", "backbone.name", "backend.name")
-_BY_PAGE = ("system.", "memory.", "sources.", "dataset.memory.", "frames.")  # what naming a system decides
+_OF_SYSTEM = ("system.", "memory.", "sources.", "dataset.memory.", "frames.")  # what a system may lack
 DIGEST = " digest"  # behind the name of a part of the identity
 _FOLLOWS = {  # parts by the beginning of their name, and the settings that another value of them follows from
     CORPUS: ("dataset.",),
@@ -37,8 +27,6 @@ _IDLE = {  # what a run may lack where it has another value of this
     "system.without": ("system.", "sources.", "memory.", "dataset.memory."),
     "frames.seen_by": ("frames.",),
 }
-
-
 # Labels have names in place of the first five; values of stages are too long.
 _NOT_IN_LABELS = ("backbone.", "backend.", "engine.", "dataset.", "system.name", "system.stages.")
 _LONGEST_VALUE, _LONGEST_CHANGE = 20, 200  # characters in a label, and in a change
@@ -129,24 +117,19 @@ def alike_but_for(manifest: Started, *settings: str) -> str:
 def _differing(settings: Sequence[Mapping[str, str]], *rest: Sequence[Mapping[str, str]]) -> list[Setting]:
     """What differs, a mapping for each run, without what another difference explains."""
     several = len({leaves.get("system.name") for leaves in settings}) > 1
-    pages = [_defaults(tuple(leaves.get(name, "") for name in _PAGES)) for leaves in settings if several]
     differing = []
     for runs in (settings, *rest):
         for name in dict.fromkeys(name for leaves in runs for name in leaves):
             values = tuple(leaves.get(name, NONE) for leaves in runs)
-            if len(set(values)) > 1 and not (several and _by_page(name, values, pages)):
+            if len(set(values)) > 1 and not (several and _follows_from_system(name, values)):
                 differing.append(Setting(name, values))
     return [one for one in differing if not any(_explains(other, one) for other in differing if other is not one)]
 
 
-def _by_page(name: str, values: Sequence[str], pages: Sequence[Mapping[str, str]]) -> bool:
-    """Whether a difference follows from which systems these are, and not from what the user set. What a page of the
-    user's own sets is not known: there a difference follows if another system lacks the setting."""
-    if not name.startswith(_BY_PAGE) or name == "system.name" or (name.endswith(".transductive") and "true" in values):
-        return False
-    return all(
-        value == page.get(name, NONE) if page else NONE in values for value, page in zip(values, pages, strict=True)
-    )
+def _follows_from_system(name: str, values: Sequence[str]) -> bool:
+    """Whether a difference follows from which systems these are: one of them lacks the setting."""
+    kept = name == "system.name" or (name.endswith(".transductive") and "true" in values)
+    return name.startswith(_OF_SYSTEM) and NONE in values and not kept
 
 
 def _explains(cause: Setting, effect: Setting) -> bool:
@@ -160,19 +143,6 @@ def _explains(cause: Setting, effect: Setting) -> bool:
     above, _, name = cause.name.rpartition(".")
     idle = (f"{above}.", "dataset.memory.") if name == "top_k" else _IDLE.get(cause.name, ())
     return NONE in effect.values and effect.name.startswith(idle)
-
-
-@cache
-def _defaults(pages: tuple[str, ...]) -> Mapping[str, str]:
-    """What these pages set where the user sets nothing. Empty where they do not compose, as pages of the user's own."""
-    from mmerg.settings.compose import compose
-    from mmerg.settings.parse import parse
-
-    named = [f"{name.partition('.')[0]}={page}" for name, page in zip(_PAGES, pages, strict=True)]
-    for root in (["dataset.root=/"], []):  # where a corpus lies decides nothing; the demo lies in the package
-        with suppress(ConfigError):
-            return _settings(parse(compose("config", [*named, *root]), RunSettings).plain())
-    return {}
 
 
 def _digests(manifest: Started) -> dict[str, str]:

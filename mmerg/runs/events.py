@@ -20,7 +20,7 @@ Form = Literal["images", "montage", "descriptions", "none"]
 Choice = Literal["first", "second", "tie"]
 Became = Literal["unusable", "as before", "failed", "passed"]
 Ended = str  # one of these, or what a loop of the user's says
-DRAWN = {"drawn": "every draw could be used", "draws lost": "not every draw could be used"}
+BEST_OF_N = {"all candidates": "every candidate could be used", "candidates lost": "not every candidate could be used"}
 ENDED = {
     "passed": "all checks passed",
     "good enough": "the critic found nothing to improve",
@@ -29,7 +29,7 @@ ENDED = {
     "unaudited": "an audit could not be read",
     "unusable": "a later pass could not be finished",
     "no auditor": "the system has no auditor",
-    **DRAWN,
+    **BEST_OF_N,
 }
 # Bounds are far beyond what occurs: a damaged file must not cost its reader memory or time.
 Count = Annotated[int, Field(ge=0, le=2**53)]
@@ -160,7 +160,7 @@ class Unaudited(_OfPass):
 
 
 class PassLost(_OfPass):
-    """A later pass, or a draw, could not be finished. The others stay candidates. It ends every loop but draws."""
+    """A later pass, or a candidate, could not be finished. The others go on. It ends every loop but best_of_n."""
 
     kind: Literal["pass_lost"] = "pass_lost"
     failure: Failure

@@ -53,11 +53,6 @@ class Folder(Generic[Line]):
         """Raises RunError where another process writes the folder or it belongs to another identity."""
         with writing(self.path):
             private_folder(self.path)
-        for place in (self._file, self.path / MANIFEST, self.path / LOCK, *self._folders):
-            right, kind = (place.is_dir(), "folder") if place in self._folders else (place.is_file(), "file")
-            if place.is_symlink() or (place.exists() and not right):
-                what = f"a run has no link here, but a {kind} of its own"
-                raise RunError(what, where=str(place), hint="move this away")
         with ExitStack() as undo:
             undo.enter_context(hold(self.path))
             self._begin()
@@ -119,14 +114,10 @@ class Folder(Generic[Line]):
         engine, now = begun.engine, self._manifest.engine
         anew = "tags=[anew]" if isinstance(begun, Manifest) else f"runs={self.path.parent}-2"
         same = engine.key() == now.key()
-        served = [(one.backend, one.version, one.model, one.digest) for one in (engine, now)]
-        if served[0] == served[1]:  # mmerg's adapter may have changed, or a setting of the server
-            old = "restore what changed, then give the same command"
-        else:
+        old = "restore what changed, then give the same command"
+        if not same:
             model = f"{engine.model}, digest {short(engine.digest)}, on {engine.backend} {engine.version}"
-            served_by = "backend.hosts=[http://HOST:PORT], a server that has " if engine.backend != "embedded" else ""
-            old = f"the same command with {served_by}{model}"
-            old += ", or make the model again as it was" * (engine.digest != now.digest)
+            old = f"the same command with backend.hosts=[…] a server that has {model}"
         return RunError(
             f"the run was started with {'other settings or data' if same else 'another engine'}: {'; '.join(changed)}",
             where=str(self.path),

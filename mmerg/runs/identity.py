@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from mmerg.backends.protocol import Engine
-from mmerg.errors import ConfigError, format_exception, raised_at
+from mmerg.errors import ConfigError
 from mmerg.settings.commands import JudgeSettings
 from mmerg.settings.kinds import PLACE, RUNTIME, Plain
 from mmerg.settings.model import LOOPS, RunSettings
@@ -74,8 +74,8 @@ def run_digests(
     if system.auditor:
         nodes = {**nodes, system.auditor.name: plain["system"]["auditor"]}
     for agent in system.agents:
-        if agent.by:
-            nodes[agent.name]["by"] = name_files(nodes[agent.name]["by"], agent.by, files)
+        if agent.function:
+            nodes[agent.name]["function"] = name_files(nodes[agent.name]["function"], agent.function, files)
     if isinstance(plain["system"]["loop"], dict):
         plain["system"]["loop"] = name_files(plain["system"]["loop"], system.loop, files)
     if plain.get("auditor"):
@@ -96,8 +96,8 @@ def system_digests(system: System, templates: Mapping[str, str]) -> Digests:
             digests[f"{OUTPUT}{agent.name}"] = _sha256(schema_digest(agent.output))
             if not agent.output.__module__.startswith("mmerg."):  # for its validators
                 _add_code(digests, f"{OUTPUT}{agent.name}, class", agent.output)
-        if agent.by:
-            _add_code(digests, f"stage {agent.name}", agent.by)
+        if agent.function:
+            _add_code(digests, f"stage {agent.name}", agent.function)
         if agent.prior:
             digests[f"labels {agent.name}"] = _sha256(agent.prior.model_dump_json())
         if agent.verdict.form == "code":
@@ -178,11 +178,7 @@ def name_files(node: object, reader: object, digests: Digests) -> object:
 
 def _own_digest(thing: object) -> str:
     """The `digest` of a thing, "" where it has none."""
-    try:
-        digest = getattr(thing, "digest", None)
-    except (Exception, SystemExit) as error:  # a property of the user's may raise anything
-        what = f"the digest of {name_of(thing)} raised {format_exception(error)}"
-        raise ConfigError(what, where=raised_at(error)) from error
+    digest = getattr(thing, "digest", None)
     return digest if isinstance(digest, str) else ""
 
 
@@ -263,29 +259,13 @@ def _canonical_system(system: Plain) -> None:
     system.pop("label_sets", None)  # the dataset has the one that was taken
     system.pop("prompts", None)  # what is in them has a digest of its own, wherever they lie
     without = system["without"] = sorted(set(system.get("without") or ()))
-    stages, auditor = system.get("stages"), system.get("auditor")
-    if isinstance(stages, dict):
-        stages = system["stages"] = {name: stage for name, stage in stages.items() if name not in without}
-        gives = {get_path(stage, "gives") for stage in stages.values()}
-        sees = {symbol for stage in stages.values() for symbol in get_path(stage, "sees") or ()}
-        if system.get("organization") and not gives & sees:
-            system["organization"] = "cascaded"  # no stage sees another's output anyway
-        for stage in stages.values():
-            if isinstance(stage, dict) and stage.get("form") != "code":
-                stage.pop("code", None)
-    if get_path(auditor, "name") in without:
-        auditor = system["auditor"] = None
-    loop = system.get("loop", LOOPS[0])
-    if loop not in LOOPS:  # a loop of the user's may use any setting
-        return
-    once, view = not isinstance(auditor, dict), system.get("rerun") == "view"  # without an audit there is one pass
-    idle = dict.fromkeys(("max_iterations", "rerun_temperature", "rerun"), once)
-    idle |= {"rerun_draws": not view, "rerun_views": not view, "draws": loop != "draws"}
-    idle["retain"] = once or view or loop != "audit"
-    for name in (name for name in idle if idle[name]):
-        system.pop(name, None)
-    if loop == "refine" and not get_path(auditor, "score") and "final_selection" in system:
-        system["final_selection"] = "last"  # without a score there is no other choice
+    if isinstance(stages := system.get("stages"), dict):
+        system["stages"] = {name: stage for name, stage in stages.items() if name not in without}
+    if get_path(system.get("auditor"), "name") in without:
+        system["auditor"] = None
+    if not isinstance(system.get("auditor"), dict) and system.get("loop") in LOOPS:  # one pass
+        for idle in ("max_iterations", "rerun_temperature", "rerun", "max_views", "rerun_views", "retain"):
+            system.pop(idle, None)
 
 
 def _canonical_source(node: Plain) -> Plain:

@@ -1,9 +1,5 @@
 """What a system's agents are told besides each other's outputs, as the settings of its run say. Systems that are told
-different things differ in more than how they work.
-
-inputs_of(read_manifest(run))    # ("the dialogue", "frames", "1 exemplar")
-unequal_inputs([a, b])           # "inputs differ: trace sees the situation and 2 exemplars, one_pass does not"
-"""
+different things differ in more than how they work."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -1,10 +1,7 @@
 """Puts the shards of a run together: the run folder then holds what one process would have written.
 
 The shards stay as they are, and nobody else may write them meanwhile. The run's manifest is removed first and written
-last: a merge that was killed leaves no run, and the same command merges again.
-
-    merge(Path("runs/meld-merg-qwen3.5-27b-1a2b3c4d")).samples
-"""
+last: a merge that was killed leaves no run, and the same command merges again."""
 
 import shutil
 from collections.abc import Sequence

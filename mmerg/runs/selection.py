@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mmerg.runs.events import DRAWN, ENDED, Selected
+from mmerg.runs.events import BEST_OF_N, ENDED, Selected
 
 
 def describe_selection(selected: Selected, checks: Sequence[str]) -> str:
@@ -14,11 +14,11 @@ def describe_selection(selected: Selected, checks: Sequence[str]) -> str:
 
 
 def describe_rank(selected: Selected, t: int) -> str:
-    """What pass t was compared by: its points, or how many draws agree with it and how likely it is."""
+    """What pass t was compared by: its points, or how many candidates agree with it and how likely it is."""
     first, *rest, _ = selected.ranks[t]
-    drawn = selected.ended in DRAWN
-    counted = f"{first:g} {'vote' if drawn else 'point'}{'s' * (first != 1)}"
-    likely = "".join(f", mean log-probability {value:.4g}" for value in rest) if drawn else ""
+    candidates = selected.ended in BEST_OF_N
+    counted = f"{first:g} {'vote' if candidates else 'point'}{'s' * (first != 1)}"
+    likely = "".join(f", mean log-probability {value:.4g}" for value in rest) if candidates else ""
     return f"{counted}{likely}".replace("-", "−").replace("log−", "log-")
 
 
@@ -40,7 +40,7 @@ def _describe_choice(selected: Selected, checks: Sequence[str]) -> str:
     second = max(others, key=lambda other: others[other])
     decided = next(at for at, (one, two) in enumerate(zip(ranks[t], others[second], strict=True)) if one != two)
     if decided == len(ranks[t]) - 1:  # only −t differs
-        equal = "is as likely" if selected.ended in DRAWN else "has as many points"
+        equal = "is as likely" if selected.ended in BEST_OF_N else "has as many points"
         return f"won: pass {second} {'passed the same checks' if checks else equal}, and the earlier pass wins"
     if checks:
         return f"won: it passed the check of {checks[decided]}, which pass {second} did not"

@@ -33,7 +33,7 @@ def self_perplexity(manifest: Manifest) -> Metric:
     for it among several (best_of_n): the signature says which, and they are not compared."""
     engine = manifest.engine
     form = "in-json" if "." in manifest.setting("system.result.response", "") else "plain"
-    form += "|chosen-by-it" * (manifest.setting("system.loop") == "draws")
+    form += "|chosen-by-it" * (manifest.setting("system.loop") == "candidates")
     model = f"lm:{engine.model}|digest:{engine.digest[:12]}|backend:{engine.backend}|reply:{form}"
     return rate(
         "self_ppl",

@@ -1,10 +1,5 @@
 """A trained small empathetic model: one JSON file of words and numbers. Loading it runs no code of its author's, and
-needs no scikit-learn.
-
-model = read(Path("sem.json"))
-model.predict(["I lost my job."])        # {"sad": 0.41, …}
-model.cause_words(["I lost my job."])    # (["lost"], ["job"])
-"""
+needs no scikit-learn."""
 
 import hashlib
 import json

@@ -151,7 +151,7 @@ class Updates:
         agents = [agent.name for agent in self._system.agents]
         if following := agents[agents.index(after) + 1 :] if after in agents else agents:
             yield self._ask(t, following[0])
-        elif after in stages and t + 1 < self._system.draws:
+        elif after in stages and t + 1 < self._system.n:
             yield self._ask(t + 1, stages[0])
 
     def _ask(self, t: int, agent: str) -> Update:

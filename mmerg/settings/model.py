@@ -33,7 +33,7 @@ from mmerg.settings.kinds import (
 )
 from mmerg.settings.sources import MemorySettings
 
-LOOPS = ("audit", "single", "refine", "draws")  # of our own; another is the user's
+LOOPS = ("audit", "single", "refine", "candidates")  # of our own; another is the user's
 TEXT = "text"  # an output that is no record
 FinalSelection = Literal["lexicographic", "last"]
 Selection = FinalSelection | Literal["calibrated"]  # by measured checks (auditor.json)
@@ -89,14 +89,14 @@ class ProtocolSettings(Part):
 
 class StageSettings(Part):
     """A stage of a system; see `conf/system/merg.yaml`. output: the dotted name of a frozen pydantic class, or text.
-    by: a class that answers in place of a model. form: how its check is made, null: it has none. code: functions of
-    form=code. reads: labels takes the emotion from the labels' probabilities in so many `orders`. cite_last: how many
-    of the last turns it may cite, null: any."""
+    function: a class that answers in place of a model. form: how its check is made, null: it has none. code: functions
+    of form=code. reads: labels takes the emotion from the labels' probabilities in so many `orders`. cite_last: how
+    many of the last turns it may cite, null: any."""
 
     sees: Words
     gives: Word
     output: Word = TEXT
-    by: Target | None = None
+    function: Target | None = None
     check: Text = ""
     form: Form | None = "finding"
     code: Texts = ()
@@ -114,31 +114,31 @@ class AuditorSettings(Part):
     name: Word
     sees: Words
     output: Word | None = None
-    by: Target | None = None
+    function: Target | None = None
     stop: Text = ""
     score: Text = ""
     sampling: SamplingSettings = SamplingSettings()
 
 
 class EqualTokensSettings(Part):
-    """As many draws as cost the tokens of a run of one system, where a draw costs those of a run of the other."""
+    """As many candidates as cost the tokens of a run of one system, where each costs those of a run of the other."""
 
     of: Name
-    draw: Name
+    candidate: Name
 
 
 class SystemSettings(Part):
     """A system. prompts: folders of its templates; of one name the first folder's counts. loop: audit, single, refine,
-    draws, a dotted name, or a `_target_`. draws: how many independent passes loop=draws makes. label_order: of the
-    emotions in prompts and schemas, shuffled by the sample's id or as the corpus has it. rerun: how loop=audit asks a
-    faulty stage again: shown its output, or in other views. label_sets: the label
-    set that it takes, by the name of a dataset that has several."""
+    candidates, a dotted name, or a `_target_`. n: how many independent passes loop=candidates makes. label_order: of
+    the emotions in prompts and schemas, shuffled by the sample's id or as the corpus has it. rerun: how loop=audit asks
+    a faulty stage again: shown its output, or in other views. label_sets: the label set that it takes, by the name of a
+    dataset that has several."""
 
     name: Name
     prompts: Folders
     loop: Target | Word = "audit"
     max_iterations: Count = 2
-    draws: Positive = 1
+    n: Positive = 1
     equal_tokens: EqualTokensSettings | None = None
     max_repairs: Count = 2
     without: Texts = ()
@@ -148,7 +148,7 @@ class SystemSettings(Part):
     rerun_temperature: Annotated[Number | None, Field(ge=0)] = None
     label_order: LabelOrder = "shuffled"
     rerun: Rerun = "shown"
-    rerun_draws: Positive = 3
+    max_views: Positive = 3
     rerun_views: Annotated[tuple[View, ...], Field(strict=False, min_length=1)] = get_args(View)[:3]
     stages: Annotated[dict[Word, StageSettings], Field(min_length=1)]
     auditor: AuditorSettings | None = None

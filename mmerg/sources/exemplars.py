@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mmerg.corpora.dialogue import Corpus, Dialogue, Sample
-from mmerg.engine.sources import Supply
+from mmerg.engine.sources import SourceOutput
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError, CorpusError
 from mmerg.memory.entries import history_text, origin_of, spoken, text_of
@@ -95,14 +95,14 @@ class Exemplars:
         what = f"{100 * share:.0f} % of the tokens are unknown to the embedder or single letters"
         return [f"memory: {what}: it was trained on another language; {hint}"]
 
-    def supply(self, sample: Sample, state: State, forecast: str | None) -> Supply:  # noqa: ARG002 - for other sources
+    def supply(self, sample: Sample, state: State, forecast: str | None) -> SourceOutput:  # noqa: ARG002 - for other sources
         """The exemplars for a sample of the evaluated corpus."""
         nearest = self.memory.nearest(self.query(sample, forecast), self.wanted)
         excluded = (
             Excluded(id=hit.entry.id, guard=hit.guard, similarity=hit.similarity, reply=hit.entry.reply)
             for hit in nearest.excluded
         )
-        return Supply(tuple(map(self._content, nearest.hits)), tuple(excluded), nearest.problem)
+        return SourceOutput(tuple(map(self._content, nearest.hits)), tuple(excluded), nearest.problem)
 
     def query(self, sample: Sample, emotion: str | None = None) -> Query:
         """What the memory is searched by: the history that prompts show, which `protocol.history` may have cut short.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mmerg.corpora.dialogue import Sample
-from mmerg.engine.sources import Supply
+from mmerg.engine.sources import SourceOutput
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError
 from mmerg.memory.vectors import Embedder, check_vectors
@@ -45,7 +45,7 @@ class Sem:
         features = "embedding" if self._model.embedder else "tf-idf"
         return {"k1": causes.k1, "lexicon": causes.high is not None, "features": features}
 
-    def supply(self, sample: Sample, state: State, forecast: str | None) -> Supply:  # noqa: ARG002 - for other sources
+    def supply(self, sample: Sample, state: State, forecast: str | None) -> SourceOutput:  # noqa: ARG002 - for other sources
         """emotions: the k2 most probable, with probabilities; high, low: cause words."""
         history = [turn.text for turn in sample.scene.history]
         embedding = None
@@ -54,7 +54,7 @@ class Sem:
         likely = islice(self._model.predict(history, embedding).items(), self.settings.k2)
         emotions = [{"label": label, "p": round(p, PLACES)} for label, p in likely]
         high, low = self._model.cause_words(history) if self._with_causes else ([], [])
-        return Supply(({"emotions": emotions, "high": high, "low": low},))
+        return SourceOutput(({"emotions": emotions, "high": high, "low": low},))
 
     def missing(self, samples: Sequence[Sample]) -> str:
         """What the model lacks. Raises ConfigError where it has other labels than the samples, or was made from their

@@ -6,7 +6,7 @@ sources: {S: {_target_: mmerg.sources.situation.Situation}}
 from collections.abc import Sequence
 
 from mmerg.corpora.dialogue import Sample
-from mmerg.engine.sources import Supply
+from mmerg.engine.sources import SourceOutput
 from mmerg.engine.state import State
 
 
@@ -15,9 +15,9 @@ class Situation:
 
     digest = "1"
 
-    def supply(self, sample: Sample, state: State, forecast: str | None) -> Supply:  # noqa: ARG002 - for other sources
+    def supply(self, sample: Sample, state: State, forecast: str | None) -> SourceOutput:  # noqa: ARG002 - for other sources
         text = " ".join((sample.situation or "").split())
-        return Supply(({"text": text},) if text else ())
+        return SourceOutput(({"text": text},) if text else ())
 
     def missing(self, samples: Sequence[Sample]) -> str:
         lacking = sum(not sample.situation for sample in samples)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from pydantic import BaseModel, RootModel
 
@@ -16,11 +16,15 @@ from mmerg.storage.files import locate_folder
 from mmerg.systems.ablate import ablated
 from mmerg.systems.audit import Check, audit_class
 from mmerg.systems.check import check_system
-from mmerg.systems.system import Answerer, CodeCheck, Stage, System
+from mmerg.systems.system import Stage, System
 from mmerg.systems.target import import_name, make
 
 COMMON = Path(__file__).parent / "common"
 MEMORY = "M"  # supplied to every system by conf/config.yaml, whether it sees it or not
+
+FUNCTION = "it needs __call__(self, asked), see docs/extend.md"
+CODE = "name a function (output, state) that gives what is wrong, and how much"
+LOOP = f"{', '.join(LOOPS)}, the dotted name of a function, or a _target_"
 
 
 def build(node: SystemSettings, given: Collection[str] = (), group: str = "system") -> System:
@@ -28,8 +32,8 @@ def build(node: SystemSettings, given: Collection[str] = (), group: str = "syste
     hold, naming `group` and the system."""
     where = f"{group}={node.name}"
     if node.equal_tokens:
-        what = "how many draws cost equal tokens is read from finished runs, for mmerg run alone"
-        raise ConfigError(what, where=where, hint="system.equal_tokens=null system.draws=10, or system=best_of_n")
+        what = "how many candidates cost equal tokens is read from finished runs, for mmerg run alone"
+        raise ConfigError(what, where=where, hint="system.equal_tokens=null system.n=10, or system=best_of_n")
     _check_sources(node, given, where)
     node = ablated(node, where)
     auditor = node.auditor
@@ -49,13 +53,15 @@ def build(node: SystemSettings, given: Collection[str] = (), group: str = "syste
         final_selection=node.final_selection,
         retain=node.retain,
         rerun_temperature=node.rerun_temperature,
-        loop=_loop(node.loop, f"{where}, loop"),
+        loop=node.loop
+        if isinstance(node.loop, str) and node.loop in LOOPS
+        else _callable(node.loop, f"{where}, loop", LOOP),
         stop=auditor.stop if auditor else "",
         score=auditor.score if auditor else "",
-        draws=node.draws,
+        n=node.n,
         label_order=node.label_order,
         rerun=node.rerun,
-        rerun_draws=node.rerun_draws,
+        max_views=node.max_views,
         rerun_views=node.rerun_views,
     )
     check_system(system, auditor, given, where)
@@ -64,21 +70,21 @@ def build(node: SystemSettings, given: Collection[str] = (), group: str = "syste
 
 def _stage(name: str, node: StageSettings, where: str) -> Stage:
     overrides = node.sampling.plain()
-    if node.by and (overrides or node.logprobs):
+    if node.function and (overrides or node.logprobs):
         what = "sampling" if overrides else "logprobs"
-        raise ConfigError(f"{what} has no effect on a stage that {node.by.target} answers", where=where)
+        raise ConfigError(f"{what} has no effect on a stage that {node.function.target} answers", where=where)
     return Stage(
         name=name,
         gives=node.gives,
         sees=tuple(node.sees),
         output=None if node.output == TEXT else _output_class(node.output, where),
-        by=_answerer(node.by, f"{where}, by") if node.by else None,
+        function=_callable(node.function, f"{where}, function", FUNCTION) if node.function else None,
         check=node.check,
         verdict=Check(form=node.form),
         cite_last=node.cite_last,
         label=_label_field(node, where),
         orders=node.orders,
-        code=tuple(_code_check(one, f"{where}, code") for one in node.code),
+        code=tuple(_callable(one, f"{where}, code", CODE) for one in node.code),
         logprobs=node.logprobs,
         sampling=overrides,
     )
@@ -88,7 +94,7 @@ def _label_field(node: StageSettings, where: str) -> str:
     """The field that holds the emotion, "" for a stage that writes all of its reply."""
     if node.reads == "reply":
         return ""
-    output = None if node.output == TEXT or node.by else _output_class(node.output, where)
+    output = None if node.output == TEXT or node.function else _output_class(node.output, where)
     fields = output.model_json_schema()["properties"] if output else {}
     found = next((name for name, field in fields.items() if field.get("x-choice") == "emotion"), "")
     if not found:
@@ -101,7 +107,7 @@ def _auditor(node: AuditorSettings, stages: Mapping[str, StageSettings], where: 
     if node.name in stages:
         raise ConfigError(f"the auditor is called {node.name}, as a stage is", where=where)
     as_stage = StageSettings(
-        sees=node.sees, gives="audit", output=node.output or TEXT, by=node.by, sampling=node.sampling
+        sees=node.sees, gives="audit", output=node.output or TEXT, function=node.function, sampling=node.sampling
     )
     auditor = _stage(node.name, as_stage, f"{where}, auditor")
     checked = tuple(name for name, stage in stages.items() if stage.form)
@@ -109,29 +115,13 @@ def _auditor(node: AuditorSettings, stages: Mapping[str, StageSettings], where: 
     return replace(auditor, output=output, audits=checked)
 
 
-def _code_check(dotted: str, where: str) -> CodeCheck:
-    function = import_name(dotted, where, "name a function (output, state) that gives what is wrong, and how much")
-    if not callable(function):
-        raise ConfigError(f"{dotted} cannot be called", where=where)
-    return cast(CodeCheck, function)
-
-
-def _answerer(target: Target, where: str) -> Answerer:
-    answerer = make(target, where)
-    if not callable(answerer):
-        hint = "it needs __call__(self, asked), see docs/extend.md"
-        raise ConfigError(f"what {target.target} makes cannot be asked", where=where, hint=hint)
-    return answerer
-
-
-def _loop(node: str | Target, where: str) -> str | Callable[..., object]:
-    if isinstance(node, str) and node in LOOPS:
-        return node
-    hint = f"{', '.join(LOOPS)}, the dotted name of a function, or a _target_"
-    function = import_name(node, where, hint) if isinstance(node, str) else make(node, where)
-    if not callable(function):
-        raise ConfigError(f"the loop {node} cannot be called", where=where, hint=hint)
-    return cast(Callable[..., object], function)
+def _callable(node: str | Target, where: str, hint: str) -> Callable[..., Any]:
+    """What a dotted name or a `_target_` gives. Raises ConfigError where it cannot be called."""
+    thing = import_name(node, where, hint) if isinstance(node, str) else make(node, where)
+    if not callable(thing):
+        name = node if isinstance(node, str) else node.target
+        raise ConfigError(f"{name} cannot be called", where=where, hint=hint)
+    return cast(Callable[..., Any], thing)
 
 
 def _output_class(dotted: str, where: str) -> type[BaseModel]:

@@ -15,14 +15,14 @@ def check_system(system: System, auditor: AuditorSettings | None, supplied: Coll
     """supplied: symbols of sources. Raises ConfigError, naming `where`, for the first thing that does not fit."""
     if auditor:  # where an ablation took it out, every built-in loop is one pass
         _check_loop(system, auditor, where)
-    _check_draws(system, where)
+    _check_candidates(system, where)
     _check_inputs(system, {*ALWAYS, *supplied}, where)
     _check_results(system, where)
 
 
 def _check_loop(system: System, node: AuditorSettings, where: str) -> None:
     """Whether the auditor fits the loop."""
-    if system.loop in ("single", "draws"):
+    if system.loop in ("single", "candidates"):
         what = f"loop={system.loop} never asks the auditor"
         raise ConfigError(what, where=where, hint="auditor: null, or loop: audit")
     if system.rerun == "view" and system.loop == "refine":
@@ -67,21 +67,21 @@ def form_problem(system: System, stage: Stage, form: Form | None) -> tuple[str, 
         return what, "mmerg audit RUN --calibrate auditor.json draws decoys; run with auditor=auditor.json"
     if form == "code" and not stage.code:
         return f"stage {stage.name} names no function that checks it", f"{own}.code, or another {own}.form"
-    if form == "likelihood" and (stage.by or stage.label):
+    if form == "likelihood" and (stage.function or stage.label):
         return f"no model writes the output of {stage.name}, so it has no likelihood", f"choose another {own}.form"
     return None
 
 
-def _check_draws(system: System, where: str) -> None:
-    """Whether there is something to choose draws by, and whether they are asked for where none is made."""
-    if system.loop != "draws":
-        if system.draws > 1 and isinstance(system.loop, str):
-            what = f"system.draws={system.draws} has no effect in loop={system.loop}"
-            raise ConfigError(what, where=where, hint="system=best_of_n, or loop: draws")
+def _check_candidates(system: System, where: str) -> None:
+    """Whether there is something to choose candidates by, and whether they are asked for where none is made."""
+    if system.loop != "candidates":
+        if system.n > 1 and isinstance(system.loop, str):
+            what = f"system.n={system.n} has no effect in loop={system.loop}"
+            raise ConfigError(what, where=where, hint="system=best_of_n, or loop: candidates")
         return
     symbol = system.symbol("response")
     if not any(stage.gives == symbol and stage.logprobs for stage in system.stages):
-        what = "loop=draws takes the likeliest response, and no stage that gives it has log-probabilities"
+        what = "loop=candidates takes the likeliest response, and no stage that gives it has log-probabilities"
         raise ConfigError(what, where=where, hint="result: {response: …}, and logprobs: true at its stage")
 
 

@@ -5,7 +5,6 @@ servers ignore parts of a schema, or all of it.
 """
 
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -121,11 +120,6 @@ def _text(node: Node, key: str) -> str:
     return text if isinstance(text, str) else ""
 
 
-def _numbers(node: Node, *keys: str) -> list[float]:
-    """The numbers at those of `keys` that the node has."""
-    return [number for key in keys if isinstance(number := node.get(key), int | float)]
-
-
 def _dump(node: Node, *but_for: str) -> str:
     def kept(node: JsonValue) -> JsonValue:
         return {key: kept(one) for key, one in node.items() if key not in but_for} if isinstance(node, dict) else node
@@ -167,7 +161,6 @@ def _inlined(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str,
         "has no fields" if "properties" in node else "is a dict": kind == "object" and not node.get("properties"),
         f"is {', '.join(odd)}": bool(odd),
         "may be anything": not (kind in (*PLAIN, "array", "object") or "enum" in node or "const" in node),
-        "has limits that contradict each other": _is_void(node),
     }
     for what, holds in refused.items():
         if holds:
@@ -177,14 +170,6 @@ def _inlined(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str,
     items = _inlined(items_of(node), defs, place, above) if "items" in node else None
     whole: Node = {**node, "properties": children or None, "items": items, "$defs": {}}
     return {key: whole[key] for key in (*KEYS, *node) if whole.get(key) is not None}
-
-
-def _is_void(node: Node) -> bool:
-    """Whether no value is within the node's limits, all of which are for values of one type."""
-    least, most = _numbers(node, "minLength", "minItems", "minimum"), _numbers(node, "maxLength", "maxItems", "maximum")
-    least += [math.nextafter(limit, math.inf) for limit in _numbers(node, "exclusiveMinimum")]
-    most += [math.nextafter(limit, -math.inf) for limit in _numbers(node, "exclusiveMaximum")]
-    return bool(max(least, default=-math.inf) > min(most, default=math.inf))
 
 
 def _concrete(node: Node, bounds: Bounds) -> Node:

@@ -22,7 +22,7 @@ FramesSeenBy = Literal["paper", "all", "none"]
 
 
 @dataclass(frozen=True)
-class Asked:
+class StageInput:
     """What a class that answers a stage is asked. inputs: what the stage sees, by symbol (D: turns with number, speaker
     and text; V: frames; outputs of stages; what sources supply), without what is absent. labels: the emotions that the
     sample may have. images: JPEGs, where the stage sees V and the run's model has eyes. previous: the stage's last
@@ -39,9 +39,10 @@ class Asked:
     instruction: str = ""
 
 
-# Answers a stage in place of a model (`by:`, docs/extend.md): a text, or a record of the stage's output class or the
-# mapping that makes one. Threads share it. Its `digest`, or else the SHA-256 of its file, joins the identity of a run.
-Answerer = Callable[[Asked], object]
+# Answers a stage in place of a model (`function:`, docs/extend.md): a text, or a record of the stage's output class or
+# the mapping that makes one. Threads share it. Its `digest`, or else the SHA-256 of its file, joins the identity of a
+# run.
+StageFunction = Callable[[StageInput], object]
 
 
 # What is wrong with an output, in words, and how much of it, from 0 to 1. Gets the output and the `engine.state.State`.
@@ -53,17 +54,17 @@ FINDING = Check()
 
 @dataclass(frozen=True)
 class Stage:
-    """One agent. output: a frozen pydantic class, or None for plain text. by: answers in place of a model. check: what
-    the auditor asks of it, a template; verdict: how that check is made; code: the functions of form=code. audits: the
-    stages that this one, an auditor, checks. cite_last: how many of the last turns it may cite, None: any. label: the
-    field whose emotion is read from the labels' probabilities, in so many `orders`, and held against a `prior`.
+    """One agent. output: a frozen pydantic class, or None for plain text. function: answers in place of a model. check:
+    what the auditor asks of it, a template; verdict: how that check is made; code: the functions of form=code. audits:
+    the stages that this one, an auditor, checks. cite_last: how many of the last turns it may cite, None: any. label:
+    the field whose emotion is read from the labels' probabilities, in so many `orders`, and held against a `prior`.
     sampling: overrides of the backbone's samplers."""
 
     name: str
     gives: str
     sees: tuple[str, ...]
     output: type[BaseModel] | None = None
-    by: Answerer | None = None
+    function: StageFunction | None = None
     check: str = ""
     verdict: Check = FINDING
     code: tuple[CodeCheck, ...] = ()
@@ -81,10 +82,10 @@ class System:
     """prompts: folders of templates, of one name the first folder's counts. vocabulary: the words that schemas choose
     from. result: where response, emotion and plan stand among the outputs ("R", "e.emotion", "P"). loop: the name of
     a built-in loop, or a function of the user's. stop, score: fields of the auditor's output. retain: which agents a
-    rerun shows their last output. rerun_temperature: of a stage that gets a correction; None: its own. draws: passes of
-    loop=draws. label_order: see `mmerg.engine.labels`. rerun: how a faulty stage is asked again: shown its output, or
-    at most rerun_draws times in other views, see `mmerg.engine.loops.views`. greedy: whether no agent draws, by the
-    samplers of the run."""
+    rerun shows their last output. rerun_temperature: of a stage that gets a correction; None: its own. n: candidates of
+    loop=candidates. label_order: see `mmerg.engine.labels`. rerun: how a faulty stage is asked again: shown its output,
+    or at most max_views times in other views, see `mmerg.engine.loops.views`. greedy: whether every agent has
+    temperature 0, by the samplers of the run."""
 
     name: str
     prompts: tuple[Path, ...]
@@ -100,10 +101,10 @@ class System:
     stop: str = ""
     score: str = ""
     retain: Retain = "all"
-    draws: int = 1
+    n: int = 1
     label_order: LabelOrder = "shuffled"
     rerun: Rerun = "shown"
-    rerun_draws: int = 3
+    max_views: int = 3
     rerun_views: tuple[str, ...] = ()
     greedy: bool = False
 
@@ -125,6 +126,10 @@ class System:
         auditor = replace(self.auditor, audits=names, output=audit_class(names)) if self.auditor and names else None
         by: Selection = "calibrated" if self.final_selection == "lexicographic" else self.final_selection
         return replace(self, stages=stages, auditor=auditor, final_selection=by)
+
+    def stage(self, name: str) -> Stage:
+        """The stage of this name."""
+        return next(stage for stage in self.stages if stage.name == name)
 
     def symbol(self, part: str) -> str:
         """The output that holds a part of `result`: "e" for the emotion at "e.emotion"; "" where there is none."""

@@ -1,7 +1,6 @@
 """Classes and functions that a config names: imported, made, and named."""
 
 import importlib.util
-import inspect
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -47,15 +46,7 @@ def _build(node: object, where: str) -> object:
             )
         inside = error.__traceback__ and error.__traceback__.tb_next  # else the arguments do not fit
         place = f", {raised_at(error)}" if inside and not isinstance(error, ValidationError) else ""
-        hint = "" if inside else _takes(thing)
-        raise ConfigError(f"{dotted} cannot be made: {why}", where=f"{where}{place}", hint=hint) from error
-
-
-def _takes(thing: Callable[..., object]) -> str:
-    try:
-        return f"it takes {', '.join(inspect.signature(thing).parameters) or 'nothing'}"
-    except (TypeError, ValueError):  # written in C, or it cannot be called
-        return ""
+        raise ConfigError(f"{dotted} cannot be made: {why}", where=f"{where}{place}") from error
 
 
 def import_name(dotted: str, where: str, hint: str) -> object:

@@ -14,6 +14,7 @@ from mmerg.auditing.worth import Worth
 from mmerg.scoring.metric import Floats
 from mmerg.settings.model import Form
 from mmerg.systems.audit import Check, Measure
+from mmerg.systems.system import Stage
 
 
 def outputs(scores: Floats, per_dialogue: int = 1) -> Scored:
@@ -98,7 +99,7 @@ def test_a_form_that_finds_planted_faults_alone_is_not_used(real: float, form: F
         "odds": {FOREIGN: 0.4, WRONG: 0.4},
         "finding": {FOREIGN: 9.0, WRONG: real},  # as good, and dearer
     }
-    found = choose([*cases(120, lifts)], "caef", ["likelihood", "odds", "finding"], 0)
+    found = choose([*cases(120, lifts)], Stage("caef", "e", ()), ["likelihood", "odds", "finding"], 0)
     assert found.form == form
     assert re.search(told, found.why)
     assert FOREIGN in found.auc

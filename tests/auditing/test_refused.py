@@ -43,12 +43,6 @@ def test_a_run_of_a_system_that_does_not_audit_its_stages(
     assert f"system={system} cannot be audited: {told}" in refused(capsys, path)
 
 
-def test_a_run_of_one_dialogue(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    first = (path / RESULTS).read_bytes().splitlines(keepends=True)[0]
-    (path / RESULTS).write_bytes(first)
-    assert "1 sample with a reply, all of one dialogue" in refused(capsys, path)
-
-
 def test_templates_or_settings_that_are_not_what_they_were(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     template = path.parents[1] / "templates" / "mpa.j2"
     before = template.read_bytes()

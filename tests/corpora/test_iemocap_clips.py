@@ -11,7 +11,7 @@ import pytest
 from mmerg.corpora.dialogue import Corpus, Crop, Sample
 from mmerg.corpora.iemocap import LEFT, RIGHT, Iemocap
 from mmerg.corpora.protocols import select
-from mmerg.engine.look import Ahead, Looker, clips_by_file
+from mmerg.engine.keyframes import ClipPrefetcher, KeyframeSampler, clips_by_file
 from mmerg.frames.picture import from_jpeg
 from mmerg.frames.store import FrameStore
 from mmerg.runs import events
@@ -67,10 +67,10 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return base
 
 
-def look(sample: Sample, looker: Looker) -> tuple[dict[int, list[int]], dict[int, str]]:
+def look(sample: Sample, sampler: KeyframeSampler) -> tuple[dict[int, list[int]], dict[int, str]]:
     """The codes seen of each turn, and why turns show nothing."""
     log: list[events.Event] = []
-    state = looker.look(sample.scene, sample.dropped, vision=True, max_images=99, emit=log.append)
+    state = sampler.initial_state(sample.scene, sample.dropped, vision=True, max_images=99, emit=log.append)
     seen: dict[int, list[int]] = {}
     for keyframe, image in zip(state.keyframes, state.images, strict=True):
         seen.setdefault(keyframe.turn, []).append(code(from_jpeg(image.data), halves=1))
@@ -84,14 +84,16 @@ def test_every_sample_sees_the_speakers_half_inside_the_turn_and_before_the_targ
     samples = select(corpus, protocol("all")).samples
     assert len(samples) == len(DRAWN) - 1
     planned = clips_by_file(samples, last_turns=9)
-    looker = Looker(
-        FramesSettings(per_clip=4, long_side=320, max_frames=99, last_turns=9), FrameStore(tmp_path), Ahead(planned)
+    sampler = KeyframeSampler(
+        FramesSettings(per_clip=4, long_side=320, max_frames=99, last_turns=9),
+        FrameStore(tmp_path),
+        ClipPrefetcher(planned),
     )
     together = 0
     for sample in samples:
         assert sample.target
         assert sample.target.start is not None
-        seen, problems = look(sample, looker)
+        seen, problems = look(sample, sampler)
         same_start = [n for n, t in enumerate(sample.scene.history, start=1) if t.start == sample.target.start]
         assert problems == dict.fromkeys(same_start, "could_show_target")
         together += len(same_start)

@@ -13,7 +13,7 @@ from mmerg.runs.identity import combined
 from mmerg.settings.model import SystemSettings
 from mmerg.settings.problems import read_part
 from mmerg.systems.build import build
-from mmerg.systems.system import Asked, System
+from mmerg.systems.system import StageInput, System
 from tests.engine.parts import ROOT, SCENE
 from tests.engine.test_experiment import Lab
 from tests.outside.outside_parts import Classifier, Label
@@ -25,7 +25,7 @@ RESULT = {"response": "R", "emotion": "e.emotion"}
 def labelled(by: dict[str, Any] | None = None, result: dict[str, str] = RESULT, **stage: Any) -> System:
     sem = {
         **{"sees": ["D"], "gives": "e", "output": f"{MODULE}.Label"},
-        "by": by or {"_target_": f"{MODULE}.Classifier", "word": "fine"},
+        "function": by or {"_target_": f"{MODULE}.Classifier", "word": "fine"},
         **stage,
     }
     config = {
@@ -54,14 +54,14 @@ def test_its_output_is_that_of_any_stage(tmp_path: Path) -> None:
 
 
 def test_it_is_shown_what_its_stage_sees_and_nothing_of_the_target(tmp_path: Path) -> None:
-    noted: list[Asked] = []
+    noted: list[StageInput] = []
 
-    def by(asked: Asked) -> object:
+    def by(asked: StageInput) -> object:
         noted.append(asked)
         return Label.model_construct({"emotion", "turn"}, emotion="joy", turn=2)
 
     system = labelled()
-    stages = tuple(stage if stage.by is None else replace(stage, by=by) for stage in system.stages)
+    stages = tuple(stage if stage.function is None else replace(stage, function=by) for stage in system.stages)
     lab = Lab(tmp_path, replace(system, stages=stages))
     assert lab(Scripted(["Hm."])).emotion == "joy"
     [one] = noted
@@ -86,9 +86,9 @@ def test_it_is_shown_what_its_stage_sees_and_nothing_of_the_target(tmp_path: Pat
 )
 def test_what_does_not_hold_costs_the_sample(answer: object, failure: Failure, message: str, tmp_path: Path) -> None:
     system = labelled()
-    [sem] = [stage for stage in system.stages if stage.by]
-    assert isinstance(sem.by, Classifier)
-    sem.by.answer = answer
+    [sem] = [stage for stage in system.stages if stage.function]
+    assert isinstance(sem.function, Classifier)
+    sem.function.answer = answer
     result = Lab(tmp_path, system)(Scripted(["Hm."]))
     assert (result.status, result.failure, result.calls) == ("failed", failure, 0)
     text = result.failure_text or ""
@@ -114,7 +114,7 @@ def test_a_text_is_wanted_of_a_stage_that_gives_one(tmp_path: Path) -> None:
         ({"_target_": "nowhere.Nothing"}, {}, "nowhere"),
         ({"_target_": f"{MODULE}.Classifier"}, {}, "missing 1 required positional argument: 'word'"),
         ({"_target_": f"{MODULE}.Classifier", "wrod": "x"}, {}, "unexpected keyword argument 'wrod'"),
-        ({"_target_": f"{MODULE}.Label", "emotion": "joy", "turn": 1}, {}, "cannot be asked"),
+        ({"_target_": f"{MODULE}.Label", "emotion": "joy", "turn": 1}, {}, "cannot be called"),
         ({"_target_": f"{MODULE}.Classifier", "word": "x"}, {"sampling": {"top_k": 1}}, "sampling has no effect"),
         ({"_target_": f"{MODULE}.Classifier", "word": "x"}, {"logprobs": True}, "logprobs has no effect"),
     ],
@@ -131,10 +131,10 @@ def test_what_cannot_answer_is_refused_before_anything_is_asked(
 def test_its_file_or_its_digest_is_a_part_of_what_decides_a_run() -> None:
     def digest(word: str) -> str:
         system = labelled()
-        [sem] = [stage for stage in system.stages if stage.by]
-        assert sem.by
+        [sem] = [stage for stage in system.stages if stage.function]
+        assert sem.function
         if word:
-            sem.by.digest = word  # type: ignore[attr-defined]
+            sem.function.digest = word  # type: ignore[attr-defined]
         return combined(Prompts(system).digests())
 
     assert digest("") == digest("")

@@ -7,9 +7,9 @@ import pytest
 
 from mmerg.backends.protocol import Finish, Reply, Sampling
 from mmerg.backends.scripted import Answer, Scripted
-from mmerg.engine.ask import Asker, limit_of
+from mmerg.engine.ask import Asker
 from mmerg.engine.prompts import Prompts
-from mmerg.engine.sources import Ready, Supply
+from mmerg.engine.sources import SourceOutput
 from mmerg.engine.state import Correction, Output, State
 from mmerg.errors import CallError, Failure, ReplyError
 from mmerg.runs import events
@@ -102,13 +102,6 @@ def test_what_a_limit_of_tokens_is_set_by_is_named_as_a_run_takes_it(name: str, 
     assert node["sampling"]["num_predict"] == 77
 
 
-def test_a_stage_without_a_limit_of_its_own_is_given_one() -> None:
-    system = merg()
-    bare = replace(system.stages[0], sampling={})
-    assert limit_of(system, bare) == "+system.stages.mpa.sampling.num_predict=…"
-    assert plain_of(*BASE, "~system.stages.mpa.sampling", limit_of(system, bare).replace("…", "77"))
-
-
 @pytest.mark.parametrize("repairs", [0, 1, 3])
 def test_repair_is_bounded_and_the_last_complaint_is_the_error(repairs: int) -> None:
     backend, log, system = Scripted(lambda _: "nope"), list[events.Event](), merg(max_repairs=repairs)
@@ -175,7 +168,7 @@ def test_a_source_supplies_what_no_stage_makes() -> None:
     kept_back = events.Excluded(id="d9/2", guard="same reply", similarity=0.9, reply="Leaked.")
     said = [{"speaker": "Eve", "text": "I failed."}]
     exemplar = {"id": "d7/2", "history": said, "emotion": "sadness", "reply": "Hush."}
-    supply = Supply((exemplar,), (kept_back,))
+    supply = SourceOutput((exemplar,), (kept_back,))
     made = Asker(Prompts(system), backend, Sampling(), log.append, {"M": lambda *_: supply})
     made(system.stages[3], State(with_images().scene), 0)
     assert "Eve: I failed.\nEmotion: sadness\nNext turn: Hush.\n" in backend.requests[0].messages[1].text
@@ -184,28 +177,9 @@ def test_a_source_supplies_what_no_stage_makes() -> None:
     assert (supplied.symbol, supplied.content, supplied.excluded) == ("M", supply.content, (kept_back,))
 
 
-def test_a_source_that_has_nothing_leaves_no_trace_in_the_prompt() -> None:
-    system, log = merg(), list[events.Event]()
-    prompts = []
-    nothing: dict[str, Ready] = {"M": lambda *_: Supply(())}
-    for sources in ({}, nothing):
-        backend = Scripted(["Hm."])
-        Asker(Prompts(system), backend, Sampling(), log.append, sources)(
-            system.stages[3], State(with_images().scene), 0
-        )
-        prompts.append(backend.requests[0].messages)
-    assert prompts[0] == prompts[1]
-
-
 def test_a_text_ends_at_its_stop_text_where_the_server_does_not_heed_it() -> None:
     output, _, _ = ask(["\nThat must hurt.\n2. Ana: all checks passed"], "sgrg")
     assert output == "That must hurt."
-
-
-@pytest.mark.parametrize("finish", [Finish.LENGTH, Finish.ABORT])
-def test_a_text_that_was_cut_behind_its_stop_text_is_whole(finish: Finish) -> None:
-    output, backend, _ = ask([Reply(text="That must hurt.\nAna: Yes", finish=finish)], "sgrg")
-    assert (output, backend.calls) == ("That must hurt.", 1)
 
 
 def cleanings(log: list[events.Event]) -> list[tuple[str, int, tuple[str, ...]]]:
@@ -274,12 +248,6 @@ def test_thoughts_in_the_response_of_a_record_are_taken_off() -> None:
     [refused] = [event for event in log if isinstance(event, events.Refused)]
     assert refused.failure is Failure.THINKING_EXHAUSTED
     assert cleanings(log) == [("sgrg", 1, ("thinking",))]
-
-
-def test_words_around_the_json_cost_no_repair() -> None:
-    output, backend, log = ask([f"Here it is:\n{GOOD}\nIs that all right?"])
-    assert (output, backend.calls) == (outputs()["mpa"], 1)
-    assert cleanings(log) == [("mpa", 0, ("words around the JSON",))]
 
 
 def test_a_reply_that_is_only_a_stop_text_is_blank() -> None:

@@ -96,11 +96,6 @@ def test_what_the_one_who_answers_tells_stays(words: str) -> None:
     assert clean(words, NAMES, "Ana") == (words, ())
 
 
-def test_without_names_none_is_taken_off() -> None:
-    assert clean("Rachel: hi", []) == ("Rachel: hi", ())
-    assert clean(": hi", [""]) == (": hi", ())
-
-
 @given(st.text(st.sampled_from("Ana:. \"'“”()[]*!?\nx"), max_size=40))
 def test_what_was_cleaned_is_clean(raw: str) -> None:
     left, taken = clean(raw, NAMES)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, field_validator
 from mmerg.backends.scripted import Scripted
 from mmerg.engine.loops.loop import Ask, Outcome
 from mmerg.engine.prompts import Prompts
-from mmerg.engine.sources import Supply
+from mmerg.engine.sources import SourceOutput
 from mmerg.engine.state import Pass, State
 from mmerg.errors import ConfigError, Failure, SampleError
 from mmerg.runs.identity import name_files
@@ -53,8 +53,8 @@ class Source:
     give: Callable[..., Any]
     digest: str = "1"
 
-    def supply(self, *given: object) -> Supply:
-        supply: Supply = self.give(*given)
+    def supply(self, *given: object) -> SourceOutput:
+        supply: SourceOutput = self.give(*given)
         return supply
 
 
@@ -63,9 +63,9 @@ class Source:
     [
         (raises, "KeyError: 'no such fact'"),
         (leaves, "SystemExit: no weights"),
-        (lambda *_: None, "it gave NoneType, and a Supply is wanted"),
-        (lambda *_: Supply("abc"), "ValueError"),  # type: ignore[arg-type]
-        (lambda *_: Supply(({"fact": object()},)), "object"),
+        (lambda *_: None, "it gave NoneType, and a SourceOutput is wanted"),
+        (lambda *_: SourceOutput("abc"), "ValueError"),  # type: ignore[arg-type]
+        (lambda *_: SourceOutput(({"fact": object()},)), "object"),
         (lambda only: only, "TypeError"),
     ],
 )
@@ -131,18 +131,6 @@ def test_a_validator_that_raises_what_is_no_value_error_costs_the_sample() -> No
     assert __file__ in raised.value.where
 
 
-class Undigested:
-    @property
-    def digest(self) -> str:
-        raise KeyError("no file")
-
-
-def test_a_digest_that_raises_is_told_with_its_place() -> None:
-    with pytest.raises(ConfigError, match=r"the digest of .*Undigested raised KeyError: 'no file'") as raised:
-        name_files({}, Undigested(), {})
-    assert __file__ in raised.value.where
-
-
 class Reads:
     """A class that reads a file, and says nothing of it."""
 
@@ -161,15 +149,6 @@ def test_a_file_counts_by_what_it_holds_wherever_it_lies(tmp_path: Path) -> None
     assert found[0] == found[2] != found[1]
     kept = {"folder": f"{tmp_path}/a", "none": "/a/END", "long": "x" * 5000, "n": 1, "null": "\0"}
     assert name_files(kept, Reads(), {}) == kept
-
-
-def test_two_files_of_one_name_have_a_digest_each(tmp_path: Path) -> None:
-    for folder in "ab":
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "m.json").write_text(folder, encoding="utf-8")
-    digests: dict[str, str] = {}
-    named = name_files([f"{tmp_path}/a/m.json", f"{tmp_path}/b/m.json"], Reads(), digests)
-    assert named == list(digests) == ["m.json", "b/m.json"]
 
 
 def test_a_digest_of_its_own_stands_for_what_a_class_reads(tmp_path: Path) -> None:

@@ -11,14 +11,14 @@ from threading import Barrier, Lock
 import pytest
 
 from mmerg.corpora.dialogue import Clip, Dialogue, Sample, Turn, cut
-from mmerg.engine.look import Ahead, Looker, clips_by_file, recent_clips
+from mmerg.engine.keyframes import ClipPrefetcher, KeyframeSampler, clips_by_file
 from mmerg.engine.state import State
 from mmerg.errors import Failure, SampleError
-from mmerg.experiment.build import build_looker
+from mmerg.experiment.build import build_keyframe_sampler
 from mmerg.frames.picture import from_jpeg
 from mmerg.frames.store import Frame, FrameStore
 from mmerg.settings.model import FramesSettings, RunSettings
-from mmerg.systems.system import FramesSeenBy, System
+from mmerg.systems.system import System
 from tests.composed import BASE, settings_of
 from tests.engine.parts import merg
 from tests.frames.clips import FPS, code, numbered
@@ -52,12 +52,12 @@ class CountingStore(FrameStore):
         super().remember(taken_from, frames)
 
 
-def look(looker: Looker, sample: Sample) -> State:
-    return looker.look(sample.scene, sample.dropped, vision=True, max_images=8, emit=lambda event: None)
+def look(sampler: KeyframeSampler, sample: Sample) -> State:
+    return sampler.initial_state(sample.scene, sample.dropped, vision=True, max_images=8, emit=lambda event: None)
 
 
-def looker(store: FrameStore, samples: Sequence[Sample]) -> Looker:
-    return Looker(SETTINGS, store, Ahead(clips_by_file(samples, 2)))
+def sampler(store: FrameStore, samples: Sequence[Sample]) -> KeyframeSampler:
+    return KeyframeSampler(SETTINGS, store, ClipPrefetcher(clips_by_file(samples, 2)))
 
 
 def spoil(film: Path) -> None:
@@ -93,17 +93,10 @@ def test_the_plan_holds_each_clip_once_and_only_files_that_several_share() -> No
     assert clips_by_file(samples, 0) == {}
 
 
-def test_only_the_last_turns_are_looked_at() -> None:
-    sample = all_samples(talk(Path("film.avi")))[2]
-    assert list(recent_clips(sample.scene, 2)) == [2, 3]
-    assert recent_clips(sample.scene, 9) == {n: turn.clip for n, turn in enumerate(sample.scene.history, start=1)}
-    assert recent_clips(sample.scene, 0) == {}
-
-
 def test_the_first_sample_takes_what_the_others_need(film: Path, tmp_path: Path) -> None:
     samples = all_samples(talk(film))
-    apart = [look(Looker(SETTINGS, FrameStore(tmp_path / "apart")), sample) for sample in samples]
-    together = looker(FrameStore(tmp_path / "together"), samples)
+    apart = [look(KeyframeSampler(SETTINGS, FrameStore(tmp_path / "apart")), sample) for sample in samples]
+    together = sampler(FrameStore(tmp_path / "together"), samples)
     last = look(together, samples[-1])
     spoil(film)
     assert [look(together, sample) for sample in samples] == apart
@@ -119,7 +112,7 @@ def test_the_first_sample_takes_what_the_others_need(film: Path, tmp_path: Path)
 def test_samples_in_flight_decode_a_file_once(film: Path, tmp_path: Path) -> None:
     samples = all_samples(talk(film))
     store = CountingStore(tmp_path / "frames")
-    together = looker(store, samples)
+    together = sampler(store, samples)
     ready = Barrier(4)
 
     def work(sample: Sample) -> State:
@@ -133,19 +126,19 @@ def test_samples_in_flight_decode_a_file_once(film: Path, tmp_path: Path) -> Non
     assert len(store.noted) == len(clips_by_file(samples, 2)[film])
 
 
-def looker_of(settings: RunSettings, system: System, samples: Sequence[Sample]) -> Looker:
-    return build_looker(settings.frames, system, Path(settings.cache_dir), samples)
+def sampler_of(settings: RunSettings, system: System, samples: Sequence[Sample]) -> KeyframeSampler:
+    return build_keyframe_sampler(settings.frames, system, Path(settings.cache_dir), samples)
 
 
 def test_a_span_that_failed_is_not_decoded_again(film: Path, tmp_path: Path) -> None:
     """The turn after the film's end fails; so it does for the next sample, although the film has grown meanwhile."""
     samples = all_samples(talk(film, SECONDS + 3))
-    together = looker(FrameStore(tmp_path / "frames"), samples)
+    together = sampler(FrameStore(tmp_path / "frames"), samples)
     state = look(together, samples[-1])
     assert not state.keyframes
     numbered(film, (SECONDS + 3) * FPS, "MJPG")
     assert look(together, samples[-1]) == state
-    assert look(Looker(SETTINGS, together.store), samples[-1]).keyframes
+    assert look(KeyframeSampler(SETTINGS, together.store), samples[-1]).keyframes
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -154,7 +147,7 @@ def test_a_file_that_is_gone_since_the_start_fails_its_sample(shared: bool, film
     own = Dialogue("own", (Turn("a", "1", clip=Clip(film)), Turn("b", "2", clip=Clip(tmp_path / "never.mp4")), *TWO))
     samples = all_samples(talk(film))[-2:] if shared else [cut(own, 2, ("joy",))]
     settings = settings_of(*BASE, "frames=all", f"cache_dir={tmp_path}")
-    together = looker_of(settings, merg(), samples)
+    together = sampler_of(settings, merg(), samples)
     seen = look(together, samples[0])
     assert seen.keyframes
     film.rename(tmp_path / "elsewhere.avi")
@@ -163,7 +156,7 @@ def test_a_file_that_is_gone_since_the_start_fails_its_sample(shared: bool, film
             look(together, sample)
         assert (caught.value.failure, str(film) in caught.value.where) == (Failure.CLIP_GONE, True)
         assert "only_failed=true" in caught.value.hint
-    assert not look(looker_of(settings, merg(), samples), samples[0]).keyframes  # begun without it
+    assert not look(sampler_of(settings, merg(), samples), samples[0]).keyframes  # begun without it
     film.write_bytes(b"another film")
     with pytest.raises(SampleError, match="was there when the run began and has changed"):
         look(together, samples[0])
@@ -171,28 +164,11 @@ def test_a_file_that_is_gone_since_the_start_fails_its_sample(shared: bool, film
     assert look(together, samples[0]) == seen
 
 
-def test_a_turns_own_file_is_shown_however_long_after_it_the_reply_comes(tmp_path: Path) -> None:
-    """MELD: a turn's file takes three seconds, and its reply comes 75 s later on the episode's clock."""
-    turn = Turn("a", "one", "joy", Clip(numbered(tmp_path / "dia0_utt0.mp4", 3 * FPS)), 10.0, 13.0)
-    sample = cut(Dialogue("d", (turn, Turn("b", "two", "joy", None, 85.0, 87.0))), 1, ("joy",))
-    state = look(Looker(FramesSettings(per_clip=4), FrameStore(tmp_path / "frames")), sample)
-    assert len(state.keyframes) == 4
-
-
-@pytest.mark.parametrize(("frames", "looks_back"), [("paper", 2), ("all", 2), ("none", 0)])
-def test_a_run_plans_for_its_own_samples(frames: FramesSeenBy, looks_back: int) -> None:
-    settings = settings_of(*BASE, f"frames={frames}")
-    samples = all_samples(talk(Path("film.avi")))[:3]
-    planned = clips_by_file(samples, looks_back)
-    assert looker_of(settings, merg().showing_frames_to(frames), samples).ahead.planned == planned
-    assert bool(planned) == (looks_back > 0)
-
-
 def test_no_clip_is_opened_that_no_agent_sees() -> None:
     """Whatever `frames` says: a system whose stages see the dialogue alone decodes no video and keeps no frame."""
     merg_of_text = merg().showing_frames_to("none")
     for frames in ("paper", "none"):
         samples = all_samples(talk(Path("film.avi")))[:3]
-        looker = looker_of(settings_of(*BASE, f"frames={frames}"), merg_of_text, samples)
-        assert (looker.settings.last_turns, looker.ahead.planned) == (0, {})
-    assert looker_of(settings_of(*BASE, "frames=all"), merg().showing_frames_to("all"), []).settings.last_turns == 2
+        sampler = sampler_of(settings_of(*BASE, f"frames={frames}"), merg_of_text, samples)
+        assert (sampler.settings.last_turns, sampler.prefetcher.planned) == (0, {})
+    assert sampler_of(settings_of(*BASE, "frames=all"), merg().showing_frames_to("all"), []).settings.last_turns == 2

@@ -9,7 +9,7 @@ import pytest
 from mmerg.backends.scripted import Scripted
 from mmerg.corpora.dialogue import Sample
 from mmerg.engine.sample import Experiment
-from mmerg.engine.sources import Supply
+from mmerg.engine.sources import SourceOutput
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError
 from mmerg.settings.model import SystemSettings
@@ -42,9 +42,9 @@ class Noting:
     digest: str = "1"
     asked: list[str | None] = field(default_factory=list)
 
-    def supply(self, sample: Sample, state: State, forecast: str | None) -> Supply:
+    def supply(self, sample: Sample, state: State, forecast: str | None) -> SourceOutput:
         self.asked.append(forecast)
-        return Supply(())
+        return SourceOutput(())
 
 
 @pytest.mark.parametrize(

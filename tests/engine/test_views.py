@@ -6,19 +6,16 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from mmerg.corpora.dialogue import Turn
-from mmerg.engine.labels import shuffled
 from mmerg.engine.loops.audit import audit as loop
 from mmerg.engine.loops.views import views
 from mmerg.engine.prompts import Prompts, visible
-from mmerg.engine.state import Correction, Draw, Output, State
-from mmerg.errors import ConfigError, Failure, ReplyError
+from mmerg.engine.state import Candidate, Correction, Output, State
+from mmerg.errors import Failure, ReplyError
 from mmerg.runs import events
 from mmerg.runs.story import Story
 from mmerg.systems.audit import Verdict
-from mmerg.systems.build import build
 from mmerg.systems.system import Stage
 from tests.engine.parts import SCENE, STAGES, audit, merg, outputs
-from tests.systems.played import settings_on_demo
 
 EVERY = ("labels", "last_turns", "without_before")
 LONG = replace(SCENE, history=(*SCENE.history, Turn("Ben", "Sure?")))
@@ -35,9 +32,14 @@ class Answers:
     asked: list[tuple[str, int, int, Correction | None]] = field(default_factory=list)
 
     def __call__(
-        self, stage: Stage, state: State, t: int, correction: Correction | None = None, draw: Draw | None = None
+        self,
+        stage: Stage,
+        state: State,
+        t: int,
+        correction: Correction | None = None,
+        candidate: Candidate | None = None,
     ) -> Output:
-        number = draw.number if draw else 0
+        number = candidate.number if candidate else 0
         self.asked.append((stage.name, t, number, correction))
         if stage.name != "gra":
             said = self.says[number]
@@ -79,9 +81,9 @@ def test_where_the_check_gives_scores_the_best_view_is_taken_if_it_is_better() -
         answers, left = Answers("caef", {n: f" {n}" for n in range(4)}), iter(scores)
 
         def ask(
-            stage: Stage, state: State, t: int, correction: Correction | None = None, draw: Draw | None = None
+            stage: Stage, state: State, t: int, correction: Correction | None = None, candidate: Candidate | None = None
         ) -> Output:
-            reply = answers(stage, state, t, correction, draw)
+            reply = answers(stage, state, t, correction, candidate)
             if stage.name != "gra" or (t and stage.audits != ("caef",)):
                 return reply
             verdict = Verdict(reason="r", passed=False, correction="c", form="odds", score=next(left))
@@ -115,14 +117,14 @@ def test_where_no_view_is_better_the_loop_ends_and_the_pass_repeats_the_one_befo
     ],
 )
 def test_views_that_change_nothing_are_skipped(stage: int, state: State, names: list[str]) -> None:
-    system = merg(rerun_views=EVERY, rerun_draws=2, rerun_temperature=0.7)
+    system = merg(rerun_views=EVERY, max_views=2, rerun_temperature=0.7)
     found = list(views(system, system.stages[stage], state))
     assert [name for name, *_ in found] == names
     assert all(one.sampling["temperature"] == 0.7 for _, one, _ in found)
 
 
 def test_what_a_view_shows() -> None:
-    system = merg(rerun_views=EVERY, rerun_draws=4)
+    system = merg(rerun_views=EVERY, max_views=4)
     state = State(LONG).with_("E", outputs()["mpa"])
     (_, one, labels), (_, two, last), (_, blind, full), (_, _, other) = views(system, system.stages[1], state)
     orders = {state.listed, labels.listed, other.listed}
@@ -144,17 +146,3 @@ def test_a_rerun_that_repeats_its_output_ends_the_loop_where_nothing_is_drawn() 
         goes_on = Answers("psp", {0: ""})
         assert rerun(goes_on, **(alone | more))[0] == "max_iterations"
         assert [name for name, t, *_ in goes_on.asked if t] == ["psp", "sgrg", "gra"] * 3
-
-
-def test_labels_are_shuffled_by_the_samples_id_alone() -> None:
-    labels = ("neutral", "joy", "sadness", "anger")
-    orders = {shuffled(labels, f"d1/{n}") for n in range(40)}
-    assert len(orders) > 15
-    assert all(shuffled(labels[::-1], f"d1/{n}") == shuffled(labels, f"d1/{n}") for n in range(9))
-    assert {order[0] for order in orders} == set(labels)
-
-
-def test_a_loop_without_faulty_stages_has_no_views() -> None:
-    refining = settings_on_demo("system=self_refine").system.model_copy(update={"rerun": "view"})
-    with pytest.raises(ConfigError, match="rerun=view asks a faulty stage again"):
-        build(refining)

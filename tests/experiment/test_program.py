@@ -41,7 +41,7 @@ def outside_runs(folder: Path) -> list[str]:
         (("run", "limt=3", "seed=x", "dataset=demo"), "2 settings are wrong"),
         (("run", "dataset=demo", "seed=1,2"), "seed is '1,2'\n  where: command line\n  next:  one value; -m seed=1,2"),
         (("run", "dataset=demo", "hydra/launcher=jobli"), "did you mean joblib?"),
-        (("run", "dataset=demo", "system.draws=3"), "next:  +system.draws=… adds it"),
+        (("run", "dataset=demo", "system.n=3"), "next:  +system.n=… adds it"),
         (("run", "dataset=demo", "ids=[\x1b[31m"), r"'ids=[\x1b[31m' cannot be read as a setting"),
         (("run", "ids=[a"), "as a text: \"ids='[a'\""),
         (("run", "dataset=demo", "--config-dir=nowhere"), "give the folder above the groups"),

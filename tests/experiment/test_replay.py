@@ -125,8 +125,8 @@ class Knows:
 @pytest.mark.parametrize(
     ("key", "more"),
     [
-        ("system.stages.psp.by", ["~system.stages.psp.sampling"]),
-        ("system.auditor.by", ["~system.auditor.sampling"]),
+        ("system.stages.psp.function", ["~system.stages.psp.sampling"]),
+        ("system.auditor.function", ["~system.auditor.sampling"]),
         ("system.loop", []),
         ("sources.M", []),
     ],

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from mmerg.engine.loops.loop import Ask, Outcome, complete, finish
-from mmerg.engine.sources import Supply
+from mmerg.engine.sources import SourceOutput
 from mmerg.engine.state import Pass, State
 from mmerg.runs.events import Emit
 from mmerg.systems.fields import Choice, Index
-from mmerg.systems.system import Asked, System
+from mmerg.systems.system import StageInput, System
 
 
 class Label(BaseModel):
@@ -26,7 +26,7 @@ class Classifier:
     def __init__(self, word: str, answer: Any = None) -> None:
         self.word, self.answer = word, answer
 
-    def __call__(self, asked: Asked) -> object:
+    def __call__(self, asked: StageInput) -> object:
         if self.answer == "raise":
             raise KeyError("no such weight")
         if self.answer is not None:
@@ -43,8 +43,10 @@ class Facts:
         self.lines = Path(file).expanduser().read_text(encoding="utf-8").splitlines()
         self.digest = "\n".join(self.lines)
 
-    def supply(self, sample: Any, state: State, forecast: str | None) -> Supply:
-        return Supply(({"fact": self.lines[len(state.scene.history) % len(self.lines)], "for": forecast or "nobody"},))
+    def supply(self, sample: Any, state: State, forecast: str | None) -> SourceOutput:
+        return SourceOutput(
+            ({"fact": self.lines[len(state.scene.history) % len(self.lines)], "for": forecast or "nobody"},)
+        )
 
 
 class Feedback(BaseModel):

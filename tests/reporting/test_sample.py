@@ -98,7 +98,7 @@ DRAWS = [
         ),
         *(([], {"ended": "good enough"}, *case) for case in POINTS),
         ([], {"ended": "good enough", "by": "last"}, {0: (0, 0), 1: (0, -1)}, 1, "is the last one"),
-        *(([], {"ended": "draws lost"}, *case) for case in DRAWS),
+        *(([], {"ended": "candidates lost"}, *case) for case in DRAWS),
     ],
 )
 def test_why_a_pass_was_selected(

@@ -26,7 +26,7 @@ from mmerg.runs.manifest import (
 )
 from mmerg.scoring.answers import read_run
 from mmerg.storage.record import write_record
-from tests.scoring.run_builder import build_run, manifest_of, result
+from tests.scoring.run_builder import build_run, result
 
 CONFIG = {"memory": {"top_k": 3}, "protocol": {"emotions": ["joy"]}, "dataset": {"name": "meld"}}
 MISSING: Any = object()
@@ -141,17 +141,6 @@ def test_a_run_of_another_version_is_refused_with_what_to_do(
     )
 
 
-def test_a_manifest_is_read_as_what_it_was_written_as(pair: tuple[Path, Path], tmp_path: Path) -> None:
-    odd = "/data/\udcff"
-    made = manifest_of([], config={"dataset": {"root": odd, "split": odd}}).model_copy(
-        update={"name": odd, "tags": ("a", odd)}
-    )
-    write_record(tmp_path / MANIFEST, made)
-    assert read_manifest(tmp_path) == made
-    assert read_manifest(tmp_path).setting("dataset.root") == odd
-    assert made.setting("dataset.unheard.of", 3) == 3
-
-
 def test_a_folder_that_is_no_run_names_those_within_and_around(pair: tuple[Path, Path], tmp_path: Path) -> None:
     run = pair[0]
     os.utime(run / MANIFEST, (0, 0))  # the latest comes first
@@ -169,14 +158,6 @@ def test_a_folder_that_is_no_run_names_those_within_and_around(pair: tuple[Path,
         with pytest.raises(RunError) as caught:
             read_manifest(path)
         assert (caught.value.what, caught.value.hint) == (f"this is not a run folder: {what}", hint)
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"identity": 1}', "\x00"])
-def test_a_manifest_that_is_none_is_named(text: str, tmp_path: Path) -> None:
-    (tmp_path / MANIFEST).write_text(text, encoding="utf-8")
-    with pytest.raises(RunError, match=r"the manifest|another version") as caught:
-        read_manifest(tmp_path)
-    assert caught.value.where == str(tmp_path / MANIFEST)
 
 
 def test_the_folder_of_a_judging_is_no_run(pair: tuple[Path, Path], tmp_path: Path) -> None:

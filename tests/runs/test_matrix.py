@@ -36,9 +36,3 @@ def test_what_became_of_each_sample() -> None:
         "alone": (False, False, False),
         "new": (False, False, False),  # the first run has nothing to hold it against
     }
-
-
-def test_a_third_run_can_be_better_where_the_second_is_not() -> None:
-    runs = [run(result("a", "Oh.", label, gold="joy")) for label in ("fear", "fear", "joy")]
-    [line] = matrix(runs)
-    assert (line.changed, line.better, line.worse, line.first, line.gold) == (True, True, False, 0, "joy")

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import shutil
 import signal
 import stat
@@ -15,11 +14,9 @@ import pytest
 
 from mmerg.errors import Failure, RunError
 from mmerg.experiment.work import pending
-from mmerg.runs import events
 from mmerg.runs.folder import LOCK, RESULTS, Run, read_results
 from mmerg.runs.manifest import MANIFEST, Session, read_manifest
-from mmerg.runs.result import RUNTIME_FIELDS, Result
-from mmerg.runs.samples import events_file, read_events, recording
+from mmerg.runs.samples import events_file, read_events
 from tests.runs.parts import (
     MADE,
     REFUSED,
@@ -49,15 +46,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "r"
 
 
-def test_the_last_line_of_a_sample_counts(tmp_path: Path) -> None:
-    with Run(tmp_path / "r", MADE) as run:
-        do(run, result("b", status="failed", failure=Failure.TIMEOUT))
-        do(run, result("a"))
-        do(run, result("b", response="later"))
-    results = (result("b", response="later"), result("a"))
-    assert read_results(tmp_path / "r") == {one.id: one.sealed(MADE.identity) for one in results}
-
-
 def test_sealing_puts_one_line_a_sample_in_corpus_order_and_adding_goes_on(tmp_path: Path) -> None:
     with Run(tmp_path / "r", MADE) as run:
         for sample in ("c", "a", "c", "b"):
@@ -65,14 +53,6 @@ def test_sealing_puts_one_line_a_sample_in_corpus_order_and_adding_goes_on(tmp_p
         run.seal(["a", "b", "c", "d"])
         do(run, result("d"))
     assert ids(tmp_path / "r") == ["a", "b", "c", "d"]
-
-
-def test_sealing_what_is_in_order_writes_nothing(folder: Path) -> None:
-    before = (folder / RESULTS).stat()
-    with Run(folder, MADE) as run:
-        run.seal(["a", "b"])
-    after = (folder / RESULTS).stat()
-    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
 @pytest.mark.parametrize(("cut", "kept"), [(5, ["a"]), (1, ["a", "b"])])
@@ -86,16 +66,6 @@ def test_a_last_result_that_is_cut_off_is_done_again_and_a_whole_one_is_kept(
         assert finished(run) == kept
         do(run, result("c"))
     assert ids(folder) == [*kept, "c"]
-
-
-def test_a_sample_is_finished_with_both_its_events_and_its_result(folder: Path) -> None:
-    events_file(folder, "a").unlink()
-    with Run(folder, MADE) as run:
-        with recording(folder, "c") as emit:
-            emit(events.SampleDone(sample="c"))
-        assert finished(run) == ["b"]
-        run.seal(["a", "b"])
-    assert ids(folder) == ["a", "b"]  # nothing is lost where it is not done again
 
 
 def test_lost_events_are_done_again(folder: Path) -> None:
@@ -209,58 +179,12 @@ def test_what_somebody_else_appended_is_not_sealed_away(folder: Path) -> None:
     assert ids(folder) == ["a", "b", "theirs"]
 
 
-@pytest.mark.parametrize("name", [RESULTS, MANIFEST, "samples", "frames", LOCK])
-def test_links_and_pipes_are_refused_and_nothing_outside_changes(name: str, folder: Path, tmp_path: Path) -> None:
-    place, outside = folder / name, tmp_path / "outside"
-    place.rename(outside)
-    kept = outside.read_bytes()[:-4] if outside.is_file() else b""
-    if kept:
-        outside.write_bytes(kept)  # torn: whoever opens it would cut or rewrite it
-    listed = sorted(outside.iterdir()) if outside.is_dir() else []
-    for make in (lambda path: path.symlink_to(outside), os.mkfifo):
-        make(place)
-        with pytest.raises(RunError, match="a run has no link here") as caught, Run(folder, MADE):
-            pass
-        assert caught.value.where == str(place)
-        place.unlink()
-    assert outside.is_dir() or outside.read_bytes() == kept
-    assert not outside.is_dir() or sorted(outside.iterdir()) == listed
-
-
-def test_links_named_as_parts_are_not_followed(folder: Path, tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.write_text("mine", encoding="utf-8")
-    for name in ("manifest.json.part", "results.jsonl.part", "samples/c.part", "frames/ab.part", "frames/ab.jpg"):
-        (folder / name).symlink_to(outside)
-    with Run(folder, MADE) as run:
-        do(run, result("c"))
-        run.keep_frame("ab", lambda: b"jpeg")
-        run.seal(["c", "b", "a"])
-    assert outside.read_text(encoding="utf-8") == "mine"
-    assert (folder / "frames" / "ab.jpg").read_bytes() == b"jpeg"
-
-
 def test_files_and_folders_are_the_users_alone(folder: Path) -> None:
     with Run(folder, MADE) as run:
         run.keep_frame("ab", lambda: b"jpeg")
         run.seal(["b", "a"])
     modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.rglob("*"))}
     assert modes == {path: 0o700 if path.is_dir() else 0o600 for path in modes}
-
-
-def test_a_broken_result_line_is_named(folder: Path) -> None:
-    (folder / RESULTS).write_text('{"id": 1}\n', encoding="utf-8")
-    for read in (read_results, lambda path: Run(path, MADE).__enter__()):
-        with pytest.raises(RunError, match="line 1 is not a record"):
-            read(folder)
-    assert exit_code(begin, folder) == REFUSED  # and the lock was given back
-
-
-def test_how_an_answer_was_had_is_not_compared() -> None:
-    other = result("a", seconds=1.0, cached_calls=3, timing={"calls": 2, "reply_rates": [3.5]})
-    assert other.comparable() == result("a").comparable()
-    assert result("a", calls=3).comparable() != result("a").comparable()
-    assert set(Result.model_fields) >= RUNTIME_FIELDS
 
 
 def test_every_start_leaves_its_versions_commit_and_settings(tmp_path: Path) -> None:
@@ -308,13 +232,6 @@ def test_a_frame_is_kept_once_and_put_right_where_it_is_damaged(tmp_path: Path) 
             run.keep_frame(name, lambda: b"jpeg")
             run.keep_frame(name, lambda: b"another")
         assert [one.read_bytes() for one in file.parent.iterdir()] == [b"jpeg"]
-
-
-def test_a_frame_that_cannot_be_written_leaves_no_part(tmp_path: Path) -> None:
-    with Run(tmp_path / "r", MADE) as run:
-        with pytest.raises(RunError, match="cannot be written"):
-            run.keep_frame("f" * 255, lambda: b"jpeg")
-        assert not list((tmp_path / "r" / "frames").iterdir())
 
 
 def test_many_threads_finish_samples_at_once(tmp_path: Path) -> None:

@@ -1,8 +1,6 @@
 """The events of a sample: read back as they were written, there whole or not at all, under a name for any id."""
 
-import math
 import os
-import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import get_args
@@ -22,7 +20,6 @@ from tests.engine.parts import STAGES, audit, outputs
 
 FRAME = Frame(sha256="0" * 64, source="c.mp4", time=0.5, width=64, height=48)
 REPLY = Reply(text="ü\u2028", finish=Finish.STOP, logprobs=(TokenLogprob(token="ü", logprob=-0.25),), prompt_tokens=3)
-NEVER = TokenLogprob(token="x", logprob=-math.inf)
 ALL: list[events.Event] = [
     events.SampleStarted(sample="a", dialogue="d", history=(("Ana", "hi\n"),), responder="Ben", labels=("joy",)),
     events.FramesTaken(
@@ -165,29 +162,6 @@ def test_a_line_that_is_no_event_is_named(line: bytes, problem: str, run: Path) 
     assert "is then done again" in caught.value.hint
 
 
-@pytest.mark.parametrize("value", ["-1", "99999999999999999999", "1e999"])
-def test_a_pass_that_cannot_be_is_named_at_once(value: str, run: Path) -> None:
-    """A number that somebody made up costs no memory for the passes up to it."""
-    file = write(run, events.PassLost(sample="a", t=1, failure=Failure.EMPTY, what="w"))
-    file.write_text(file.read_text(encoding="utf-8").replace('"t":1', f'"t":{value}'), encoding="utf-8")
-    with pytest.raises(RunError, match=r"line 1 is no event of this sample: pass_lost\.t: "):
-        read_events(run, "a")
-
-
-@pytest.mark.parametrize("name", ["seconds", "prompt_seconds"])
-def test_a_time_that_is_no_number_is_named(name: str, run: Path) -> None:
-    file = write(run, ALL[2])
-    file.write_text(file.read_text(encoding="utf-8").replace(f'"{name}":0.0', f'"{name}":NaN'), encoding="utf-8")
-    with pytest.raises(RunError, match="is no event of this sample"):
-        read_events(run, "a")
-
-
-def test_an_impossible_token_is_read_back(run: Path) -> None:
-    event = ALL[2].model_copy(update={"reply": REPLY.model_copy(update={"logprobs": (NEVER,)})})
-    write(run, event, ALL[13])
-    assert read_events(run, "a") == [event, ALL[13]]
-
-
 ODD = [
     *("a/1", "a", "A%2F1", "a%2F1", "..", ".", ".hidden", "-rf", "a b", "con", "a\nb", "\x00", "é", "e\u0301", "😀"),
     *("*", "?", "[a]", "\\", '"', "x" * 300, "x" * 301, "é" * 100, "é" * 101, "a.12345678.part", "~"),
@@ -214,34 +188,9 @@ def test_two_ids_never_share_a_file(ids: list[str]) -> None:
     assert all(name.isascii() and len(name) <= 220 and not set(name) & set("/\\\0*?") for name in names)
 
 
-def test_a_link_where_events_belong_is_replaced_and_not_written_through(run: Path, tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.write_text("mine", encoding="utf-8")
-    for name in ("a.jsonl", "a.part", "a.jsonl.part"):
-        (run / SAMPLES / name).symlink_to(outside)
-    write(run, ALL[-1])
-    assert outside.read_text(encoding="utf-8") == "mine"
-    assert read_events(run, "a") == [ALL[-1]]
-
-
 def test_lost_events_are_told_with_how_to_have_them_again(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"the events of this run are gone[^$]*run the same again"):
         read_events(tmp_path, "a")
-
-
-def test_samples_of_many_threads_stay_apart(run: Path) -> None:
-    def work(sample: str) -> None:
-        for _ in range(5):
-            lost = events.PassLost(sample=sample, t=1, failure=Failure.EMPTY, what=sample * 50_000)
-            write(run, lost, lost, sample=sample)
-
-    threads = [threading.Thread(target=work, args=(name,)) for name in ("a", "b", "c", "a")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [len(read_events(run, name)) for name in "abc"] == [2, 2, 2]
-    assert len(list((run / SAMPLES).iterdir())) == 3
 
 
 def test_a_file_that_cannot_be_written_is_our_own_error(run: Path) -> None:

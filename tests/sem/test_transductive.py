@@ -4,11 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.console.terminal import console
 from mmerg.errors import ConfigError
-from mmerg.experiment.launch import run_plan
 from mmerg.experiment.plan import Plan, plan_run
-from mmerg.runs.manifest import read_manifest
 from mmerg.sem.artefact import read
 from tests.composed import settings_of
 from tests.sem.talks import train
@@ -50,14 +47,3 @@ def test_a_run_that_does_not_say_which_it_is_is_refused(
         with pytest.raises(ConfigError, match=message) as caught:
             task(talks, folder, tmp_path, *settings)
         assert "sources.W.transductive" in caught.value.hint
-
-
-def test_its_runs_are_others_and_tell_it(
-    transductive: Path, sem: Path, talks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    made = task(talks, transductive, tmp_path, SAYS, "limit=1")
-    assert made.path.name != task(talks, sem, tmp_path).path.name
-    ended = run_plan(made, console())
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "cause words are transductive: S, its means and IDF are over empathetic test" in printed
-    assert read_manifest(Path(ended.run)).setting("sources.W.transductive") is True

@@ -19,12 +19,3 @@ def test_accuracy_and_calibration_by_hand() -> None:
     assert low == pytest.approx(0)
     assert 10 < high < 60
     assert figures([CONSTANT] * 2, TEN[:2], NAMES[:2])["ece"].value == pytest.approx(60)
-
-
-def test_samples_of_one_dialogue_are_no_independent_ones() -> None:
-    apart, together = (figures([CONSTANT] * 10, TEN, names)["top1"] for names in (NAMES, sorted(NAMES[:5] * 2)))
-    assert apart.interval
-    assert together.interval
-    assert together.interval[1] - together.interval[0] > apart.interval[1] - apart.interval[0]
-    assert "effective n" in together.method
-    assert figures([CONSTANT] * 10, TEN, ["one"] * 10)["ece"].why == "no interval: all is from one dialogue"

@@ -67,7 +67,7 @@ def test_every_option_composes_and_makes_its_parts(group: str, option: str, tmp_
         plan_prompts(settings), settings.frames, sources={}, cache_dir=Path(settings.cache_dir)
     ).experiment(ENGINE, backbone.sampling(settings.seed), 8)
     assert [stage.name for stage in experiment.prompts.system.stages] == list(settings.system.stages)
-    assert experiment.looker.settings.long_side == settings.backbone.image_side
+    assert experiment.sampler.settings.long_side == settings.backbone.image_side
     assert not (tmp_path / "cache").exists()  # making parts does nothing yet
 
 

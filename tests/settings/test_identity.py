@@ -56,8 +56,7 @@ def test_only_how_results_are_had_leaves_the_identity_alone(base: dict[str, Any]
     keys = [key.replace("memory.", "sources.M.") for key in RUNTIME_KEYS]
     ours = {path for path in leaves(base) if any(path == key or path.startswith(f"{key}.") for key in keys)}
     places = {path for path in leaves(base) if path.endswith(".root")}
-    idle = {f"system.{name}" for name in ("prompts", "label_sets", "draws", "rerun_draws", "rerun_views")}
-    idle |= {path for path in leaves(base) if path.endswith(".code")}  # of form=code
+    idle = {"system.prompts", "system.label_sets"}
     assert unmoved == ours | places | idle | {"protocol.name"}
     assert settings_digest(copy.deepcopy(base)) == before
 
@@ -67,7 +66,7 @@ TO_AUDITOR = ("system.stages.sgrg.sees=[D,E,e,P]", "system.auditor.sees=[D,M,R]"
 REFINED = ("system=self_refine", "system.auditor.stop=good_enough")
 TRACE = ("dataset=empathetic", "dataset.root=/ed", "system=trace")
 NO_RAG = ("sources.K.top_k=0", "sources.K2.top_k=0")
-BY = "system.stages.mpa.by={_target_:"
+BY = "system.stages.mpa.function={_target_:"
 OWN_LOOP = ("system.auditor=null", "system.loop=my_loops.vote")
 
 
@@ -86,8 +85,6 @@ OWN_LOOP = ("system.auditor=null", "system.loop=my_loops.vote")
         (("protocol.emotions=[joy,anger]",), ("protocol.emotions=[anger,joy]",)),
         (("frames=none",), ("frames=none", "frames.per_clip=1")),
         ((), ("dataset.root=/other",)),  # its corpus has a digest of its own, which names the folder
-        (("system=one_pass",), ("system=one_pass", "system.organization=independent")),
-        ((*REFINED, "system.auditor.score=''"), (*REFINED, "system.auditor.score=''", "system.final_selection=last")),
         (("system.without=[psp]",), ("system.without=[psp]", "system.stages.psp.sampling.num_predict=9")),
         (("system.without=[gra]",), ("system.without=[gra]", "system.auditor.sampling.num_predict=9")),
         (("backbone.gguf=/a/m.gguf", "backend=embedded"), ("backbone.gguf=/b/m.gguf", "backend=embedded")),
@@ -98,7 +95,6 @@ OWN_LOOP = ("system.auditor=null", "system.loop=my_loops.vote")
         (("system=hef", "sem=s"), ("system=hef", "sem=s", "dataset.memory.split=valid")),
         ((*TRACE, *NO_RAG), (*TRACE, *NO_RAG, "dataset.memory.split=valid")),
         ((*TRACE, "system.without=[srp]"), (*TRACE, "system.without=[srp]", "sources.K.top_k=3")),
-        ((), ("system.draws=5",)),
         (("system=best_of_n",), ("system=best_of_n", "system.max_iterations=5")),
     ],
 )
@@ -127,8 +123,8 @@ def test_configs_that_ask_for_the_same_are_one_run(one: tuple[str, ...], other: 
         (TRACE, (*TRACE, "dataset.memory.split=valid")),
         ((*REFINED,), (*REFINED, "system.final_selection=last")),
         ((), ("system.organization=independent",)),
-        (("system=best_of_n",), ("system=best_of_n", "system.draws=5")),
-        (OWN_LOOP, (*OWN_LOOP, "system.draws=5")),
+        (("system=best_of_n",), ("system=best_of_n", "system.n=5")),
+        (OWN_LOOP, (*OWN_LOOP, "system.n=5")),
     ],
 )
 def test_configs_that_do_not_are_two(one: tuple[str, ...], other: tuple[str, ...]) -> None:

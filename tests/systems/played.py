@@ -11,8 +11,8 @@ from mmerg.engine.ask import Asker
 from mmerg.engine.loops.loop import Outcome
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sample import loop_of
-from mmerg.engine.sources import Supply
-from mmerg.engine.state import Correction, Draw, Output, State
+from mmerg.engine.sources import SourceOutput
+from mmerg.engine.state import Candidate, Correction, Output, State
 from mmerg.runs import events
 from mmerg.settings.model import RunSettings
 from mmerg.systems.build import build
@@ -44,7 +44,7 @@ def settings_on_demo(*words: str) -> RunSettings:
     return settings_of("dataset=demo", *words)
 
 
-def _supply(supply: Supply, state: State, forecast: str | None) -> Supply:
+def _supply(supply: SourceOutput, state: State, forecast: str | None) -> SourceOutput:
     return supply
 
 
@@ -56,14 +56,14 @@ class Played:
         system: str,
         *settings: str,
         script: Script = plainly,
-        supplied: Mapping[str, Supply] | None = None,
+        supplied: Mapping[str, SourceOutput] | None = None,
         state: State | None = None,
     ) -> None:
         run = settings_on_demo(f"system={system}", *settings)
         self.system = build(run.system, given=run.sources)
         self.events: list[events.Event] = []
         if supplied is None:
-            supplied = {symbol: Supply(SUPPLIED.get(symbol, EXEMPLARS)) for symbol in run.sources}
+            supplied = {symbol: SourceOutput(SUPPLIED.get(symbol, EXEMPLARS)) for symbol in run.sources}
         asking = [""]
         self.backend = Scripted(lambda request: script(asking[-1], request))
         sources = {symbol: partial(_supply, supply) for symbol, supply in supplied.items()}
@@ -72,10 +72,10 @@ class Played:
         )
 
         def ask(
-            stage: Stage, state: State, t: int, correction: Correction | None = None, draw: Draw | None = None
+            stage: Stage, state: State, t: int, correction: Correction | None = None, candidate: Candidate | None = None
         ) -> Output:
             asking.append(stage.name)
-            return asker(stage, state, t, correction, draw)
+            return asker(stage, state, t, correction, candidate)
 
         scene = with_images() if state is None else state
         self.outcome: Outcome = loop_of(self.system)(self.system, scene, ask, self.events.append)

@@ -29,21 +29,6 @@ def test_an_absent_stage_is_absent_from_every_list(name: str) -> None:
     assert all(path.split(".")[0] != SYMBOL[name] for path in system.result.values())
 
 
-def test_without_the_auditor_the_stages_are_as_before() -> None:
-    system = ablation(without=["gra"])
-    assert system.auditor is None
-    assert system.stages == system_of(MERG).stages
-
-
-def test_without_the_forecast_there_is_no_emotion_in_the_result() -> None:
-    assert set(ablation(without=["caef"]).result) == {"response", "plan"}
-
-
-def test_several_agents_may_go() -> None:
-    system = ablation(without=["mpa", "caef", "psp", "gra"])
-    assert [(agent.name, agent.sees) for agent in system.agents] == [("sgrg", ("D", "M"))]
-
-
 def test_no_stage_sees_another_when_they_are_independent_and_the_auditor_sees_all() -> None:
     system = ablation(organization="independent")
     assert {stage.name: stage.sees for stage in system.stages} == {
@@ -54,10 +39,6 @@ def test_no_stage_sees_another_when_they_are_independent_and_the_auditor_sees_al
     }
     assert system.auditor == system_of(MERG).auditor
     assert system.result == system_of(MERG).result
-
-
-def test_what_is_left_out_changes_nothing_else() -> None:
-    assert ablation(without=[], organization="cascaded", final_selection="lexicographic") == system_of(MERG)
 
 
 @pytest.mark.parametrize(

@@ -29,12 +29,6 @@ def response(played: Played) -> object:
     return played.outcome.selected.state.at("A.response")
 
 
-def test_feedback_is_on_ten_traits() -> None:
-    assert len(TRAITS) == 10
-    best = Feedback.model_validate({"feedback": "-", **dict.fromkeys(TRAITS, 3), "good_enough": False})
-    assert best.points == 30
-
-
 @pytest.mark.parametrize(
     ("ratings", "taken"), [((2, 1, 1), 0), ((1, 1, 1), 0), ((1, 2, 1), 1), ((1, 2, 3), 2), ((2, 2, 3), 2)]
 )
@@ -83,14 +77,3 @@ def test_the_reply_alone_is_audited(passes: tuple[bool, ...], taken: int, ended:
     assert [list(event.audit.findings) for event in audits] == [["answer"]] * len(passes)
     if len(passes) > 1:
         assert "be warmer" in played.prompt(2)
-
-
-def test_one_call_answers() -> None:
-    for system in ("one_pass", "few_shot"):
-        played = Played(system)
-        assert len(played.calls) == 1
-        assert "Next turn: Your keys, oh no." in played.prompt(0) or system == "one_pass"
-
-
-def test_without_exemplars_few_shot_is_one_pass() -> None:
-    assert Played("few_shot", supplied={}).prompt(0) == Played("one_pass").prompt(0)

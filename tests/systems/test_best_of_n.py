@@ -7,9 +7,9 @@ from statistics import fmean
 
 import pytest
 
-from mmerg.backends.protocol import Reply, Request, Sampling
+from mmerg.backends.protocol import Request, Sampling
 from mmerg.backends.scripted import Answer, whole_reply
-from mmerg.errors import CallError, ConfigError, Failure, SampleError
+from mmerg.errors import ConfigError, Failure, SampleError
 from mmerg.experiment.launch import launch
 from mmerg.experiment.plan import plan_run
 from mmerg.runs import events
@@ -43,7 +43,7 @@ def drawn(*draws: Drawn) -> Script:
 
 
 def played(*draws: Drawn) -> Played:
-    return Played("best_of_n", f"system.draws={len(draws)}", script=drawn(*draws))
+    return Played("best_of_n", f"system.n={len(draws)}", script=drawn(*draws))
 
 
 def selected(this: Played) -> events.Selected:
@@ -67,7 +67,7 @@ def test_of_the_draws_with_the_emotion_of_most_the_likeliest_is_taken(
     this = played(*draws)
     state = this.outcome.selected.state
     assert (state.at("A.response"), state.at("A.emotion")) == (f"Draft {taken}.", draws[taken][0])
-    assert (this.outcome.ended, len(this.outcome.passes), selected(this).t) == ("drawn", len(draws), taken)
+    assert (this.outcome.ended, len(this.outcome.passes), selected(this).t) == ("all candidates", len(draws), taken)
 
 
 def test_every_draw_asks_the_same_by_a_seed_of_its_own_and_is_in_the_trace() -> None:
@@ -82,29 +82,13 @@ def test_every_draw_asks_the_same_by_a_seed_of_its_own_and_is_in_the_trace() -> 
     assert this.calls[0].messages == Played("one_pass").calls[0].messages
 
 
-def test_likelihood_is_that_of_the_response_by_the_token() -> None:
-    """Not of the emotion before it, nor the lower for more words."""
-
-    def answer(stage: str, asked: Request) -> Answer:
-        long = number(asked) == 1
-        text = json.dumps({"emotion": "joy", "response": "Oh no, not that again." if long else "Oh."})
-        reply = whole_reply(asked, text, "here", -1.0 if long else -1.5)
-        named, *rest = reply.logprobs[:2]
-        assert '"joy"' in rest[0].token
-        sure = rest[0].model_copy(update={"logprob": -9.0 if long else 0.0})
-        return reply.model_copy(update={"logprobs": (named, sure, *reply.logprobs[2:])})
-
-    this = Played("best_of_n", "system.draws=2", script=answer)
-    assert selected(this).ranks == {0: (2, -1.5, 0), 1: (2, -1.0, -1)}
-
-
 def test_a_response_is_as_likely_as_it_was_written_before_it_was_cleaned() -> None:
     def answer(stage: str, asked: Request) -> Answer:
         said = "Oh no. (sighs) Sit down." if number(asked) else "Oh no. Sit down."
         text = json.dumps({"emotion": "joy", "response": said})
         return whole_reply(asked, text, "here", -1.0 if number(asked) else -2.0)
 
-    this = Played("best_of_n", "system.draws=2", script=answer)
+    this = Played("best_of_n", "system.n=2", script=answer)
     assert selected(this).ranks == {0: (2, -2.0, 0), 1: (2, -1.0, -1)}
     assert this.outcome.selected.state.at("A.response") == "Oh no. Sit down."
     assert [event.t for event in this.events if isinstance(event, events.Cleaned)] == [1]
@@ -114,41 +98,22 @@ def test_a_response_is_as_likely_as_it_was_written_before_it_was_cleaned() -> No
     ("draws", "lost", "taken"),
     [([None, ("joy", -1.0)], [0], 1), ([("joy", -1.0), None, None, ("joy", -2.0)], [1, 2], 0)],
 )
-def test_a_draw_that_cannot_be_used_costs_that_draw(draws: Sequence[Drawn], lost: list[int], taken: int) -> None:
+def test_a_candidate_that_cannot_be_used_costs_itself_alone(
+    draws: Sequence[Drawn], lost: list[int], taken: int
+) -> None:
     this = played(*draws)
     assert [event.t for event in this.events if isinstance(event, events.PassLost)] == lost
-    assert (selected(this).t, this.outcome.ended) == (taken, "draws lost")
+    assert (selected(this).t, this.outcome.ended) == (taken, "candidates lost")
     assert len(this.outcome.passes) == len(draws) - len(lost)
     attempts = this.system.max_repairs + 1
     assert len(this.calls) == len(draws) - len(lost) + attempts * len(lost)
 
 
-def test_a_draw_is_repaired_by_its_own_seed() -> None:
-    left = iter(["no JSON"])
-
-    def answer(stage: str, asked: Request) -> Answer:
-        good = drawn(("joy", -1.0), ("joy", -2.0))(stage, asked)
-        return next(left, good) if number(asked) == 1 else good
-
-    this = Played("best_of_n", "system.draws=2", script=answer)
-    assert [(call.t, call.attempt, call.sampling["seed"]) for call in this.calls] == [
-        *((0, 0, SEEDS[0]), (1, 0, SEEDS[1]), (1, 1, SEEDS[1])),
-    ]
-    assert (this.outcome.ended, len(selected(this).ranks)) == ("drawn", 2)
-
-
-def test_where_no_draw_can_be_used_the_sample_fails_as_the_last_did() -> None:
-    with pytest.raises(SampleError, match="no draw of 3 can be used; the last: ") as caught:
+def test_where_no_candidate_can_be_used_the_sample_fails_as_the_last_did() -> None:
+    with pytest.raises(SampleError, match="none of 3 candidates can be used; the last: ") as caught:
         played(None, None, " ")
     assert caught.value.failure is Failure.EMPTY
     assert caught.value.where == "answer, pass 2"
-
-
-def test_a_failed_call_fails_the_sample_and_a_refused_prompt_costs_its_draw() -> None:
-    with pytest.raises(CallError, match="late"):
-        played(("joy", -1.0), CallError(Failure.TIMEOUT, "late"))
-    this = played(("joy", -1.0), CallError(Failure.CONTEXT_OVERFLOW, "too long"))
-    assert (selected(this).t, this.outcome.ended) == (0, "draws lost")
 
 
 def test_a_backend_without_log_probabilities_ends_the_run_at_its_first_reply() -> None:
@@ -162,29 +127,8 @@ def test_a_backend_without_log_probabilities_ends_the_run_at_its_first_reply() -
         return reply.model_copy(update={"logprobs": ()})
 
     with pytest.raises(ConfigError, match="the backend gives no log-probabilities"):
-        Played("best_of_n", "system.draws=3", script=bare)
+        Played("best_of_n", "system.n=3", script=bare)
     assert len(asked) == 1
-
-
-def test_a_reply_whose_tokens_cannot_be_told_from_its_thoughts_costs_its_draw() -> None:
-    script = drawn(*[("joy", -1.0)] * 3)
-    asked: list[Request] = []
-
-    def thinking_once(stage: str, request: Request) -> Answer:
-        asked.append(request)
-        reply = script(stage, request)
-        assert isinstance(reply, Reply)
-        return reply if len(asked) > 1 else reply.model_copy(update={"logprobs": (), "taken": ("log-probabilities",)})
-
-    this = Played("best_of_n", "system.draws=3", script=thinking_once)
-    assert (selected(this).t, this.outcome.ended) == (1, "draws lost")
-
-
-def test_a_draw_without_a_likelihood_of_its_own_is_lost() -> None:
-    this = played(("joy", -9.0), ("sadness", 0.5), ("sadness", -1.0))  # over 0: no logarithm of a probability
-    assert (selected(this).ranks, this.outcome.ended) == ({0: (1, -9.0, 0), 2: (1, -1.0, -2)}, "draws lost")
-    with pytest.raises(SampleError, match="its log-probabilities are not those of its text"):
-        played(("joy", 0.5))
 
 
 def dry(folder: Path, *more: str) -> Ended:
@@ -194,12 +138,12 @@ def dry(folder: Path, *more: str) -> Ended:
 
 
 def test_draws_are_cached_replayed_and_resumed_each_by_itself(tmp_path: Path) -> None:
-    whole = dry(tmp_path, f"runs={tmp_path / 'a'}", "limit=2", "system.draws=3")
+    whole = dry(tmp_path, f"runs={tmp_path / 'a'}", "limit=2", "system.n=3")
     assert (whole.calls, whole.made) == (6, 6)
-    more = dry(tmp_path, f"runs={tmp_path / 'a'}", "limit=2", "system.draws=5")
+    more = dry(tmp_path, f"runs={tmp_path / 'a'}", "limit=2", "system.n=5")
     assert (more.calls, more.made, more.run != whole.run) == (10, 4, True)  # the first three are those of before
-    replayed = dry(tmp_path, f"runs={tmp_path / 'b'}", "limit=2", "system.draws=3", "cache=read")
-    resumed = [dry(tmp_path, f"runs={tmp_path / 'c'}", f"limit={limit}", "system.draws=3") for limit in (1, 2)]
+    replayed = dry(tmp_path, f"runs={tmp_path / 'b'}", "limit=2", "system.n=3", "cache=read")
+    resumed = [dry(tmp_path, f"runs={tmp_path / 'c'}", f"limit={limit}", "system.n=3") for limit in (1, 2)]
     assert [(one.kept, one.samples) for one in resumed] == [(0, 1), (1, 2)]
     files = [held(Path(one.run)) for one in (whole, replayed, resumed[1])]
     for each in files:
@@ -222,13 +166,11 @@ def test_as_many_draws_as_cost_the_tokens_of_merg(tmp_path: Path, capsys: pytest
         name: fmean(one.prompt_tokens + one.response_tokens for one in read_results(path).values())
         for name, path in manifests.items()
     }
-    draws = read_manifest(Path(ended.run)).setting("system.draws")
+    draws = read_manifest(Path(ended.run)).setting("system.n")
     assert draws == round(tokens["merg"] / tokens["one_pass"]) > 1
-    assert f"system.draws={draws}, as merg takes {tokens['merg']:.0f} tokens" in " ".join(
-        capsys.readouterr().out.split()
-    )
+    assert f"system.n={draws}, as merg takes {tokens['merg']:.0f} tokens" in " ".join(capsys.readouterr().out.split())
     assert plan_run(settings_of(*given, "system=best_of_n_matched")).path == Path(ended.run)
-    chosen = settings_of(*given, "system=best_of_n_matched", "system.equal_tokens=null", f"system.draws={draws}")
+    chosen = settings_of(*given, "system=best_of_n_matched", "system.equal_tokens=null", f"system.n={draws}")
     assert plan_run(chosen).path == Path(ended.run)
     file, lost = manifests["one_pass"] / "results.jsonl", {"status": "failed", "failure": "empty", "prompt_tokens": 0}
     [first, second] = file.read_text(encoding="utf-8").splitlines()
@@ -240,9 +182,3 @@ def test_as_many_draws_as_cost_the_tokens_of_merg(tmp_path: Path, capsys: pytest
     file.write_text(f"{first}\n{json.dumps(one | lost | {'response_tokens': 0})}\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="2 of 2 samples have no reply of system=one_pass"):
         plan_run(settings_of(*given, "system=best_of_n_matched"))
-
-
-def test_repeats_share_no_draw(tmp_path: Path) -> None:
-    given = ("dataset=demo", "backend=dry", "system=best_of_n", "limit=1", "system.draws=3", "repeats=2")
-    runs = list(launch(settings_of(*given, f"runs={tmp_path}")))
-    assert [(one.calls, one.made) for one in runs] == [(3, 3)] * 2

@@ -1,12 +1,10 @@
 """MultiAgentESC: the stages in order, the vote, and what fails."""
 
 import json
-from itertools import product
 
 import pytest
 
 from mmerg.backends.protocol import Request
-from mmerg.errors import ReplyError
 from mmerg.runs import events
 from mmerg.systems.esc.schemas import Votes
 from tests.systems.played import Played, Script, plainly
@@ -37,12 +35,6 @@ def test_most_votes_win_and_empathy_decides_between_equals(votes: tuple[int, ...
     assert f"by the strategy of proposal {winner}," in played.prompt(STAGES.index("reply"))
 
 
-def test_a_winner_is_always_one_that_was_voted_for() -> None:
-    for votes in product((1, 2, 3), repeat=3):
-        winner = Votes.model_validate(dict(zip(Votes.model_fields, votes, strict=True))).winner
-        assert all(votes.count(winner) >= votes.count(other) for other in votes)
-
-
 def test_proposals_of_one_strategy_are_asked_for_again() -> None:
     asked: list[str] = []
 
@@ -58,17 +50,3 @@ def test_proposals_of_one_strategy_are_asked_for_again() -> None:
     assert asked.count("proposals") == 2
     [refused] = [event.complaint for event in played.events if isinstance(event, events.Refused)]
     assert "two proposals have the same strategy" in refused
-
-
-@pytest.mark.parametrize("stage", ["emotion", "proposals", "vote", "reflection"])
-def test_what_cannot_be_read_is_asked_for_again_and_then_fails(stage: str) -> None:
-    """No word of ours goes on in its place."""
-    asked: list[str] = []
-
-    def script(asking: str, request: Request) -> str:
-        asked.append(asking)
-        return "Negative" if asking == stage else plainly(asking, request)
-
-    with pytest.raises(ReplyError):
-        Played("multi_agent_esc", "system.max_repairs=1", script=script)
-    assert asked == [*STAGES[: STAGES.index(stage)], stage, stage]

@@ -102,10 +102,6 @@ def test_a_source_of_a_stage_that_is_left_out_is_idle() -> None:
     assert not build(read_part(SystemSettings, changed(stages__sgrg__sees=["D"]), "system=merg"), ["M"]).sees("M")
 
 
-def test_a_system_may_do_without_an_auditor() -> None:
-    assert system_of(changed(auditor=None)).auditor is None
-
-
 def test_the_audit_asks_of_the_stages_there_are() -> None:
     config = changed(stages__psp__sees=["D", "E", "e"])
     del config["stages"]["psp"]

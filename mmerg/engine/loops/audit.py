@@ -38,7 +38,7 @@ def audit(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
             audited = replace(audited, score=(round(sum(one or 0.0 for one in evidence), 6),))
         if verdict.fault is None:
             return audited, "passed"
-        [faulty] = [stage for stage in system.stages if stage.name == verdict.fault]
+        faulty = system.stage(verdict.fault)
         finding, previous = verdict.findings[faulty.name], this.state.get(faulty.gives)
         assert previous is not None
         later = this.state.outputs[len(this.state.before(faulty.gives).outputs) + 1 :]
@@ -60,7 +60,7 @@ def refine(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
     if critic is None:
         return single(system, state, ask, emit)
     symbol = system.result.get("response", system.stages[-1].gives).split(".")[0]
-    [writer] = [stage for stage in system.stages if stage.gives == symbol]
+    writer = next(stage for stage in system.stages if stage.gives == symbol)
 
     def read(reply: Output, this: Pass) -> tuple[Pass, Correction | str]:
         emit(events.Produced.of(state.scene.id, this.t, critic.name, critic.gives, reply))
@@ -125,9 +125,9 @@ def _ask_again(
     system: System, auditor: Stage, this: Pass, ask: Ask, emit: Emit, t: int, correction: Correction
 ) -> State | None:
     """The state up to the output that the faulty stage gives now. None where it has nothing else to say: no other view
-    is better, or, where no agent draws, it repeats its output, so that the rest would be repeated, too. That is not so
-    where the rest is shown its own last output, which is another prompt, as drafts are."""
-    [stage] = [stage for stage in system.stages if stage.name == correction.stage]
+    is better, or, where every agent has temperature 0, it repeats its output, so that the rest would be repeated, too.
+    That is not so where the rest is shown its own last output, which is another prompt, as drafts are."""
+    stage = system.stage(correction.stage)
     if system.rerun == "view":
         found = look_again(system, auditor, stage, this, ask, emit, t)
     else:

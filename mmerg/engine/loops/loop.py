@@ -4,7 +4,7 @@ A loop decides which stages are asked, how often, and which pass the result come
 `(system, state, ask, emit) -> Outcome` and knows nothing of prompts, backends or the names of systems.
 
     def two_drafts(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
-        first, second = (complete(system, state, ask, emit, t, draw=Draw(t)) for t in (0, 1))
+        first, second = (complete(system, state, ask, emit, t, candidate=Candidate(t)) for t in (0, 1))
         passes = [Pass(0, first, score=(0,)), Pass(1, second, score=(1,))]
         return finish(state.scene.id, passes, "two drafts", "last", emit)
 """
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from mmerg.engine.state import Correction, Draw, Output, Pass, State
+from mmerg.engine.state import Candidate, Correction, Output, Pass, State
 from mmerg.runs import events
 from mmerg.runs.events import Emit
 from mmerg.settings.model import Selection
@@ -21,11 +21,16 @@ from mmerg.systems.system import Stage, System
 
 
 class Ask(Protocol):
-    """Answers for one stage in pass t. With a draw it takes the seed of the draw's number, and keeps the reply there.
+    """Answers for one stage in pass t. With a candidate it takes the seed of its number, and keeps the reply there.
     Raises ReplyError where no reply can be used, CallError where the backend failed."""
 
     def __call__(
-        self, stage: Stage, state: State, t: int, correction: Correction | None = None, draw: Draw | None = None
+        self,
+        stage: Stage,
+        state: State,
+        t: int,
+        correction: Correction | None = None,
+        candidate: Candidate | None = None,
     ) -> Output: ...
 
 
@@ -48,14 +53,14 @@ def complete(
     emit: Emit,
     t: int,
     correction: Correction | None = None,
-    draw: Draw | None = None,
+    candidate: Candidate | None = None,
 ) -> State:
     """Ask every stage whose output is not there yet. `correction` is shown to the stage that it names; what it retains,
     to the stages after it."""
     renewed = {stage.gives for stage in system.stages if correction and correction.stage == stage.name}
     for stage in system.stages:
         if state.get(stage.gives) is None:
-            output = ask(stage, state, t, correction.for_stage(stage, renewed) if correction else None, draw)
+            output = ask(stage, state, t, correction.for_stage(stage, renewed) if correction else None, candidate)
             state = state.with_(stage.gives, output)
             renewed.add(stage.gives)
             emit(events.Produced.of(state.scene.id, t, stage.name, stage.gives, output))

@@ -1,7 +1,7 @@
 """Another look at a faulty stage: the same question in another view, and never its draft, which models copy.
 
 A view is one of `system.rerun_views`: labels (the emotions in another order), last_turns (the last turns alone),
-without_before (without the output of the stage before), and seed (another draw, for a stage with a temperature). Views
+without_before (without the output of the stage before), and seed (another seed, for a stage with a temperature). Views
 that would change nothing are skipped.
 """
 
@@ -12,7 +12,7 @@ from itertools import cycle, islice
 
 from mmerg.engine.labels import shuffled
 from mmerg.engine.loops.loop import Ask
-from mmerg.engine.state import Draw, Pass, State
+from mmerg.engine.state import Candidate, Pass, State
 from mmerg.errors import ReplyError
 from mmerg.runs import events
 from mmerg.runs.events import Became, Emit
@@ -24,7 +24,7 @@ TURNS = 2  # that last_turns shows
 
 
 def views(system: System, stage: Stage, state: State) -> Iterator[tuple[str, Stage, State]]:
-    """`system.rerun_draws` views of a stage that is asked in `state`: the view's name, and what to ask instead."""
+    """`system.max_views` views of a stage that is asked in `state`: the view's name, and what to ask instead."""
     before = [symbol for symbol, _ in state.outputs if symbol in stage.sees][-1:]
     choosing = stage.output is not None and "emotion" in vocabularies(stage.output)
     changing = {
@@ -36,7 +36,7 @@ def views(system: System, stage: Stage, state: State) -> Iterator[tuple[str, Sta
     own = {} if system.rerun_temperature is None else {"temperature": system.rerun_temperature}
     stage = replace(stage, sampling={**stage.sampling, **own})
     names = [name for name in system.rerun_views if changing[name]]
-    for number, name in enumerate(islice(cycle(names), system.rerun_draws), start=1):
+    for number, name in enumerate(islice(cycle(names), system.max_views), start=1):
         if name == "labels":
             yield name, stage, replace(state, labels=shuffled(state.scene.labels, state.scene.id, number))
         elif name == "last_turns":
@@ -59,12 +59,12 @@ def look_again(system: System, auditor: Stage, stage: Stage, this: Pass, ask: As
         became: Became = "unusable"
         score: float | None = None
         with suppress(ReplyError):  # of the stage, or of its check: no output is better for it
-            output = ask(asked, shown, t, draw=Draw(number))
+            output = ask(asked, shown, t, candidate=Candidate(number))
             became = "as before"
             if output not in tried:
                 tried.append(output)
                 became = "failed"
-                reply = ask(check, before.with_(stage.gives, output), t, draw=Draw(number))
+                reply = ask(check, before.with_(stage.gives, output), t, candidate=Candidate(number))
                 assert not isinstance(reply, str)
                 verdict = audit_of(reply).findings[stage.name]
                 became, score = "passed" if verdict.passed else "failed", verdict.score

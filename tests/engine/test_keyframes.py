@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmerg.corpora.dialogue import Clip, Sample, Scene, Turn
-from mmerg.engine.look import Looker, budget, shuffle_clips
+from mmerg.engine.keyframes import KeyframeSampler, budget, shuffle_clips
 from mmerg.engine.prompts import form
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError
@@ -86,9 +86,9 @@ class Looked:
         self, sample: Sample, folder: Path, *, vision: bool = True, max_images: int = 8, **own: int | str
     ) -> None:
         log: list[events.Event] = []
-        looker = Looker(FramesSettings.model_validate(_FEW | own), FrameStore(folder))
-        self.store = looker.store
-        self.state: State = looker.look(
+        sampler = KeyframeSampler(FramesSettings.model_validate(_FEW | own), FrameStore(folder))
+        self.store = sampler.store
+        self.state: State = sampler.initial_state(
             sample.scene, sample.dropped, vision=vision, max_images=max_images, emit=log.append
         )
         [event] = log
@@ -133,13 +133,6 @@ def test_a_model_that_takes_one_image_gets_one_grid_of_all(clips: dict[str, Path
     assert looked.event.form == "montage"
 
 
-def test_a_single_frame_needs_no_grid(clips: dict[str, Path], tmp_path: Path) -> None:
-    looked = Looked(sample(clips["one"]), tmp_path, max_images=1, per_clip=1)
-    [image] = looked.state.images
-    assert image.sha256 == looked.state.keyframes[0].frame.sha256
-    assert looked.event.form == "images"
-
-
 def test_a_model_without_eyes_gets_descriptions_and_no_image(clips: dict[str, Path], tmp_path: Path) -> None:
     looked = Looked(sample(clips["one"], clips["two"]), tmp_path, vision=False, max_images=1)
     assert looked.state.images == ()
@@ -162,29 +155,6 @@ def test_a_bad_clip_costs_its_turn_the_frames(
     assert [turn.text for turn in looked.state.scene.history] == ["turn 1", "turn 2"]
 
 
-def test_nothing_but_bad_clips(clips: dict[str, Path], tmp_path: Path) -> None:
-    looked = Looked(sample(clips["bad"], clips["gone"]), tmp_path)
-    assert (looked.state.keyframes, looked.state.images, looked.event.form) == ((), (), "none")
-    assert looked.problems == {1: "unreadable", 2: "missing"}
-
-
-def test_a_clip_that_could_show_the_target_is_named(clips: dict[str, Path], tmp_path: Path) -> None:
-    looked = Looked(sample(None, clips["one"], None, dropped=(1, 3)), tmp_path)
-    assert looked.problems == {1: "could_show_target", 3: "could_show_target"}
-    assert looked.turns == [2, 2]
-
-
-@pytest.mark.parametrize(("last_turns", "turns"), [(1, [4]), (2, [3, 4]), (3, [2, 3, 4]), (9, [1, 2, 3, 4])])
-def test_only_the_last_turns_are_looked_at(
-    clips: dict[str, Path], tmp_path: Path, last_turns: int, turns: list[int]
-) -> None:
-    paths = (clips["bad"], clips["one"], clips["two"], clips["three"])
-    looked = Looked(sample(*paths), tmp_path, last_turns=last_turns, per_clip=1)
-    assert [turn.turn for turn in looked.event.turns] == turns
-    assert looked.turns == [turn for turn in turns if turn != 1]
-    assert set(looked.problems) == {1} & set(turns)
-
-
 @pytest.mark.parametrize(
     ("vision", "max_images", "max_frames", "turns"),
     [
@@ -202,20 +172,6 @@ def test_the_bound_is_the_settings_or_the_models(
     looked = Looked(three, tmp_path, vision=vision, max_images=max_images, max_frames=max_frames)
     assert looked.turns == turns
     assert len(looked.state.images) <= max_images
-
-
-def test_no_clips_at_all(tmp_path: Path) -> None:
-    looked = Looked(sample(None, None), tmp_path)
-    assert (looked.state.keyframes, looked.state.images, looked.event.form) == ((), (), "none")
-    assert [(turn.turn, turn.frames, turn.problem) for turn in looked.event.turns] == [(1, (), ""), (2, (), "")]
-    assert not list(tmp_path.iterdir())
-
-
-def test_the_same_sample_gives_the_same_state(clips: dict[str, Path], tmp_path: Path) -> None:
-    one = sample(clips["one"], clips["two"])
-    first, second = (Looked(one, tmp_path / name, max_images=1) for name in ("a", "b"))
-    assert first.state == second.state
-    assert first.event.turns == second.event.turns
 
 
 def test_a_turn_whose_frames_later_turns_took_is_said_to_be_over_budget(clips: dict[str, Path], tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def files_there(samples: Iterable[Sample], last_turns: int) -> Snapshot:
     return Snapshot.of(clip.path for sample in samples for clip in _present_clips(sample.scene, last_turns).values())
 
 
-class Ahead:
+class ClipPrefetcher:
     """Takes the clips of planned files ahead of their use: each file once, whichever thread comes first.
 
     Frames are read again from the store. Clips that failed are remembered here, as to decode a span outside its file
@@ -116,18 +116,20 @@ class Ahead:
 
 
 @dataclass(frozen=True)
-class Looker:
-    """Takes keyframes for samples. `ahead` knows what other samples of the run will look at in the same files."""
+class KeyframeSampler:
+    """Takes keyframes for samples. `prefetcher` knows what other samples of the run will look at in the same files."""
 
     settings: FramesSettings
     store: FrameStore
-    ahead: Ahead = field(default_factory=Ahead)
+    prefetcher: ClipPrefetcher = field(default_factory=ClipPrefetcher)
 
-    def look(self, scene: Scene, dropped: Sequence[int] = (), *, vision: bool, max_images: int, emit: Emit) -> State:
+    def initial_state(
+        self, scene: Scene, dropped: Sequence[int] = (), *, vision: bool, max_images: int, emit: Emit
+    ) -> State:
         """The state that a sample's work starts from. `dropped` names turns whose clip could show the target;
         `max_images` is what the model takes in one call."""
         clips, most = _present_clips(scene, self.settings.last_turns), self.settings.max_frames
-        taken = dict(zip(clips, self.ahead.extract(list(clips.values()), self.settings, self.store), strict=True))
+        taken = dict(zip(clips, self.prefetcher.extract(list(clips.values()), self.settings, self.store), strict=True))
         problems = dict.fromkeys(recent_clips(scene, self.settings.last_turns), "")
         problems |= {n: failed.reason for n, failed in taken.items() if isinstance(failed, ClipError)}
         problems |= dict.fromkeys(dropped, COULD_SHOW_TARGET)
