@@ -31,7 +31,7 @@ def compare(given: argparse.Namespace) -> int:
     """Compare all runs with the first, print, and keep as JSON. Raises RunError and ConfigError."""
     options, out = options_of(given), console()
     if len(given.run) < 2:
-        raise ConfigError("one run alone cannot be compared", where="arguments", hint="give two runs or more")
+        raise ConfigError("a single run cannot be compared", where="arguments", hint="give two runs or more")
     runs = [read_run(about.path) for about in read_abouts(given.run)]
     first, *others = by_setting(runs)
     progress = Console(stderr=True)

@@ -16,7 +16,7 @@ from mmerg.experiment.program import run_program
 if TYPE_CHECKING:
     from mmerg.settings.commands import DataSettings
 
-NO_REPORT = "no report is written, and a check starts over"
+NO_REPORT = "no report is written; the same command starts over"
 
 
 def job(settings: DataSettings) -> int:

@@ -43,7 +43,7 @@ def examine(settings: Settings) -> int:
     failed = 0
     hosts = check_hosts(settings.backend, settings.backbone)
     absent: list[CallError] = []
-    out.print(f"about {CALLS} short calls a host: a minute on a GPU, many on a CPU")
+    out.print(f"about {CALLS} short calls per host: about a minute on a GPU, longer on a CPU")
     for host in hosts:
         out.print(escape(f"{host}, backbone {settings.backbone.name}"))
         for name, (status, text) in _findings(settings, host, absent):
@@ -129,7 +129,7 @@ def _probes(settings: Settings, host: str, backend: Backend, engine: Engine) -> 
 def _contamination(settings: Settings, backend: Backend) -> Finding:
     if isinstance(settings, DoctorRunSettings):
         return contamination(backend, load_corpus(settings.dataset))
-    return "open", "no dataset is given, so no lines are asked for: add dataset=meld dataset.root=~/MELD"
+    return "open", "contamination needs a dataset: add dataset=meld dataset.root=~/MELD"
 
 
 def _frame(settings: Settings, backend: Backend, engine: Engine) -> tuple[int, Finding]:
@@ -159,7 +159,7 @@ def _failed(error: CallError) -> Finding:
 def _context(engine: Engine) -> Finding:
     wanted = int(engine.load.get("num_ctx", 0))
     if engine.context_length and wanted > engine.context_length:
-        text = f"num_ctx {wanted} is over the model's own {engine.context_length}: it would be clamped without a word"
+        text = f"num_ctx {wanted} is over the model's own {engine.context_length}: the server would clamp it silently"
         return "failed", f"{text}; set backbone.load.num_ctx={engine.context_length}"
     return "ok", f"num_ctx {wanted} of {engine.context_length or 'an unknown number'} tokens"
 
@@ -176,7 +176,7 @@ def _memory(host: str, engine: Engine) -> Finding:
     if on_cpu := size - (now.size_vram or 0):
         return (
             "open",
-            f"{loaded}, {100 * on_cpu / size:.0f} % of it on the CPU: slow; a smaller num_ctx may fit the GPU",
+            f"{loaded}, {100 * on_cpu / size:.0f} % of it on the CPU, which is slow; a smaller num_ctx may fit the GPU",
         )
     return "ok", f"{loaded}, all of it on the GPU"
 

@@ -88,11 +88,11 @@ class RunError(MmergError):
 def unwritable(error: OSError, path: object) -> RunError:
     """What to raise where a file of a run or of its caches cannot be written: it ends the run."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        what = "the disk is full, or a limit on its use is reached"
-        hint = "make room; the same command then goes on from here"
+        what = "the disk is full, or a quota is reached"
+        hint = "free disk space; the same command then resumes"
     else:
         what = f"this cannot be written: {error.strerror or error}"
-        hint = "check the path and its permissions, or set runs=… and cache_dir=… to folders that can be written"
+        hint = "check the path and its permissions, or set runs=… and cache_dir=… to writable folders"
     return RunError(what, where=str(path), hint=hint)
 
 

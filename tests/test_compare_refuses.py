@@ -57,7 +57,7 @@ def test_runs_of_different_protocols_are_refused(
 
 
 def test_wrong_arguments(pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "one run alone cannot be compared" in refused(capsys, pair[0])
+    assert "a single run cannot be compared" in refused(capsys, pair[0])
     assert "this is not a run folder" in refused(capsys, pair[0], str(tmp_path / "nowhere"))
     for draws in ("0", "-5"):
         assert main([*pair, "--draws", draws]) == 2

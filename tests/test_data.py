@@ -67,7 +67,7 @@ def mine(tmp_path: Path, clip: Path) -> Path:
 def test_the_demo_is_sound(check: Checker) -> None:
     assert check("dataset=demo", "limit=null") == 0
     assert "5 of 5" in check.out
-    assert "memory: demo memory: 8 dialogues, 32 turns; no official counts are known for it" in check.out
+    assert "memory: demo memory: 8 dialogues, 32 turns; there are no official counts" in check.out
     digest = check.report["corpus"]["fingerprint"][:8]
     assert check.path == check.runs / ".checks" / f"demo-dialogues-{digest}.json"
     assert check.report["problems"] == []
@@ -145,7 +145,7 @@ def test_counts_that_differ(tmp_path: Path, check: Checker) -> None:
     settings = ("dataset=meld", f"dataset.root={tmp_path / 'meld'}", "memory=none", "dataset.reader.clips=false")
     assert check(*settings) == 1
     assert "✗ meld test: 3 dialogues (280 official), 6 turns (2610 official)" in check.out
-    assert "clips: the reader looks for none" in check.out
+    assert "clips: the reader reads none" in check.out
     assert check.report["clips"] is None
 
 
@@ -205,7 +205,7 @@ def test_what_is_wrong_with_the_settings(settings: tuple[str, ...], message: str
 def test_a_protocol_that_leaves_no_sample(mine: Path, check: Checker) -> None:
     settings = ("dataset=folder", f"dataset.root={mine}", "protocol.emotions=[joy]")
     assert check(*settings) == 1
-    assert "✗ the protocol leaves no sample: targets=last emotions=joy, n=0" in check.out
+    assert "✗ the protocol selects no sample: targets=last emotions=joy, n=0" in check.out
 
 
 def test_clips_are_judged_as_samples_show_them(tmp_path: Path, clip: Path, check: Checker) -> None:
@@ -226,7 +226,7 @@ def test_clips_are_judged_as_samples_show_them(tmp_path: Path, clip: Path, check
     assert [(bad["turns"], bad["reason"]) for bad in check.report["clips"]["bad"]] == [(["test_dia1/1"], "too_long")]
     assert (check.report["targets"]["with_clip"], check.report["targets"]["in_vain"]) == (2, {})
     assert check.report["clips"]["long"]["test_dia1/1"] == [0.9, 4.0]
-    assert "1.5 times as long as their row, cut off there: test_dia0/1: row 0.9 s, clip 2 s, test_dia0/2" in check.out
+    assert "1.5 times as long as their row, cut there: test_dia0/1: row 0.9 s, clip 2 s, test_dia0/2" in check.out
 
 
 def test_what_the_reply_leaves_nothing_of_is_told_and_no_fault_of_the_data(

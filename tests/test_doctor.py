@@ -144,18 +144,18 @@ def unseeded(body: dict[str, Any]) -> str:
 
 
 FAULTS: list[tuple[Answer, dict[str, str], str]] = [
-    (bad_schema, {"schema": "✗"}, "take a server that enforces JSON schemas"),
+    (bad_schema, {"schema": "✗"}, "use a server that enforces JSON schemas"),
     (sorts, {}, "fields in order"),
-    (reverses, {"schema": "✗"}, "take a server that enforces JSON schemas"),
+    (reverses, {"schema": "✗"}, "use a server that enforces JSON schemas"),
     (prose, {"schema": "✗"}, "Here is what I think"),
-    (blanks, {"schema": "✗"}, "let it take no blanks in JSON"),
+    (blanks, {"schema": "✗"}, "disallow whitespace in JSON"),
     (blank, {"reply": "✗", "logprobs": "✗", "seeds": "?", "two images": "?"}, "the reply is blank"),
-    (thoughts_in_words, {"reply": "✗", "schema": "✗"}, "does not separate thoughts from words"),
+    (thoughts_in_words, {"reply": "✗", "schema": "✗"}, "does not separate thoughts"),
     (thoughts_alone, {"reply": "✗", "schema": "✗", "logprobs": "✗"}, "use the model's instruct tag"),
-    (thinks_of_stories, {}, "a seed gives its reply again, another seed another"),
-    (first_alone, {"two images": "✗"}, "another second image of two changes nothing"),
-    (second_alone, {"two images": "✗"}, "another first image of two changes nothing"),
-    (unseeded, {"seeds": "?"}, "5 seeds gave one reply"),
+    (thinks_of_stories, {}, "the same seed repeats its reply, another seed changes it"),
+    (first_alone, {"two images": "✗"}, "another second image of two has no effect"),
+    (second_alone, {"two images": "✗"}, "another first image of two has no effect"),
+    (unseeded, {"seeds": "?"}, "5 seeds gave the same reply"),
 ]
 
 
@@ -232,25 +232,25 @@ def test_contamination_is_looked_for_where_it_is_asked_for(doctor: Doctor) -> No
         assert doctor(server.url, "contamination=true") == 0
         done = command("backbone=qwen2.5vl-7b", f"backend.hosts=[{server.url}]", "dataset=demo", "contamination=true")
     assert doctor.marks == ALL_WELL | {"contamination": "?"}
-    assert "no dataset is given, so no lines are asked for: add dataset=meld dataset.root=~/MELD" in doctor.text
+    assert "contamination needs a dataset: add dataset=meld dataset.root=~/MELD" in doctor.text
     assert "? contamination: demo dialogues has 9 lines" in done.stdout, done.stderr
 
 
 FRAME = "a frame of 672x504 px takes {} tokens"
 REMEDY = (
-    "start the server with LLAMA_ARG_IMAGE_MIN_TOKENS=1024 in its environment, or take larger frames: image_side 1184"
+    "start the server with LLAMA_ARG_IMAGE_MIN_TOKENS=1024 in its environment, or use larger frames: image_side 1184"
 )
 
 
 @pytest.mark.parametrize(
     ("version", "architecture", "tokens", "mark", "says"),
     [
-        ("0.34.1", "qwen35", 336, "?", f"{FRAME.format(336)}, few: llama.cpp asks for 1024"),
+        ("0.34.1", "qwen35", 336, "?", f"{FRAME.format(336)}, too few: llama.cpp requires 1024"),
         ("0.34.1", "qwen35", 336, "?", REMEDY),
         ("0.34.1", "qwen35", 1036, "✓", f"{FRAME.format(1036)}\n"),
         ("0.34.1", "gemma3", 256, "✓", f"{FRAME.format(256)}\n"),
         ("0.24.0", "qwen35", 336, "✓", f"{FRAME.format(336)}\n"),
-        ("0.24.0", "mllama", 1, "?", f"{FRAME.format(1)} by the server's count, which leaves out pictures"),
+        ("0.24.0", "mllama", 1, "?", f"{FRAME.format(1)} by the server's count, which ignores pictures"),
     ],
 )
 def test_the_tokens_of_a_frame(

@@ -233,7 +233,7 @@ def test_the_same_command_goes_on_and_then_calls_nothing(judged: Judged, server:
     assert judged(judged.a).returncode == 0
     before = (judged.judgement(), (judged.judging() / "verdicts.jsonl").read_bytes())
     done = judged(judged.a)
-    assert f"{SAMPLES + 1} samples are finished already" in done.stdout
+    assert f"{SAMPLES + 1} samples are already finished" in done.stdout
     assert (judged.judgement(), (judged.judging() / "verdicts.jsonl").read_bytes()) == before
     assert server.calls == SAMPLES * 3
 

@@ -109,7 +109,7 @@ def stubborn(body: dict[str, Any]) -> str:
 def test_run_and_show_tell_what_the_loop_did_in_vain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with scripted_ollama(answer=stubborn) as server:
         [ended] = launch(parse(composed(*_settings(tmp_path, server), "system.retain=faulty"), RunSettings))
-    told = "2 of 2 passes after the first repeat the one before: the agent at fault answered as before"
+    told = "2 of 2 passes after the first repeat the one before: the faulty agent gave the same output"
     assert told in capsys.readouterr().out
     results = read_results(Path(ended.run)).values()
     # At temperature 0 all that follows would be asked and answered as before, so the loop ends there.

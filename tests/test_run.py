@@ -132,7 +132,7 @@ def test_the_same_command_keeps_what_is_finished(run: Runner, server: ScriptedOl
     bytes_of_two = (run.folder() / "results.jsonl").read_bytes()
     done = run("limit=2")
     assert server.calls == first
-    assert "2 samples are finished already" in done.stdout
+    assert "2 samples are already finished" in done.stdout
     run()
     assert server.calls > first
     assert (run.folder() / "results.jsonl").read_bytes().startswith(bytes_of_two)
@@ -269,7 +269,7 @@ def test_ctrl_c_gives_130_and_keeps_what_is_finished(corpus: Path, tmp_path: Pat
         started[0].join()
         errors = (tmp_path / "2").read_text(encoding="utf-8")
         assert started[0].exitcode == 130
-        assert "the same command goes on" in errors
+        assert "the same command resumes" in errors
         assert "Traceback" not in errors
         assert run("cache=off").returncode == 0
         assert len(run.results()) == DIALOGUES

@@ -71,14 +71,14 @@ def test_shards_merged_are_the_plain_run_file_by_file(
     assert held(folder) == whole
     capsys.readouterr()
     run(tmp_path / "parts")  # the plain command knows it as its own
-    assert "19 samples are finished already" in capsys.readouterr().out
+    assert "19 samples are already finished" in capsys.readouterr().out
 
 
 def test_a_shard_resumes_and_stays_as_it_is(run: Run, three: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = folder_of(three) / SHARDS / "00001-of-00003" / "results.jsonl"
     before = results.read_bytes()
     run(three, "shard=1/3")
-    assert "are finished already" in capsys.readouterr().out
+    assert "are already finished" in capsys.readouterr().out
     assert results.read_bytes() == before
 
 

@@ -93,7 +93,7 @@ def test_a_sweep_that_is_broken_off_goes_on_where_it_was(
     code, printed = broken_off(sweeper, asked, *ROWS, *more)
     assert code == (-how if how == signal.SIGKILL else 130), printed
     assert "Traceback" not in printed
-    assert ("the same command goes on from here" in printed) == (how != signal.SIGKILL)
+    assert ("the same command resumes" in printed) == (how != signal.SIGKILL)
     done = sweeper("-m", *ROWS)
     assert done.returncode == 0, done.stdout + done.stderr
     assert asked.again <= (2 if more else 1)  # what each process had asked and not been answered

@@ -35,14 +35,14 @@ def parallel(backend: Backend, concurrency: int, vision: bool) -> Finding:
     tied = sum("tied" in group for group in groups)
     of_groups = f"of {GROUPS} groups of {number} calls at once"
     if other and concurrency > 1:
-        return "failed", f"{other} {of_groups} gave other answers than alone: set backbone.concurrency=1"
+        return "failed", f"{other} {of_groups} gave other replies than alone: set backbone.concurrency=1"
     if other:
-        asks = "one call at a time is what backbone.concurrency=1 asks for"
+        asks = "backbone.concurrency=1 makes one call at a time"
         return "ok", f"{other} {of_groups} gave other answers than alone; {asks}"
     if tied:
-        parted = f"{tied} {of_groups} parted from what each gives alone, where two tokens were equally likely"
-        return "open", f"{parted}: a batch's order of sums; replies that are not cached may differ"
-    return "ok", f"{of_groups.removeprefix('of ')} gave what each gave alone (or the server took them one by one)"
+        parted = f"{tied} {of_groups} differed from each call alone where two tokens were equally likely"
+        return "open", f"{parted}: caused by the order of sums in a batch; uncached replies may differ"
+    return "ok", f"{of_groups.removeprefix('of ')} gave the same as each call alone (or the server queued them)"
 
 
 def agreement(one: Reply, two: Reply) -> Agreement:

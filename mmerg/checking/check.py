@@ -38,7 +38,7 @@ def check_data(settings: DataSettings) -> int:
 
     own = wanted_clips(corpus)
     flaws: dict[Clip, Flaw] | None = None
-    clips = Part({}, [], [escape("clips: the reader looks for none; samples go on as text")])
+    clips = Part({}, [], [escape("clips: the reader reads none; samples have text only")])
     if own or corpus.notes.get("clips_missing"):
         with Bar(out, "clips") as bar:
             wanted = [*own, *ended_clips(own, selection.samples, last_turns)]
@@ -60,8 +60,8 @@ def check_data(settings: DataSettings) -> int:
     for problem in problems:
         out.print(escape(f"✗ {problem}"), soft_wrap=True)
     if flaws is not None and not own:  # mostly they were not downloaded, or lie elsewhere
-        only = "; to check the words alone: dataset.reader.clips=false" if hasattr(reader, "clips") else ""
-        hint = f"no clip was found: docs/datasets.md says where they are looked for under dataset.root{only}"
+        only = "; to check only the words: dataset.reader.clips=false" if hasattr(reader, "clips") else ""
+        hint = f"no clip was found: docs/datasets.md shows where to put them under dataset.root{only}"
         out.print(escape(f"next: {hint}"), soft_wrap=True)
     out.print(plural(len(problems), "problem") if problems else "sound")
     print(f"report: {printable(str(path))}")  # noqa: T201 - the last line is for programs to read: no wrapping

@@ -35,12 +35,12 @@ def contamination(backend: Backend, corpus: Corpus) -> Finding:
     mixed = [line._replace(first=other.first) for line, other in zip(lines, [*lines[1:], lines[0]], strict=True)]
     replies = {line: _reply(backend, name, line) for line in (*lines, *mixed)}
     if blank := [*replies.values()].count(""):
-        return "open", f"{blank} of {len(replies)} replies were blank: see what the check `reply` says"
+        return "open", f"{blank} of {len(replies)} replies were blank: see the check `reply`"
     known, other = (sum(_recites(replies[line], line) for line in half) for half in (lines, mixed))
     text = f"recited {known} of {LINES} lines of {name}, and {other} of {LINES} mixed up"
     if known > other:
-        return "open", f"{text}: it knows lines by heart, so what it scores on them is partly memory"
-    return "ok", f"{text}: no sign that it knows them by heart, which does not prove that it never saw them"
+        return "open", f"{text}: the model knows lines by heart, so its scores are partly memory"
+    return "ok", f"{text}: no sign that the model knows them by heart, which proves nothing"
 
 
 def _lines(corpus: Corpus) -> Iterator[Line]:

@@ -56,17 +56,17 @@ def answers(backend: Backend) -> Finding:
     if fault := _thoughts_fault(reply):
         return "failed", fault
     if not reply.text.strip():
-        return "failed", f"the reply is blank ({text}); a thinking-only tag? take the instruct tag"
+        return "failed", f"the reply is blank ({text}); a thinking-only tag? use the instruct tag"
     return "ok", text
 
 
 def _thoughts_fault(reply: Reply) -> str:
     """What is wrong with the thoughts in a reply, and what to do; "" where nothing is."""
     if "thinking" in reply.taken:
-        what = "the server does not separate thoughts from words, so mmerg has to find them in the text"
+        what = "the server does not separate thoughts, so mmerg has to find them in the text"
         return f"{what}; use the model's instruct tag, or start the server with its reasoning parser: docs/servers.md"
     if reply.thinking and not reply.text.strip():
-        what = f"all {reply.response_tokens} tokens went into the thoughts, and no words came"
+        what = f"all {reply.response_tokens} tokens went into thoughts, and there was no reply"
         return (
             f"{what}; use the model's instruct tag, set backbone.think=false, or give stages more tokens (num_predict)"
         )
@@ -91,9 +91,9 @@ def schema(backend: Backend) -> Finding:
     if fault := _thoughts_fault(reply):
         return "failed", fault
     if _holds(reply, Steps) and reply.finish is Finish.STOP:
-        return "ok", "a reply holds to its JSON schema, fields in order, against what the prompt asks for"
+        return "ok", "a reply follows its JSON schema, fields in order, against the prompt"
     blanks = len(reply.text) > 3 and reply.text[-4:].isspace()
-    hint = "let it take no blanks in JSON" if blanks else "take a server that enforces JSON schemas"
+    hint = "disallow whitespace in JSON" if blanks else "use a server that enforces JSON schemas"
     return "failed", f"asked for a schema, got {reply.text[:120]!r} ({reply.finish}); {hint}: docs/servers.md"
 
 
@@ -106,7 +106,7 @@ def logprobs(backend: Backend) -> Finding:
             f"it is not clear which tokens are thoughts: self_ppl cannot be computed; {_thoughts_fault(reply)}",
         )
     if not reply.logprobs:
-        return "failed", "no log-probabilities came back: self_ppl cannot be computed; update the server"
+        return "failed", "the server gives no log-probabilities: self_ppl cannot be computed; update the server"
     return "ok", f"{len(reply.logprobs)} for {reply.response_tokens} tokens"
 
 
@@ -116,7 +116,7 @@ def likelihood(backend: Backend) -> Finding:
     asked = request(HELLO, num_predict=24)
     said = backend.complete(asked)
     if not said.text.strip() or not said.logprobs:
-        return "open", "nothing to compare with: no words with log-probabilities came"
+        return "open", "nothing to compare with: the reply has no log-probabilities"
     try:
         texts = (said.text.strip(), UNFITTING)
         given, other = (_mean(backend.complete(likelihood_request(asked.messages, text))) for text in texts)
@@ -143,9 +143,9 @@ def seeds(backend: Backend, sampling: Sampling) -> Finding:
     )
     one, again = next(texts), next(texts)
     if one == again and any(other != one for other in texts):
-        return "ok", "a seed gives its reply again, another seed another"
-    same = f"{1 + len(OTHER_SEEDS)} seeds gave one reply: the server ignores them"
-    why = "one seed gave two replies" if one != again else same
+        return "ok", "the same seed repeats its reply, another seed changes it"
+    same = f"{1 + len(OTHER_SEEDS)} seeds gave the same reply: the server ignores them"
+    why = "the same seed gave two replies" if one != again else same
     if sampling.temperature:
         return "failed", f"{why}; the backbone's temperature is {sampling.temperature:g}"
     return "open", f"{why}; at the backbone's temperature of 0 they matter to draws alone"
@@ -162,10 +162,10 @@ def two_images(backend: Backend) -> Finding:
     if not any(same):
         return "ok", "each changes the reply"
     which = " and ".join(name for name, equal in zip(("first", "second"), same, strict=True) if equal)
-    why = f"another {which} image of two changes nothing"
+    why = f"another {which} image of two has no effect"
     if not both.logprobs:
         return "open", f"{why} in the words, and there are no log-probabilities to look at"
-    return "failed", f"{why}: it is not seen; set backbone.max_images=1, which sends one grid"
+    return "failed", f"{why}: the model does not see it; set backbone.max_images=1, which sends one grid"
 
 
 def frame_tokens(backend: Backend, width: int, height: int) -> int:
@@ -182,15 +182,15 @@ def frame_detail(tokens: int, width: int, height: int, family: str, engine: Engi
     """Whether a frame has the tokens that its model needs. family: the model's architecture, or else its name."""
     size = f"a frame of {width}x{height} px takes {tokens} tokens"
     if tokens <= 1:
-        return "open", f"{size} by the server's count, which leaves out pictures"
+        return "open", f"{size} by the server's count, which ignores pictures"
     remedy = "--image-min-tokens 1024 on its command line" if engine.load.get("dialect") == "llama-server" else ""
     if engine.backend == "ollama" and not before_llama_server(engine):
         remedy = "LLAMA_ARG_IMAGE_MIN_TOKENS=1024 in its environment"
     if not remedy or "qwen" not in family or tokens >= LEAST_QWEN:
         return "ok", size
     side = math.ceil(max(width, height) * math.sqrt(LEAST_QWEN / tokens) / 32) * 32
-    larger = f"take larger frames: image_side {side}, where the clips have as many pixels"
-    few = f"few: llama.cpp asks for {LEAST_QWEN} an image with Qwen-VL models"
+    larger = f"use larger frames: image_side {side}, if the clips have the pixels"
+    few = f"too few: llama.cpp requires {LEAST_QWEN} an image with Qwen-VL models"
     return "open", f"{size}, {few}; start the server with {remedy}, or {larger}"
 
 

@@ -29,7 +29,7 @@ NAMED = {  # as in conf/protocol
     "last": ProtocolSettings(),
     "last_labelled": ProtocolSettings(targets="labelled", max_per_dialogue=1),
 }
-UNKNOWN = "no official counts are known for it"
+UNKNOWN = "there are no official counts"
 SOME = 5  # clips that a message names; the JSON has all
 
 
@@ -81,7 +81,9 @@ def check_counts(corpus: Corpus, official: Expected | None = None, memory: bool 
     known = official or expected(corpus.name, corpus.split) or Expected(None, None)
     counts, name = count(corpus, known), f"{corpus.name} {corpus.split}"
     wrong = ", ".join(str(one) for one in counts if one.wrong)
-    damage = [f"{note} {corpus.notes[note]}: the files are not as published" for note in DAMAGE if note in corpus.notes]
+    damage = [
+        f"{note} {corpus.notes[note]}: the files differ from the release" for note in DAMAGE if note in corpus.notes
+    ]
     problems = [f"{'memory: ' * memory}{name}: {problem}" for problem in (wrong, *damage) if problem]
     source = known.source or None
     facts: dict[str, object] = {"name": corpus.name, "split": corpus.split, "fingerprint": corpus.fingerprint}
@@ -131,14 +133,14 @@ def check_targets(
     official = known.get(next((name for name, one in NAMED.items() if one == same), ""))
 
     taken, text = len(selection.samples), describe(protocol, selection)
-    problems = [] if taken else [f"the protocol leaves no sample: {text}"]
+    problems = [] if taken else [f"the protocol selects no sample: {text}"]
     if taken and official not in (None, taken):
         problems.append(f"{taken} samples ({official} official): {text}")
     shares = (f"{label or 'no label'} {n} ({100 * n / taken:.1f} %)" for label, n in labels.items() if n)
     shown = [f"protocol: {text}", f"targets: {', '.join(shares)}"]
     if flaws is not None:
         vain = f"; without usable frames: {_list(reasons)}" if reasons else ""
-        where = f"samples with a clip to use in the last {last_turns} turns before the target"
+        where = f"samples with a usable clip in the last {last_turns} turns before the target"
         shown.append(f"{where}: {with_clip} of {taken}{vain}")
         if dropped:
             shown.append(f"clips that could show the target, excluded: {preview(dropped, SOME)}")
@@ -200,7 +202,7 @@ def check_clips(
     problems = [f"clips {why}: {len(names)} ({preview(list(names), SOME)})" for why, names in sorted(reasons.items())]
     missing = corpus.notes.get("clips_missing", 0)
     if (unnamed := missing - sum(len(one.turns) for one in bad if one.reason == "missing")) > 0:
-        problems.append(f"clips missing: {unnamed} that cannot be named")
+        problems.append(f"clips missing: {unnamed} without a known name")
 
     files, turns = len({clip.path for clip in own}), sum(map(len, own.values()))
     of = sum(len(dialogue.turns) for dialogue in corpus.dialogues)

@@ -31,7 +31,7 @@ def room(settings: RunSettings, engine: Engine, image_tokens: int) -> Finding:
     samples = chosen(select(corpus, settings.protocol).samples, settings.ids, settings.limit)
     limit = int(engine.load.get("num_ctx", 0)) or engine.context_length
     if not samples or not limit:
-        return "open", "no sample is asked for" if limit else "the context's length is not known"
+        return "open", "no sample is selected" if limit else "the context length is unknown"
     longest = max(samples, key=_characters)
     takes = max(_calls(settings, engine, longest, image_tokens), default=0)
     turns = len(longest.scene.history)
@@ -40,10 +40,10 @@ def room(settings: RunSettings, engine: Engine, image_tokens: int) -> Finding:
     if takes <= limit:
         pictured = engine.vision and settings.frames.seen_by != "none"
         if pictured and image_tokens <= 1:  # the server does not count them, or the probe's call failed
-            return "open", f"{text}, and pictures left out"
+            return "open", f"{text}, without pictures"
         return "ok", text
     fewer = int(turns * (1 - (takes - limit) * CHARACTERS / _characters(longest)))
-    hint = f"protocol.history={fewer} shows that many turns" if fewer > 1 else "frames=none, or another model"
+    hint = f"protocol.history={fewer} shows fewer turns" if fewer > 1 else "frames=none, or another model"
     larger = "; or a larger backbone.load.num_ctx" if limit < engine.context_length else ""
     return "failed", f"{text}: {hint}{larger}"
 

@@ -37,8 +37,8 @@ class Progress:
 
     def __enter__(self) -> Self:
         if self.kept:
-            finished = "is finished already and is kept" if self.kept == 1 else "are finished already and are kept"
-            failed = f", {self._kept_failed} of them failed: only_failed=true takes those up again"
+            finished = "is already finished" if self.kept == 1 else "are already finished"
+            failed = f", {self._kept_failed} of them failed: only_failed=true retries these"
             self._console.print(f"{plural(self.kept, 'sample')} {finished}{failed * (self._kept_failed > 0)}")
         if self._live:
             self._live.start()

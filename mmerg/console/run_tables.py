@@ -60,13 +60,13 @@ class Summary:
         if self.imported:
             return ended
         cached = f"{plural(self.counts['calls'], 'call')}, {self.counts['cached']} of them cached"
-        helped = f" in {self.counts['helped']} of {samples}, which figures of seconds leave out"
+        helped = f" in {self.counts['helped']} of {samples}, which are excluded from seconds"
         return f"{ended}; {cached}{helped * (self.counts['helped'] > 0)}"
 
     def replies(self) -> Table:
         """A row a sample, for the first ones; the audit is a mark a stage, in the system's order."""
         rows = len(self.first)
-        more = f"; the first {rows}, mmerg show RUN SAMPLE prints any" if self.counts["samples"] > rows else ""
+        more = f"; the first {rows}; mmerg show RUN SAMPLE prints any" if self.counts["samples"] > rows else ""
         table = Table(title=f"{self.counted}{more}", title_justify="left", show_lines=True)
         for name in ("sample", "emotion", "plan", "audit", "passes", "selected"):
             table.add_column(name, overflow="fold")
@@ -97,26 +97,26 @@ class Summary:
             for guard, count in self.guards.items()
         }
         touched = plural(self.counts["touched"], "sample")
-        return f"exemplars kept back in {touched} ({_listed(parts)})" if parts else ""
+        return f"exemplars excluded in {touched} ({_listed(parts)})" if parts else ""
 
     def notes(self) -> Iterator[str]:
         """A line for each: clip problems, missing exemplars, cleaned replies, unread audits, repeated passes."""
         if count := self.counts["clip_problems"]:
-            yield f"clip problems: {plural(count, 'turn')} went on as text; mmerg show RUN SAMPLE says why"
+            yield f"clip problems: {plural(count, 'turn')} have text only; mmerg show RUN SAMPLE says why"
         if self.problems:
             lacking = self.problems.total()
-            yield f"samples with a source that had no exemplars: {lacking} ({_listed(self.problems)})"
+            yield f"samples with a source without exemplars: {lacking} ({_listed(self.problems)})"
         if self.cleaned:
-            yield f"taken off replies: {_listed(self.cleaned)}"
+            yield f"removed from replies: {_listed(self.cleaned)}"
         if copies := self.copies:
-            yield f"copied from the agent before, of four words in a row: {copies}"
+            yield f"4-grams copied from the agent before: {copies}"
         if self.repeats:
-            yield f"replies that repeat a text that they were shown: {_listed(self.repeats)}"
+            yield f"replies that repeat a text from their prompt: {_listed(self.repeats)}"
         if count := self.counts["unaudited"]:
             yield f"unaudited: in {plural(count, 'sample')} an audit could not be read; mmerg show RUN SAMPLE says why"
         if count := self.counts["repeated"]:
             later = f"{count} of {self.counts['later']} passes after the first"
-            yield f"{later} repeat the one before: the agent at fault answered as before"
+            yield f"{later} repeat the one before: the faulty agent gave the same output"
 
 
 def _listed(parts: Mapping[str, object]) -> str:
@@ -145,7 +145,7 @@ def failures(results: Iterable[Result | Verdicts]) -> Table | None:
     counts = Counter(str(result.failure) for result in failed)
     if not failed:
         return None
-    again = "; only_failed=true takes them up again, with cache=off where the model's own replies were the fault"
+    again = "; only_failed=true retries them; add cache=off if the model's replies were unusable"
     title = f"{len(failed)} failed{again * bool(counts.keys() - {Failure.ABSENT, Failure.CODE_ERROR})}"
     table = Table("failure", title=title, title_justify="left")
     table.add_column("samples", justify="right")

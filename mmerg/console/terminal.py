@@ -19,7 +19,7 @@ from rich.text import Text
 from mmerg.errors import MmergError, did_you_mean
 
 WRONG, INTERRUPTED = 2, 130
-GOES_ON = "the same command goes on from here"  # said when a command was interrupted
+GOES_ON = "the same command resumes"  # said when a command was interrupted
 STARTS_OVER = "the same command starts over"  # said of one that keeps nothing
 
 # Control characters could steer the terminal, bidi controls could reorder what is read. Line feed and tab may stay.
@@ -104,7 +104,7 @@ class _Tolerant(io.TextIOWrapper):
         lost, self.lost = self.lost, None
         if lost:
             what = f"the output cannot be written: {lost.strerror or lost}"
-            hint = "make room, or print elsewhere; files that the command writes itself are whole"
+            hint = "free disk space, or print elsewhere; the command's own files are complete"
             raise MmergError(what, where="standard output", hint=hint)
 
     @contextmanager
@@ -155,7 +155,7 @@ def run_command(command: Callable[[], int], interrupted: str | None = GOES_ON) -
     except OSError as error:
         if error.errno not in (errno.ENAMETOOLONG, errno.EACCES):
             raise
-        what, hint = f"a path cannot be used: {error.strerror}", "give another, or one that you may open"
+        what, hint = f"a path cannot be used: {error.strerror}", "use another path, or fix its permissions"
         return _print_error(MmergError(what, where=f"{error.filename!s:.300}", hint=hint))
     except KeyboardInterrupt:
         if interrupted is None:

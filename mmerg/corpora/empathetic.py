@@ -110,6 +110,6 @@ class Empathetic:
             raise CorpusError(f"{path.name} holds no usable row", where=f"{path}; {counts}", hint=files.AS_PUBLISHED)
         if 2 * unknown.total() > contexts.total():
             first = ", ".join(repr(context[:40]) for context, _ in unknown.most_common(3))
-            what = f"most contexts in {path.name} are no emotions of EmpatheticDialogues, but {first}"
+            what = f"most contexts in {path.name} are not emotions of EmpatheticDialogues: {first}"
             hint = f"{files.AS_PUBLISHED}; the third field is one of {', '.join(sorted(EKMAN))}"
             raise CorpusError(what, where=str(path), hint=hint)

@@ -28,7 +28,7 @@ GARBLED = re.compile(
 )
 MAX_PROBLEMS = 10  # in one message
 MAX_JOINED_LINES = 5  # an utterance quoted over more lines than this is a lost quote
-AS_PUBLISHED = "take the file as published"
+AS_PUBLISHED = "use the published file"
 MARK = b"\xef\xbb\xbf"  # a byte order mark
 
 # False also for a name that the system refuses, for which the methods of Path raise.
@@ -84,7 +84,7 @@ def read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        hint = "check that it is a whole file that you may read, or unpack it again"
+        hint = "check that the file is complete and readable, or unpack it again"
         raise CorpusError(f"cannot read {path.name}: {error.strerror}", where=str(path), hint=hint) from error
 
 
@@ -125,7 +125,7 @@ class Clips:
             return file.resolve() if stat.S_ISREG(file.stat().st_mode) else None
         except PermissionError as error:
             what = f"cannot look for {file.name}: {error.strerror}"
-            raise CorpusError(what, where=str(file), hint="check that you may enter the folder") from error
+            raise CorpusError(what, where=str(file), hint="check the permissions of the folder") from error
         except (OSError, ValueError):  # it is not there, or no file can have that name
             return None
 
@@ -172,7 +172,7 @@ def read_table(
         raise CorpusError(what, where=str(path), hint=f"save it as UTF-8, or {AS_PUBLISHED}")
     header = _cells(lines[0], quoted) or []
     if wrong := [name for name in columns if header.count(name) != 1]:
-        what = f"{path.name} needs, once each, the columns {', '.join(wrong)}"
+        what = f"{path.name} needs these columns once each: {', '.join(wrong)}"
         where = f"{path}, line 1; it has: {', '.join(header)[:300] or 'nothing'}"
         raise CorpusError(what, where=where, hint=f"{AS_PUBLISHED}; needed are {', '.join(columns)}")
     least = 1 + max(map(header.index, columns))

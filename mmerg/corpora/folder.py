@@ -134,9 +134,9 @@ def _lines(data: bytes, path: Path, labels: Sequence[str]) -> Iterator[DialogueL
             problems.append(f"line {number}: {describe_error(error)}")
             continue
         if line.id in line_of:
-            problems.append(f"line {number}: id: {line.id!r} is the id of line {line_of[line.id]} already")
+            problems.append(f"line {number}: id: {line.id!r} is already the id of line {line_of[line.id]} already")
         line_of.setdefault(line.id, number)
         if not problems:
             yield line
     if problems or not line_of:
-        raise unusable(f"{path.name} cannot be used as it is", problems or ["it holds no dialogue"], str(path), LAYOUT)
+        raise unusable(f"{path.name} cannot be used as it is", problems or ["it has no dialogue"], str(path), LAYOUT)

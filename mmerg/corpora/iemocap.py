@@ -39,7 +39,7 @@ SIDES: dict[str, tuple[Crop | None, Crop | None]] = {  # of who wears the marker
 RELEASE = "IEMOCAP_full_release"
 TRANSCRIPTIONS, EVALUATIONS, FILMS = "dialog/transcriptions", "dialog/EmoEvaluation", "dialog/avi/DivX"
 DIALOGUE = re.compile(r"Ses0([1-5])[FM]_(?:impro|script)[0-9]{2}[0-9a-z_]{0,9}")
-ROOT_HINT = f"set dataset.root to {RELEASE}, the folder that holds Session1 to Session5, or to the folder it is in"
+ROOT_HINT = f"set dataset.root to {RELEASE}, the folder that holds Session1 to Session5, or to its parent folder"
 SECONDS = r"([0-9]{1,6}(?:\.[0-9]{1,9})?)"
 SPOKEN = re.compile(rf"(Ses\w+)_([FM])(\w+)\s*\[\s*{SECONDS}\s*-\s*{SECONDS}\s*\]\s*:\s*(.+)", re.ASCII | re.DOTALL)
 JUDGED = re.compile(rb"\[[^\]]*\]\s+(Ses\w+)\s+([A-Za-z]{3})\b")
@@ -87,7 +87,7 @@ class Iemocap:
         dialogues: list[Dialogue] = []
         for session in sessions:
             name = f"Session{session}"
-            what, hint = f"no folder {name} for IEMOCAP", f"{ROOT_HINT}; dataset.sessions says which sessions are read"
+            what, hint = f"no folder {name} for IEMOCAP", f"{ROOT_HINT}; dataset.sessions sets the sessions to read"
             folder = files.find([root / name, root / RELEASE / name], what, hint, is_there=files.is_folder)
             for dialogue in dialogue_names(folder):
                 paths = (folder / kind / f"{dialogue}.txt" for kind in (TRANSCRIPTIONS, EVALUATIONS))
@@ -140,7 +140,7 @@ def dialogue_names(session: Path) -> list[str]:
         if not of_kind:
             nearest = next(filter(files.is_folder, (folder, *folder.parents)))
             where = f"looked for {folder}/Ses0{session.name[-1]}….txt; {files.describe_folder(nearest)}"
-            hint = f"unpack {kind} of {session.name} from the full release, too; sentences/ is not read"
+            hint = f"unpack {kind} of {session.name} from the full release; sentences/ is not used"
             raise CorpusError(f"{session.name} has no dialogue in {kind}", where=where, hint=hint)
         names |= of_kind
     return sorted(names)

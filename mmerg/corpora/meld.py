@@ -65,7 +65,7 @@ class Meld:
             for split in CLIP_FOLDERS
         }
         what = f"no {csv.format(self.split)} for MELD's {self.split} split"
-        also = "; its folder MELD_Dyadic belongs beside MELD's own; or dataset.variant=multi" if self._dyadic else ""
+        also = "; put its folder MELD_Dyadic beside MELD's; or dataset.variant=multi" if self._dyadic else ""
         path = files.find(places[self.split], what, ROOT_HINT + also)
         data = files.read_bytes(path)
         notes = Counter[str]()
@@ -80,7 +80,7 @@ class Meld:
         )
         archives = [root / folder / f"{name}.tar.gz" for name in (self.split, RAW) for folder in ("", RAW)]
         if len(clips.absent) == len(rows) and (packed := files.first_file(archives)):
-            hint = f"unpack {packed}, or read words only: dataset.reader.clips=false"
+            hint = f"unpack {packed}, or read only words: dataset.reader.clips=false"
             raise CorpusError(f"no clip of MELD's {self.split} split is unpacked", where=str(root), hint=hint)
         name, digest = "meld-dyadic" if self._dyadic else "meld", hashlib.sha256(data).hexdigest()
         corpus = Corpus(name, self.split, tuple(self._labels), dialogues, digest, files.nonzero(notes), clips.absent)

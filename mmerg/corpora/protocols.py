@@ -46,7 +46,7 @@ def select(corpus: Corpus, protocol: ProtocolSettings) -> Selection:
         left_out["dialogues without a history"] += len(spoken) < 2
         left_out["dialogues without a target"] += len(spoken) >= 2 and not targets
         fitting = [number for number, emotion in targets.items() if allowed is None or emotion in allowed]
-        left_out["targets of other emotions"] += len(targets) - len(fitting)
+        left_out["targets with other emotions"] += len(targets) - len(fitting)
         latest = fitting if protocol.max_per_dialogue is None else fitting[-protocol.max_per_dialogue :]
         left_out["targets over max_per_dialogue"] += len(fitting) - len(latest)
         taken += [(dialogue, number) for number in latest]
@@ -74,7 +74,7 @@ def _allowed(corpus: Corpus, protocol: ProtocolSettings) -> frozenset[str] | Non
         return None
     wanted = [NEUTRAL] if protocol.emotions == "nonneutral" else protocol.emotions
     if unknown := [emotion for emotion in wanted if emotion not in corpus.labels]:
-        what = f"{', '.join(unknown)} is no emotion of {corpus.name}"
+        what = f"{', '.join(unknown)} is not an emotion of {corpus.name}"
         hint = f"all, nonneutral where there is neutral, or a list of {', '.join(corpus.labels)}"
         raise ConfigError(what, where="protocol.emotions", hint=hint)
     return frozenset(corpus.labels) - {NEUTRAL} if protocol.emotions == "nonneutral" else frozenset(wanted)

@@ -15,7 +15,7 @@ from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.files import unusable
 from mmerg.errors import ConfigError, CorpusError, MmergError, format_exception, preview, raised_at
 
-CONTRACT = "mmerg new corpus NAME writes one that works, docs/extend.md says more"
+CONTRACT = "mmerg new corpus NAME writes an example; see docs/extend.md"
 
 
 def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
@@ -32,12 +32,12 @@ def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
         where = raised_at(error, _file(reader))
         raise CorpusError(what, where=where, hint=f"correct the reader; {CONTRACT}") from error
     if not callable(load):
-        what = f"{_name(reader)} is no reader: it has no load()"
+        what = f"{_name(reader)} is not a reader: it has no load()"
         raise ConfigError(what, where="dataset.reader", hint=CONTRACT)
     corpus = checked(corpus, reader)
     if labels is not None and list(labels) != list(corpus.labels):
         what = f"dataset.labels is [{', '.join(map(str, labels))}], and {corpus.name} has [{', '.join(corpus.labels)}]"
-        hint = "leave it out; dataset.label_set chooses one of several sets, protocol.emotions picks targets"
+        hint = "remove dataset.labels; dataset.label_set chooses a set of labels, protocol.emotions selects targets"
         raise ConfigError(what, where="dataset.labels", hint=hint)
     return corpus
 

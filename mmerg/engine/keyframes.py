@@ -45,7 +45,7 @@ def shuffle_clips(samples: Sequence[Sample], settings: FramesSettings) -> tuple[
     own = {sample.id: _present_clips(sample.scene, settings.last_turns) for sample in samples}
     ring = sorted((one for one in samples if own[one.id]), key=lambda one: sha256(one.id.encode()).digest())
     if len({one.conversation for one in ring}) == 1:
-        what, hint = "the frames of one conversation alone cannot be shuffled", "frames=blank needs no other"
+        what, hint = "the frames of a single conversation cannot be shuffled", "use frames=blank"
         raise ConfigError(what, where="frames.show=shuffled", hint=hint)
     changed: dict[str, Sample] = {}
     for place, one in enumerate(ring):
@@ -110,7 +110,7 @@ class ClipPrefetcher:
         outcomes = dict(zip(clips, extract(clips, settings, store), strict=True))
         for path in self.there.changed({clip.path for clip in clips}):
             what = f"a clip was there when the run began and {'has changed' if path.exists() else 'is gone'}"
-            hint = "put it back or mount its disk; the same command with only_failed=true does this sample again"
+            hint = "put it back or mount its disk, then retry the sample with only_failed=true"
             raise SampleError(Failure.CLIP_GONE, what, where=str(path), hint=hint)
         return outcomes
 

@@ -95,7 +95,7 @@ class Prompts:
                 hint = "every stage that a model answers needs a template <stage>.j2"
                 raise ConfigError(what, where=self._folders, hint=hint) from error
             except TemplateError as error:
-                raise ConfigError(f"the prompt {name} is no Jinja template: {error}", where=name) from error
+                raise ConfigError(f"the prompt {name} is not a Jinja template: {error}", where=name) from error
         self._rendered = sorted(self._reach([*BASE, *own, *self._checks]) & set(self._sources))
         self._shared = self._used_by(["shared.j2"])
         for stage in agents:
@@ -168,7 +168,7 @@ class Prompts:
                 try:
                     sources |= {} if path.is_dir() else {name: path.read_text(encoding="utf-8-sig")}
                 except (OSError, UnicodeDecodeError) as error:
-                    hint = "a template is a text file in UTF-8; rename what is none"
+                    hint = "templates are text files in UTF-8; rename other files"
                     what = f"the prompt {name} cannot be read: {error}"
                     raise ConfigError(what, where=self._folders, hint=hint) from error
         return sources

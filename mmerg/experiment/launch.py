@@ -111,7 +111,7 @@ def _print_finished(plan: Plan, out: Console, then: Manifest, before: Results[Re
         out.print(describe_nothing(wanted, before))
     else:
         announce(out, plan, f"{len(results)} wanted now", then.engine)
-        out.print(f"{plural(len(results), 'sample')} {'is' if len(results) == 1 else 'are'} finished already")
+        out.print(f"{plural(len(results), 'sample')} {'is' if len(results) == 1 else 'are'} already finished")
         print_results(out, plan.backbone, results, brief)
     return Ended.of(plan.path, results, kept=len(results), made=0)
 

@@ -46,8 +46,8 @@ def whole(_: str, start: str) -> str:
 @pytest.mark.parametrize(
     ("answer", "status", "told"),
     [
-        (by_heart, "open", "10 of 10 lines of meld test, and 0 of 10 mixed up: it knows lines by heart"),
-        (whole, "open", "10 of 10 lines of meld test, and 0 of 10 mixed up: it knows lines by heart"),
+        (by_heart, "open", "10 of 10 lines of meld test, and 0 of 10 mixed up: the model knows lines by heart"),
+        (whole, "open", "10 of 10 lines of meld test, and 0 of 10 mixed up: the model knows lines by heart"),
         (lambda scene, _: SECOND[int(scene[-1])], "ok", "10 of 10 lines of meld test, and 10 of 10 mixed up: no sign"),
         (lambda *_: "I do not know.", "ok", "0 of 10 lines of meld test, and 0 of 10 mixed up: no sign"),
     ],

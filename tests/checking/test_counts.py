@@ -31,7 +31,7 @@ def test_counts_without_official_ones_have_no_verdict() -> None:
     counts = [("dialogues", 1), ("turns", 4), ("turns of joy", 2), ("turns of anger", 1), ("turns without a label", 1)]
     assert found.facts["counts"] == [{"what": what, "found": n, "official": None} for what, n in counts]
     assert found.problems == []
-    assert "no official counts are known for it" in text(found)
+    assert "there are no official counts" in text(found)
 
 
 def test_what_differs_is_wrong_and_what_is_damaged() -> None:
@@ -39,7 +39,7 @@ def test_what_differs_is_wrong_and_what_is_damaged() -> None:
     found = check_counts(corpus(TALK, rows_malformed=2, spans_reversed=1), official)
     assert found.problems == [
         "mine all: 4 turns (5 official), 1 turns of anger (2 official)",
-        "mine all: rows_malformed 2: the files are not as published",
+        "mine all: rows_malformed 2: the files differ from the release",
     ]
     told = text(found)
     assert "official: somebody" in told

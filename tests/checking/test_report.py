@@ -41,7 +41,7 @@ def test_clips_are_told_by_reason_the_first_by_name() -> None:
         "clips unreadable: 7 (c0, c1, c2, c3, c4 and 2 more)",
     ]
     assert clips(BadClip("", ("d/2",), "missing", "")).problems == ["clips missing: 1 (d/2)"]
-    assert clips(missing=3).problems == ["clips missing: 3 that cannot be named"]
+    assert clips(missing=3).problems == ["clips missing: 3 without a known name"]
 
 
 def test_foreign_names_steer_nothing_and_are_kept_as_they_are() -> None:

@@ -50,6 +50,6 @@ def test_images_replies_and_repairs_are_counted() -> None:
 
 def test_pictures_that_the_server_does_not_count_leave_it_open() -> None:
     status, text = found(30_000, image_tokens=0)
-    assert (status, text.endswith("and pictures left out")) == ("open", True)
+    assert (status, text.endswith(", without pictures")) == ("open", True)
     assert found(30_000, "frames=none", image_tokens=0)[0] == "ok"
     assert found(3_000, image_tokens=0)[0] == "failed"

@@ -166,7 +166,7 @@ def test_a_wholly_wrong_column_is_an_error(tmp_path: Path) -> None:
         line.context, line.prompt = line.prompt, line.context
     path = Builder(lines=lines).write(tmp_path)
     error = refused(tmp_path)
-    assert "most contexts in test.csv are no emotions" in error.what
+    assert "most contexts in test.csv are not emotions" in error.what
     assert "'I forgot her birthday, again.'" in error.what
     assert error.where == str(path)
     assert "terrified" in error.hint

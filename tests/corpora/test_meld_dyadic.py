@@ -152,18 +152,18 @@ def test_clips_that_are_still_packed_stop_a_run_that_would_show_none(tmp_path: P
     packed.write_bytes(b"packed")
     error = refused(Meld(tmp_path))
     assert error.what == "no clip of MELD's test split is unpacked"
-    assert error.hint == f"unpack {packed}, or read words only: dataset.reader.clips=false"
+    assert error.hint == f"unpack {packed}, or read only words: dataset.reader.clips=false"
     assert len(Meld(tmp_path, clips=False).load().dialogues) == 3
 
 
 def test_columns_that_are_missing_or_there_twice(tmp_path: Path) -> None:
     dyadic(columns=COLUMNS[1:]).write(tmp_path)
     error = refused(Meld(tmp_path, variant="dyadic"))
-    assert "needs, once each, the columns Old_Dialogue_ID, Old_Utterance_ID" in error.what
+    assert "needs these columns once each: Old_Dialogue_ID, Old_Utterance_ID" in error.what
     path = Builder().write(tmp_path)
     header, rows = path.read_bytes().split(b"\r\n", 1)
     path.write_bytes(header.replace(b"Sentiment", b"Emotion") + b"\r\n" + rows)
-    assert refused(Meld(tmp_path, clips=False)).what == f"{path.name} needs, once each, the columns Emotion"
+    assert refused(Meld(tmp_path, clips=False)).what == f"{path.name} needs these columns once each: Emotion"
     path.write_bytes(header.replace(b"Sr No.", b"Sentiment") + b"\r\n" + rows)  # none that is read
     assert len(Meld(tmp_path, clips=False).load().dialogues) == 3
 

@@ -65,17 +65,17 @@ SOME = corpus(FOUR, THREE, ONE, ASKED)
         (
             protocol("all", emotions="nonneutral"),
             ["four/4", "three/2", "asked/2"],
-            {"dialogues without a history": 1, "targets of other emotions": 4},
+            {"dialogues without a history": 1, "targets with other emotions": 4},
         ),
         (
             protocol(emotions=["anger"]),
             ["four/4"],
-            {"dialogues without a history": 1, "targets of other emotions": 2},
+            {"dialogues without a history": 1, "targets with other emotions": 2},
         ),
         (
             protocol("all", emotions=["joy", "anger"], max_per_dialogue=1),
             ["four/4", "three/2", "asked/2"],
-            {"dialogues without a history": 1, "targets of other emotions": 4},
+            {"dialogues without a history": 1, "targets with other emotions": 4},
         ),
     ],
 )
@@ -133,7 +133,7 @@ def test_a_draw_keeps_the_order_and_follows_the_seed() -> None:
         (
             protocol("all", ["joy", "anger"], max_per_dialogue=1, sample=2, seed=7, history=4),
             "targets=all emotions=joy+anger max_per_dialogue=1 sample=2 history=4 seed=7, n=2, "
-            "1 dialogues without a history, 4 targets of other emotions, 1 targets not drawn",
+            "1 dialogues without a history, 4 targets with other emotions, 1 targets not drawn",
         ),
         (protocol("labelled", seed=7), "targets=labelled emotions=all, n=4, 1 dialogues without a history"),
     ],
@@ -145,8 +145,8 @@ def test_the_description_names_the_settings_and_n(asked: ProtocolSettings, descr
 @pytest.mark.parametrize(
     ("emotions", "labels", "what"),
     [
-        (["joy", "hope", "awe"], LABELS, "hope, awe is no emotion of made"),
-        ("nonneutral", ("neu", "joy", "anger"), "neutral is no emotion of made"),
+        (["joy", "hope", "awe"], LABELS, "hope, awe is not an emotion of made"),
+        ("nonneutral", ("neu", "joy", "anger"), "neutral is not an emotion of made"),
     ],
 )
 def test_emotions_that_the_corpus_does_not_have(emotions: Any, labels: tuple[str, ...], what: str) -> None:

@@ -61,6 +61,6 @@ def test_copies_are_counted_by_four_words_in_a_row_of_the_stage_before() -> None
     told = (events.Produced(sample="d1/4", t=0, stage=name, symbol=name, output=one) for name, one in outputs.items())
     assert facts_of(Story(told))["handed_on"] == {"caef": (1, 5)}
     lines = [Result(id=str(n), status="ok", handed_on={"caef": (1, 5), "psp": (n, 9)}) for n in range(2)]
-    note = "copied from the agent before, of four words in a row: caef 20 %, psp 6 %"
+    note = "4-grams copied from the agent before: caef 20 %, psp 6 %"
     assert [*Summary(lines).notes()] == [note]
     assert [*Summary([Result(id="a", status="ok", handed_on={"psp": (0, 9)})]).notes()] == []

@@ -243,6 +243,6 @@ def test_shuffled_clips_are_of_another_conversation_whoever_else_is_asked_for() 
 
 
 def test_one_conversation_cannot_be_shuffled() -> None:
-    with pytest.raises(ConfigError, match="one conversation alone"):
+    with pytest.raises(ConfigError, match="a single conversation"):
         shuffle_clips(talks(2), SHUFFLED)
     assert shuffle_clips(talks(0, 0), SHUFFLED) == tuple(talks(0, 0))

@@ -170,7 +170,7 @@ def test_a_stage_without_a_template_is_named_before_anything_is_asked(tmp_path: 
     (tmp_path / "sgrg.j2").unlink()
     with pytest.raises(ConfigError, match=r"sgrg\.j2"):
         Prompts(system)
-    with pytest.raises(ConfigError, match=r"mpa\.j2 is no Jinja template"):
+    with pytest.raises(ConfigError, match=r"mpa\.j2 is not a Jinja template"):
         Prompts(templates(tmp_path, mpa="{% if %}"))
 
 

@@ -53,7 +53,7 @@ def test_a_finished_run_and_the_cache_need_no_server(tmp_path: Path, capsys: pyt
     again = run(*given(tmp_path, host))
     assert (again.run, again.code, again.kept, again.made) == (first.run, 0, first.samples, 0)
     assert {file: file.read_bytes() for file in Path(first.run).rglob("*") if file.is_file()} == bytes_before
-    assert f"{first.samples} samples are finished already" in capsys.readouterr().out
+    assert f"{first.samples} samples are already finished" in capsys.readouterr().out
 
     replayed = run(*given(tmp_path, host, f"runs={tmp_path / 'elsewhere'}", "cache=read"))
     assert (replayed.code, replayed.made, Path(replayed.run).name) == (0, 0, Path(first.run).name)

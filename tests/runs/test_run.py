@@ -252,7 +252,7 @@ def test_many_threads_finish_samples_at_once(tmp_path: Path) -> None:
 def test_a_full_disk_is_our_own_error_and_nothing_follows_a_torn_line(folder: Path) -> None:
     assert exit_code(fill_the_disk, folder) == 0
     errors = (folder / "errors").read_text(encoding="utf-8").splitlines()
-    assert errors == ["the disk is full, or a limit on its use is reached"] * 2
+    assert errors == ["the disk is full, or a quota is reached"] * 2
     assert ids(folder) == ["a", "b", "e"]
     assert not read_results(folder).lost
 
