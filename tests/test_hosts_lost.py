@@ -21,7 +21,7 @@ def test_a_host_that_is_updated_amid_a_run_is_told_and_its_samples_go_on_elsewhe
         run = Runner(corpus_in(tmp_path), tmp_path / "runs", f"{steady.url},{updated.url}")
         done = run()
     assert done.returncode == 0, done.stderr
-    [line] = [line for line in done.stdout.splitlines() if "was left out in the end" in line]
+    [line] = [line for line in done.stdout.splitlines() if "was skipped in the end" in line]
     assert updated.url.removeprefix("http://") in line
     assert "0.99.0" in line
     assert {result.status for result in read_results(run.folder()).values()} == {"ok"}

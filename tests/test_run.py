@@ -193,7 +193,7 @@ def test_one_failed_sample_costs_one_sample_and_can_be_taken_up_again(corpus: Pa
         ill[0] = False
         again = run("cache=off", "only_failed=true")
         assert again.returncode == 0
-        assert "; retrying 1 of 4 failed samples" in again.stdout
+        assert "; retrying 1 of 4 samples, which failed before" in again.stdout
         assert "wanted now" not in again.stdout
         assert [result.id for result in run.results()] == [f"d{n}/4" for n in range(DIALOGUES)]
         assert {result.status for result in run.results()} == {"ok"}

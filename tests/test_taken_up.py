@@ -38,6 +38,6 @@ def test_what_is_taken_up_and_what_is_left_is_counted() -> None:
     for one in wanted:
         results.put(one.id, one.model_dump_json().encode() + b"\n")
     names = list(results)
-    assert describe_wanted(wanted, results.only(names[:4])) == "retrying 2 of 5 failed samples"
+    assert describe_wanted(wanted, results.only(names[:4])) == "retrying 2 of 5 samples, which failed before"
     assert "1 of 5 is not done yet" in describe_nothing(wanted, results.only(names[1:]))
     assert describe_nothing(wanted, results).endswith("nothing to retry")

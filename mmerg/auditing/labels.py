@@ -9,7 +9,7 @@ from mmerg.auditing.launch import settings_of
 from mmerg.console.terminal import console, escape
 from mmerg.errors import RunError
 from mmerg.experiment.plan import plan_prompts
-from mmerg.runs.auditor import update_auditor
+from mmerg.runs.auditor import read_auditor, update_auditor
 from mmerg.runs.folder import read_results
 from mmerg.runs.identity import CORPUS
 from mmerg.runs.manifest import read_manifest
@@ -18,7 +18,7 @@ from mmerg.systems.labels import LabelPrior
 
 def calibrate_labels(run: Path, file: Path) -> LabelPrior:
     """Writes the prior of the run's labels into `file`, beside what stands there. No call is made. Raises MmergError
-    where the run read no labels."""
+    where the run read no labels, or the file is of another model."""
     manifest, results = read_manifest(run), read_results(run).values()
     corpus, read = manifest.corpus, [result.label_logprobs for result in results if result.label_logprobs]
     if not read:
@@ -35,6 +35,8 @@ def calibrate_labels(run: Path, file: Path) -> LabelPrior:
     settings = settings_of(run, manifest).model_copy(update={"auditor": None})
     prompts = plan_prompts(settings).measured_labels()
     prompts |= {name: manifest.identity[name] for name in prompts.keys() & manifest.identity.keys()}  # as they were
+    if file.exists():
+        read_auditor(file).check_engine(manifest.engine, str(file))
     update_auditor(file, manifest.engine, prompts, labels=prior)
     console().print(escape(f"{file}: labels of {prior.n} samples of {prior.corpus}"), soft_wrap=True)
     return prior

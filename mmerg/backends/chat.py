@@ -131,7 +131,8 @@ def _read_prompt(host: Http, request: Request, model: str, dialect: Dialect, thi
         tokens = at_end(prompt.tokens(), text)
         if not tokens:
             what = f"the server gives no log-probabilities of the end of the prompt: {host.without_token(raw)[:100]!r}"
-            raise ReplyError(Failure.SERVER_ERROR, what, where=host.host)
+            hint = "run mmerg doctor, or update the server"
+            raise ReplyError(Failure.SERVER_ERROR, what, where=host.host, hint=hint)
         return Reply(text=text, finish=Finish.STOP, logprobs=tokens, prompt_tokens=prompt.count)
 
     return reply_to(host, path, body, room, read)

@@ -34,10 +34,11 @@ class Parser(argparse.ArgumentParser):
         super().__init__(by_name or prog, description=description, **how)
 
     def error(self, message: str) -> NoReturn:
-        unknown = message.removeprefix("unrecognized arguments: ").split()[0].partition("=")[0]
+        hint = ""
         if message.startswith("unrecognized arguments: -"):
-            message = f"there is no option {unknown}"
-        hint = did_you_mean(unknown, self._option_string_actions) or f"{self.prog} --help"
+            unknown = message.split()[2].partition("=")[0]
+            message, hint = f"there is no option {unknown}", did_you_mean(unknown, self._option_string_actions)
+        hint = hint or f"{self.prog} --help"
         sys.exit(_print_error(MmergError(message, where="command line", hint=hint)))
 
 

@@ -134,7 +134,7 @@ def _lines(data: bytes, path: Path, labels: Sequence[str]) -> Iterator[DialogueL
             problems.append(f"line {number}: {describe_error(error)}")
             continue
         if line.id in line_of:
-            problems.append(f"line {number}: id: {line.id!r} is already the id of line {line_of[line.id]} already")
+            problems.append(f"line {number}: id: {line.id!r} is already the id of line {line_of[line.id]}")
         line_of.setdefault(line.id, number)
         if not problems:
             yield line

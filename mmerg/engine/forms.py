@@ -71,7 +71,8 @@ class Forms:
             messages = self.prompts.messages(stage, shown, {}, outline, None)
             reply = self.call(likelihood_request(messages, text))
             if not reply.logprobs:
-                raise ReplyError(Failure.SERVER_ERROR, "no log-probabilities came for the text", where=reply.host)
+                what, hint = "no log-probabilities came for the text", "run mmerg doctor, or update the server"
+                raise ReplyError(Failure.SERVER_ERROR, what, where=reply.host, hint=hint)
             sums.append(sum(one.logprob for one in reply.logprobs))
             tokens.append(len(reply.logprobs))
         return (sums[0] - sums[1]) / max(tokens)

@@ -92,7 +92,7 @@ def run_items(
             progress.result(record)
     for host, why in pool.down().items():
         if host not in before:
-            out.print(escape(f"host {host} was left out in the end: {why}"), soft_wrap=True)
+            out.print(escape(f"host {host} was skipped in the end: {why}"), soft_wrap=True)
     return progress
 
 
@@ -131,7 +131,7 @@ def _nearest(settings: Plain, identity: Digests, path: Path) -> str:
 
 
 def describe_wanted(wanted: Sequence[Named], before: Results[Line]) -> str:
-    return f"retrying {len(pending(wanted, before, only_failed=True))} of {len(wanted)} failed samples"
+    return f"retrying {len(pending(wanted, before, only_failed=True))} of {len(wanted)} samples, which failed before"
 
 
 def describe_nothing(wanted: Sequence[Named], before: Results[Line]) -> str:

@@ -31,7 +31,7 @@ from mmerg.settings.model import FramesSettings
 
 Outcome: TypeAlias = tuple[Frame, ...] | ClipError  # the keyframes of a clip, or why there are none
 
-_METHOD = 3  # raise it when the same settings would take other frames or other bytes
+_METHOD = 4  # raise it when the same settings would take other frames or other bytes
 _LOOK_UNDER = 640  # pixels; sharpness is judged at about the size that a model sees
 _THUMB = (16, 16)  # pixels; a head that turns still shows in it, noise does not
 # What a clip's whole duration weighs against visual change, in mean squared differences of thumbnails (values 0 to 1):

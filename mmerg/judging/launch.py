@@ -148,7 +148,7 @@ class Judging:
         # A dry run's ratings stand in no table.
         if isinstance(made, Judgement) and not self.backbone.dry and (fuller := keep(made, file)):
             stays = f"{file} stays: it is of {fuller} samples of the same replies, and this judgement of {made.n}"
-            out.print(escape(f"{stays}, selected is in {path / JUDGEMENT}"))
+            out.print(escape(f"{stays}, which is in {path / JUDGEMENT}"))
         for part in rated(made) if isinstance(made, Judgement) else compared(made):
             out.print(part)
         if failed := failures(verdicts):

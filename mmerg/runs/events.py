@@ -160,7 +160,7 @@ class Unaudited(_OfPass):
 
 
 class PassLost(_OfPass):
-    """A later pass, or a candidate, could not be finished. The others go on. It ends every loop but best_of_n."""
+    """A later pass, or a candidate, could not be finished. The others go on. It ends every loop but candidates."""
 
     kind: Literal["pass_lost"] = "pass_lost"
     failure: Failure

@@ -112,12 +112,13 @@ class Folder(Generic[Line]):
     def _other(self, begun: Started, changed: Sequence[str]) -> RunError:
         """The error where the folder's run was begun with something that has changed since."""
         engine, now = begun.engine, self._manifest.engine
-        anew = "tags=[anew]" if isinstance(begun, Manifest) else f"runs={self.path.parent}-2"
+        anew = "tags=[new]" if isinstance(begun, Manifest) else f"runs={self.path.parent}-2"
         same = engine.key() == now.key()
         old = "restore what changed, then give the same command"
-        if not same:
+        served = [(one.backend, one.version, one.model, one.digest) for one in (engine, now)]
+        if served[0] != served[1]:  # else a load option or mmerg's adapter has changed
             model = f"{engine.model}, digest {short(engine.digest)}, on {engine.backend} {engine.version}"
-            old = f"the same command with backend.hosts=[…] a server that has {model}"
+            old = f"the same command with a server that has {model}"
         return RunError(
             f"the run was started with {'other settings or data' if same else 'another engine'}: {'; '.join(changed)}",
             where=str(self.path),

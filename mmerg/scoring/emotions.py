@@ -49,18 +49,8 @@ class Forecasts:
         return np.array([gold * named, gold * (1 - named), named * (1 - gold)])
 
 
-_last: list[Forecasts] = []
-
-
-def read_forecasts(results: Sequence[Result]) -> Forecasts:
-    """The forecasts of results. The last ones are kept, as all metrics ask for those of one list."""
-    if not (_last and _last[0].results is results):
-        _last[:] = [Forecasts(results)]
-    return _last[0]
-
-
 def _judged(results: Sequence[Result], *, failed: bool = True) -> Mask:
-    return read_forecasts(results).judged(failed=failed)
+    return Forecasts(results).judged(failed=failed)
 
 
 def accuracy(*, ok_only: bool = False) -> Metric:
@@ -153,7 +143,7 @@ def class_metrics(labels: Sequence[str]) -> Iterator[Metric]:
         return pooled(weights * counts[0], weights * counts[0] + counts[wrong].sum(axis=0))
 
     def mask(label: str, wrong: Sequence[int], results: Sequence[Result]) -> Mask:
-        return _judged(results) & read_forecasts(results).counts([label])[[0, *wrong], 0].any(axis=0)
+        return _judged(results) & Forecasts(results).counts([label])[[0, *wrong], 0].any(axis=0)
 
     for label in labels:
         needs = {"precision": f"the forecast {label}", "recall": f"the gold label {label}", "f1": f"the label {label}"}
