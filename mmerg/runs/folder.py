@@ -118,7 +118,7 @@ class Folder(Generic[Line]):
         served = [(one.backend, one.version, one.model, one.digest) for one in (engine, now)]
         if served[0] != served[1]:  # else a load option or mmerg's adapter has changed
             model = f"{engine.model}, digest {short(engine.digest)}, on {engine.backend} {engine.version}"
-            old = f"the same command with a server that has {model}"
+            old = f"the same command with backend.hosts=[…] of a server that has {model}"
         return RunError(
             f"the run was started with {'other settings or data' if same else 'another engine'}: {'; '.join(changed)}",
             where=str(self.path),

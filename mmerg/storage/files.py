@@ -76,7 +76,7 @@ def write_output(path: Path, content: str) -> None:
 
 def private_folder(path: Path) -> None:
     """Make the folder, and those above it, for the user alone; one that is there keeps its mode. Raises OSError."""
-    for folder in reversed([folder for folder in (path, *path.parents) if not folder.exists()]):
+    for folder in reversed([folder for folder in (path, *path.parents) if not folder.is_dir()]):
         folder.mkdir(mode=0o700, exist_ok=True)
 
 

@@ -62,6 +62,7 @@ def test_listeners_turns_alone_are_targets(tmp_path: Path) -> None:
     assert {sample.scene.responder for sample in samples} == {"Listener"}
     assert all(turn.emotion is None for sample in samples for turn in sample.scene.history)
     assert [sample.target and sample.target.emotion for sample in samples] == ["guilty", "guilty", "afraid"]
+    assert "birthday, again" not in repr([(sample.scene, sample.target) for sample in samples])  # the situation
 
 
 def test_numbers_are_ordered_as_numbers_and_may_have_gaps(tmp_path: Path) -> None:

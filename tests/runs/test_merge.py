@@ -222,6 +222,15 @@ def test_a_run_that_went_on_without_shards_is_not_overwritten(run: Path) -> None
         merge(run)
 
 
+def test_samples_of_a_shard_that_was_removed_are_not_overwritten(run: Path) -> None:
+    merge(run)
+    before = held_but(run)
+    shutil.rmtree(Shard(2, 3).folder(run))
+    with pytest.raises(RunError, match="the run has samples that its shards have not: d"):
+        merge(run, partial=True)
+    assert held_but(run) == before
+
+
 def die_at_a_copy(run: Path, number: int) -> None:
     """In a process of its own: a merge that is killed at its copy of that number."""
     left = number

@@ -98,7 +98,7 @@ def test_another_identity_never_mixes_in(folder: Path) -> None:
         pass
 
 
-THERE = "the same command with a server that has tiny, digest d, on scripted 1"
+THERE = "the same command with backend.hosts=[…] of a server that has tiny, digest d, on scripted 1"
 RESTORE = "restore what changed, then give the same command"
 
 

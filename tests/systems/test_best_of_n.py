@@ -9,7 +9,7 @@ import pytest
 
 from mmerg.backends.protocol import Request, Sampling
 from mmerg.backends.scripted import Answer, whole_reply
-from mmerg.errors import ConfigError, Failure, SampleError
+from mmerg.errors import CallError, ConfigError, Failure, SampleError
 from mmerg.experiment.launch import launch
 from mmerg.experiment.plan import plan_run
 from mmerg.runs import events
@@ -107,6 +107,13 @@ def test_a_candidate_that_cannot_be_used_costs_itself_alone(
     assert len(this.outcome.passes) == len(draws) - len(lost)
     attempts = this.system.max_repairs + 1
     assert len(this.calls) == len(draws) - len(lost) + attempts * len(lost)
+
+
+def test_a_failed_call_fails_the_sample_and_a_refused_prompt_costs_its_candidate() -> None:
+    with pytest.raises(CallError, match="late"):
+        played(("joy", -1.0), CallError(Failure.TIMEOUT, "late"))
+    this = played(("joy", -1.0), CallError(Failure.CONTEXT_OVERFLOW, "too long"))
+    assert (selected(this).t, this.outcome.ended) == (0, "candidates lost")
 
 
 def test_where_no_candidate_can_be_used_the_sample_fails_as_the_last_did() -> None:

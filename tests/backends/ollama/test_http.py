@@ -294,6 +294,14 @@ def test_an_address_with_a_password_is_refused_and_not_shown(host: str) -> None:
 # What httpx and ollama's client would do by themselves
 
 
+def test_a_key_for_another_service_is_not_sent(kept: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLAMA_API_KEY", "hush-hush-1")
+    with closing(OllamaHost(kept.host)) as host:
+        host.describe("m", {})
+    assert kept.heads
+    assert "hush" not in "".join(kept.heads)
+
+
 def test_a_line_ends_with_a_line_feed_alone(kept: Faulty) -> None:
     text = "one\u0085two\u2028three"
     raw = json.dumps({"message": {"role": "assistant", "content": text}}, ensure_ascii=False).encode()
