@@ -90,8 +90,8 @@ def test_nothing_is_written_over(run: Path, tmp_path: Path, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
-        ([GOOD[0], {"id": "letter/4", "response": "Oh."}], "line 2: 'letter/4' is the id of no sample"),
-        ([GOOD[0], GOOD[1], {**GOOD[0], "response": "No."}], "line 3: line 1 has the id 'letter/5', too"),
+        ([GOOD[0], {"id": "letter/4", "response": "Oh."}], "line 2: 'letter/4' is not the id of a sample"),
+        ([GOOD[0], GOOD[1], {**GOOD[0], "response": "No."}], "line 3: line 1 has the id 'letter/5' too"),
         ([{"id": "letter/5", "reply": "Oh."}], "line 1: response: Field required"),
         ([{"response": "Oh."}], "line 1: id: Field required"),
         ([{**GOOD[0], "emtion": "joy"}], "line 1: emtion: Extra inputs are not permitted"),
@@ -99,8 +99,8 @@ def test_nothing_is_written_over(run: Path, tmp_path: Path, capsys: pytest.Captu
         ([{**GOOD[0], "response": " \n"}], "line 1: response: String should match pattern"),
         ([b"letter/5\tOh."], "line 1: Invalid JSON"),
         ([b"[" * 100_000], "line 1: "),
-        ([{**GOOD[0], "emotion": "happy"}], "line 1: the emotion 'happy' is none of neutral, joy, sadness"),
-        ([b""], "there is no line"),
+        ([{**GOOD[0], "emotion": "happy"}], "line 1: the emotion 'happy' is not one of neutral, joy, sadness"),
+        ([b""], "the file is empty"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_with_its_line(

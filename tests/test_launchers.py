@@ -47,7 +47,7 @@ def test_submitit_runs_the_shards(tmp_path: Path) -> None:
         run = Runner(corpus_in(tmp_path), tmp_path / "runs", server.url)
         done = sweep(run, "hydra/launcher=submitit_local")
         assert done.returncode == 0, done.stdout + done.stderr
-        assert f"once all shards are finished: mmerg merge {run.folder()}" in done.stdout
+        assert f"when all shards are finished: mmerg merge {run.folder()}" in done.stdout
         assert sorted(file.name for file in tmp_path.iterdir()) == ["corpus", "runs"]
         assert merged(run) == plain(run, tmp_path)
 

@@ -200,7 +200,7 @@ def test_a_dialogue_of_meld_without_a_server(tmp_path: Path) -> None:
     settings = ("dataset=meld", f"dataset.root={MELD}", "memory=none", "limit=1", "backend=embedded", tiny)
     ran = Ran(tmp_path / "runs", *settings, "backbone.workers=[one]", "system.without=[mpa,caef,psp,gra]")
     assert "meld test: 280 dialogues" in ran.printed
-    assert "protocol: targets=last emotions=all, n=268, 12 dialogues without a history; 1 wanted now" in ran.printed
+    assert "protocol: targets=last emotions=all, n=268, 12 dialogues without a history; 1 selected" in ran.printed
     check_whatever_the_end(ran, ["test_dia0/3"], ())
     assert [event.form for event in ran.frames] == ["none"]
     assert {call.reply.host for call in ran.calls} == {"one"}

@@ -61,7 +61,7 @@ def test_runs_are_compared(run: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     assert "confusion-other is not drawn: no sample of other has a label to compare with" in said
     assert "confusion-third is not drawn: third: this run has no scores" in said
     assert main([*given[:3], str(run)]) == 2
-    assert "a run is given twice" in capsys.readouterr().err
+    assert "two runs have the same path or name" in capsys.readouterr().err
 
 
 def test_what_cannot_be_read_or_written_is_told(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

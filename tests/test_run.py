@@ -117,13 +117,13 @@ def test_clips_that_vanish_during_a_run_fail_their_samples_until_they_are_back(t
         assert [result.status for result in run.results()] == ["ok", "failed", "failed", "failed"]
         assert {result.failure for result in run.results()[1:]} == {"clip_gone"}
         output = " ".join(done.stdout.split())
-        assert "3 clips are gone or changed since the run began (clip1.mp4, clip2.mp4, clip3.mp4)" in output
+        assert "3 clips are missing or changed since the run started (clip1.mp4, clip2.mp4, clip3.mp4)" in output
         for clip in clips[1:]:
             (away / clip.name).rename(clip)
         again = run("backbone.concurrency=1", "only_failed=true")
         assert again.returncode == 0, again.stdout + again.stderr
         assert {result.status for result in run.results()} == {"ok"}
-        assert "since the run began" not in again.stdout
+        assert "since the run started" not in again.stdout
 
 
 def test_the_same_command_keeps_what_is_finished(run: Runner, server: ScriptedOllama) -> None:
@@ -194,7 +194,7 @@ def test_one_failed_sample_costs_one_sample_and_can_be_taken_up_again(corpus: Pa
         again = run("cache=off", "only_failed=true")
         assert again.returncode == 0
         assert "; retrying 1 of 4 samples, which failed before" in again.stdout
-        assert "wanted now" not in again.stdout
+        assert "4 selected" not in again.stdout
         assert [result.id for result in run.results()] == [f"d{n}/4" for n in range(DIALOGUES)]
         assert {result.status for result in run.results()} == {"ok"}
 
@@ -219,7 +219,7 @@ def test_failed_samples_of_a_run_that_never_was_are_refused_and_nothing_is_made(
     assert "this would be a new run, in which nothing failed" in done.stderr
     differs = "system.stages.sgrg.sampling.num_predict 160 → 400"
     assert f"compared with {run.folder().name}, {differs}\n" in done.stderr
-    assert "the same command without only_failed" in done.stderr
+    assert "remove only_failed to run all samples" in done.stderr
     assert (contents(run.runs), server.calls) == (before, calls)
 
 
@@ -228,7 +228,7 @@ def test_where_nothing_failed_there_is_nothing_to_take_up(run: Runner, server: S
     before, calls = contents(run.runs), server.calls
     done = run("only_failed=true")
     assert done.returncode == 0, done.stderr
-    assert "no sample failed in this run: there is nothing to retry; 2 of 4 are not done yet" in done.stdout
+    assert "no sample of this run failed: there is nothing to retry; 2 of 4 are not done yet" in done.stdout
     assert done.stdout.splitlines()[-1] == f"run: {run.folder()}"
     assert "not done" not in run("only_failed=true", "limit=2").stdout
     assert (contents(run.runs), server.calls) == (before, calls)
@@ -245,7 +245,7 @@ def test_repeats_that_never_were_do_not_stop_those_that_can_be_taken_up(run: Run
     assert len(list(run.runs.glob("folder-merg-*"))) == 1
 
 
-BLIND = "no clip was found, not even missing.mp4: the samples go on as text alone"
+BLIND = "no clip was found, not even missing.mp4: samples run as text only"
 
 
 def test_a_run_that_was_to_see_and_finds_no_clip_says_so(run: Runner) -> None:
@@ -280,7 +280,7 @@ def test_a_folder_whose_manifest_is_gone_is_not_gone_on_with(run: Runner) -> Non
     (run.folder() / "manifest.json").unlink()
     done = run()
     assert done.returncode == 2
-    assert "holds results and no manifest.json" in done.stderr
+    assert "has results but no manifest.json" in done.stderr
 
 
 Wrong = tuple[tuple[str, ...], str]

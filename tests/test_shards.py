@@ -62,7 +62,7 @@ def test_shards_merged_are_the_plain_run_file_by_file(
     assert folder.name == plain.name
     assert show.main([str(folder)]) == 2
     error = capsys.readouterr().err
-    assert f"its shards are not merged yet\n  where: {folder}\n  next:  mmerg merge {folder}" in error
+    assert f"its shards are not merged yet\n  where: {folder}\n  next:  merge them: mmerg merge {folder}" in error
     assert merge.main([str(folder)]) == 0
     assert show.main([str(folder)]) == 0
     assert score.main([str(folder), str(plain), *SCORE]) == 0

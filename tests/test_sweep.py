@@ -118,9 +118,9 @@ SWEPT = (
 
 def test_the_report_says_what_is_one_run_and_what_to_do_where_one_could_not_be() -> None:
     assert list(notes(SWEPT)) == [
-        "their figures: mmerg score /runs/meld-merg-x-1 /runs/meld-merg-x-2",
-        "which differences from the first hold: mmerg compare /runs/meld-merg-x-1 /runs/meld-merg-x-2",
-        "row=full, row=same have the same settings: they are one run, meld-merg-x-1",
+        "to score them: mmerg score /runs/meld-merg-x-1 /runs/meld-merg-x-2",
+        "to test the differences from the first: mmerg compare /runs/meld-merg-x-1 /runs/meld-merg-x-2",
+        "row=full, row=same have the same settings and share one run, meld-merg-x-1",
         "not run: row=llava: llava:13b is not pulled; ollama pull llava:13b",
         "not run: row=gemma, row=qwen: no server answers; ollama serve",
     ]

@@ -31,19 +31,19 @@ def _remarks(plan: Plan, engine: Engine) -> Iterator[str]:
     if plan.system.auditor and plan.system.auditor.checks:
         yield plan.system.auditor.describe()
     if system.sees("V") and not engine.vision:
-        yield "this model has no vision: it gets measured frame descriptions in place of the images"
+        yield "this model has no vision: it gets measured frame descriptions instead of images"
     turns = (turn for sample in wanted for turn in sample.scene.history[-plan.system.frames.last_turns :])
     if system.sees("V") and corpus.absent and not any(turn.clip for turn in turns):
         such = next((f", not even {file}" for file in corpus.absent.values() if file), "")
         command = f"mmerg data dataset={dataset.name} dataset.root={dataset.root or '…'}"
         yield (
-            f"no clip was found{such}: the samples go on as text alone. Put the clips (of MELD its folder MELD.Raw) "
+            f"no clip was found{such}: samples run as text only. Put the clips (for MELD, its folder MELD.Raw) "
             f"under dataset.root; {command} lists what is missing"
         )
     named = dataset.memory and dataset.memory.reader.plain().get("root", "given")
     if system.sees("M") and "M" not in sources and not named:
         how = "memory=minilm " + ("dataset.memory.root=…" if dataset.memory else "and a reader as dataset.memory")
-        yield f"exemplars are off, as dataset={dataset.name} names no dialogues for them: {how} switches them on"
+        yield f"exemplars are off: dataset={dataset.name} names no corpus for them. To switch them on, set {how}"
     lacks = {symbol: getattr(source, "missing", lambda _: "")(wanted) for symbol, source in sources.items()}
     for what in dict.fromkeys(filter(None, lacks.values())):
         yield f"sources {', '.join(symbol for symbol in lacks if lacks[symbol] == what)}: {what}"

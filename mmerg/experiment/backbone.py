@@ -78,15 +78,15 @@ def check_hosts(server: BackendSettings, model: BackboneSettings) -> tuple[str, 
     hosts: tuple[str, ...] = server.hosts
     if server.name == "embedded" and hosts != model.workers:
         what = "backend.hosts has no effect on the embedded backend: its model runs in this process"
-        hint = "to ask a server, give backend=ollama, too: dataset=demo alone chooses the embedded backend; "
-        raise ConfigError(what, where=f"backend.hosts=[{','.join(hosts)}]", hint=f"{hint}else leave out backend.hosts")
+        hint = "to use a server, add backend=ollama (dataset=demo alone chooses the embedded backend); "
+        raise ConfigError(what, where=f"backend.hosts=[{','.join(hosts)}]", hint=f"{hint}else remove backend.hosts")
     if not hosts:
         hint = "backend.hosts=[http://127.0.0.1:11434]"
         raise ConfigError("backend.hosts is empty", where="configuration", hint=hint)
     names = [host.rstrip("/").lower() for host in hosts]
     for place, host in enumerate(hosts):
         if names[place] in names[:place]:
-            what = f"{host} is listed twice: it would be given more calls at once than backbone.concurrency says"
-            hint = "name each host once; backbone.concurrency says how many calls it takes at once"
+            what = f"{host} is listed twice: it would get more concurrent calls than backbone.concurrency allows"
+            hint = "name each host once; backbone.concurrency sets the number of concurrent calls"
             raise ConfigError(what, where="backend.hosts", hint=hint)
     return hosts

@@ -46,7 +46,7 @@ def _tokens(settings: RunSettings, name: str, plan: Callable[[RunSettings], Plan
     tokens = [one.prompt_tokens + one.response_tokens for id in ids if (one := results.get(id)) and one.ok]
     missing = sum(id not in results for id in ids)
     if missing or not sum(tokens):
-        what = f"{missing or len(ids)} of {len(ids)} samples have no reply of system={name}, whose tokens are matched"
-        hint = f"first the same command with system={name}; in a sweep its row comes first"
+        what = f"{missing or len(ids)} of {len(ids)} samples have no reply of system={name}, so n is unknown"
+        hint = f"first run the same command with system={name}; in a sweep, put its row first"
         raise ConfigError(what, where=str(other.run), hint=hint)
     return fmean(tokens), other.run.name

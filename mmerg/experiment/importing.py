@@ -33,7 +33,7 @@ from mmerg.storage.files import PART, describe_error, private_folder, writing
 from mmerg.storage.record import Record
 
 LONGEST = 10_000  # characters of a reply; what is longer is no turn of a talk
-FORM = '{"id": "test_dia0/3", "response": "Oh no.", "emotion": "sadness"}, the emotion where there is one'
+FORM = '{"id": "test_dia0/3", "response": "Oh no.", "emotion": "sadness"}, emotion is optional'
 
 
 class Line(Record):
@@ -78,7 +78,7 @@ def import_replies(settings: ImportSettings) -> int:
         out.print(escape(without), soft_wrap=True)
     bare = sum(line.emotion is None for line in lines.values())
     if 0 < bare < len(lines):
-        out.print(f"{bare} of the replies have no emotion, which counts as a wrong one, as others have it")
+        out.print(f"{bare} of {len(lines)} replies have no emotion, which counts as wrong")
     print(f"run: {printable(str(path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
     return 1 if absent else 0
 
@@ -104,16 +104,16 @@ def _lines(file: Path, content: bytes, selection: Selection, labels: tuple[str, 
             problems.append(f"line {number}: {describe_error(error)}")
             continue
         if line.id not in known:
-            problems.append(f"line {number}: {line.id!r:.100} is the id of no sample")
+            problems.append(f"line {number}: {line.id!r:.100} is not the id of a sample")
         if before := numbers.get(line.id):
-            problems.append(f"line {number}: line {before} has the id {line.id!r:.100}, too")
+            problems.append(f"line {number}: line {before} has the id {line.id!r:.100} too")
         if line.emotion is not None and line.emotion not in labels:
-            problems.append(f"line {number}: the emotion {line.emotion!r:.100} is none of {', '.join(labels)}")
+            problems.append(f"line {number}: the emotion {line.emotion!r:.100} is not one of {', '.join(labels)}")
         replies[line.id], numbers[line.id] = line, number
     if problems or not replies:
         ids = ", ".join(sample.id for sample in selection.samples[:3])
         hint = f"correct the file; a line is {FORM}; ids of this dataset and protocol: {ids}, …"
-        raise unusable("the replies cannot be used", problems or ["there is no line"], str(file), hint)
+        raise unusable("the replies cannot be used", problems or ["the file is empty"], str(file), hint)
     return replies
 
 
@@ -129,7 +129,7 @@ def _write(path: Path, manifest: Manifest, selection: Selection, lines: Mapping[
         return tried(sample, decide, emit).model_copy(update={"seconds": 0.0})
 
     if path.exists():
-        hint = "use that run, or remove the folder; nothing was changed"
+        hint = "use that run, or remove its folder and import again"
         raise RunError("these replies were imported before", where=str(path), hint=hint)
     with writing(path):
         private_folder(path.parent)

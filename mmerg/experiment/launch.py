@@ -95,7 +95,7 @@ def _prepare_shard(plan: Plan) -> None:
 
 def _asked(plan: Plan) -> str:
     of_shard = f" of shard {plan.folder.shard}" if plan.folder.shard else ""
-    return f"{len(plan.samples.wanted)} wanted now{of_shard}"
+    return f"{len(plan.samples.wanted)} selected{of_shard}"
 
 
 def _is_finished(plan: Plan, clips: Snapshot, then: Manifest, before: Results[Result]) -> bool:
@@ -110,7 +110,7 @@ def _print_finished(plan: Plan, out: Console, then: Manifest, before: Results[Re
     if plan.only_failed:
         out.print(describe_nothing(wanted, before))
     else:
-        announce(out, plan, f"{len(results)} wanted now", then.engine)
+        announce(out, plan, f"{len(results)} selected", then.engine)
         out.print(f"{plural(len(results), 'sample')} {'is' if len(results) == 1 else 'are'} already finished")
         print_results(out, plan.backbone, results, brief)
     return Ended.of(plan.path, results, kept=len(results), made=0)
@@ -128,7 +128,7 @@ def _warn_of_changed(out: Console, clips: Snapshot) -> None:
         clips_are = "clip is" if len(changed) == 1 else "clips are"
         names = preview([one.name for one in changed], 3)
         warning = (
-            f"{len(changed)} {clips_are} gone or changed since the run began ({names}): samples that were to "
-            "show them failed. Put them back, and the same command with only_failed=true does those again"
+            f"{len(changed)} {clips_are} missing or changed since the run started ({names}), so samples that show "
+            "them failed. Restore them, then retry the samples with only_failed=true"
         )
         out.print(escape(warning))

@@ -66,9 +66,9 @@ class SamplePlan:
             selection = replace(selection, samples=shuffle_clips(selection.samples, frames))
         if not selection.samples:
             raise CorpusError(
-                f"the protocol leaves no sample: {describe(protocol, selection)}",
+                f"the protocol selects no sample: {describe(protocol, selection)}",
                 where=f"dataset={corpus.name}, {len(corpus.dialogues)} dialogues",
-                hint="see mmerg run --cfg job -p protocol",
+                hint="to see the protocol: mmerg run --cfg job -p protocol",
             )
         return cls(dataset, corpus, protocol, selection, selection.samples)
 
@@ -267,7 +267,7 @@ def plan_system(settings: RunSettings, corpus: Corpus) -> SystemPlan:
 def calibrated(system: System, prior: LabelPrior, corpus: Corpus, where: str) -> System:
     """The system with labels held against `prior`. Raises ConfigError where that is of other labels."""
     if set(prior.mean) != set(corpus.labels):
-        what = f"its labels are {', '.join(prior.mean)}, those of the corpus {', '.join(corpus.labels)}"
+        what = f"its labels are {', '.join(prior.mean)}, but the corpus has {', '.join(corpus.labels)}"
         raise ConfigError(what, where=where, hint="calibrate on a split of this corpus: mmerg audit RUN --labels FILE")
     stages = (replace(stage, prior=prior if stage.label else None) for stage in system.stages)
     return replace(system, stages=tuple(stages))
@@ -281,8 +281,8 @@ def plan_prompts(settings: RunSettings) -> Prompts:
     auditor = _read_auditor(settings)
     if auditor and auditor.checks and prompts.system.auditor:
         if system.loop == "refine":
-            what = "loop=refine takes free feedback, so measured checks have no effect"
-            raise ConfigError(what, where=f"auditor={settings.auditor}", hint="leave auditor=… out, or another system")
+            what = "loop=refine uses free-text feedback, so measured checks have no effect"
+            raise ConfigError(what, where=f"auditor={settings.auditor}", hint="remove auditor=…, or use another system")
         prompts = Prompts(prompts.system.checked_by(auditor.checks), dataset.emotion_of)
         auditor.check_prompts(prompts.measured(), f"auditor={settings.auditor}")
     return prompts

@@ -137,5 +137,5 @@ def _refuse_passwords(words: Iterable[str]) -> None:
         from mmerg.settings.kinds import NO_PASSWORD, PASSWORD
 
         if PASSWORD.search(word):
-            what = f"{word.partition('=')[0]} holds a password"
+            what = f"{word.partition('=')[0]} contains a password"
             raise ConfigError(what, where="command line", hint=NO_PASSWORD)

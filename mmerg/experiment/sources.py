@@ -51,7 +51,7 @@ def build_sources(
             sources[symbol] = cast(Source, source)
         else:
             hint = "it needs supply(self, sample, state, forecast), see docs/extend.md"
-            raise ConfigError(f"{nodes[symbol].target} is no source", where=f"sources.{symbol}", hint=hint)
+            raise ConfigError(f"{nodes[symbol].target} is not a source", where=f"sources.{symbol}", hint=hint)
     return sources
 
 

@@ -170,15 +170,15 @@ def notes(rows: Sequence[Row]) -> Iterator[str]:
             errors.setdefault(row.outcome.error, []).append(row.name)
     whole = dict.fromkeys(str(Path(run).parents[1]) for run in runs if Path(run).parent.name == SHARDS)
     if whole:
-        yield f"once all shards are finished: mmerg merge {shlex.join(whole)}"
+        yield f"when all shards are finished: mmerg merge {shlex.join(whole)}"
     elif runs:
-        yield f"their figures: mmerg score {shlex.join(runs)}"
+        yield f"to score them: mmerg score {shlex.join(runs)}"
     corpora = {frozenset(one for one in row.overrides if one.startswith("dataset")) for row in rows}
     if len(runs) > 1 and len(corpora) < 2 and not whole:
-        yield f"which differences from the first hold: mmerg compare {shlex.join(runs)}"
+        yield f"to test the differences from the first: mmerg compare {shlex.join(runs)}"
     for path, names in runs.items():
         if len(names) > 1:
-            yield f"{', '.join(names)} have the same settings: they are one run, {Path(path).name}"
+            yield f"{', '.join(names)} have the same settings and share one run, {Path(path).name}"
     for error, names in errors.items():
         yield f"not run: {', '.join(names)}: {error}"
 

@@ -29,7 +29,7 @@ from mmerg.runs.manifest import MANIFEST, read_manifest
 from mmerg.runs.result import Results, SampleLine
 from mmerg.settings.kinds import Plain
 
-DRY_RUN = "this was a dry run: no model was asked, and its {} and figures mean nothing"
+DRY_RUN = "this was a dry run: no model was called, and its {} and scores are meaningless"
 _FEW = 8  # differences that are named
 
 
@@ -108,8 +108,7 @@ def refusal(settings: Plain, identity: Digests, path: Path, count: int = 1) -> C
     return ConfigError(
         f"{would}, in which nothing failed: {_nearest(settings, identity, path)}",
         where=str(path),
-        hint="the same command without only_failed runs all samples anew, where calls that are the same come from the "
-        "reply cache; or restore what changed",
+        hint="restore what changed, or remove only_failed to run all samples; finished calls come from the reply cache",
     )
 
 
@@ -125,7 +124,7 @@ def _nearest(settings: Plain, identity: Digests, path: Path) -> str:
                 now = then.model_copy(update={"settings": settings, "identity": identity | later})
                 differences[folder.name] = changes(then, now)
     if not differences:
-        return f"no run in {path.parent} is called {alike}…"
+        return f"no run in {path.parent} has a name like {alike}…"
     name, changed = min(differences.items(), key=lambda one: len(one[1]))
     return f"compared with {name}, {preview(changed, _FEW, '; ')}"
 
@@ -137,5 +136,5 @@ def describe_wanted(wanted: Sequence[Named], before: Results[Line]) -> str:
 def describe_nothing(wanted: Sequence[Named], before: Results[Line]) -> str:
     left = len(pending(wanted, before, only_failed=False))
     are = "is" if left == 1 else "are"
-    rest = f"; {left} of {len(wanted)} {are} not done yet: the same command without only_failed does the rest"
-    return f"no sample failed in this run: there is nothing to retry{rest * (left > 0)}"
+    rest = f"; {left} of {len(wanted)} {are} not done yet: run the same command without only_failed to finish"
+    return f"no sample of this run failed: there is nothing to retry{rest * (left > 0)}"

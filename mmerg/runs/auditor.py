@@ -15,7 +15,7 @@ from mmerg.storage.record import Record, read_record, write_record
 from mmerg.systems.audit import Check
 from mmerg.systems.labels import LabelPrior
 
-AGAIN = "measure it anew: mmerg audit RUN --calibrate auditor.json"
+AGAIN = "calibrate it again: mmerg audit RUN --calibrate auditor.json"
 
 
 class Auditor(Record):
@@ -46,7 +46,7 @@ class Auditor(Record):
             f"{name}: {check.form} from {check.threshold:.3g}" if check.form else f"{name}: no check, as {check.why}"
             for name, check in self.checks.items()
         ]
-        return "\n".join([*lines, *(["no stage has a check: a run has no loop"] if not self.checked else [])])
+        return "\n".join([*lines, *(["no stage has a check, so runs have no audit loop"] if not self.checked else [])])
 
     def check_prompts(self, prompts: Mapping[str, str], where: str) -> None:
         """Raises ConfigError where a run's prompts are not those that were measured."""
@@ -60,8 +60,8 @@ class Auditor(Record):
         of_labels = self.labels.fingerprint if self.labels else ""
         fitted = {"the label frequencies": of_labels, "checks that were fitted on the labels": self.fingerprint}
         if own := [name for name, other in fitted.items() if other and other == fingerprint]:
-            what = f"it has {' and '.join(own)} of what is evaluated"
-            raise ConfigError(what, where=where, hint="calibrate on another split, as that of the exemplars")
+            what = f"it has {' and '.join(own)} of the evaluated split"
+            raise ConfigError(what, where=where, hint="calibrate on another split, for example that of the exemplars")
 
     def check_engine(self, engine: Engine, where: str) -> None:
         """Raises ConfigError where a run's model is not the one that was measured, or thinks where that did not."""

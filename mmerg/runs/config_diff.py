@@ -66,7 +66,7 @@ def changes(then: Started, now: Started) -> list[str]:
     engine = (engine_changes(then.engine, now.engine) or ["the engine changed"]) if ENGINE in differ else []
     settings = [_change(one) for one in found if not one.name.endswith((DIGEST, COMMIT)) and one.name[:7] != "engine."]
     if CONFIG in differ and not settings:
-        settings = ["the settings changed in a way that they do not show, as another version of mmerg reads them"]
+        settings = ["another version of mmerg reads the same settings differently"]
     return [*engine, *settings, *(_change(one) for one in found if one.name.endswith(DIGEST) and one.name != MODEL)]
 
 

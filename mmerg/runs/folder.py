@@ -89,10 +89,10 @@ class Folder(Generic[Line]):
             if changed := changes(manifest, self._manifest):
                 raise self._other(manifest, changed)
         elif (self._file.exists() and self._file.stat().st_size) or any(self.path.glob(f"{SAMPLES}/*{ENDING}")):
-            what = "the folder holds results and no manifest.json: what they were made with cannot be known"
-            hint = "rename or remove the folder to start anew, or put its manifest.json back"
+            what = "the folder has results but no manifest.json, so their settings are unknown"
+            hint = "restore manifest.json, or rename or remove the folder to start a new run"
             if (self.path / SHARDS).is_dir():
-                hint = f"they are of a merge that was broken off: mmerg merge {self.path}"
+                hint = f"a merge was interrupted here; run it again: mmerg merge {self.path}"
             raise RunError(what, where=str(self.path), hint=hint)
         with writing(self.path):
             for folder in self._folders:
@@ -112,17 +112,17 @@ class Folder(Generic[Line]):
     def _other(self, begun: Started, changed: Sequence[str]) -> RunError:
         """The error where the folder's run was begun with something that has changed since."""
         engine, now = begun.engine, self._manifest.engine
-        anew = "tags=[new]" if isinstance(begun, Manifest) else f"runs={self.path.parent}-2"
+        new = "tags=[new]" if isinstance(begun, Manifest) else f"runs={self.path.parent}-2"
         same = engine.key() == now.key()
-        old = "restore what changed, then give the same command"
+        old = "restore what changed and run the same command again"
         served = [(one.backend, one.version, one.model, one.digest) for one in (engine, now)]
         if served[0] != served[1]:  # else a load option or mmerg's adapter has changed
             model = f"{engine.model}, digest {short(engine.digest)}, on {engine.backend} {engine.version}"
-            old = f"the same command with backend.hosts=[…] of a server that has {model}"
+            old = f"point backend.hosts=[…] to a server that has {model}"
         return RunError(
             f"the run was started with {'other settings or data' if same else 'another engine'}: {'; '.join(changed)}",
             where=str(self.path),
-            hint=f"to start anew with what is there now: the same command with {anew}; to go on in this folder: {old}",
+            hint=f"to start a new run, add {new} to the command; to continue this run, {old}",
         )
 
     def _open(self) -> None:
@@ -158,7 +158,7 @@ class Folder(Generic[Line]):
         mine = os.fstat(self._out.fileno())
         if not (mine.st_size == self._size and self._file.exists() and os.path.samestat(mine, self._file.stat())):
             what = f"{self._file.name} was changed or removed while this run wrote it"
-            hint = "stop whatever else works on the folder; the same command then goes on from what is there"
+            hint = "stop the other program that uses this folder, then run the same command again to resume"
             raise RunError(what, where=str(self._file), hint=hint)
 
 
@@ -206,7 +206,7 @@ def hold(folder: Path) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout as error:
-        what, hint = "another process is writing this run", "wait for it, or stop it first"
+        what, hint = "another process is writing to this run", "wait until it ends, or stop it"
         raise RunError(what, where=str(folder), hint=hint) from error
     except OSError as error:
         raise unwritable(error, folder / LOCK) from error

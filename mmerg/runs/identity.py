@@ -137,8 +137,8 @@ def _add_code(digests: Digests, name: str, thing: object) -> None:
     try:
         _add_file(digests, Path(inspect.getsourcefile(code_of(thing)) or ""))
     except (TypeError, OSError) as error:
-        what = f"{name_of(thing)} has no digest, and no file that one could be taken of"
-        hint = "give it an attribute `digest`: a text that changes whenever what it gives may change"
+        what = f"{name_of(thing)} has no digest, and no file to compute one from"
+        hint = "give it an attribute `digest`: a string that changes whenever its output may change"
         raise ConfigError(what, where="configuration", hint=hint) from error
 
 

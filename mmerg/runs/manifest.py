@@ -30,7 +30,7 @@ MANIFEST = "manifest.json"
 FORMAT = 2
 DRY = "dry"  # the backend that asks no model
 IMPORTED = "import"  # the backend of replies that another system wrote
-AGAIN = "rename or remove the folder and run the same again: its calls come from the reply cache"
+AGAIN = "rename or remove the folder, then run the same command again: finished calls come from the reply cache"
 
 
 def _checked(settings: Plain) -> Plain:
@@ -169,8 +169,8 @@ def read_manifest(path: Path) -> Manifest:
     if isinstance(manifest, Manifest):
         return manifest
     names = ", ".join(one.run for one in manifest.judged)
-    hint = f"its figures are in judgement.json; give the run that was judged: {names}"
-    raise RunError("this is the folder of a judging, not a run", where=str(path), hint=hint)
+    hint = f"its scores are in judgement.json; name the judged run instead: {names}"
+    raise RunError("this folder holds a judgement, not a run", where=str(path), hint=hint)
 
 
 def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
@@ -201,7 +201,7 @@ def check_runs(paths: Sequence[Path], key: Callable[[Path], object] = Path.resol
     first: dict[object, Path] = {}
     for path in paths:
         if before := first.get(key(path)):
-            what, hint = "a run is given twice, or two have the same name", "give each once; rename one of two"
+            what, hint = "two runs have the same path or name", "name each run once, or rename one of them"
             raise RunError(what, where=f"{before} and {path}", hint=hint)
         first[key(path)] = path
     return [About(path, read_manifest(path)) for path in paths]
@@ -215,12 +215,12 @@ def read_abouts(paths: Sequence[Path]) -> list[About]:
 def _no_run(path: Path) -> RunError:
     """What to raise for a folder without a manifest: it names runs that lie within, around, or beside it."""
     if (path / SHARDS).is_dir():
-        what, hint = "its shards are not merged yet", f"mmerg merge {path}"
+        what, hint = "its shards are not merged yet", f"merge them: mmerg merge {path}"
     elif path.exists():
         around = [one for one in path.absolute().parents if (one / MANIFEST).is_file() and (one / SAMPLES).is_dir()]
         near = preview([str(one) for one in (*runs_in(path), *around)], 3, " ")
         what = f"it has no {MANIFEST}"
-        hint = f"give a run's own folder: {near}" if near else "see `ls runs/`"
+        hint = f"name a run folder: {near}" if near else "see `ls runs/`"
     else:
         what = "there is no such folder"
         beside = {one.name: str(one) for folder in (path.parent / "runs", path.parent) for one in runs_in(folder)}

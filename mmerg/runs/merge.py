@@ -100,7 +100,7 @@ def _parts(run: Path) -> list[_Part]:
     """The shards that were begun. Raises MmergError where there are none, or where their numbers differ."""
     begun = {shard: path for shard, path in shards_in(run).items() if (path / MANIFEST).exists()}
     if not begun:
-        hint = "make one by mmerg run … shard=1/4, and give the folder that holds shards/"
+        hint = "run one with mmerg run … shard=1/4, then name the folder that contains shards/"
         raise RunError("there is no shard to merge", where=str(run / SHARDS), hint=hint)
     keep_number(run, next(iter(begun)).of_all)
     return [_Part(shard, path, read_manifest(path)) for shard, path in begun.items()]
@@ -111,8 +111,8 @@ def _manifest(parts: Sequence[_Part]) -> Manifest:
     first = parts[0].manifest
     for part in parts:
         if differs := changes(first, part.manifest):
-            what = f"shards {parts[0].shard} and {part.shard} were not made with the same: {'; '.join(differs)}"
-            raise RunError(what, where=str(part.path), hint="move away what does not belong, and run that shard again")
+            what = f"shards {parts[0].shard} and {part.shard} differ: {'; '.join(differs)}"
+            raise RunError(what, where=str(part.path), hint="move the wrong shard away and run it again")
     starts = sorted((start for part in parts for start in part.manifest.sessions), key=lambda start: start.at)
     return first.model_copy(update={"settings": {**first.settings, "shard": None}, "sessions": tuple(starts)}).sealed()
 
@@ -131,8 +131,8 @@ def _unfinished(run: Path, parts: Sequence[_Part], missing: int) -> RunError:
     absent = [one for number in range(1, of_all + 1) if (one := Shard(number, of_all)) not in begun]
     again = half or absent
     names = preview([str(shard) for shard in again])
-    hint = f"mmerg run … shard={again[0]} goes on with it; mmerg merge --partial merges what is there, as after `limit`"
-    return RunError(f"{missing} samples are not finished, of the shards {names}", where=str(run / SHARDS), hint=hint)
+    hint = f"mmerg run … shard={again[0]} finishes it; mmerg merge --partial merges the finished samples"
+    return RunError(f"{missing} samples are not finished, in shards {names}", where=str(run / SHARDS), hint=hint)
 
 
 def _refuse_others(run: Path, results: Results[Result]) -> None:
@@ -141,9 +141,9 @@ def _refuse_others(run: Path, results: Results[Result]) -> None:
         return
     what = ""
     if any("shard" not in start.how for start in read_manifest(run).sessions):
-        what = "a run without shards was begun or went on here, and may hold what no shard does"
+        what = "the run was also started without shards and may have samples that no shard has"
     elif others := read_results(run).keys() - results.keys():
-        what = f"the run has samples that its shards have not: {preview(sorted(others))}"
+        what = f"the run has samples that no shard has: {preview(sorted(others))}"
     if what:
-        hint = f"to merge all the same, move {MANIFEST} away"
+        hint = f"to merge anyway, move {MANIFEST} away"
         raise RunError(what, where=str(run), hint=hint)

@@ -217,8 +217,10 @@ def read_lines(path: Path, record: type[Line]) -> Results[Line]:
                     results.put(results.parse(line).id, line.rstrip(b"\n") + b"\n")
                 except ValueError as error:
                     if line.endswith(b"\n"):
-                        what = f"line {number} is not a record of this version: {describe_error(error)}"
-                        raise RunError(what, where=str(path), hint="remove it, and run the same again") from error
+                        what = f"line {number} is not a valid record: {describe_error(error)}"
+                        raise RunError(
+                            what, where=str(path), hint="remove the line, then run the same command again"
+                        ) from error
                 results.clean &= line.endswith(b"\n")
     except FileNotFoundError:
         pass

@@ -18,7 +18,7 @@ from mmerg.storage.files import PART, describe_error, replacing, writing
 
 SAMPLES, ENDING = "samples", ".jsonl"
 _LONGEST = 200  # bytes of a name; file systems take 255, and a part has some more
-AGAIN = "remove the file, and run the same again: it is then done again, from the reply cache"
+AGAIN = "remove the file, then run the same command again: finished calls come from the reply cache"
 LAST = (SampleDone, SampleFailed)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
@@ -80,24 +80,24 @@ def read_events(run: Path, sample: str) -> list[Event]:
     except OSError as error:
         raise RunError(f"the events of {sample} cannot be read: {describe_error(error)}", where=str(path)) from error
     except ValueError as error:
-        what = f"line {len(events) + 1} is no event of this sample: {describe_error(error)}"
+        what = f"line {len(events) + 1} is not an event of this sample: {describe_error(error)}"
         raise RunError(what, where=str(path), hint=AGAIN) from error
     ends = [event for event in (*events[:1], *events[-1:]) if isinstance(event, (SampleStarted, *LAST))]
     before = hashlib.sha256(b"".join(lines[:-1])).hexdigest()[:16]
     if whole and ends and not (isinstance(ends[-1], LAST) and ends[-1].before == before):
-        what = f"the events of {sample} are not as they were written: a line is missing, doubled or changed"
+        what = f"the events of {sample} are damaged: a line is missing, duplicated or changed"
         raise RunError(what, where=str(path), hint=AGAIN)
     return [event.model_copy(update={"before": ""}) if isinstance(event, LAST) else event for event in events]
 
 
 def gone(run: Path) -> RunError:
     """What to raise where the events of all samples are not there."""
-    hint = "put them back, or run the same again: finished calls come from the reply cache"
-    return RunError("the events of this run are gone", where=str(run / SAMPLES), hint=hint)
+    hint = "restore them, or run the same command again: finished calls come from the reply cache"
+    return RunError("the events of this run are missing", where=str(run / SAMPLES), hint=hint)
 
 
 def _event(line: bytes, sample: str) -> Event:
     event = EVENT.validate_json(line)
     if event.sample != sample:
-        raise ValueError(f"it is of the sample {event.sample!r}")
+        raise ValueError(f"it belongs to sample {event.sample!r}")
     return event

@@ -62,8 +62,8 @@ def shards_in(run: Path) -> dict[Shard, Path]:
 def keep_number(run: Path, of_all: int) -> None:
     """Raises ConfigError where the run has shards of another number."""
     if others := {shard.of_all for shard in shards_in(run)} - {of_all}:
-        what = f"the run was begun with {preview(sorted(map(str, others)))} shards, not {of_all}"
-        hint = f"go on with {min(others)} shards; or remove the folder to begin anew"
+        what = f"the run was started with {preview(sorted(map(str, others)))} shards, not {of_all}"
+        hint = f"continue with {min(others)} shards, or remove the folder to start again"
         raise ConfigError(what, where=str(run / SHARDS), hint=hint)
 
 
@@ -79,4 +79,4 @@ def read_order(shard: Path) -> dict[int, str]:
             return {int(place): str(sample) for place, sample in map(json.loads, file)}
     except (OSError, ValueError, TypeError) as error:
         what = f"the list of this shard's samples cannot be read: {error}"
-        raise RunError(what, where=str(shard / ORDER), hint="run the shard again, which writes the list") from error
+        raise RunError(what, where=str(shard / ORDER), hint="run the shard again to write the list") from error

@@ -125,7 +125,7 @@ def test_a_calibrated_auditor_in_use_and_where_it_is_not_to_be_used(
         assert "has an AUC of 0.50 on wrong faults" in auditor.checks["caef"].why  # though it tells foreign ones
         assert (auditor.dialogues, auditor.digest) == (12, server.digest)
         assert "mpa: likelihood from" in capsys.readouterr().out
-        with pytest.raises(ConfigError, match="fitted on the labels of what is evaluated"):
+        with pytest.raises(ConfigError, match="fitted on the labels of the evaluated split"):
             run(tmp_path, server.url, f"auditor={file}")
         corpus(tmp_path / "data", dialogues=13)  # another corpus
         used = run(tmp_path, server.url, f"auditor={file}")
@@ -142,11 +142,11 @@ def test_a_calibrated_auditor_in_use_and_where_it_is_not_to_be_used(
         assert bare not in (path, used)
         assert {(result.ended, result.calls) for result in read_results(bare).values()} == {("no auditor", 4)}
         told = capsys.readouterr().out
-        assert told.index("no stage has a check: a run has no loop") < told.index("13 samples")
+        assert told.index("no stage has a check, so runs have no audit loop") < told.index("13 samples")
         asked = ("backbone=qwen2.5vl-7b", f"backend.hosts=[{server.url}]", "dataset=folder", f"auditor={file}")
         settings = parse(composed(*asked, f"dataset.root={tmp_path}/data", name="doctor_run"), DoctorRunSettings)
         examine(settings)
-        assert "no stage has a check: a run has no loop" in capsys.readouterr().out
+        assert "no stage has a check, so runs have no audit loop" in capsys.readouterr().out
         file.write_text(auditor.model_copy(update={"digest": "e" * 64}).model_dump_json(), encoding="utf-8")
         with pytest.raises(ConfigError, match="measured on another model"):
             run(tmp_path, server.url, f"auditor={file}")
@@ -163,7 +163,7 @@ def test_a_check_by_code_is_measured_with_its_functions(tmp_path: Path) -> None:
     other = "system.stages.sgrg.code=[mmerg.engine.code.cues_not_in_turn]"
     with pytest.raises(ConfigError, match="measured with other prompts: stage sgrg"):
         plan_prompts(settings_of_run(*given, f"auditor={file}", other))
-    with pytest.raises(ConfigError, match="loop=refine takes free feedback, so measured checks have no effect"):
+    with pytest.raises(ConfigError, match="loop=refine uses free-text feedback, so measured checks have no effect"):
         plan_prompts(settings_of_run(*given, f"auditor={file}", "system=self_refine"))
     plain, named = (plan_run(settings_of_run(*given, "system=one_pass", *more)) for more in ((), (f"auditor={file}",)))
     assert plain.run == named.run  # so that a sweep over systems can name an auditor

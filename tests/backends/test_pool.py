@@ -214,7 +214,7 @@ def test_where_no_host_comes_back_the_run_stops_and_says_that_it_goes_on() -> No
         say(backend)
     assert caught.value.what == "no host has answered for 100 seconds"
     assert caught.value.where == "a: a is gone; b: b is gone; c: c is gone"
-    assert "the same command then goes on" in caught.value.hint
+    assert "the same command then resumes" in caught.value.hint
     assert [server.calls for server in hosts] == [1, 1, 1]
     assert clock.now == 100.0
     assert all(host.used == 0 for host in pool._hosts)

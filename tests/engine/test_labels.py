@@ -130,7 +130,7 @@ def test_a_runs_labels_are_calibrated_on_another_split(tmp_path: Path) -> None:
     assert prior
     assert prior.n == len(results) == sum(prior.counts.values())
     assert all(set(result.label_logprobs) == set(prior.mean) for result in results)
-    with pytest.raises(ConfigError, match="the label frequencies of what is evaluated"):
+    with pytest.raises(ConfigError, match="the label frequencies of the evaluated split"):
         list(launch(settings_of(*given, f"auditor={file}")))
     edited = file.read_text(encoding="utf-8").replace(prior.fingerprint, "0" * 64)
     file.write_text(edited, encoding="utf-8")

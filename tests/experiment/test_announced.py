@@ -11,8 +11,11 @@ from mmerg.experiment.launch import launch
 from mmerg.experiment.plan import plan_system
 from tests.composed import settings_of
 
-OFF = "exemplars are off, as dataset=folder names no dialogues for them: memory=minilm dataset.memory.root=…"
-DRY = "this was a dry run: no model was asked"
+OFF = (
+    "exemplars are off: dataset=folder names no corpus for them. "
+    "To switch them on, set memory=minilm dataset.memory.root=…"
+)
+DRY = "this was a dry run: no model was called"
 OF_N = "system.stages.sgrg.sees=[D,N]"
 
 

@@ -50,7 +50,7 @@ def outside_runs(folder: Path) -> list[str]:
         (("score", "--tokeniser", "char", "run"), "did you mean --tokenizer?"),
         (("run", "-m", "--cfg", "job"), "Only one of"),
         (("run",), "no dataset is chosen"),
-        (("run", "dataset=demo", "backend.hosts=[http://me:secret@gpu1:1]"), "backend.hosts holds a password"),
+        (("run", "dataset=demo", "backend.hosts=[http://me:secret@gpu1:1]"), "backend.hosts contains a password"),
         (("run", "backbone=qwen2.5vl-7"), "did you mean backbone=qwen2.5vl-7b?"),
         (("data", "runn=3"), "did you mean runs?"),
         (("judge", "judge.repeat=3"), "did you mean judge.repeats?"),

@@ -133,8 +133,8 @@ def test_a_system_that_is_not_merg_and_what_any_source_supplied_can_be_read(tmp_
     [
         (shutil.rmtree, "not a run folder"),
         (lambda run: (run / "manifest.json").write_text('{"identity": {}}'), "another version of mmerg"),
-        (lambda run: next((run / "samples").iterdir()).write_text("words\n"), "line 1 is no event"),
-        (lambda run: (run / "results.jsonl").write_text("words\n"), "line 1 is not a record"),
+        (lambda run: next((run / "samples").iterdir()).write_text("words\n"), "line 1 is not an event"),
+        (lambda run: (run / "results.jsonl").write_text("words\n"), "line 1 is not a valid record"),
         (lambda run: (run / "report").write_text(""), "cannot be written"),
     ],
 )

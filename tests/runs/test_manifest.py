@@ -126,7 +126,7 @@ def test_the_key_is_named(key: str, value: Any, problem: str, pair: tuple[Path, 
             read(tmp_path)
         assert caught.value.what.startswith(f"the manifest is damaged or of another version of mmerg: {problem}")
         assert caught.value.where == str(tmp_path / MANIFEST)
-        assert "run the same again" in caught.value.hint
+        assert "run the same command again" in caught.value.hint
 
 
 @pytest.mark.parametrize("number", [MISSING, 1, 3, "2", None])
@@ -137,7 +137,8 @@ def test_a_run_of_another_version_is_refused_with_what_to_do(
     with pytest.raises(RunError, match="this folder was made by another version of mmerg") as caught:
         read_manifest(tmp_path)
     assert (
-        caught.value.hint == "rename or remove the folder and run the same again: its calls come from the reply cache"
+        caught.value.hint
+        == "rename or remove the folder, then run the same command again: finished calls come from the reply cache"
     )
 
 
@@ -150,9 +151,9 @@ def test_a_folder_that_is_no_run_names_those_within_and_around(pair: tuple[Path,
         tmp_path / "nowhere": ("there is no such folder", "see `ls runs/`"),
         tmp_path / "other": ("it has no manifest.json", "see `ls runs/`"),
         run.with_name("aa"): ("there is no such folder", f"did you mean {run}?"),
-        run.parent: ("it has no manifest.json", f"give a run's own folder: {pair[1]} {run}"),
-        run / "frames": ("it has no manifest.json", f"give a run's own folder: {run}"),
-        run / MANIFEST: ("it has no manifest.json", f"give a run's own folder: {run}"),
+        run.parent: ("it has no manifest.json", f"name a run folder: {pair[1]} {run}"),
+        run / "frames": ("it has no manifest.json", f"name a run folder: {run}"),
+        run / MANIFEST: ("it has no manifest.json", f"name a run folder: {run}"),
     }
     for path, (what, hint) in errors.items():
         with pytest.raises(RunError) as caught:
@@ -167,7 +168,7 @@ def test_the_folder_of_a_judging_is_no_run(pair: tuple[Path, Path], tmp_path: Pa
     write_record(tmp_path / MANIFEST, judging)
     assert read_any_manifest(tmp_path) == judging
     for read in (read_manifest, lambda path: check_runs([path])):
-        with pytest.raises(RunError, match=r"the folder of a judging, not a run[^$]*the run that was judged: a$"):
+        with pytest.raises(RunError, match=r"holds a judgement, not a run[^$]*name the judged run instead: a$"):
             read(tmp_path)
 
 
@@ -175,6 +176,6 @@ def test_a_run_that_is_given_twice(pair: tuple[Path, Path], tmp_path: Path) -> N
     (tmp_path / "link").symlink_to(pair[0])
     for read in (read_abouts, check_runs):
         for again in (pair[0], pair[0].parent / "b" / ".." / "a", tmp_path / "link"):
-            with pytest.raises(RunError, match="a run is given twice"):
+            with pytest.raises(RunError, match="two runs have the same path or name"):
                 read([*pair, again])
         read(pair)

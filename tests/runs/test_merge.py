@@ -169,18 +169,18 @@ def no_shards(run: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (drop_one, "10 samples are not finished, of the shards 2/3"),
-        (half_of_one, "9 samples are not finished, of the shards 2/3"),
+        (drop_one, "10 samples are not finished, in shards 2/3"),
+        (half_of_one, "9 samples are not finished, in shards 2/3"),
         (
             other_settings,
-            "shards 1/3 and 2/3 were not made with the same: the engine changed; the settings changed ",
+            "shards 1/3 and 2/3 differ: the engine changed; another version of mmerg reads ",
         ),
-        (events_gone, "1 samples are not finished, of the shards 3/3"),
-        (cut_off, "1 samples are not finished, of the shards 1/3"),
+        (events_gone, "1 samples are not finished, in shards 3/3"),
+        (cut_off, "1 samples are not finished, in shards 1/3"),
         (no_order, "the list of this shard's samples cannot be read"),
         (damaged_order, "the list of this shard's samples cannot be read"),
-        (damaged, "line 1 is not a record"),
-        (broken_within, "line 1 is not a record"),
+        (damaged, "line 1 is not a valid record"),
+        (broken_within, "line 1 is not a valid record"),
         (no_shards, "there is no shard to merge"),
     ],
 )
@@ -209,7 +209,7 @@ def test_partial_merges_what_is_there(run: Path, plain: Path, spoil: Callable[[P
 @pytest.mark.parametrize("writes", ["shard", "run"])
 def test_nobody_else_may_write_meanwhile(run: Path, writes: str) -> None:
     folder = run if writes == "run" else Shard(2, 3).folder(run)
-    with hold(folder), pytest.raises(RunError, match="another process is writing this run"):
+    with hold(folder), pytest.raises(RunError, match="another process is writing to this run"):
         merge(run)
     merge(run)
 
@@ -218,7 +218,7 @@ def test_a_run_that_went_on_without_shards_is_not_overwritten(run: Path) -> None
     merge(run)
     with Run(run, manifest()):
         pass
-    with pytest.raises(RunError, match="a run without shards was begun or went on here"):
+    with pytest.raises(RunError, match="the run was also started without shards"):
         merge(run)
 
 
@@ -253,7 +253,7 @@ def test_a_merge_that_was_killed_leaves_no_run_and_is_made_again(run: Path, plai
         assert main([str(run / SAMPLES)]) == 2
         with pytest.raises(RunError, match="its shards are not merged yet") as error:
             read_manifest(run)
-        assert error.value.hint == f"mmerg merge {run}"
+        assert error.value.hint == f"merge them: mmerg merge {run}"
         merge(run)
         assert held_but(run) == held(plain)
 
@@ -262,7 +262,7 @@ def test_the_command_says_what_it_merged(run: Path, capsys: pytest.CaptureFixtur
     shard = Shard(2, 3).folder(run)
     shard.rename(run / "away")
     assert main([str(run)]) == 2
-    assert "next:  mmerg run … shard=2/3 goes on with it; mmerg merge --partial" in capsys.readouterr().err
+    assert "next:  mmerg run … shard=2/3 finishes it; mmerg merge --partial" in capsys.readouterr().err
     assert main([str(run), "--partial"]) == 1
     assert "missing)" in capsys.readouterr().out
     (run / "away").rename(shard)

@@ -60,7 +60,7 @@ def test_a_last_line_that_is_cut_off_is_passed_over(cut: int, tmp_path: Path) ->
     ],
 )
 def test_a_line_that_is_no_record_is_named_with_what_is_wrong(line: bytes, problem: str, tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="line 2 is not a record of this version") as caught:
+    with pytest.raises(RunError, match="line 2 is not a valid record") as caught:
         read(tmp_path, result("a").line(), line)
     assert problem in caught.value.what
     assert caught.value.where == str(tmp_path / "r")

@@ -98,8 +98,8 @@ def test_another_identity_never_mixes_in(folder: Path) -> None:
         pass
 
 
-THERE = "the same command with backend.hosts=[…] of a server that has tiny, digest d, on scripted 1"
-RESTORE = "restore what changed, then give the same command"
+THERE = "point backend.hosts=[…] to a server that has tiny, digest d, on scripted 1"
+RESTORE = "restore what changed and run the same command again"
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,8 @@ def test_a_changed_engine_is_named_first_with_both_ways_on(
     ):
         pass
     assert caught.value.what == f"the run was started with another engine: {said}; seed 0 → 2"
-    assert "to start anew with what is there now: the same command with tags=[new]; " in caught.value.hint
-    assert caught.value.hint.endswith(f"to go on in this folder: {way}")
+    assert "to start a new run, add tags=[new] to the command; " in caught.value.hint
+    assert caught.value.hint.endswith(f"to continue this run, {way}")
 
 
 def test_a_run_of_another_version_is_refused_and_left_alone(folder: Path) -> None:
@@ -139,7 +139,7 @@ def test_results_without_a_manifest_are_refused(left: str, folder: Path) -> None
     (folder / MANIFEST).unlink()
     if left == "events":
         (folder / RESULTS).write_bytes(b"")
-    with pytest.raises(RunError, match=r"holds results and no manifest\.json"), Run(folder, MADE):
+    with pytest.raises(RunError, match=r"has results but no manifest\.json"), Run(folder, MADE):
         pass
 
 

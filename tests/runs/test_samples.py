@@ -97,7 +97,7 @@ def test_a_line_that_is_missing_or_doubled_is_noticed(run: Path, place: int, tim
     lines = file.read_bytes().splitlines(keepends=True)
     lines[place] *= times
     file.write_bytes(b"".join(lines))
-    with pytest.raises(RunError, match="a line is missing, doubled or changed"):
+    with pytest.raises(RunError, match="a line is missing, duplicated or changed"):
         read_events(run, "a")
 
 
@@ -144,7 +144,7 @@ def test_of_a_try_under_way_the_whole_lines_are_read(tmp_path_factory: pytest.Te
     ("line", "problem"),
     [
         (b'{"kind": "sample_done"}', "sample_done.sample: Field required"),
-        (b'{"kind":"sample_done","sample":"b"}', "it is of the sample 'b'"),
+        (b'{"kind":"sample_done","sample":"b"}', "it belongs to sample 'b'"),
         (b"[" * 200_000, "recursion"),
         (b"rubbish", "Invalid JSON"),
         (b"", "Invalid JSON"),
@@ -155,11 +155,11 @@ def test_of_a_try_under_way_the_whole_lines_are_read(tmp_path_factory: pytest.Te
 def test_a_line_that_is_no_event_is_named(line: bytes, problem: str, run: Path) -> None:
     file = write(run, ALL[13])
     file.write_bytes(file.read_bytes() + line + b"\n")
-    with pytest.raises(RunError, match="line 2 is no event of this sample") as caught:
+    with pytest.raises(RunError, match="line 2 is not an event of this sample") as caught:
         read_events(run, "a")
     assert problem in caught.value.what
     assert caught.value.where == str(file)
-    assert "is then done again" in caught.value.hint
+    assert "run the same command again" in caught.value.hint
 
 
 ODD = [
@@ -189,7 +189,7 @@ def test_two_ids_never_share_a_file(ids: list[str]) -> None:
 
 
 def test_lost_events_are_told_with_how_to_have_them_again(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"the events of this run are gone[^$]*run the same again"):
+    with pytest.raises(RunError, match=r"the events of this run are missing[^$]*run the same command again"):
         read_events(tmp_path, "a")
 
 

@@ -187,7 +187,7 @@ def test_hosts_of_a_backend_that_asks_none_are_refused(chosen: tuple[str, ...], 
     with pytest.raises(ConfigError, match="has no effect on the embedded backend") as caught:
         BackbonePlan.of(settings_of(*chosen, f"backend.hosts={given}")).pool()
     assert caught.value.where == f"backend.hosts={given}"
-    assert "give backend=ollama" in caught.value.hint
+    assert "add backend=ollama" in caught.value.hint
 
 
 def test_a_part_that_cannot_be_made_says_why() -> None:

@@ -165,7 +165,7 @@ def test_as_many_draws_as_cost_the_tokens_of_merg(tmp_path: Path, capsys: pytest
     for missing in ("merg", "one_pass"):
         with pytest.raises(ConfigError, match=f"2 of 2 samples have no reply of system={missing}") as caught:
             plan_run(settings_of(*given, "system=best_of_n_matched"))
-        assert f"first the same command with system={missing}" in caught.value.hint
+        assert f"first run the same command with system={missing}" in caught.value.hint
         list(launch(settings_of(*given, f"system={missing}")))
     [ended] = launch(settings_of(*given, "system=best_of_n_matched"))
     manifests = {path.name.split("-")[1]: path for path in tmp_path.glob("demo-*")}
