@@ -165,7 +165,7 @@ def test_the_memory_is_counted_and_one_that_cannot_be_read_is_a_problem(tmp_path
 
 def test_a_memory_that_a_run_refuses_is_a_problem(mine: Path, check: Checker) -> None:
     assert check("dataset=folder", f"dataset.root={mine}", "memory=minilm", f"dataset.memory.root={mine}") == 1
-    assert "✗ memory: a run would stop here: the memory would be made of what is evaluated" in check.out
+    assert "✗ memory: a run would stop here: the memory contains the evaluated data" in check.out
 
 
 @pytest.mark.parametrize("split", ["dev", "test"])

@@ -301,7 +301,7 @@ def test_a_sample_without_a_situation_is_run_and_told(
 ) -> None:
     about = [f"dataset{memory}.reader._target_={__name__}.About" for memory in ("", ".memory")]
     run = ran(base, tmp_path / "runs", "memory=minilm", "memory.key.text=situation", *about)
-    reason = "there is no situation to search the memory by"
+    reason = "the sample has no situation to search the memory with"
     line = f"samples with a source without exemplars: 1 ({reason}: 1)\n"
     assert line in capsys.readouterr().out
     results = read_results(run)

@@ -147,7 +147,7 @@ def test_samples_without_events(run: Path, capsys: pytest.CaptureFixture[str]) -
     for lost in (next((run / "samples").iterdir()).unlink, (run / "samples").rmdir):
         lost()
         assert main([str(run)]) == 2
-        assert "the events of this run are gone" in capsys.readouterr().err
+        assert "the events of this run are missing" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("damage", ["manifest.json", "results.jsonl", "samples/a%2F1.jsonl"])

@@ -113,7 +113,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
         done = judged(judged.a)
         assert done.returncode == 0, done.stderr
         assert done.stdout.endswith(f"judging: {judged.judging()}")
-        assert "1 of the samples failed in a run" in done.stdout
+        assert "1 samples failed in a run" in done.stdout
         assert judged(judged.a, judged.b, "judge=pairwise").returncode == 0
         assert server.calls == (3 + 10) * SAMPLES
         yield judged
@@ -209,7 +209,7 @@ def test_a_run_that_failed_loses_without_a_call(tmp_path: Path, judged: Judged, 
         assert (figures["win"].n, figures["first"].n) == (3, 1)
         assert min(ends["win"], ends["lose"]) == pytest.approx(100 / 3)
         assert sum(ends.values()) == pytest.approx(100)
-    assert "2 of the samples failed in a run, which counts as the worst" in done.stdout
+    assert "2 samples failed in a run and get the worst score" in done.stdout
 
 
 def test_what_cannot_be_used_is_counted(tmp_path: Path) -> None:
@@ -242,9 +242,7 @@ def test_a_partial_judgement_stands_in_its_folder_and_not_in_place_of_a_fuller(j
     assert judged(judged.a).returncode == 0
     before, folder = judged.judgement(), judged.judging()
     done = judged(judged.a, "judge.sample=2")
-    assert (
-        f"judgement-{NAME}.json stays: it is of 5 samples of the same replies, and this judgement of 2," in done.stdout
-    )
+    assert f"judgement-{NAME}.json is kept: it has 5 samples of the same replies, this judgement has 2." in done.stdout
     assert judged.judgement() == before
     [partial] = [path for path in (judged.folder / "runs").glob("judge-likert-*") if path != folder]
     judgement = Judgement.model_validate_json((partial / "judgement.json").read_bytes())
@@ -323,12 +321,12 @@ def test_the_signature_tells_settings_apart_and_a_servers_patch_release_does_not
     ("arguments", "message"),
     [
         ((), "0 run folders are given"),
-        (("a", "judge=pairwise"), "1 run folders are given, and this judge takes exactly two"),
+        (("a", "judge=pairwise"), "1 run folders are given, but this judge needs exactly two"),
         (("a", "a", "judge=pairwise"), "compared with itself"),
         (("other", "a", "judge=pairwise"), "was not the same files"),
         (("nowhere",), "there is no such folder"),
         (("a", "judge=best"), "there is no judge=best"),
-        (("a", "judge.repeats=3"), "at temperature 0 each would say the same"),
+        (("a", "judge.repeats=3"), "at temperature 0 all repeats are the same"),
         (("a", "judge.temperature=inf"), "judge.temperature is inf"),
         (("a", "judge.replies=2"), "exactly two run folders"),
         (("a", "judge.name=../x"), "judge.name is"),

@@ -74,7 +74,7 @@ def test_it_says_where_it_is_and_ends_in_good_order(tmp_path: Path) -> None:
         host, port, token = page_of(lines).groups()
         assert (host, token) == ("127.0.0.1", None)
         assert lines[0].startswith("a dry run, no model: mmerg-one_pass, mmerg-")
-        assert "mmerg-hef is not served: no small empathetic model is named" in lines
+        assert "mmerg-hef is not served: no small empathetic model is set" in lines
         assert asked(port, "/api/tags").json()["models"][0]["name"] == "mmerg-one_pass:latest"
         stopped(process, signal.SIGINT, tmp_path)
     assert {file.name for file in tmp_path.iterdir()} == {"1", "2"}

@@ -62,7 +62,7 @@ class _Gather:
         if self.begin is None:
             self.begin = time
         if time - self.begin >= self.settings.max_seconds:
-            self._too_long(f"it goes on for more than {self.settings.max_seconds:g} s")
+            self._too_long(f"it is longer than {self.settings.max_seconds:g} s")
             return False
         return self._slot(time) > self.slot
 
@@ -80,7 +80,7 @@ class _Gather:
         size = fitted(part.shape[1], part.shape[0], self.settings.long_side)
         if min(size) < MIN_SIDE:
             what = f"a frame of {size[0]}x{size[1]} pixels is left, under {MIN_SIDE} on its short side"
-            self._fail("too_small", what, "raise frames.long_side, or take the whole picture")
+            self._fail("too_small", what, "raise frames.long_side, or use the whole picture")
             return
         self.kept.append(Candidate(time, halved(part, 2 * self.settings.long_side), size))
         if len(self.kept) >= 2 * self.density:  # the header claimed too little

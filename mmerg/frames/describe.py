@@ -50,7 +50,7 @@ def measure(jpegs: Sequence[bytes], times: Sequence[float]) -> tuple[Measures, .
     Raises ClipError `unreadable` where bytes are no picture, ConfigError where OpenCV's face cascade is not installed.
     """
     if finder() is None:
-        hint = "install opencv-python-headless, whose wheel holds it"
+        hint = "install opencv-python-headless, which contains it"
         raise ConfigError("OpenCV's face cascade is not installed", where=cv2.data.haarcascades, hint=hint)
     measured: list[Measures] = []
     before: NDArray[np.float64] | None = None

@@ -78,8 +78,8 @@ def from_jpeg(data: bytes) -> Picture:
     """The picture in `data`. Raises ClipError `unreadable` where it is no picture."""
     picture = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) if data else None
     if picture is None:
-        hint = "clear the frame store's folder, so that frames are taken again"
-        raise ClipError("unreadable", f"{len(data)} bytes are not a JPEG picture", hint=hint)
+        hint = "remove the frame store's folder; frames are then extracted again"
+        raise ClipError("unreadable", f"{len(data)} bytes are not a JPEG image", hint=hint)
     return cast(Picture, picture)
 
 

@@ -58,7 +58,7 @@ class FrameStore:
         """The JPEG bytes of a frame. Raises ClipError `lost` where they are absent or damaged."""
         data = self._get(self._jpeg(digest))
         if data is None or sha256(data).hexdigest() != digest:
-            what, hint = "a keyframe is not in the frame store, or is damaged", "run again: its clip is decoded anew"
+            what, hint = "a keyframe in the frame store is missing or damaged", "run again to decode its clip again"
             raise ClipError("lost", what, where=str(self._jpeg(digest)), hint=hint)
         return data
 

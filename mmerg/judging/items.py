@@ -60,7 +60,7 @@ def select_items(*runs: ScoredRun, count: int | None = None, seed: int = 0) -> J
     have another history of a sample, or there is no reply."""
     where = " and ".join(str(run.path) for run in runs)
     if len({run.path.resolve() for run in runs}) < len(runs):
-        raise ConfigError("a run is to be compared with itself", where=where, hint="name two run folders")
+        raise ConfigError("a run cannot be compared with itself", where=where, hint="name two different run folders")
     for other in runs[1:]:
         check_comparable(runs[0], other)
     answers = [{answer.id: answer for answer in run.answers} for run in runs]
@@ -83,8 +83,8 @@ def _item(answers: Sequence[Result], where: str) -> Item:
     first = answers[0]
     histories = {(answer.history, answer.responder) for answer in answers if answer.ok}
     if len(histories) > 1 or any(not history for history, _ in histories):
-        what = f"the results do not tell one and the same history of {first.id}"
-        hint = "give runs with the same protocol.history; where a results.jsonl was changed, put the run's own back"
+        what = f"the results have different histories of {first.id}"
+        hint = "use runs with the same protocol.history; if a results.jsonl was edited, restore it"
         raise RunError(what, where=where, hint=hint)
     # A line feed in a reply must not read as another part of the prompt.
     replies = tuple(" ".join((one.response or "").split()) if one.ok else None for one in answers)

@@ -136,8 +136,8 @@ def judgement_file(name: str) -> str:
 
 def _refuse_stale(run: Path, replies: str, file: Path, judged: str) -> None:
     if replies != replies_digest(read_results(run).values()):
-        what = "this judgement is stale: the run's replies are not those that were judged"
-        raise RunError(what, where=str(file), hint=f"judge it again, mmerg judge {judged}, or remove the file")
+        what = "this judgement is stale: the run's replies have changed since"
+        raise RunError(what, where=str(file), hint=f"judge again with mmerg judge {judged}, or remove the file")
 
 
 def _read(file: Path, kind: type[Kind]) -> Kind:
@@ -145,5 +145,5 @@ def _read(file: Path, kind: type[Kind]) -> Kind:
         return read_record(file, kind)
     except (OSError, ValueError) as error:
         what = f"this judgement cannot be read, or is of another version: {describe_error(error)}"
-        hint = "the same mmerg judge command goes on where it was broken off; or remove the file"
+        hint = "run the same mmerg judge command again to resume, or remove the file"
         raise RunError(what, where=str(file), hint=hint) from error

@@ -37,7 +37,7 @@ def launch(settings: JudgeSettings, folders: Sequence[Path]) -> int:
     be judged, or the judge would judge replies of its own unasked."""
     out, rubric = console(), settings.judge
     if rubric.repeats > 1 and not rubric.temperature:
-        what = f"judge.repeats is {rubric.repeats}, and at temperature 0 each would say the same"
+        what = f"judge.repeats is {rubric.repeats}, but at temperature 0 all repeats are the same"
         raise ConfigError(what, where="configuration", hint="judge.temperature=0.7, or judge.repeats=1")
     sets = _sets(rubric, settings.seed, folders)
     backbone = BackbonePlan.of(settings)
@@ -51,7 +51,7 @@ def launch(settings: JudgeSettings, folders: Sequence[Path]) -> int:
             raise ConfigError(
                 f"the judge, {engine.model}, wrote the replies of {', '.join(own)}, and models favour their own",
                 where="backbone",
-                hint="choose another model as judge, backbone=…, or own_replies=true, which tables then say",
+                hint="choose another judge with backbone=…, or set own_replies=true; tables then mark the scores",
             )
         calls, last = len(judge.rounds) * len(judging.aspects), settings.seed + rubric.repeats - 1
         how = f"{engine.in_words}, temperature {rubric.temperature}, seeds {settings.seed} to {last}"
@@ -71,8 +71,8 @@ def _sets(rubric: RubricSettings, seed: int, folders: Sequence[Path]) -> list[Ju
     pairs = rubric.replies == 2
     if not folders or (pairs and len(folders) != 2):
         need = "exactly two run folders" if pairs else "at least one run folder"
-        what = f"{len(folders)} run folders are given, and this judge takes {need}"
-        hint = "mmerg judge runs/… judge=likert, or two of them and judge=pairwise; folders come first"
+        what = f"{len(folders)} run folders are given, but this judge needs {need}"
+        hint = "mmerg judge runs/… judge=likert, or two folders and judge=pairwise; folders come first"
         raise ConfigError(what, where="command line", hint=hint)
     together = [tuple(folders)] if pairs else [(folder,) for folder in dict.fromkeys(folders)]
     return [select_items(*map(read_run, one), count=rubric.sample, seed=seed) for one in together]
@@ -147,8 +147,8 @@ class Judging:
         file = selected.runs[0].path / judgement_file(made.name)
         # A dry run's ratings stand in no table.
         if isinstance(made, Judgement) and not self.backbone.dry and (fuller := keep(made, file)):
-            stays = f"{file} stays: it is of {fuller} samples of the same replies, and this judgement of {made.n}"
-            out.print(escape(f"{stays}, which is in {path / JUDGEMENT}"))
+            kept = f"{file} is kept: it has {fuller} samples of the same replies, this judgement has {made.n}"
+            out.print(escape(f"{kept}. The new judgement is in {path / JUDGEMENT}"))
         for part in rated(made) if isinstance(made, Judgement) else compared(made):
             out.print(part)
         if failed := failures(verdicts):

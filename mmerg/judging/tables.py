@@ -12,15 +12,15 @@ from mmerg.scoring.score import Score
 from mmerg.scoring.score_tables import line
 
 RULE = (
-    "a pair is won (lost) only where the judge prefers A (B) in both orders, and in more than half of the repeats; "
-    "all else is a tie. A run that gave no reply loses the pair"
+    "A wins (loses) a pair only if the judge prefers A (B) in both orders, and in more than half of the repeats. "
+    "Anything else is a tie. A run without a reply loses the pair"
 )
 ENDS = {"win": "A wins", "tie": "tie", "lose": "B wins"}
 TRUST = {
-    "first": "for the first shown",
-    "flips": "flips with the order",
-    "agree_orders": "agrees over orders",
-    "agree_repeats": "agrees over repeats",
+    "first": "prefers first",
+    "flips": "flips with order",
+    "agree_orders": "agrees across orders",
+    "agree_repeats": "agrees across repeats",
 }
 
 
@@ -42,13 +42,15 @@ def compared(match: Match) -> Iterator[RenderableType]:
     rows = {**match.aspects, "all": match.overall}
     yield table("A against B, % of pairs [95 %]", rows, ENDS)
     yield escape(RULE)
-    yield table("A over B: pairs won less pairs lost, % of pairs [95 %]", rows, {"margin": "margin"})
+    yield table("A over B: pairs won minus pairs lost, % of pairs [95 %]", rows, {"margin": "margin"})
     for aspect, sign in match.signs.items():
         yield escape(
             f"{aspect}: A wins {sign.won} dialogues, B {sign.lost}; sign test p {sign.p:.2g}, "
             f"{sign.p_holm:.2g} corrected for {len(match.signs)} aspects (Holm)"
         )
-    yield table("the judge itself, % (for the first shown: of verdicts that are no tie, 50 is no bias)", rows, TRUST)
+    yield table(
+        "consistency of the judge, % (prefers first: of verdicts that are not a tie; 50 means no bias)", rows, TRUST
+    )
     yield from methods(match.overall.values())
     for run in match.self_judged:
         yield escape(f"judged by itself: {match.judge} wrote the replies of {run}")
@@ -57,7 +59,7 @@ def compared(match: Match) -> Iterator[RenderableType]:
 def _counts(one: Judgement | Match) -> str:
     share = f" ({100 * one.unusable / one.verdicts:.1f} %)" if one.verdicts else ""
     counts = {
-        f"{one.no_reply} of the samples failed in a run, which counts as the worst": one.no_reply,
+        f"{one.no_reply} samples failed in a run and get the worst score": one.no_reply,
         **{f"{count} {reason}": count for reason, count in one.left_out.items()},
         f"{one.failed} samples on which a call failed": one.failed,
         f"{one.unjudged} samples not judged yet": one.unjudged,

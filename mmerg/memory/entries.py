@@ -80,7 +80,7 @@ def entries_of(corpus: Corpus, key: KeySettings) -> tuple[tuple[Entry, ...], Map
     """
     named = f"{corpus.name} {corpus.split}"
     if key.text == "situation" and not any(dialogue.situation for dialogue in corpus.dialogues):
-        what, where = f"{named} says of no dialogue what it is about", "memory.key.text=situation"
+        what, where = f"no dialogue of {named} has a situation", "memory.key.text=situation"
         raise ConfigError(what, where=where, hint="memory.key.text=history")
     entries: list[Entry] = []
     left_out: Counter[str] = Counter()
@@ -102,8 +102,8 @@ def entries_of(corpus: Corpus, key: KeySettings) -> tuple[tuple[Entry, ...], Map
                 )
         entries += own[-1:] if dialogue.situation and key.text != "history" else own
     if not entries:
-        what = f"{named} gives no exemplar: no turn has words and a {key.named} before it"
-        raise CorpusError(what, where="dataset.memory", hint="name another corpus there, or memory=none")
+        what = f"{named} has no exemplars: no turn has text and a {key.named} before it"
+        raise CorpusError(what, where="dataset.memory", hint="name another corpus, or set memory=none")
     return tuple(sorted(entries, key=lambda entry: entry.id)), dict(left_out)
 
 

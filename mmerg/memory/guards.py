@@ -99,16 +99,16 @@ def refuse_evaluated(source: Corpus, evaluated: Corpus) -> None:
     unknown = any(dialogue.conversation is None for dialogue in (*source.dialogues, *evaluated.dialogues))
     what, more = "", ""
     if source.fingerprint == evaluated.fingerprint:
-        what = f"the memory would be made of what is evaluated: {names} has the same files as {tested}"
+        what = f"the memory contains the evaluated data: {names} has the same files as {tested}"
     elif both:
-        what = f"{len(both)} conversations of the memory are evaluated, too: {preview(list(both), 3)}"
+        what = f"{len(both)} conversations are in both the memory and the evaluated data: {preview(list(both), 3)}"
     elif names == tested and unknown and not set(_passages(source)).isdisjoint(_passages(evaluated)):
-        what = f"the memory would be made of what is evaluated: {names}"
+        what = f"the memory contains the evaluated data: {names}"
     elif same:
-        what = f"{len(same)} dialogues of the memory have the id of one that is evaluated: {preview(same, 3)}"
-        more = "; where they are other dialogues, rename them"
+        what = f"{len(same)} dialogues of the memory have the id of an evaluated dialogue: {preview(same, 3)}"
+        more = "; if they are different dialogues, rename them"
     if what:
-        hint = f"dataset.memory.split=… (or sessions, or root) names another part of the data{more}"
+        hint = f"dataset.memory.split=… (or sessions, or root) selects another part of the data{more}"
         raise ConfigError(what, where="dataset.memory", hint=hint)
 
 

@@ -68,7 +68,7 @@ class Memory:
             precise = self.nearest(query, wanted.model_copy(update={"emotion": "require"}))
             return precise if precise.hits else self.nearest(query, wanted.model_copy(update={"emotion": "any"}))
         if not query.text:
-            return Retrieved((), (), f"there is no {self.key.named} to search the memory by")
+            return Retrieved((), (), f"the sample has no {self.key.named} to search the memory with")
         hits: list[Hit] = []
         excluded: list[Hit] = []
         try:
@@ -78,8 +78,8 @@ class Memory:
                 if len(hits) == wanted.top_k:
                     break
         except NoVectorError:
-            return Retrieved((), (), "the embedder gives no vector of length 1 for what is compared")
-        problem = "" if hits or excluded else "min_similarity, min_words or emotion leave no entry"
+            return Retrieved((), (), "the embedder returned no unit vector")
+        problem = "" if hits or excluded else "min_similarity, min_words or emotion exclude every entry"
         return Retrieved(tuple(hits), tuple(excluded), problem)
 
     def _ranking(self, query: Query, wanted: MemorySettings) -> Iterator[tuple[Entry, float]]:

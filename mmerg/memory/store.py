@@ -76,7 +76,7 @@ def open_memory(
             vectors = _read(path, len(entries))  # another process may have built it meanwhile
             if vectors is None:
                 if os.path.lexists(path):
-                    watch.note(f"the memory in {path} is damaged; it is built again")
+                    watch.note(f"the memory in {path} is damaged; rebuilding it")
                 vectors = embed_all(embedder, texts, [entry.id for entry in entries], watch.embedded)
                 data = np.ascontiguousarray(vectors, dtype=np.float32).tobytes()
                 write_whole(path, [hashlib.sha256(data).digest(), data])
@@ -102,7 +102,7 @@ def _read(path: Path, count: int) -> Vectors | None:
         return None
     except OSError as error:
         what = f"this memory cannot be read: {error.strerror or error}"
-        hint = "check the disk and the file's permissions, or remove it: it is built again then"
+        hint = "check the disk and the file's permissions, or remove the file to rebuild it"
         raise RunError(what, where=str(path), hint=hint) from error
     whole = data[:_HEAD] == hashlib.sha256(data[_HEAD:]).digest()
     return np.frombuffer(data, np.float32, offset=_HEAD).reshape(count, -1) if whole else None

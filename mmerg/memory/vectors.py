@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from mmerg.errors import ConfigError
 
-WHERE, HINT = "memory.embedder", "use a model that gives every text a vector"
+WHERE, HINT = "memory.embedder", "use a model that returns a vector for every text"
 AT_ONCE = 128  # texts between two reports of progress
 Vectors = npt.NDArray[np.float32]
 
@@ -39,14 +39,14 @@ def check_vectors(vectors: Vectors, names: Sequence[str], dimensions: int | None
     """`vectors`, checked. names: what each is of, for errors. Raises NoVectorError for one that is not of length 1,
     ConfigError for an array of another shape."""
     if vectors.ndim != 2 or vectors.shape != (len(names), dimensions or vectors.shape[1]):
-        what = f"the embedder gave an array of shape {vectors.shape} for {len(names)} texts"
+        what = f"the embedder returned an array of shape {vectors.shape} for {len(names)} texts"
         other = f", and other texts have {dimensions} dimensions" if dimensions else ""
         raise ConfigError(what + other, where=WHERE, hint=HINT)
     with np.errstate(invalid="ignore", over="ignore"):
         sound = np.abs(np.linalg.norm(vectors, axis=1) - 1) < 1e-3
     if not sound.all():
         name = names[int(np.argmin(sound))]
-        raise NoVectorError(f"the embedder gave no vector of length 1 for {name}", where=WHERE, hint=HINT)
+        raise NoVectorError(f"the embedder returned no unit vector for {name}", where=WHERE, hint=HINT)
     return vectors
 
 

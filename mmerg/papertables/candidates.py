@@ -46,7 +46,7 @@ def read_candidate(path: Path) -> Candidate:
     now, RunError where a file cannot be read."""
     manifest = read_manifest(path)
     if dataset_of(manifest) is None:
-        raise RunError("the manifest does not say of which dataset the run is", where=str(path), hint="see `ls runs/`")
+        raise RunError("the manifest does not name the dataset of the run", where=str(path), hint="see `ls runs/`")
     scores = read_scores(path, manifest.identity)
     return Candidate(path, manifest, scores, read_judgements(path), read_rated(path))
 

@@ -99,7 +99,7 @@ def _notes(paper: PaperTable, runs: Sequence[Candidate], rows: Sequence[TableRow
         yield "The interval of the paper's accuracy is Wilson's, from the inferred n."
     called = labels(runs) if runs[1:] else [run.run for run in runs]
     for number, (run, label) in enumerate(zip(runs, called, strict=True), start=1):
-        told = ", ".join(inputs_of(run.manifest)) or "nothing that is known"
+        told = ", ".join(inputs_of(run.manifest)) or "unknown inputs"
         yield f"run {number} is {run.name} ({label}): {_describe_run(paper, run)}; it sees {told}"
     yield from (f"{names}: {note}" for note, names in by_reason((row.note, row.name) for row in rows).items() if note)
     measured = {(score.signature, name) for run in runs for name in paper.columns if (score := run.score(name))}
@@ -114,11 +114,11 @@ def _describe_run(paper: PaperTable, run: Candidate) -> str:
         people = {name: rated.description for name, rated in run.people.items() if rated.scores.keys() & set(RATED)}
         names = list(people) or [judge.name for judge in run.judges_of(RATED)]
         if len(names) > 1:
-            parts.append(f"judged by {', '.join(names)}: choose one with --judge")
+            parts.append(f"several judges ({', '.join(names)}): choose one with --judge")
         elif people:
             parts.append(f"{', '.join(RATED)} by {names[0]}: {people[names[0]]}")
         else:
-            parts.append(f"{', '.join(RATED)} by the model {names[0]}, not by people" if names else "not judged")
+            parts.append(f"{', '.join(RATED)} rated by the model {names[0]}, not by people" if names else "not judged")
     return "; ".join(parts)
 
 

@@ -26,7 +26,7 @@ def draw_scores(runs: Sequence[RunData]) -> Figure | None:
     """The metrics for which any run has a value; None where there are none."""
     scores = {TITLES[metric]: [run.score(metric) for run in runs] for metric in plotted_metrics(runs)}
     labels = [run.label for run in runs]
-    return draw_panels(scores, labels, "Figures with 95 % intervals", caption(runs)) if scores else None
+    return draw_panels(scores, labels, "Scores with 95 % intervals", caption(runs)) if scores else None
 
 
 def draw_differences(compared: Mapping[str, Sequence[Comparison]], title: str, caption: str) -> Figure | None:

@@ -53,7 +53,7 @@ def plotted_metrics(runs: Sequence[RunData]) -> list[str]:
 
 def describe_unscored(runs: Sequence[RunData]) -> str:
     """Why none of these runs has a score to draw."""
-    return "; ".join(f"{run.about.run}: {run.unscored}" for run in runs if run.unscored) or "no run has a figure"
+    return "; ".join(f"{run.about.run}: {run.unscored}" for run in runs if run.unscored) or "no run has a score"
 
 
 def describe_runs(abouts: Sequence[About]) -> str:
@@ -75,7 +75,7 @@ def caption(runs: Sequence[RunData]) -> str:
     missing = sum(run.scores is None for run in runs)
     parts = (
         describe_runs([run.about for run in runs]),
-        f"not one measure for all runs (see signatures): {', '.join(mixed)}" if mixed else "",
+        f"measured differently in these runs (see signatures): {', '.join(mixed)}" if mixed else "",
         f"{missing} of {len(runs)} runs not scored" if missing else "",
     )
     return " · ".join(part for part in parts if part)

@@ -120,7 +120,7 @@ def missing_font() -> str:
     letters = sorted(_spelled_out)
     cjk = any(re.match("CJK|HIRAGANA|KATAKANA|HANGUL", unicodedata.name(letter, "")) for letter in letters)
     font = "Noto Sans CJK (Debian: fonts-noto-cjk)" if cjk else "Noto Sans (Debian: fonts-noto-core)"
-    what = f"no installed font has {preview(letters, 5, '')}: such letters are spelled out"
+    what = f"no installed font has {preview(letters, 5, '')}: they are shown as code points"
     return f"{what}; install {font}, and remove {matplotlib.get_cachedir()}/fontlist*.json"
 
 

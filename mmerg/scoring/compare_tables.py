@@ -40,7 +40,7 @@ def _heading(pair: Pair, labels: Mapping[str, str], inputs: Mapping[str, tuple[s
     settings = "".join(f"\n  {name}: {a} → {b}" for name, (a, b) in pair.settings.items())
     differing = f"\nsettings that differ, A → B{settings}" if settings else "\nno setting differs"
     a, b = ("; ".join(f"{labels[run]}, {run}" for run in runs) for runs in (pair.a_runs, pair.b_runs))
-    a_sees, b_sees = (", ".join(inputs[runs[0]]) or "nothing that is known" for runs in (pair.a_runs, pair.b_runs))
+    a_sees, b_sees = (", ".join(inputs[runs[0]]) or "unknown inputs" for runs in (pair.a_runs, pair.b_runs))
     seeds = f", each figure the mean over {len(pair.a_runs)} seeds" if len(pair.a_runs) > 1 else ""
     differing += f"\nA sees {a_sees}; B sees {b_sees}"
     return f"\nA: {a}\nB: {b}\n{plural(pair.samples, 'sample')} in both{alone}{seeds}{differing}"

@@ -149,7 +149,7 @@ def read(path: Path) -> Sem:
     try:
         return read_record(path, Sem)
     except FileNotFoundError as error:
-        raise ConfigError("there is no small empathetic model", where=str(path), hint=HINT) from error
+        raise ConfigError("the small empathetic model does not exist", where=str(path), hint=HINT) from error
     except (OSError, ValueError) as error:
         hint = f"train it again: {HINT}"
         raise ConfigError(f"this model cannot be used: {describe_error(error)}", where=str(path), hint=hint) from error

@@ -74,4 +74,4 @@ def refuse_unfit(settings: TrainSettings, fitted_to: Split, validated_on: Split)
         raise CorpusError(what, where=where, hint=hint)
     if not validated_on.golds:
         what = f"the split {settings.validation} has no sample with a label and words"
-        raise ConfigError(what, where=where, hint="validation=… another split")
+        raise ConfigError(what, where=where, hint="set validation=… to another split")

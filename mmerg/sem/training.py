@@ -27,10 +27,10 @@ def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embe
     out, file = console(), Path(settings.out)
     if settings.split == settings.validation:
         what = f"split and validation are both {settings.split}"
-        raise ConfigError(what, where="configuration", hint="validation=… another split (of MELD: dev)")
+        raise ConfigError(what, where="configuration", hint="set validation=… to another split (for MELD: dev)")
     if os.path.lexists(file):
-        hint = "out=… a file that is not there yet; nothing was changed"
-        raise ConfigError("out is there already, and nothing is overwritten", where=str(file), hint=hint)
+        hint = "set out=… to a new file; nothing was changed"
+        raise ConfigError("the output file already exists and is not overwritten", where=str(file), hint=hint)
     with writing(file):
         private_folder(file.parent)
     lexicon = read_lexicon(Path(settings.lexicon)) if settings.lexicon else None
@@ -94,6 +94,6 @@ def _validated(sem: Sem, split: Split, vectors: Vectors | None) -> Sem:
 def _told(causes: Causes, lexicon: Lexicon | None, transductive: bool) -> str:
     over = f" of {causes.over.corpus} {causes.over.split} (transductive)" if transductive else ""
     if not lexicon or causes.high is None:
-        return f"{len(causes.words)} words in S{over}, cause words are off, as there is no lexicon"
+        return f"{len(causes.words)} words in S{over}, cause words are off without a lexicon"
     known = sum(word in lexicon.intensity for word in causes.words)
     return f"{len(causes.words)} words in S{over}, {known} of them in the lexicon, {len(causes.high)} high"

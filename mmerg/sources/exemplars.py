@@ -62,7 +62,7 @@ class Exemplars:
             self._opened[key] = open_memory(folder, self.source, self.wanted.key, self.embedder, watch)
         self.memory, self._left_out = self._opened[key]
         if samples and not any(self.query(sample).text for sample in samples):
-            what = f"none of the {len(samples)} samples has a {self.wanted.key.named} to search the memory by"
+            what = f"none of the {len(samples)} samples has a {self.wanted.key.named} to search the memory with"
             hint = "memory=none, or memory.key.text=history for missing situations"
             raise CorpusError(what, where=f"memory.key.text={self.wanted.key.text}", hint=hint)
 

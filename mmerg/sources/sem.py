@@ -29,7 +29,7 @@ class Sem:
     def __init__(self, *, embedder: Embedder | None = None, **settings: Any) -> None:
         self.settings = read_part(SemSettings, settings, "the small empathetic model")
         if not self.settings.file:
-            what = "no small empathetic model is named"
+            what = "no small empathetic model is set"
             raise ConfigError(what, where="sem", hint=f"sem=FILE; {HINT}")
         path = Path(self.settings.file).expanduser()
         self._model, self.digest = read(path), sha256_of(path)
@@ -74,7 +74,7 @@ class Sem:
                 hint = "evaluate another split, as dataset.split=test, or train without these dialogues"
                 raise ConfigError(f"{made_of} {sample.dialogue_id}, which is evaluated", where=where, hint=hint)
         if self.settings.cause_words and not self._with_causes:
-            return "cause words are off: the model was trained without an intensity lexicon (lexicon=…)"
+            return "cause words are off: the model was trained without a lexicon (lexicon=…)"
         if self._with_causes and self._model.transductive:
             over = model.causes.over
             return f"cause words are transductive: S, its means and IDF are over {over.corpus} {over.split}"

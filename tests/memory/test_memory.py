@@ -42,7 +42,7 @@ def replies(
 def test_that_nothing_is_like_it_enough_is_told(memory: Memory) -> None:
     unlike = Query(Origin("q"), "ac", "ac", emotion=None, reply="hidden")
     answer = memory.nearest(unlike, wanted(min_similarity=1.0, **ALL))
-    assert (answer.hits, answer.problem) == ((), "min_similarity, min_words or emotion leave no entry")
+    assert (answer.hits, answer.problem) == ((), "min_similarity, min_words or emotion exclude every entry")
 
 
 @pytest.mark.parametrize("emotion", ["joy", "sadness", "anger", None])
@@ -103,7 +103,7 @@ def test_near_duplicates_are_those_of_histories_whatever_the_key(tmp_path: Path)
 
 def test_a_query_without_a_vector_finds_nothing_and_says_why(tmp_path: Path) -> None:
     memory = memory_of(tmp_path, embedder=Broken())
-    problem = "the embedder gives no vector of length 1 for what is compared"
+    problem = "the embedder returned no unit vector"
     assert memory.nearest(replace(QUERY, text="nan"), wanted(top_k=1)) == Retrieved((), (), problem)
     assert memory.nearest(QUERY, wanted(top_k=1)).problem == ""
 
@@ -113,5 +113,5 @@ def test_a_query_without_a_text_finds_nothing_and_says_why(tmp_path: Path) -> No
     memory = memory_of(tmp_path, embedder=embedder)
     asked = len(embedder.asked)
     answer = memory.nearest(replace(QUERY, text=""), wanted(top_k=1))
-    assert answer == Retrieved((), (), "there is no history to search the memory by")
+    assert answer == Retrieved((), (), "the sample has no history to search the memory with")
     assert len(embedder.asked) == asked

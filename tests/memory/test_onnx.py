@@ -129,10 +129,10 @@ def test_a_folder_of_ones_own(embedder: Onnx, own: Path) -> None:
 def test_files_that_are_something_else(own: Path) -> None:
     tokenizer = own / "tokenizer.json"
     tokenizer.write_text("{}", encoding="utf-8")
-    with pytest.raises(ConfigError, match="this is no tokenizer"):
+    with pytest.raises(ConfigError, match="this is not a valid tokenizer"):
         Onnx("", "", folder=str(own)).identity()
     (own / "model.onnx").write_bytes(b"no model")
-    with pytest.raises(ConfigError, match="this is no ONNX model"):
+    with pytest.raises(ConfigError, match="this is not a valid ONNX model"):
         Onnx("", "", folder=str(own)).identity()
     with pytest.raises(ConfigError, match="there is no such file"):
         Onnx(str(own / "nothing.onnx"), str(tokenizer)).identity()

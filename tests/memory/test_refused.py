@@ -29,11 +29,11 @@ def test_another_split_is_taken() -> None:
 @pytest.mark.parametrize(
     ("source", "why"),
     [
-        (replace(DEV, split="test"), "made of what is evaluated: mine test"),
+        (replace(DEV, split="test"), "contains the evaluated data: mine test"),
         (replace(DEV, fingerprint="t"), "mine dev has the same files as mine test"),
         (
             replace(DEV, dialogues=TEST.dialogues[1:]),
-            "1 dialogues of the memory have the id of one that is evaluated: t2",
+            "1 dialogues of the memory have the id of an evaluated dialogue: t2",
         ),
     ],
     ids=["split", "fingerprint", "ids"],
@@ -41,17 +41,19 @@ def test_another_split_is_taken() -> None:
 def test_the_evaluated_corpus_is_refused(source: Corpus, why: str) -> None:
     with pytest.raises(ConfigError, match=why) as caught:
         refuse_evaluated(source, TEST)
-    assert "names another part of the data" in caught.value.hint
+    assert "selects another part of the data" in caught.value.hint
 
 
 def test_a_conversation_of_both_is_refused_and_told() -> None:
     names = [f"c{number}" for number in range(5)]
     parts = [dialogue(f"part{number}", "A: x", "B: y") for number in range(5)]
     evaluated = named(TEST, "c0", None)
-    with pytest.raises(ConfigError, match=r"1 conversations of the memory are evaluated, too: c0\n"):
+    with pytest.raises(ConfigError, match=r"1 conversations are in both the memory and the evaluated data: c0\n"):
         refuse_evaluated(named(corpus(*parts, name="other", fingerprint="o"), *names), evaluated)
     whole = named(corpus(*(replace(one, id=f"whole{one.id}") for one in parts), split="test"), *names)
-    with pytest.raises(ConfigError, match=r"5 conversations of the memory are evaluated, too: c0, c1, c2 and 2 more\n"):
+    with pytest.raises(
+        ConfigError, match=r"5 conversations are in both the memory and the evaluated data: c0, c1, c2 and 2 more\n"
+    ):
         refuse_evaluated(named(corpus(*parts, fingerprint="o"), *names), whole)
 
 
@@ -61,12 +63,12 @@ def test_two_folders_of_one_name_are_told_apart_by_their_words() -> None:
         corpus(dialogue("d1", *WHOLE[:2], "A: else"), dialogue("d2", "A: Hello."), fingerprint="d"), evaluated
     )
     for turns in (WHOLE[1:4], ("A: hello", "B: hi")):
-        with pytest.raises(ConfigError, match="made of what is evaluated: mine train"):
+        with pytest.raises(ConfigError, match="contains the evaluated data: mine train"):
             refuse_evaluated(corpus(dialogue("d1", *turns), fingerprint="d"), evaluated)
 
 
 def test_where_conversations_are_known_a_name_and_split_say_nothing() -> None:
     source = replace(DEV, split="test")
     refuse_evaluated(named(source, "c3"), named(TEST, "c1", "c2"))
-    with pytest.raises(ConfigError, match="made of what is evaluated"):
+    with pytest.raises(ConfigError, match="contains the evaluated data"):
         refuse_evaluated(named(source, "c3"), named(TEST, "c1", None))

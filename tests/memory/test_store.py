@@ -94,7 +94,7 @@ def test_damage_is_told_and_mended(harm: str, tmp_path: Path) -> None:
     HARMS[harm](path)
     watch, embedder = Watching(), Letters()
     mended = opened(tmp_path, embedder, watch)
-    assert watch.notes == [f"the memory in {path} is damaged; it is built again"]
+    assert watch.notes == [f"the memory in {path} is damaged; rebuilding it"]
     assert embedder.asked
     assert (path.read_bytes(), path.is_symlink()) == (before, False)
     assert mended.nearest(QUERY, wanted(top_k=3)) == answer
@@ -103,7 +103,7 @@ def test_damage_is_told_and_mended(harm: str, tmp_path: Path) -> None:
 def test_a_build_that_fails_leaves_nothing_to_open(tmp_path: Path) -> None:
     bad = corpus(dialogue("a", "X: fine", "Y: bcd"), dialogue("b", "X: nan", "Y: xyz"))
     for _ in range(2):
-        with pytest.raises(ConfigError, match="no vector of length 1 for b/2"):
+        with pytest.raises(ConfigError, match="no unit vector for b/2"):
             open_memory(tmp_path, bad, Key(), Broken(), Watching())
     assert files(tmp_path) == []
 

@@ -56,5 +56,5 @@ def test_scores_that_are_told_as_equal_come_by_number(kinds: list[int]) -> None:
 
 @pytest.mark.parametrize("bad", [[np.nan, 1.0], [0.0, 0.0], [np.inf, 0.0]])
 def test_what_is_no_vector_is_named(bad: list[float]) -> None:
-    with pytest.raises(ConfigError, match="no vector of length 1 for second"):
+    with pytest.raises(ConfigError, match="no unit vector for second"):
         check_vectors(unit([[1.0, 2.0], bad]), ["first", "second"])

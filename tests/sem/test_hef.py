@@ -96,10 +96,10 @@ def test_dialogues_that_were_trained_on_are_known_under_any_name_and_with_a_word
 
 def test_a_run_without_a_model_is_refused(talks: Path, tmp_path: Path) -> None:
     base = ("dataset=empathetic", f"dataset.root={talks}", "system=hef", "backend=dry")
-    with pytest.raises(ConfigError, match="no small empathetic model is named") as caught:
+    with pytest.raises(ConfigError, match="no small empathetic model is set") as caught:
         plan_run(settings_of(*base))
     assert "mmerg train sem" in caught.value.hint
-    with pytest.raises(ConfigError, match="there is no small empathetic model"):
+    with pytest.raises(ConfigError, match="the small empathetic model does not exist"):
         plan_run(settings_of(*base, f"sem={tmp_path}/sem.json"))
     with pytest.raises(ConfigError, match="k2 is -1"):
         Sem(file=str(tmp_path), k2=-1)

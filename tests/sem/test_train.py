@@ -19,7 +19,7 @@ def test_it_prints_figures_with_n_and_ends_with_the_folder(
     printed = capsys.readouterr().out
     share, ece = r"100\.00 90\.36–100\.00 36", r"\d+\.\d\d \d+\.\d\d–\d+\.\d\d 36"
     assert re.search(rf"percent 95 % interval n .*top1 {share} top3 {share} ece {ece}", flat(printed))
-    assert "cause words are off, as there is no lexicon" in printed
+    assert "cause words are off without a lexicon" in printed
     assert printed.splitlines()[-1] == f"sem: {tmp_path}/sem.json"
     (tmp_path / "vad.txt").write_text("angryword\t0.1\t0.9\t0.5\nnirgends\t0.1\t0.9\t0.5\n", encoding="utf-8")
     assert train(talks, tmp_path / "other", f"lexicon={tmp_path}/vad.txt") == 0
@@ -68,7 +68,7 @@ def test_nothing_is_overwritten_and_nothing_is_left_half(
     capsys.readouterr()
     assert train(talks, Path()) == 2  # before any work: nothing could take this folder's place
     printed = capsys.readouterr()
-    assert "out is there already" in printed.err
+    assert "the output file already exists" in printed.err
     assert not printed.out
 
 

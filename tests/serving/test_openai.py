@@ -204,7 +204,7 @@ def test_a_long_talk_goes_on_without_its_beginning(client: OpenAI, scripted: Scr
 
 
 def test_a_model_says_what_it_lacks(client: OpenAI) -> None:
-    with pytest.raises(NotFoundError, match="mmerg-hef cannot be talked to: no small empathetic model is named"):
+    with pytest.raises(NotFoundError, match="mmerg-hef cannot be talked to: no small empathetic model is set"):
         say(client, model="mmerg-hef")
     with pytest.raises(NotFoundError, match=r"there is no model 'gpt-5'.*one of mmerg-merg, "):
         say(client, model="gpt-5")

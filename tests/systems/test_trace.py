@@ -60,7 +60,7 @@ def test_without_a_corpus_for_exemplars_it_is_refused_before_the_first_call(syst
     assert caught.value.hint.endswith(f", or {' '.join(without)}")
     assert plan_run(settings_of(*settings, *without)).samples.wanted
     evaluated = (*settings, "memory=minilm", f"dataset.memory.root={root}")
-    with pytest.raises(ConfigError, match="made of what is evaluated") as caught:
+    with pytest.raises(ConfigError, match="contains the evaluated data") as caught:
         plan_run(settings_of(*evaluated))
     assert caught.value.hint.endswith(f"; or {' '.join(without)}")
 
