@@ -57,7 +57,7 @@ def test_runs_side_by_side(folder: Path, tmp_path: Path, capsys: pytest.CaptureF
     assert "self_ppl of 2: lm:tiny|" in shown
     assert "dist1 of 1,2" not in shown
     assert "2: acc, acc_majority" in shown
-    assert "no interval: all is from one dialogue" in shown.replace("\n", " ")
+    assert "no interval: all ratings are from one dialogue" in shown.replace("\n", " ")
     assert (other / SCORES).is_file()
 
 

@@ -94,7 +94,7 @@ def draw_blame(blame: DataFrame, about: About) -> Figure:
     axes.set_xlim(0, 1.12 * most)  # with room for the count of the longest bar
     axes.set_xticks(range(0, most + 1, 25))
     axes.xaxis.set_major_formatter(PercentFormatter(decimals=0, symbol=" %"))
-    axes.set_xlabel("of the samples that began the pass")
+    axes.set_xlabel("of the samples in the pass")
     axes.tick_params(axis="y", length=0)
     style.add_legend(legend, axes)
     style.add_texts(figure, TITLE, describe_runs([about]))

@@ -37,8 +37,8 @@ class StudyDraw:
         self.candidates = [StudyCandidate(name=run.run, replies=replies_digest(run.answers)) for run in runs]
         self.candidates += [StudyCandidate(name=HUMAN)] * settings.human
         if len(self.candidates) < form.replies:
-            hint = "give two runs or more, or human=true"
-            raise ConfigError("one candidate alone cannot be compared", where="arguments", hint=hint)
+            hint = "name two or more runs, or set human=true"
+            raise ConfigError("a single candidate cannot be compared", where="arguments", hint=hint)
         self.sides = list(combinations(range(len(self.candidates)), form.replies))  # the items of a sample
         self.people = max(settings.people or 0, settings.raters)
         share = settings.gold * settings.items * settings.raters * len(self.sides) / self.people

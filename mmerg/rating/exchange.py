@@ -119,9 +119,9 @@ def bring_in(study: Study, folder: Path, form: str, file: Path) -> int:
         answers = list(reader(study, file))
     except (OSError, ValueError, KeyError, TypeError) as error:
         reason = describe_error(error) if isinstance(error, OSError | ValueError) else f"{type(error).__name__} {error}"
-        raise RunError(f"this is no {form} file of a study: {reason}", where=str(file)) from error
+        raise RunError(f"this is not a {form} file of this study: {reason}", where=str(file)) from error
     if not answers:
-        raise ConfigError("there are no answers in it", where=str(file), hint=f"is it of format={form}?")
+        raise ConfigError("the file has no answers", where=str(file), hint=f"check that its format is {form}")
     problems, entries = [], []
     with Store(folder, study) as store:
         for where, rater, place, question, value in answers:
@@ -132,8 +132,8 @@ def bring_in(study: Study, folder: Path, form: str, file: Path) -> int:
             except (RunError, ValueError) as error:
                 problems.append(f"{where}: {error.what if isinstance(error, RunError) else describe_error(error)}")
         if problems:
-            what = f"{len(problems)} of {len(answers)} answers are none of this study"
-            raise unusable(what, problems, str(file), "correct them, and import again: nothing was added")
+            what = f"{len(problems)} of {len(answers)} answers do not belong to this study"
+            raise unusable(what, problems, str(file), "correct them and import again; nothing was added")
         for entry in entries:
             store.save(entry)
     return len(entries)

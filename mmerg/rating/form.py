@@ -37,7 +37,7 @@ class Gold(Record):
 
     scrambled: tuple[str, ...] = ()
     written: tuple[BadReply, ...] = ()
-    note: str = "Please read it once more. One of your answers does not fit it."
+    note: str = "Please read it again. One of your answers does not match it."
 
 
 class Practice(Record):
@@ -71,9 +71,9 @@ class Form(Record):
         named = {*self.gold.scrambled, *(name for bad in self.gold.written for name in bad.fails)}
         named.update(*(practice.expect for practice in self.training))
         if unknown := named - self.questions.keys():
-            raise ValueError(f"there are no questions {', '.join(sorted(unknown))}, which checks name")
+            raise ValueError(f"checks name unknown questions: {', '.join(sorted(unknown))}")
         if any(len(practice.replies) != self.replies for practice in self.training):
-            raise ValueError(f"a training item does not have {self.replies} replies")
+            raise ValueError(f"every training item needs {self.replies} replies")
         return self
 
     def low_points(self, question: str) -> tuple[Point, ...]:
@@ -92,5 +92,5 @@ def read_form(design: str) -> Form:
     try:
         return Form.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, yaml.YAMLError) as error:
-        what = f"the form cannot be used: {error if isinstance(error, yaml.YAMLError) else describe_error(error)}"
-        raise ConfigError(what, where=str(path), hint="conf/rating/likert.yaml is one that works") from error
+        what = f"the form is not valid: {error if isinstance(error, yaml.YAMLError) else describe_error(error)}"
+        raise ConfigError(what, where=str(path), hint="see conf/rating/likert.yaml for an example") from error

@@ -41,7 +41,7 @@ from mmerg.storage.record import write_record
 def new(settings: RateSettings, folder: Path, runs: Sequence[Path]) -> int:
     """Draws a study of the runs into a new folder."""
     if folder.exists() and any(folder.iterdir()):
-        what, hint = "the folder of the study is not empty", "give another name, or remove it"
+        what, hint = "the folder of the study is not empty", "choose another name, or remove the folder"
         raise ConfigError(what, where=str(folder), hint=hint)
     if not runs:
         raise ConfigError("no run is given", where="command line", hint="mmerg rate new STUDY RUN…")
@@ -92,7 +92,7 @@ def score(settings: RateSettings, folder: Path) -> int:
     study, key = read_study(folder), read_key(folder)
     answers = StudyAnswers(read_log(folder, study)[0], key)
     if not answers.raters:
-        raise ConfigError("there are no ratings yet", where=str(folder), hint=f"mmerg rate serve {folder}")
+        raise ConfigError("the study has no ratings yet", where=str(folder), hint=f"mmerg rate serve {folder}")
     runs, problems = find_runs(folder, key)
     results = find_results(name_of(folder), answers, runs, problems, settings)
     for part in tables(results, study.form.replies):

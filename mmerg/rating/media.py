@@ -45,7 +45,7 @@ def _put_frames(runs: Sequence[ScoredRun], samples: Sequence[str], folder: Path,
             files = [path / FRAMES / f"{frame.sha256}.jpg" for frame in frames]
             media[sample][turn] = tuple(_copy(file, folder, random) for file in files)
     if not any(media.values()):
-        what, hint = "no run has frames of these samples", "visual=none shows the text alone"
+        what, hint = "no run has frames of these samples", "use visual=none to show only text"
         raise ConfigError(what, where="visual=frames", hint=hint)
     return media
 
@@ -55,8 +55,8 @@ def _copy(file: Path, folder: Path, random: Random) -> str:
     try:
         write_whole(folder / name, file.read_bytes())
     except OSError as error:
-        hint = "run the same again: frames come from the cache; or visual=none"
-        raise RunError("a keyframe of the run is gone", where=str(file), hint=hint) from error
+        hint = "run the same mmerg run command again to restore it, or use visual=none"
+        raise RunError("a keyframe of the run is missing", where=str(file), hint=hint) from error
     return name
 
 
@@ -68,14 +68,14 @@ def _put_clips(runs: Sequence[ScoredRun], samples: Sequence[str], folder: Path, 
     plan = SamplePlan.of(dataset, ProtocolSettings.model_validate(settings["protocol"]))
     where = f"dataset={plan.corpus.name}"
     if plan.corpus.fingerprint != run.manifest.identity.get("corpus"):
-        what = "the corpus is not the one that the runs replied to"
-        raise ConfigError(what, where=where, hint="put its files back, or visual=frames")
+        what = "the corpus has changed since the runs"
+        raise ConfigError(what, where=where, hint="restore its files, or use visual=frames")
     known = {sample.id: sample for sample in plan.selection.samples}
     last_turns = run.manifest.setting("frames.last_turns", 2)
     clips = {id: _clips(known[id], last_turns) for id in samples}
     if gone := [f"{id}, turn {turn}" for id in samples for turn in sorted(_seen(run, id) - clips[id].keys())]:
-        what = f"{len(gone)} clips are gone that the run saw: {preview(gone)}"
-        raise ConfigError(what, where=where, hint="put them back, or visual=frames")
+        what = f"{len(gone)} clips that the run used are missing: {preview(gone)}"
+        raise ConfigError(what, where=where, hint="restore them, or use visual=frames")
     written: dict[Clip, str] = {}
     for clip in (clip for turns in clips.values() for clip in turns.values()):
         if clip not in written:
@@ -129,7 +129,7 @@ def write_clip(clip: Clip, path: Path) -> None:
                         out.mux(sound.encode(heard))
                 out.mux(sound.encode(None))
     except (av.FFmpegError, ClipError) as error:
-        what, hint = f"a clip cannot be converted: {error}", "visual=frames shows what the runs saw of it"
+        what, hint = f"a clip cannot be converted: {error}", "use visual=frames to show its keyframes"
         raise ConfigError(what, where=str(clip), hint=hint) from error
     if size is None:
-        raise ConfigError("no picture lies in the span of a clip", where=str(clip), hint="visual=frames")
+        raise ConfigError("the span of a clip has no frame", where=str(clip), hint="visual=frames")

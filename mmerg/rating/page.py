@@ -52,8 +52,8 @@ def server_of(store: Store, links: dict[str, str], settings: RateSettings) -> uv
         for rater, known in links.items():
             if compare_digest(token, known.encode()):
                 return rater
-        hint = "open the whole link that you were sent, with what stands behind #"
-        raise HttpError("this link is not known", hint=hint, status=401)
+        hint = "open the complete link you were sent, including the part after #"
+        raise HttpError("this link is not valid", hint=hint, status=401)
 
     Rater = Annotated[str, Depends(rater_of)]  # noqa: N806 - a type
 
@@ -88,7 +88,7 @@ def server_of(store: Store, links: dict[str, str], settings: RateSettings) -> uv
     @app.post("/answers")
     def answer(rater: Rater, entry: Entry) -> dict[str, bool]:
         if entry.question in (SUBMIT, TAKE):
-            raise HttpError(f"{entry.question} is no question", where="answers")
+            raise HttpError(f"{entry.question} is not a question", where="answers")
         store.save(entry.model_copy(update={"rater": rater, "at": ""}))
         return {"saved": True}
 
@@ -96,7 +96,7 @@ def server_of(store: Store, links: dict[str, str], settings: RateSettings) -> uv
     def submit(rater: Rater, place: int, sent: Submit) -> dict[str, object]:
         item, answers = study.items[rated.shown(rater, place).item], rated.answers.get((rater, place), {})
         if missing := [name for name in study.form.questions if name not in answers]:
-            raise HttpError(f"there is no answer yet to {', '.join(missing)}", where=f"place {place}", status=409)
+            raise HttpError(f"please answer: {', '.join(missing)}", where=f"place {place}", status=409)
         before, wrong = answers.get(SUBMIT), rated.failed(rater, place)
         value = AGAIN if wrong and before is None else OK  # a loud check asks once more
         store.save(Entry(rater=rater, place=place, question=SUBMIT, value=value, **sent.model_dump()))
@@ -118,7 +118,9 @@ async def _answer_error(_: Request, error: Exception) -> Response:
     """Answers 503 where the disk is at fault, without the study's folder: the page tries again."""
     if isinstance(error.__cause__, OSError):
         log.error("%s", error)
-        return _refuse(HttpError("the answer cannot be saved now", hint="keep this page open", status=503))
+        return _refuse(
+            HttpError("the answer could not be saved", hint="keep this page open; it tries again", status=503)
+        )
     return _refuse(error if isinstance(error, MmergError) else HttpError("the request cannot be read"))
 
 

@@ -49,5 +49,5 @@ def plan(settings: RateSettings) -> Sheet:
         rows.append((str(raters), *(NONE if count is None else str(count) for count in counts)))
     share = f"{100 * settings.share:g} against {100 - 100 * settings.share:g}"
     heads = ("raters", f"items for {settings.difference:g} points", f"items for {share}")
-    notes = [f"–: not even {MOST} items find it, as raters differ too much; each item needs that many raters"]
-    return Sheet(f"items that find it with {settings.power:.0%} power at {LEVEL:.0%}", heads, rows, notes)
+    notes = [f"–: raters differ so much that not even {MOST} items are enough. raters: ratings of each item"]
+    return Sheet(f"items needed for {settings.power:.0%} power at {LEVEL:.0%}", heads, rows, notes)

@@ -67,12 +67,12 @@ def read_rated(run: Path) -> dict[str, PeopleRatings]:
         try:
             rated = read_record(file, PeopleRatings)
         except (OSError, ValueError) as error:
-            hint = "mmerg rate score STUDY writes it anew; or remove it"
+            hint = "run mmerg rate score STUDY to write the file again, or remove it"
             raise RunError(
                 f"these ratings cannot be read: {describe_error(error)}", where=str(file), hint=hint
             ) from error
         if rated.replies != replies_digest(read_results(run).values()):
-            what, hint = "these ratings are of other replies than the run has now", "rate them anew, or remove the file"
+            what, hint = "the run's replies have changed since they were rated", "rate them again, or remove the file"
             raise RunError(what, where=str(file), hint=hint)
         found[rated.name] = rated
     return found

@@ -23,8 +23,18 @@ from mmerg.storage.record import Record, write_record
 
 AGREEMENT = {"alpha_nominal": "alpha nominal", "alpha_ordinal": "alpha ordinal", "ac2": "Gwet's AC2"}
 ENDS = {"win": "A wins", "tie": "tie", "lose": "B wins", "margin": "margin"}
-RATERS = ("rater", "items", "silent failed", "loud failed", "same again %", "s an item", "straight %", "cannot", "")
-JUDGES = ("judge, question", "alpha of people", "with the judge", "kappa", "both orders agree %", "n")
+RATERS = (
+    "rater",
+    "items",
+    "silent failed",
+    "loud failed",
+    "same when repeated %",
+    "s per item",
+    "straight %",
+    "cannot",
+    "",
+)
+JUDGES = ("judge, question", "alpha of raters", "alpha with the judge", "kappa", "both orders agree %", "n")
 
 
 class StudyResults(Record):
@@ -65,13 +75,13 @@ def _warnings(answers: StudyAnswers, facts: Mapping[str, RaterFacts]) -> Iterato
     if given < wanted:
         yield f"ratings are missing: {given} of {wanted} items of all raters are rated"
     if absent := [rater for rater in orders if rater not in facts]:
-        yield f"raters who have not begun: {', '.join(absent)}"
+        yield f"raters who have not started: {', '.join(absent)}"
     if len(facts) == 1:
-        yield "one rater alone: there is no agreement, and intervals say nothing of other raters"
+        yield "only one rater: agreement is undefined, and intervals do not generalise to other raters"
     if twice := [rater for rater in facts if facts[rater].browsers > 1]:
-        yield f"links that were used in several browsers, perhaps by several people: {', '.join(twice)}"
+        yield f"links used in several browsers, perhaps by several people: {', '.join(twice)}"
     if failed := [rater for rater in facts if not facts[rater].passed]:
-        yield f"raters who failed checks: {', '.join(failed)}; a second table is without them"
+        yield f"raters who failed checks: {', '.join(failed)}; a second table excludes them"
 
 
 def tables(results: StudyResults, replies: int) -> Iterator[RenderableType]:

@@ -91,9 +91,9 @@ def _says(pair: CandidatePair, alpha: Score) -> str:
     if pair.p_holm is None or score.value is None:
         return f"not tested: {score.why.removeprefix('no interval: ')}"
     if pair.p_holm >= LEVEL:
-        return "no difference is shown"
+        return "no significant difference"
     if not alpha.interval or alpha.interval[0] <= 0:
-        return "not said: the raters may agree by chance alone (alpha)"
+        return "not decided: the raters may agree only by chance (alpha)"
     return f"{pair.a if score.value > 0 else pair.b} is better"
 
 
@@ -120,7 +120,7 @@ def coefficient(name: str, value: Callable[[Indices], float], frame: DataFrame, 
     n = int((frame.notna().sum(axis=1) > 1).sum())
     score = Score(name=name, value=None, n=n, why="no item has two ratings")
     if n and isnan(value(np.arange(len(frame)))):
-        return score.model_copy(update={"why": "all ratings are the same: it is not defined"})
+        return score.model_copy(update={"why": "undefined: all ratings are the same"})
     if n:
         dialogues = frame.index.get_level_values("dialogue").tolist()
         score = score.over(value, dialogues, "bootstrap", resamples=draws, seed=seed)
@@ -143,7 +143,7 @@ def two_way(
     np.add.at(sums, groups, np.where(known, values, 0.0))
     np.add.at(counts, groups, known)
     estimate = float(sums.sum() / counts.sum())
-    score = score.model_copy(update={"value": estimate, "why": "no interval: all is from one dialogue"})
+    score = score.model_copy(update={"value": estimate, "why": "no interval: all ratings are from one dialogue"})
     if len(sums) < 2:
         return score, None
     random = np.random.default_rng(seed)
@@ -162,7 +162,7 @@ def two_way(
     half = float(t.ppf(1 - LEVEL / 2, freedom)) * error
     over = " and ".join(f"{size} {what}" for (_, size), what in zip(variances, ("dialogues", "raters"), strict=False))
     method = f"bootstrap, {draws} draws of {over}, seed {seed}, t with {freedom:.1f} degrees of freedom"
-    method += "; of one rater, so it says nothing of others" * (len(variances) < 2)
+    method += "; one rater, so it does not generalise to others" * (len(variances) < 2)
     interval = (max(ends[0], estimate - half), min(ends[1], estimate + half))
     p = 2 * float(t.sf(abs(estimate) / error, freedom))
     return score.model_copy(update={"interval": interval, "method": method, "why": ""}), p

@@ -75,7 +75,7 @@ class Log:
         """Raises RunError where there is no such rater or place."""
         order = self.orders.get(rater, [])
         if not 0 <= place < len(order):
-            raise RunError(f"there is no place {place} in the order of rater {rater!r:.40}", where="ratings")
+            raise RunError(f"rater {rater!r:.40} has no place {place}", where="ratings")
         return order[place]
 
     def check(self, entry: Entry) -> Entry:
@@ -83,7 +83,7 @@ class Log:
         shown, questions = self.shown(entry.rater, entry.place), self.study.form.questions
         where = f"rater {entry.rater}, place {entry.place}"
         if entry.item not in ("", shown.item):
-            raise RunError(f"the item is {entry.item!r:.40}, and the study has {shown.item} there", where=where)
+            raise RunError(f"the item is {entry.item!r:.40}, but the study has {shown.item} at this place", where=where)
         if entry.question in questions:
             points = (*questions[entry.question].points, CANNOT)
             if entry.value not in points:
@@ -187,7 +187,9 @@ def read_log(folder: Path, study: Study) -> tuple[Log, int]:
             log.add(entry if entry.question == TAKE else log.check(entry))
         except (ValueError, RunError) as error:
             reason = error.what if isinstance(error, RunError) else describe_error(error)
-            hint = "remove the line, or put the study back as it was"
-            raise RunError(f"line {number} is no rating of this study: {reason}", where=str(file), hint=hint) from error
+            hint = "remove the line, or restore the study"
+            raise RunError(
+                f"line {number} is not a rating of this study: {reason}", where=str(file), hint=hint
+            ) from error
         whole += len(line)
     return log, whole

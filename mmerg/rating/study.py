@@ -116,9 +116,9 @@ def find_runs(folder: Path, key: Key) -> tuple[dict[int, Path], list[str]]:
             continue
         path = Path(known.get(candidate.name, candidate.name))
         if not path.is_dir():
-            problems.append(f"the run {candidate.name} is not at its place any more: {path}")
+            problems.append(f"the run {candidate.name} is missing: {path}")
         elif replies_digest(read_results(path).values()) != candidate.replies:
-            problems.append(f"the run {candidate.name} has changed since: its replies are not those that were rated")
+            problems.append(f"the run {candidate.name} has changed: its replies are not the rated ones")
         else:
             runs[number] = path
     return runs, problems
@@ -128,5 +128,5 @@ def _read(file: Path, kind: type[Kind]) -> Kind:
     try:
         return read_record(file, kind)
     except (OSError, ValueError) as error:
-        what = f"this is no study of this version of mmerg: {file.name}: {describe_error(error)}"
-        raise RunError(what, where=str(file.parent), hint="mmerg rate new STUDY RUN… makes one") from error
+        what = f"this folder is not a study, or is from another version of mmerg: {file.name}: {describe_error(error)}"
+        raise RunError(what, where=str(file.parent), hint="create a study with mmerg rate new STUDY RUN…") from error

@@ -39,7 +39,7 @@ def test_nothing_left_is_an_error() -> None:
 
 
 def test_a_corpus_without_situations_cannot_be_searched_by_them() -> None:
-    with pytest.raises(ConfigError, match="no dialogue of .* has a situation"):
+    with pytest.raises(ConfigError, match=r"no dialogue of .* has a situation"):
         entries_of(corpus(TEA), Key(text="situation"))
 
 

@@ -142,7 +142,7 @@ def test_a_planned_study_finds_its_difference_as_often_as_planned() -> None:
         (["serve"], "mmerg rate serve needs STUDY"),
         (["import", "study"], "needs STUDY FILE"),
         (["new", "study", "run", "items=none"], "items"),
-        (["score", "nowhere"], "no study of this version"),
+        (["score", "nowhere"], "from another version of mmerg"),
         (["plan", "difference=0.5", "share=0.7"], "items for 0.5 points items for 70 against 30"),
     ],
 )

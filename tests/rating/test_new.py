@@ -135,7 +135,7 @@ def test_what_cannot_be_drawn_is_named_and_leaves_nothing(tmp_path: Path, settin
 
 def test_runs_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     one, other = runs(tmp_path)
-    with pytest.raises(ConfigError, match="one candidate alone"):
+    with pytest.raises(ConfigError, match="a single candidate"):
         new(RateSettings(items=3, design="pairwise", **BARE), tmp_path / "study", [one])
     edit(other, lambda manifest: manifest["identity"].update(corpus="another"))
     with pytest.raises(RunError, match="cannot be compared"):
@@ -150,7 +150,7 @@ def test_runs_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     ("old", "new", "what"),
     [
         ("1: It ignores, denies or belittles the feeling.", "x: no number", "points"),
-        ("scrambled: [fluency]", "scrambled: [wit]", "no questions wit"),
+        ("scrambled: [fluency]", "scrambled: [wit]", "unknown questions: wit"),
         ("title:", "titel:", "title: Field required"),
     ],
 )
@@ -169,9 +169,9 @@ def test_clips_and_frames_that_are_gone_are_named(tmp_path: Path) -> None:
     clip = sorted(data.glob("*.mp4"))
     for file in clip:
         file.rename(file.with_suffix(".away"))
-    with pytest.raises(ConfigError, match=r"clips are gone that the run saw: .*, turn \d"):
+    with pytest.raises(ConfigError, match=r"clips that the run used are missing: .*, turn \d"):
         new(RateSettings(**BARE | {"items": 2, "visual": "clips"}), tmp_path / "study", [run.path])
     shutil.rmtree(run.path / "frames")
-    with pytest.raises(RunError, match="a keyframe of the run is gone"):
+    with pytest.raises(RunError, match="a keyframe of the run is missing"):
         new(RateSettings(**BARE | {"items": 2, "visual": "frames"}), tmp_path / "study", [run.path])
     assert not (tmp_path / "study").exists()

@@ -80,7 +80,7 @@ def test_who_has_no_link_is_refused(tmp_path: Path) -> None:
         (3, "wit", 3, "no question"),
         (99, "empathy", 3, "no place 99"),
         (3, "comment", "x" * 2001, "longer"),
-        (3, "submit", "ok", "no question"),
+        (3, "submit", "ok", "not a question"),
     ],
 )
 def test_an_answer_that_is_none_is_refused_and_not_kept(

@@ -73,7 +73,7 @@ def test_better_is_not_said_where_raters_agree_by_chance_alone(tmp_path: Path) -
     answer(folder, better=0.6)
     pairs = scored(folder).all.pairs
     assert all(pair.p_holm is not None and pair.p_holm < 0.05 for pair in pairs)
-    assert {pair.says for pair in pairs} == {"not said: the raters may agree by chance alone (alpha)"}
+    assert {pair.says for pair in pairs} == {"not decided: the raters may agree only by chance (alpha)"}
     assert {name: score.value for name, score in pairs[0].scores.items()}.keys() == {"win", "tie", "lose", "margin"}
     assert sum(pairs[0].scores[name].value or 0 for name in ("win", "tie", "lose")) == pytest.approx(100)
 
@@ -114,7 +114,7 @@ def test_one_rater_alone_and_missing_ratings_are_named(tmp_path: Path) -> None:
     assert results.all.agreement["empathy"]["alpha_ordinal"].value is None
     assert results.all.agreement["empathy"]["alpha_ordinal"].why == "no item has two ratings"
     text = " ".join(results.warnings)
-    assert "one rater alone" in text
+    assert "only one rater" in text
     assert "24 of 72" in text
     assert "r2, r3" in text
 

@@ -63,7 +63,7 @@ def test_the_first_page_counts_what_happened(report: Path, tmp_path: Path) -> No
     leading = ["accuracy of the label, %", "failed", "minutes", "tokens", "first pass"]
     assert [tile.partition("<")[0] for tile in tiles.split("<dt>")[1:]][:5] == leading
     told = [part.partition("<")[0].partition('">')[2] for part in page.split('<h2 id="')]
-    assert (told[1], told[-1]) == ("Figures", "What was run")
+    assert (told[1], told[-1]) == ("Figures", "Configuration")
     for words in (
         'label became right in <a href="samples.html#became=right">1</a>, wrong in 0',
         '<a href="samples.html#failure=truncated">truncated</a>',
@@ -86,11 +86,14 @@ def test_replies_that_were_refused_or_cleaned_are_told_with_what_became_of_them(
     told = [Told("a/0", cleaned=cleaned), Told("a/1", mended="psp"), Told("a/2", failure=Failure.TRUNCATED)]
     run = build(tmp_path / "run", told)
     page = first_page(run)
-    assert "asked for again</h3> <ul><li><bdi>psp</bdi>: schema_invalid (1 reply)</li></ul>" in page
-    assert "refused for good</h3> <ul><li><bdi>caef</bdi>: truncated (1 reply)</li></ul>" in page
-    assert 'In <a href="samples.html#repaired=1">1 sample</a> a refused reply was followed by a usable one.' in page
-    assert "before they were used</h3> <ul><li>name (1 reply)</li><li>quotation marks (1 reply)</li></ul>" in page
-    assert sample_page(run).count("Taken off the reply: name, quotation marks.") == 1
+    assert "replies that were retried</h3> <ul><li><bdi>psp</bdi>: schema_invalid (1 reply)</li></ul>" in page
+    assert "without another retry</h3> <ul><li><bdi>caef</bdi>: truncated (1 reply)</li></ul>" in page
+    assert 'In <a href="samples.html#repaired=1">1 sample</a> a rejected reply was followed by a usable one.' in page
+    assert (
+        "Removed from replies before use</h3> <ul><li>name (1 reply)</li><li>quotation marks (1 reply)</li></ul>"
+        in page
+    )
+    assert sample_page(run).count("Removed from the reply: name, quotation marks.") == 1
 
 
 def test_a_run_that_is_not_finished_or_empty_has_a_report(tmp_path: Path) -> None:

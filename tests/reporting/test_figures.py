@@ -57,7 +57,7 @@ def test_runs_are_compared_as_compare_does_it(tmp_path: Path, capsys: pytest.Cap
     one, two = build(tmp_path / "one", USUAL), build(tmp_path / "two", USUAL)
     assert main([str(one), str(two)]) == 0
     page = (folder_of([one, two]) / "index.html").read_text(encoding="utf-8").replace("’", "'")
-    assert "In no setting that decides results" in page
+    assert "They do not differ: settings, files, model" in page
     capsys.readouterr()
     assert compare([str(one), str(two), "--verbose"]) == 0
     [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("p: ")]

@@ -13,7 +13,7 @@ def test_it_says_first_how_the_runs_differ_and_then_by_how_much(browser: Browser
     with watched(browser) as view:
         page = view.open(two_runs / "index.html")
         assert page.locator("main h2").all_inner_texts() == [
-            *("How the runs differ", "What became of the samples", "Figures", "Paired differences")
+            *("How the runs differ", "Outcomes of the samples", "Figures", "Paired differences")
         ]
         settings = page.get_by_role("group", name="How the runs differ").get_by_role("row").all_inner_texts()
         assert [row.split() for row in settings[1:]] == [["seed", "0", "7"]]
@@ -48,7 +48,7 @@ def test_runs_sample_by_sample(browser: Browser, two_runs: Path, width: int) -> 
         page.get_by_label("changed").check()
         expect(rows).to_have_count(5)
         page.get_by_label("better").check()
-        page.get_by_text("No sample is like that.").wait_for()
+        page.get_by_text("No sample matches.").wait_for()
         page.get_by_role("button", name="Clear").click()
         assert page.locator("#samples tbody tr").count() == 7
         page.locator("#samples td.text a").nth(1).click()

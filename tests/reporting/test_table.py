@@ -52,7 +52,7 @@ def test_the_table_is_searched_and_filtered_and_the_address_says_so(browser: Bro
             page.goto("about:blank")
             assert shown(view.open(report / "samples.html", fragment)) == ids
         page.get_by_label("Search").fill("nobody says this")
-        page.get_by_text("No sample is like that.").wait_for()
+        page.get_by_text("No sample matches.").wait_for()
         assert not page.locator("#samples").is_visible()
         for name, ids in (("schema_invalid", ["d3/1"]), ("1 sample", ["d1/4"])):  # the overview leads to what it counts
             page = view.open(report / "index.html")

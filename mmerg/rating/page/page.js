@@ -37,7 +37,7 @@ async function ask(path, body) {
   const headers = { Authorization: `Bearer ${token}`, ...(body && { "Content-Type": "application/json" }) };
   const response = await fetch(path, body ? { method: "POST", headers, body: JSON.stringify(body) } : { headers });
   if (response.ok) return response;
-  const fields = await response.json().catch(() => ({ what: `the server answers ${response.status}`, hint: "" }));
+  const fields = await response.json().catch(() => ({ what: `the server responded with ${response.status}`, hint: "" }));
   throw Object.assign(new Error(`${fields.what}. ${fields.hint}`), { status: response.status, refused: response.status < 500 });
 }
 
@@ -211,7 +211,7 @@ async function submit() {
   await flush();
   const done = await (await insist(`places/${place}/submit`, { id: random(), ms: elapsed(), browser })).json();
   if (!done.told) return go(done.next);
-  const verdict = done.again ? "" : done.fits ? "Your answers fit. " : "Your answers differ from ours. ";
+  const verdict = done.again ? "" : done.fits ? "Your answers match ours. " : "Your answers differ from ours. ";
   $("told").textContent = verdict + done.told;
   $("told").scrollIntoView({ block: "nearest" });
   if (!done.again) moved = done;
