@@ -152,7 +152,7 @@ def refused(*words: str) -> str:
 def test_what_cannot_be_served_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert "port=0 takes one that is free" in refused("backend=dry", f"port={port}")
+        assert "port=0 picks a free port" in refused("backend=dry", f"port={port}")
     assert "start it with `ollama serve`" in refused(f"backend.hosts=[http://127.0.0.1:{port}]")
     assert "sem=FILE" in refused("backend=dry", "port=0", "system=hef")
     assert "host=nowhere.invalid" in refused("backend=dry", "host=nowhere.invalid")

@@ -91,11 +91,13 @@ class Guard:
         path, origin = request.url.path, request.headers.get("origin")
         host = request.headers.get("host", "").lower()
         if self.hosts and not (is_address(name := re.sub(r":\d*$", "", host)) or name in self.hosts):
-            hint = f"if {name} is meant for this server, add it to names=[…] at its start"
-            return self.refuse(path, HttpError(f"the server is not served as {name}", hint=hint, status=421))
+            hint = f"if {name} is meant for this server, start the server with names=[{name}]"
+            return self.refuse(
+                path, HttpError(f"this server does not accept the host name {name}", hint=hint, status=421)
+            )
         if origin is not None and origin.partition("://")[2].lower() != host and origin not in self.origins:
-            hint = "add the origin to origins=[…] at the server's start, or let the proxy pass on the Host header"
-            return self.refuse(path, HttpError("a page of another origin may not ask", hint=hint, status=403))
+            hint = "start the server with the origin in origins=[…], or let the proxy forward the Host header"
+            return self.refuse(path, HttpError("requests from another origin are not allowed", hint=hint, status=403))
         if not self.token or path in OPEN:
             return None
         if path == "/" and self._is_token(request.query_params.get("token", "")):
@@ -105,7 +107,7 @@ class Guard:
         scheme, _, key = request.headers.get("authorization", "").partition(" ")
         if (scheme.lower() == "bearer" and self._is_token(key)) or self._is_token(request.cookies.get(COOKIE, "")):
             return None
-        hint = "open the address that was printed at the start, or send the token as `Authorization: Bearer …`"
+        hint = "open the address that the server printed, or send the token as `Authorization: Bearer …`"
         asks = path == "/" and "text/html" in request.headers.get("accept", "")
         refused = HttpError("the token is missing or wrong", hint=hint, status=401)
         return FileResponse(FOLDER / "token.html", 401) if asks else self.refuse(path, refused)

@@ -67,7 +67,7 @@ def _refuse_idle(words: Sequence[str]) -> None:
     for setting in words:
         key = setting.partition("=")[0].lstrip("+").partition(".")[0]
         if key in IDLE or setting in ("frames=shuffled", "frames.show=shuffled"):
-            what, hint = f"{setting} has no effect when serving", "leave it out: it is for runs"
+            what, hint = f"{setting} has no effect when serving", "remove it: it is for runs"
             raise ConfigError(what, where="command line", hint=hint)
 
 
@@ -109,7 +109,7 @@ def listener(host: str, port: int) -> socket.socket:
         opened = socket.create_server(address[:2], family=family)
     except OSError as error:
         what = f"the server cannot listen there: {error.strerror or error}"
-        raise ConfigError(what, where=f"host={host} port={port}", hint="port=0 takes one that is free") from error
+        raise ConfigError(what, where=f"host={host} port={port}", hint="port=0 picks a free port") from error
     return socket.socket(family, kind, protocol, opened.detach())  # asyncio sets TCP_NODELAY only with a protocol
 
 

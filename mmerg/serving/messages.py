@@ -89,7 +89,7 @@ def _turns(sent: Sequence[Sent]) -> Iterator[tuple[int, Speaker, Sent]]:
                 if text.strip() or message.pictures:
                     yield number, "you" if message.role == "user" else "mmerg", replace(message, text=text)
             case role:
-                what = f"a message of the role {role!r:.40} has no place there"
+                what = f"a message of the role {role!r:.40} is not allowed here"
                 hint = "send messages of user and assistant; no tool is ever called"
                 raise HttpError(what, where=f"message {number}", hint=hint)
 
@@ -98,14 +98,14 @@ def _picture(data: str, where: str) -> Upload:
     try:
         return Upload("picture", base64.b64decode(data, validate=True))
     except ValueError as error:
-        raise HttpError(f"a picture is no base64: {error}", where=where) from error
+        raise HttpError(f"a picture is not valid base64: {error}", where=where) from error
 
 
 def base64_of(url: str, where: str) -> str:
     """The base64 in a data URL. Raises HttpError for any other URL: nothing is fetched, and no file is read."""
     head, comma, data = url.partition(",")
     if not re.fullmatch(r"data:image/[\w.+-]+;base64", head, re.IGNORECASE) or not comma:
-        what = f"a picture is given as {url[:40]!r}…, and nothing is fetched"
+        what = f"a picture is given as {url[:40]!r}…, but URLs are not fetched"
         raise HttpError(what, where=where, hint="send the picture itself: data:image/jpeg;base64,…")
     return data
 

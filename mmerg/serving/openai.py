@@ -48,7 +48,7 @@ class Message(BaseModel):
         where = f"message {number}"
         for part in self.content:
             if not (part.type == "text" or (part.type == "image_url" and part.image_url)):
-                what = f"a part of the type {part.type!r:.40} cannot be taken, or holds nothing"
+                what = f"a part of the type {part.type!r:.40} is not supported, or is empty"
                 raise HttpError(what, where=where, hint="text, or image_url with a data URL")
         pictures = [base64_of(part.image_url.url, where) for part in self.content if part.image_url]
         return Sent(self.role, "\n".join(part.text for part in self.content if part.type == "text"), tuple(pictures))

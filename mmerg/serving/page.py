@@ -134,7 +134,7 @@ def _event(update: Update) -> bytes:
 
 
 def _setup(served: AppState) -> dict[str, object]:
-    settings, backbone = served.settings, {"name": "dry run", "note": "no model is asked: replies say nothing"}
+    settings, backbone = served.settings, {"name": "dry run", "note": "no model is called; replies are placeholders"}
     if served.engine.backend != DRY:
         backbone = {"name": settings.backbone.name, "note": settings.backbone.note}
     remote = [host for host in settings.backend.hosts if not is_loopback(urlsplit(host).hostname or "localhost")]

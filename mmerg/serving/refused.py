@@ -11,7 +11,7 @@ HINTS = {  # in place of the hints for runs: a chat has no command line
     **{Failure.UNREACHABLE: START, Failure.MODEL_NOT_FOUND: START, Failure.BUSY: "try again in a while"},
     **dict.fromkeys((Failure.TIMEOUT, Failure.RUNNER_CRASH, Failure.LOOP_ABORT, Failure.EMPTY), AGAIN),
     **dict.fromkeys((Failure.TRUNCATED, Failure.THINKING_EXHAUSTED, Failure.SCHEMA_INVALID), AGAIN),
-    Failure.CODE_ERROR: "mend it, and start the server again",
+    Failure.CODE_ERROR: "fix it, then restart the server",
 }
 
 
@@ -33,7 +33,7 @@ def status_of(error: MmergError) -> int:
 
 def code_fault() -> HttpError:
     """The answer to a client where the code has a mistake."""
-    return HttpError("the server has a fault, which its log names", hint="report it with the log", status=500)
+    return HttpError("internal server error; see the server's log", hint="report it with the log", status=500)
 
 
 def describe_fault(error: Exception) -> str:

@@ -48,7 +48,7 @@ def save(runs: Path, replies: Sequence[SavedReply]) -> list[Path]:
     for reply in replies:
         trace = reply.trace
         if not REPLY.fullmatch(trace.result.id) or not re.fullmatch(r"\w{1,64}", trace.manifest.system):
-            raise HttpError("this is no reply of a chat", where=trace.result.id)
+            raise HttpError("this is not a reply of a chat", where=trace.result.id)
         groups.setdefault(trace.manifest.model_dump_json(exclude={"sessions"}), []).append(reply)
     return [_write(runs, group) for group in groups.values()]
 

@@ -27,6 +27,6 @@ class AppState:
         if offered := self.offered.get(name):
             return offered
         if lacks := self.missing.get(name):
-            raise HttpError(f"{name} cannot be talked to: {error_sentence(lacks)}", where="model", status=404)
+            raise HttpError(f"{name} is not available: {error_sentence(lacks)}", where="model", status=404)
         hint = f"one of {', '.join(self.offered)}"
         raise HttpError(f"there is no model {name!r:.80}", where="model", hint=hint, status=404)

@@ -60,8 +60,8 @@ def check_talk(talk: Sequence[Utterance], limits: LimitSettings) -> tuple[Uttera
     reply can follow them."""
     kept = [one for one in talk if one.text.strip() or one.uploads][-limits.turns :]
     if not kept or kept[-1].who != "you":
-        what = "there is no turn of the user's to reply to"
-        raise HttpError(what, where="the talk", hint="say something, and let the user's turn be the last")
+        what = "there is no user turn to reply to"
+        raise HttpError(what, where="the talk", hint="end the conversation with a user turn")
     uploads = [upload for one in kept for upload in one.uploads]
     _limit("text", f"the turn has {len(kept[-1].text)} characters", len(kept[-1].text), limits.text)
     _limit("pictures", f"{len(uploads)} pictures are shown", len(uploads), limits.pictures)

@@ -48,7 +48,7 @@ class TurnRunner:
         """The turn's places in the queue, what `job` reports, and what it returns. Raises what `job` raises, and
         HttpError (503) where too many turns wait or no model's server is there."""
         if len(self._turns) >= self.most:
-            what = f"{self._waiting} turns wait for the model already"
+            what = f"{self._waiting} turns are already waiting for the model"
             raise HttpError(what, where="limits.waiting", hint="try again in a while", status=503)
         loop, token, reports = asyncio.get_running_loop(), CancelToken(), Reports()
 

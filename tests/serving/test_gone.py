@@ -129,7 +129,7 @@ def test_a_full_queue_is_refused_with_what_to_do() -> None:
             for path, request in WAYS.values():
                 answer = server.client.post(path, **request)  # type: ignore[arg-type]
                 assert answer.status_code == 503
-                assert "1 turns wait for the model already" in answer.text
+                assert "1 turns are already waiting for the model" in answer.text
                 assert "try again in a while" in answer.text
             held.let_go.set()
             assert any("You said" in line for line in lines)

@@ -106,9 +106,12 @@ def test_generate_loads_and_answers(client: ollama.Client, scripted: Scripted) -
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"messages": [{"role": "assistant", "content": "Hi."}]}, "there is no turn of the user's to reply to"),
-        ({"messages": [{"role": "tool", "content": "Hi."}]}, "role 'tool' has no place there"),
-        ({"messages": [{"role": "user", "content": "Hi.", "images": ["data:image/png;base64,aGk="]}]}, "no base64"),
+        ({"messages": [{"role": "assistant", "content": "Hi."}]}, "there is no user turn to reply to"),
+        ({"messages": [{"role": "tool", "content": "Hi."}]}, "role 'tool' is not allowed here"),
+        (
+            {"messages": [{"role": "user", "content": "Hi.", "images": ["data:image/png;base64,aGk="]}]},
+            "not valid base64",
+        ),
         (
             {"messages": [{"role": "user", "content": "Hi.", "images": ["aGk="]}], "stream": False},
             "a picture cannot be decoded",

@@ -204,7 +204,7 @@ def test_a_long_talk_goes_on_without_its_beginning(client: OpenAI, scripted: Scr
 
 
 def test_a_model_says_what_it_lacks(client: OpenAI) -> None:
-    with pytest.raises(NotFoundError, match="mmerg-hef cannot be talked to: no small empathetic model is set"):
+    with pytest.raises(NotFoundError, match="mmerg-hef is not available: no small empathetic model is set"):
         say(client, model="mmerg-hef")
     with pytest.raises(NotFoundError, match=r"there is no model 'gpt-5'.*one of mmerg-merg, "):
         say(client, model="gpt-5")
@@ -213,11 +213,14 @@ def test_a_model_says_what_it_lacks(client: OpenAI) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"messages": [{"role": "assistant", "content": "Hello."}]}, "there is no turn of the user's to reply to"),
-        ({"messages": [{"role": "system", "content": "Be kind."}]}, "there is no turn of the user's to reply to"),
-        ({"messages": [{"role": "user", "content": " "}]}, "there is no turn of the user's to reply to"),
+        ({"messages": [{"role": "assistant", "content": "Hello."}]}, "there is no user turn to reply to"),
+        ({"messages": [{"role": "system", "content": "Be kind."}]}, "there is no user turn to reply to"),
+        ({"messages": [{"role": "user", "content": " "}]}, "there is no user turn to reply to"),
         ({"messages": []}, "messages: List should have at least 1 item"),
-        ({"messages": [*HEY, {"role": "tool", "content": "x", "tool_call_id": "1"}]}, "role 'tool' has no place there"),
+        (
+            {"messages": [*HEY, {"role": "tool", "content": "x", "tool_call_id": "1"}]},
+            "role 'tool' is not allowed here",
+        ),
         ({"messages": [{"role": "user", "content": "a" * 201}]}, "the turn has 201 characters, over 200"),
         ({"n": 2}, "n: Input should be 1"),
         ({"seed": -2}, "seed: Input should be greater"),
@@ -226,7 +229,7 @@ def test_a_model_says_what_it_lacks(client: OpenAI) -> None:
         ({"messages": [{"role": "user", "content": [shown(b"not a picture")]}]}, "a picture cannot be decoded"),
         ({"messages": [{"role": "user", "content": [shown(picture()[:80])]}]}, "cannot be shown to the model: turn 1"),
         ({"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}]}, "'input_audio'"),
-        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "'image_url' cannot be taken, or holds"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "'image_url' is not supported, or is"),
     ],
 )
 def test_what_cannot_be_answered_is_refused(client: OpenAI, wrong: dict[str, Any], said: str) -> None:
@@ -241,7 +244,7 @@ def test_what_cannot_be_answered_is_refused(client: OpenAI, wrong: dict[str, Any
 )
 def test_nothing_is_fetched_and_no_file_is_read(client: OpenAI, url: str) -> None:
     content = [{"type": "image_url", "image_url": {"url": url}}]
-    with pytest.raises(BadRequestError, match="nothing is fetched"):
+    with pytest.raises(BadRequestError, match="URLs are not fetched"):
         say(client, messages=[{"role": "user", "content": content}])
 
 

@@ -126,13 +126,13 @@ def test_what_cannot_be_decoded_is_told_and_the_turn_goes_on(
 @pytest.mark.parametrize(
     ("more", "status", "said"),
     [
-        ({"turns": []}, 400, "there is no turn of the user's to reply to"),
-        ({"turns": [{"who": "mmerg", "text": "Hi."}]}, 400, "there is no turn of the user's to reply to"),
+        ({"turns": []}, 400, "there is no user turn to reply to"),
+        ({"turns": [{"who": "mmerg", "text": "Hi."}]}, 400, "there is no user turn to reply to"),
         ({"turns": [{"who": "me", "text": "Hi."}]}, 400, "turns.0.who"),
         ({"turns": [{"who": "you", "text": "a" * 4001}]}, 400, "the turn has 4001 characters, over 4000"),
         ({"chat": "../../etc"}, 400, "chat: String should match"),
         ({"system": "gpt"}, 404, "there is no model 'gpt'"),
-        ({"system": "mmerg-trace"}, 404, "mmerg-trace cannot be talked to"),
+        ({"system": "mmerg-trace"}, 404, "mmerg-trace is not available"),
         ({"seed": 2**31}, 400, "seed"),
         ({"more": 1}, 400, "more: Extra inputs are not permitted"),
     ],

@@ -38,14 +38,14 @@ export async function kindOf(file) {
 export async function added(held, files, limits) {
   const kinds = await Promise.all(files.map(kindOf));
   const odd = files.find((file, place) => !kinds[place]);
-  if (odd) throw new Wrong({ what: `${odd.name} is neither a clip nor a picture`, hint: "Take a video file, or pictures as JPEG or PNG." });
+  if (odd) throw new Wrong({ what: `${odd.name} is neither a clip nor a picture`, hint: "Choose a video file, or JPEG or PNG pictures." });
   const clip = kinds.includes("clip");
-  if (clip && files.length > 1) throw new Wrong({ what: "One clip, or some pictures, go along with a message", hint: "Take one clip alone." });
+  if (clip && files.length > 1) throw new Wrong({ what: "A message can have one clip or several pictures", hint: "Attach only one clip." });
   const most = clip ? limits.clip_mb : limits.picture_mb;
   const large = files.find((file) => file.size > most * MEGA);
   if (large) throw new Wrong({ what: `${large.name} has ${(large.size / MEGA).toFixed(1)} MB, at most ${most} are taken`, hint: "Make it shorter or smaller." });
   const pictures = clip ? [] : held.filter((one) => one.kind === "picture");
-  if (!clip && pictures.length + files.length > limits.pictures) throw new Wrong({ what: `At most ${limits.pictures} pictures go along with a message`, hint: "Take some off." });
+  if (!clip && pictures.length + files.length > limits.pictures) throw new Wrong({ what: `A message can have at most ${limits.pictures} pictures`, hint: "Remove some." });
   return [...pictures, ...await Promise.all(files.map(async (file, place) => medium(file, kinds[place], await seen(kinds[place], file))))];
 }
 

@@ -8,9 +8,9 @@ const KINDS = APPLE ? ["video/mp4", "video/webm"] : ["video/webm;codecs=vp8", "v
 const LEAST = 800; // milliseconds of a clip: less may hold no frame
 const BITS = 1_500_000; // a second: enough for a face at 640 x 480
 const REFUSED = {
-  NotAllowedError: ["The camera was not allowed", "Allow it at the address bar and ask again, or go on with text, a clip or a picture."],
-  NotFoundError: ["There is no camera", "Plug one in and ask again, or go on with text, a clip or a picture."],
-  NotReadableError: ["The camera cannot be read", "Another program may have it: close that, and ask again."],
+  NotAllowedError: ["The camera was not allowed", "Allow it in the address bar and try again, or use text, a clip or a picture."],
+  NotFoundError: ["There is no camera", "Plug one in and try again, or use text, a clip or a picture."],
+  NotReadableError: ["The camera cannot be read", "Another program may be using it. Close that program and try again."],
 };
 
 export class Camera {
@@ -26,7 +26,7 @@ export class Camera {
   async turnOn(which = "") {
     if (this.asking || this.stream) return;
     if (!navigator.mediaDevices || !window.MediaRecorder) {
-      throw new Wrong({ what: "The browser gives no camera to this page", hint: "It does so on http://127.0.0.1 or over https. Text, clips and pictures work." });
+      throw new Wrong({ what: "The browser does not allow the camera on this page", hint: "Open the page at http://127.0.0.1 or over https. Text, clips and pictures work here." });
     }
     this.asking = true;
     try {
@@ -39,7 +39,7 @@ export class Camera {
     }
     this.stream.getVideoTracks()[0].addEventListener("ended", () => {
       this.turnOff();
-      this.lost(new Wrong({ what: "The camera was lost", hint: "Plug it in again and turn it on, or go on with text, a clip or a picture." }));
+      this.lost(new Wrong({ what: "The camera was lost", hint: "Plug it in again and turn it on, or use text, a clip or a picture." }));
     });
     try {
       this.#roll();

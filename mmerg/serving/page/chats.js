@@ -16,7 +16,7 @@ export async function drawChats(now, open, remove) {
       button(make("span", { dir: "auto" }, shown(head.title)), () => open(head.id), { className: "chat", ...(head.id === now ? { "aria-current": "true" } : {}) }, make("small", {}, when(head.at))),
       button("Delete", () => remove(head), { className: "slight", "aria-label": `Delete the chat ${shown(head.title)}` }))));
   } catch (error) {
-    list.replaceChildren(make("li", {}, ...problem({ what: "This browser keeps no chats", hint: `Download those that you want to have. (${error?.message ?? error})` })));
+    list.replaceChildren(make("li", {}, ...problem({ what: "This browser cannot store chats", hint: `Download the chats you want to keep. (${error?.message ?? error})` })));
   }
 }
 

@@ -23,7 +23,7 @@ export class Composer {
 
   /** Write this in place of an exchange; last: nothing came after it. */
   edit(exchange, last) {
-    one("#editing span").textContent = last ? "You are editing your last message." : "You are editing an earlier message: what came after it goes when you send.";
+    one("#editing span").textContent = last ? "You are editing your last message." : "You are editing an earlier message. Sending it removes the messages after it.";
     this.aside ??= this.draft;
     this.#put(exchange.words, exchange.media, exchange);
     input.focus();
@@ -75,7 +75,7 @@ export class Composer {
     try {
       await this.checking.catch(() => {});
       if (!words && !this.held.length && !this.camera.stream) {
-        this.complain({ what: "There is nothing to send yet", hint: "Write a few words, or show a clip, pictures or yourself." });
+        this.complain({ what: "There is nothing to send yet", hint: "Write a few words, attach a clip or pictures, or turn on the camera." });
       } else if (length > most) {
         this.complain({ what: `The message has ${length.toLocaleString("en")} characters, at most ${most.toLocaleString("en")} are taken`, hint: "Shorten it." });
       } else {
@@ -106,7 +106,7 @@ export class Composer {
     one("#editing").hidden = this.editing === null;
     one("#camera").hidden = !on;
     one("#camera-on").disabled = on;
-    one("#goes-along").textContent = this.held.length ? "What is attached goes along instead." : "Its last seconds go along when you send; sound does not.";
+    one("#goes-along").textContent = this.held.length ? "The attachment is sent instead." : "Its last seconds are sent with your message, without sound.";
     if (mirror.srcObject !== this.camera.stream) {
       mirror.srcObject = this.camera.stream;
       if (on) {

@@ -112,7 +112,7 @@ async function start(setup) {
     if (!mine.exchanges.length && !mine.draft.words && !mine.draft.media.length && !mine.rev) return void (kept = true);
     keep.last = (keep.last ?? Promise.resolve()).then(async () => {
       try {
-        if (await mine.keep()) tell("This chat went on in another window. What is here is kept as a chat of its own.");
+        if (await mine.keep()) tell("This chat was continued in another window. This window’s version is saved as a separate chat.");
         if (mine === talk) { kept = true; address(false); }
         one("#unkept").hidden = true;
       } catch (error) {
@@ -149,8 +149,8 @@ async function start(setup) {
     const [system] = chosen();
     const count = system.agents.length;
     one("#explained").textContent = system.audits && count === 5
-      ? "Five agents answer together: one takes in your words and your face, one names the feeling, one plans a reply and one writes it. The fifth checks their work and has it done again where it does not hold."
-      : count > 1 ? `${short(system)} answers with ${count} agents, one after the other.` : `${short(system)} answers in one go.`;
+      ? "Five agents answer together: one takes in your words and your face, one names the feeling, one plans a reply and one writes it. The fifth checks their work and sends it back if a check fails."
+      : count > 1 ? `${short(system)} answers with ${count} agents, one after the other.` : `${short(system)} answers with one call.`;
     one("#explained").hidden = await store.heads().then((heads) => heads.length > 0 && count === 5, () => false);
   }
 

@@ -146,7 +146,7 @@ export class Talk {
       }
     } catch (error) {
       if (signal.aborted) record.state = "stopped";
-      else take(record, "failed", error instanceof wire.Wrong ? { ...error } : { what: `this page could not go on: ${error.message}` });
+      else take(record, "failed", error instanceof wire.Wrong ? { ...error } : { what: `this page failed: ${error.message}` });
     }
   }
 

@@ -6,7 +6,7 @@ import { markdown } from "./markdown.js";
 import { going, short, summary } from "./record.js";
 import { latest, mine, theirs } from "./talk.js";
 
-const DOING = { mpa: "Taking in what you say and show", caef: "Working out how you feel", psp: "Planning the reply", sgrg: "Writing", gra: "Checking the reply" };
+const DOING = { mpa: "Reading your message", caef: "Working out how you feel", psp: "Planning the reply", sgrg: "Writing", gra: "Checking the reply" };
 
 /** acts: what the buttons do, by name; each gets the exchange, and the side where there is one. */
 export function drawTurns(list, exchanges, acts) {
@@ -52,23 +52,23 @@ function answer(one, side, number, last, { look, again, flip, copy, read }) {
     going(record) ? underWay(record, () => look(one)) : null,
     record.reply !== null ? make("div", { className: "text" }, markdown(record.reply)) : null,
     record.failed ? make("div", { className: "failure" }, make("p", { className: "what" }, "There is no reply."), ...problem(record.failed)) : null,
-    record.state === "stopped" ? make("p", { className: "note" }, record.lost ? "The page was left before the reply was there." : "Stopped.") : null,
+    record.state === "stopped" ? make("p", { className: "note" }, record.lost ? "The page was closed before the reply arrived." : "Stopped.") : null,
     unseen(one, record),
     make("div", { className: "under" }, going(record) ? null : button(summary(record) || "How it came", () => look(one), { className: "line look", id: `look-${id}`, "data-look": String(one.id), "aria-expanded": "false", title: "What the agents saw and thought" }), make("p", { className: "acts" },
       record.reply ? button("Copy", () => copy(record.reply), { className: "slight", "aria-label": "Copy the reply" }) : null,
       record.reply ? button("Read aloud", () => read(record.reply), { className: "slight aloud" }) : null,
       last && (tries.length > 1 || !going(record)) ? button("Try again", () => again(one, side), { className: "slight idle", id: `again-${id}` }) : null,
       tries.length > 1 ? make("span", { className: "tries" },
-        button("‹", () => flip(one, side, at - 1), { className: "slight idle", id: `before-${id}`, "aria-label": "The try before", disabled: at === 0 || !last }),
+        button("‹", () => flip(one, side, at - 1), { className: "slight idle", id: `before-${id}`, "aria-label": "Previous try", disabled: at === 0 || !last }),
         `${at + 1} of ${tries.length}`,
-        button("›", () => flip(one, side, at + 1), { className: "slight idle", id: `after-${id}`, "aria-label": "The try after", disabled: at === tries.length - 1 || !last })) : null)));
+        button("›", () => flip(one, side, at + 1), { className: "slight idle", id: `after-${id}`, "aria-label": "Next try", disabled: at === tries.length - 1 || !last })) : null)));
 }
 
 /** What was sent and could not be seen is told where the reply is. */
 function unseen({ media }, { system, frames, problem: why, state }) {
   if (!media.length || (!frames && state !== "done")) return null;
   const what = media.every(({ kind }) => kind === "clip") ? "clip" : media.length > 1 ? "pictures" : "picture";
-  const reason = system.sees ? why.replace(/turn \d+: /g, "").replaceAll("_", " ") : `${short(system)} reads words alone`;
+  const reason = system.sees ? why.replace(/turn \d+: /g, "").replaceAll("_", " ") : `${short(system)} reads text only`;
   if (system.sees && frames?.length) return null;
   return text(`Answered without your ${what}${reason ? `: ${reason}` : ""}.`, "problem unseen");
 }
@@ -79,7 +79,7 @@ function underWay(record, look) {
   const pass = Math.max(0, record.passes.length - 1);
   const agent = agents.find(({ name }) => name === record.now);
   const doing = DOING[record.now] ?? (agent && agents.length > 1 ? agent.title : agent ? "Writing" : "Looking");
-  const words = record.state === "sent" ? "On its way" : record.place ? `${record.place} before you` : pass ? `${doing}, draft ${pass + 1}` : doing;
+  const words = record.state === "sent" ? "Sent" : record.place ? `${record.place} before you` : pass ? `${doing}, draft ${pass + 1}` : doing;
   const place = agents.indexOf(agent);
   return button(make("span", { className: "dots", "aria-hidden": "true" }, agents.map((_, number) => make("i", { className: number < place ? "past" : number === place ? "now" : "" }))), look,
     { className: "line under-way", title: "What the agents see and think" },

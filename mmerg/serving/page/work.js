@@ -51,7 +51,7 @@ function framesStep({ frames, problem, state }) {
   return ["frames", [frames, problem, state === "idle"], () => step(taken.length ? "said" : "waits", "◉", "What was seen",
     note(taken.length ? plural(taken.length, "frame") : frames ? "words alone" : ""),
     taken.length ? make("div", { className: "shots" }, taken.map((frame, place) => shot(frame, () => open(place)))) : null,
-    problem ? text(`${taken.length ? "Not all is shown" : "Nothing could be seen"}: ${problem.replaceAll("_", " ")}.`, "problem") : null)];
+    problem ? text(`${taken.length ? "Some frames are missing" : "No frames"}: ${problem.replaceAll("_", " ")}.`, "problem") : null)];
 }
 
 function shot(frame, open) {
@@ -70,7 +70,7 @@ function agentSteps(record) {
     const state = made < at ? "kept" : agent?.state === "said" ? "said" : ended(record) ? "lost" : agent?.state ?? "waits";
     const again = made === at && record.passes[at]?.from === name ? record.passes[at].reason : null;
     return [name, [agent, state, made, again], () => step(state, String(place + 1), title, tookOf(state, agent, made),
-      again === null ? null : make("div", { className: "again" }, make("strong", {}, "Done again from here. "), text(plainly(again, record.system.agents), "", "span")),
+      again === null ? null : make("div", { className: "again" }, make("strong", {}, "Rerun from here. "), text(plainly(again, record.system.agents), "", "span")),
       ...(agent?.supplied ?? []).map(supplied),
       ...(agent?.refused ?? []).map(refused),
       agent?.state === "said" ? fields(agent.output, citing(record)) : null)];
@@ -131,7 +131,7 @@ function drawFinding({ check, passed, reason }, { blamed, instruction }, agents)
   const first = check === blamed;
   return make("li", {},
     make("span", { className: `mark ${passed ? "good" : "bad"}` }, make("span", { "aria-hidden": "true" }, passed ? "✓ " : "✗ "), shown(title), make("span", { className: "aside" }, passed ? " passed" : " failed")),
-    first ? make("span", { className: "first" }, "to be done again") : null, text(reason),
+    first ? make("span", { className: "first" }, "first fault") : null, text(reason),
     first && instruction ? make("p", { className: "correction", dir: "auto" }, make("strong", {}, "Correction "), shown(instruction)) : null);
 }
 

@@ -111,7 +111,7 @@ def answered(page: Page) -> None:
 
 
 def choose(page: Page, name: str, system: str) -> None:
-    """In the settings: name is "Who answers" or "Beside it"."""
+    """In the settings: name is "Reply with" or "Compare with"."""
     page.get_by_role("button", name="More").click()
     page.get_by_role("button", name="Settings").click()
     page.get_by_label(name).select_option(f"mmerg-{system}")

@@ -34,7 +34,7 @@ def test_axe_finds_nothing(page: Page, agents: Agents) -> None:
     check(page)
     page.get_by_role("button", name="Settings").click()
     check(page)
-    page.get_by_label("Beside it").select_option("mmerg-one_pass")
+    page.get_by_label("Compare with").select_option("mmerg-one_pass")
     page.keyboard.press("Escape")
     page.locator("#files").set_input_files(CLIP)
     expect(page.locator("#attached li")).to_have_count(1)

@@ -94,7 +94,7 @@ def test_a_camera_that_is_refused_costs_nothing_but_the_camera(page: Page) -> No
     say(page, "Then in words.")
     answered(page)
     look(page)
-    assert "words alone" in step(page, "What was seen")
+    assert "text only" in step(page, "What was seen")
     assert page.get_by_role("alert").inner_text() == ""
 
 
@@ -140,8 +140,8 @@ def test_what_was_not_seen_is_said_in_the_reply(page: Page) -> None:
 def test_what_does_not_fit_is_not_attached(page: Page) -> None:
     refused = {
         "a.txt is neither a clip nor a picture": [("a.txt", "text/plain", b"x")],
-        "At most 8 pictures": [("a.png", "image/png", b"x")] * 9,
-        "One clip, or some pictures": [("a.mp4", "video/mp4", b"x"), ("b.mp4", "video/mp4", b"x")],
+        "at most 8 pictures": [("a.png", "image/png", b"x")] * 9,
+        "one clip or several pictures": [("a.mp4", "video/mp4", b"x"), ("b.mp4", "video/mp4", b"x")],
         "at most 1 are taken": [("a.png", "image/png", b"\0" * (2**20 + 1))],
         "a.png cannot be used: a picture cannot be decoded. Export it as JPEG or PNG.": [("a.png", "image/png", b"x")],
         "b.mkv cannot be used": [("b.mkv", "", b"\x1aE\xdf\xa3" + b"\0" * 99)],

@@ -53,7 +53,7 @@ def test_passes_are_shown_with_the_fault_and_the_chosen_one_and_evidence_leads_t
     assert "3 of 4 checks passed" in (passes.nth(0).text_content() or "")
     assert "sent" in (passes.nth(1).text_content() or "")
     assert "as in draft 1" in step(page, "Perception")
-    assert "Done again from here" in step(page, "Emotion forecast")
+    assert "Rerun from here" in step(page, "Emotion forecast")
     assert "sadness" in step(page, "Emotion forecast")
     assert REPLY in step(page, "Reply")
     assert "all checks passed" in step(page, "Draft 2 was sent")
@@ -61,14 +61,14 @@ def test_passes_are_shown_with_the_fault_and_the_chosen_one_and_evidence_leads_t
     assert passes.nth(0).evaluate("(one) => one === document.activeElement")
     assert "joy" in step(page, "Emotion forecast")
     assert FIRST in step(page, "Reply")
-    assert "to be done again" in step(page, "Audit")
+    assert "first fault" in step(page, "Audit")
     assert "mend caef" in step(page, "Audit")
     turn = page.locator(".turn.mine")
     page.get_by_role("button", name="turn 1", exact=True).focus()
     assert "pointed" in (turn.get_attribute("class") or "")
     page.keyboard.press("Tab")
     assert "pointed" not in (turn.get_attribute("class") or "")
-    choose(page, "Who answers", "one_pass")
+    choose(page, "Reply with", "one_pass")
     say(page, "Two.")
     answered(page)
     assert "Good for you." in page.locator("#works").inner_text()
@@ -91,9 +91,9 @@ def test_a_turn_is_stopped_and_tried_again(page: Page, agents: Agents) -> None:
     answered(page)
     assert len(agents.seeds()) == 2
     expect(page.locator(".tries")).to_contain_text("2 of 2")
-    page.get_by_role("button", name="The try before").click()
+    page.get_by_role("button", name="Previous try").click()
     expect(page.locator(".theirs .note")).to_have_text("Stopped.")
-    page.get_by_role("button", name="The try after").click()
+    page.get_by_role("button", name="Next try").click()
     expect(page.locator(".theirs .text")).to_have_text(REPLY)
 
 
@@ -117,7 +117,7 @@ def test_what_was_said_goes_along_and_an_edited_turn_drops_what_followed(page: P
 
 def test_another_system_answers_beside_in_a_talk_of_its_own(page: Page, agents: Agents) -> None:
     assert page.locator("#beside option[value='mmerg-merg']").is_disabled()
-    choose(page, "Beside it", "one_pass")
+    choose(page, "Compare with", "one_pass")
     say(page, "One.")
     answered(page)
     say(page, "Two.")
@@ -216,7 +216,7 @@ def test_a_talk_is_there_after_a_reload_and_in_the_list(page: Page, site: Site, 
         page.reload()
     ready(page)
     assert bubbles(page) == [WORDS, REPLY, "And?"]
-    expect(page.locator(".theirs .note")).to_have_text("The page was left before the reply was there.")
+    expect(page.locator(".theirs .note")).to_have_text("The page was closed before the reply arrived.")
     expect(page.get_by_label("Your message")).to_have_value("not yet said")
     expect(page.locator(".mine .media :is(img, video)")).to_have_count(1)
     page.locator(".look").first.click()
@@ -308,7 +308,7 @@ def test_words_come_as_they_are_written_and_markdown_is_shown(page: Page, site: 
 
     site.model = Writing()
     agents.instead["answer"] = json.dumps({"emotion": "joy", "response": "That is **good**, `truly`."})
-    choose(page, "Who answers", "one_pass")
+    choose(page, "Reply with", "one_pass")
     page.evaluate(
         """() => {
           window.drafts = [];
