@@ -102,7 +102,7 @@ def test_ratings_are_read_with_the_run_and_stale_ones_are_named(tmp_path: Path) 
     assert tidy.ratings.groupby("run").score.mean().between(2, 4).all()
     runs(tmp_path / "again", 12, "zebra", replies=5)
     (tmp_path / "zebra" / "results.jsonl").write_bytes((tmp_path / "again/zebra/results.jsonl").read_bytes())
-    assert any("zebra has changed since" in one for one in scored(folder).warnings)
+    assert any("zebra has changed" in one for one in scored(folder).warnings)
 
 
 def test_one_rater_alone_and_missing_ratings_are_named(tmp_path: Path) -> None:
