@@ -20,7 +20,7 @@ from mmerg.scoring.intervals import wilson
 from mmerg.scoring.score import Score
 from mmerg.scoring.spread import Spread, by_seeds, over
 
-NO_TEST = "The paper does not fully say how it measured: no run is tested against its figures."
+NO_TEST = "The paper does not fully say how it measured: no run is tested against its values."
 RATED = ("empathy", "coherence", "fluency")  # by people in the papers, by a model here: not one scale
 HEADS = {  # of columns, as papers print them
     "self_ppl": "PPL (self)",

@@ -14,7 +14,7 @@ from mmerg.errors import ConfigError
 from mmerg.storage.files import describe_error
 from mmerg.storage.words import words_of
 
-HINT = "NRC-VAD as published: a word, valence, arousal and dominance a line, with tabs between"
+HINT = "use NRC-VAD as published: each line has a word, valence, arousal and dominance, separated by tabs"
 
 
 @dataclass(frozen=True)

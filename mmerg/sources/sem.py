@@ -71,7 +71,7 @@ class Sem:
                 made_of = "the small empathetic model was trained or validated on"
                 data = model.trained_on
                 where = f"sem, made from {data.corpus} {data.split} and {model.validated_on.split}"
-                hint = "evaluate another split, as dataset.split=test, or train without these dialogues"
+                hint = "evaluate another split, for example dataset.split=test, or train without these dialogues"
                 raise ConfigError(f"{made_of} {sample.dialogue_id}, which is evaluated", where=where, hint=hint)
         if self.settings.cause_words and not self._with_causes:
             return "cause words are off: the model was trained without a lexicon (lexicon=…)"
@@ -90,7 +90,7 @@ class Sem:
         if trained != own:
             what = "the small empathetic model was trained on embeddings by "
             what += f"{trained}, and {f'here it is {own}' if own else 'there is no embedder'}"
-            hint = "leave sources.W.embedder as system=hef has it, with the embedder's folder of the training"
+            hint = "keep sources.W.embedder of system=hef, and set its folder to the embedder used in training"
             raise ConfigError(what, where="sources.W.embedder", hint=f"{hint}; or another model: {HINT}")
 
     def _refuse_other_causes(self) -> None:

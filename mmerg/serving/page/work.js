@@ -49,7 +49,7 @@ function framesStep({ frames, problem, state }) {
   const taken = frames ?? [];
   const open = (number) => enlarge(taken, number);
   return ["frames", [frames, problem, state === "idle"], () => step(taken.length ? "said" : "waits", "◉", "What was seen",
-    note(taken.length ? plural(taken.length, "frame") : frames ? "words alone" : ""),
+    note(taken.length ? plural(taken.length, "frame") : frames ? "text only" : ""),
     taken.length ? make("div", { className: "shots" }, taken.map((frame, place) => shot(frame, () => open(place)))) : null,
     problem ? text(`${taken.length ? "Some frames are missing" : "No frames"}: ${problem.replaceAll("_", " ")}.`, "problem") : null)];
 }
