@@ -226,7 +226,7 @@ def test_clips_are_judged_as_samples_show_them(tmp_path: Path, clip: Path, check
     assert [(bad["turns"], bad["reason"]) for bad in check.report["clips"]["bad"]] == [(["test_dia1/1"], "too_long")]
     assert (check.report["targets"]["with_clip"], check.report["targets"]["in_vain"]) == (2, {})
     assert check.report["clips"]["long"]["test_dia1/1"] == [0.9, 4.0]
-    assert "1.5 times as long as their row, cut there: test_dia0/1: row 0.9 s, clip 2 s, test_dia0/2" in check.out
+    assert "1.5 times as long as their row, cut off there: test_dia0/1: row 0.9 s, clip 2 s, test_dia0/2" in check.out
 
 
 def test_what_the_reply_leaves_nothing_of_is_told_and_no_fault_of_the_data(
