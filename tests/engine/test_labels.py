@@ -141,6 +141,7 @@ def test_a_runs_labels_are_calibrated_on_another_split(tmp_path: Path) -> None:
     file.write_text(edited.replace(read_auditor(file).digest, "1" * 64), encoding="utf-8")
     with pytest.raises(ConfigError, match="another model"):
         list(launch(settings_of(*given, f"auditor={file}", "name=other")))
+    assert main([ended.run, "--labels", str(file)]) == 2  # what was measured of that model stays
 
 
 def test_on_a_real_server(each_ollama: Server, smollm2: str) -> None:
