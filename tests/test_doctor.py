@@ -208,7 +208,7 @@ def test_calls_at_once_that_disturb_each_other(concurrency: int, mark: str, code
     with scripted_ollama(answer=unsteady) as server:
         assert doctor(server.url, f"backbone.concurrency={concurrency}") == code
     assert doctor.marks == ALL_WELL | {"parallel": mark}
-    assert "3 of 3 groups of 2 calls at once gave other answers" in doctor.text
+    assert "3 of 3 groups of 2 calls at once gave other replies" in doctor.text
     assert "backbone.concurrency=1" in doctor.text
 
 

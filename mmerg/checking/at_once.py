@@ -38,7 +38,7 @@ def parallel(backend: Backend, concurrency: int, vision: bool) -> Finding:
         return "failed", f"{other} {of_groups} gave other replies than alone: set backbone.concurrency=1"
     if other:
         asks = "backbone.concurrency=1 makes one call at a time"
-        return "ok", f"{other} {of_groups} gave other answers than alone; {asks}"
+        return "ok", f"{other} {of_groups} gave other replies than alone; {asks}"
     if tied:
         parted = f"{tied} {of_groups} differed from each call alone where two tokens were equally likely"
         return "open", f"{parted}: caused by the order of sums in a batch; uncached replies may differ"

@@ -34,7 +34,7 @@ def test_tokens_weigh_alike_whichever_reply_they_are_of() -> None:
 
 
 def test_replies_in_json_and_replies_chosen_by_it_are_figures_of_their_own() -> None:
-    node = {"result": {"response": "o.reply"}, "loop": "draws"}
+    node = {"result": {"response": "o.reply"}, "loop": "candidates"}
     signature = self_perplexity(manifest_of([], config={"system": node})).signature
     assert "|reply:in-json|chosen-by-it|" in signature
 

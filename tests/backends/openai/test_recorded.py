@@ -136,7 +136,7 @@ def test_a_given_text_has_the_log_probabilities_of_the_end_of_the_prompt(faulty:
     bodies = [body for path in OF_PROMPT[dialect] for body in faulty.asked(path)]
     assert bodies[0]["messages"][-1] == {"role": "assistant", "content": "Hi there"}
     assert bodies[0]["continue_final_message"] is True
-    with pytest.raises(ReplyError, match="no log-probabilities of the prompt"):
+    with pytest.raises(ReplyError, match="no log-probabilities of the end of the prompt"):
         backend.complete(likelihood_request(HELLO.messages, "Hello there"))
 
 
