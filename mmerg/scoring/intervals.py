@@ -35,7 +35,7 @@ GROUPS = 200  # for a jackknife
 UNITS = 400  # for a bootstrap of sums: dialogues beyond are drawn in groups
 FEWEST = 10  # dialogues for all but shares
 RARE = 5  # dialogues with an outcome, for their correlation to be told
-ONE_DIALOGUE = "no interval: all is from one dialogue"
+ONE_DIALOGUE = "no interval: all samples are from one dialogue"
 ROUNDING = 1e-9  # sums in another order differ by less
 
 

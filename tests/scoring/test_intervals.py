@@ -113,7 +113,7 @@ def test_the_jackknife_s_standard_error_is_that_of_new_samples(n: int) -> None:
 @pytest.mark.parametrize("by", ["wilson", "bootstrap", "jackknife"])
 def test_one_dialogue_has_no_interval(by: IntervalBy) -> None:
     for n in (1, 3):
-        assert of_mean(by, [100.0] * n, ["d"] * n) == (None, "", "no interval: all ratings are from one dialogue")
+        assert of_mean(by, [100.0] * n, ["d"] * n) == (None, "", "no interval: all samples are from one dialogue")
 
 
 @pytest.mark.parametrize("by", ["bootstrap", "jackknife"])
