@@ -31,6 +31,8 @@ NEEDED = {"new": "STUDY RUN…", "plan": "", "import": "STUDY FILE"} | dict.from
 
 def main() -> int:
     """The command."""
+    if "--help" in sys.argv:  # also after an action
+        sys.argv[1:] = ["--help"]
     if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
         return run_program("rate", lambda _: 0, __doc__)
     action, *rest = sys.argv[1:]
@@ -41,7 +43,8 @@ def main() -> int:
             hint = f"{did_you_mean(action, NEEDED)} one of {', '.join(NEEDED)}".strip()
             raise ConfigError(f"there is no action {action}", where="command line", hint=hint)
         if len(paths) < len(NEEDED[action].split()):
-            raise ConfigError(f"mmerg rate {action} needs {NEEDED[action]}", where="command line", hint="see --help")
+            needed = f"mmerg rate {action} needs {NEEDED[action]}"
+            raise ConfigError(needed, where="command line", hint="see `mmerg rate --help`")
         return 0
 
     def job(settings: RateSettings) -> int:
