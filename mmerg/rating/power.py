@@ -46,8 +46,8 @@ def plan(settings: RateSettings) -> Sheet:
     for raters in RATERS:
         both = ((settings.difference, spread), (margin, pairs))
         counts = [items_for(raters, difference, sds, settings.power) for difference, sds in both]
-        rows.append((str(raters), *(NONE if count is None else str(count) for count in counts)))
+        rows.append((f"{raters} raters", *(NONE if count is None else str(count) for count in counts)))
     share = f"{100 * settings.share:g} against {100 - 100 * settings.share:g}"
     heads = ("raters", f"items for {settings.difference:g} points", f"items for {share}")
-    notes = [f"–: raters differ so much that not even {MOST} items are enough. raters: ratings of each item"]
+    notes = [f"Each rater rates every item. –: raters differ so much that even {MOST} items are not enough."]
     return Sheet(f"items needed for {settings.power:.0%} power at {LEVEL:.0%}", heads, rows, notes)
