@@ -63,7 +63,7 @@ def test_the_first_page_counts_what_happened(report: Path, tmp_path: Path) -> No
     leading = ["accuracy of the label, %", "failed", "minutes", "tokens", "first pass"]
     assert [tile.partition("<")[0] for tile in tiles.split("<dt>")[1:]][:5] == leading
     told = [part.partition("<")[0].partition('">')[2] for part in page.split('<h2 id="')]
-    assert (told[1], told[-1]) == ("Figures", "Configuration")
+    assert (told[1], told[-1]) == ("Metrics", "Configuration")
     for words in (
         'label became right in <a href="samples.html#became=right">1</a>, wrong in 0',
         '<a href="samples.html#failure=truncated">truncated</a>',

@@ -13,11 +13,11 @@ def test_it_says_first_how_the_runs_differ_and_then_by_how_much(browser: Browser
     with watched(browser) as view:
         page = view.open(two_runs / "index.html")
         assert page.locator("main h2").all_inner_texts() == [
-            *("How the runs differ", "Outcomes of the samples", "Figures", "Paired differences")
+            *("How the runs differ", "Outcomes of the samples", "Metrics", "Paired differences")
         ]
         settings = page.get_by_role("group", name="How the runs differ").get_by_role("row").all_inner_texts()
         assert [row.split() for row in settings[1:]] == [["seed", "0", "7"]]
-        figures = page.get_by_role("group", name="Figures").get_by_role("row", name="acc ", exact=False).first
+        figures = page.get_by_role("group", name="Metrics").get_by_role("row", name="acc ", exact=False).first
         assert "n=" in figures.inner_text()
         assert "demo-merg-tiny-2 less demo-merg-tiny-1" in page.locator("main").inner_text()
         differences = page.get_by_role("group", name="Differences with demo-merg-tiny-2")
