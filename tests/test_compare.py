@@ -46,7 +46,7 @@ def test_two_runs(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> 
     shown, progress = capsys.readouterr()
     assert progress == "comparing 2 runs …\n"
     assert "A: tiny (1), first\nB: tiny (2), second\n10 samples in both\n" in shown
-    assert "acc: b = 1 pairs count in A alone, c = 3 in B alone (McNemar, exact)" in shown
+    assert "acc: b = 1 pairs count only in A, c = 3 only in B (McNemar, exact)" in shown
     [acc], [dist] = of(compared, "acc"), of(compared, "dist1")
     assert (acc.n, acc.a_right, acc.b_right, acc.p, acc.p_holm) == (10, 1, 3, 0.625, 1.0)
     assert acc.interval
@@ -108,7 +108,7 @@ def test_dialogues_with_several_samples_are_exchanged_whole(tmp_path: Path, caps
     for name, forecast in (("first", "anger"), ("second", "joy")):
         lines = [result(f"d{number // 3}/{number}", "Well.", forecast, gold="joy") for number in range(12)]
         sides.append(run(tmp_path / name, lines))
-    assert "c = 12 in B alone (permutation, all 16 exchanges of 4 dialogues)" in compare(capsys, *sides)
+    assert "c = 12 only in B (permutation, all 16 exchanges of 4 dialogues)" in compare(capsys, *sides)
 
 
 def test_perplexities_of_two_models_are_not_compared(
@@ -116,7 +116,7 @@ def test_perplexities_of_two_models_are_not_compared(
 ) -> None:
     [found] = of(kept(pair[0], run(tmp_path / "other", results("xxxx......"), model="larger")), "self_ppl")
     assert (found.difference, found.p, found.p_holm) == (None, None, None)
-    assert "self_ppl: not one figure: lm:tiny" in capsys.readouterr().out
+    assert "self_ppl: not comparable, the signatures differ: lm:tiny" in capsys.readouterr().out
     edit(pair[1], lambda manifest: manifest["engine"].update(version="2"))  # only recorded
     [found] = of(kept(*pair), "self_ppl")
     assert found.signature.endswith("||scripted-1")

@@ -152,7 +152,7 @@ def test_it_stands_beside_a_run_of_ours(run: Path, tmp_path: Path, capsys: pytes
     told = capsys.readouterr().out
     assert "3 samples in both" not in told
     assert "5 samples in both" in told
-    assert "calls, prompt_tokens, response_tokens: not one figure" in told
+    assert "calls, prompt_tokens, response_tokens: not comparable" in told
     assert tables(["main", *both]) == 0
     assert export([*both, "--out", str(tmp_path / "export")]) == 0
     for rubric, runs in (("likert", [run]), ("pairwise", [ours, run])):

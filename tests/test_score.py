@@ -41,7 +41,7 @@ def test_the_table_and_the_file(folder: Path, capsys: pytest.CaptureFixture[str]
     assert "self_ppl ↓" in shown.out
     assert "label:target" not in shown.out
     assert max(len(line) for line in shown.out.splitlines() if re.match(r"\w+ [↑↓] ", line)) <= 100
-    assert "1: excluded: no sample has exemplars found" in shown.out
+    assert "1: excluded: no sample has retrieved exemplars" in shown.out
     scores = Scores.model_validate_json((folder / SCORES).read_bytes())
     assert scores.scores["acc"].value == pytest.approx(100 / 3)
     assert scores.scores["dist1"].signature.startswith("n:1|tok:nltk-")
@@ -57,7 +57,7 @@ def test_runs_side_by_side(folder: Path, tmp_path: Path, capsys: pytest.CaptureF
     assert "self_ppl of 2: lm:tiny|" in shown
     assert "dist1 of 1,2" not in shown
     assert "2: acc, acc_majority" in shown
-    assert "no interval: all ratings are from one dialogue" in shown.replace("\n", " ")
+    assert "no interval: all samples are from one dialogue" in shown.replace("\n", " ")
     assert (other / SCORES).is_file()
 
 

@@ -31,12 +31,12 @@ def terminal(compared: Compared, labels: Mapping[str, str], verbose: bool = Fals
             lines += [f"  {one.metric}: {one.signature}" for one in pair.comparisons if one.signature]
         yield from map(escape, lines)
     yield from (escape(f"warning: {warning}") for warning in compared.warnings)
-    how = "--verbose prints signatures and how each figure was computed"
+    how = "--verbose prints signatures and how each metric is computed"
     yield escape(_how(compared) if verbose else f"{how}; mmerg show RUN RUN lists the samples that changed")
 
 
 def _heading(pair: Pair, labels: Mapping[str, str], inputs: Mapping[str, tuple[str, ...]]) -> str:
-    alone = f"; {pair.a_alone} more in A alone, {pair.b_alone} in B alone" if pair.a_alone or pair.b_alone else ""
+    alone = f"; {pair.a_alone} more only in A, {pair.b_alone} only in B" if pair.a_alone or pair.b_alone else ""
     settings = "".join(f"\n  {name}: {a} → {b}" for name, (a, b) in pair.settings.items())
     differing = f"\nsettings that differ, A → B{settings}" if settings else "\nno setting differs"
     a, b = ("; ".join(f"{labels[run]}, {run}" for run in runs) for runs in (pair.a_runs, pair.b_runs))
@@ -70,7 +70,7 @@ def _notes(pair: Pair) -> Iterator[str]:
         yield pair.baselines
     for one in pair.comparisons:
         if one.a_right is not None and one.p is not None:
-            yield f"{one.metric}: b = {one.a_right} pairs count in A alone, c = {one.b_right} in B alone ({one.test})"
+            yield f"{one.metric}: b = {one.a_right} pairs count only in A, c = {one.b_right} only in B ({one.test})"
     missing = by_reason((one.why, one.metric) for one in pair.comparisons if one.why)
     yield from (f"{names}: {why}" for why, names in missing.items())
 

@@ -187,7 +187,7 @@ def _comparison(metric: Metric, other: Metric, pairing: Pairing, options: Option
         metric=metric.name,
         left_out=pairing.samples,
         higher_is_better=metric.higher_is_better,
-        why=f"not one figure: {metric.signature} and {other.signature}",
+        why=f"not comparable, the signatures differ: {metric.signature} and {other.signature}",
     )
 
 

@@ -81,8 +81,8 @@ _p95 = partial(np.quantile, q=0.95, method="inverted_cdf")
 _seconds = attrgetter("seconds")
 _share = partial(rate, interval_by="wilson")
 _cost = partial(rate, interval_by=None)
-_FRESH = "a reply of calls that were all made anew, none from the cache"
-_TIMED = "a call that was made anew and whose server tells its times"
+_FRESH = "a reply without cached calls"
+_TIMED = "an uncached call that the server timed"
 _MADE_HERE = (
     _cost("passes", "mean|failed:left-out", "a reply", attrgetter("passes"), ok),
     _cost("selected", "mean|from:0|failed:left-out", "a reply", lambda result: result.selected_pass or 0, ok),
@@ -99,7 +99,7 @@ _MADE_HERE = (
     rate(
         "handed_on",
         "copied/runs-of-4-words|pass:0|failed:left-out|scale:100",
-        "four words in a row of a stage after another",
+        "a stage with four words or more after another stage",
         lambda result: 100.0 * sum(copied for copied, _ in result.handed_on.values()),
         lambda result: result.ok * float(sum(total for _, total in result.handed_on.values())),
     ),
@@ -138,7 +138,7 @@ _MADE_HERE = (
     pooled_share(
         "excluded",
         "kept-back/found|failed:in|scale:100",
-        "exemplars found",
+        "retrieved exemplars",
         _kept_back,
         lambda result: _kept_back(result) + result.exemplars,
     ),
