@@ -22,7 +22,7 @@ from mmerg.checking.at_once import parallel
 from mmerg.checking.contamination import contamination
 from mmerg.checking.probes import Finding
 from mmerg.checking.room import room
-from mmerg.console.terminal import STARTS_OVER, console, escape, start
+from mmerg.console.terminal import STARTS_OVER, console, escape, plural, start
 from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.experiment.backbone import check_hosts
 from mmerg.experiment.build import load_corpus, make
@@ -51,7 +51,7 @@ def examine(settings: Settings) -> int:
             failed += status == "failed"
     if len(absent) == len(hosts):
         raise absent[0]
-    out.print(f"{failed} checks failed" if failed else "nothing failed")
+    out.print(f"{plural(failed, 'check')} failed" if failed else "nothing failed")
     return 1 if failed else 0
 
 
@@ -161,7 +161,8 @@ def _context(engine: Engine) -> Finding:
     if engine.context_length and wanted > engine.context_length:
         text = f"num_ctx {wanted} is over the model's own {engine.context_length}: the server would clamp it silently"
         return "failed", f"{text}; set backbone.load.num_ctx={engine.context_length}"
-    return "ok", f"num_ctx {wanted} of {engine.context_length or 'an unknown number'} tokens"
+    most = f"{engine.context_length} tokens" if engine.context_length else "an unknown context"
+    return "ok", f"num_ctx {wanted} of {most}"
 
 
 def _memory(host: str, engine: Engine) -> Finding:

@@ -153,8 +153,8 @@ FAULTS: list[tuple[Answer, dict[str, str], str]] = [
     (thoughts_in_words, {"reply": "✗", "schema": "✗"}, "does not separate thoughts"),
     (thoughts_alone, {"reply": "✗", "schema": "✗", "logprobs": "✗"}, "use the model's instruct tag"),
     (thinks_of_stories, {}, "the same seed repeats its reply, another seed changes it"),
-    (first_alone, {"two images": "✗"}, "another second image of two has no effect"),
-    (second_alone, {"two images": "✗"}, "another first image of two has no effect"),
+    (first_alone, {"two images": "✗"}, "replacing the second of two images changes nothing"),
+    (second_alone, {"two images": "✗"}, "replacing the first of two images changes nothing"),
     (unseeded, {"seeds": "?"}, "5 seeds gave the same reply"),
 ]
 
@@ -217,7 +217,7 @@ def test_more_context_than_the_model_has(doctor: Doctor) -> None:
         assert doctor(server.url, "backbone.load.num_ctx=65536") == 1
     assert doctor.marks == ALL_WELL | {"context": "✗"}
     assert "set backbone.load.num_ctx=32768" in doctor.text
-    assert doctor.text.splitlines()[-1] == "1 checks failed"
+    assert doctor.text.splitlines()[-1] == "1 check failed"
 
 
 def test_a_model_without_eyes_is_asked_about_no_image(doctor: Doctor) -> None:
@@ -277,7 +277,7 @@ def test_a_host_that_is_away_does_not_hide_the_next(doctor: Doctor) -> None:
     assert marks(first) == {"server": "✗"}
     assert "ollama serve" in first
     assert marks(second) == ALL_WELL
-    assert doctor.text.splitlines()[-1] == "1 checks failed"
+    assert doctor.text.splitlines()[-1] == "1 check failed"
 
 
 def test_a_host_without_the_model_does_not_hide_the_next(doctor: Doctor) -> None:

@@ -91,7 +91,7 @@ def schema(backend: Backend) -> Finding:
     if fault := _thoughts_fault(reply):
         return "failed", fault
     if _holds(reply, Steps) and reply.finish is Finish.STOP:
-        return "ok", "a reply follows its JSON schema, fields in order, against the prompt"
+        return "ok", "the reply follows the JSON schema, fields in order, though the prompt asks for plain words"
     blanks = len(reply.text) > 3 and reply.text[-4:].isspace()
     hint = "disallow whitespace in JSON" if blanks else "use a server that enforces JSON schemas"
     return "failed", f"asked for a schema, got {reply.text[:120]!r} ({reply.finish}); {hint}: docs/servers.md"
@@ -124,10 +124,10 @@ def likelihood(backend: Backend) -> Finding:
         if error.failure is Failure.MODEL_NOT_LOADED:
             raise
         return "open", f"form=likelihood cannot be used: {error.what}"
-    what = f"a token of a given text has {given:.2f}, where it is the reply {_mean(said):.2f}, one that does not fit"
+    what = f"log-probability per token: {_mean(said):.2f} as a reply, {given:.2f} as a text, {other:.2f} of a misfit"
     if not other < given < -TINY:
-        return "open", f"form=likelihood cannot be used: {what} {other:.2f}; the server changes them for the schema"
-    return "ok", f"{what} {other:.2f}"
+        return "open", f"form=likelihood cannot be used: {what}; the server changes them for the schema"
+    return "ok", what
 
 
 def _mean(reply: Reply) -> float:
@@ -148,7 +148,7 @@ def seeds(backend: Backend, sampling: Sampling) -> Finding:
     why = "the same seed gave two replies" if one != again else same
     if sampling.temperature:
         return "failed", f"{why}; the backbone's temperature is {sampling.temperature:g}"
-    return "open", f"{why}; at the backbone's temperature of 0 they matter to draws alone"
+    return "open", f"{why}; the backbone's temperature is 0, so this matters only if you raise it"
 
 
 def two_images(backend: Backend) -> Finding:
@@ -162,9 +162,9 @@ def two_images(backend: Backend) -> Finding:
     if not any(same):
         return "ok", "each changes the reply"
     which = " and ".join(name for name, equal in zip(("first", "second"), same, strict=True) if equal)
-    why = f"another {which} image of two has no effect"
+    why = f"replacing the {which} of two images changes nothing"
     if not both.logprobs:
-        return "open", f"{why} in the words, and there are no log-probabilities to look at"
+        return "open", f"{why} in the words, and there are no log-probabilities to compare"
     return "failed", f"{why}: the model does not see it; set backbone.max_images=1, which sends one grid"
 
 
