@@ -60,7 +60,7 @@ def explained(
         return ConfigError(f"a config is not valid YAML: {' '.join(str(error).split())}", where=CONFIGURATION)
     lines = str(error).strip().splitlines() or [type(error).__name__]
     if absent := _NOT_ON_PAGE.match(lines[0]):
-        what = f"{absent[1]} is in no config that is chosen"
+        what = f"no chosen config has the setting {absent[1]}"
         return ConfigError(what, where=COMMAND_LINE, hint=f"+{absent[1]}=… adds it")
     if isinstance(error, MissingConfigException) and (missing := _NO_SUCH_PAGE.match(lines[0])):
         group, _, name = missing[2].rpartition("/")
