@@ -1,4 +1,4 @@
-"""What the stages of NAME answer where it is no plain text, and classes that answer in place of a model."""
+"""The output classes of NAME, and classes that compute an output without a model."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from mmerg.systems.fields import AtMost, Choice
 
 
 class Answer(BaseModel):
-    """The reasoning stands before the verdict, since a model writes fields in order."""
+    """The reasoning comes before the emotion, since a model writes fields in order."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
