@@ -1,4 +1,4 @@
-"""A talk with a running `mmerg serve` by OpenAI's own SDK: the words, then what made them.
+"""Chats with a running `mmerg serve` through OpenAI's SDK: prints each reply, then its emotion and plan.
 
 python docs/examples/openai_sdk.py http://127.0.0.1:8000/v1      # each line of standard input is a turn
 """

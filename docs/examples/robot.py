@@ -1,6 +1,6 @@
 """A robot's loop: it looks, hears what its user types, and answers with a gesture.
 
-python docs/examples/robot.py 0 backbone=qwen3-vl:8b           # 0: the first camera; a film's path plays that
+python docs/examples/robot.py 0 backbone=qwen3-vl:8b           # 0: the first camera; or the path of a video
 """
 
 import sys
