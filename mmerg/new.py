@@ -52,7 +52,7 @@ def _check_name(kind: str, name: str, model: str) -> None:
             hint = "letters, digits, '.', '_', '+' and '-', then the model as Ollama lists it: small gemma3:4b"
             raise ConfigError(f"{name} {model} names no backbone", where="command line", hint=hint)
     elif not name.isidentifier() or keyword.iskeyword(name) or name != name.lower() or not name.isascii():
-        hint = "lowercase letters, digits and _, the first a letter: it names a Python module, too"
+        hint = "use lowercase letters, digits and _, first a letter: it also names a Python module"
         raise ConfigError(f"{name!r} cannot be the name", where="command line", hint=hint)
     group = GROUPS.get(kind)
     if group and name in pages_of(group):

@@ -320,8 +320,8 @@ def test_the_signature_tells_settings_apart_and_a_servers_patch_release_does_not
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "0 run folders are given"),
-        (("a", "judge=pairwise"), "1 run folders are given, but this judge needs exactly two"),
+        ((), "this judge needs one run folder or more, not 0"),
+        (("a", "judge=pairwise"), "this judge needs exactly two run folders, not 1"),
         (("a", "a", "judge=pairwise"), "compared with itself"),
         (("other", "a", "judge=pairwise"), "was not the same files"),
         (("nowhere",), "there is no such folder"),

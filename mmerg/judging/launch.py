@@ -70,8 +70,8 @@ def _sets(rubric: RubricSettings, seed: int, folders: Sequence[Path]) -> list[Ju
     """What is to be judged: run by run, or two runs against each other."""
     pairs = rubric.replies == 2
     if not folders or (pairs and len(folders) != 2):
-        need = "exactly two run folders" if pairs else "at least one run folder"
-        what = f"{len(folders)} run folders are given, but this judge needs {need}"
+        need = "exactly two run folders" if pairs else "one run folder or more"
+        what = f"this judge needs {need}, not {len(folders)}"
         hint = "mmerg judge runs/… judge=likert, or two folders and judge=pairwise; folders come first"
         raise ConfigError(what, where="command line", hint=hint)
     together = [tuple(folders)] if pairs else [(folder,) for folder in dict.fromkeys(folders)]

@@ -115,7 +115,7 @@ def export(settings: RateSettings, folder: Path) -> int:
     ending = {"csv": ".csv", "pearmut": ".json", "potato": ""}[settings.format]
     out = Path(settings.out or f"{folder}-{settings.format}{ending}")
     exchange.export(read_study(folder), settings.format, out)
-    console().print("text alone: clips and keyframes are not exported")
+    console().print("only the text is exported, without clips and keyframes")
     print(f"export: {out}")  # noqa: T201 - for programs to read: no wrapping
     return 0
 

@@ -58,9 +58,9 @@ class Auditor(Record):
     def check_corpus(self, fingerprint: str, where: str) -> None:
         """Raises ConfigError where something was fitted on the gold labels of what is evaluated."""
         of_labels = self.labels.fingerprint if self.labels else ""
-        fitted = {"the label frequencies": of_labels, "checks that were fitted on the labels": self.fingerprint}
+        fitted = {"the label frequencies": of_labels, "checks fitted on the labels": self.fingerprint}
         if own := [name for name, other in fitted.items() if other and other == fingerprint]:
-            what = f"it has {' and '.join(own)} of the evaluated split"
+            what = f"the auditor has {' and '.join(own)} of the evaluated split"
             raise ConfigError(what, where=where, hint="calibrate on another split, for example that of the exemplars")
 
     def check_engine(self, engine: Engine, where: str) -> None:
