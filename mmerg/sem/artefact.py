@@ -18,7 +18,7 @@ from mmerg.scoring.score import Score
 from mmerg.sem.words import words_in
 from mmerg.storage.files import describe_error, write_whole
 from mmerg.storage.record import Record, read_record
-from mmerg.storage.words import runs_of
+from mmerg.storage.words import distinctive, runs_of
 
 HINT = "mmerg train sem dataset=… dataset.root=… out=sem.json makes one"
 RUN = 3  # words in a row that are known again
@@ -118,12 +118,14 @@ class Sem(Record):
 
     def was_fitted_to(self, texts: Sequence[str]) -> bool:
         """Whether the turns of a sample are a copy of a conversation of the training or validation data, or nearly one,
-        whatever that is called there: its containment (Broder, 1997) of runs of three words is at least `SAME`."""
+        whatever that is called there: its containment (Broder, 1997) of runs of three words is at least `SAME`. One of
+        few words, as in Korean, is a copy where all of it is contained and no turn is short."""
         own, (digests, numbers) = run_digests(texts), self._runs
         wanted = np.array([int(digest, 16) for digest in own], np.uint32)
         ends = zip(np.searchsorted(digests, wanted), np.searchsorted(digests, wanted, "right"), strict=True)
         shared = Counter(number for start, end in ends for number in numbers[start:end].tolist())
-        return max(shared.values(), default=0) >= max(LEAST_SAME, SAME * len(own))
+        same = max(shared.values(), default=0)
+        return same >= max(LEAST_SAME, SAME * len(own)) or (0 < len(own) == same and all(map(distinctive, texts)))
 
     def cause_words(self, history: Sequence[str]) -> tuple[list[str], list[str]]:
         """The words of a history that are in S, high ones and low ones, each once, in order."""

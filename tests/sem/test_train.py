@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mmerg.errors import ConfigError
-from mmerg.sem.artefact import read
+from mmerg.sem.artefact import read, run_digests
 from tests.processes import main_of
 from tests.sem.talks import EKMAN, MOODS, planted, train, write_talks
 
@@ -41,6 +41,24 @@ def test_the_artefact_says_what_it_was_made_from(sem: Path) -> None:
     histories = [planted(list(MOODS.values()), 6, seed=seed)[0].history[:1] for seed in range(3)]
     assert [made.was_fitted_to(history) for history in histories] == [True, True, False]
     assert made.confusion == tuple(tuple(6 * (row == column) for column in range(6)) for row in range(6))
+
+
+@pytest.mark.parametrize(
+    ("turns", "known"),
+    [
+        (["오늘 회사에서 해고를 당했습니다", "정말 마음이 아프네요 괜찮으세요"], True),
+        (["오늘 회사에서 승진을 했습니다", "정말 마음이 기쁘네요 축하드려요"], False),
+        (["Hi, how are you?", "Fine, thanks."], False),  # two people may say it by chance
+        (["그렇습니다그렇습니다", "안녕히계세요감사합니다"], False),  # no three words
+    ],
+)
+def test_a_copy_of_a_talk_of_few_words_is_known(turns: list[str], known: bool, sem: Path) -> None:
+    fitted_to = [
+        ["오늘 회사에서 해고를 당했습니다", "정말 마음이 아프네요 괜찮으세요"],
+        ["Hi, how are you?", "Fine, thanks."],
+    ]
+    made = read(sem).model_copy(update={"conversations": tuple("".join(run_digests(talk)) for talk in fitted_to)})
+    assert made.was_fitted_to(turns) is known
 
 
 def test_the_same_data_give_the_same_bytes(talks: Path, sem: Path, tmp_path: Path) -> None:
