@@ -22,11 +22,14 @@ from mmerg.settings.backbone import SEEDS, Seed
 from mmerg.settings.commands import ServeSettings
 from mmerg.storage.files import describe_error
 
-# How front ends begin prompts for their own use, as for titles and tags: Open WebUI, LibreChat, NextChat, Chatbox.
+# How front ends begin prompts for their own use, as for titles and tags: Open WebUI, LibreChat, NextChat, Chatbox,
+# Cherry Studio and LobeChat, Jan, opencode; those of Page Assist end with it.
 TASK = re.compile(
-    r"\s*(### Task:|使用四到五个字直接返回"
+    r"\s*(### Task:|使用四到五个字直接返回|你是一名擅长会话的助理|you are an assistant skilled in conversation\b"
+    r"|you are a title generator\b|summarize in an? [\w-]+ title\b"
+    r"|here is the query:(?=.*\btitle for the previous query\b)"
     r"|(please )?(provide|generate|create|write|analyze|detect|summarize|based on)\b"
-    r"(?=.{0,200}\b(conversation|chat)\b)(?=.{0,200}\b(title|tags|a name)\b))",
+    r"(?=.{0,200}\b(conversation|chat|previous query)\b)(?=.{0,200}\b(title|tags|a name)\b))",
     re.IGNORECASE | re.DOTALL,
 )
 ATTACHED = re.compile(r"\A\s*<attached_files>.*?</attached_files>\s*", re.DOTALL)  # put before what the user wrote
@@ -104,7 +107,8 @@ def _picture(data: str, where: str) -> Upload:
 def base64_of(url: str, where: str) -> str:
     """The base64 in a data URL. Raises HttpError for any other URL: nothing is fetched, and no file is read."""
     head, comma, data = url.partition(",")
-    if not re.fullmatch(r"data:image/[\w.+-]+;base64", head, re.IGNORECASE) or not comma:
+    kind = r"image/[\w.+-]+|application/octet-stream"  # browsers write the latter, or none, of a type they do not know
+    if not re.fullmatch(rf"data:({kind})?;base64", head, re.IGNORECASE) or not comma:
         what = f"a picture is given as {url[:40]!r}…, but URLs are not fetched"
         raise HttpError(what, where=where, hint="send the picture itself: data:image/jpeg;base64,…")
     return data

@@ -38,8 +38,8 @@ def sdk(server: Running) -> OpenAI:
     return OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
 
 
-def shown(data: bytes, kind: str = "png") -> dict[str, Any]:
-    return {"type": "image_url", "image_url": {"url": f"data:image/{kind};base64,{base64.b64encode(data).decode()}"}}
+def shown(data: bytes, kind: str = "image/png") -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{base64.b64encode(data).decode()}"}}
 
 
 def say(client: OpenAI, **more: Any) -> Any:
@@ -123,6 +123,9 @@ def test_system_messages_count_where_they_are_asked_for() -> None:
         "Please generate a four to five word title summarizing our conversation without any lead-in.",
         "Based on the chat history, give this conversation a name.",
         "使用四到五个字直接返回这句话的简要主题",
+        'Summarize in a 10-word Title. Give the title only. "I lost my job."',
+        "Here is the query:\n\nI lost my job.\n\nCreate a concise phrase as a title for the previous query.",
+        "Create a concise, 3-5 word phrase with an emoji as a title for the previous query.",
     ],
 )
 def test_what_front_ends_ask_for_themselves_is_one_plain_call(client: OpenAI, scripted: Scripted, prompt: str) -> None:
@@ -134,8 +137,19 @@ def test_what_front_ends_ask_for_themselves_is_one_plain_call(client: OpenAI, sc
     assert (message.role, message.text, scripted.requests[-1].schema) == ("user", prompt, "")
 
 
-def test_a_title_that_a_system_message_asks_for_is_one_plain_call(client: OpenAI, scripted: Scripted) -> None:
-    before, prompt = scripted.calls, "Please generate a concise, 5-word-or-less title for the conversation."
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Please generate a concise, 5-word-or-less title for the conversation.",
+        "You are an assistant skilled in conversation. You need to summarize it into a title within 10 words.",
+        "你是一名擅长会话的助理，你需要将用户的会话总结为 10 个字以内的标题",
+        "You are a title generator. You output ONLY a thread title.",
+    ],
+)
+def test_a_title_that_a_system_message_asks_for_is_one_plain_call(
+    client: OpenAI, scripted: Scripted, prompt: str
+) -> None:
+    before = scripted.calls
     say(client, messages=[{"role": "system", "content": prompt}, {"role": "user", "content": "||>User: Hey."}])
     assert (scripted.calls, scripted.requests[-1].messages[0].text) == (before + 1, f"{prompt}\n\n||>User: Hey.")
 
@@ -161,10 +175,11 @@ def test_the_history_reaches_the_model_without_what_front_ends_put_around_it(
 
 def test_a_picture_is_seen_as_a_jpeg_of_our_own(client: OpenAI, scripted: Scripted) -> None:
     for kind in (".png", ".jpg", ".webp"):
-        content = [{"type": "text", "text": f"Look: {kind}"}, shown(picture(kind))]
-        say(client, messages=[{"role": "user", "content": content}])
-        [image] = scripted.requests[-1].images
-        assert image.data.startswith(b"\xff\xd8\xff")
+        for claimed in ("image/png", "application/octet-stream", ""):  # browsers do not know every type
+            content = [{"type": "text", "text": f"Look: {kind} {claimed}"}, shown(picture(kind), claimed)]
+            say(client, messages=[{"role": "user", "content": content}])
+            [image] = scripted.requests[-1].images
+            assert image.data.startswith(b"\xff\xd8\xff")
 
 
 def test_stop_and_seed_are_heeded(client: OpenAI, scripted: Scripted) -> None:
