@@ -23,11 +23,11 @@ def test_a_judges_ratings_fill_the_columns_of_people(make: Maker, capsys: pytest
     drawn = match("main", run)
     [line] = run_lines(drawn)
     assert line.scores["empathy"].value == 3.9
-    assert any("empathy, coherence, fluency by the model larger@likert, not by people" in note for note in drawn.notes)
+    assert any("fluency rated by the model larger@likert, not by people" in note for note in drawn.notes)
     rate(run, "smaller", 2.9)
     drawn = match("main", run)
     assert "empathy" not in run_lines(drawn)[0].scores
-    assert any("judged by larger@likert, smaller@likert: choose one with --judge" in note for note in drawn.notes)
+    assert any("several judges (larger@likert, smaller@likert): choose one" in note for note in drawn.notes)
     capsys.readouterr()
     assert main([str(run), "--judge", "smaller"]) == 0
     assert "by the model smaller@likert, not by people" in " ".join(capsys.readouterr().out.split())

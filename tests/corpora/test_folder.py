@@ -115,7 +115,7 @@ def test_an_unknown_label_says_how_to_name_other_labels(tmp_path: Path) -> None:
 def test_an_id_used_twice_names_the_first_line(tmp_path: Path) -> None:
     line = {"id": "tea", "turns": [ANA, BEN]}
     error = refusal(tmp_path, line, "", line, line)
-    assert [f"line {n}: id: 'tea' is already the id of line 1 already" in error.what for n in (3, 4)] == [True, True]
+    assert [f"line {n}: id: 'tea' is already the id of line 1" in error.what for n in (3, 4)] == [True, True]
 
 
 def test_up_to_ten_problems_are_said_at_once(tmp_path: Path) -> None:
