@@ -132,9 +132,9 @@ def ran(block: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
 
 @pytest.mark.usefixtures("runs")
 def test_the_documented_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert list(LINES) == ["tidy", "figures", "recall", "blame"]
+    assert list(LINES) == ["tidy", "table", "recall", "blame"]
     found = {name: ran(block, tmp_path, monkeypatch)[name] for name, block in LINES.items()}
-    assert found["figures"].loc["acc"].to_dict() == {"A": pytest.approx(100 / 3), "B": 100}
+    assert found["table"].loc["acc"].to_dict() == {"A": pytest.approx(100 / 3), "B": 100}
     assert found["recall"].to_dict() == {("A", "fear"): 0, ("A", "joy"): 1, ("B", "fear"): 1, ("B", "joy"): 1}
     assert found["blame"].to_dict("index") == {("A", "caef"): {0: 1}, ("A", "psp"): {0: 1}}
 
