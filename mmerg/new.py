@@ -56,8 +56,8 @@ def _check_name(kind: str, name: str, model: str) -> None:
         raise ConfigError(f"{name!r} cannot be the name", where="command line", hint=hint)
     group = GROUPS.get(kind)
     if group and name in pages_of(group):
-        hint = f"choose another name; to extend it: mmerg new system NAME --from {name}" if kind == "system" else ""
-        raise ConfigError(f"mmerg has {group}={name} itself", where="command line", hint=hint or "choose another name")
+        extend = f"; to extend it: mmerg new system NAME --from {name}" if kind == "system" else ""
+        raise ConfigError(f"mmerg has {group}={name} itself", where="command line", hint=f"choose another name{extend}")
 
 
 def example_of(kind: str, name: str, model: str = MODEL) -> dict[str, str]:

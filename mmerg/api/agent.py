@@ -176,11 +176,8 @@ def _check_speaker(speaker: str, known: Sequence[str]) -> None:
     if len(known) > 1:
         alike += [name for name in get_close_matches(speaker, known, cutoff=0.75) if name[:-1] != speaker[:-1]]
     if speaker not in known and alike:
-        what, hint = (
-            f"no turn has the speaker {speaker!r}",
-            f"did you mean {alike[0]}? the speakers are {', '.join(known)}",
-        )
-        raise ConfigError(what, where="speaker", hint=hint)
+        hint = f"did you mean {alike[0]}? the speakers are {', '.join(known)}"
+        raise ConfigError(f"no turn has the speaker {speaker!r}", where="speaker", hint=hint)
 
 
 def _many(turns: object) -> list[Any]:

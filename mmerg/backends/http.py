@@ -160,9 +160,8 @@ class Http(httpx.BaseTransport):
     def _failure(self, call: Call, error: Exception) -> CallError:
         reason, server = self.without_token(str(error).encode()), self._server
         if isinstance(error, httpcore.ConnectError | httpcore.ConnectTimeout | UnicodeError):  # no host has such a name
-            reason = (
-                f"no connection within {call.connect:g} s" if isinstance(error, httpcore.ConnectTimeout) else reason
-            )
+            if isinstance(error, httpcore.ConnectTimeout):
+                reason = f"no connection within {call.connect:g} s"
             failure, what, hint = Failure.UNREACHABLE, f"no {server.name} answers: {reason}", server.start
         elif isinstance(error, httpcore.TimeoutException):
             phase = call.timer.phase

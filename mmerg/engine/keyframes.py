@@ -1,7 +1,7 @@
 """From a scene's clips to what the agents see: keyframes of the last turns, as images or as measured descriptions.
 
-A model with eyes gets JPEGs (all in one grid if it takes one image only), one without gets what image processing
-measures. A turn whose clip is missing or bad goes on as text, and the trace says why. Grey pictures, or those of
+A model with vision gets JPEGs (all in one grid if it takes one image only), one without gets what image processing
+measures. A turn whose clip is missing or bad has text only, and the trace says why. Grey pictures, or those of
 another conversation, show whether a model looks at all.
 """
 

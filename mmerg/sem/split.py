@@ -17,9 +17,8 @@ from mmerg.settings.model import ProtocolSettings
 @dataclass(frozen=True)
 class Split:
     """histories, golds, dialogues: of each sample the texts of the turns before the reply, its label, the name of its
-    conversation. runs: of each conversation the joined `run_digests` of
-    its samples, replies too. unlabelled: histories with words, with a label or
-    without. left_out: how many targets are not samples, for want of a label or words."""
+    conversation. runs: of each conversation the joined `run_digests` of its samples, replies too. unlabelled: histories
+    with words, with a label or without. left_out: how many targets are not samples, for want of a label or words."""
 
     corpus: Corpus
     histories: tuple[tuple[str, ...], ...]
