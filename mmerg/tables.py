@@ -43,8 +43,8 @@ def tables(given: argparse.Namespace) -> int:
         placed = [(paper, [run for run in runs if _is_of(run, paper, datasets)]) for paper in several]
         none = not any(own for _, own in placed)
         drawn += [add_runs(paper, own) for paper, own in placed if own or none]
-    sheets = list(map(draw, drawn))
-    deliver(given.format, given.out, sheets, sheets, (fact for table in drawn for fact in facts(table)))
+    shown = list(map(draw, drawn))
+    deliver(given.format, given.out, shown, shown, (fact for table in drawn for fact in facts(table)))
     for line in left_out:
         print(printable(f"left out: {line}"), file=sys.stderr)  # noqa: T201
     return 0

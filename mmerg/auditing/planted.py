@@ -7,7 +7,7 @@ from mmerg.auditing.calibrate import Whole, measured, whole
 from mmerg.auditing.faults import BY_CODE, KINDS, ROLES, Case
 from mmerg.auditing.figures import SPECIFICITY, auc, sides
 from mmerg.auditing.worth import Worth
-from mmerg.console.tables import NONE, Sheet, figure
+from mmerg.console.tables import NONE, Table, figure
 from mmerg.errors import RunError
 from mmerg.runs.folder import read_results
 from mmerg.scoring.score import results_digest
@@ -45,7 +45,7 @@ class Planted(Record):
         failed = f"; {self.failed} samples are skipped because a call failed" * bool(self.failed)
         return f"{made}; {unread} of them have a check that cannot be read{failed}"
 
-    def tables(self) -> Iterator[Sheet]:
+    def tables(self) -> Iterator[Table]:
         """AUC and sensitivity by kind of fault, those of replies that are made by themselves; all checks together."""
         made = {ROLES, *BY_CODE}
         for kinds in ([kind for kind in KINDS if kind not in made], [kind for kind in KINDS if kind in made]):
@@ -54,7 +54,7 @@ class Planted(Record):
             if not rows:
                 continue
             aucs = [[name, *(_cell(row.get(kind)) for kind in columns)] for name, row in rows.items()]
-            yield Sheet("AUC [95 %] by kind of fault; 0.5 is chance", ("check", *columns), aucs)
+            yield Table("AUC [95 %] by kind of fault; 0.5 is chance", ("check", *columns), aucs)
             checks = {name: self.checks[name] for name in rows if name in self.checks}
             found = [
                 [name, *map(_cell, (one.specificity, *map(one.sensitivity.get, columns))), figure(one.ece)]
@@ -62,12 +62,12 @@ class Planted(Record):
             ]
             title = f"sensitivity; threshold fitted for specificity {SPECIFICITY} on the other half of the dialogues;"
             title += " a finding has none"
-            yield Sheet(title, ("check", "specificity", *columns, "ECE"), found)
+            yield Table(title, ("check", "specificity", *columns, "ECE"), found)
         together = [
             [form, _cell(one.passed), _cell(one.blamed), figure(one.chance), figure(one.f1)]
             for form, one in self.wholes.items()
         ]
-        yield Sheet("all checks together", ("form", "clean passed", "fault blamed", "by chance", "F1"), together)
+        yield Table("all checks together", ("form", "clean passed", "fault blamed", "by chance", "F1"), together)
 
 
 Forms = Mapping[str, Sequence[Form]]  # by stage

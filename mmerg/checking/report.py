@@ -12,7 +12,7 @@ from typing import NamedTuple
 from rich.console import RenderableType
 
 from mmerg.checking.clips import Flaw
-from mmerg.console.tables import NONE, Sheet
+from mmerg.console.tables import NONE, Table
 from mmerg.console.terminal import escape, printable
 from mmerg.corpora.dialogue import LONGER, Clip, Corpus
 from mmerg.corpora.protocols import Selection, describe
@@ -99,7 +99,7 @@ def check_counts(corpus: Corpus, official: Expected | None = None, memory: bool 
             rows.append((one.what, str(one.found), NONE if one.official is None else str(one.official), verdict))
     shown: list[RenderableType] = [
         escape(f"{name}; {f'official: {source}' if source else UNKNOWN}"),
-        Sheet("", ("what", "found", "official", "verdict"), rows),
+        Table("", ("what", "found", "official", "verdict"), rows),
     ]
     shown += [escape(f"notes of the reader: {_list(corpus.notes)}")] * bool(corpus.notes)
     return Part(facts, problems, shown)

@@ -1,8 +1,8 @@
 """Tables of text for a terminal, as Markdown, as LaTeX (booktabs) and as CSV.
 
-sheet = Sheet("runs", ("run", "acc ↑"), [("MERG", "83.87\n67.37–92.91"), ("TRACE", "80.65")], best={(0, 1)})
-console.print(sheet)
-as_latex(sheet)
+table = Table("runs", ("run", "acc ↑"), [("MERG", "83.87\n67.37–92.91"), ("TRACE", "80.65")], best={(0, 1)})
+console.print(table)
+as_latex(table)
 """
 
 import io
@@ -33,7 +33,7 @@ _LATEX = str.maketrans(
 
 
 @dataclass(frozen=True)
-class Sheet:
+class Table:
     """A table to draw. rows: a text for each of heads, the first says what the row is; lines of a cell below the first
     are small in LaTeX. best: cells in bold, by numbers of row and column. On a terminal, columns that do not fit go on
     below, after the names of the rows again, and no figure is cut."""
@@ -74,10 +74,10 @@ def deliver(
     form: str,
     out: Path | None,
     parts: Iterable[RenderableType],
-    sheets: Sequence[Sheet],
+    tables: Sequence[Table],
     facts: Iterable[Mapping[str, object]],
 ) -> None:
-    """Print, or write to the file `out`: `parts` as text, `sheets` as Markdown or LaTeX, `facts` as CSV. Raises
+    """Print, or write to the file `out`: `parts` as text, `tables` as Markdown or LaTeX, `facts` as CSV. Raises
     RunError where the file cannot be written."""
     if form == "text":
         target = Console(file=io.StringIO(), width=120, highlight=False) if out else console()
@@ -86,49 +86,49 @@ def deliver(
         text = cast("io.StringIO", target.file).getvalue() if out else ""
     else:
         forms = {"markdown": as_markdown, "latex": as_latex}
-        text = as_csv(list(facts)) if form == "csv" else "\n".join(map(forms[form], sheets))
+        text = as_csv(list(facts)) if form == "csv" else "\n".join(map(forms[form], tables))
     if out:
         write_output(out, text)
     else:
         print(text, end="")  # noqa: T201 - for programs to read: no wrapping
 
 
-def as_markdown(sheet: Sheet) -> str:
+def as_markdown(table: Table) -> str:
     """A heading, the table, and notes as a list."""
     from pandas import DataFrame
 
     def cell(row: int, column: int, text: str) -> str:
         first, *more = map(_markdown, text.split("\n"))
-        return "<br>".join((f"**{first}**" if (row, column) in sheet.best else first, *more))
+        return "<br>".join((f"**{first}**" if (row, column) in table.best else first, *more))
 
-    rows = [[cell(row, column, text) for column, text in enumerate(cells)] for row, cells in enumerate(sheet.rows)]
-    align = ("left", *["right"] * (len(sheet.heads) - 1))
-    frame = DataFrame(rows, columns=list(map(_markdown, sheet.heads)), dtype=object)
-    table = frame.to_markdown(index=False, tablefmt="pipe", disable_numparse=True, colalign=align)
-    notes = "".join(f"- {_markdown(note)}\n" for note in sheet.notes)
-    return f"### {_markdown(sheet.title)}\n\n" * bool(sheet.title) + f"{table}\n" + f"\n{notes}" * bool(notes)
+    rows = [[cell(row, column, text) for column, text in enumerate(cells)] for row, cells in enumerate(table.rows)]
+    align = ("left", *["right"] * (len(table.heads) - 1))
+    frame = DataFrame(rows, columns=list(map(_markdown, table.heads)), dtype=object)
+    body = frame.to_markdown(index=False, tablefmt="pipe", disable_numparse=True, colalign=align)
+    notes = "".join(f"- {_markdown(note)}\n" for note in table.notes)
+    return f"### {_markdown(table.title)}\n\n" * bool(table.title) + f"{body}\n" + f"\n{notes}" * bool(notes)
 
 
-def as_latex(sheet: Sheet) -> str:
+def as_latex(table: Table) -> str:
     r"""A `table*`, which needs \usepackage{booktabs} and UTF-8; notes stand below the table."""
 
     def cell(row: int, line: int, column: int, text: str) -> str:
-        if not text or (line == 0 and (row, column) not in sheet.best):
+        if not text or (line == 0 and (row, column) not in table.best):
             return _latex(text)
         return rf"\scriptsize {_latex(text)}" if line else rf"\textbf{{{_latex(text)}}}"
 
     from pandas import DataFrame
 
-    body = [
+    lines = [
         [cell(row, line, column, text) for column, text in enumerate(cells)]
-        for row, texts in enumerate(sheet.rows)
+        for row, texts in enumerate(table.rows)
         for line, cells in enumerate(_lines(texts))
     ]
-    frame = DataFrame(body, columns=list(map(_latex, sheet.heads)), dtype=object)
-    table = frame.to_latex(index=False, escape=False, column_format="l" + "r" * (len(sheet.heads) - 1))
-    caption = f"\\caption{{{_latex(sheet.title)}}}\n" * bool(sheet.title)
-    notes = "".join(f"\\par{{\\footnotesize {_latex(note)}}}\n" for note in sheet.notes)
-    return f"\\begin{{table*}}\n\\centering\n{caption}{table}{notes}\\end{{table*}}\n"
+    frame = DataFrame(lines, columns=list(map(_latex, table.heads)), dtype=object)
+    body = frame.to_latex(index=False, escape=False, column_format="l" + "r" * (len(table.heads) - 1))
+    caption = f"\\caption{{{_latex(table.title)}}}\n" * bool(table.title)
+    notes = "".join(f"\\par{{\\footnotesize {_latex(note)}}}\n" for note in table.notes)
+    return f"\\begin{{table*}}\n\\centering\n{caption}{body}{notes}\\end{{table*}}\n"
 
 
 def as_csv(rows: Sequence[Mapping[str, object]]) -> str:
@@ -145,11 +145,11 @@ def plain(text: str) -> str:
     return f"'{flat}" if flat.startswith(_FORMULA) else flat
 
 
-def _text(sheet: Sheet, width: int) -> str:
+def _text(table: Table, width: int) -> str:
     """The table for a terminal of `width` columns, in several blocks where it is wider."""
     from pandas import DataFrame
 
-    lines = [[f" {printable(cell)}" for cell in cells] for row in (sheet.heads, *sheet.rows) for cells in _lines(row)]
+    lines = [[f" {printable(cell)}" for cell in cells] for row in (table.heads, *table.rows) for cells in _lines(row)]
     heads, *rows = lines  # the blank keeps columns apart
     frame = DataFrame([row[1:] for row in rows], [row[0][1:] for row in rows], heads[1:], dtype=object)
     return frame.to_string(line_width=width)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from rich.console import RenderableType
 from rich.text import Text
 
-from mmerg.console.tables import Sheet
+from mmerg.console.tables import Table
 from mmerg.console.terminal import escape
 from mmerg.judging.judgement import Judgement, Match
 from mmerg.scoring.score import Score
@@ -73,10 +73,10 @@ def _counts(one: Judgement | Match) -> str:
 
 def table(
     title: str, by_row: Mapping[str, Mapping[str, Score]], columns: Mapping[str, str], first: str = "aspect"
-) -> Sheet:
+) -> Table:
     """A row an aspect (or what `first` says), a column a figure by its heading, n at the end."""
     rows = [line(name, [scores[column] for column in columns]) for name, scores in by_row.items()]
-    return Sheet(title, (first, *columns.values(), "n"), rows)
+    return Table(title, (first, *columns.values(), "n"), rows)
 
 
 def methods(scores: Iterable[Score]) -> Iterator[Text]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mmerg.console.tables import NONE, Sheet, between, figure
+from mmerg.console.tables import NONE, Table, between, figure
 from mmerg.errors import by_reason
 from mmerg.paper.published import PaperTable, Published
 from mmerg.papertables.candidates import Candidate
@@ -122,13 +122,13 @@ def _describe_run(paper: PaperTable, run: Candidate) -> str:
     return "; ".join(parts)
 
 
-def draw(table: RunTable) -> Sheet:
+def draw(table: RunTable) -> Table:
     """Below a score its interval and n."""
     columns = table.paper.columns
     rows = [(row.name, *(_cell(row, column) for column in columns)) for row in table.rows]
     heads = [HEADS.get(column, column.removeprefix("pairs_").replace("top", "top-")) for column in columns]
     title = "\n".join(filter(None, (table.unequal, f"{table.paper.title}.", NO_TEST)))
-    return Sheet(title, ("", *heads), rows, table.notes)
+    return Table(title, ("", *heads), rows, table.notes)
 
 
 def _cell(row: TableRow, column: str) -> str:

@@ -8,7 +8,7 @@ from math import sqrt
 
 import numpy as np
 
-from mmerg.console.tables import NONE, Sheet
+from mmerg.console.tables import NONE, Table
 from mmerg.scoring.metric import Floats, Indices
 from mmerg.scoring.shares import LEVEL
 from mmerg.settings.commands import RateSettings
@@ -37,7 +37,7 @@ def items_for(raters: int, difference: float, spread: Spread, power: float) -> i
     return int(enough[0]) if len(enough) else None
 
 
-def plan(settings: RateSettings) -> Sheet:
+def plan(settings: RateSettings) -> Table:
     """Items by raters, for Likert and for pairs."""
     spread, margin = (settings.sd_items, settings.sd_raters, settings.sd_noise), 2 * settings.share - 1
     scale = sqrt((1 - margin**2) / (spread[0] ** 2 + spread[2] ** 2))
@@ -50,4 +50,4 @@ def plan(settings: RateSettings) -> Sheet:
     share = f"{100 * settings.share:g} against {100 - 100 * settings.share:g}"
     heads = ("raters", f"items for {settings.difference:g} points", f"items for {share}")
     notes = [f"Each rater rates every item. –: raters differ so much that even {MOST} items are not enough."]
-    return Sheet(f"items needed for {settings.power:.0%} power at {LEVEL:.0%}", heads, rows, notes)
+    return Table(f"items needed for {settings.power:.0%} power at {LEVEL:.0%}", heads, rows, notes)

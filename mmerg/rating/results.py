@@ -8,7 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from rich.console import RenderableType
 
-from mmerg.console.tables import Sheet, figure
+from mmerg.console.tables import Table, figure
 from mmerg.console.terminal import escape
 from mmerg.judging.tables import table
 from mmerg.rating.answers import RaterFacts, StudyAnswers
@@ -102,9 +102,9 @@ def tables(results: StudyResults, replies: int) -> Iterator[RenderableType]:
         yield table(f"agreement [95 %], {what}", found.agreement, shown, "question")
         reasons = {score.why: None for scores in found.agreement.values() for score in scores.values() if score.why}
         yield from map(escape, reasons)
-    yield Sheet("raters", RATERS, [(rater, *_cells(facts)) for rater, facts in results.raters.items()])
+    yield Table("raters", RATERS, [(rater, *_cells(facts)) for rater, facts in results.raters.items()])
     if results.judges:
-        yield Sheet("model judges against people", JUDGES, list(map(_judge, results.judges)))
+        yield Table("model judges against people", JUDGES, list(map(_judge, results.judges)))
     yield from map(escape, results.warnings)
 
 

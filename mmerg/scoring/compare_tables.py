@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from rich.console import RenderableType
 
-from mmerg.console.tables import ARROWS, NONE, Sheet, figure, signed
+from mmerg.console.tables import ARROWS, NONE, Table, figure, signed
 from mmerg.console.terminal import escape, plural
 from mmerg.errors import by_reason
 from mmerg.scoring.comparisons import Compared, Pair, format_p
@@ -25,7 +25,7 @@ def terminal(compared: Compared, labels: Mapping[str, str], verbose: bool = Fals
     yield escape(f"protocol {compared.protocol}")
     for pair in compared.pairs:
         yield escape(_heading(pair, labels, compared.inputs))
-        yield Sheet("", _HEADS, [_row(one) for one in pair.differences])
+        yield Table("", _HEADS, [_row(one) for one in pair.differences])
         lines = list(_notes(pair))
         if verbose:
             lines += [f"  {one.metric}: {one.signature}" for one in pair.comparisons if one.signature]

@@ -9,7 +9,7 @@ from mmerg.errors import ConfigError
 from mmerg.runs.config_diff import config_diff, labels
 from mmerg.runs.manifest import check_runs
 from mmerg.scoring.answers import read_run
-from mmerg.scoring.score_tables import Row, choose, facts, sheet, terminal
+from mmerg.scoring.score_tables import Row, choose, facts, tabulate, terminal
 from mmerg.scoring.scorer import score_run, write_scores
 from mmerg.scoring.spread import by_seeds
 from mmerg.scoring.standard import options_of
@@ -44,5 +44,5 @@ def score(given: argparse.Namespace) -> int:
     ordered = [abouts[place] for places in settings for place in places]
     differing = config_diff([about.manifest for about in ordered])
     parts = terminal(rows, metrics, labels(ordered), differing, given.verbose)
-    deliver(given.format, given.out, parts, [sheet(rows, metrics)], facts(rows, metrics))
+    deliver(given.format, given.out, parts, [tabulate(rows, metrics)], facts(rows, metrics))
     return 0

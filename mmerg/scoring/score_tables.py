@@ -3,7 +3,7 @@
 rows = [Row("mine", [scores])]
 for part in terminal(rows, ["acc", "dist2"], ["mine"]):
     console.print(part)
-as_latex(sheet(rows, ["acc", "dist2"]))
+as_latex(tabulate(rows, ["acc", "dist2"]))
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from rich.console import RenderableType
 from rich.text import Text
 
-from mmerg.console.tables import ARROWS, NONE, Sheet, between, figure
+from mmerg.console.tables import ARROWS, NONE, Table, between, figure
 from mmerg.console.terminal import escape
 from mmerg.errors import ConfigError, by_reason, did_you_mean
 from mmerg.runs.config_diff import Setting
@@ -76,10 +76,10 @@ def terminal(
             columns.append(Row(f"mean of {','.join(numbers)}", row.runs))
     heads = ["figure", *(column.name for column in columns), "n"]
     rows_of_figures = [line(_head(runs, name), [column.figure(name) for column in columns]) for name in metrics]
-    yield Sheet("", heads, rows_of_figures)
+    yield Table("", heads, rows_of_figures)
     for number, run in enumerate(runs, start=1):
         if run.by_label:
-            yield Sheet(f"{number}: by label", ("label", *CLASS_METRICS, "support"), list(_labels(run)))
+            yield Table(f"{number}: by label", ("label", *CLASS_METRICS, "support"), list(_labels(run)))
     yield from _missing(runs, metrics)
     if verbose:
         yield Text("signatures")
@@ -87,7 +87,7 @@ def terminal(
             yield from _signatures(runs, name)
 
 
-def sheet(rows: Sequence[Row], metrics: Sequence[str]) -> Sheet:
+def tabulate(rows: Sequence[Row], metrics: Sequence[str]) -> Table:
     """A row for each of `rows`, a column a figure, the best of those measured in one way in bold."""
     runs = [run for row in rows for run in row.runs]
     columns = [[row.figure(name) for row in rows] for name in metrics]
@@ -102,7 +102,7 @@ def sheet(rows: Sequence[Row], metrics: Sequence[str]) -> Sheet:
     notes += [f"{row.name}: mean ± standard deviation over {len(row.runs)} seeds" for row in rows if row.runs[1:]]
     notes += dict.fromkeys(f"{run.corpus}, {run.counted}" for run in runs)
     heads = ["", *(_head(runs, name) for name in metrics)]
-    return Sheet("", heads, [[row.name, *line] for row, *line in zip(rows, *cells, strict=True)], notes, best)
+    return Table("", heads, [[row.name, *line] for row, *line in zip(rows, *cells, strict=True)], notes, best)
 
 
 def facts(rows: Sequence[Row], metrics: Sequence[str]) -> list[Mapping[str, object]]:

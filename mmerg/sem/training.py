@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mmerg.console.progress import Bar
-from mmerg.console.tables import NONE, Sheet, between, figure
+from mmerg.console.tables import NONE, Table, between, figure
 from mmerg.console.terminal import console, escape, printable
 from mmerg.corpora.dialogue import Corpus
 from mmerg.errors import ConfigError
@@ -76,7 +76,7 @@ def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embe
         for one in sem.figures.values()
     ]
     title = f"{validated_on.corpus.name} {validated_on.corpus.split}"
-    out.print(Sheet(title, ("figure", "percent", "95 % interval", "n"), rows))
+    out.print(Table(title, ("figure", "percent", "95 % interval", "n"), rows))
     out.print(escape(_told(causes, lexicon, sem.transductive)))
     print(f"sem: {printable(str(file))}")  # noqa: T201 - the last line is for programs to read: no wrapping
     return 0

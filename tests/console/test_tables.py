@@ -7,10 +7,10 @@ import re
 import pytest
 from rich.console import Console
 
-from mmerg.console.tables import Sheet, as_csv, as_latex, as_markdown, plain
+from mmerg.console.tables import Table, as_csv, as_latex, as_markdown, plain
 
 NAME = "a row with a long name"
-SHEET = Sheet(
+TABLE = Table(
     "Results of 5 % & more",
     ("", "acc ↑", "dist_1 ↑", "self_ppl ↓"),
     [(NAME, "83.87\n67.37–92.91\nn=31", "4.10", "–"), ("二つ", "80.65", "3.00 ± 0.10", "1.20")],
@@ -19,24 +19,24 @@ SHEET = Sheet(
 )
 
 
-def printed(sheet: Sheet, width: int) -> str:
+def printed(table: Table, width: int) -> str:
     out = io.StringIO()
-    Console(file=out, width=width, highlight=False).print(sheet)
+    Console(file=out, width=width, highlight=False).print(table)
     return out.getvalue()
 
 
 @pytest.mark.parametrize("width", [50, 100])
 def test_no_terminal_is_too_narrow_and_no_figure_is_cut(width: int) -> None:
-    shown = printed(SHEET, width)
+    shown = printed(TABLE, width)
     assert all(len(line) <= width for line in shown.splitlines())
     words = set(shown.split())
-    assert {word for row in SHEET.rows for cell in row[1:] for word in cell.split()} <= words
+    assert {word for row in TABLE.rows for cell in row[1:] for word in cell.split()} <= words
     assert set(NAME.split()) <= words
     assert shown.count("二つ") == shown.count("a row with")
 
 
 def test_markdown_is_a_table_of_equal_rows_with_the_best_in_bold() -> None:
-    text = as_markdown(SHEET)
+    text = as_markdown(TABLE)
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert len(rows) == 2 + 2
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {5}
@@ -47,7 +47,7 @@ def test_markdown_is_a_table_of_equal_rows_with_the_best_in_bold() -> None:
 
 
 def test_latex_is_a_table_of_equal_rows_with_the_best_in_bold() -> None:
-    text = as_latex(SHEET)
+    text = as_latex(TABLE)
     body = text[text.index(r"\toprule") : text.index(r"\bottomrule")]
     rows = [line for line in body.splitlines() if line.endswith(r"\\")]
     assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {3}
@@ -60,7 +60,7 @@ def test_latex_is_a_table_of_equal_rows_with_the_best_in_bold() -> None:
     assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")
     assert not set(text) & set("–↑↓±")
     assert not re.search(r"(?<!\\)[%#_]", text)
-    bare = as_latex(Sheet("", ("", "x"), [("a", "1")]))
+    bare = as_latex(Table("", ("", "x"), [("a", "1")]))
     assert not {r"\label", r"\caption"} & {word.partition("{")[0] for word in bare.split()}
 
 
@@ -78,8 +78,8 @@ def test_csv_has_plain_numbers_and_no_formulas() -> None:
 
 def test_foreign_text_steers_nothing() -> None:
     hostile = 'a_b {c} 5 % \\ ~ "q" <b>|x|\u202e\x1b[31m[bold]'
-    sheet = Sheet(hostile, ("", hostile), [(hostile, hostile)], notes=[hostile])
-    forms = [printed(sheet, 200), as_markdown(sheet), as_latex(sheet), as_csv([{"x": hostile}])]
+    table = Table(hostile, ("", hostile), [(hostile, hostile)], notes=[hostile])
+    forms = [printed(table, 200), as_markdown(table), as_latex(table), as_csv([{"x": hostile}])]
     assert not any(set(text) & {"\u202e", "\x1b"} for text in forms)
     assert r"a\_b \{c\} 5 \% \textbackslash{} \textasciitilde{} ''q'' \textless{}b\textgreater{}\textbar{}" in forms[2]
     assert r"\<b\>\|x\|" in forms[1]
