@@ -29,7 +29,7 @@ def show_run(out: Console, path: Path) -> int:
     manifest = read_any_manifest(path)
     if isinstance(manifest, JudgingManifest):
         what = "this is the folder of a judging, which has no table of replies"
-        hint = f"its figures are in judgement.json; mmerg show {path} SAMPLE tells how a sample was judged"
+        hint = f"its scores are in judgement.json; mmerg show {path} SAMPLE tells how a sample was judged"
         raise RunError(what, where=str(path), hint=hint)
     summary, engine = Summary(read_results(path).values(), imported=manifest.imported), manifest.engine
     out.print(escape(f"{path}: {engine.in_words}"))

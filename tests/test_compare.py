@@ -31,7 +31,7 @@ def of(compared: Compared, metric: str) -> list[Comparison]:
 
 
 def row(shown: str, metric: str) -> str:
-    """The first row of a figure, blanks made one."""
+    """The first row of a metric, blanks made one."""
     [line, *_] = [line for line in shown.splitlines() if line.split()[:1] == [metric]]
     return " ".join(line.split())
 
@@ -81,7 +81,7 @@ def test_primary_figures_alone_are_tested_and_corrected_over_all_runs(
     assert [(one.p, one.p_holm) for one in declared] == [(0.625, 0.625), (0.0625, 0.125)]
 
 
-@pytest.mark.parametrize(("name", "why"), [("calls", "describes a run"), ("bert_f1", "no such figure")])
+@pytest.mark.parametrize(("name", "why"), [("calls", "describes a run"), ("bert_f1", "no such metric")])
 def test_what_cannot_be_tested_is_refused(
     pair: tuple[str, str], name: str, why: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -157,6 +157,6 @@ def test_seeds_of_one_setting_are_compared_as_such(tmp_path: Path, capsys: pytes
     alone = [kept(*both) for both in zip(a, b, strict=True)]
     assert dist.a_value == pytest.approx(fmean(of(one, "dist1")[0].a_value or 0 for one in alone))
     assert "A: tiny max_iterations 1 seed 0, a0; tiny max_iterations 1 seed 1, a1\nB: tiny max_iterations 2" in shown
-    assert "seed 1, bb1\n8 samples in both, each figure the mean over 2 seeds\n" in shown
+    assert "seed 1, bb1\n8 samples in both, each score the mean over 2 seeds\n" in shown
     assert "seed: " not in shown
     assert row(shown, "acc").startswith("acc ↑ 43.75 ± 8.84 68.75 ± 8.84 +25.00 ")

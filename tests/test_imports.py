@@ -152,7 +152,7 @@ def test_only_commands_that_ask_a_server_at_once_load_httpx() -> None:
         ),
         ("mmerg.systems", ("mmerg.systems", "mmerg.errors", "mmerg.storage")),
         (
-            "mmerg.sem",  # its figures have the intervals that every figure has
+            "mmerg.sem",  # its scores have the intervals that every score has
             (
                 *("mmerg.sem", "mmerg.corpora", "mmerg.memory.vectors", "mmerg.console", "mmerg.errors"),
                 *("mmerg.storage", "mmerg.scoring.metric", "mmerg.scoring.score"),

@@ -182,7 +182,7 @@ def test_a_judge_that_prefers_the_first_is_shown_to(tmp_path: Path) -> None:
     }
     assert match.runs == (judged.a.name, judged.b.name)
     assert {(sign.won, sign.lost, sign.p_holm) for sign in match.signs.values()} == {(0, 0, 1.0)}
-    assert all(figures["first"].interval for figures in match.aspects.values())
+    assert all(scores["first"].interval for scores in match.aspects.values())
 
 
 def test_runs_with_the_same_replies_are_compared_in_folders_of_their_own(tmp_path: Path, judged: Judged) -> None:
@@ -204,9 +204,9 @@ def test_a_run_that_failed_loses_without_a_call(tmp_path: Path, judged: Judged, 
     match = judged.match()
     assert (match.drawn, match.n, match.no_reply, match.verdicts) == (3, 3, 2, 10)
     assert match.left_out == {"in one run only": 2}
-    for figures in match.aspects.values():  # each run failed once where the other did not
-        ends = {end: figures[end].value or 0 for end in ("win", "tie", "lose")}
-        assert (figures["win"].n, figures["first"].n) == (3, 1)
+    for scores in match.aspects.values():  # each run failed once where the other did not
+        ends = {end: scores[end].value or 0 for end in ("win", "tie", "lose")}
+        assert (scores["win"].n, scores["first"].n) == (3, 1)
         assert min(ends["win"], ends["lose"]) == pytest.approx(100 / 3)
         assert sum(ends.values()) == pytest.approx(100)
     assert "2 samples failed in a run and get the worst score" in done.stdout

@@ -94,7 +94,7 @@ class Ran:
 
 
 def check_whatever_the_end(ran: Ran, ids: list[str], stages: tuple[str, ...] = STAGES) -> None:
-    """What holds of any run: replies hold to their schemas, figures are sums, nothing of the target was sent."""
+    """What holds of any run: replies hold to their schemas, counts are sums, nothing of the target was sent."""
     assert [result.id for result in ran.results] == ids
     for result in ran.results:
         calls = [call for call in ran.calls if call.sample == result.id]

@@ -71,7 +71,7 @@ def test_the_settings_in_which_runs_differ(folder: Path, tmp_path: Path, capsys:
     assert "settings that differ" not in capsys.readouterr().out
 
 
-def test_options_reach_the_figures(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_reach_the_scores(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--tokenizer", "whitespace", "--keep-case", "--seed", "3"]
     assert main([str(folder), *options, *QUICK, "--verbose"]) == 0
     shown = capsys.readouterr().out
@@ -125,7 +125,7 @@ def scored(folder: Path, name: str, right: int, seed: int = 0, iterations: int =
     return str(run)
 
 
-def test_a_table_for_a_paper_has_the_users_rows_and_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_for_a_paper_has_the_users_rows_and_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = [scored(tmp_path, "full", 9), scored(tmp_path, "bare", 6, iterations=0)]
     asked = ("--columns", "acc,dist1", "--names", "Full, Bare")
     assert main([*runs, *asked, "--format", "latex", *QUICK]) == 0

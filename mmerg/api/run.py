@@ -1,4 +1,4 @@
-"""Runs from Python: `mmerg.run` makes one as the command does, and gives its figures as data frames."""
+"""Runs from Python: `mmerg.run` makes one as the command does, and gives its scores as data frames."""
 
 from __future__ import annotations
 

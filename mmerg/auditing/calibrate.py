@@ -1,4 +1,4 @@
-"""Forms and thresholds by a split of the dialogues: one half fits, the other gives the figures."""
+"""Forms and thresholds by a split of the dialogues: one half fits, the other gives the scores."""
 
 import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -7,7 +7,7 @@ from math import inf, isfinite
 import numpy as np
 
 from mmerg.auditing.faults import FOREIGN, HOT, HUMAN, KINDS, WRONG, Case
-from mmerg.auditing.figures import Scored, auc, calibration_error, fit_evidence, scores_of, share, sides, threshold
+from mmerg.auditing.metrics import Scored, auc, calibration_error, fit_evidence, scores_of, share, sides, threshold
 from mmerg.settings.model import Form
 from mmerg.storage.record import Record
 from mmerg.systems.audit import Check, Measure
@@ -43,7 +43,7 @@ def halves(cases: Iterable[Case], seed: int) -> tuple[list[Case], list[Case]]:
 
 
 def measured(cases: Sequence[Case], stage: str, form: Form, seed: int) -> Check | None:
-    """The check of a stage by a form: threshold and evidence from one half, figures from the other. None where a half
+    """The check of a stage by a form: threshold and evidence from one half, scores from the other. None where a half
     has no clean or no faulty output, or too many checks of clean ones cannot be read."""
     fitting, held = halves(cases, seed)
     (clean, faulty), (held_clean, held_faulty) = (_pooled(half, stage, form) for half in (fitting, held))

@@ -1,6 +1,6 @@
 """How good the checks of a finished run are, from its folder to an exit code; `mmerg/audit.py` is the command.
 
-Reads top to bottom: the run's settings and system, what is finished, who answers, samples in flight, figures.
+Reads top to bottom: the run's settings and system, what is finished, who answers, samples in flight, scores.
 """
 
 import os
@@ -54,7 +54,7 @@ def launch(
     hosts: Sequence[str] = (),
     calibrate: Path | None = None,
 ) -> int:
-    """Audits `n` samples, drawn with the seed, and writes the figures; with `calibrate`, the auditor that they choose
+    """Audits `n` samples, drawn with the seed, and writes the scores; with `calibrate`, the auditor that they choose
     into that file, too. Returns 0, or 1 where calls failed for some samples. Raises MmergError where the run, an option
     or the server cannot be used."""
     if n < 1 or seed < 0:

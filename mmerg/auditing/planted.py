@@ -5,9 +5,9 @@ from pathlib import Path
 
 from mmerg.auditing.calibrate import Whole, measured, whole
 from mmerg.auditing.faults import BY_CODE, KINDS, ROLES, Case
-from mmerg.auditing.figures import SPECIFICITY, auc, sides
+from mmerg.auditing.metrics import SPECIFICITY, auc, sides
 from mmerg.auditing.worth import Worth
-from mmerg.console.tables import NONE, Table, figure
+from mmerg.console.tables import NONE, Table, format_number
 from mmerg.errors import RunError
 from mmerg.runs.folder import read_results
 from mmerg.scoring.score import results_digest
@@ -21,7 +21,7 @@ PLANTED = "planted.json"
 
 class Planted(Record):
     """What `mmerg audit` measured of a run. aucs: by "stage form" and kind of fault, over all dialogues. checks: by the
-    same names, threshold and figures by the split. wholes: by form, all stages' checks together. failed: samples on
+    same names, threshold and scores by the split. wholes: by form, all stages' checks together. failed: samples on
     which a call failed, which count nowhere. identity, results: of which state of the run (see `Scores`)."""
 
     run: str
@@ -57,14 +57,14 @@ class Planted(Record):
             yield Table("AUC [95 %] by kind of fault; 0.5 is chance", ("check", *columns), aucs)
             checks = {name: self.checks[name] for name in rows if name in self.checks}
             found = [
-                [name, *map(_cell, (one.specificity, *map(one.sensitivity.get, columns))), figure(one.ece)]
+                [name, *map(_cell, (one.specificity, *map(one.sensitivity.get, columns))), format_number(one.ece)]
                 for name, one in checks.items()
             ]
             title = f"sensitivity; threshold fitted for specificity {SPECIFICITY} on the other half of the dialogues;"
             title += " a finding has none"
             yield Table(title, ("check", "specificity", *columns, "ECE"), found)
         together = [
-            [form, _cell(one.passed), _cell(one.blamed), figure(one.chance), figure(one.f1)]
+            [form, _cell(one.passed), _cell(one.blamed), format_number(one.chance), format_number(one.f1)]
             for form, one in self.wholes.items()
         ]
         yield Table("all checks together", ("form", "clean passed", "fault blamed", "by chance", "F1"), together)
@@ -96,7 +96,9 @@ def checks_of(cases: Sequence[Case], forms: Forms, seed: int) -> tuple[dict[str,
 def _cell(one: Measure | None) -> str:
     if one is None:
         return NONE
-    return figure(one.value) + (f" [{figure(one.low)}, {figure(one.high)}]" if one.low is not None else "")
+    return format_number(one.value) + (
+        f" [{format_number(one.low)}, {format_number(one.high)}]" if one.low is not None else ""
+    )
 
 
 def read_planted(run: Path, identity: Mapping[str, str]) -> Planted | None:

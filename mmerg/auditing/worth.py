@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
-from mmerg.auditing.figures import share
+from mmerg.auditing.metrics import share
 from mmerg.runs.result import Result
 from mmerg.runs.samples import read_events
 from mmerg.runs.story import Story

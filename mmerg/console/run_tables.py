@@ -53,7 +53,7 @@ class Summary:
 
     @property
     def counted(self) -> str:
-        """A line with samples and calls, and with samples that the cache helped: figures of seconds leave them out."""
+        """A line with samples and calls, and with samples that the cache helped; times leave them out."""
         samples, failed = plural(self.counts["samples"], "sample"), len(self.failed)
         unaudited = f" ({self.counts['unaudited']} unaudited)" if self.counts["unaudited"] else ""
         ended = f"{samples}: {self.counts['samples'] - failed} ok{unaudited}, {failed} failed"

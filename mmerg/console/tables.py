@@ -36,7 +36,7 @@ _LATEX = str.maketrans(
 class Table:
     """A table to draw. rows: a text for each of heads, the first says what the row is; lines of a cell below the first
     are small in LaTeX. best: cells in bold, by numbers of row and column. On a terminal, columns that do not fit go on
-    below, after the names of the rows again, and no figure is cut."""
+    below, after the names of the rows again, and no number is cut."""
 
     title: str
     heads: Sequence[str]
@@ -53,21 +53,21 @@ class Table:
             yield Padding(escape(note), (0, 0, 0, 2), expand=False)
 
 
-def figure(value: float | None) -> str:
+def format_number(value: float | None) -> str:
     """Two decimals, none from a thousand on; – where there is none."""
     if value is None:
         return NONE
     return f"{value:.2f}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
-def signed(value: float | None) -> str:
-    """A difference: as `figure`, with its sign."""
-    return f"+{figure(value)}" if value is not None and value >= 0 else figure(value)
+def format_difference(value: float | None) -> str:
+    """A difference: as `format_number`, with its sign."""
+    return f"+{format_number(value)}" if value is not None and value >= 0 else format_number(value)
 
 
-def between(low: float, high: float) -> str:
+def format_interval(low: float, high: float) -> str:
     """The ends of an interval."""
-    return f"{figure(low)}{' to ' if low < 0 else '–'}{figure(high)}"
+    return f"{format_number(low)}{' to ' if low < 0 else '–'}{format_number(high)}"
 
 
 def deliver(

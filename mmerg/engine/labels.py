@@ -1,6 +1,6 @@
 """Emotion labels as a model reads and names them.
 
-Small models choose by the place of a word in a list, so one order for all samples is a bias in every figure. Here each
+Small models choose by the place of a word in a list, so one order for all samples is a bias in every metric. Here each
 sample has an order of its own. A stage with `reads: labels` does not write its emotion: it is asked for the word alone,
 with the labels in several orders, and the mean of their log-probabilities counts.
 """

@@ -90,7 +90,7 @@ def loop_of(system: System) -> Loop:
 
 
 def tried(sample: Sample, decide: Decide, emit: Emit, places: Mapping[str, str] = NOWHERE) -> Result:
-    """The result of one try at a sample: the fields of `attempt`, the target's, and figures of its events. places:
+    """The result of one try at a sample: the fields of `attempt`, the target's, and counts of its events. places:
     where the system's state holds its results."""
     scene, target = sample.scene, sample.target
     started = events.SampleStarted(

@@ -151,8 +151,8 @@ def table(rows: Sequence[Row]) -> Table:
     for row in rows:
         for number, run in enumerate(row.outcome.runs):
             samples = (run.samples, run.kept, run.failed, run.unaudited)
-            figures = map(str, (*samples, run.calls, run.made, run.calls - run.made))
-            made.add_row("" if number else escape(row.name), *figures, escape(Path(run.run).name))
+            counts = map(str, (*samples, run.calls, run.made, run.calls - run.made))
+            made.add_row("" if number else escape(row.name), *counts, escape(Path(run.run).name))
         if row.outcome.error:
             made.add_row(escape(row.name), *("–",) * 7, "not run")
     return made

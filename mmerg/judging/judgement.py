@@ -1,4 +1,4 @@
-"""The figures over a judge's verdicts, as files keep them.
+"""The scores over a judge's verdicts, as files keep them.
 
 judgement.json in a judging's folder holds a `Judgement` of one run or a `Match` of two; beside a judged run,
 judgement-<judge's backbone>@<rubric>.json holds the fullest `Judgement` of its replies."""
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from mmerg.errors import RunError
-from mmerg.judging.figures import Sign
+from mmerg.judging.metrics import Sign
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import About, JudgingManifest, read_any_manifest
 from mmerg.runs.result import Result
@@ -66,7 +66,7 @@ class Judgement(_Judged):
 
 
 class Match(_Judged):
-    """Run A against run B; replies: of each, see `Judgement`. Figures by aspect (see `preferences`), and over all of
+    """Run A against run B; replies: of each, see `Judgement`. Scores by aspect (see `preferences`), and over all of
     them; signs: tests by aspect. self_judged: the runs whose replies the judge itself wrote."""
 
     runs: tuple[str, str]

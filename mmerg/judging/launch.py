@@ -16,10 +16,10 @@ from mmerg.errors import ConfigError
 from mmerg.experiment.backbone import BackbonePlan
 from mmerg.experiment.session import new_session
 from mmerg.experiment.work import DRY_RUN, pending, run_items
-from mmerg.judging.figures import preferences, ratings, signs
 from mmerg.judging.items import JudgingSet, select_items
 from mmerg.judging.judge import Judge, judge_system
 from mmerg.judging.judgement import JUDGEMENT, VERDICTS, Judgement, Match, judgement_file, keep, replies_digest
+from mmerg.judging.metrics import preferences, ratings, signs
 from mmerg.judging.tables import compared, rated
 from mmerg.runs.folder import Folder
 from mmerg.runs.identity import CONFIG, ENGINE, combined, engine_text, settings_digest
@@ -159,7 +159,7 @@ class Judging:
     def _judgement(
         self, selected: JudgingSet, samples: Sequence[Verdicts], about: Mapping[str, object]
     ) -> Judgement | Match:
-        """The figures of what has been judged so far. about: the fields that name the judging."""
+        """The scores of what has been judged so far. about: the fields that name the judging."""
         judged = [one for one in samples if one.status == "ok"]
         verdicts = [verdict for one in judged for verdict in one.verdicts]
         aspects, signature = self.aspects, self.signature

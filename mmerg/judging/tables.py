@@ -1,4 +1,4 @@
-"""A judgement for the terminal: figures with their intervals and n, and what they leave out. Prints nothing itself."""
+"""A judgement for the terminal: scores with their intervals and n, and what they leave out. Prints nothing itself."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -74,13 +74,13 @@ def _counts(one: Judgement | Match) -> str:
 def table(
     title: str, by_row: Mapping[str, Mapping[str, Score]], columns: Mapping[str, str], first: str = "aspect"
 ) -> Table:
-    """A row an aspect (or what `first` says), a column a figure by its heading, n at the end."""
+    """A row per aspect (or what `first` says), a column per metric by its heading, n at the end."""
     rows = [line(name, [scores[column] for column in columns]) for name, scores in by_row.items()]
     return Table(title, (first, *columns.values(), "n"), rows)
 
 
 def methods(scores: Iterable[Score]) -> Iterator[Text]:
-    """How intervals were computed, or why a figure has none, a line each."""
+    """How intervals were computed, or why a score has none, a line each."""
     kept = [score for score in scores if score.value is not None]
     texts = (f"interval: {score.method}" if score.method else score.why for score in kept)
     yield from map(escape, dict.fromkeys(filter(None, texts)))

@@ -1,1 +1,1 @@
-"""The figures that papers print, as data with their source, a table a file; `published` reads them."""
+"""The scores that papers print, as data with their source, one file per paper; `published` reads them."""

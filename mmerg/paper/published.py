@@ -18,10 +18,10 @@ _FILES = ("merg", "trace", "hef")  # of several tables each
 
 
 class Published(Record):
-    """A row as printed; None where the paper has no figure. n: samples as its digits tell, None where they do not."""
+    """A row as printed; None: not in the paper. n: samples as its digits tell, None where they do not."""
 
     name: str
-    figures: tuple[float | None, ...]
+    scores: tuple[float | None, ...]
     n: int | None = None
 
 
@@ -36,13 +36,13 @@ class PaperTable(Record):
     rows: tuple[Published, ...]
 
     def printed(self, row: Published) -> dict[str, float]:
-        """The figures of a row by column, without those that the paper has not."""
-        figures = zip(self.columns, row.figures, strict=True)
-        return {column: figure for column, figure in figures if figure is not None}
+        """The scores of a row by column, without those missing in the paper."""
+        scores = zip(self.columns, row.scores, strict=True)
+        return {column: score for column, score in scores if score is not None}
 
 
 def published(name: Name) -> list[PaperTable]:
-    """The tables of that name, one a dataset or kind of figure."""
+    """The tables of that name, one per dataset or kind of score."""
     return [PaperTable.model_validate(table) for table in _read()[name]]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mmerg.console.tables import NONE, Table, between, figure
+from mmerg.console.tables import NONE, Table, format_interval, format_number
 from mmerg.errors import by_reason
 from mmerg.paper.published import PaperTable, Published
 from mmerg.papertables.candidates import Candidate
@@ -135,11 +135,11 @@ def _cell(row: TableRow, column: str) -> str:
     score = row.scores.get(column)
     if score is None or score.value is None:
         return NONE
-    parts = [figure(score.value)]
+    parts = [format_number(score.value)]
     if isinstance(score, Spread):
-        return "\n".join((*parts, f"sd {figure(score.sd)}", f"{score.n} seeds"))
+        return "\n".join((*parts, f"sd {format_number(score.sd)}", f"{score.n} seeds"))
     if score.interval:
-        parts.append(between(*score.interval))
+        parts.append(format_interval(*score.interval))
     if row.by != "paper" or score.interval:
         parts.append(f"n={score.n}")
     return "\n".join(parts)

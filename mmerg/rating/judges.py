@@ -7,8 +7,8 @@ from math import isnan
 from pathlib import Path
 from statistics import fmean
 
-from mmerg.judging.figures import FIGURES, outcomes
 from mmerg.judging.judgement import VERDICTS, read_judgements, read_matches
+from mmerg.judging.metrics import METRICS, outcomes
 from mmerg.rating.agreement import alpha, kappa
 from mmerg.rating.answers import StudyAnswers
 from mmerg.rating.score import coefficient
@@ -54,7 +54,7 @@ def judge_facts(answers: StudyAnswers, runs: Mapping[int, Path], draws: int, see
                 found = columns.setdefault((judge, question), {})
                 if values:
                     found[code] = round(fmean(values))
-                same.setdefault((judge, question), []).extend(FIGURES["agree_orders"](usable))
+                same.setdefault((judge, question), []).extend(METRICS["agree_orders"](usable))
     for (judge, question), column in columns.items():
         yield _compare(answers, judge, question, column, same[judge, question], draws, seed)
 

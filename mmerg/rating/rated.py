@@ -6,7 +6,7 @@ read_rated(run)["people@study"].scores["empathy"]
 from pathlib import Path
 from typing import Literal
 
-from mmerg.console.tables import figure
+from mmerg.console.tables import format_number
 from mmerg.errors import RunError
 from mmerg.judging.judgement import replies_digest
 from mmerg.runs.folder import read_results
@@ -52,7 +52,7 @@ class PeopleRatings(Record):
     @property
     def description(self) -> str:
         """Who rated, and how far they agreed."""
-        alphas = (f"{name} {figure(score.value)}" for name, score in self.agreement.items())
+        alphas = (f"{name} {format_number(score.value)}" for name, score in self.agreement.items())
         return f"{self.raters} raters, {self.items} items, ordinal alpha {', '.join(alphas)}"
 
 

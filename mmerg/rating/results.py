@@ -8,7 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from rich.console import RenderableType
 
-from mmerg.console.tables import Table, figure
+from mmerg.console.tables import Table, format_number
 from mmerg.console.terminal import escape
 from mmerg.judging.tables import table
 from mmerg.rating.answers import RaterFacts, StudyAnswers
@@ -111,13 +111,13 @@ def tables(results: StudyResults, replies: int) -> Iterator[RenderableType]:
 def _cells(facts: RaterFacts) -> Iterator[str]:
     yield str(facts.items)
     yield from (f"{failed} of {had}" for failed, had in (facts.silent, facts.loud))
-    yield from map(figure, (facts.same, facts.seconds, facts.straight))
+    yield from map(format_number, (facts.same, facts.seconds, facts.straight))
     yield from (str(facts.cannot), "" if facts.passed else "failed checks")
 
 
 def _judge(judge: JudgeFacts) -> Sequence[str]:
     name, people, joined, _ = line(f"{judge.judge}, {judge.question}", [judge.people, judge.joined])
-    return name, people, joined, figure(judge.kappa), figure(judge.both_orders), str(judge.n)
+    return name, people, joined, format_number(judge.kappa), format_number(judge.both_orders), str(judge.n)
 
 
 def _score(score: Score) -> str:
@@ -128,7 +128,7 @@ def _score(score: Score) -> str:
 def _methods(answers: StudyAnswers, found: StudyScores, facts: Mapping[str, RaterFacts], settings: RateSettings) -> str:
     """A paragraph for a paper."""
     environment = Environment(loader=PackageLoader("mmerg.rating", "."), undefined=StrictUndefined, trim_blocks=True)
-    environment.filters |= {"score": _score, "p": format_p, "figure": figure}
+    environment.filters |= {"score": _score, "p": format_p, "number": format_number}
     text = environment.get_template("methods.j2").render(
         study=answers.log.study,
         key=answers.key,

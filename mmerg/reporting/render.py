@@ -41,8 +41,8 @@ def _environment() -> Environment:
     made.globals |= {"ID": ID, "TEXT": TEXT, "SEARCHED": SEARCHED, "STEP": STEP}
     made.filters |= {
         "pretty": lambda value: json.dumps(value, indent=2, ensure_ascii=False),
-        "figure": lambda value: tables.figure(value).replace("-", "−"),
-        "signed": lambda value: tables.signed(value).replace("-", "−"),
+        "number": lambda value: tables.format_number(value).replace("-", "−"),
+        "signed": lambda value: tables.format_difference(value).replace("-", "−"),
         "short": short,
         "clipped": clipped,
         "counted": counted,

@@ -127,7 +127,7 @@ class RunPages(RunData):
                 "tone": (draw_plans(self, "tone"), "How often each tone was planned for each forecast emotion"),
                 "stance": (draw_plans(self, "stance"), "How often each stance was planned for each forecast emotion"),
                 "blame": (draw_blame(blame, self.about) if any(audited) else None, TITLE + alike),
-                "scores": (draw_scores([self]), "Figures with 95 % intervals" + alike),
+                "scores": (draw_scores([self]), "Scores with 95 % intervals" + alike),
             }
             known["plots"] = write_plots(folder, prefix, plots)
         for name, template in (("samples.html", "samples.j2"), ("index.html", "run.j2")):

@@ -44,7 +44,7 @@ def write_report(paths: Sequence[Path], out: Path, *, say: Say) -> Path:
 
 
 def _write_comparison(folder: ReportFolder, places: dict[str, RunPages]) -> None:
-    """The first pages of several runs: how they differ in settings, figures and each sample, and paired tests against
+    """The first pages of several runs: how they differ in settings, scores and each sample, and paired tests against
     the first run, as `mmerg compare` makes them by default. For runs that cannot be compared the page says why."""
     runs = list(places.values())
     abouts = [run.about for run in runs]
@@ -77,7 +77,7 @@ def _write_comparison(folder: ReportFolder, places: dict[str, RunPages]) -> None
     title, alike = f"Differences from {runs[0].label}, with 95 % intervals", "; the table has the same numbers"
     with style.styled():
         forest = draw_differences(differences, title, describe_runs(abouts))
-        plots = {"differences": (forest, title), "scores": (draw_scores(runs), "Figures with 95 % intervals")}
+        plots = {"differences": (forest, title), "scores": (draw_scores(runs), "Scores with 95 % intervals")}
         values["plots"] = write_plots(folder, "", {name: (one, alt + alike) for name, (one, alt) in plots.items()})
     for name, template in (("index.html", "runs.j2"), ("samples.html", "matrix.j2")):
         folder.write(name, render(template, top="", up="", **values))

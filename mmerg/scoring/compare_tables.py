@@ -8,18 +8,18 @@ from collections.abc import Iterator, Mapping
 
 from rich.console import RenderableType
 
-from mmerg.console.tables import ARROWS, NONE, Table, figure, signed
+from mmerg.console.tables import ARROWS, NONE, Table, format_difference, format_number
 from mmerg.console.terminal import escape, plural
 from mmerg.errors import by_reason
 from mmerg.scoring.comparisons import Compared, Pair, format_p
 from mmerg.scoring.paired import Comparison
 from mmerg.scoring.shares import LEVEL
 
-_HEADS = ("figure", "A", "B", "B − A", "95 % interval", "p", "p Holm", "detectable", "pairs")
+_HEADS = ("metric", "A", "B", "B − A", "95 % interval", "p", "p Holm", "detectable", "pairs")
 
 
 def terminal(compared: Compared, labels: Mapping[str, str], verbose: bool = False) -> Iterator[RenderableType]:
-    """A table for each pair, why some figures have no difference, and warnings. labels: what tells the runs apart, by
+    """A table for each pair, why some scores have no difference, and warnings. labels: what tells the runs apart, by
     their names. verbose: also signatures, and how all was computed."""
     yield from filter(None, [compared.unequal and escape(compared.unequal)])
     yield escape(f"protocol {compared.protocol}")
@@ -41,7 +41,7 @@ def _heading(pair: Pair, labels: Mapping[str, str], inputs: Mapping[str, tuple[s
     differing = f"\nsettings that differ, A → B{settings}" if settings else "\nno setting differs"
     a, b = ("; ".join(f"{labels[run]}, {run}" for run in runs) for runs in (pair.a_runs, pair.b_runs))
     a_sees, b_sees = (", ".join(inputs[runs[0]]) or "unknown inputs" for runs in (pair.a_runs, pair.b_runs))
-    seeds = f", each figure the mean over {len(pair.a_runs)} seeds" if len(pair.a_runs) > 1 else ""
+    seeds = f", each score the mean over {len(pair.a_runs)} seeds" if len(pair.a_runs) > 1 else ""
     differing += f"\nA sees {a_sees}; B sees {b_sees}"
     return f"\nA: {a}\nB: {b}\n{plural(pair.samples, 'sample')} in both{alone}{seeds}{differing}"
 
@@ -51,21 +51,23 @@ def _row(one: Comparison) -> list[str]:
         one.metric + ARROWS[one.higher_is_better],
         _side(one.a_value, one.a_sd),
         _side(one.b_value, one.b_sd),
-        signed(one.difference),
-        NONE if one.interval is None else f"{signed(one.interval[0])} to {signed(one.interval[1])}",
+        format_difference(one.difference),
+        NONE
+        if one.interval is None
+        else f"{format_difference(one.interval[0])} to {format_difference(one.interval[1])}",
         format_p(one.p),
         format_p(one.p_holm) + " *" * (one.p_holm is not None and one.p_holm < LEVEL),
-        figure(one.detectable),
+        format_number(one.detectable),
         f"{one.n}" + f" ({one.left_out} left out)" * bool(one.left_out),
     ]
 
 
 def _side(value: float | None, sd: float | None) -> str:
-    return figure(value) if sd is None else f"{figure(value)} ± {figure(sd)}"
+    return format_number(value) if sd is None else f"{format_number(value)} ± {format_number(sd)}"
 
 
 def _notes(pair: Pair) -> Iterator[str]:
-    """McNemar's two counts of what is tested, and why figures are missing."""
+    """McNemar's two counts of what is tested, and why scores are missing."""
     if pair.baselines:
         yield pair.baselines
     for one in pair.comparisons:
@@ -81,5 +83,5 @@ def _how(compared: Compared) -> str:
         f"p Holm: corrected for all that is tested here together ({len(compared.tested)}); * below 0.05.\n"
         "95 % interval: Newcombe's for shares, a jackknife for dist and ead, else draws of dialogues. All but\n"
         "the first need 10 dialogues, and costs have none. With several seeds their variance is in it, and in p.\n"
-        "detectable: what so many pairs find with 80 % power at 5 %. left out: pairs that one side has no figure for."
+        "detectable: what so many pairs find with 80 % power at 5 %. left out: pairs that one side has no score for."
     )

@@ -1,4 +1,4 @@
-"""Compares several runs with a first one on all figures, and says what a reader must be warned of. Runs that differ in
+"""Compares several runs with a first one on all metrics, and says what a reader must be warned of. Runs that differ in
 their seeds alone are compared as one setting, unless there is no other setting.
 
 compared = compare_sides([read_run(a)], [[read_run(b)]], Options(resamples=2000))
@@ -24,7 +24,7 @@ from mmerg.storage.record import Record
 
 Side: TypeAlias = Sequence[ScoredRun]
 DRAWS = 2000
-PRIMARY = ("acc", "dist2", "bert_f1")  # what is tested by default: few figures, as p is corrected for all of them
+PRIMARY = ("acc", "dist2", "bert_f1")  # what is tested by default: few metrics, as p is corrected for all of them
 
 
 class Pair(Record):
@@ -43,7 +43,7 @@ class Pair(Record):
 
     @property
     def differences(self) -> list[Comparison]:
-        """The figures that both sides have, without baselines, which are of the samples and not of the runs."""
+        """The scores that both sides have, without baselines, which are of the samples and not of the runs."""
         return [one for one in self.comparisons if one.difference is not None and one.metric not in BASELINES]
 
     @property
@@ -68,20 +68,20 @@ class Compared(Record):
 
     @property
     def tested(self) -> list[str]:
-        """The figure of each comparison that has a p."""
+        """The score of each comparison that has a p."""
         return [one.metric for pair in self.pairs for one in pair.comparisons if one.p is not None]
 
     def describe_p(self) -> str:
         """How p was computed, as `paired` does: the end of a sentence, without its full stop."""
         drawn = f"{self.draws} draws, seed {self.seed}, if there are more"
-        of = f"of the primary figures alone ({', '.join(dict.fromkeys(self.tested)) or 'none is here'})"
+        of = f"of the primary metrics alone ({', '.join(dict.fromkeys(self.tested)) or 'none is here'})"
         return f"{of}; McNemar's exact test for shares, else dialogues exchanged in all ways, or in {drawn}"
 
 
 def compare_sides(first: Side, others: Sequence[Side], options: Options) -> Compared:
-    """All figures of `options`, whose resamples are the draws. A side is a run, or the seeds of one setting (see
+    """All metrics of `options`, whose resamples are the draws. A side is a run, or the seeds of one setting (see
     `by_setting`). Raises RunError where runs cannot be compared or share no sample, ConfigError for an option that
-    means nothing. Only the primary figures have a p, corrected for all of them and all sides together."""
+    means nothing. Only the primary metrics have a p, corrected for all of them and all sides together."""
     baseline = first[0]
     for other in (*first[1:], *chain(*others)):
         check_comparable(baseline, other)
@@ -126,7 +126,7 @@ def check_comparable(a: ScoredRun, b: ScoredRun) -> None:
         raise RunError(
             f"these runs cannot be compared: {'; '.join(differences)}",
             where=f"{a.path} and {b.path}",
-            hint="compare runs of one dataset and protocol; mmerg score RUN RUN prints figures side by side",
+            hint="compare runs of one dataset and protocol; mmerg score RUN RUN prints scores side by side",
         )
 
 
@@ -192,12 +192,12 @@ def _comparison(metric: Metric, other: Metric, pairing: Pairing, options: Option
 
 
 def _primary(metrics: Sequence[Metric], options: Options) -> Sequence[str]:
-    """The figures to test. Raises ConfigError for a declared one that is not there, or describes and does not judge."""
+    """The metrics to test. Raises ConfigError for a declared one that is not there, or describes and does not judge."""
     known = {metric.name: metric for metric in metrics}
     for name in options.primary:
         if name not in known or known[name].higher_is_better is None:
             judging = ", ".join(metric.name for metric in metrics if metric.higher_is_better is not None)
-            what = "it describes a run and does not judge it" if name in known else "there is no such figure"
+            what = "it describes a run and does not judge it" if name in known else "there is no such metric"
             raise ConfigError(f"it cannot be tested: {what}", where=f"--primary {name}", hint=f"one of {judging}")
     return options.primary or PRIMARY
 

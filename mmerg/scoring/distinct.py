@@ -47,7 +47,7 @@ def distinct(n: int, words: Tokenizer = "nltk", *, lower: bool = True) -> Metric
 
 
 def adjusted(n: int, words: Tokenizer = "nltk", *, lower: bool = True, vocabulary: int = CL100K) -> Metric:
-    """The expectation-adjusted form, over all replies of a run together. V decides the figure: it is in the signature.
+    """The expectation-adjusted form, over all replies of a run together. V decides the score: it is in the signature.
     Tokens as for Distinct-n."""
 
     def expected(total: Indices) -> Floats:  # exact for small C/V

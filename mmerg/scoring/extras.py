@@ -1,4 +1,4 @@
-"""What figures by an outside model share: its packages, how it is loaded, and which it was.
+"""What metrics by an outside model share: its packages, how it is loaded, and which it was.
 
 require("torch", "bert_score")    # ConfigError that says: pip install 'mmerg[metrics]'
 """
@@ -17,7 +17,7 @@ def require(*packages: str) -> None:
     """Raises ConfigError where one of `packages` is not installed. Imports none of them."""
     if missing := [package for package in packages if importlib.util.find_spec(package) is None]:
         hint = "pip install 'mmerg[metrics]'"
-        raise ConfigError(f"this figure needs packages that are not installed: {', '.join(missing)}", hint=hint)
+        raise ConfigError(f"this metric needs packages that are not installed: {', '.join(missing)}", hint=hint)
 
 
 def device() -> str:

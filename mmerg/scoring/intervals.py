@@ -4,13 +4,13 @@ wilson: for shares (Wilson 1927). Where dialogues have several samples, n is the
 effect (Dean and Pagano 2015), times (z/t)² with t of one degree of freedom less than dialogues (Korn and Graubard
 1998). Where fewer than 5 dialogues have the rarer outcome, their correlation cannot be told: n is the dialogues.
 bootstrap: dialogues drawn with repetition (Efron and Tibshirani 1993), seeded.
-- Figures of sums, such as means and perplexity: studentized, the error of each draw from linearization (chapter 12).
-- F1 and other figures of counts: percentiles. Each draw adds pseudo-counts of Jeffreys' prior, Gamma(1/2), to the hits
+- Metrics of sums, such as means and perplexity: studentized, the error of each draw from linearization (chapter 12).
+- F1 and other metrics of counts: percentiles. Each draw adds pseudo-counts of Jeffreys' prior, Gamma(1/2), to the hits
   and errors of each label, but none that would move a count of 0 off its bound (as Brown, Cai and DasGupta 2001 do for
   one share). Without them a rare label that is always missed would add no variance.
 - All else: percentiles. They are expanded, as t is wider than z (Hesterberg 2015, arXiv 1411.5279).
 jackknife: estimate ± t standard errors, from leaving out one dialogue, or one of 200 groups of them, at a time (Efron
-and Stein 1981; for counts of kinds, Heltshe and Forrester 1983). For figures over distinct n-grams: a dialogue that a
+and Stein 1981; for counts of kinds, Heltshe and Forrester 1983). For metrics over distinct n-grams: a dialogue that a
 bootstrap draws twice adds no distinct ones, so every resample lies below the estimate.
 
 Under 10 dialogues neither of the last two holds the truth often enough, so there is no interval. How often all hold it

@@ -1,4 +1,4 @@
-"""Two runs on the samples that both finished: the difference of a figure, its interval, and how likely chance gives it.
+"""Two runs on the samples that both finished: the difference of a metric, its interval, and how likely chance gives it.
 
 A dialogue is drawn, left out or exchanged whole, since its samples are not independent.
 
@@ -11,7 +11,7 @@ the draws, each is looked at, and p is exact.
 detectable: the smallest difference that so many pairs find with 80 % power at 5 %: of McNemar's test at the observed
 discordance, or 2.8 standard errors.
 
-With several seeds a figure is the mean over them; a dialogue is drawn or exchanged with its samples of all seeds. How
+With several seeds a score is the mean over them; a dialogue is drawn or exchanged with its samples of all seeds. How
 much the difference varies from seed to seed is added: its variance over seeds, by their number, to that of dialogues,
 and both ends, p and detectable are those of the sum, with the degrees of freedom of Welch and Satterthwaite.
 
@@ -53,17 +53,17 @@ class Pairing:
         return len(self.a) // self.seeds
 
     def mask(self, metric: Metric) -> Pairing:
-        """The same without samples for which a run lacks the figure."""
+        """The same without samples for which a run lacks the score."""
         sides = [metric.mask(side).reshape(self.seeds, -1) for side in (self.a, self.b)]
         kept = np.flatnonzero(np.tile(np.all(sides, axis=(0, 1)), self.seeds))
         return replace(self, a=tuple(self.a[place] for place in kept), b=tuple(self.b[place] for place in kept))
 
 
 class Comparison(Record):
-    """One figure of two runs, or of two settings with several seeds, where it is the mean over seeds, a_sd and b_sd its
+    """One score of two runs, or of two settings with several seeds, where it is the mean over seeds, a_sd and b_sd its
     standard deviations. n: pairs of samples that it is over, from so many dialogues; left_out: pairs that one side has
     nothing for. a_right, b_right: of shares, pairs that A (McNemar's b) or B (c) alone has right. p: None for what is
-    not tested; p_holm: corrected for all that is tested in one command. None where there is no such figure or
+    not tested; p_holm: corrected for all that is tested in one command. None where there is no such metric or
     interval; `why` says for what reason."""
 
     metric: str
@@ -103,7 +103,7 @@ def pair(a: Sequence[ScoredRun], b: Sequence[ScoredRun]) -> Pairing:
 
 
 def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, tested: bool = True) -> Comparison:
-    """The figure of B less that of A, over the pairs for which both have one; with p if `tested`."""
+    """The score of B less that of A, over the pairs for which both have one; with p if `tested`."""
     kept, seeds = pairing.mask(metric), pairing.seeds
     n, dialogues = kept.samples, [dialogue(answer) for answer in kept.a]
     comparison = partial(
@@ -157,14 +157,14 @@ class Pairs:
         self.wider = 1.0
 
     def value(self, indices: Indices) -> float:
-        """The figure, of several seeds their mean."""
+        """The score, of several seeds their mean."""
         if self.seeds == 1:
             return self.of_one(indices)
         seed = indices // (len(self.a) // self.seeds) % self.seeds
         return float(np.mean([self.of_one(indices[seed == one]) for one in range(self.seeds) if (seed == one).any()]))
 
     def by_seed(self, side: Indices) -> Floats:
-        """Shape [seeds]: the figure of each seed."""
+        """Shape [seeds]: the score of each seed."""
         return np.array([self.of_one(part) for part in np.split(side, self.seeds)])
 
     def difference(self, indices: Indices) -> float:

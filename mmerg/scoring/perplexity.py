@@ -1,7 +1,7 @@
 """Perplexity of the replies: exp(Σ −ln p / Σ tokens) over all replies together, lower is better.
 
 self_ppl is under the model that generated them, as its server gave it: how sure the model was of its own words.
-Figures of different models, and those of an outside model, are not comparable. MERG's table (arXiv 2604.18988) can only
+Scores of different models, and those of an outside model, are not comparable. MERG's table (arXiv 2604.18988) can only
 be this: 1.2 to 2.3.
 
 ref_ppl is under a model of your choice: how usual the words are to that model. The same model for every run makes runs
@@ -29,7 +29,7 @@ from mmerg.scoring.metric import Metric, rate
 
 def self_perplexity(manifest: Manifest) -> Metric:
     """Over the tokens of the reply itself, without an end token, which servers do not give alike (see `runs.facts`). Of
-    a reply inside JSON and of one that is plain text these are two figures, and so is that of a reply that was chosen
+    a reply inside JSON and of one that is plain text these are two scores, and so is that of a reply that was chosen
     for it among several (best_of_n): the signature says which, and they are not compared."""
     engine = manifest.engine
     form = "in-json" if "." in manifest.setting("system.result.response", "") else "plain"
@@ -71,7 +71,7 @@ class CausalLm:
 
     They follow the model's start token, where it has one; else the first token cannot be scored. (0.0, 0) for a text
     without tokens, or one longer than the model takes. One text at a time, in float32: nothing depends on neighbours.
-    recorded: what does not decide the figure."""
+    recorded: what does not decide the score."""
 
     nll: Callable[[str], tuple[float, int]]
     signature: str

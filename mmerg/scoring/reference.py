@@ -1,4 +1,4 @@
-"""Figures against the data's own reply: BLEU-4 and chrF (sacreBLEU), ROUGE-L (rouge-score), METEOR (NLTK). ×100, higher
+"""Scores against the data's own reply: BLEU-4 and chrF (sacreBLEU), ROUGE-L (rouge-score), METEOR (NLTK). ×100, higher
 is better. One reference says little about a reply that is good and other: they are here to compare with older papers.
 
 bleu is over the whole run; the others are means over replies. A sample that did not fail and has a gold response that

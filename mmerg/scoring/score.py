@@ -1,4 +1,4 @@
-"""A figure with its n, interval and signature, and the file `scores.json` that keeps those of a run.
+"""A score with its n, interval and signature, and the file `scores.json` that keeps those of a run.
 
 scores = read_scores(folder, read_manifest(folder).identity)
 scores.scores["acc"].value, scores.scores["acc"].interval, scores.scores["acc"].n
@@ -27,8 +27,8 @@ DRAWS = 1000  # of a bootstrap
 
 
 class Score(Record):
-    """One figure. n: samples it is over. interval: 95 %, by `method` (wilson, bootstrap, …). value None: there is no
-    figure, or interval None: `why` says for what reason. Percentages are ×100."""
+    """One score. n: samples it is over. interval: 95 %, by `method` (wilson, bootstrap, …). value None: there is no
+    score, or interval None: `why` says for what reason. Percentages are ×100."""
 
     name: str
     value: float | None
@@ -51,12 +51,12 @@ class Score(Record):
         """The same with the value for all samples, and its interval. dialogues: the dialogue of each sample; by: see
         `intervals`."""
         ends, method, why = interval(by, value, dialogues, resamples=resamples, seed=seed)
-        figure = value(np.arange(len(dialogues)))
-        update = {"value": figure, "n": len(dialogues), "interval": ends, "method": method, "why": why}
+        score = value(np.arange(len(dialogues)))
+        update = {"value": score, "n": len(dialogues), "interval": ends, "method": method, "why": why}
         return self.model_copy(update=update)
 
     def row(self) -> dict[str, object]:
-        """A row of a table of figures: the name as `metric`, the ends of the interval as `low` and `high`."""
+        """A row of a table of scores: the name as `metric`, the ends of the interval as `low` and `high`."""
         low, high = self.interval or (None, None)
         return {"metric": self.name, **self.model_dump(exclude={"name", "interval"}), "low": low, "high": high}
 
@@ -77,7 +77,7 @@ class Confusion(Record):
 
 
 class Scores(Record):
-    """All figures of a run. `n` counts its finished samples, `failed` those of them that failed, `unaudited` those of
+    """All scores of a run. `n` counts its finished samples, `failed` those of them that failed, `unaudited` those of
     which an audit could not be read, `unfinished` those of the protocol that have no result yet; `improper` are samples
     whose log-probabilities cannot be, left out of self_ppl; uncut: most replies have twice as many words as tokens, as
     in Chinese, Japanese and Thai. identity is the manifest's, results a digest of its results
@@ -100,7 +100,7 @@ class Scores(Record):
 
     @property
     def overall(self) -> dict[str, Score]:
-        """The figures that are not of one label."""
+        """The scores that are not of one label."""
         return {name: score for name, score in self.scores.items() if ":" not in name}
 
     @property
@@ -108,9 +108,9 @@ class Scores(Record):
         """Precision, recall and F1 of each label, by the label."""
         found: dict[str, dict[str, Score]] = {}
         for name, score in self.scores.items():
-            figure, of_one, label = name.partition(":")
-            if of_one:
-                found.setdefault(label, {})[figure] = score
+            metric, of_label, label = name.partition(":")
+            if of_label:
+                found.setdefault(label, {})[metric] = score
         return found
 
     @property

@@ -1,4 +1,4 @@
-"""Scores as tables: a row a figure and a column a run for a terminal; a row a setting for papers and spreadsheets.
+"""Scores as tables. For a terminal: a row per metric, a column per run. For papers and spreadsheets: a row per setting.
 
 rows = [Row("mine", [scores])]
 for part in terminal(rows, ["acc", "dist2"], ["mine"]):
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from rich.console import RenderableType
 from rich.text import Text
 
-from mmerg.console.tables import ARROWS, NONE, Table, between, figure
+from mmerg.console.tables import ARROWS, NONE, Table, format_interval, format_number
 from mmerg.console.terminal import escape
 from mmerg.errors import ConfigError, by_reason, did_you_mean
 from mmerg.runs.config_diff import Setting
@@ -29,8 +29,8 @@ class Row(NamedTuple):
     name: str
     runs: Sequence[Scores]
 
-    def figure(self, metric: str) -> Score | None:
-        """The figure of the one run, or its mean and spread over the seeds."""
+    def score(self, metric: str) -> Score | None:
+        """The score of the only run, or its mean and spread over the seeds."""
         scores = [run.scores.get(metric) for run in self.runs]
         return scores[0] if len(scores) == 1 else over(scores)
 
@@ -46,7 +46,7 @@ def choose(runs: Sequence[Scores], columns: str) -> list[str]:
     for name in names:
         if name not in known:
             hint = did_you_mean(name, known) or f"one of {', '.join(known)}"
-            raise ConfigError(f"there is no figure {name!r}", where="--columns", hint=hint)
+            raise ConfigError(f"there is no metric {name!r}", where="--columns", hint=hint)
     return names
 
 
@@ -57,8 +57,8 @@ def terminal(
     differing: Sequence[Setting] = (),
     verbose: bool = False,
 ) -> Iterator[RenderableType]:
-    """The runs, numbered from 1; the settings in which they differ; a table of their figures, with means over seeds in
-    its last columns; why figures are missing; with `verbose` the signatures. labels: what the runs are called."""
+    """The runs, numbered from 1; the settings in which they differ; a table of their scores, with means over seeds in
+    its last columns; why scores are missing; with `verbose` the signatures. labels: what the runs are called."""
     runs = [run for row in rows for run in row.runs]
     for number, run in enumerate(runs, start=1):
         yield escape(f"{number}: {run.run}: {run.engine}")
@@ -74,9 +74,9 @@ def terminal(
         if len(row.runs) > 1:
             numbers = [str(number) for number, run in enumerate(runs, start=1) if run in row.runs]
             columns.append(Row(f"mean of {','.join(numbers)}", row.runs))
-    heads = ["figure", *(column.name for column in columns), "n"]
-    rows_of_figures = [line(_head(runs, name), [column.figure(name) for column in columns]) for name in metrics]
-    yield Table("", heads, rows_of_figures)
+    heads = ["metric", *(column.name for column in columns), "n"]
+    lines = [line(_head(runs, name), [column.score(name) for column in columns]) for name in metrics]
+    yield Table("", heads, lines)
     for number, run in enumerate(runs, start=1):
         if run.by_label:
             yield Table(f"{number}: by label", ("label", *CLASS_METRICS, "support"), list(_labels(run)))
@@ -88,9 +88,9 @@ def terminal(
 
 
 def tabulate(rows: Sequence[Row], metrics: Sequence[str]) -> Table:
-    """A row for each of `rows`, a column a figure, the best of those measured in one way in bold."""
+    """A row for each of `rows`, a column per metric, the best of those measured in one way in bold."""
     runs = [run for row in rows for run in row.runs]
-    columns = [[row.figure(name) for row in rows] for name in metrics]
+    columns = [[row.score(name) for row in rows] for name in metrics]
     cells = [[_cell(score, "\n{}") for score in column] for column in columns]
     best = {
         (row, place)
@@ -98,7 +98,7 @@ def tabulate(rows: Sequence[Row], metrics: Sequence[str]) -> Table:
         for row in _best(column, _scores(runs, name))
     }
     intervals = [score.interval for name in metrics for score in _scores(runs, name)]
-    notes = ["Below a figure its 95 % interval."] * any(intervals)
+    notes = ["Below a score its 95 % interval."] * any(intervals)
     notes += [f"{row.name}: mean ± standard deviation over {len(row.runs)} seeds" for row in rows if row.runs[1:]]
     notes += dict.fromkeys(f"{run.corpus}, {run.counted}" for run in runs)
     heads = ["", *(_head(runs, name) for name in metrics)]
@@ -106,7 +106,7 @@ def tabulate(rows: Sequence[Row], metrics: Sequence[str]) -> Table:
 
 
 def facts(rows: Sequence[Row], metrics: Sequence[str]) -> list[Mapping[str, object]]:
-    """The rows of a CSV: one for each figure of a run, with its interval, n, method and signature."""
+    """The rows of a CSV: one for each score of a run, with its interval, n, method and signature."""
     return [
         {"row": row.name, "run": run.run} | run.scores[name].row()
         for row in rows
@@ -125,31 +125,31 @@ def _head(runs: Sequence[Scores], name: str) -> str:
 
 
 def line(name: str, scores: Sequence[Score | None]) -> list[str]:
-    """A row of figures: its name, a cell for each score, and their n. Where n differs, each cell has its own."""
+    """A row of scores: its name, a cell for each score, and their n. Where n differs, each cell has its own."""
     counts = {score.n for score in scores if score and not isinstance(score, Spread)}
     n = str(counts.pop()) if len(counts) == 1 else ""
     return [name, *(_cell(score, " [{}]", own_n=not n) for score in scores), n]
 
 
 def _cell(score: Score | None, interval: str, own_n: bool = False) -> str:
-    """A figure with its interval, if it has one, in the form of `interval`; and its n where it is asked for."""
+    """A score with its interval, if it has one, in the form of `interval`; and its n where it is asked for."""
     if score is None:
         return NONE
     if isinstance(score, Spread):
-        return f"{figure(score.value)} ± {figure(score.sd)}"
-    ends = interval.format(between(*score.interval)) if score.interval else ""
+        return f"{format_number(score.value)} ± {format_number(score.sd)}"
+    ends = interval.format(format_interval(*score.interval)) if score.interval else ""
     own = f" n={score.n}" if own_n and score.value is not None else ""
-    return f"{figure(score.value)}{ends}{own}"
+    return f"{format_number(score.value)}{ends}{own}"
 
 
 def _best(column: Sequence[Score | None], scores: Sequence[Score]) -> list[int]:
-    """The rows with the best figure, as it is printed; none where figures do not compare, or there is one alone."""
+    """The rows with the best score, as it is printed; none where scores do not compare, or there is only one."""
     values = {row: score.value for row, score in enumerate(column) if score and score.value is not None}
     better = scores[0].higher_is_better
     if better is None or len(values) < 2 or len({(deciding(score.signature), score.n) for score in scores}) > 1:
         return []
-    best = figure(max(values.values()) if better else min(values.values()))
-    return [row for row, value in values.items() if figure(value) == best]
+    best = format_number(max(values.values()) if better else min(values.values()))
+    return [row for row, value in values.items() if format_number(value) == best]
 
 
 def _labels(run: Scores) -> Iterator[list[str]]:
@@ -165,7 +165,7 @@ def _by_run(values: Sequence[str]) -> dict[str, str]:
 
 
 def _missing(runs: Sequence[Scores], metrics: Sequence[str]) -> Iterator[Text]:
-    """Why a figure or an interval is not there, a line a reason."""
+    """Why a score or an interval is missing, a line a reason."""
     reasons = by_reason(
         ((why, names), str(number))
         for number, run in enumerate(runs, start=1)

@@ -1,4 +1,4 @@
-"""Scores a run: every figure with its n, interval and signature, and keeps them beside it as `scores.json`.
+"""Scores a run: every score with its n, interval and signature, and keeps them beside it as `scores.json`.
 
 The same run, options and file before give the same bytes, whatever the order of its samples.
 
@@ -28,7 +28,7 @@ from mmerg.storage.words import words_of
 
 
 def score_run(run: ScoredRun, options: Options = DEFAULTS) -> Scores:
-    """All figures of `run` that `options` ask for. Raises ConfigError (see `standard_metrics`)."""
+    """All scores of `run` that `options` ask for. Raises ConfigError (see `standard_metrics`)."""
     answers = sorted(run.answers, key=lambda answer: (answer.dialogue, answer.id))
     dialogues = Dialogues([dialogue(answer) for answer in answers]).numbers
     manifest = run.manifest
@@ -65,7 +65,7 @@ def _memory(run: ScoredRun) -> Iterator[Score]:
 
 
 def _score(metric: Metric, answers: Sequence[Result], dialogues: Indices, options: Options) -> Score:
-    """One figure over those of `answers` that count for it. dialogues: the number of each one's."""
+    """One score over those of `answers` that count for it. dialogues: the number of each one's."""
     mask = metric.mask(answers)
     kept = list(compress(answers, mask))
     score = Score(
@@ -89,7 +89,7 @@ def _score(metric: Metric, answers: Sequence[Result], dialogues: Indices, option
 def write_scores(folder: Path, scores: Scores) -> Scores:
     """Write `scores` into a run's folder, whole or not at all; returns what the file holds.
 
-    Figures that were not asked for this time (those by a large model, say) stay from the file before if it is of the
+    Scores that were not asked for this time (those by a large model, say) stay from the file before if it is of the
     same run with the same results: they would come out the same. Raises RunError where it cannot be written.
     """
     with suppress(OSError, ValueError):  # of another version, or damaged: as good as none

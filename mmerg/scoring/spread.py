@@ -1,7 +1,7 @@
-"""Runs that differ in their seed alone, and a figure over them: its mean and its standard deviation, where it may be
+"""Runs that differ in their seed alone, and a score over them: its mean and its standard deviation, where it may be
 averaged.
 
-The standard deviation (with n − 1) says how much the sampler's luck moves a figure; the interval over samples, which
+The standard deviation (with n − 1) says how much the sampler's luck moves a score; the interval over samples, which
 stands beside each run, says how much the choice of samples does. Neither contains the other.
 """
 
@@ -15,7 +15,7 @@ from mmerg.scoring.score import Score
 
 
 class Spread(Score):
-    """A figure over seeds: value is the mean, sd the standard deviation (with n − 1), n counts seeds."""
+    """A score over seeds: value is the mean, sd the standard deviation (with n − 1), n counts seeds."""
 
     value: float
     sd: float

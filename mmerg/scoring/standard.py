@@ -1,4 +1,4 @@
-"""The figures of a run, and the options with which a user chooses them.
+"""The scores of a run, and the options with which a user chooses them.
 
 add_arguments(parser)
 for metric in standard_metrics(manifest, options_of(parser.parse_args())):
@@ -44,7 +44,7 @@ DEFAULTS = Options()
 
 
 def add_arguments(parser: argparse.ArgumentParser, resamples: int = DRAWS) -> None:
-    """Options in groups: of figures that count words, of those by another model, of intervals and tests."""
+    """Options in groups: of metrics that count words, of those by another model, of intervals and tests."""
     own = "a metric of your own (docs/extend.md); may be repeated"
     parser.add_argument("--metric", dest="metrics", metavar="FILE.py:NAME", action="append", default=[], help=own)
     words = parser.add_argument_group("words (dist, ead, length)").add_argument
@@ -79,7 +79,7 @@ def check(options: Options) -> None:
 
 
 def standard_metrics(manifest: Manifest, options: Options = DEFAULTS) -> list[Metric]:
-    """The figures of a run with that manifest, those that judge first; loads the models of those that need one. Raises
+    """The scores of a run with that manifest, those that judge first; loads the models of those that need one. Raises
     ConfigError as `check` does, and where a model cannot be loaded."""
     check(options)
     words, lower = options.tokenizer, options.lower

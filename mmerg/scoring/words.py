@@ -1,4 +1,4 @@
-"""How a reply is cut into tokens, for figures that count words. Nothing has to be downloaded.
+"""How a reply is cut into tokens, for metrics that count words. Nothing has to be downloaded.
 
 words = tokenizer("nltk", lower=True)
 words("I can't.")    # ('i', 'ca', "n't", '.')
@@ -12,7 +12,7 @@ from typing import Literal
 Tokenizer = Literal["nltk", "13a", "whitespace", "char"]
 Words = Callable[[str], tuple[str, ...]]
 
-CACHED = 50_000  # replies: cutting is the slowest part of every figure that counts words
+CACHED = 50_000  # replies: cutting is the slowest part of every metric that counts words
 
 
 @cache

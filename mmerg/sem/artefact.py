@@ -54,7 +54,7 @@ class Sem(Record):
     """A multinomial logistic regression over the tf-idf of a history's words or, with an embedder, over its embedding.
     The paper's model, ESCM, is published only compiled.
 
-    figures, confusion: on the validation split; confusion[i][j] counts samples of labels[i] that were taken for
+    scores, confusion: on the validation split; confusion[i][j] counts samples of labels[i] that were taken for
     labels[j]. embedder: its identity. conversations: of both splits, the `run_digests` of each one, joined.
     words, idf: the columns of tf-idf, none with an embedder. weights: [labels, columns]. bias: [labels].
     """
@@ -63,7 +63,7 @@ class Sem(Record):
     labels: tuple[str, ...]
     trained_on: Data
     validated_on: Data
-    figures: Mapping[str, Score] = {}
+    scores: Mapping[str, Score] = {}
     confusion: tuple[tuple[int, ...], ...] = ()
     causes: Causes
     embedder: str | None = None

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mmerg.console.progress import Bar
-from mmerg.console.tables import NONE, Table, between, figure
+from mmerg.console.tables import NONE, Table, format_interval, format_number
 from mmerg.console.terminal import console, escape, printable
 from mmerg.corpora.dialogue import Corpus
 from mmerg.errors import ConfigError
 from mmerg.memory.vectors import Embedder, Vectors, embed_all
 from mmerg.sem.artefact import Causes, Sem, write
-from mmerg.sem.figures import figures
 from mmerg.sem.fit import causes_of, fit, vectorizer, weights_of
 from mmerg.sem.lexicon import Lexicon, read_lexicon
+from mmerg.sem.metrics import evaluate
 from mmerg.sem.split import Split, data_of, refuse_unfit, split_of
 from mmerg.sem.words import text_of
 from mmerg.settings.commands import TrainSettings
@@ -72,23 +72,23 @@ def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embe
     sem = _validated(sem, validated_on, embedded(validated_on))
     write(file, sem)
     rows = [
-        (one.name, figure(one.value), between(*one.interval) if one.interval else NONE, str(one.n))
-        for one in sem.figures.values()
+        (one.name, format_number(one.value), format_interval(*one.interval) if one.interval else NONE, str(one.n))
+        for one in sem.scores.values()
     ]
     title = f"{validated_on.corpus.name} {validated_on.corpus.split}"
-    out.print(Table(title, ("figure", "percent", "95 % interval", "n"), rows))
+    out.print(Table(title, ("metric", "percent", "95 % interval", "n"), rows))
     out.print(escape(_told(causes, lexicon, sem.transductive)))
     print(f"sem: {printable(str(file))}")  # noqa: T201 - the last line is for programs to read: no wrapping
     return 0
 
 
 def _validated(sem: Sem, split: Split, vectors: Vectors | None) -> Sem:
-    """The model with its figures on a split."""
+    """The model with its scores on a split."""
     embeddings = [None] * len(split.histories) if vectors is None else list(vectors)
     chances = [sem.predict(*one) for one in zip(split.histories, embeddings, strict=True)]
     taken = Counter(zip(split.golds, (next(iter(one)) for one in chances), strict=True))
     confusion = tuple(tuple(taken[gold, other] for other in sem.labels) for gold in sem.labels)
-    return sem.model_copy(update={"figures": figures(chances, split.golds, split.dialogues), "confusion": confusion})
+    return sem.model_copy(update={"scores": evaluate(chances, split.golds, split.dialogues), "confusion": confusion})
 
 
 def _told(causes: Causes, lexicon: Lexicon | None, transductive: bool) -> str:

@@ -37,7 +37,7 @@ class Verdict(Finding):
 
 
 class Measure(Record):
-    """A figure with its 95 % interval; n: the dialogues it is over. low and high: None where there is no interval."""
+    """A score with its 95 % interval; n: the dialogues it is over. low and high: None where there is no interval."""
 
     value: float
     low: float | None = None

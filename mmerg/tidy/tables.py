@@ -118,21 +118,21 @@ def calls(story: Story) -> Iterator[Row]:
 
 
 def scores(about: About) -> Iterator[Row]:
-    """A row a figure: of `scores.json`, of each judge beside the run, and of each who compared it with another (by
+    """A row per metric: of `scores.json`, of each judge beside the run, and of each who compared it with another (by
     aspect, and over all). Raises UnscoredError where there are none of the run as it is now."""
-    yield from _figures(read_scores(about.path, about.manifest.identity).scores)
+    yield from _score_rows(read_scores(about.path, about.manifest.identity).scores)
     for judgement in read_judgements(about.path).values():
-        yield from _figures(judgement.scores, judge=judgement.name)
+        yield from _score_rows(judgement.scores, judge=judgement.name)
     for match in read_matches(about):
-        for aspect, figures in {"": match.overall, **match.aspects}.items():
-            yield from _figures(figures, aspect, judge=match.name, against=match.runs[1])
+        for aspect, scores in {"": match.overall, **match.aspects}.items():
+            yield from _score_rows(scores, aspect, judge=match.name, against=match.runs[1])
     for rated in read_rated(about.path).values():
-        yield from _figures(rated.scores, judge=rated.name)
-        for other, figures in rated.against.items():
-            yield from _figures(figures, judge=rated.name, against=other)
+        yield from _score_rows(rated.scores, judge=rated.name)
+        for other, scores in rated.against.items():
+            yield from _score_rows(scores, judge=rated.name, against=other)
 
 
-def _figures(scores: Mapping[str, Score], aspect: str = "", **whose: str) -> Iterator[Row]:
+def _score_rows(scores: Mapping[str, Score], aspect: str = "", **whose: str) -> Iterator[Row]:
     for metric, score in scores.items():
         yield {**whose, **score.row(), "metric": f"{metric}_{aspect}" if aspect else metric}
 

@@ -1,4 +1,4 @@
-"""Audits by the command itself, in this process: who audits is scripted, figures are counted by hand."""
+"""Audits by the command itself, in this process: who audits is scripted, scores are counted by hand."""
 
 from pathlib import Path
 from typing import Any

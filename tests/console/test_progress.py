@@ -55,7 +55,7 @@ class Watched:
         return self.out.getvalue().splitlines()
 
     def last(self, *names: str) -> list[int]:
-        """Figures of the last line."""
+        """Numbers of the last line."""
         counts = LINE.fullmatch(self.lines[-1])
         assert counts, self.lines
         return [int(counts[name] or 0) for name in names]

@@ -10,9 +10,9 @@ from omegaconf import OmegaConf
 from mmerg.corpora import published
 from mmerg.corpora.published import Expected, expected
 
-FIGURES = OmegaConf.to_container(OmegaConf.load(Path(published.__file__).with_name("published.yaml")))
-assert isinstance(FIGURES, dict)
-SPLITS = [(str(name), str(split)) for name, corpus in FIGURES.items() for split in corpus["splits"]]
+NUMBERS = OmegaConf.to_container(OmegaConf.load(Path(published.__file__).with_name("published.yaml")))
+assert isinstance(NUMBERS, dict)
+SPLITS = [(str(name), str(split)) for name, corpus in NUMBERS.items() for split in corpus["splits"]]
 
 
 def known(name: str, split: str) -> Expected:

@@ -7,10 +7,10 @@ import pytest
 from mmerg.backends.protocol import Engine, Request
 from mmerg.backends.scripted import Scripted
 from mmerg.errors import CallError, ConfigError, Failure, RunError
-from mmerg.judging.figures import ratings
 from mmerg.judging.items import select_items
 from mmerg.judging.judge import judge_system
 from mmerg.judging.launch import same_model
+from mmerg.judging.metrics import ratings
 from mmerg.runs import events
 from mmerg.scoring.answers import read_run
 from mmerg.settings.model import StageSettings

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from mmerg.judging.figures import FIGURES, preferences, ratings, signs
+from mmerg.judging.metrics import METRICS, preferences, ratings, signs
 from mmerg.runs.events import Choice, Verdict
 from mmerg.runs.result import Verdicts
 from tests.judging.parts import PAIR, always_first, asked, judge
@@ -26,7 +26,7 @@ def sample(*repeats: tuple[Choice | None, Choice | None], name: str = "d0/4", as
     return Verdicts(id=name, status="ok", dialogue=name.split("/", maxsplit=1)[0], verdicts=tuple(verdicts))
 
 
-def figures(*samples: Verdicts) -> dict[str, float | None]:
+def scores(*samples: Verdicts) -> dict[str, float | None]:
     return {name: score.value for name, score in preferences(samples, ["empathy"], "").items()}
 
 
@@ -38,18 +38,18 @@ def test_a_judge_that_always_prefers_the_first_is_all_position_bias_and_all_ties
 
 
 def test_only_both_orders_together_win() -> None:
-    assert figures(sample(("first", "second")))["win"] == 100
-    assert figures(sample(("second", "first")))["lose"] == 100
+    assert scores(sample(("first", "second")))["win"] == 100
+    assert scores(sample(("second", "first")))["lose"] == 100
     for pair in (("first", "first"), ("second", "second"), ("first", "tie"), ("tie", "second"), ("tie", "tie")):
-        assert figures(sample(pair))["tie"] == 100
-    assert figures(sample(("first", "tie")))["flips"] == 0  # not the same, and no contradiction
+        assert scores(sample(pair))["tie"] == 100
+    assert scores(sample(("first", "tie")))["flips"] == 0  # not the same, and no contradiction
 
 
 def test_over_repeats_more_than_half_decide() -> None:
     won, lost, tied = ("first", "second"), ("second", "first"), ("first", "first")
-    assert figures(sample(won, won, lost))["win"] == 100  # type: ignore[arg-type]
-    assert figures(sample(won, lost))["tie"] == 100  # type: ignore[arg-type]
-    assert figures(sample(won, tied, tied))["tie"] == 100  # type: ignore[arg-type]
+    assert scores(sample(won, won, lost))["win"] == 100  # type: ignore[arg-type]
+    assert scores(sample(won, lost))["tie"] == 100  # type: ignore[arg-type]
+    assert scores(sample(won, tied, tied))["tie"] == 100  # type: ignore[arg-type]
 
 
 def test_unusable_verdicts_are_no_case() -> None:
@@ -71,15 +71,15 @@ def test_swapping_the_runs_swaps_win_and_lose_and_nothing_else(
     given: Sequence[Sequence[tuple[Choice | None, Choice | None]]],
 ) -> None:
     names = [f"d{n}/4" for n in range(len(given))]
-    here = figures(*(sample(*repeats, name=name) for repeats, name in zip(given, names, strict=True)))
+    here = scores(*(sample(*repeats, name=name) for repeats, name in zip(given, names, strict=True)))
     # B in the place of A: what was shown first when A came first is now what is shown first when B does.
     swapped = [[(other, one) for one, other in repeats] for repeats in given]
-    there = figures(*(sample(*repeats, name=name) for repeats, name in zip(swapped, names, strict=True)))
+    there = scores(*(sample(*repeats, name=name) for repeats, name in zip(swapped, names, strict=True)))
     back = {"win": "lose", "lose": "win"}
     margins = [found.pop("margin") for found in (here, there)]
     assert margins in ([None, None], [margins[0], -(margins[0] or 0.0)])
     assert {back.get(name, name): value for name, value in there.items()} == here
-    assert set(here) == {"win", "tie", "lose", *FIGURES}
+    assert set(here) == {"win", "tie", "lose", *METRICS}
     if here["win"] is not None:
         assert abs(here["win"] + (here["tie"] or 0) + (here["lose"] or 0) - 100) < 1e-9
 

@@ -1,4 +1,4 @@
-"""The papers' figures as data: whole, as printed, and what their digits tell of n."""
+"""The papers' scores as data: whole, as printed, and what their digits tell of n."""
 
 import hashlib
 
@@ -15,7 +15,7 @@ def table(name: Name, dataset: str) -> PaperTable:
 
 
 def column(paper: PaperTable, name: str) -> dict[str, float | None]:
-    return {row.name: row.figures[paper.columns.index(name)] for row in paper.rows}
+    return {row.name: row.scores[paper.columns.index(name)] for row in paper.rows}
 
 
 def as_shares(n: int) -> dict[str, int]:
@@ -26,7 +26,7 @@ def as_shares(n: int) -> dict[str, int]:
 def test_every_table_is_whole() -> None:
     for one in (one for name in NAMES for one in published(name)):
         assert len({row.name for row in one.rows}) == len(one.rows)
-        assert {len(row.figures) for row in one.rows} == {len(one.columns)}
+        assert {len(row.scores) for row in one.rows} == {len(one.columns)}
     sizes = {name: [(len(one.rows), len(one.columns)) for one in published(name)] for name in NAMES}
     assert sizes == {
         "main": [(12, 10), (12, 10)],
@@ -53,7 +53,7 @@ DIGESTS: dict[Name, list[str]] = {
 @pytest.mark.parametrize("name", NAMES)
 def test_no_printed_cell_changes_unseen(name: Name) -> None:
     """What was read from the papers once; who corrects a cell writes its table's new digest here."""
-    cells = [repr((one.columns, [(row.name, row.figures, row.n) for row in one.rows])) for one in published(name)]
+    cells = [repr((one.columns, [(row.name, row.scores, row.n) for row in one.rows])) for one in published(name)]
     assert [hashlib.sha256(text.encode()).hexdigest()[:16] for text in cells] == DIGESTS[name]
 
 
@@ -64,7 +64,7 @@ def test_mergs_accuracies_on_iemocap_are_k_of_31() -> None:
     for name in MERG:
         paper = table(name, "iemocap")
         for row in paper.rows:
-            printed = row.figures[paper.columns.index("acc")]
+            printed = row.scores[paper.columns.index("acc")]
             if row.n is None or printed is None:
                 continue
             if f"{printed:.2f}" not in shares:
@@ -91,7 +91,7 @@ def test_mergs_row_is_the_same_in_all_its_tables() -> None:
     for name in MERG[1:]:
         paper = table(name, "iemocap")
         [row] = [row for row in paper.rows if row.name == same[name]]
-        assert row.figures[:7] == merg.figures[:7]
+        assert row.scores[:7] == merg.scores[:7]
 
 
 def test_f1_lies_between_precision_and_recall() -> None:
@@ -99,6 +99,6 @@ def test_f1_lies_between_precision_and_recall() -> None:
     for name in MERG:
         for paper in published(name):
             for row in paper.rows:
-                p, r, f1 = (row.figures[paper.columns.index(f"bert_{part}")] or 0 for part in ("p", "r", "f1"))
+                p, r, f1 = (row.scores[paper.columns.index(f"bert_{part}")] or 0 for part in ("p", "r", "f1"))
                 assert min(p, r) <= f1 <= max(p, r), row.name
                 assert f1 == pytest.approx(2 * p * r / (p + r), abs=0.2), row.name

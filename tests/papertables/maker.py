@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mmerg.judging.figures import preferences
 from mmerg.judging.judgement import JUDGEMENT, VERDICTS, Judgement, Match, judgement_file, replies_digest
+from mmerg.judging.metrics import preferences
 from mmerg.paper.published import Name, published
 from mmerg.papertables.candidates import read_candidate
 from mmerg.papertables.table import RunTable, TableRow, add_runs
@@ -109,13 +109,13 @@ def judging_of(first: Path, second: Path, corpus: str = "empathetic") -> Path:
     one = Verdict(aspect="empathy", round=0, order=(0, 1), repeat=0, seed=0, choice="first", reason="r")
     verdicts = (one, one.model_copy(update={"round": 1, "order": (1, 0), "choice": "second"}))
     sample = Verdicts(id="a/1", status="ok", dialogue="a", verdicts=verdicts)
-    figures = preferences([sample], ["empathy"], "s")
+    scores = preferences([sample], ["empathy"], "s")
     counts = dict.fromkeys(("drawn", "n", "failed", "unjudged", "verdicts", "unusable"), 1)
     replies = [replies_digest(read_results(run).values()) for run in (first, second)]
     told = {"judge": "gemma3-12b", "engine": "e", "judging": folder.name, "corpus": corpus}
     found = Match.model_validate(
-        {**counts, **told, "left_out": {}, "identity": {}, "runs": runs, "self_judged": (), "overall": figures}
-        | {"signs": {}, "aspects": {"empathy": figures}, "replies": replies}
+        {**counts, **told, "left_out": {}, "identity": {}, "runs": runs, "self_judged": (), "overall": scores}
+        | {"signs": {}, "aspects": {"empathy": scores}, "replies": replies}
     )
     write_record(folder / JUDGEMENT, found)
     (folder / VERDICTS).write_text(sample.line())

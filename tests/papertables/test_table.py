@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from rich.console import Console
 
-from mmerg.console.tables import figure
+from mmerg.console.tables import format_number
 from mmerg.paper.published import NAMES, published
 from mmerg.papertables.table import RunTable, TableRow, draw, facts
 from mmerg.score import main as score
@@ -31,9 +31,9 @@ def test_no_table_is_wider_than_its_terminal_or_loses_a_digit_or_a_name(make: Ma
     for name in NAMES:
         for number, paper in enumerate(published(name)):
             drawn = match(name, run, number=number)
-            wanted = Counter(figure(value) for row in paper.rows for value in row.figures if value is not None)
+            wanted = Counter(format_number(value) for row in paper.rows for value in row.scores if value is not None)
             values = (score.value for row in run_lines(drawn) for score in row.scores.values())
-            wanted += Counter(figure(value) for value in values if value)
+            wanted += Counter(format_number(value) for value in values if value)
             for width in (60, 100):
                 shown = drawn_at(width, drawn)
                 assert max(map(len, shown.splitlines())) <= width, name

@@ -1,4 +1,4 @@
-"""The pages of several runs in a real browser: settings, figures, paired differences, and the way from run to run."""
+"""The pages of several runs in a real browser: settings, scores, paired differences, and the way from run to run."""
 
 from pathlib import Path
 
@@ -17,14 +17,14 @@ def test_it_says_first_how_the_runs_differ_and_then_by_how_much(browser: Browser
         ]
         settings = page.get_by_role("group", name="How the runs differ").get_by_role("row").all_inner_texts()
         assert [row.split() for row in settings[1:]] == [["seed", "0", "7"]]
-        figures = page.get_by_role("group", name="Metrics").get_by_role("row", name="acc ", exact=False).first
-        assert "n=" in figures.inner_text()
+        scores = page.get_by_role("group", name="Metrics").get_by_role("row", name="acc ", exact=False).first
+        assert "n=" in scores.inner_text()
         assert "demo-merg-tiny-2 less demo-merg-tiny-1" in page.locator("main").inner_text()
         differences = page.get_by_role("group", name="Differences with demo-merg-tiny-2")
         row = differences.get_by_role("row", name="passes").inner_text().split()
         assert row[1] != row[2]
         assert row[3] == "\u22121.00"  # 2 passes in the first run, 1 in the second, over the five samples of both
-        assert page.locator("img").count() == 2  # figures, and differences from the first run
+        assert page.locator("img").count() == 2  # scores, and differences from the first run
         assert page.locator("img").first.evaluate("(image) => image.complete && image.naturalWidth > 0")
         page.get_by_role("link", name="demo-merg-tiny-1").click()
         page.get_by_role("link", name="Samples", exact=True).click()

@@ -25,7 +25,7 @@ def test_steering_characters_are_spelled_out() -> None:
 def test_figures_and_times_are_written_for_a_reader() -> None:
     """As on a terminal, with a true minus."""
     filters = _environment().filters
-    assert [filters["figure"](value) for value in (None, 0.0, -1.234, 64.789, 12345.6)] == [
+    assert [filters["number"](value) for value in (None, 0.0, -1.234, 64.789, 12345.6)] == [
         *("–", "0.00", "−1.23", "64.79", "12,346"),
     ]
     assert [filters["signed"](value) for value in (None, 1.5, -1.5)] == ["–", "+1.50", "−1.50"]

@@ -1,4 +1,4 @@
-"""Answers for tests of figures, without a folder."""
+"""Answers for tests of metrics, without a folder."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -32,7 +32,7 @@ def forecasts(*pairs: tuple[str | None, str | None] | str) -> list[Result]:
     ]
 
 
-def figure(metric: Metric, answers: Sequence[Result]) -> float:
+def compute(metric: Metric, answers: Sequence[Result]) -> float:
     """The metric's value over those of `answers` that count for it."""
     kept = [answer for answer, counts in zip(answers, metric.mask(answers), strict=True) if counts]
     return metric.prepare(kept)(np.arange(len(kept)))

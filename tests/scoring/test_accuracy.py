@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_support
 
 from mmerg.scoring.emotions import accuracy, baselines, class_metrics, confusion, f1
-from tests.scoring.answers import count, figure, forecasts
+from tests.scoring.answers import compute, count, forecasts
 
 MIXED = forecasts(
     ("joy", "joy"), ("joy", "sadness"), ("sadness", "sadness"), (None, "joy"), "sadness", ("anger", "fear")
@@ -17,13 +17,13 @@ LABEL = st.sampled_from(["joy", "fear", "anger"])
 
 
 def test_a_failed_sample_is_wrong_and_one_without_a_gold_label_does_not_count() -> None:
-    assert (figure(accuracy(), MIXED), count(accuracy(), MIXED)) == (40.0, 5)
-    assert (figure(accuracy(ok_only=True), MIXED), count(accuracy(ok_only=True), MIXED)) == (50.0, 4)
+    assert (compute(accuracy(), MIXED), count(accuracy(), MIXED)) == (40.0, 5)
+    assert (compute(accuracy(ok_only=True), MIXED), count(accuracy(ok_only=True), MIXED)) == (50.0, 4)
 
 
 def test_f1_by_hand() -> None:
     # joy: 1 hit, 2 gold, 1 forecast; sadness: 1 hit, 2 gold (1 failed), 2 forecasts; anger: no hit; fear: never gold
-    assert figure(f1(), MIXED) == pytest.approx(100 * (2 / 3 + 2 / 4 + 0) / 3)
+    assert compute(f1(), MIXED) == pytest.approx(100 * (2 / 3 + 2 / 4 + 0) / 3)
     assert count(f1(), MIXED) == 5
 
 
@@ -50,13 +50,13 @@ def test_figures_of_a_label_are_scikit_learn_s(pairs: list[tuple[str, str]]) -> 
         for name, values in zip(("precision", "recall", "f1"), expected, strict=False):
             metric = found[f"{name}:{label}"]
             if count(metric, answers):  # precision is not known where nothing was forecast
-                assert figure(metric, answers) == pytest.approx(100 * values[at])
+                assert compute(metric, answers) == pytest.approx(100 * values[at])
         assert count(found[f"recall:{label}"], answers) == expected[3][at]
 
 
 def test_baselines_are_of_the_samples_that_accuracy_is_over() -> None:
     answers = forecasts(*[("neutral", "joy")] * 5, *["neutral"], *[("joy", "joy")] * 3, ("fear", "joy"), (None, "joy"))
-    found = {metric.name: (figure(metric, answers), count(metric, answers)) for metric in baselines(LABELS)}
+    found = {metric.name: (compute(metric, answers), count(metric, answers)) for metric in baselines(LABELS)}
     prior = 100 * (0.6**2 + 0.3**2 + 0.1**2)
     assert found == {"acc_majority": (60, 10), "acc_neutral": (60, 10), "acc_prior": (pytest.approx(prior), 10)}
     assert count(baselines(("joy", "fear"))[1], forecasts(("joy", "joy"))) == 0

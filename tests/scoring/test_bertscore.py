@@ -7,7 +7,7 @@ import pytest
 
 from mmerg.errors import ConfigError
 from mmerg.scoring.bertscore import bert_scores
-from tests.scoring.answers import answer, count, figure
+from tests.scoring.answers import answer, compute, count
 
 VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] oh no dear that is hard i am so sorry , . ! ? you"
 WORDS = VOCABULARY.split()
@@ -61,9 +61,9 @@ def test_it_is_the_package_s_own(tiny: Path) -> None:
     for number, metric in enumerate(bert_scores(str(tiny), 2)):
         for pair in PAIRS:
             alone = float(scorer.score([pair[0]], [pair[1]])[number][0])
-            assert figure(metric, answers_of([pair])) == pytest.approx(100 * alone, abs=1e-4)
+            assert compute(metric, answers_of([pair])) == pytest.approx(100 * alone, abs=1e-4)
         together = scorer.score([reply for reply, _ in PAIRS], [gold for _, gold in PAIRS])[number]
-        assert figure(metric, answers_of(PAIRS)) == pytest.approx(100 * float(together.mean()), abs=0.5)
+        assert compute(metric, answers_of(PAIRS)) == pytest.approx(100 * float(together.mean()), abs=0.5)
 
 
 def test_a_pair_s_score_depends_on_the_pair_alone(tiny: Path) -> None:
@@ -82,16 +82,16 @@ def test_what_the_package_breaks_on(tiny: Path) -> None:
     _, _, metric = bert_scores(str(tiny), 2)
     blank = answer("b/1", " ", gold_response="oh no .")
     whole = answers_of(PAIRS)
-    assert figure(metric, [blank]) == 0
-    assert figure(metric, [*whole, blank]) == pytest.approx(figure(metric, whole) * 4 / 5)
+    assert compute(metric, [blank]) == 0
+    assert compute(metric, [*whole, blank]) == pytest.approx(compute(metric, whole) * 4 / 5)
     silent = [
         answer("c/1", "oh no .", gold_response=None),
         answer("d/1", "oh .", gold_response=""),
         answer("e/1", None),
     ]
     assert count(metric, silent) == 0
-    assert figure(metric, [*whole, *silent]) == figure(metric, whole)
-    assert 0 < figure(metric, [answer("f/1", "so " * 200, gold_response="😊")]) <= 100
+    assert compute(metric, [*whole, *silent]) == compute(metric, whole)
+    assert 0 < compute(metric, [answer("f/1", "so " * 200, gold_response="😊")]) <= 100
 
 
 def test_what_cannot_be_loaded_is_said(tiny: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from nltk.tokenize import word_tokenize
 from mmerg.scoring.distinct import CL100K, adjusted, distinct
 from mmerg.scoring.metric import Metric
 from mmerg.scoring.words import tokenizer
-from tests.scoring.answers import count, figure, replies
+from tests.scoring.answers import compute, count, replies
 
 TALK = [
     "I can't believe it. It's $3.50, isn't it?",
@@ -29,16 +29,16 @@ def plain(n: int) -> Metric:
 
 def test_by_hand() -> None:
     answers = replies("so it is", "It is", "no")
-    assert figure(plain(1), answers) == pytest.approx(100 * 4 / 6)
-    assert figure(plain(2), answers) == pytest.approx(100 * 2 / 3)
-    assert figure(distinct(1, "whitespace", lower=False), answers) == pytest.approx(100 * 5 / 6)
+    assert compute(plain(1), answers) == pytest.approx(100 * 4 / 6)
+    assert compute(plain(2), answers) == pytest.approx(100 * 2 / 3)
+    assert compute(distinct(1, "whitespace", lower=False), answers) == pytest.approx(100 * 5 / 6)
     assert [count(plain(n), answers) for n in (1, 2, 3, 4)] == [3, 3, 3, 0]
 
 
 def test_an_n_gram_never_spans_two_replies() -> None:
-    assert figure(plain(2), replies("a b", "c d")) == 100
-    assert figure(plain(2), replies("a b", "a b")) == 50
-    assert isnan(figure(plain(2), replies("a", "b", "c")))
+    assert compute(plain(2), replies("a b", "c d")) == 100
+    assert compute(plain(2), replies("a b", "a b")) == 50
+    assert isnan(compute(plain(2), replies("a", "b", "c")))
 
 
 @pytest.mark.parametrize("lower", [True, False])
@@ -58,15 +58,15 @@ def test_against_the_definition(texts: list[str], n: int) -> None:
     grams = [[tuple(w[i : i + n]) for i in range(len(w) - n + 1)] for w in (text.split() for text in texts)]
     every = [gram for some in grams for gram in some]
     corpus = 100 * len(set(every)) / len(every) if every else nan
-    assert figure(plain(n), replies(*texts)) == pytest.approx(corpus, nan_ok=True)
+    assert compute(plain(n), replies(*texts)) == pytest.approx(corpus, nan_ok=True)
     v, c = 50, len(every)
     expected = 100 * len(set(every)) / (v * (1 - ((v - 1) / v) ** c)) if every else nan
-    assert figure(adjusted(n, "whitespace", vocabulary=v), replies(*texts)) == pytest.approx(expected, nan_ok=True)
+    assert compute(adjusted(n, "whitespace", vocabulary=v), replies(*texts)) == pytest.approx(expected, nan_ok=True)
 
 
 def test_adjusting_for_the_expectation() -> None:
     # Of one n-gram one distinct is expected; a vocabulary of one word cannot be more distinct than it is.
-    assert figure(adjusted(1, "whitespace", vocabulary=7), replies("so")) == pytest.approx(100)
-    assert figure(adjusted(1, "whitespace", vocabulary=1), replies("so so")) == pytest.approx(100)
-    small = figure(adjusted(1, "whitespace", vocabulary=CL100K), replies("a b c d e"))
+    assert compute(adjusted(1, "whitespace", vocabulary=7), replies("so")) == pytest.approx(100)
+    assert compute(adjusted(1, "whitespace", vocabulary=1), replies("so so")) == pytest.approx(100)
+    small = compute(adjusted(1, "whitespace", vocabulary=CL100K), replies("a b c d e"))
     assert small == pytest.approx(100, abs=0.01)

@@ -11,7 +11,7 @@ from mmerg.scoring.distinct import adjusted, distinct
 from mmerg.scoring.emotions import accuracy, f1
 from mmerg.scoring.intervals import Interval, interval, wilson
 from mmerg.scoring.metric import IntervalBy, Metric, Value, mean
-from tests.scoring.answers import figure, forecasts, replies
+from tests.scoring.answers import compute, forecasts, replies
 
 
 def apart(n: int) -> list[str]:
@@ -161,5 +161,5 @@ def test_the_interval_holds_the_estimate_and_stays_within_bounds(
     assert bool(result.ends) != bool(result.why)
     if result.ends:
         low, high = result.ends
-        assert 0 <= low <= figure(metric, answers) <= high <= max(100.0, figure(metric, answers))
+        assert 0 <= low <= compute(metric, answers) <= high <= max(100.0, compute(metric, answers))
         assert result == interval(metric.interval_by, metric.prepare(answers), names, resamples=20, seed=seed)

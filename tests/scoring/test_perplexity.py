@@ -12,7 +12,7 @@ import pytest
 from mmerg.errors import ConfigError
 from mmerg.scoring.perplexity import ref_perplexity, self_perplexity
 from tests import tiny_text
-from tests.scoring.answers import answer, count, figure
+from tests.scoring.answers import answer, compute, count
 from tests.scoring.run_builder import manifest_of
 from tools.tiny_vision import VOCABULARY, WIDTH, byte_alphabet, gguf
 
@@ -28,9 +28,9 @@ def test_tokens_weigh_alike_whichever_reply_they_are_of() -> None:
         answer("c/1"),
         answer("d/1", None),
     ]
-    assert figure(self_perplexity(MANIFEST), answers) == pytest.approx(exp(6.5 / 4))
+    assert compute(self_perplexity(MANIFEST), answers) == pytest.approx(exp(6.5 / 4))
     assert count(self_perplexity(MANIFEST), answers) == 2
-    assert isnan(figure(self_perplexity(MANIFEST), answers[2:]))
+    assert isnan(compute(self_perplexity(MANIFEST), answers[2:]))
 
 
 def test_replies_in_json_and_replies_chosen_by_it_are_figures_of_their_own() -> None:
@@ -78,9 +78,9 @@ def test_another_model_s_perplexity_is_its_own_loss(tiny: Path) -> None:
     answers = [answer("a/1", "oh no"), answer("b/1", "that is so hard ."), answer("c/1", None)]
     plain = ref_perplexity(str(tiny))
     total = loss(tiny, "<s> oh no", 2) + loss(tiny, "<s> that is so hard .", 5)
-    assert figure(plain, answers) == pytest.approx(exp(total / 7), rel=1e-5)
+    assert compute(plain, answers) == pytest.approx(exp(total / 7), rel=1e-5)
     assert count(plain, answers) == 2
-    assert figure(plain, answers[::-1]) == pytest.approx(figure(plain, answers), rel=1e-12)
+    assert compute(plain, answers[::-1]) == pytest.approx(compute(plain, answers), rel=1e-12)
     long = [answer("b/1", "so " * 12), answer("c/1", "so " * 11)]
     assert list(plain.mask(long)) == [False, True]
 
@@ -127,5 +127,5 @@ def test_a_gguf_s_perplexity_is_that_of_its_weights_and_tokens(tmp_path: Path) -
     (tmp_path / "letters.gguf").write_bytes(gguf(pairs, named))
     metric = ref_perplexity(str(tmp_path / "letters.gguf"))
     others = exp(WIDTH**0.5) + VOCABULARY - 1  # a vector of length 1 is scaled to the square root of its width
-    assert figure(metric, [answer("a/1", "keys lot")]) == pytest.approx(others / exp(WIDTH**0.5), rel=1e-3)
-    assert figure(metric, [answer("a/1", "otl syek")]) == pytest.approx(others, rel=1e-3)
+    assert compute(metric, [answer("a/1", "keys lot")]) == pytest.approx(others / exp(WIDTH**0.5), rel=1e-3)
+    assert compute(metric, [answer("a/1", "otl syek")]) == pytest.approx(others, rel=1e-3)

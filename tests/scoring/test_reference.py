@@ -1,4 +1,4 @@
-"""Figures against the data's own reply are the packages' own."""
+"""Scores against the data's own reply are the packages' own."""
 
 from collections.abc import Sequence
 from statistics import fmean
@@ -15,7 +15,7 @@ from sacrebleu.metrics.chrf import CHRF
 
 from mmerg.runs.result import Result
 from mmerg.scoring.reference import meteor, reference_metrics
-from tests.scoring.answers import answer, figure
+from tests.scoring.answers import answer, compute
 
 TEXT = st.lists(st.sampled_from(["I", "am", "so", "sorry.", "No!", "You got it?"]), min_size=1, max_size=8).map(
     " ".join
@@ -46,12 +46,12 @@ def test_they_are_those_of_the_packages(pairs: list[tuple[str, str]]) -> None:
         "rouge_l": 100 * fmean(rouge.score(b, a)["rougeL"].fmeasure for a, b in pairs),
         "chrf": fmean(CHRF().sentence_score(a, [b]).score for a, b in pairs),
     }
-    assert {name: figure(METRICS[name], answers(pairs)) for name in expected} == pytest.approx(expected)
+    assert {name: compute(METRICS[name], answers(pairs)) for name in expected} == pytest.approx(expected)
     wordnet = NoSynonyms()
     metric = meteor(wordnet)
     assert "wordnet-none" in metric.signature
     stems = 100 * fmean(meteor_score([cut(b)], cut(a), wordnet=wordnet) for a, b in pairs)
-    assert figure(metric, answers(pairs)) == pytest.approx(stems)
+    assert compute(metric, answers(pairs)) == pytest.approx(stems)
 
 
 def test_any_draw_of_bleu_is_that_of_its_replies() -> None:

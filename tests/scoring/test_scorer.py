@@ -94,7 +94,7 @@ def test_every_figure_with_what_must_stand_beside_it(folder: Path) -> None:
     scores = score_run(read_run(folder), QUICK)
     assert [name for name in scores.overall if name not in BASELINES] == [*JUDGING, *DESCRIBING]
     assert list(scores.by_label) == ["joy", "fear"]
-    assert all([*figures] == ["precision", "recall", "f1"] for figures in scores.by_label.values())
+    assert all([*scores] == ["precision", "recall", "f1"] for scores in scores.by_label.values())
     assert (scores.run, scores.corpus, scores.engine) == ("run", "meld test", "tiny on scripted 1")
     assert (scores.n, scores.failed, scores.unfinished) == (4, 1, 2)
     assert scores.protocol == "targets=last emotions=all, n=6"

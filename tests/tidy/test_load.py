@@ -85,8 +85,8 @@ def judged(tmp_path: Path) -> Path:
 
 def test_a_judges_figures_and_answers(judged: Path) -> None:
     tidy = mmerg.load(judged)
-    figures = tidy.scores[tidy.scores.judge == "gemma3-12b@likert"].set_index("metric")
-    assert (figures.loc["empathy"].value, figures.loc["empathy"].low) == (4.5, 4.3)
+    scores = tidy.scores[tidy.scores.judge == "gemma3-12b@likert"].set_index("metric")
+    assert (scores.loc["empathy"].value, scores.loc["empathy"].low) == (4.5, 4.3)
     assert tidy.verdicts[["judge", "sample", "aspect", "score"]].values.tolist() == [
         ["gemma3-12b@likert", "a/1", "empathy", 4.0], ["gemma3-12b@likert", "b/2", "empathy", 5.0]
     ]  # fmt: skip
@@ -98,9 +98,9 @@ def test_a_judges_figures_and_answers(judged: Path) -> None:
 def test_a_pairwise_judging_stands_with_run_a(judged: Path) -> None:
     folder = judging_of(judged, build_run(judged.parent / "B", [result("a/1", "Hm."), result("b/2", "Hm.")]))
     tidy = mmerg.load(judged)
-    figures = tidy.scores[tidy.scores.against == "B"].set_index("metric")
-    assert set(figures.judge) == {"gemma3-12b@pairwise"}
-    assert (figures.loc["win"].value, figures.loc["win_empathy"].value, figures.loc["lose"].value) == (100, 100, 0)
+    scores = tidy.scores[tidy.scores.against == "B"].set_index("metric")
+    assert set(scores.judge) == {"gemma3-12b@pairwise"}
+    assert (scores.loc["win"].value, scores.loc["win_empathy"].value, scores.loc["lose"].value) == (100, 100, 0)
     verdicts = tidy.verdicts[tidy.verdicts.against == "B"]
     assert verdicts[["judge", "sample", "round", "choice"]].values.tolist() == [
         ["gemma3-12b@pairwise", "a/1", 0, "first"], ["gemma3-12b@pairwise", "a/1", 1, "second"]

@@ -8,9 +8,9 @@ def asks(result: Result) -> float:
     return 100.0 * ("?" in (result.response or ""))
 
 
-metric = rate(  # the mean of `asks`, x100, over the samples that did not fail; a Metric of your own may be any figure
+metric = rate(  # the mean of `asks`, x100, over the samples that did not fail; a Metric may be any score
     "NAME",
-    "mark:?|failed:left-out|scale:100",  # all that decides the figure
+    "mark:?|failed:left-out|scale:100",  # all that decides the score
     "a reply",  # what a sample must have to count
     asks,
     ok,

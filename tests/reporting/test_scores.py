@@ -1,4 +1,4 @@
-"""Figures in a report: those that `mmerg.score` kept, and the differences between runs."""
+"""Scores in a report: those that `mmerg.score` kept, and the differences between runs."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Figures over verdicts. Each is a mean over samples, with an interval by dialogue.
+"""Scores over verdicts. Each is a mean over samples, with an interval by dialogue.
 
 Shares are in percent and get Wilson's interval, with n samples however many verdicts each has: wider than need be
 rather than too narrow, and with a width even where all verdicts are alike. Ratings and margins get a bootstrap.
@@ -26,10 +26,10 @@ from mmerg.storage.record import Record
 
 A, B = 0, 1
 ENDS = {"win": 1, "tie": 0, "lose": -1}
-# By figure the cases of a sample's usable verdicts on one aspect. first: of verdicts that are no tie, those for the
+# By metric the cases of a sample's usable verdicts on one aspect. first: of verdicts that are no tie, those for the
 # reply shown first; 50 % is no bias. flips: of pairs, those whose two orders prefer different runs. agree_…: of two
 # verdicts on a pair that differ in nothing but the order, or the seed, those that say the same.
-FIGURES: dict[str, Callable[[Sequence[Verdict]], list[bool]]] = {
+METRICS: dict[str, Callable[[Sequence[Verdict]], list[bool]]] = {
     "first": lambda verdicts: [one.choice == "first" for one in verdicts if one.choice != "tie"],
     "flips": lambda verdicts: [{one.preferred, other.preferred} == {A, B} for one, other in _both_orders(verdicts)],
     "agree_orders": lambda verdicts: [one.preferred == other.preferred for one, other in _both_orders(verdicts)],
@@ -77,20 +77,20 @@ def _ratings(sample: Verdicts, aspect: str) -> list[int]:
 
 
 def preferences(samples: Sequence[Verdicts], aspects: Sequence[str], signature: str) -> dict[str, Score]:
-    """The figures over `aspects` together, each sample counting once. win, tie, lose: of pairs; margin: pairs won less
-    pairs lost; the others: see `FIGURES`."""
+    """The scores over `aspects` together, each sample counting once. win, tie, lose: of pairs; margin: pairs won less
+    pairs lost; the others: see `METRICS`."""
     dialogues = [sample.dialogue for sample in samples]
     ended = [list(outcomes(sample, aspects)) for sample in samples]
     usable = [list(_usable(sample, aspects)) for sample in samples]
     margins = [[100.0 * one for one in of_one] for of_one in ended]
     shares = {name: [[one == end for one in of_one] for of_one in ended] for name, end in ENDS.items()}
-    for name, cases_of in FIGURES.items():
+    for name, cases_of in METRICS.items():
         shares[name] = [[case for verdicts in of_one for case in cases_of(verdicts)] for of_one in usable]
-    figures = {"margin": mean("margin", margins, dialogues, "bootstrap", signature)}
+    scores = {"margin": mean("margin", margins, dialogues, "bootstrap", signature)}
     for name, cases in shares.items():
         percent = [[100.0 * one for one in of_one] for of_one in cases]
-        figures[name] = mean(name, percent, dialogues, "wilson", signature)
-    return figures
+        scores[name] = mean(name, percent, dialogues, "wilson", signature)
+    return scores
 
 
 def outcomes(sample: Verdicts, aspects: Sequence[str]) -> Iterator[int]:

@@ -11,7 +11,9 @@ BINS = 10  # of the calibration error
 TOPS = (1, 3, 10, 20)  # as in the paper
 
 
-def figures(chances: Sequence[Mapping[str, float]], golds: Sequence[str], dialogues: Sequence[str]) -> dict[str, Score]:
+def evaluate(
+    chances: Sequence[Mapping[str, float]], golds: Sequence[str], dialogues: Sequence[str]
+) -> dict[str, Score]:
     """topk: percent of samples whose label is among the k most probable. ece: expected calibration error in percent,
     over ten bins of the probability of the predicted label (Guo et al., 2017). chances: each sample's labels with their
     probabilities, the most probable first. dialogues: each sample's."""

@@ -1,4 +1,4 @@
-"""Figures on made-up scores whose truth is known."""
+"""Scores on made-up scores whose truth is known."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ import pytest
 
 from mmerg.auditing.calibrate import choose, measured, whole
 from mmerg.auditing.faults import FLIPPED, FOREIGN, WRONG, Case
-from mmerg.auditing.figures import Scored, auc, calibration_error, fit_evidence, sides
+from mmerg.auditing.metrics import Scored, auc, calibration_error, fit_evidence, sides
 from mmerg.auditing.worth import Worth
 from mmerg.scoring.metric import Floats
 from mmerg.settings.model import Form
