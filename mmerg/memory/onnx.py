@@ -10,7 +10,7 @@ import platform
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -72,16 +72,24 @@ class Onnx:
             if not (models and tokenizer.is_file()):
                 lacking = "tokenizer.json" if models else "model.onnx or onnx/model.onnx"
                 raise ConfigError(f"the embedder's folder has no {lacking}", where=str(folder), hint=OWN)
-            return _Model(models[0], tokenizer, self._max_length)
-        model, tokenizer = (locate(reference, BOTH) for reference in self._files)
-        return _Model(model, tokenizer, self._max_length)
+            model = models[0]
+        else:
+            model, tokenizer = (locate(reference, BOTH) for reference in self._files)
+        _refuse_other_pooling(model)
+        changed = [file.stat().st_mtime_ns for file in (model, tokenizer)]
+        return _load(model, tokenizer, self._max_length, *changed)
+
+
+@lru_cache(maxsize=2)
+def _load(model: Path, tokenizer: Path, max_length: int, *changed: int) -> "_Model":  # noqa: ARG001
+    """The model of these files, last changed then. The runs of a sweep share it."""
+    return _Model(model, tokenizer, max_length)
 
 
 class _Model:
     """The session and its tokenizer; identity: what a vector depends on."""
 
     def __init__(self, model: Path, tokenizer: Path, max_length: int) -> None:
-        _refuse_other_pooling(model)
         try:
             onnxruntime, tokenizers = map(importlib.import_module, ("onnxruntime", "tokenizers"))
         except ImportError as error:

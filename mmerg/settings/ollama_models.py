@@ -6,6 +6,8 @@ name.
 
 from __future__ import annotations
 
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 
 from hydra._internal.core_plugins import file_config_source
@@ -15,7 +17,7 @@ from hydra.core.object_type import ObjectType
 from hydra.core.plugins import Plugins
 from hydra.plugins.config_source import ConfigResult, ConfigSource
 from hydra.plugins.search_path_plugin import SearchPathPlugin
-from omegaconf import OmegaConf
+from omegaconf import Container, OmegaConf
 
 from mmerg.settings.pages import conf_folder, is_model, model_of, pages_of
 
@@ -57,14 +59,23 @@ class OllamaSearchPath(SearchPathPlugin):
 
 
 class FileConfigSource(file_config_source.FileConfigSource):
-    """Hydra's, which knows it by its name. It overlooks the `# @package` line behind a byte order mark."""
+    """Hydra's, which knows it by its name. Hydra's own overlooks the `# @package` line behind a byte order mark and
+    parses every file twice per job."""
 
     def load_config(self, config_path: str) -> ConfigResult:
-        loaded = super().load_config(config_path)
-        if not loaded.header["package"]:
-            file = Path(self.path, self._normalize_file_name(config_path))
-            loaded.header = self._get_header_dict(file.read_text(encoding="utf-8-sig")[:512])
-        return loaded
+        file = Path(self.path, self._normalize_file_name(config_path))
+        status = file.stat()
+        header, config = _read(file, status.st_mtime_ns, status.st_size)
+        return ConfigResult(self.provider, f"{self.scheme()}://{self.path}", deepcopy(config), dict(header))
+
+
+@lru_cache(maxsize=256)
+def _read(file: Path, changed: int, size: int) -> tuple[dict[str, str | None], Container]:  # noqa: ARG001
+    """The `# @package` header and the config of a file in this state."""
+    with file.open(encoding="utf-8-sig") as stream:
+        header = ConfigSource._get_header_dict(stream.read(512))
+        stream.seek(0)
+        return header, OmegaConf.load(stream)
 
 
 def register() -> None:
