@@ -140,7 +140,7 @@ def test_only_commands_that_ask_a_server_at_once_load_httpx() -> None:
             (
                 *("mmerg.scoring", "mmerg.runs", "mmerg.errors", "mmerg.backends.protocol", "mmerg.console.terminal"),
                 *("mmerg.storage", "mmerg.console.tables"),
-                "mmerg.systems.target",  # names metrics of the user's
+                "mmerg.systems.instantiate",  # names metrics of the user's
             ),
         ),
         (

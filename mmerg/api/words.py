@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from mmerg.settings.compose import compose
-from mmerg.settings.kinds import Part
+from mmerg.settings.kinds import SettingsModel
 from mmerg.settings.pages import check_folder
 from mmerg.settings.parse import parse
 from mmerg.settings.typed import expanded, quoted
 
-Settings = TypeVar("Settings", bound=Part)
+Settings = TypeVar("Settings", bound=SettingsModel)
 
 # What Hydra's grammar takes for a text without quotes.
 _PLAIN = re.compile(r"(?!(?:null|true|false|nan|inf)$)[A-Za-z_/][A-Za-z0-9_/.:+-]*", re.IGNORECASE)

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.text import Text
 
 from mmerg.checking.clips import Flaw, ended_clips, examine, long_clips, wanted_clips
-from mmerg.checking.report import Part, bad_clips, check_clips, check_counts, check_targets
+from mmerg.checking.report import Section, bad_clips, check_clips, check_counts, check_targets
 from mmerg.console.progress import Bar
 from mmerg.console.terminal import console, escape, plural, printable
 from mmerg.corpora.dialogue import Clip, Corpus
@@ -38,7 +38,7 @@ def check_data(settings: DataSettings) -> int:
 
     own = wanted_clips(corpus)
     flaws: dict[Clip, Flaw] | None = None
-    clips = Part({}, [], [escape("clips: the reader reads none; samples have text only")])
+    clips = Section({}, [], [escape("clips: the reader reads none; samples have text only")])
     if own or corpus.notes.get("clips_missing"):
         with Bar(out, "clips") as bar:
             wanted = [*own, *ended_clips(own, selection.samples, last_turns)]
@@ -68,17 +68,17 @@ def check_data(settings: DataSettings) -> int:
     return 1 if problems else 0
 
 
-def _memory(settings: DataSettings, system: System, corpus: Corpus) -> Part:
+def _memory(settings: DataSettings, system: System, corpus: Corpus) -> Section:
     """The counts of the corpus that exemplars come from, if a run uses one, or why a run would stop there."""
     try:
         sources = build_sources(settings.sources, settings.dataset.memory, system, corpus, Path(settings.cache_dir))
     except (CorpusError, ConfigError) as error:
         stops = "a run would stop here: " if isinstance(error, ConfigError) else ""
         refused = stops + "; ".join(filter(None, (error.what, error.where, error.hint)))
-        return Part({"refused": refused}, [f"memory: {refused}"], [])
+        return Section({"refused": refused}, [f"memory: {refused}"], [])
     source = next((source for source in sources.values() if isinstance(source, Exemplars)), None)
     if source is None:
-        return Part({}, [], [])
+        return Section({}, [], [])
     part = check_counts(source.source, memory=True)
     problems, line = [*part.problems, *source.foreign()], escape(f"memory: {source.long_enough}")
     return replace(part, problems=problems, shown=[*part.shown, line])

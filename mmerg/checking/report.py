@@ -34,7 +34,7 @@ SOME = 5  # clips that a message names; the JSON has all
 
 
 @dataclass(frozen=True)
-class Part:
+class Section:
     """facts: for the JSON file, always the same for one corpus. problems: a line each. shown: for a terminal."""
 
     facts: dict[str, object]
@@ -75,7 +75,7 @@ def count(corpus: Corpus, known: Expected) -> list[Count]:
     return counts + [Count("turns without a label", labels[None])] * bool(labels[None])
 
 
-def check_counts(corpus: Corpus, official: Expected | None = None, memory: bool = False) -> Part:
+def check_counts(corpus: Corpus, official: Expected | None = None, memory: bool = False) -> Section:
     """A corpus against its official counts; `official` in place of the known ones. memory: exemplars come from it; its
     counts are shown on one line."""
     known = official or expected(corpus.name, corpus.split) or Expected(None, None)
@@ -91,7 +91,7 @@ def check_counts(corpus: Corpus, official: Expected | None = None, memory: bool 
     if memory:
         verdict = UNKNOWN if source is None else "differs" if wrong else "as published"
         sizes = ", ".join(str(one) for one in counts if not one.what.startswith("turns "))
-        return Part(facts, problems, [escape(f"memory: {name}: {sizes}; {verdict}")])
+        return Section(facts, problems, [escape(f"memory: {name}: {sizes}; {verdict}")])
     rows = []
     for one in counts:
         verdict = "✗ differs" if one.wrong else "✓" if one.official is not None else NONE
@@ -102,7 +102,7 @@ def check_counts(corpus: Corpus, official: Expected | None = None, memory: bool 
         Table("", ("what", "found", "official", "verdict"), rows),
     ]
     shown += [escape(f"notes of the reader: {_list(corpus.notes)}")] * bool(corpus.notes)
-    return Part(facts, problems, shown)
+    return Section(facts, problems, shown)
 
 
 def check_targets(
@@ -111,7 +111,7 @@ def check_targets(
     corpus: Corpus,
     last_turns: int,
     flaws: Mapping[Clip, Flaw] | None,
-) -> Part:
+) -> Section:
     """The samples of the protocol, and how many have a usable clip in the `last_turns` turns before the target. flaws:
     of clips as samples have them, ended at the target; None where the reader looks for no clips."""
     useless = {clip: flaw.reason for clip, flaw in (flaws or {}).items()}
@@ -154,7 +154,7 @@ def check_targets(
             "official": official,
         },
     }
-    return Part(facts, problems, list(map(escape, shown)))
+    return Section(facts, problems, list(map(escape, shown)))
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def check_clips(
     own: Mapping[Clip, Sequence[str]],
     bad: Sequence[BadClip],
     long: Mapping[str, tuple[float, float]],
-) -> Part:
+) -> Section:
     """The clips of the corpus. Problems are clips that give no frames, by reason, unless they are bad in the published
     release; and turns whose clip is missing and has no name in `bad`. long: see `long_clips`."""
     reasons: dict[str, dict[str, None]] = {}  # one file may have several bad spans
@@ -214,7 +214,7 @@ def check_clips(
         named = [f"{turn}: row {row:g} s, clip {clip:g} s" for turn, (row, clip) in long.items()]
         shown.append(escape(f"clips over {LONGER:g} times as long as their row, cut off there: {preview(named, SOME)}"))
     facts = {"files": files, "turns": turns, "of": of, "missing": missing, "long": long}
-    return Part(facts | {"bad": list(map(asdict, bad))}, problems, shown)
+    return Section(facts | {"bad": list(map(asdict, bad))}, problems, shown)
 
 
 def _list(counts: Mapping[str, int]) -> str:

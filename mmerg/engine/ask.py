@@ -26,9 +26,9 @@ from mmerg.runs import events
 from mmerg.runs.events import Emit
 from mmerg.storage.words import runs_of
 from mmerg.systems.audit import Finding, audit_class
+from mmerg.systems.instantiate import dotted_name
 from mmerg.systems.schema import Bounds, checked, json_schema, parse
 from mmerg.systems.system import Stage, StageFunction, StageInput, System
-from mmerg.systems.target import name_of
 
 # What to do once repairs are used up; {setting} is the stage's limit of tokens by its whole name.
 HINTS = {
@@ -262,7 +262,7 @@ def _ask_class(
     stage: Stage, by: StageFunction, bounds: Bounds, state: State, t: int, inputs: Inputs, correction: Correction | None
 ) -> Output:
     """The stage's output as `by` gives it. Raises ReplyError for one that does not hold to the schema."""
-    who = f"{stage.name}, pass {t}, {name_of(by)}"
+    who = f"{stage.name}, pass {t}, {dotted_name(by)}"
     asked = StageInput(
         sample=state.scene.id,
         t=t,

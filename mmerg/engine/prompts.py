@@ -22,9 +22,9 @@ from mmerg.runs.events import Form
 from mmerg.runs.identity import OUTPUT, PROMPT, Digests, system_digests
 from mmerg.settings.model import EmotionOf
 from mmerg.systems.audit import Check
+from mmerg.systems.instantiate import unwrap_callable
 from mmerg.systems.schema import Bounds
 from mmerg.systems.system import Stage, System
-from mmerg.systems.target import code_of
 from mmerg.systems.wire import as_written
 
 OF_FORMS = {"odds": "odds.j2", "comparison": "compare.j2"}  # what an auditor is shown, by form of the check
@@ -149,7 +149,7 @@ class Prompts:
         by_code = replace(system, stages=tuple(replace(one, verdict=Check(form="code")) for one in system.stages))
         known = system_digests(by_code, self._sources)
         for stage in system.stages:
-            seen, code = ", ".join(stage.sees), ", ".join(one.__qualname__ for one in map(code_of, stage.code))
+            seen, code = ", ".join(stage.sees), ", ".join(one.__qualname__ for one in map(unwrap_callable, stage.code))
             name, by = f"stage {stage.name}", known.get(f"stage {stage.name}", "")  # of a class that answers
             known[name] = f"{by}; sees {seen}; {stage.check}; code {code}"
         return {name: digest for name, digest in known.items() if name != auditor}

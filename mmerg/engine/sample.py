@@ -24,8 +24,8 @@ from mmerg.runs.events import Emit
 from mmerg.runs.facts import NOWHERE, facts_of
 from mmerg.runs.result import Result
 from mmerg.runs.story import Story
+from mmerg.systems.instantiate import dotted_name
 from mmerg.systems.system import System
-from mmerg.systems.target import name_of
 
 LOOPS: Mapping[str, Loop] = {"audit": audit, "single": single, "refine": refine, "candidates": candidates}
 Fields = dict[str, object]  # of a result
@@ -71,7 +71,7 @@ class Experiment:
             looped = replace(system, greedy=greedy)
             if isinstance(system.loop, str):
                 return _result_fields(system, loop_of(system)(looped, state, asker, note))
-            with user_code(f"loop {name_of(system.loop)}"):
+            with user_code(f"loop {dotted_name(system.loop)}"):
                 outcome = loop_of(system)(looped, state, asker, note)
                 if not isinstance(outcome, Outcome):
                     raise TypeError(f"it gave {type(outcome).__name__}, and an Outcome is wanted")

@@ -9,16 +9,16 @@ from mmerg.corpora.reading import read_corpus
 from mmerg.engine.keyframes import ClipPrefetcher, KeyframeSampler, clips_by_file, files_there
 from mmerg.engine.prompts import Prompts
 from mmerg.frames.store import FrameStore
-from mmerg.settings.kinds import Target
+from mmerg.settings.kinds import ClassSpec
 from mmerg.settings.model import DatasetSettings, EmotionOf, FramesSettings, SystemSettings
-from mmerg.systems import target
 from mmerg.systems.build import build
+from mmerg.systems.instantiate import instantiate
 from mmerg.systems.system import FramesSeenBy, System
 
 
-def make(node: Target, **more: Any) -> Any:
+def make(node: ClassSpec, **more: Any) -> Any:
     """The object that a node with `_target_` describes. Raises ConfigError where it cannot be made."""
-    return target.make(Target.model_validate({**node.plain(), **more}), "configuration")
+    return instantiate(ClassSpec.model_validate({**node.plain(), **more}), "configuration")
 
 
 def load_corpus(dataset: DatasetSettings) -> Corpus:

@@ -13,14 +13,14 @@ from mmerg.errors import ConfigError, CorpusError
 from mmerg.experiment.build import make
 from mmerg.memory.guards import refuse_evaluated
 from mmerg.memory.vectors import Embedder
-from mmerg.settings.kinds import Target
+from mmerg.settings.kinds import ClassSpec
 from mmerg.settings.model import MemorySourceSettings
 from mmerg.sources.exemplars import FromMemory, Opened
 from mmerg.systems.system import System
 
 
 def build_sources(
-    settings: Mapping[str, Target | None],
+    settings: Mapping[str, ClassSpec | None],
     memory: MemorySourceSettings | None,
     system: System,
     evaluated: Corpus,
@@ -55,7 +55,7 @@ def build_sources(
     return sources
 
 
-def _source(symbol: str, node: Target) -> object:
+def _source(symbol: str, node: ClassSpec) -> object:
     """What the settings of a source make. Raises ConfigError, naming the symbol."""
     try:
         return make(node)

@@ -10,9 +10,9 @@
     auditor         the checks of stages as they were measured (auditor.json)
     source SYMBOL, memory SYMBOL    the corpus that exemplars come from, and the memory made of it
 
-What does not decide a result: settings marked RUNTIME (hosts, cache, limit, …), the folders that files lie in, settings
-without an effect (frames where no agent sees any), the order of a list in which order means nothing, the versions of
-packages and the commit. The sessions of a manifest note these.
+Not part of the identity: settings marked RUNTIME_ONLY (hosts, cache, limit, …), folders of files, settings without an
+effect (frames where no agent sees any), the order of a list in which order means nothing, versions of packages, and the
+commit. The sessions of a manifest note these.
 
 The name of a run's folder ends in eight digits of all that is known before a model is asked: everything but clips,
 engine and memories. In one folder a run goes on only while all parts are the same. The reply cache keeps a reply by the
@@ -32,20 +32,22 @@ from typing import Any
 from mmerg.backends.protocol import Engine
 from mmerg.errors import ConfigError
 from mmerg.settings.commands import JudgeSettings
-from mmerg.settings.kinds import PLACE, RUNTIME, Plain
+from mmerg.settings.kinds import PLACE, RUNTIME_ONLY, Plain
 from mmerg.settings.model import LOOPS, RunSettings
 from mmerg.settings.tree import get_path, paths_marked
 from mmerg.storage.files import sha256_of
+from mmerg.systems.instantiate import dotted_name, unwrap_callable
 from mmerg.systems.schema import schema_digest
 from mmerg.systems.system import System
-from mmerg.systems.target import code_of, name_of
 
 Digests = dict[str, str]  # by the names above
 CONFIG, CORPUS, CLIPS, ENGINE, AUDITOR = "config", "corpus", "clips", "engine", "auditor"
 PROMPT, OUTPUT, SOURCE, MEMORY = "prompt ", "output ", "source ", "memory "
 _PARTS = (CONFIG, CORPUS, CLIPS, ENGINE, AUDITOR)  # names that no file has
 KNOWN_LATER = (CLIPS, ENGINE, MEMORY)  # once clips are listed and a server is asked
-RUNTIME_KEYS = tuple(dict.fromkeys(key for kind in (RunSettings, JudgeSettings) for key in paths_marked(kind, RUNTIME)))
+RUNTIME_KEYS = tuple(
+    dict.fromkeys(key for kind in (RunSettings, JudgeSettings) for key in paths_marked(kind, RUNTIME_ONLY))
+)
 _PLACES = (  # of these paths the last name counts
     *paths_marked(RunSettings, PLACE),
     *("backend.adapter.model", "backend.adapter.mmproj"),  # copies of the backbone's
@@ -135,9 +137,9 @@ def _add_code(digests: Digests, name: str, thing: object) -> None:
         digests[name] = own
         return
     try:
-        _add_file(digests, Path(inspect.getsourcefile(code_of(thing)) or ""))
+        _add_file(digests, Path(inspect.getsourcefile(unwrap_callable(thing)) or ""))
     except (TypeError, OSError) as error:
-        what = f"{name_of(thing)} has no digest, and no file to compute one from"
+        what = f"{dotted_name(thing)} has no digest, and no file to compute one from"
         hint = "give it an attribute `digest`: a string that changes whenever its output may change"
         raise ConfigError(what, where="configuration", hint=hint) from error
 

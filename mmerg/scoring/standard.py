@@ -20,7 +20,7 @@ from mmerg.scoring.perplexity import ref_perplexity, self_perplexity
 from mmerg.scoring.reference import reference_metrics
 from mmerg.scoring.score import DRAWS
 from mmerg.scoring.words import Tokenizer, tokenizer, tokenizer_signature
-from mmerg.systems.target import import_name
+from mmerg.systems.instantiate import import_name
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,19 @@ from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
 from mmerg.settings.kinds import (
     PLACE,
-    RUNTIME,
+    RUNTIME_ONLY,
+    ClassSpec,
     Count,
-    Given,
     Hosts,
     ModelName,
     Name,
     Number,
-    Part,
     Path,
     Positive,
     Seconds,
+    SettingsModel,
     Side,
-    Target,
+    SparseSettings,
     Text,
     Texts,
     Words,
@@ -28,7 +28,7 @@ SEEDS = 2**31  # a seed is from 0 to one less
 Seed = Annotated[int, Field(ge=0, lt=SEEDS)]
 
 
-class SamplingSettings(Given):
+class SamplingSettings(SparseSettings):
     """Options of sampling, in place of the defaults of `mmerg.backends.protocol.Sampling`. The seed is the run's."""
 
     num_predict: int | None = None
@@ -50,15 +50,17 @@ class SamplingSettings(Given):
         return [value] if info.field_name == "stop" and isinstance(value, str) else value
 
 
-class LoadSettings(Given):
+class LoadSettings(SparseSettings):
     model_config = ConfigDict(extra="allow")
 
     num_ctx: Positive | None = None
-    parallel: Annotated[int | None, RUNTIME] = None  # what a model is loaded with is the engine's identity as well,
-    threads: Annotated[int | None, RUNTIME] = None  # which a run checks itself
+    parallel: Annotated[int | None, RUNTIME_ONLY] = (
+        None  # what a model is loaded with is the engine's identity as well,
+    )
+    threads: Annotated[int | None, RUNTIME_ONLY] = None  # which a run checks itself
 
 
-class BackboneSettings(Part):
+class BackboneSettings(SettingsModel):
     """A model: Ollama's name for it, or a GGUF file (with mmproj for vision) for the embedded backend, of which
     `workers` names each copy and `threads` (0: all cores but one) counts those of a copy. concurrency: calls that one
     host takes at once. image_side: pixels of a frame's longer side. note: printed after the replies."""
@@ -67,47 +69,47 @@ class BackboneSettings(Part):
     model: Text
     gguf: Annotated[Path, PLACE] = ""
     mmproj: Annotated[Path, PLACE] = ""
-    workers: Annotated[Texts, RUNTIME] = ("in process",)
-    threads: Annotated[Count, RUNTIME] = 0
+    workers: Annotated[Texts, RUNTIME_ONLY] = ("in process",)
+    threads: Annotated[Count, RUNTIME_ONLY] = 0
     load: LoadSettings = LoadSettings()
     think: bool = False
     max_images: Positive = 8
     image_side: Side = 448
-    concurrency: Annotated[Positive, RUNTIME] = 1
+    concurrency: Annotated[Positive, RUNTIME_ONLY] = 1
     sampling: SamplingSettings = SamplingSettings()
-    note: Annotated[Text, RUNTIME] = ""
+    note: Annotated[Text, RUNTIME_ONLY] = ""
 
 
-class DeadlineSettings(Target):
+class DeadlineSettings(ClassSpec):
     """Seconds by the names of `mmerg.backends.deadlines.Deadlines`, which has the defaults."""
 
     __pydantic_extra__: dict[str, Seconds] = Field(init=False)
 
 
-class AdapterSettings(Target):
+class AdapterSettings(ClassSpec):
     """The class that asks one host. The user's own may have more settings. token_env: the environment variable that
     holds the server's token."""
 
     model: Text
     load: LoadSettings = LoadSettings()
     dialect: Text | None = None
-    token_env: Annotated[Text | None, RUNTIME] = None
-    keep_alive: Annotated[Text | int, RUNTIME] = "30m"
-    deadlines: Annotated[DeadlineSettings | None, RUNTIME] = None
-    total: Annotated[Seconds | None, RUNTIME] = None
+    token_env: Annotated[Text | None, RUNTIME_ONLY] = None
+    keep_alive: Annotated[Text | int, RUNTIME_ONLY] = "30m"
+    deadlines: Annotated[DeadlineSettings | None, RUNTIME_ONLY] = None
+    total: Annotated[Seconds | None, RUNTIME_ONLY] = None
 
 
-class BackendSettings(Part):
+class BackendSettings(SettingsModel):
     """Where calls go: an adapter, made for each host. revive_after: seconds until a host that died is tried again."""
 
     name: Name
-    hosts: Annotated[Hosts, RUNTIME]
+    hosts: Annotated[Hosts, RUNTIME_ONLY]
     adapter: AdapterSettings
-    attempts: Annotated[Positive, RUNTIME] = 3
-    revive_after: Annotated[Number, Field(ge=0), RUNTIME] = 60.0
+    attempts: Annotated[Positive, RUNTIME_ONLY] = 3
+    revive_after: Annotated[Number, Field(ge=0), RUNTIME_ONLY] = 60.0
 
 
-class AskedSettings(Part):
+class AskedSettings(SettingsModel):
     backbone: BackboneSettings
     backend: BackendSettings
 
@@ -122,8 +124,8 @@ class AskingSettings(AskedSettings):
     """What every command takes that asks a model for many samples."""
 
     seed: Seed = 0
-    limit: Annotated[Positive | None, RUNTIME] = None
-    only_failed: Annotated[bool, RUNTIME] = False
-    cache: Annotated[Literal["off", "read", "on"], RUNTIME] = "on"
-    runs: Annotated[Path, PLACE, RUNTIME] = "runs"
-    cache_dir: Annotated[Path, PLACE, RUNTIME]
+    limit: Annotated[Positive | None, RUNTIME_ONLY] = None
+    only_failed: Annotated[bool, RUNTIME_ONLY] = False
+    cache: Annotated[Literal["off", "read", "on"], RUNTIME_ONLY] = "on"
+    runs: Annotated[Path, PLACE, RUNTIME_ONLY] = "runs"
+    cache_dir: Annotated[Path, PLACE, RUNTIME_ONLY]

@@ -6,7 +6,19 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from mmerg.settings.backbone import AskingSettings, DoctorSettings, Seed
-from mmerg.settings.kinds import PLACE, RUNTIME, Count, Folders, Name, Number, Part, Path, Positive, Texts, Word
+from mmerg.settings.kinds import (
+    PLACE,
+    RUNTIME_ONLY,
+    Count,
+    Folders,
+    Name,
+    Number,
+    Path,
+    Positive,
+    SettingsModel,
+    Texts,
+    Word,
+)
 from mmerg.settings.model import DatasetSettings, ProtocolSettings, RunSettings, StageSettings
 from mmerg.settings.sources import EmbedderSettings
 
@@ -14,7 +26,7 @@ from mmerg.settings.sources import EmbedderSettings
 class DataSettings(RunSettings):
     """A run that is not started: its corpus is checked. See `conf/data.yaml`."""
 
-    out: Annotated[Path | None, PLACE, RUNTIME] = None
+    out: Annotated[Path | None, PLACE, RUNTIME_ONLY] = None
 
 
 class DoctorRunSettings(RunSettings):
@@ -23,20 +35,20 @@ class DoctorRunSettings(RunSettings):
     contamination: bool = False
 
 
-class FeaturesSettings(Part):
+class FeaturesSettings(SettingsModel):
     """What the small empathetic model sees of a history: its words, or with an embedder its embedding."""
 
     name: Name
     embedder: EmbedderSettings | None = None
 
 
-class TrainSettings(Part):
+class TrainSettings(SettingsModel):
     """A training of the small empathetic model: see `conf/train.yaml`, which explains each key."""
 
     dataset: DatasetSettings
     protocol: ProtocolSettings
     features: FeaturesSettings
-    out: Annotated[Path, PLACE, RUNTIME]
+    out: Annotated[Path, PLACE, RUNTIME_ONLY]
     split: Word = "train"
     validation: Word = "valid"
     lexicon: Annotated[Path | None, PLACE] = None
@@ -46,7 +58,7 @@ class TrainSettings(Part):
     max_iter: Positive = 300
 
 
-class ImportSettings(Part):
+class ImportSettings(SettingsModel):
     """Replies that another system wrote, and what they are of: see `conf/import.yaml`. What a dataset's page sets for
     runs is left out."""
 
@@ -56,10 +68,10 @@ class ImportSettings(Part):
     protocol: ProtocolSettings
     replies: Annotated[Path, PLACE]
     name: Name
-    runs: Annotated[Path, PLACE, RUNTIME] = "runs"
+    runs: Annotated[Path, PLACE, RUNTIME_ONLY] = "runs"
 
 
-class RubricSettings(Part):
+class RubricSettings(SettingsModel):
     """How replies are judged: see `conf/judge/likert.yaml`, which explains each key."""
 
     name: Name
@@ -76,10 +88,10 @@ class JudgeSettings(AskingSettings):
     """How finished runs are judged, by which backbone, and where it is served."""
 
     judge: RubricSettings
-    own_replies: Annotated[bool, RUNTIME] = False
+    own_replies: Annotated[bool, RUNTIME_ONLY] = False
 
 
-class LimitSettings(Part):
+class LimitSettings(SettingsModel):
     """What one turn of a talk may bring to the server: see `conf/serve.yaml`, which explains each key."""
 
     clip_mb: Positive = 64
@@ -109,7 +121,7 @@ class ServeSettings(RunSettings):
 Share = Annotated[Number, Field(ge=0, lt=1)]
 
 
-class RateSettings(Part):
+class RateSettings(SettingsModel):
     """A study in which people rate replies: see `conf/rate.yaml`, which explains each key."""
 
     design: Word = "likert"
@@ -137,7 +149,7 @@ class RateSettings(Part):
     out: Annotated[Path | None, PLACE] = None
 
 
-COMMANDS: Mapping[str, type[Part]] = {  # by the page of conf/ that a command composes
+COMMANDS: Mapping[str, type[SettingsModel]] = {  # by the page of conf/ that a command composes
     "config": RunSettings,
     "data": DataSettings,
     "doctor": DoctorSettings,

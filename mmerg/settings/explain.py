@@ -11,7 +11,7 @@ from pathlib import Path
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
-from mmerg.settings.kinds import Part
+from mmerg.settings.kinds import SettingsModel
 from mmerg.settings.pages import groups, is_model, no_page, pages_of
 from mmerg.settings.problems import COMMAND_LINE, Problem, as_typed, unknown
 from mmerg.settings.tree import fields_of, model_at
@@ -21,7 +21,9 @@ OF_RUNS = ("ablation", "experiment")  # groups whose pages set several settings 
 _KEY = re.compile(r"\w+(\.\w+)*")
 
 
-def problems_of(argument: str, kind: type[Part], own: Path | None = None, *, sweep: bool = False) -> Iterator[Problem]:
+def problems_of(
+    argument: str, kind: type[SettingsModel], own: Path | None = None, *, sweep: bool = False
+) -> Iterator[Problem]:
     prefixed, _, value = argument.partition("=")
     key = prefixed.lstrip("+~")
     if re.split(r"[./]", key)[0] == "hydra":
@@ -43,7 +45,7 @@ def problems_of(argument: str, kind: type[Part], own: Path | None = None, *, swe
         yield Problem(key, f"{key} is {as_typed(value)}", f"one value; -m {argument} runs each", COMMAND_LINE)
 
 
-def _is_known(kind: type[Part], key: str) -> bool:
+def _is_known(kind: type[SettingsModel], key: str) -> bool:
     try:
         model_at(kind, key)
     except KeyError:
@@ -60,7 +62,7 @@ def _problems_of_pages(prefixed: str, value: str, own: Path | None, sweep: bool)
                 yield Problem(group, f"there is no {group}={page}", no_page(group, page, own), COMMAND_LINE)
 
 
-def _groups(kind: type[Part], own: Path | None) -> list[str]:
+def _groups(kind: type[SettingsModel], own: Path | None) -> list[str]:
     """The groups of which a command takes a page: its own, those of runs if it runs, and those of the user's folder."""
     known = {*fields_of(kind), *(OF_RUNS if "system" in fields_of(kind) else ())}
     return [group for group in groups(own) if group in known or group not in groups()]

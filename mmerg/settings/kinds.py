@@ -16,7 +16,7 @@ from pydantic import (
     model_serializer,
 )
 
-RUNTIME = "decides no result"  # how a run works, not what comes out: an interrupted run goes on with it changed
+RUNTIME_ONLY = "does not affect results"  # an interrupted run may continue with another value
 PLACE = "a path"  # where a file or folder lies: of it only the last name can decide results
 PASSWORD = re.compile(r"://[^/\s]*@")  # in an address
 NO_PASSWORD = "no name and no password, which a run's files would show: reach the server through a tunnel or a proxy"
@@ -106,8 +106,8 @@ Similarity = Annotated[Number, Field(ge=-1, le=1)]
 Side = Annotated[int, Field(ge=32)]  # pixels
 
 
-class Part(BaseModel):
-    """A node of the settings. `plain` is what YAML has, keys as they are set."""
+class SettingsModel(BaseModel):
+    """A node of the settings. `plain` gives it as YAML has it."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", defer_build=True)
 
@@ -115,8 +115,8 @@ class Part(BaseModel):
         return self.model_dump(mode="json", by_alias=True)
 
 
-class Given(Part):
-    """A node of which only what was set is passed on. Who takes it has defaults for the rest."""
+class SparseSettings(SettingsModel):
+    """A node that passes on only the settings that were set; its receiver has defaults for the rest."""
 
     @model_serializer(mode="wrap")
     def _given(self, handler: SerializerFunctionWrapHandler) -> Plain:
@@ -124,8 +124,8 @@ class Given(Part):
         return {key: value for key, value in handler(self).items() if names.get(key, key) in self.model_fields_set}
 
 
-class Target(Given):
-    """A class of anybody's (`_target_`) and what it is made with."""
+class ClassSpec(SparseSettings):
+    """A class of mmerg's or the user's (`_target_`) and its arguments."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[

@@ -12,20 +12,20 @@ from pydantic import Field, ValidationInfo, field_validator
 from mmerg.settings.backbone import SEEDS, AskingSettings, SamplingSettings, Seed
 from mmerg.settings.kinds import (
     PLACE,
-    RUNTIME,
+    RUNTIME_ONLY,
+    ClassSpec,
     Count,
     Emotions,
     Folders,
     Name,
     Number,
     Numbers,
-    Part,
     Path,
     Positive,
     Seconds,
+    SettingsModel,
     ShardOf,
     Side,
-    Target,
     Text,
     Texts,
     Word,
@@ -46,16 +46,16 @@ Rerun = Literal["shown", "view"]
 View = Literal["labels", "last_turns", "without_before", "seed"]
 
 
-class MemorySourceSettings(Part):
+class MemorySourceSettings(SettingsModel):
     """The corpus that exemplars come from, never the one that is evaluated."""
 
     root: Annotated[Path | None, PLACE] = None
     split: Text | None = None
     sessions: Numbers | None = None
-    reader: Target
+    reader: ClassSpec
 
 
-class DatasetSettings(Part):
+class DatasetSettings(SettingsModel):
     """A corpus reader and what its page passes on to it. emotion_of: whose emotion a label is, which prompts
     ask for: what the one who answers expresses, or what the one who tells feels. memory: null where there is no corpus
     for exemplars."""
@@ -68,11 +68,11 @@ class DatasetSettings(Part):
     label_set: Text | None = None
     labels: Words | None = None
     emotion_of: EmotionOf = "responder"
-    reader: Target
+    reader: ClassSpec
     memory: MemorySourceSettings | None = None
 
 
-class ProtocolSettings(Part):
+class ProtocolSettings(SettingsModel):
     """Which turns are targets. targets: last (the final turn, or the reply after it where `respond_as` asks for one),
     all (every turn that has a history), labelled (every such turn that carries a label). emotions: all, nonneutral, or
     the labels that a target may have. max_per_dialogue: the latest so many. sample: so many of all, drawn with `seed`.
@@ -87,7 +87,7 @@ class ProtocolSettings(Part):
     history: Positive | None = None
 
 
-class StageSettings(Part):
+class StageSettings(SettingsModel):
     """A stage of a system; see `conf/system/merg.yaml`. output: the dotted name of a frozen pydantic class, or text.
     function: a class that answers in place of a model. form: how its check is made, null: it has none. code: functions
     of form=code. reads: labels takes the emotion from the labels' probabilities in so many `orders`. cite_last: how
@@ -96,7 +96,7 @@ class StageSettings(Part):
     sees: Words
     gives: Word
     output: Word = TEXT
-    function: Target | None = None
+    function: ClassSpec | None = None
     check: Text = ""
     form: Form | None = "finding"
     code: Texts = ()
@@ -107,27 +107,27 @@ class StageSettings(Part):
     sampling: SamplingSettings = SamplingSettings()
 
 
-class AuditorSettings(Part):
+class AuditorSettings(SettingsModel):
     """Who looks at each pass. Without an output it answers the stages' checks; loops with free feedback give it one,
     with the fields that end the loop (stop) and that pick the pass (score)."""
 
     name: Word
     sees: Words
     output: Word | None = None
-    function: Target | None = None
+    function: ClassSpec | None = None
     stop: Text = ""
     score: Text = ""
     sampling: SamplingSettings = SamplingSettings()
 
 
-class EqualTokensSettings(Part):
+class EqualTokensSettings(SettingsModel):
     """As many candidates as cost the tokens of a run of one system, where each costs those of a run of the other."""
 
     of: Name
     candidate: Name
 
 
-class SystemSettings(Part):
+class SystemSettings(SettingsModel):
     """A system. prompts: folders of its templates; of one name the first folder's counts. loop: audit, single, refine,
     candidates, a dotted name, or a `_target_`. n: how many independent passes loop=candidates makes. label_order: of
     the emotions in prompts and schemas, shuffled by the sample's id or as the corpus has it. rerun: how loop=audit asks
@@ -136,7 +136,7 @@ class SystemSettings(Part):
 
     name: Name
     prompts: Folders
-    loop: Target | Word = "audit"
+    loop: ClassSpec | Word = "audit"
     max_iterations: Count = 2
     n: Positive = 1
     equal_tokens: EqualTokensSettings | None = None
@@ -171,7 +171,7 @@ class SystemSettings(Part):
         return ordered
 
 
-class FramesSettings(Part):
+class FramesSettings(SettingsModel):
     """Keyframes: which agents see them, and how they are taken and shown; see `conf/frames/paper.yaml`."""
 
     seen_by: Literal["paper", "all", "none"] = "paper"
@@ -194,14 +194,14 @@ class RunSettings(AskingSettings):
     system: SystemSettings
     frames: FramesSettings
     memory: MemorySettings
-    sources: dict[Word, Target | None] = Field(default_factory=dict)
+    sources: dict[Word, ClassSpec | None] = Field(default_factory=dict)
     sem: Annotated[Path | None, PLACE] = None
     auditor: Annotated[Path | None, PLACE] = None
-    name: Annotated[Name | None, RUNTIME] = None
-    tags: Annotated[tuple[Name, ...], Field(strict=False), RUNTIME] = ()
-    ids: Annotated[Annotated[Texts, Field(min_length=1)] | None, RUNTIME] = None
-    repeats: Annotated[Positive, RUNTIME] = 1
-    shard: Annotated[ShardOf | None, RUNTIME] = None
+    name: Annotated[Name | None, RUNTIME_ONLY] = None
+    tags: Annotated[tuple[Name, ...], Field(strict=False), RUNTIME_ONLY] = ()
+    ids: Annotated[Annotated[Texts, Field(min_length=1)] | None, RUNTIME_ONLY] = None
+    repeats: Annotated[Positive, RUNTIME_ONLY] = 1
+    shard: Annotated[ShardOf | None, RUNTIME_ONLY] = None
 
     @field_validator("repeats")
     @classmethod

@@ -17,16 +17,18 @@ from pydantic import ValidationError
 
 from mmerg.errors import ConfigError
 from mmerg.settings.commands import DataSettings, ImportSettings, TrainSettings
-from mmerg.settings.kinds import PLACE, RUNTIME, Given, Part, Plain
+from mmerg.settings.kinds import PLACE, RUNTIME_ONLY, Plain, SettingsModel, SparseSettings
 from mmerg.settings.pages import conf_folder, groups, no_page, ollama_host
 from mmerg.settings.problems import CONFIGURATION, Problem, as_typed, error_of, no_value, of_validation
-from mmerg.settings.tree import fields_of, get_path, is_part, leaves, paths_marked, unwrap_optional
+from mmerg.settings.tree import fields_of, get_path, is_settings, leaves, paths_marked, unwrap_optional
 
 KINDS = (DataSettings, TrainSettings, ImportSettings)
 PATHS = tuple({key: None for kind in KINDS for key in paths_marked(kind, PLACE)})
-_AS_TYPED = tuple(key for key in PATHS if key in paths_marked(DataSettings, RUNTIME))  # the others are made absolute
+_AS_TYPED = tuple(
+    key for key in PATHS if key in paths_marked(DataSettings, RUNTIME_ONLY)
+)  # the others are made absolute
 _PASSED_ON = ("root", "split", "sessions", "variant", "label_set")  # by a dataset's page, to its reader
-Settings = TypeVar("Settings", bound=Part)
+Settings = TypeVar("Settings", bound=SettingsModel)
 OmegaConf.register_new_resolver("ollama_host", ollama_host, replace=True)  # used by conf/backend
 
 
@@ -109,16 +111,16 @@ def _unread(raw: Plain) -> Iterator[Problem]:
                 yield Problem(path, what, f"leave it out; its config takes {takes}")
 
 
-def _add_defaults(config: DictConfig, kind: type[Part]) -> None:
+def _add_defaults(config: DictConfig, kind: type[SettingsModel]) -> None:
     """Adds what the pages leave out, as other settings may refer to it."""
     given = {key for key in config if not OmegaConf.is_missing(config, key)}
     for key, info in fields_of(kind).items():
         part = unwrap_optional(info.annotation)
-        if not is_part(part):
+        if not is_settings(part):
             if key not in given and not info.is_required():
                 default = info.get_default(call_default_factory=True)
                 config[key] = list(default) if isinstance(default, tuple) else default
-        elif not issubclass(part, Given):
+        elif not issubclass(part, SparseSettings):
             if key not in given and (info.is_required() or info.default is not None):
                 config[key] = {}
             if not OmegaConf.is_interpolation(config, key) and isinstance(config.get(key), DictConfig):

@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from mmerg.errors import ConfigError, did_you_mean
-from mmerg.settings.kinds import PASSWORD, Part
+from mmerg.settings.kinds import PASSWORD, SettingsModel
 from mmerg.settings.tree import every_key, keys_of, model_at
 
-Node = TypeVar("Node", bound=Part)
+Node = TypeVar("Node", bound=SettingsModel)
 COMMAND_LINE, CONFIGURATION = "command line", "configuration"
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
@@ -45,7 +45,7 @@ def error_of(problems: Sequence[Problem]) -> ConfigError:
     return ConfigError("\n".join([f"{len(problems)} settings are wrong", *lines]), where=places)
 
 
-def unknown(kind: type[Part], key: str, where: str = COMMAND_LINE) -> Problem:
+def unknown(kind: type[SettingsModel], key: str, where: str = COMMAND_LINE) -> Problem:
     """The problem that there is no setting `key`. The hint names the nearest: one of the same group, or one with this
     name in another group."""
     above, _, last = key.rpartition(".")
@@ -65,7 +65,7 @@ def unknown(kind: type[Part], key: str, where: str = COMMAND_LINE) -> Problem:
     return Problem(near[0] if near else key, f"there is no setting {key}", hint, where)
 
 
-def of_validation(error: ValidationError, kind: type[Part], where: str = CONFIGURATION) -> Iterator[Problem]:
+def of_validation(error: ValidationError, kind: type[SettingsModel], where: str = CONFIGURATION) -> Iterator[Problem]:
     """Pydantic's errors in the words of the command line."""
     for invalid in error.errors(include_url=False):
         key, value, context = ".".join(map(str, invalid["loc"])), invalid["input"], invalid.get("ctx", {})
@@ -93,7 +93,7 @@ def of_validation(error: ValidationError, kind: type[Part], where: str = CONFIGU
                 yield Problem(key, what, hint, where)
 
 
-def read_part(kind: type[Node], plain: Mapping[str, object], where: str) -> Node:
+def read_settings(kind: type[Node], plain: Mapping[str, object], where: str) -> Node:
     """A part by itself. Raises ConfigError, naming `where`, with all that is wrong."""
     try:
         return kind.model_validate(plain)

@@ -4,10 +4,22 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from mmerg.settings.kinds import PLACE, RUNTIME, Count, Hosts, Name, Part, Path, Positive, Similarity, Target, Word
+from mmerg.settings.kinds import (
+    PLACE,
+    RUNTIME_ONLY,
+    ClassSpec,
+    Count,
+    Hosts,
+    Name,
+    Path,
+    Positive,
+    SettingsModel,
+    Similarity,
+    Word,
+)
 
 
-class KeySettings(Part):
+class KeySettings(SettingsModel):
     text: Literal["history", "situation", "situation_or_history"] = "history"
     turns: Positive = 3
     emotion: bool = False
@@ -17,16 +29,16 @@ class KeySettings(Part):
         return self.text.replace("_", " ")
 
 
-class EmbedderSettings(Target):
+class EmbedderSettings(ClassSpec):
     """The class that embeds texts. An embedder of the user's may have more settings."""
 
     folder: Annotated[Path | None, PLACE] = None
     max_length: Annotated[int, Field(ge=8)] = 256
-    threads: Annotated[Count, RUNTIME] = 0
-    hosts: Annotated[Hosts, RUNTIME] = ()
+    threads: Annotated[Count, RUNTIME_ONLY] = 0
+    hosts: Annotated[Hosts, RUNTIME_ONLY] = ()
 
 
-class MemorySettings(Part):
+class MemorySettings(SettingsModel):
     """A retrieval memory, the source of M by default: see `conf/memory/minilm.yaml`, which explains each key."""
 
     target: Word = Field("mmerg.sources.exemplars.FromMemory", alias="_target_")
@@ -43,7 +55,7 @@ class MemorySettings(Part):
     embedder: EmbedderSettings | None = None
 
 
-class SemSettings(Part):
+class SemSettings(SettingsModel):
     """A small empathetic model as a source: see `conf/system/hef.yaml`, which explains each key."""
 
     file: Path | None = None

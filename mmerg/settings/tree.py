@@ -2,7 +2,7 @@
 
 keys_of(FramesSettings)                  # ["seen_by", "last_turns", …]
 model_at(RunSettings, "frames")           # FramesSettings
-paths_marked(RunSettings, RUNTIME)             # ["limit", "backend.hosts", …]
+paths_marked(RunSettings, RUNTIME_ONLY)             # ["limit", "backend.hosts", …]
 """
 
 from collections.abc import Iterator
@@ -10,18 +10,18 @@ from typing import Annotated, Any, TypeGuard, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from mmerg.settings.kinds import Part
+from mmerg.settings.kinds import SettingsModel
 
 
-def fields_of(kind: type[Part]) -> dict[str, FieldInfo]:
+def fields_of(kind: type[SettingsModel]) -> dict[str, FieldInfo]:
     return {info.alias or name: info for name, info in kind.model_fields.items()}
 
 
-def keys_of(kind: type[Part]) -> list[str]:
+def keys_of(kind: type[SettingsModel]) -> list[str]:
     return [key for key in fields_of(kind) if not key.startswith("_")]
 
 
-def model_at(kind: type[Part], key: str) -> type[Part] | None:
+def model_at(kind: type[SettingsModel], key: str) -> type[SettingsModel] | None:
     """The part at a dotted key; None where the key holds a value, or may hold anything, as the arguments of a class
     of the user's do. Raises KeyError where there is no such setting."""
     node: Any = kind
@@ -29,28 +29,28 @@ def model_at(kind: type[Part], key: str) -> type[Part] | None:
         if get_origin(node) is dict:
             node = unwrap_optional(get_args(node)[1])
             continue
-        part = next(filter(is_part, (node, *get_args(node))), None)  # of two kinds the one with settings of its own
+        part = next(filter(is_settings, (node, *get_args(node))), None)  # of two kinds the one with settings of its own
         fields = fields_of(part) if part else {}
         if part and name not in fields and part.model_config.get("extra") == "allow":
             return None
         node = unwrap_optional(fields[name].annotation)
-    return node if is_part(node) else None
+    return node if is_settings(node) else None
 
 
-def every_key(kind: type[Part], above: str = "") -> Iterator[tuple[str, FieldInfo]]:
+def every_key(kind: type[SettingsModel], above: str = "") -> Iterator[tuple[str, FieldInfo]]:
     for key, info in fields_of(kind).items():
         if not key.startswith("_"):
             yield f"{above}{key}", info
-            if is_part(node := unwrap_optional(info.annotation)):
+            if is_settings(node := unwrap_optional(info.annotation)):
                 yield from every_key(node, f"{above}{key}.")
 
 
-def paths_marked(kind: type[Part], mark: str) -> list[str]:
+def paths_marked(kind: type[SettingsModel], mark: str) -> list[str]:
     return [key for key, info in every_key(kind) if mark in info.metadata]
 
 
-def is_part(node: Any) -> TypeGuard[type[Part]]:
-    return isinstance(node, type) and issubclass(node, Part)
+def is_settings(node: Any) -> TypeGuard[type[SettingsModel]]:
+    return isinstance(node, type) and issubclass(node, SettingsModel)
 
 
 def unwrap_optional(annotation: Any) -> Any:

@@ -18,7 +18,7 @@ from mmerg.memory.memory import Hit, Memory
 from mmerg.memory.store import Watch, open_memory
 from mmerg.memory.vectors import Embedder
 from mmerg.runs.events import Excluded
-from mmerg.settings.problems import read_part
+from mmerg.settings.problems import read_settings
 from mmerg.settings.sources import KeySettings, MemorySettings
 from mmerg.storage.words import words_of
 from mmerg.systems.system import System
@@ -152,7 +152,7 @@ class FromMemory:
 
     def __init__(self, *, embedder: Embedder | None = None, **settings: Any) -> None:
         name = settings.setdefault("name", "memory")
-        self.settings, self.embedder = read_part(MemorySettings, settings, f"memory={name}"), embedder
+        self.settings, self.embedder = read_settings(MemorySettings, settings, f"memory={name}"), embedder
 
     def prepare(
         self,

@@ -15,7 +15,7 @@ from mmerg.errors import ConfigError
 from mmerg.memory.vectors import Embedder, check_vectors
 from mmerg.sem.artefact import HINT, read
 from mmerg.sem.words import text_of
-from mmerg.settings.problems import read_part
+from mmerg.settings.problems import read_settings
 from mmerg.settings.sources import SemSettings
 from mmerg.storage.files import sha256_of
 
@@ -27,7 +27,7 @@ class Sem:
     was made otherwise than the settings say."""
 
     def __init__(self, *, embedder: Embedder | None = None, **settings: Any) -> None:
-        self.settings = read_part(SemSettings, settings, "the small empathetic model")
+        self.settings = read_settings(SemSettings, settings, "the small empathetic model")
         if not self.settings.file:
             what = "no small empathetic model is set"
             raise ConfigError(what, where="sem", hint=f"sem=FILE; {HINT}")

@@ -10,14 +10,14 @@ from typing import Any, cast
 from pydantic import BaseModel, RootModel
 
 from mmerg.errors import ConfigError
-from mmerg.settings.kinds import Target
+from mmerg.settings.kinds import ClassSpec
 from mmerg.settings.model import LOOPS, TEXT, AuditorSettings, StageSettings, SystemSettings
 from mmerg.storage.files import locate_folder
 from mmerg.systems.ablate import ablated
 from mmerg.systems.audit import Check, audit_class
 from mmerg.systems.check import check_system
+from mmerg.systems.instantiate import import_name, instantiate
 from mmerg.systems.system import Stage, System
-from mmerg.systems.target import import_name, make
 
 COMMON = Path(__file__).parent / "common"
 MEMORY = "M"  # supplied to every system by conf/config.yaml, whether it sees it or not
@@ -115,9 +115,9 @@ def _auditor(node: AuditorSettings, stages: Mapping[str, StageSettings], where: 
     return replace(auditor, output=output, audits=checked)
 
 
-def _callable(node: str | Target, where: str, hint: str) -> Callable[..., Any]:
+def _callable(node: str | ClassSpec, where: str, hint: str) -> Callable[..., Any]:
     """What a dotted name or a `_target_` gives. Raises ConfigError where it cannot be called."""
-    thing = import_name(node, where, hint) if isinstance(node, str) else make(node, where)
+    thing = import_name(node, where, hint) if isinstance(node, str) else instantiate(node, where)
     if not callable(thing):
         name = node if isinstance(node, str) else node.target
         raise ConfigError(f"{name} cannot be called", where=where, hint=hint)

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from mmerg.checking.report import Count, Part, check_counts, count
+from mmerg.checking.report import Count, Section, check_counts, count
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
 from mmerg.corpora.published import Expected
 
@@ -14,7 +14,7 @@ def corpus(*dialogues: Dialogue, labels: tuple[str, ...] = ("joy", "anger"), **n
     return Corpus("mine", "all", labels, dialogues, "0", notes)
 
 
-def text(part: Part) -> str:
+def text(part: Section) -> str:
     file = io.StringIO()
     for one in part.shown:
         Console(file=file, width=120).print(one)

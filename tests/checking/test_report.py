@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from mmerg.checking.clips import Flaw
-from mmerg.checking.report import BadClip, Part, bad_clips, check_clips, check_targets
+from mmerg.checking.report import BadClip, Section, bad_clips, check_clips, check_targets
 from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
 from mmerg.corpora.protocols import select
 from tests.checking.test_counts import text
@@ -22,7 +22,7 @@ def bad(name: str, reason: str = "unreadable", *, known: bool = False) -> BadCli
     return BadClip(name, (f"{name}/1",), reason, "it is broken", known)
 
 
-def clips(*bad: BadClip, missing: int = 0) -> Part:
+def clips(*bad: BadClip, missing: int = 0) -> Section:
     return check_clips(corpus(clips_missing=missing), OWN, bad, {})
 
 

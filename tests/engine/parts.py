@@ -15,7 +15,7 @@ from mmerg.corpora.dialogue import Scene, Turn
 from mmerg.engine.state import State
 from mmerg.frames.store import Frame, Keyframe
 from mmerg.settings.model import SystemSettings
-from mmerg.settings.problems import read_part
+from mmerg.settings.problems import read_settings
 from mmerg.systems.audit import audit_class
 from mmerg.systems.build import build
 from mmerg.systems.merg.schemas import Evidence, Forecast, Plan, TextualCue, VisualCue
@@ -41,7 +41,7 @@ SCENE = Scene(
 
 def system_of(config: Mapping[str, object]) -> System:
     """The system of a page, as a run builds it: M is supplied."""
-    return build(read_part(SystemSettings, config, f"system={config['name']}"), given=["M"])
+    return build(read_settings(SystemSettings, config, f"system={config['name']}"), given=["M"])
 
 
 def merg(**changes: Any) -> System:

@@ -11,7 +11,7 @@ from mmerg.engine.prompts import Prompts
 from mmerg.errors import ConfigError, Failure
 from mmerg.runs.identity import combined
 from mmerg.settings.model import SystemSettings
-from mmerg.settings.problems import read_part
+from mmerg.settings.problems import read_settings
 from mmerg.systems.build import build
 from mmerg.systems.system import StageInput, System
 from tests.engine.parts import ROOT, SCENE
@@ -34,7 +34,7 @@ def labelled(by: dict[str, Any] | None = None, result: dict[str, str] = RESULT, 
         "stages": {"sem": sem, "reply": {"sees": ["D"] if stage.get("output") else ["D", "e"], "gives": "R"}},
         "result": result,
     }
-    return build(read_part(SystemSettings, config, "system=own"))
+    return build(read_settings(SystemSettings, config, "system=own"))
 
 
 def answering(answer: object) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from mmerg.engine.state import Draft, State
 from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.runs import events
 from mmerg.settings.model import SystemSettings
-from mmerg.settings.problems import read_part
+from mmerg.settings.problems import read_settings
 from mmerg.systems.build import build
 from mmerg.systems.system import System
 from tests.engine.parts import ROOT, SCENE
@@ -33,7 +33,7 @@ BASE: dict[str, Any] = {
 
 
 def own(**changes: Any) -> System:
-    return build(read_part(SystemSettings, {**BASE, **changes}, "system=own"))
+    return build(read_settings(SystemSettings, {**BASE, **changes}, "system=own"))
 
 
 def feedback(warmth: int, good: bool = False) -> str:

@@ -16,13 +16,13 @@ from mmerg.engine.sources import SourceOutput
 from mmerg.engine.state import Pass, State
 from mmerg.errors import ConfigError, Failure, SampleError
 from mmerg.runs.identity import name_files
-from mmerg.settings.kinds import Target
+from mmerg.settings.kinds import ClassSpec
 from mmerg.settings.model import SystemSettings
-from mmerg.settings.problems import read_part
+from mmerg.settings.problems import read_settings
 from mmerg.systems.build import build
+from mmerg.systems.instantiate import instantiate
 from mmerg.systems.schema import Bounds, parse
 from mmerg.systems.system import System
-from mmerg.systems.target import make
 from tests.engine.parts import ROOT, SCENE
 from tests.engine.test_experiment import Lab
 
@@ -37,7 +37,7 @@ def system_of(**changes: Any) -> System:
         "result": {"response": "R"},
         **changes,
     }
-    return build(read_part(SystemSettings, node, "system=own"), given=["F"])
+    return build(read_settings(SystemSettings, node, "system=own"), given=["F"])
 
 
 def raises(*_: object) -> object:
@@ -186,7 +186,7 @@ def test_a_template_that_cannot_be_rendered_is_refused(template: str, message: s
 )
 def test_what_cannot_be_made_is_told_without_what_makes_it(node: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=r"cannot be (made|imported)") as raised:
-        make(Target.model_validate(node), "sources.F")
+        instantiate(ClassSpec.model_validate(node), "sources.F")
     assert message in raised.value.what
     assert "HYDRA" not in raised.value.what
     assert raised.value.where == "sources.F" or __file__ in raised.value.where

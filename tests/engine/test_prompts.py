@@ -13,9 +13,9 @@ from mmerg.engine.prompts import Prompts, bounds_of
 from mmerg.engine.state import Correction, State
 from mmerg.errors import ConfigError
 from mmerg.runs.identity import combined
+from mmerg.systems.instantiate import import_name
 from mmerg.systems.schema import json_schema
 from mmerg.systems.system import Stage, System
-from mmerg.systems.target import import_name
 from tests.engine.parts import SCENE, keyframes, merg, outputs, with_images
 
 GOLDEN = Path(__file__).parent / "golden"

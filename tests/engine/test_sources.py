@@ -13,7 +13,7 @@ from mmerg.engine.sources import SourceOutput
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError
 from mmerg.settings.model import SystemSettings
-from mmerg.settings.problems import read_part
+from mmerg.settings.problems import read_settings
 from mmerg.sources.exemplars import FromMemory
 from mmerg.systems.build import build
 from mmerg.systems.system import System
@@ -32,7 +32,7 @@ def early_and_late(*early: str, late: tuple[str, ...] = ("e",)) -> System:
     }
     prompts = str(ROOT / "tests" / "outside" / "system" / "plain")
     node = {"name": "own", "prompts": prompts, "stages": stages, "result": {"response": "R", "emotion": "e.emotion"}}
-    return build(read_part(SystemSettings, node, "system=own"), given=["M", "N"])
+    return build(read_settings(SystemSettings, node, "system=own"), given=["M", "N"])
 
 
 @dataclass

@@ -9,7 +9,7 @@ from pydantic import RootModel
 
 from mmerg.errors import ConfigError
 from mmerg.settings.model import SystemSettings
-from mmerg.settings.problems import read_part
+from mmerg.settings.problems import read_settings
 from mmerg.systems.build import build
 from tests.engine.parts import ROOT, merg, system_of
 
@@ -90,7 +90,7 @@ class Cues(RootModel[list[str]]):
     ("symbol", "hint"), [("m", "did you mean sources.M?"), ("facts", "stages see D, E, M, P, R, V, e")]
 )
 def test_a_source_that_no_stage_sees_is_refused(symbol: str, hint: str) -> None:
-    node = read_part(SystemSettings, MERG, "system=merg")
+    node = read_settings(SystemSettings, MERG, "system=merg")
     with pytest.raises(ConfigError, match=f"sources.{symbol} is given, and no stage sees {symbol}") as caught:
         build(node, given=["M", symbol])
     assert caught.value.hint == hint
@@ -98,8 +98,8 @@ def test_a_source_that_no_stage_sees_is_refused(symbol: str, hint: str) -> None:
 
 def test_a_source_of_a_stage_that_is_left_out_is_idle() -> None:
     config = changed(stages__psp__sees=["D", "E", "e", "N"], without=["psp"])
-    assert not build(read_part(SystemSettings, config, "system=merg"), given=["M", "N"]).sees("N")
-    assert not build(read_part(SystemSettings, changed(stages__sgrg__sees=["D"]), "system=merg"), ["M"]).sees("M")
+    assert not build(read_settings(SystemSettings, config, "system=merg"), given=["M", "N"]).sees("N")
+    assert not build(read_settings(SystemSettings, changed(stages__sgrg__sees=["D"]), "system=merg"), ["M"]).sees("M")
 
 
 def test_the_audit_asks_of_the_stages_there_are() -> None:

@@ -1,4 +1,4 @@
-"""Classes and functions that a config names: imported, made, and named."""
+"""Imports and instantiates the classes and functions that a config names."""
 
 import importlib.util
 import sys
@@ -11,14 +11,14 @@ from typing import cast
 from pydantic import ValidationError
 
 from mmerg.errors import ConfigError, MmergError, format_exception, raised_at
-from mmerg.settings.kinds import Target
+from mmerg.settings.kinds import ClassSpec
 
 
-def make(target: Target, where: str) -> object:
-    """What the target gives with its arguments, of which some may be targets. As in Hydra, `_args_` are arguments
-    without a name, and `_partial_` leaves the call to others. Raises ConfigError where it cannot be imported or made,
+def instantiate(spec: ClassSpec, where: str) -> object:
+    """Makes the object that `spec` describes; arguments may be specs themselves. As in Hydra, `_args_` are positional
+    arguments, and `_partial_` gives a `functools.partial`. Raises ConfigError if the object cannot be imported or made,
     and the MmergError that it raises itself."""
-    return _build(target.model_dump(by_alias=True), where)
+    return _build(spec.model_dump(by_alias=True), where)
 
 
 def _build(node: object, where: str) -> object:
@@ -55,15 +55,15 @@ def import_name(dotted: str, where: str, hint: str) -> object:
     file, in_file, name = dotted.rpartition(".py:")
     module, _, name = (file, "", name) if in_file else dotted.rpartition(".")
     try:
-        return cast(object, getattr(_module_of(f"{file}.py") if in_file else importlib.import_module(module), name))
+        return cast(object, getattr(_import_file(f"{file}.py") if in_file else importlib.import_module(module), name))
     except (Exception, SystemExit) as error:
         why = format_exception(error) if not isinstance(error, ImportError | ValueError) else str(error)
         place = f", {raised_at(error)}" if isinstance(error, SyntaxError | NameError | SystemExit) else ""
         raise ConfigError(f"{dotted!r} cannot be imported: {why}", where=f"{where}{place}", hint=hint) from error
 
 
-def _module_of(file: str) -> ModuleType:
-    """The module that a file holds, which no other module is called like."""
+def _import_file(file: str) -> ModuleType:
+    """Imports a Python file under a module name of its own."""
     path = str(Path(file).expanduser().absolute())
     spec = importlib.util.spec_from_file_location(path.replace(".", "_"), path)
     assert spec is not None  # as for any name that ends in .py
@@ -74,12 +74,12 @@ def _module_of(file: str) -> ModuleType:
     return module
 
 
-def name_of(thing: object) -> str:
+def dotted_name(thing: object) -> str:
     """The dotted name of a function, or of an object's class."""
-    return f"{code_of(thing).__module__}.{code_of(thing).__qualname__}"
+    return f"{unwrap_callable(thing).__module__}.{unwrap_callable(thing).__qualname__}"
 
 
-def code_of(thing: object) -> FunctionType | type[object]:
-    """The function that a thing is or calls, or its class."""
+def unwrap_callable(thing: object) -> FunctionType | type[object]:
+    """A function itself, also behind `partial`; the class of any other object."""
     thing = thing.func if isinstance(thing, partial) else thing
     return thing if isinstance(thing, FunctionType | type) else type(thing)
