@@ -14,7 +14,7 @@ from rich.console import Console
 
 from mmerg.console.terminal import Parser, console, escape, run_command, start
 from mmerg.errors import ConfigError, unwritable
-from mmerg.settings.pages import is_model, no_page, pages_of
+from mmerg.settings.groups import is_model, list_options, suggest_options
 from mmerg.storage.files import locate_folder
 
 MODEL = "qwen2.5vl:7b"  # of a backbone that names none
@@ -55,7 +55,7 @@ def _check_name(kind: str, name: str, model: str) -> None:
         hint = "use lowercase letters, digits and _, first a letter: it also names a Python module"
         raise ConfigError(f"{name!r} cannot be the name", where="command line", hint=hint)
     group = GROUPS.get(kind)
-    if group and name in pages_of(group):
+    if group and name in list_options(group):
         extend = f"; to extend it: mmerg new system NAME --from {name}" if kind == "system" else ""
         raise ConfigError(f"mmerg has {group}={name} itself", where="command line", hint=f"choose another name{extend}")
 
@@ -75,8 +75,8 @@ def extension_of(base: str, name: str) -> dict[str, str]:
     is no such system."""
     from mmerg.settings.compose import compose
 
-    if base not in pages_of("system"):
-        raise ConfigError(f"there is no system={base}", where="command line", hint=no_page("system", base))
+    if base not in list_options("system"):
+        raise ConfigError(f"there is no system={base}", where="command line", hint=suggest_options("system", base))
     system = compose("config", ["dataset=demo", f"system={base}"]).system
     folders = [system.prompts] if isinstance(system.prompts, str) else list(system.prompts)
     texts = example_of("extension", name)

@@ -8,8 +8,8 @@ from omegaconf import DictConfig
 
 from mmerg.settings.commands import COMMANDS
 from mmerg.settings.compose import compose
+from mmerg.settings.groups import groups
 from mmerg.settings.model import ProtocolSettings, RunSettings
-from mmerg.settings.pages import groups
 from mmerg.settings.parse import parse
 
 BASE = ("dataset=folder", "dataset.root=/data")

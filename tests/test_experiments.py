@@ -7,7 +7,7 @@ import yaml
 
 from mmerg.errors import ConfigError
 from mmerg.runs.identity import settings_digest
-from mmerg.settings.pages import pages_of
+from mmerg.settings.groups import list_options
 from tests.composed import composed, resolve
 from tests.engine.parts import ROOT
 
@@ -41,7 +41,7 @@ def test_a_row_that_says_what_the_defaults_say_is_the_plain_run() -> None:
         assert settings_digest(resolve(composed("dataset=meld", "dataset.root=/meld", row))) == plain
 
 
-@pytest.mark.parametrize("ablation", [name for name in pages_of("ablation") if "/" not in name])
+@pytest.mark.parametrize("ablation", [name for name in list_options("ablation") if "/" not in name])
 def test_an_ablation_of_merg_is_a_run_of_its_own_that_can_be_chosen_by_name(ablation: str) -> None:
     differs = plain_of("ablations", f"ablation={ablation}")["system"] != plain_of("ablations")["system"]
     assert differs == (ablation != "full")

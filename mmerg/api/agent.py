@@ -140,11 +140,11 @@ def open_agent(*overrides: str, config_dir: str | PathLike[str] | None = None, *
     """A system with its model, which stays open until it is closed. Settings are those of `mmerg serve`: without a
     dataset the labels are Ekman's six and neutral, and there are no exemplars. Raises MmergError where it cannot be
     opened."""
-    from mmerg.api.words import given
+    from mmerg.api.overrides import compose_settings
     from mmerg.experiment.talk import TalkPlan
     from mmerg.settings.commands import ServeSettings
 
-    plan = TalkPlan.of(given("serve", ServeSettings, overrides, settings, config_dir))
+    plan = TalkPlan.of(compose_settings("serve", ServeSettings, overrides, settings, config_dir))
     return Agent(plan, *plan.backbone.open())
 
 

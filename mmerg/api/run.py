@@ -58,11 +58,11 @@ class Run(Tidy):
 def run(*overrides: str, config_dir: str | PathLike[str] | None = None, **settings: object) -> Run:
     """Makes a run as `mmerg run` does: an interrupted one goes on, and a finished one is read. Raises MmergError where
     it cannot be made; a sample that fails is a row of `failed`."""
-    from mmerg.api.words import given
+    from mmerg.api.overrides import compose_settings
     from mmerg.experiment.launch import launch
     from mmerg.settings.model import RunSettings
 
-    parsed = given("config", RunSettings, overrides, settings, config_dir)
+    parsed = compose_settings("config", RunSettings, overrides, settings, config_dir)
     if parsed.repeats > 1 or parsed.shard:
         what = "mmerg.run makes one whole run"
         raise ConfigError(what, where="repeats, shard", hint="call it with each seed, or use the command mmerg run")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from mmerg.errors import ConfigError
 from mmerg.runs.folder import read_results
 from mmerg.settings.compose import compose
+from mmerg.settings.groups import list_options
 from mmerg.settings.model import RunSettings
-from mmerg.settings.pages import pages_of
 from mmerg.settings.parse import parse
 
 if TYPE_CHECKING:
@@ -36,11 +36,11 @@ def with_equal_tokens(settings: RunSettings, plan: Callable[[RunSettings], Plan]
 def _tokens(settings: RunSettings, name: str, plan: Callable[[RunSettings], Plan]) -> tuple[float, str]:
     """The mean tokens that a system takes for a wanted sample that it replies to, and the name of its run."""
     dataset = settings.dataset.name  # its config may set parts of a system
-    words = [f"dataset={dataset if dataset in pages_of('dataset') else 'folder'}", f"system={name}"]
+    words = [f"dataset={dataset if dataset in list_options('dataset') else 'folder'}", f"system={name}"]
     words += [] if dataset == "demo" else ["dataset.root=/"]
-    page = parse(compose("config", words), RunSettings)
-    sources = page.sources | {symbol: node for symbol, node in settings.sources.items() if symbol in ("M", "S")}
-    other = plan(settings.model_copy(update={"system": page.system, "sources": sources}))
+    defaults = parse(compose("config", words), RunSettings)
+    sources = defaults.sources | {symbol: node for symbol, node in settings.sources.items() if symbol in ("M", "S")}
+    other = plan(settings.model_copy(update={"system": defaults.system, "sources": sources}))
     ids = [sample.id for sample in other.samples.wanted]
     results = read_results(other.run)
     tokens = [one.prompt_tokens + one.response_tokens for id in ids if (one := results.get(id)) and one.ok]

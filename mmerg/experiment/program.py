@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from mmerg.console.terminal import GOES_ON, WRONG, end_in_good_order, run_command
 from mmerg.errors import ConfigError, did_you_mean
 from mmerg.experiment.codes import CODES
-from mmerg.settings.pages import check_folder, conf_folder, groups, pages_of, with_backend
+from mmerg.settings.groups import check_folder, conf_folder, groups, list_options, with_backend
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 Job: TypeAlias = "Callable[[Any], int | Iterable[Ended]]"  # from settings to an exit code, or to how runs ended
 
 
-def run_program(page: str, job: Job, usage: str | None, *, interrupted: str = GOES_ON) -> int:
-    """Runs `job` with the settings that Hydra composes of `page` and the command line, and gives the exit code. usage:
-    the first lines of --help. interrupted: what is printed after Ctrl-C or SIGTERM."""
+def run_program(config_name: str, job: Job, usage: str | None, *, interrupted: str = GOES_ON) -> int:
+    """Runs `job` with the settings that Hydra composes, and returns the exit code. usage: the first lines of --help.
+    interrupted: what is printed after Ctrl-C or SIGTERM."""
     came = end_in_good_order(signal.SIGINT)
 
     def command() -> int:
         try:
-            return _run(page, job, usage)
+            return _run(config_name, job, usage)
         except Exception:
             if came:  # Hydra may have made another error of the interruption
                 raise KeyboardInterrupt from None
@@ -45,7 +45,7 @@ def run_program(page: str, job: Job, usage: str | None, *, interrupted: str = GO
     return run_command(command, interrupted)
 
 
-def _run(page: str, job: Job, usage: str | None) -> int:
+def _run(config_name: str, job: Job, usage: str | None) -> int:
     import hydra
     from hydra._internal.utils import get_args_parser
     from hydra.errors import HydraException
@@ -60,8 +60,8 @@ def _run(page: str, job: Job, usage: str | None) -> int:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors, and does not print them
     OmegaConf.register_new_resolver("usage", (usage or "").strip, replace=True)
     # Flags come first: Hydra takes none among the settings.
-    words = with_backend([expanded(word) for word in sys.argv[1:]])
-    sys.argv[1:] = sorted(words, key=lambda word: "=" in word and not word.startswith("-"))
+    overrides = with_backend([expanded(word) for word in sys.argv[1:]])
+    sys.argv[1:] = sorted(overrides, key=lambda word: "=" in word and not word.startswith("-"))
     _refuse_passwords(sys.argv[1:])
     if {"-sc", "--shell-completion"} & set(sys.argv):
         sys.argv[0] = "mmerg"  # what is completed
@@ -76,15 +76,17 @@ def _run(page: str, job: Job, usage: str | None) -> int:
         check_folder(own)
     try:
         if given.help:
-            print(_help(page, given.overrides, own))  # noqa: T201
+            print(_help(config_name, given.overrides, own))  # noqa: T201
             return 0
-        hydra.main(version_base="1.3", config_path=str(conf_folder()), config_name=page)(_task(page, job))()
+        hydra.main(version_base="1.3", config_path=str(conf_folder()), config_name=config_name)(
+            _task(config_name, job)
+        )()
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) and ended.code != 1 else WRONG  # 1: Hydra refused something
     except (HydraException, OmegaConfBaseException, YAMLError) as error:
-        from mmerg.settings.compose import explained
+        from mmerg.settings.compose import explain_error
 
-        raise explained(error, page, given.overrides, own, sweep=given.multirun) from error
+        raise explain_error(error, config_name, given.overrides, own, sweep=given.multirun) from error
     except ValueError as error:
         if CODES:
             raise
@@ -92,7 +94,7 @@ def _run(page: str, job: Job, usage: str | None) -> int:
     return max(CODES, default=0)
 
 
-def _help(page: str, words: Sequence[str], own: Path | None) -> str:
+def _help(config_name: str, overrides: Sequence[str], own: Path | None) -> str:
     """Hydra's help by its template. Hydra's own code for it takes three times as long, as it copies all configs for
     every group."""
     from hydra import compose, initialize_config_dir
@@ -100,15 +102,15 @@ def _help(page: str, words: Sequence[str], own: Path | None) -> str:
 
     more = [f"hydra.searchpath=['file://{own}']"] if own else []
     with initialize_config_dir(str(conf_folder()), version_base="1.3"):
-        config = compose(page, [*words, *more], return_hydra_config=True)
+        config = compose(config_name, [*overrides, *more], return_hydra_config=True)
     template = Template(config.hydra.help.template)
     with open_dict(config):
         del config["hydra"]
-    listed = "".join(f"{group}: {', '.join(pages_of(group, own))}\n" for group in groups(own))
+    listed = "".join(f"{group}: {', '.join(list_options(group, own))}\n" for group in groups(own))
     return template.safe_substitute(APP_CONFIG_GROUPS=listed, CONFIG=OmegaConf.to_yaml(config))
 
 
-def _task(page: str, job: Job) -> Callable[[DictConfig], Outcome]:
+def _task(config_name: str, job: Job) -> Callable[[DictConfig], Outcome]:
     """What Hydra calls for each job, here or where a launcher runs it."""
 
     @wraps(job)
@@ -118,7 +120,7 @@ def _task(page: str, job: Job) -> Callable[[DictConfig], Outcome]:
         from mmerg.settings.parse import own_folders, parse
 
         CODES.append(0)  # from here on an error is the job's own
-        outcome = Outcome.of(lambda: job(parse(config, COMMANDS[page], own_folders())))
+        outcome = Outcome.of(lambda: job(parse(config, COMMANDS[config_name], own_folders())))
         CODES.append(outcome.code)
         return outcome
 
@@ -132,8 +134,8 @@ def is_sweep() -> bool:
     return HydraConfig.get().mode == RunMode.MULTIRUN
 
 
-def _refuse_passwords(words: Iterable[str]) -> None:
-    for word in (word for word in words if "@" in word):
+def _refuse_passwords(overrides: Iterable[str]) -> None:
+    for word in (word for word in overrides if "@" in word):
         from mmerg.settings.kinds import NO_PASSWORD, PASSWORD
 
         if PASSWORD.search(word):

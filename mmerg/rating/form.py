@@ -7,7 +7,7 @@ import yaml
 from pydantic import Field, model_validator
 
 from mmerg.errors import ConfigError, did_you_mean
-from mmerg.settings.pages import conf_folder, pages_of
+from mmerg.settings.groups import conf_folder, list_options
 from mmerg.storage.files import describe_error
 from mmerg.storage.record import Record
 
@@ -87,7 +87,8 @@ def read_form(design: str) -> Form:
     file = conf_folder() / "rating" / f"{design}.yaml"
     path = file if file.is_file() else Path(design)
     if not path.is_file():
-        hint = f"{did_you_mean(design, pages_of('rating'))} {', '.join(pages_of('rating'))}, or the path of a YAML file"
+        designs = list_options("rating")
+        hint = f"{did_you_mean(design, designs)} {', '.join(designs)}, or the path of a YAML file"
         raise ConfigError(f"there is no design {design}", where="design", hint=hint.strip())
     try:
         return Form.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))

@@ -33,10 +33,9 @@ EVERYWHERE = ("0.0.0.0", "::")
 PATIENCE = 5.0  # seconds that a turn waits for hosts to come back: a user is waiting for it
 
 
-def serve(settings: ServeSettings, words: Sequence[str], own: Sequence[Path]) -> int:
-    """Serves until a signal comes. words: the command line. own: the user's folders of
-    configs. Raises MmergError where it cannot."""
-    _refuse_idle(words)
+def serve(settings: ServeSettings, overrides: Sequence[str], own: Sequence[Path]) -> int:
+    """Serves until a signal comes. own: the user's folders of configs. Raises MmergError where it cannot."""
+    _refuse_idle(overrides)
     try:
         from mmerg.serving.app import server_of
         from mmerg.serving.served import AppState
@@ -51,7 +50,7 @@ def serve(settings: ServeSettings, words: Sequence[str], own: Sequence[Path]) ->
         heard = opened.enter_context(closing(listener(settings.host, settings.port)))
         pool, engine = BackbonePlan.of(settings).open(patience=PATIENCE)
         work = opened.enter_context(closing(TurnRunner(pool, settings.limits.waiting)))  # its end stops turns under way
-        served = AppState(settings, engine, *offer(settings, engine, words, own), work)
+        served = AppState(settings, engine, *offer(settings, engine, overrides, own), work)
         logging.basicConfig(format="%(asctime)s %(message)s")
         logging.getLogger("uvicorn.access").setLevel(logging.INFO)
         page = _announce(console(), served, heard.getsockname()[1], token)
@@ -62,9 +61,9 @@ def serve(settings: ServeSettings, words: Sequence[str], own: Sequence[Path]) ->
     return 0
 
 
-def _refuse_idle(words: Sequence[str]) -> None:
+def _refuse_idle(overrides: Sequence[str]) -> None:
     """Raises ConfigError for a setting of the command line that has no effect when serving."""
-    for setting in words:
+    for setting in overrides:
         key = setting.partition("=")[0].lstrip("+").partition(".")[0]
         if key in IDLE or setting in ("frames=shuffled", "frames.show=shuffled"):
             what, hint = f"{setting} has no effect when serving", "remove it: it is for runs"

@@ -1,4 +1,4 @@
-"""The systems that can be served: each page of `conf/system/` whose inputs come from a talk or from the settings.
+"""The systems that can be served: each config in `conf/system/` whose inputs come from a talk or from the settings.
 
 offered, missing = offer(settings, engine, line)
 offered["mmerg-merg"].experiment; missing["mmerg-hef"]    # a ConfigError that says what to set
@@ -21,8 +21,8 @@ from mmerg.runs.manifest import Corpus as Split
 from mmerg.runs.manifest import Manifest, ProtocolSection
 from mmerg.settings.commands import ServeSettings
 from mmerg.settings.compose import compose
+from mmerg.settings.groups import list_options
 from mmerg.settings.model import RunSettings
-from mmerg.settings.pages import pages_of
 from mmerg.settings.parse import parse
 from mmerg.systems.system import System
 
@@ -86,23 +86,23 @@ class ServedSystem:
 
 
 def offer(
-    settings: ServeSettings, engine: Engine, words: Sequence[str], own: Sequence[Path]
+    settings: ServeSettings, engine: Engine, overrides: Sequence[str], own: Sequence[Path]
 ) -> tuple[dict[str, ServedSystem], dict[str, MmergError]]:
     """The systems that can be served, by the name of their model, that of `settings` first; and why the others cannot.
-    words: the command line, whose settings hold for every system. own: the user's folders of configs. Raises MmergError
-    where the system of `settings` lacks something."""
+    overrides: of the command line, for all systems. own: the user's folders of configs. Raises MmergError if the system
+    of `settings` lacks something."""
     first = _offered(settings, engine)
     offered, missing = {first.id: first}, dict[str, MmergError]()
-    shared = [word for word in words if word.split("=")[0].split(".")[0] not in ("system", "sources")]
+    shared = [override for override in overrides if override.split("=")[0].split(".")[0] not in ("system", "sources")]
     folder = own[0] if own else None
-    for page in pages_of("system", folder):
-        if f"{PREFIX}{page}" in offered:
+    for name in list_options("system", folder):
+        if f"{PREFIX}{name}" in offered:
             continue
         try:
-            config = compose("serve", [*shared, f"system={page}"], folder)
+            config = compose("serve", [*shared, f"system={name}"], folder)
             other = _offered(parse(config, ServeSettings, own), engine)
         except MmergError as error:
-            missing[f"{PREFIX}{page}"] = error
+            missing[f"{PREFIX}{name}"] = error
         else:
             offered.setdefault(other.id, other)
     return offered, missing

@@ -1,4 +1,4 @@
-"""What commands other than `mmerg run` may be told; see `model.py`."""
+"""The settings of commands other than `mmerg run`; see `model.py`."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -59,7 +59,7 @@ class TrainSettings(SettingsModel):
 
 
 class ImportSettings(SettingsModel):
-    """Replies that another system wrote, and what they are of: see `conf/import.yaml`. What a dataset's page sets for
+    """Replies that another system wrote, and what they are of: see `conf/import.yaml`. What a dataset's config sets for
     runs is left out."""
 
     model_config = ConfigDict(extra="ignore")
@@ -149,7 +149,7 @@ class RateSettings(SettingsModel):
     out: Annotated[Path | None, PLACE] = None
 
 
-COMMANDS: Mapping[str, type[SettingsModel]] = {  # by the page of conf/ that a command composes
+COMMANDS: Mapping[str, type[SettingsModel]] = {  # by the config in conf/ that a command composes
     "config": RunSettings,
     "data": DataSettings,
     "doctor": DoctorSettings,

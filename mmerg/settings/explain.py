@@ -1,6 +1,6 @@
-"""What is wrong with a word of the command line, and the nearest right word.
+"""What is wrong with an argument of the command line, and the nearest valid one.
 
-list(problems_of("limt=3", RunSettings))    # there is no setting limt; did you mean limit?
+list(find_problems("limt=3", RunSettings))    # there is no setting limt; did you mean limit?
 """
 
 import re
@@ -11,17 +11,17 @@ from pathlib import Path
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
+from mmerg.settings.groups import groups, is_model, list_options, suggest_options
 from mmerg.settings.kinds import SettingsModel
-from mmerg.settings.pages import groups, is_model, no_page, pages_of
 from mmerg.settings.problems import COMMAND_LINE, Problem, as_typed, unknown
-from mmerg.settings.tree import fields_of, model_at
+from mmerg.settings.tree import get_fields, model_at
 from mmerg.settings.typed import quoted
 
-OF_RUNS = ("ablation", "experiment")  # groups whose pages set several settings of a run
+OF_RUNS = ("ablation", "experiment")  # groups whose options set several settings of a run
 _KEY = re.compile(r"\w+(\.\w+)*")
 
 
-def problems_of(
+def find_problems(
     argument: str, kind: type[SettingsModel], own: Path | None = None, *, sweep: bool = False
 ) -> Iterator[Problem]:
     prefixed, _, value = argument.partition("=")
@@ -31,14 +31,14 @@ def problems_of(
     try:
         several = OverridesParser.create().parse_override(argument).is_sweep_override()
     except (HydraException, ValueError):
-        group = next((group for group in groups(own) if argument in pages_of(group, own)), None)
+        group = next((group for group in groups(own) if argument in list_options(group, own)), None)
         text = f"{prefixed}={quoted(value)}"
         as_text = shlex.quote(text) if set(text) & set('"$`\\!') else f'"{text}"'
         hint = f"did you mean {group}={argument}?" if group else f"as a text: {as_text}"
         yield Problem(group or key, f"{as_typed(argument)} cannot be read as a setting", hint, COMMAND_LINE)
         return
     if key in _groups(kind, own):
-        yield from _problems_of_pages(prefixed, value, own, sweep)
+        yield from _find_option_problems(prefixed, value, own, sweep)
     elif _KEY.fullmatch(key) and prefixed[0] != "+" and not _is_known(kind, key):
         yield unknown(kind, key)
     elif several and not sweep:
@@ -53,16 +53,16 @@ def _is_known(kind: type[SettingsModel], key: str) -> bool:
     return True
 
 
-def _problems_of_pages(prefixed: str, value: str, own: Path | None, sweep: bool) -> Iterator[Problem]:
+def _find_option_problems(prefixed: str, value: str, own: Path | None, sweep: bool) -> Iterator[Problem]:
     group = prefixed.lstrip("+~")
-    pages = pages_of(group, own)
+    options = list_options(group, own)
     if prefixed[0] != "~" and not re.search(r"[\[(]", value):
-        for page in (one.strip("'\" ") for one in (value.split(",") if sweep else [value])):
-            if page not in (*pages, "null") and not (group == "backbone" and is_model(page)):
-                yield Problem(group, f"there is no {group}={page}", no_page(group, page, own), COMMAND_LINE)
+        for name in (one.strip("'\" ") for one in (value.split(",") if sweep else [value])):
+            if name not in (*options, "null") and not (group == "backbone" and is_model(name)):
+                yield Problem(group, f"there is no {group}={name}", suggest_options(group, name, own), COMMAND_LINE)
 
 
 def _groups(kind: type[SettingsModel], own: Path | None) -> list[str]:
-    """The groups of which a command takes a page: its own, those of runs if it runs, and those of the user's folder."""
-    known = {*fields_of(kind), *(OF_RUNS if "system" in fields_of(kind) else ())}
+    """The config groups of a command: its own, those of runs if it runs samples, and those of the user's folder."""
+    known = {*get_fields(kind), *(OF_RUNS if "system" in get_fields(kind) else ())}
     return [group for group in groups(own) if group in known or group not in groups()]

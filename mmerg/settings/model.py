@@ -1,6 +1,6 @@
 """Everything that can be set, with its type, its bounds, and whether it decides results.
 
-Hydra composes the pages of `conf/`; these classes say what may stand there. A new setting is a line of YAML, which
+Hydra composes the configs in `conf/`; these classes say what they may hold. A new setting is a line of YAML, which
 explains it, and a line here, in `commands.py`, `backbone.py` or `sources.py`. Every package may import these modules;
 they import none of them.
 """
@@ -56,7 +56,7 @@ class MemorySourceSettings(SettingsModel):
 
 
 class DatasetSettings(SettingsModel):
-    """A corpus reader and what its page passes on to it. emotion_of: whose emotion a label is, which prompts
+    """A corpus reader and its arguments. emotion_of: whose emotion a label is, which prompts
     ask for: what the one who answers expresses, or what the one who tells feels. memory: null where there is no corpus
     for exemplars."""
 
@@ -159,7 +159,7 @@ class SystemSettings(SettingsModel):
     @field_validator("stages")
     @classmethod
     def _in_order(cls, stages: dict[str, StageSettings]) -> dict[str, StageSettings]:
-        """Stages as they are listed, but each after those whose outputs it sees: a page that extends another can only
+        """Stages as they are listed, but each after those whose outputs it sees: a config that extends another can only
         add stages at the end. A circle stays as it is, for the build to name."""
         left, ordered = dict(stages), dict[str, StageSettings]()
         while left:

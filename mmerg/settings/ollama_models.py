@@ -19,7 +19,7 @@ from hydra.plugins.config_source import ConfigResult, ConfigSource
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import Container, OmegaConf
 
-from mmerg.settings.pages import conf_folder, is_model, model_of, pages_of
+from mmerg.settings.groups import conf_folder, is_model, list_options, read_model_name
 
 BASE = "qwen2.5vl-7b"
 GROUP = "backbone/"
@@ -37,9 +37,9 @@ class OllamaModels(ConfigSource):
 
     def load_config(self, config_path: str) -> ConfigResult:
         model = config_path.removeprefix(GROUP)
-        page = next((page for page in pages_of("backbone") if model_of(page).lower() == model.lower()), None)
-        config = OmegaConf.load(conf_folder() / GROUP / f"{page or BASE}.yaml")
-        if page is None:
+        name = next((name for name in list_options("backbone") if read_model_name(name).lower() == model.lower()), None)
+        config = OmegaConf.load(conf_folder() / GROUP / f"{name or BASE}.yaml")
+        if name is None:
             config = OmegaConf.merge(config, {"name": model, "model": model})
         return ConfigResult(self.provider, self.full_path(), config, {"package": "backbone"})
 

@@ -17,17 +17,17 @@ from pydantic import ValidationError
 
 from mmerg.errors import ConfigError
 from mmerg.settings.commands import DataSettings, ImportSettings, TrainSettings
+from mmerg.settings.groups import conf_folder, groups, ollama_host, suggest_options
 from mmerg.settings.kinds import PLACE, RUNTIME_ONLY, Plain, SettingsModel, SparseSettings
-from mmerg.settings.pages import conf_folder, groups, no_page, ollama_host
-from mmerg.settings.problems import CONFIGURATION, Problem, as_typed, error_of, no_value, of_validation
-from mmerg.settings.tree import fields_of, get_path, is_settings, leaves, paths_marked, unwrap_optional
+from mmerg.settings.problems import CONFIGURATION, Problem, as_typed, combine_problems, no_value, of_validation
+from mmerg.settings.tree import get_fields, get_path, is_settings, leaves, paths_marked, unwrap_optional
 
 KINDS = (DataSettings, TrainSettings, ImportSettings)
 PATHS = tuple({key: None for kind in KINDS for key in paths_marked(kind, PLACE)})
 _AS_TYPED = tuple(
     key for key in PATHS if key in paths_marked(DataSettings, RUNTIME_ONLY)
 )  # the others are made absolute
-_PASSED_ON = ("root", "split", "sessions", "variant", "label_set")  # by a dataset's page, to its reader
+_PASSED_ON = ("root", "split", "sessions", "variant", "label_set")  # by a dataset's config, to its reader
 Settings = TypeVar("Settings", bound=SettingsModel)
 OmegaConf.register_new_resolver("ollama_host", ollama_host, replace=True)  # used by conf/backend
 
@@ -45,24 +45,24 @@ def own_folders() -> list[Path]:
     return own
 
 
-def words() -> list[str]:
+def task_overrides() -> list[str]:
     return list(HydraConfig.get().overrides.task)
 
 
 def parse(config: DictConfig, kind: type[Settings], own: Sequence[Path] = ()) -> Settings:
-    """The settings of a composed config. own: folders of the user's, beside whose pages lie their templates and Python
+    """The settings of a composed config. own: folders of the user's configs, with their templates and Python
     files. Raises ConfigError with all that is wrong."""
     sys.path += [str(folder) for folder in own if str(folder) not in sys.path]  # behind all that is installed
     settings, problems = parsed(config, kind, own)
     if settings is None or problems:
-        raise error_of(problems)
+        raise combine_problems(problems)
     return settings
 
 
 def parsed(config: DictConfig, kind: type[Settings], own: Sequence[Path] = ()) -> tuple[Settings | None, list[Problem]]:
     if kind.model_config["extra"] == "ignore":  # before it is resolved: what is left out may refer to what is not there
-        config = OmegaConf.masked_copy(config, [key for key in config if key in fields_of(kind)])
-    absent = [group for group in groups() if group in fields_of(kind) and config.get(group) is None]
+        config = OmegaConf.masked_copy(config, [key for key in config if key in get_fields(kind)])
+    absent = [group for group in groups() if group in get_fields(kind) and config.get(group) is None]
     config = pickle.loads(pickle.dumps(config))  # a copy, in half the time of OmegaConf's own
     OmegaConf.set_struct(config, False)
     _add_defaults(config, kind)
@@ -80,7 +80,7 @@ def parsed(config: DictConfig, kind: type[Settings], own: Sequence[Path] = ()) -
     if isinstance(reader, dict) and reader.get("root", "given") in (None, ""):
         missing.append("dataset.root")
     folder = own[0] if own else None
-    problems = [Problem(group, f"no {group} is chosen", no_page(group, None, folder)) for group in absent]
+    problems = [Problem(group, f"no {group} is chosen", suggest_options(group, None, folder)) for group in absent]
     problems += [*map(no_value, dict.fromkeys(missing)), *_unread(raw)]
     try:
         return kind.model_validate(plain), problems or unresolved
@@ -97,7 +97,7 @@ def _is_below(key: str, keys: Sequence[str]) -> bool:
 
 
 def _unread(raw: Plain) -> Iterator[Problem]:
-    """Settings of the dataset that its page passes to no reader. raw: the settings, references not followed."""
+    """Settings of the dataset that its config passes to no reader. raw: the settings with unresolved references."""
     read = sorted(set(re.findall(r"\bdataset\.(?:memory\.)?\w+", str(raw))))
     for above in ("dataset", "dataset.memory"):
         reader = get_path(raw, f"{above}.reader")
@@ -112,9 +112,9 @@ def _unread(raw: Plain) -> Iterator[Problem]:
 
 
 def _add_defaults(config: DictConfig, kind: type[SettingsModel]) -> None:
-    """Adds what the pages leave out, as other settings may refer to it."""
+    """Adds defaults that the configs omit, as other settings may refer to them."""
     given = {key for key in config if not OmegaConf.is_missing(config, key)}
-    for key, info in fields_of(kind).items():
+    for key, info in get_fields(kind).items():
         part = unwrap_optional(info.annotation)
         if not is_settings(part):
             if key not in given and not info.is_required():
@@ -134,7 +134,7 @@ def _settle(config: DictConfig, own: Sequence[Path]) -> None:
             OmegaConf.update(config, key, _literal(_whole(key, path)))
     if isinstance(label_set := OmegaConf.select(config, "dataset.label_set"), int):
         OmegaConf.update(config, "dataset.label_set", str(label_set))
-    for group in ("system", "judge") if own else ():  # the user's templates lie next to the user's page
+    for group in ("system", "judge") if own else ():  # the user's templates lie next to the user's config
         key = f"{group}.prompts"
         prompts = OmegaConf.select(config, key)
         if prompts and isinstance(prompts, str | ListConfig):
@@ -142,12 +142,12 @@ def _settle(config: DictConfig, own: Sequence[Path]) -> None:
             OmegaConf.update(config, key, [_beside(key, one, [folder / group for folder in own]) for one in named])
 
 
-def _beside(key: str, prompts: object, pages: Sequence[Path]) -> object:
-    """A folder of templates that lies next to the user's pages, as a whole path."""
+def _beside(key: str, prompts: object, configs: Sequence[Path]) -> object:
+    """A folder of templates that lies next to the user's configs, as an absolute path."""
     if not isinstance(prompts, str) or prompts.startswith("package:"):
         return prompts
     name = _whole(key, prompts) if prompts.startswith("~") else prompts
-    folders = [folder / name for folder in pages]
+    folders = [folder / name for folder in configs]
     return _literal(str(next(filter(Path.is_dir, folders), folders[0])))
 
 

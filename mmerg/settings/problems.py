@@ -1,6 +1,6 @@
 """What is wrong with settings, named all at once: each key, what it may be, and the nearest right word.
 
-raise error_of([unknown(RunSettings, "limt")])    # there is no setting limt; did you mean limit?
+raise combine_problems([unknown(RunSettings, "limt")])    # there is no setting limt; did you mean limit?
 """
 
 import re
@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from mmerg.errors import ConfigError, did_you_mean
 from mmerg.settings.kinds import PASSWORD, SettingsModel
-from mmerg.settings.tree import every_key, keys_of, model_at
+from mmerg.settings.tree import every_key, get_keys, model_at
 
 Node = TypeVar("Node", bound=SettingsModel)
 COMMAND_LINE, CONFIGURATION = "command line", "configuration"
@@ -36,7 +36,7 @@ def no_value(key: str, where: str = CONFIGURATION) -> Problem:
     return Problem(key, f"{key} has no value", f"set it on the command line: {key}=…", where)
 
 
-def error_of(problems: Sequence[Problem]) -> ConfigError:
+def combine_problems(problems: Sequence[Problem]) -> ConfigError:
     """One error that names all problems."""
     places = ", ".join(dict.fromkeys(one.where for one in problems))
     if len(problems) == 1:
@@ -53,14 +53,14 @@ def unknown(kind: type[SettingsModel], key: str, where: str = COMMAND_LINE) -> P
         parent = model_at(kind, above) if above else kind
     except KeyError:
         parent = None
-    siblings = {name: f"{above}.{name}" if above else name for name in keys_of(parent)} if parent else {}
+    siblings = {name: f"{above}.{name}" if above else name for name in get_keys(parent)} if parent else {}
     every = [one for one, _ in every_key(kind)]
     near = (
         [siblings[name] for name in get_close_matches(last, siblings, 1)]
         or [one for one in every if f".{one}".endswith(f".{last}")]
         or [one for one in every if get_close_matches(last, [one.rpartition(".")[2]], 1, 0.8)]
     )
-    known = f"settings: {', '.join(siblings.values() or keys_of(kind))}"
+    known = f"settings: {', '.join(siblings.values() or get_keys(kind))}"
     hint = f"did you mean {' or '.join(near[:3])}?" if near else known
     return Problem(near[0] if near else key, f"there is no setting {key}", hint, where)
 
@@ -78,16 +78,14 @@ def of_validation(error: ValidationError, kind: type[SettingsModel], where: str 
                 yield Problem(key, what, f"leave its settings away, or name one: {key}=…", where)
             case "missing":
                 yield no_value(key, where)
-            case "model_type" if part := model_at(kind, key):  # as where a row chooses a page of a group
-                hint = (
-                    f"its settings by name: {', '.join(keys_of(part)) or '_target_, a class, and what it is made with'}"
-                )
+            case "model_type" if part := model_at(kind, key):  # as where a row chooses an option of a group
+                hint = f"its settings by name: {', '.join(get_keys(part)) or '_target_, a class, and its arguments'}"
                 hint += "" if value is None or "." in key else f"; {key}={value} goes on the command line"
                 yield Problem(key, f"{what}, and it holds several settings", hint, where)
             case "too_short" if value:  # one of its items is wrong and has an error of its own
                 continue
             case "literal_error":
-                yield Problem(key, what, one_of(value, re.findall(r"'([^']*)'", context["expected"])), where)
+                yield Problem(key, what, describe_choices(value, re.findall(r"'([^']*)'", context["expected"])), where)
             case _:
                 hint = invalid["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
                 yield Problem(key, what, hint, where)
@@ -98,10 +96,10 @@ def read_settings(kind: type[Node], plain: Mapping[str, object], where: str) -> 
     try:
         return kind.model_validate(plain)
     except ValidationError as error:
-        raise error_of(list(of_validation(error, kind, where))) from error
+        raise combine_problems(list(of_validation(error, kind, where))) from error
 
 
-def one_of(value: Any, allowed: Sequence[str]) -> str:
+def describe_choices(value: Any, allowed: Sequence[str]) -> str:
     """The words that are allowed, and the question whether the nearest is meant."""
     words = f"one of {', '.join(allowed)}"
     if isinstance(value, bool) and "off" in allowed:

@@ -1,6 +1,6 @@
 """The settings as a tree of keys: the kind of part at a key, and the keys with a mark.
 
-keys_of(FramesSettings)                  # ["seen_by", "last_turns", …]
+get_keys(FramesSettings)                  # ["seen_by", "last_turns", …]
 model_at(RunSettings, "frames")           # FramesSettings
 paths_marked(RunSettings, RUNTIME_ONLY)             # ["limit", "backend.hosts", …]
 """
@@ -13,12 +13,12 @@ from pydantic.fields import FieldInfo
 from mmerg.settings.kinds import SettingsModel
 
 
-def fields_of(kind: type[SettingsModel]) -> dict[str, FieldInfo]:
+def get_fields(kind: type[SettingsModel]) -> dict[str, FieldInfo]:
     return {info.alias or name: info for name, info in kind.model_fields.items()}
 
 
-def keys_of(kind: type[SettingsModel]) -> list[str]:
-    return [key for key in fields_of(kind) if not key.startswith("_")]
+def get_keys(kind: type[SettingsModel]) -> list[str]:
+    return [key for key in get_fields(kind) if not key.startswith("_")]
 
 
 def model_at(kind: type[SettingsModel], key: str) -> type[SettingsModel] | None:
@@ -30,7 +30,7 @@ def model_at(kind: type[SettingsModel], key: str) -> type[SettingsModel] | None:
             node = unwrap_optional(get_args(node)[1])
             continue
         part = next(filter(is_settings, (node, *get_args(node))), None)  # of two kinds the one with settings of its own
-        fields = fields_of(part) if part else {}
+        fields = get_fields(part) if part else {}
         if part and name not in fields and part.model_config.get("extra") == "allow":
             return None
         node = unwrap_optional(fields[name].annotation)
@@ -38,7 +38,7 @@ def model_at(kind: type[SettingsModel], key: str) -> type[SettingsModel] | None:
 
 
 def every_key(kind: type[SettingsModel], above: str = "") -> Iterator[tuple[str, FieldInfo]]:
-    for key, info in fields_of(kind).items():
+    for key, info in get_fields(kind).items():
         if not key.startswith("_"):
             yield f"{above}{key}", info
             if is_settings(node := unwrap_optional(info.annotation)):

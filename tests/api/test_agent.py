@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 import mmerg
-from mmerg.api.words import words
+from mmerg.api.overrides import to_overrides
 from mmerg.runs.events import Event
 from mmerg.settings.compose import compose
 from tests.engine.parts import ROOT
@@ -123,7 +123,7 @@ def test_types_to_implement_are_named() -> None:
 def test_a_value_comes_through_hydra_as_it_is(value: object) -> None:
     from omegaconf import OmegaConf
 
-    config = compose("config", words(("dataset=demo",), {"+own": value}))
+    config = compose("config", to_overrides(("dataset=demo",), {"+own": value}))
     raw = OmegaConf.to_container(config, resolve=False)
     assert isinstance(raw, dict)
     assert raw["own"] == value

@@ -11,7 +11,7 @@ from mmerg.errors import CallError, ConfigError
 from mmerg.experiment.launch import launch
 from mmerg.experiment.plan import plan_run
 from mmerg.runs.result import Ended
-from mmerg.settings.pages import conf_folder
+from mmerg.settings.groups import conf_folder
 from tests.composed import settings_of
 from tests.run_folders import held
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama

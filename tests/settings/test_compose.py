@@ -21,8 +21,8 @@ from mmerg.experiment.plan import SystemPlan, plan_prompts
 from mmerg.runs.identity import runtime_settings
 from mmerg.settings.backbone import DoctorSettings
 from mmerg.settings.commands import COMMANDS
+from mmerg.settings.groups import conf_folder
 from mmerg.settings.kinds import PLACE
-from mmerg.settings.pages import conf_folder
 from mmerg.settings.parse import PATHS, parse
 from mmerg.settings.tree import get_path as settings_at
 from mmerg.settings.tree import paths_marked

@@ -35,7 +35,7 @@ def refused(*settings: str) -> ConfigError:
         (
             "dataset.reader=3",
             "dataset.reader is 3, and it holds several settings",
-            "and what it is made with",
+            "and its arguments",
         ),
     ],
 )

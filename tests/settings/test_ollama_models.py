@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from mmerg.errors import ConfigError
 from mmerg.settings.backbone import DoctorSettings
 from mmerg.settings.compose import compose
+from mmerg.settings.groups import is_model, list_options, read_model_name
 from mmerg.settings.kinds import folder_name
 from mmerg.settings.model import RunSettings
 from mmerg.settings.ollama_models import BASE
-from mmerg.settings.pages import is_model, model_of, pages_of
 from mmerg.settings.parse import parse
 
 
@@ -27,9 +27,9 @@ def test_any_model_has_the_settings_of_the_base_and_its_own_name(model: str) -> 
     assert ":" not in folder_name(model)
 
 
-@pytest.mark.parametrize("page", pages_of("backbone"))
+@pytest.mark.parametrize("page", list_options("backbone"))
 def test_the_model_of_a_config_has_its_settings(page: str) -> None:
-    by_model = parse(compose("doctor", [f"backbone={model_of(page).upper()}"]), DoctorSettings)
+    by_model = parse(compose("doctor", [f"backbone={read_model_name(page).upper()}"]), DoctorSettings)
     assert by_model == parse(compose("doctor", [f"backbone={page}"]), DoctorSettings)
 
 

@@ -14,7 +14,7 @@ from mmerg.runs.events import Called
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
 from mmerg.score import main as score
-from mmerg.settings.pages import pages_of
+from mmerg.settings.groups import list_options
 from mmerg.show import main as show
 from mmerg.tables import main as tables
 from tests import tiny_text
@@ -27,7 +27,7 @@ from tests.run_folders import all_events
 from tests.systems.played import Played
 
 GOLDEN = Path(__file__).parent / "golden"
-NAMES = [name for name in pages_of("system") if name not in ("merg", "best_of_n_matched")]
+NAMES = [name for name in list_options("system") if name not in ("merg", "best_of_n_matched")]
 OWN = {  # settings; tests/sem/ run hef with a model
     "hef": ("sources.W=null",),
     "few_shot": quick("sources.X"),

@@ -1,6 +1,6 @@
-"""The pages of `conf/` and of the user's own folder, by group. Imports neither Hydra nor pydantic.
+"""The config groups of `conf/` and of a user's folder, and their options. Imports neither Hydra nor pydantic.
 
-pages_of("frames")    # ["all", "none", "paper"]
+list_options("frames")    # ["all", "none", "paper"]
 """
 
 import os
@@ -20,14 +20,14 @@ def conf_folder() -> Path:
 
 
 def groups(own: Path | None = None) -> list[str]:
-    """The groups of which a page is chosen, `group=page`."""
+    """The config groups: an option of each is chosen with `group=option`."""
     folders = [conf_folder(), *([own] if own and own.is_dir() else [])]
     found = {group.name for folder in folders for group in folder.iterdir() if group.is_dir()}
     return sorted(found - {"hydra", "rating"})  # rating: forms, which no config composes
 
 
 def check_folder(own: Path) -> None:
-    """Raises ConfigError where a folder of the user's has no configs."""
+    """Raises ConfigError if a user's folder has no configs."""
     hint = "give the folder above the groups: DIR where the config is DIR/system/mine.yaml"
     if not own.is_dir():
         raise ConfigError("there is no such folder", where=str(own), hint=hint)
@@ -38,54 +38,54 @@ def check_folder(own: Path) -> None:
         raise ConfigError("the folder has no configs: no file *.yaml", where=str(own), hint=hint)
 
 
-def pages_of(group: str, own: Path | None = None) -> list[str]:
-    """The pages of a group by name, those of its subfolders as `folder/page`."""
+def list_options(group: str, own: Path | None = None) -> list[str]:
+    """The options of a config group: its files by name, those in subfolders as `folder/name`."""
     folders = (folder / group for folder in (conf_folder(), own) if folder)
     files = ((folder, file) for folder in folders for file in folder.rglob("*.yaml"))
     return sorted({file.relative_to(folder).with_suffix("").as_posix() for folder, file in files})
 
 
-def no_page(group: str, choice: str | None, own: Path | None = None) -> str:
-    """The hint where `choice` is no page of a group: the pages that there are, and the one that may be meant."""
-    pages = pages_of(group, own)
-    all_of = f"one of {', '.join(pages)}"
+def suggest_options(group: str, choice: str | None, own: Path | None = None) -> str:
+    """The hint for a wrong option: the options of the group, and the nearest."""
+    options = list_options(group, own)
+    all_of = f"one of {', '.join(options)}"
     if group == "dataset" and not choice:
         return "dataset=demo, or dataset=meld, iemocap, empathetic or folder with dataset.root=…"
-    near = did_you_mean(choice or "", pages).replace("mean ", f"mean {group}=")
+    near = did_you_mean(choice or "", options).replace("mean ", f"mean {group}=")
     if choice and group == "backbone" and is_model(f"{choice}:latest"):
         all_of += f"; a model of Ollama is named with its tag: backbone={choice}:latest"
     return f"{near} {all_of}" if near else all_of
 
 
-def with_backend(words: Sequence[str]) -> list[str]:
-    """The words of a command line, with `backend=ollama` where they ask for the demo's dialogues and a model of
-    Ollama's: the demo's config chooses the embedded backend, for its small model."""
-    given = {key: value for key, _, value in (word.partition("=") for word in words)}
+def with_backend(overrides: Sequence[str]) -> list[str]:
+    """Adds `backend=ollama` to overrides that choose the demo dataset, whose config chooses the embedded backend, and a
+    model of Ollama."""
+    given = {key: value for key, _, value in (override.partition("=") for override in overrides)}
     names = given.get("backbone", "").split(",")
     demo = given.get("dataset") == "demo" and not {"backend", "backbone.gguf"} & given.keys()
-    served = all(is_model(name) or (model_of(name) and "\ngguf:" not in _text(name)) for name in names)
-    return [*words, "backend=ollama"] if demo and served else [*words]
+    served = all(is_model(name) or (read_model_name(name) and "\ngguf:" not in _text(name)) for name in names)
+    return [*overrides, "backend=ollama"] if demo and served else [*overrides]
 
 
 def is_model(name: str) -> bool:
-    """Whether `backbone=name` names a model of Ollama's, and no config: a model's name has a tag."""
+    """Whether `backbone=name` names a model of Ollama, not a config: the name of a model has a tag."""
     return re.fullmatch(r"[A-Za-z0-9][\w./+-]*:[\w.+-]+", name, re.ASCII) is not None
 
 
-def model_of(page: str) -> str:
-    """The model that a backbone's config of mmerg's names; "" where there is no such config."""
-    match = re.search(r"^model: *[\"']?([^\s\"'#]+)", _text(page), re.MULTILINE)
+def read_model_name(backbone: str) -> str:
+    """The model in the config of a backbone of mmerg; "" if there is no such config."""
+    match = re.search(r"^model: *[\"']?([^\s\"'#]+)", _text(backbone), re.MULTILINE)
     return match[1] if match else ""
 
 
-def _text(page: str) -> str:
-    file = conf_folder() / "backbone" / f"{page}.yaml"
+def _text(backbone: str) -> str:
+    file = conf_folder() / "backbone" / f"{backbone}.yaml"
     return file.read_text(encoding="utf-8") if file.is_file() else ""
 
 
 def ollama_host() -> str:
-    """Where Ollama's own programs look for the server (OLLAMA_HOST), as an address that can be asked. A password is
-    masked, and is refused with the settings."""
+    """The address in OLLAMA_HOST, where Ollama's programs look for the server. A password is masked, as the settings
+    refuse it."""
     given = os.environ.get("OLLAMA_HOST", "").strip("\"' ")
     if not given:
         return OLLAMA

@@ -1,6 +1,6 @@
-"""Settings of Python as the words of a command line.
+"""Settings from Python as overrides of a command line.
 
-words(("dataset=demo",), {"limit": 2, "name": "my run"})    # ["dataset=demo", "limit=2", "name='my run'"]
+to_overrides(("dataset=demo",), {"limit": 2, "name": "my run"})    # ["dataset=demo", "limit=2", "name='my run'"]
 """
 
 import re
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from mmerg.settings.compose import compose
+from mmerg.settings.groups import check_folder
 from mmerg.settings.kinds import SettingsModel
-from mmerg.settings.pages import check_folder
 from mmerg.settings.parse import parse
 from mmerg.settings.typed import expanded, quoted
 
@@ -21,22 +21,22 @@ Settings = TypeVar("Settings", bound=SettingsModel)
 _PLAIN = re.compile(r"(?!(?:null|true|false|nan|inf)$)[A-Za-z_/][A-Za-z0-9_/.:+-]*", re.IGNORECASE)
 
 
-def given(
-    page: str,
+def compose_settings(
+    config_name: str,
     kind: type[Settings],
     overrides: Iterable[str],
     settings: Mapping[str, object],
     config_dir: str | PathLike[str] | None,
 ) -> Settings:
-    """The settings of a command, as its command line would give them. Raises ConfigError."""
+    """Composes the settings of a command, as its command line does. Raises ConfigError."""
     own = [Path(config_dir).expanduser().absolute()] if config_dir else []
     for folder in own:
         check_folder(folder)
-    return parse(compose(page, words(overrides, settings), *own), kind, own)
+    return parse(compose(config_name, to_overrides(overrides, settings), *own), kind, own)
 
 
-def words(overrides: Iterable[str], settings: Mapping[str, object]) -> list[str]:
-    """The overrides, then a word for each setting."""
+def to_overrides(overrides: Iterable[str], settings: Mapping[str, object]) -> list[str]:
+    """The overrides, then one for each setting."""
     return [*map(expanded, overrides), *(f"{key}={_value(value)}" for key, value in settings.items())]
 
 

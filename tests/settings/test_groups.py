@@ -6,7 +6,7 @@ import pytest
 
 from mmerg.errors import ConfigError
 from mmerg.settings.compose import compose
-from mmerg.settings.pages import ollama_host
+from mmerg.settings.groups import ollama_host
 
 
 @pytest.mark.parametrize("page", ["name: [", "name: a\nname: b\n", "a\tb: c", "*x", "!!python/object:os.x []"])
