@@ -23,7 +23,7 @@ from scipy.special import stdtrit
 
 from benchmarks.parts import options
 from mmerg.runs.result import Result
-from mmerg.scoring.distinct import Distinct, grams_of
+from mmerg.scoring.distinct import Distinct, extract_ngrams
 from mmerg.scoring.emotions import f1
 from mmerg.scoring.intervals import Dialogues, interval, wilson
 from mmerg.scoring.metric import Floats, Indices, IntervalBy, Value, mean, pooled, ratio
@@ -149,7 +149,7 @@ def _distinct(rng: np.random.Generator, count: int) -> Value:
     lengths = rng.poisson(9, count) + 2
     words = rng.choice(500, size=lengths.sum(), p=weights / weights.sum()).astype(str)
     texts = [" ".join(part) for part in np.split(words, np.cumsum(lengths)[:-1])]
-    return Distinct(grams_of(tuple(texts), "whitespace", True, 2), np.asarray)
+    return Distinct(extract_ngrams(tuple(texts), "whitespace", True, 2), np.asarray)
 
 
 MEANS: dict[int, float] = {}

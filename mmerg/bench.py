@@ -20,7 +20,7 @@ from mmerg.errors import ConfigError
 from mmerg.experiment.build import load_corpus
 from mmerg.experiment.sweep import Outcome, Row, cost, notes
 from mmerg.scoring.launch import add_table_arguments, score
-from mmerg.scoring.standard import add_arguments, check, options_of
+from mmerg.scoring.standard import add_arguments, check, read_options
 from mmerg.settings.compose import compose
 from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import parse
@@ -31,7 +31,7 @@ PAPER = ("qwen3.5-27b", "qwen3.5-9b", "qwen3-vl-32b", "qwen2.5vl-7b", "gemma3-12
 def bench(out: Console, given: argparse.Namespace) -> int:
     """Run, score and print; the exit code. Raises MmergError for wrong settings, options or data before the first run,
     and where nothing could be run."""
-    check(options_of(given))
+    check(read_options(given))
     if given.config_dir and not given.config_dir.is_dir():
         raise ConfigError(f"there is no folder {given.config_dir}", where="--config-dir")
     names = list(dict.fromkeys(given.backbones or PAPER))

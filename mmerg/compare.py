@@ -22,14 +22,14 @@ from mmerg.runs.manifest import read_abouts
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.compare_tables import terminal
 from mmerg.scoring.comparisons import DRAWS, PRIMARY, by_setting, compare_sides
-from mmerg.scoring.standard import add_arguments, options_of
+from mmerg.scoring.standard import add_arguments, read_options
 from mmerg.storage.files import write_output
-from mmerg.storage.record import text_of
+from mmerg.storage.record import to_json
 
 
 def compare(given: argparse.Namespace) -> int:
     """Compare all runs with the first, print, and keep as JSON. Raises RunError and ConfigError."""
-    options, out = options_of(given), console()
+    options, out = read_options(given), console()
     if len(given.run) < 2:
         raise ConfigError("a single run cannot be compared", where="arguments", hint="give two runs or more")
     runs = [read_run(about.path) for about in read_abouts(given.run)]
@@ -43,7 +43,7 @@ def compare(given: argparse.Namespace) -> int:
     for part in terminal(compared, called, given.verbose):
         out.print(part, soft_wrap=isinstance(part, Text))
     if given.json:
-        write_output(given.json, text_of(compared))
+        write_output(given.json, to_json(compared))
     return 0
 
 

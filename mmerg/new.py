@@ -27,7 +27,7 @@ def new(out: Console, kind: str, name: str, model: str, base: str | None) -> int
     """Writes the folder `name` in the working directory. model: Ollama's name for a backbone's model. base: the system
     that a system extends. Raises ConfigError for a wrong name."""
     _check_name(kind, name, model)
-    files = extension_of(base, name) if base else example_of(kind, name, model)
+    files = render_extension(base, name) if base else render_example(kind, name, model)
     folder = Path(name)
     if folder.exists():
         raise ConfigError(f"{folder} is there already", where="command line", hint="choose another name")
@@ -60,7 +60,7 @@ def _check_name(kind: str, name: str, model: str) -> None:
         raise ConfigError(f"mmerg has {group}={name} itself", where="command line", hint=f"choose another name{extend}")
 
 
-def example_of(kind: str, name: str, model: str = MODEL) -> dict[str, str]:
+def render_example(kind: str, name: str, model: str = MODEL) -> dict[str, str]:
     """The files of the example by path, with the name in its place."""
     root = EXAMPLES / kind
     files = [file for file in sorted(root.rglob("*")) if file.is_file() and file.suffix != ".pyc"]
@@ -70,7 +70,7 @@ def example_of(kind: str, name: str, model: str = MODEL) -> dict[str, str]:
     }
 
 
-def extension_of(base: str, name: str) -> dict[str, str]:
+def render_extension(base: str, name: str) -> dict[str, str]:
     """The files of a system that extends `base`, the prompts of its agents among them. Raises ConfigError where there
     is no such system."""
     from mmerg.settings.compose import compose
@@ -79,7 +79,7 @@ def extension_of(base: str, name: str) -> dict[str, str]:
         raise ConfigError(f"there is no system={base}", where="command line", hint=suggest_options("system", base))
     system = compose("config", ["dataset=demo", f"system={base}"]).system
     folders = [system.prompts] if isinstance(system.prompts, str) else list(system.prompts)
-    texts = example_of("extension", name)
+    texts = render_example("extension", name)
     files = {path: text.replace("BASE", base).replace("PROMPTS", ", ".join(folders)) for path, text in texts.items()}
     agents = [*system.stages, *([system.auditor.name] if system.get("auditor") else ())]
     for folder in reversed(folders):  # of one name the first folder's counts

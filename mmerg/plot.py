@@ -21,7 +21,7 @@ from rich.console import Console
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, start
 from mmerg.errors import ConfigError
 from mmerg.plots import style
-from mmerg.plots.blame import UNAUDITED, count_audits, count_blame, draw_blame, verdicts_of
+from mmerg.plots.blame import UNAUDITED, count_audits, count_blame, draw_blame, iterate_verdicts
 from mmerg.plots.dots import draw_scores
 from mmerg.plots.matrix import draw_confusion, draw_plans
 from mmerg.plots.run_data import RunData, describe_unscored
@@ -85,7 +85,7 @@ def _draw_run(run: RunData, name: str) -> Drawn:
         return draw_plans(run, name), f"no sample of {about.run} has a forecast and a plan with a {name}"
     if name == "blame":
         stories = (Story(read_events(about.path, id)) for id in run.results)
-        blame = count_blame(about, (verdict for story in stories for verdict in verdicts_of(story)))
+        blame = count_blame(about, (verdict for story in stories for verdict in iterate_verdicts(story)))
         audited = any(count_audits(blame)) or UNAUDITED in blame.index
         return draw_blame(blame, about) if audited else None, f"no pass of {about.run} came to an audit"
     if not run.scores:

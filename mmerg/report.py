@@ -16,7 +16,7 @@ from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_com
 from mmerg.reporting.write import write_report
 
 
-def folder_of(paths: Sequence[Path]) -> Path:
+def choose_folder(paths: Sequence[Path]) -> Path:
     """Where a report of several runs goes. Every set of runs has its own, and every order of a set, as the first run is
     what the others are compared with."""
     first, *others = (path.resolve() for path in paths)
@@ -27,7 +27,7 @@ def folder_of(paths: Sequence[Path]) -> Path:
 def report(out: Console, paths: Sequence[Path], folder: Path | None) -> int:
     """Write, and say where it begins. Raises RunError."""
     if folder is None:
-        folder = paths[0] / "report" if len(paths) == 1 else folder_of(paths)
+        folder = paths[0] / "report" if len(paths) == 1 else choose_folder(paths)
     first = write_report(paths, folder, say=lambda line: out.print(escape(line), soft_wrap=True))
     out.print(escape(f"report: {first}"), soft_wrap=True)
     return 0

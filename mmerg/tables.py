@@ -15,7 +15,7 @@ from mmerg.console.tables import FORMATS, deliver
 from mmerg.console.terminal import STARTS_OVER, Parser, printable, run_command, start
 from mmerg.errors import ConfigError, RunError
 from mmerg.paper.published import NAMES, PaperTable, published
-from mmerg.papertables.candidates import Candidate, dataset_of, judged_by, read_candidate
+from mmerg.papertables.candidates import Candidate, get_dataset, judged_by, read_candidate
 from mmerg.papertables.table import RunTable, add_runs, draw, facts
 from mmerg.runs.manifest import MANIFEST, check_runs, read_any_manifest
 
@@ -40,7 +40,7 @@ def tables(given: argparse.Namespace) -> int:
     drawn: list[RunTable] = []
     for several in papers.values():
         # a run stands in the tables of its dataset; where there is none, in all
-        placed = [(paper, [run for run in runs if _is_of(run, paper, datasets)]) for paper in several]
+        placed = [(paper, [run for run in runs if _belongs_to(run, paper, datasets)]) for paper in several]
         none = not any(own for _, own in placed)
         drawn += [add_runs(paper, own) for paper, own in placed if own or none]
     shown = list(map(draw, drawn))
@@ -50,8 +50,8 @@ def tables(given: argparse.Namespace) -> int:
     return 0
 
 
-def _is_of(run: Candidate, paper: PaperTable, datasets: set[str]) -> bool:
-    return (dataset := dataset_of(run.manifest)) == paper.dataset or dataset not in datasets
+def _belongs_to(run: Candidate, paper: PaperTable, datasets: set[str]) -> bool:
+    return (dataset := get_dataset(run.manifest)) == paper.dataset or dataset not in datasets
 
 
 def _scored(folder: Path, datasets: set[str]) -> tuple[list[Candidate], list[str]]:
@@ -60,7 +60,7 @@ def _scored(folder: Path, datasets: set[str]) -> tuple[list[Candidate], list[str
     files = sorted(folder.glob(f"*/{MANIFEST}"), reverse=True)
     for path in sorted({file.parent.resolve(): file.parent for file in files}.values()):  # a link is the run itself
         try:
-            if dataset_of(read_any_manifest(path)) in datasets:
+            if get_dataset(read_any_manifest(path)) in datasets:
                 runs.append(read_candidate(path))
         except RunError as error:
             left_out.append(str(error))

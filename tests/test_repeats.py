@@ -16,7 +16,7 @@ from mmerg.engine.state import Candidate, Correction, Output, State
 from mmerg.errors import Failure, ReplyError
 from mmerg.experiment.launch import launch
 from mmerg.runs import events
-from mmerg.runs.facts import facts_of
+from mmerg.runs.facts import collect_facts
 from mmerg.runs.folder import read_results
 from mmerg.runs.result import Result
 from mmerg.runs.story import Story
@@ -88,7 +88,7 @@ def test_repeated_passes_stand_in_the_result_and_are_counted_in_words() -> None:
     results = []
     for sample, found in (("a", willing), ("b", stubborn), ("c", stubborn[:1])):
         passes = sum(isinstance(event, events.Audited) for event in found)
-        facts = facts_of(Story(found), "x", {"response": "R"})
+        facts = collect_facts(Story(found), "x", {"response": "R"})
         results.append(Result.model_validate({"id": sample, "status": "ok", "passes": passes, **facts}))
     assert [one.repeated_passes for one in results] == [0, 2, 0]
     [told] = Summary(results).notes()

@@ -19,7 +19,7 @@ import pytest
 
 from mmerg.runs.folder import read_results
 from mmerg.runs.samples import read_events
-from mmerg.serving.launch import token_of
+from mmerg.serving.launch import choose_token
 from tests.engine.parts import ROOT
 from tests.processes import begun, in_process
 from tests.scripted_ollama import scripted_ollama
@@ -135,11 +135,11 @@ def test_another_address_than_the_machines_own_needs_the_token_that_is_printed_o
 
 def test_a_name_for_others_or_a_token_of_ones_own_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MMERG_TOKEN", raising=False)
-    assert token_of(settings_of()) == ""
-    assert len(token_of(settings_of("names=[chat.example]"))) > 40
-    assert len(token_of(settings_of("origins=[tauri://localhost]"))) > 40
+    assert choose_token(settings_of()) == ""
+    assert len(choose_token(settings_of("names=[chat.example]"))) > 40
+    assert len(choose_token(settings_of("origins=[tauri://localhost]"))) > 40
     monkeypatch.setenv("MMERG_TOKEN", "x" * 16)
-    assert token_of(settings_of()) == token_of(settings_of("names=[chat.example]")) == "x" * 16
+    assert choose_token(settings_of()) == choose_token(settings_of("names=[chat.example]")) == "x" * 16
 
 
 def refused(*words: str) -> str:

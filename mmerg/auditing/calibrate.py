@@ -7,7 +7,7 @@ from math import inf, isfinite
 import numpy as np
 
 from mmerg.auditing.faults import FOREIGN, HOT, HUMAN, KINDS, WRONG, Case
-from mmerg.auditing.metrics import Scored, auc, calibration_error, fit_evidence, scores_of, share, sides, threshold
+from mmerg.auditing.metrics import Scored, auc, calibration_error, collect_scores, fit_evidence, share, sides, threshold
 from mmerg.settings.model import Form
 from mmerg.storage.record import Record
 from mmerg.systems.audit import Check, Measure
@@ -126,4 +126,4 @@ def _pooled(cases: Sequence[Case], stage: str, form: Form) -> tuple[Scored, Scor
     """The run's own outputs that are not known to be wrong, and all others but hot draws and human turns."""
     cases = [case for case in cases if case.stage == stage and case.fault not in (HOT, HUMAN)]
     clean, faulty = ([case for case in cases if bool(case.fault or case.right is False) is so] for so in (False, True))
-    return scores_of(clean, form, -inf), scores_of(faulty, form, inf)
+    return collect_scores(clean, form, -inf), collect_scores(faulty, form, inf)

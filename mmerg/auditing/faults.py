@@ -29,7 +29,7 @@ from mmerg.runs.events import Emit
 from mmerg.runs.result import Result, Verdicts
 from mmerg.settings.model import Form
 from mmerg.storage.record import Record
-from mmerg.systems.audit import audit_of
+from mmerg.systems.audit import to_audit
 from mmerg.systems.system import Stage
 
 FOREIGN, WRONG, FLIPPED, HOT, HUMAN, ROLES = "foreign", "wrong", "flipped", "hot", "human", "roles"
@@ -138,7 +138,7 @@ class Auditing:
         assert auditor is not None
         forms, finds = ask.forms(auditor, state, 0), any("finding" in self.forms[stage.name] for stage in stages)
         reply = _unless_final(lambda: ask(auditor, state, 0)) if finds else None
-        findings = audit_of(reply).findings if isinstance(reply, BaseModel) else {}
+        findings = to_audit(reply).findings if isinstance(reply, BaseModel) else {}
         found = {name: 1.0 if finding.passed else -1.0 for name, finding in findings.items()}
 
         def score(stage: Stage, form: Form) -> float | None:

@@ -17,7 +17,7 @@ from mmerg.backends.protocol import Image
 from mmerg.console.terminal import plural
 from mmerg.corpora.dialogue import Scene, Turn
 from mmerg.engine.labels import listed
-from mmerg.engine.prompts import bounds_of
+from mmerg.engine.prompts import get_bounds
 from mmerg.engine.sources import SourceOutput
 from mmerg.engine.state import Output, State
 from mmerg.errors import RunError
@@ -100,7 +100,7 @@ class FirstPasses:
         """The state with the output of `stage`, reduced to the fields that it was asked for."""
         if stage.output is None or not isinstance(output, dict):
             return state.with_(stage.gives, str(output))
-        bounds = bounds_of(self.system, stage, state)
+        bounds = get_bounds(self.system, stage, state)
         asked = json_schema(stage.output, bounds).required
         given = {name: value for name, value in output.items() if name in asked}
         return state.with_(stage.gives, checked(stage.output, bounds, given))

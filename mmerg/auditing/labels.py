@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 from statistics import fmean
 
-from mmerg.auditing.launch import settings_of
+from mmerg.auditing.launch import restore_settings
 from mmerg.console.terminal import console, escape
 from mmerg.errors import RunError
 from mmerg.experiment.plan import plan_prompts
@@ -32,7 +32,7 @@ def calibrate_labels(run: Path, file: Path) -> LabelPrior:
         mean={label: round(fmean(one[label] for one in read), 6) for label in corpus.labels},
         counts=dict(Counter(result.gold_emotion for result in results if result.gold_emotion)),
     )
-    settings = settings_of(run, manifest).model_copy(update={"auditor": None})
+    settings = restore_settings(run, manifest).model_copy(update={"auditor": None})
     prompts = plan_prompts(settings).measured_labels()
     prompts |= {name: manifest.identity[name] for name in prompts.keys() & manifest.identity.keys()}  # as they were
     if file.exists():

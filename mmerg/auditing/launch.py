@@ -16,8 +16,8 @@ from rich.console import Console
 from mmerg.auditing.calibrate import choose, whole
 from mmerg.auditing.faults import KINDS, Auditing, Audits
 from mmerg.auditing.first_passes import AGAIN, FirstPasses, finished
-from mmerg.auditing.planted import PLANTED, Planted, aucs_of, checks_of
-from mmerg.auditing.worth import worth_of
+from mmerg.auditing.planted import PLANTED, Planted, compute_aucs, compute_checks
+from mmerg.auditing.worth import measure_worth
 from mmerg.backends.pool import Pool
 from mmerg.backends.protocol import engine_changed
 from mmerg.checking import probes
@@ -60,7 +60,7 @@ def launch(
     if n < 1 or seed < 0:
         raise ConfigError("n must be 1 or more, and seed 0 or more", where=f"--n {n} --seed {seed}")
     manifest, results = read_manifest(run), read_results(run)
-    settings = settings_of(run, manifest, hosts)
+    settings = restore_settings(run, manifest, hosts)
     auditor = _auditor(run, plan_prompts(settings), manifest)
     dialogues = finished(run, results)
     samples = sorted(dialogues)
@@ -84,11 +84,11 @@ def launch(
     if len(failed) == len(audits):
         raise RunError(f"a call failed for every sample, first {failed[0].failure_text}", where=str(run))
     cases = [case for one in sorted(audits, key=lambda one: one.id) for case in one.cases]
-    aucs = aucs_of(cases, of_stage, seed)
+    aucs = compute_aucs(cases, of_stage, seed)
     if not aucs:
         what = "there is no fault to measure: each stage gave the same output, or emotion, in every dialogue"
         raise RunError(what, where=str(run), hint="use a run of more dialogues")
-    checks, wholes = checks_of(cases, of_stage, seed)
+    checks, wholes = compute_checks(cases, of_stage, seed)
     planted = Planted(
         run=About(run, manifest).run,
         auditor=auditor.name,
@@ -97,7 +97,7 @@ def launch(
         aucs=aucs,
         checks=checks,
         wholes=wholes,
-        worth=worth_of(run, results.values(), prompts.system.result.get("emotion", "")),
+        worth=measure_worth(run, results.values(), prompts.system.result.get("emotion", "")),
         cases=tuple(cases),
         identity=manifest.identity,
         results=results_digest(results.values()),
@@ -180,7 +180,7 @@ def _possible(prompts: Prompts, stage: Stage, forms: Sequence[Form]) -> list[For
     return [form for form in able if form != "finding" or finds]
 
 
-def settings_of(run: Path, manifest: Manifest, hosts: Sequence[str] = ()) -> RunSettings:
+def restore_settings(run: Path, manifest: Manifest, hosts: Sequence[str] = ()) -> RunSettings:
     """The settings of the run as it was last started, asking `hosts` where they are given, with the reply cache on: the
     audits that the run made itself are in it. Raises RunError where they are of another version."""
     how = manifest.sessions[-1].how if manifest.sessions else {}

@@ -12,7 +12,7 @@ from math import inf
 import numpy as np
 
 from mmerg.auditing.faults import HUMAN, WRONG, Case
-from mmerg.scoring.intervals import outside_of, wilson
+from mmerg.scoring.intervals import compute_tail, wilson
 from mmerg.scoring.metric import Floats, Mask
 from mmerg.scoring.score import DRAWS
 from mmerg.settings.model import Form
@@ -23,7 +23,7 @@ SPECIFICITY = 0.9  # that thresholds are fitted for
 Scored = list[tuple[float, str]]  # the score of each output, and its dialogue
 
 
-def scores_of(cases: Iterable[Case], form: Form, unread: float) -> Scored:
+def collect_scores(cases: Iterable[Case], form: Form, unread: float) -> Scored:
     """unread: the score of a check that cannot be read."""
     known = [(case.scores[form], case.dialogue) for case in cases if form in case.scores]
     return [(unread if score is None else score, dialogue) for score, dialogue in known]
@@ -37,7 +37,7 @@ def sides(cases: Sequence[Case], stage: str, form: Form, kind: str) -> tuple[Sco
         clean, faulty = ([case for case in clean if case.right is right] for right in (True, False))
     elif kind == HUMAN:
         clean, faulty = faulty, clean
-    return scores_of(clean, form, -inf), scores_of(faulty, form, inf)
+    return collect_scores(clean, form, -inf), collect_scores(faulty, form, inf)
 
 
 def auc(clean: Scored, faulty: Scored, seed: int = 0) -> Measure | None:
@@ -59,7 +59,7 @@ def auc(clean: Scored, faulty: Scored, seed: int = 0) -> Measure | None:
     drawn = np.random.default_rng(seed).multinomial(len(names), [1 / len(names)] * len(names), size=DRAWS)
     pairs = (drawn @ counts[0]) * (drawn @ counts[1])
     values = np.einsum("di,ij,dj->d", drawn, wins, drawn, optimize=True)[pairs > 0] / pairs[pairs > 0]
-    outside = outside_of(len(names))
+    outside = compute_tail(len(names))
     low, high = map(float, np.quantile(values, [outside, 1 - outside]))
     if high - low < 1e-9:
         low, high = wilson(value, float(min(np.count_nonzero(count) for count in counts)))

@@ -73,7 +73,7 @@ class Planted(Record):
 Forms = Mapping[str, Sequence[Form]]  # by stage
 
 
-def aucs_of(cases: Sequence[Case], forms: Forms, seed: int) -> dict[str, dict[str, Measure]]:
+def compute_aucs(cases: Sequence[Case], forms: Forms, seed: int) -> dict[str, dict[str, Measure]]:
     """The AUC of each form of a stage's check, by kind of fault, without what was not measured."""
     rows: dict[str, dict[str, Measure]] = {}
     for stage, form in ((stage, form) for stage, able in forms.items() for form in able):
@@ -82,7 +82,7 @@ def aucs_of(cases: Sequence[Case], forms: Forms, seed: int) -> dict[str, dict[st
     return rows
 
 
-def checks_of(cases: Sequence[Case], forms: Forms, seed: int) -> tuple[dict[str, Check], dict[str, Whole]]:
+def compute_checks(cases: Sequence[Case], forms: Forms, seed: int) -> tuple[dict[str, Check], dict[str, Whole]]:
     """By "stage form" each check by the split; by form the checks of all stages that can have it together."""
     made = {(stage, form): measured(cases, stage, form, seed) for stage, able in forms.items() for form in able}
     checks = {key: check for key, check in made.items() if check}

@@ -44,7 +44,7 @@ class Worth(Record):
         return f"worth of the loop: {gained:+.2f} forecasts of a hundred{seen}, {rate}; {parts}"
 
 
-def worth_of(run: Path, results: Iterable[Result], place: str) -> Worth:
+def measure_worth(run: Path, results: Iterable[Result], place: str) -> Worth:
     """place: where the forecast stands in a system's outputs, "e.emotion". Samples without a gold label do not
     count."""
     symbol = place.partition(".")[0]

@@ -30,7 +30,7 @@ from mmerg.backends.protocol import Engine, Finish, Reply, Request
 from mmerg.backends.server_errors import Server
 from mmerg.backends.thinking import may_think
 from mmerg.errors import CallError, ConfigError, Failure
-from mmerg.storage.files import locate, sha256_of
+from mmerg.storage.files import compute_sha256, locate
 
 # Part of the keys of stored replies: raise it when `chat.py`, `_grammar` or LLAMA_SERVER send another request, or when
 # another reply is made of the same response.
@@ -177,12 +177,12 @@ def _engine(server: LlamaServer, files: list[Path], options: Mapping[str, int]) 
         what = f"num_ctx {options['num_ctx']} is more than the model's {limit} tokens"
         raise ConfigError(what, where=str(model), hint=f"set num_ctx to {limit} or less")
     load: dict[str, int | str | bool | float] = {k: v for k, v in options.items() if k not in NEUTRAL}
-    load |= {"adapter": REVISION} | ({"mmproj": sha256_of(projector[0])} if projector else {})
+    load |= {"adapter": REVISION} | ({"mmproj": compute_sha256(projector[0])} if projector else {})
     return Engine(
         backend="embedded",
         version=version("xllamacpp"),
         model=model.name,
-        digest=sha256_of(model),
+        digest=compute_sha256(model),
         capabilities=("completion", *["vision"] * bool(projector), *["thinking"] * may_think(template)),
         context_length=limit,
         load=load,

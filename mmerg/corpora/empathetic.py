@@ -58,8 +58,8 @@ class Empathetic:
     def load(self) -> Corpus:
         """The split. Only listeners' turns may be targets; dialogues are called `test_hit:0_conv:1`. Raises ConfigError
         for an unknown split or label set, CorpusError for a file that is missing, not the split's, or damaged."""
-        files.require_one_of(SPLITS, "dataset.split", self.split)
-        files.require_one_of(LABEL_SETS, "dataset.label_set", self.label_set)
+        files.require_choice(SPLITS, "dataset.split", self.split)
+        files.require_choice(LABEL_SETS, "dataset.label_set", self.label_set)
         root = files.root_folder(self.root, ROOT_HINT)
         places = {split: [root / f"{split}.csv", root / "empatheticdialogues" / f"{split}.csv"] for split in SPLITS}
         what = f"no {self.split}.csv for EmpatheticDialogues' {self.split} split"

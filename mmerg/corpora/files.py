@@ -35,7 +35,7 @@ MARK = b"\xef\xbb\xbf"  # a byte order mark
 is_file, is_folder = os.path.isfile, os.path.isdir
 
 
-def require_one_of(choices: Iterable[str], key: str, value: object) -> None:
+def require_choice(choices: Iterable[str], key: str, value: object) -> None:
     """Raises ConfigError where the value of the setting `key` is none of the choices."""
     if value not in (words := tuple(choices)):
         raise ConfigError(f"{key} is {value!r}", where=key, hint=f"one of {', '.join(words)}")

@@ -20,7 +20,7 @@ from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
 from mmerg.corpora.files import MARK, Clips, find, nonzero, read_bytes, root_folder, unusable
 from mmerg.corpora.meld import MELD_LABELS
 from mmerg.errors import CorpusError
-from mmerg.storage.files import describe_error, name_of
+from mmerg.storage.files import describe_error, get_name
 
 EXAMPLE = (
     '{"id": "tea", "turns": [{"speaker": "Ana", "text": "I failed again.", "emotion": "sadness", "clip": "ana.mp4"}, '
@@ -113,7 +113,7 @@ class Folder:
                 turns.append(Turn(turn.speaker, turn.text, turn.emotion, clip))
             conversation = f"{digest[:16]}#{line.id}"  # the same wherever the file lies
             dialogues.append(Dialogue(line.id, tuple(turns), line.respond_as, conversation=conversation))
-        return Corpus(name_of(root), path.stem, tuple(labels), tuple(dialogues), digest, nonzero(notes), clips.absent)
+        return Corpus(get_name(root), path.stem, tuple(labels), tuple(dialogues), digest, nonzero(notes), clips.absent)
 
 
 def _lines(data: bytes, path: Path, labels: Sequence[str]) -> Iterator[DialogueLine]:

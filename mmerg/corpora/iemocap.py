@@ -79,8 +79,8 @@ class Iemocap:
             given = ", ".join(map(str, sessions)) or "none"
             hint = "dataset.sessions is a list of 1 to 5, such as [5] or [1,2,3,4]"
             raise ConfigError(f"IEMOCAP has sessions 1 to 5; asked for: {given}", where="dataset.sessions", hint=hint)
-        files.require_one_of(LABEL_SETS, "dataset.label_set", self.label_set)
-        files.require_one_of(SIDES, "dataset.reader.speaker_side", self.speaker_side)
+        files.require_choice(LABEL_SETS, "dataset.label_set", self.label_set)
+        files.require_choice(SIDES, "dataset.reader.speaker_side", self.speaker_side)
         root = files.root_folder(self.root, ROOT_HINT)
         notes, digest = Counter[str](), sha256()
         clips = files.Clips([root], notes, look=self.clips)

@@ -56,8 +56,8 @@ class Meld:
         """The split. Dialogues are called `test_dia3`, dyads `test_dyad3`; the conversation of both is that of the
         dialogue (`meld/test/dia3`). Raises ConfigError for an unknown split or variant, CorpusError for unusable
         files."""
-        files.require_one_of(CLIP_FOLDERS, "dataset.split", self.split)
-        files.require_one_of(FILES, "dataset.variant", self.variant)
+        files.require_choice(CLIP_FOLDERS, "dataset.split", self.split)
+        files.require_choice(FILES, "dataset.variant", self.variant)
         root = files.root_folder(self.root, ROOT_HINT)
         csv, beside = FILES[self.variant]
         places = {

@@ -20,6 +20,6 @@ class Talk:
         return Corpus("talk", "live", self._labels, (), digest)
 
 
-def sample_of(talk: str, turns: Sequence[Turn], answers_as: str, labels: tuple[str, ...]) -> Sample:
+def build_sample(talk: str, turns: Sequence[Turn], answers_as: str, labels: tuple[str, ...]) -> Sample:
     """The reply after the last of `turns`, as a sample whose target nobody knows."""
     return cut(Dialogue(talk, tuple(turns), respond_as=answers_as), len(turns), labels)

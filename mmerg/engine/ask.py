@@ -17,14 +17,14 @@ from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request, Sa
 from mmerg.backends.thinking import separate
 from mmerg.engine.clean import clean
 from mmerg.engine.forms import Forms
-from mmerg.engine.labels import ALTERNATIVES, TOKENS, orders, read_labels, schema_of
-from mmerg.engine.prompts import LABEL, Inputs, Prompts, bounds_of, visible
+from mmerg.engine.labels import ALTERNATIVES, TOKENS, build_schema, orders, read_labels
+from mmerg.engine.prompts import LABEL, Inputs, Prompts, get_bounds, visible
 from mmerg.engine.sources import BoundSource, SourceOutput
 from mmerg.engine.state import Candidate, Correction, Output, State
 from mmerg.errors import Failure, MmergError, ReplyError, SampleError, format_exception, raised_at
 from mmerg.runs import events
 from mmerg.runs.events import Emit
-from mmerg.storage.words import runs_of
+from mmerg.storage.words import split_ngrams
 from mmerg.systems.audit import Finding, audit_class
 from mmerg.systems.instantiate import dotted_name
 from mmerg.systems.schema import Bounds, checked, json_schema, parse
@@ -68,14 +68,14 @@ class Asker:
         place: Place = {"sample": state.scene.id, "t": t, "stage": stage.name}
         if any(one.verdict.form != "finding" for one in system.stages if one.name in stage.audits):
             return self._audit(stage, state, t, candidate)
-        bounds = bounds_of(system, stage, state)
+        bounds = get_bounds(system, stage, state)
         supplied = self._supplied(stage, state, place)
         if stage.function:
             return _ask_class(stage, stage.function, bounds, state, t, visible(stage, state) | supplied, correction)
         if stage.label:
             emotion = self._read_emotion(stage, state, place, supplied, correction)
             state = replace(state, labels=(emotion,))  # which any other field may explain
-            bounds = bounds_of(system, stage, state)
+            bounds = get_bounds(system, stage, state)
             if stage.output and json_schema(stage.output, bounds).required == (stage.label,):
                 return stage.output.model_validate({stage.label: emotion})
         schema = json_schema(stage.output, bounds) if stage.output else None
@@ -98,7 +98,7 @@ class Asker:
                 failure, what = error.failure, error.what
                 self.emit(events.Refused(**this, failure=failure, complaint=what))
                 if attempt == system.max_repairs:
-                    hint = HINTS.get(failure, "").format(setting=limit_of(system, stage))
+                    hint = HINTS.get(failure, "").format(setting=name_token_limit(system, stage))
                     raise ReplyError(failure, what, where=f"{stage.name}, pass {t}", hint=hint) from error
                 complaint = self.prompts.complaint(what + WISHES.get(failure, ""), outline)
                 messages = (*request.messages, Message("assistant", reply.text.strip() or "(blank)"), complaint)
@@ -118,7 +118,7 @@ class Asker:
         for order in orders(state.listed, stage.orders):
             shown = replace(state, labels=order)
             messages = self.prompts.messages(replace(stage, name=LABEL), shown, supplied, "", correction)
-            request = Request(messages, Sampling(num_predict=TOKENS), schema_of(order), True, ALTERNATIVES)
+            request = Request(messages, Sampling(num_predict=TOKENS), build_schema(order), True, ALTERNATIVES)
             reply = self.backend.complete(request)
             self.emit(_called({**place, "attempt": 0}, request, reply))
             readings.append(read_labels(reply, labels))
@@ -167,7 +167,7 @@ class Asker:
         return supplied
 
 
-def limit_of(system: System, stage: Stage) -> str:
+def name_token_limit(system: System, stage: Stage) -> str:
     """The setting that limits the tokens of a reply of `stage`: `system.stages.sgrg.sampling.num_predict=…`."""
     node = "system.auditor" if system.auditor and stage.name == system.auditor.name else f"system.stages.{stage.name}"
     return f"{'+' * ('num_predict' not in stage.sampling)}{node}.sampling.num_predict=…"
@@ -205,8 +205,8 @@ def _check_findings(system: System, stage: Stage, output: Output) -> None:
     models do: it says nothing of what was audited."""
     if not stage.audits or isinstance(output, str):
         return
-    rubric = {run for one in system.stages if one.name in stage.audits for run in runs_of(one.check)}
-    reasons = [runs_of(finding.reason) for _, finding in output if isinstance(finding, Finding)]
+    rubric = {run for one in system.stages if one.name in stage.audits for run in split_ngrams(one.check)}
+    reasons = [split_ngrams(finding.reason) for _, finding in output if isinstance(finding, Finding)]
     if reasons and all(2 * sum(run in rubric for run in runs) > len(runs) for runs in reasons):
         what = "every reason is copied from the instructions: say of each what you checked in this scene and found"
         raise ReplyError(Failure.SCHEMA_INVALID, what)

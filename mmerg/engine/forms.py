@@ -16,7 +16,7 @@ import numpy as np
 
 from mmerg.backends.protocol import Reply, Request, Sampling, likelihood_request
 from mmerg.engine.labels import ALTERNATIVES, likeliest, require_logprobs
-from mmerg.engine.prompts import Prompts, bounds_of
+from mmerg.engine.prompts import Prompts, get_bounds
 from mmerg.engine.state import Output, State
 from mmerg.errors import Failure, ReplyError
 from mmerg.systems.audit import Verdict
@@ -64,7 +64,7 @@ class Forms:
         before = state.before(stage.gives)
         blank = State(replace(before.scene, history=()), labels=before.labels)
         text = as_written(_output(stage, state))
-        bounds = bounds_of(self.prompts.system, stage, before)
+        bounds = get_bounds(self.prompts.system, stage, before)
         outline = json_schema(stage.output, bounds).outline if stage.output else ""
         sums, tokens = [], []
         for shown in (before, blank):

@@ -40,7 +40,7 @@ def orders(labels: tuple[str, ...], count: int) -> Iterator[tuple[str, ...]]:
         yield order[::-1] if number % 2 else order
 
 
-def schema_of(labels: Sequence[str]) -> str:
+def build_schema(labels: Sequence[str]) -> str:
     """The JSON schema of a reply that is one label."""
     return json.dumps({"type": "string", "enum": list(labels)}, ensure_ascii=False)
 

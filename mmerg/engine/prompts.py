@@ -250,7 +250,7 @@ def visible(stage: Stage, state: State) -> Inputs:
     return inputs | {symbol: output for symbol, output in state.outputs if symbol in stage.sees}
 
 
-def bounds_of(system: System, stage: Stage, state: State) -> Bounds:
+def get_bounds(system: System, stage: Stage, state: State) -> Bounds:
     """What a reply of `stage` may refer to in `state`."""
     others = [turn.text for turn in state.scene.history if turn.speaker != state.scene.responder]
     return Bounds(

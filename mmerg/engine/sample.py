@@ -21,7 +21,7 @@ from mmerg.engine.sources import BoundSource, Source
 from mmerg.errors import Failure, SampleError
 from mmerg.runs import events
 from mmerg.runs.events import Emit
-from mmerg.runs.facts import NOWHERE, facts_of
+from mmerg.runs.facts import NOWHERE, collect_facts
 from mmerg.runs.result import Result
 from mmerg.runs.story import Story
 from mmerg.systems.instantiate import dotted_name
@@ -70,9 +70,9 @@ class Experiment:
             greedy = not any(one.temperature for one in samplers) and not system.rerun_temperature
             looped = replace(system, greedy=greedy)
             if isinstance(system.loop, str):
-                return _result_fields(system, loop_of(system)(looped, state, asker, note))
+                return _result_fields(system, get_loop(system)(looped, state, asker, note))
             with user_code(f"loop {dotted_name(system.loop)}"):
-                outcome = loop_of(system)(looped, state, asker, note)
+                outcome = get_loop(system)(looped, state, asker, note)
                 if not isinstance(outcome, Outcome):
                     raise TypeError(f"it gave {type(outcome).__name__}, and an Outcome is wanted")
                 decided = _result_fields(system, outcome)
@@ -84,7 +84,7 @@ class Experiment:
         return tried(sample, decide, emit, system.result)
 
 
-def loop_of(system: System) -> Loop:
+def get_loop(system: System) -> Loop:
     """The loop that a system names: a built-in one, or the user's function."""
     return LOOPS[system.loop] if isinstance(system.loop, str) else cast(Loop, system.loop)
 
@@ -102,7 +102,7 @@ def tried(sample: Sample, decide: Decide, emit: Emit, places: Mapping[str, str] 
     )
     decided, story = attempt(started, decide, emit)
     gold = {"gold_response": target.text, "gold_emotion": target.emotion} if target else {}
-    facts = facts_of(story, cast("str | None", decided.get("response")), places)
+    facts = collect_facts(story, cast("str | None", decided.get("response")), places)
     return Result.model_validate({**gold, **facts, **decided})
 
 

@@ -15,7 +15,7 @@ from mmerg.backends.protocol import Engine
 from mmerg.console.progress import Building
 from mmerg.console.terminal import console
 from mmerg.corpora.dialogue import Clip, Corpus, Sample, Turn
-from mmerg.corpora.talk import Talk, sample_of
+from mmerg.corpora.talk import Talk, build_sample
 from mmerg.engine.sample import Experiment
 from mmerg.engine.uploads import Upload, Uploads
 from mmerg.experiment.backbone import BackbonePlan
@@ -42,7 +42,7 @@ class TalkPlan:
         other, or a source needs what a talk does not have."""
         corpus = Talk(load_corpus(settings.dataset).labels).load()
         system = plan_system(settings, corpus)
-        greeting = sample_of("greeting", [Turn("You", "Hello.")], "", corpus.labels)
+        greeting = build_sample("greeting", [Turn("You", "Hello.")], "", corpus.labels)
         for source in system.sources.values():
             getattr(source, "missing", lambda _: "")([greeting])  # an SEM of other labels is refused
         for memory in system.memories.values():
@@ -51,7 +51,7 @@ class TalkPlan:
         return cls(corpus, system, BackbonePlan.of(settings), settings.seed)
 
     def sample(self, talk: str, turns: Sequence[Turn], speaker: str) -> Sample:
-        return sample_of(talk, turns, speaker, self.corpus.labels)
+        return build_sample(talk, turns, speaker, self.corpus.labels)
 
     def experiment(self, engine: Engine) -> Experiment:
         """What all turns share. Raises ConfigError where the auditor was measured on another model."""

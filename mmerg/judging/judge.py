@@ -81,7 +81,7 @@ class Judge:
             asker = Asker(self.prompts, backend, sampling, emit, {REPLIES: lambda *_, supply=supply: supply})
             for stage in self.prompts.system.stages:
                 try:
-                    answer = _fields_of(asker(stage, state, number))
+                    answer = _to_fields(asker(stage, state, number))
                 except ReplyError as error:
                     answer = {"failure": error.failure}
                 asked = {"aspect": stage.name, "round": number, "order": order, "repeat": repeat, "seed": sampling.seed}
@@ -90,7 +90,7 @@ class Judge:
                 yield verdict
 
 
-def _fields_of(answer: Output) -> Fields:
+def _to_fields(answer: Output) -> Fields:
     """The fields of a verdict that the judge's answer gives."""
     if isinstance(answer, Preference):
         return {"choice": _CHOICES[answer.better], "reason": answer.reason}

@@ -43,7 +43,7 @@ class Entry:
     situation: str | None = None
 
 
-def text_of(key: KeySettings, history: Sequence[tuple[str, str]], situation: str | None, emotion: str | None) -> str:
+def build_key(key: KeySettings, history: Sequence[tuple[str, str]], situation: str | None, emotion: str | None) -> str:
     """The text by which a turn is searched, "" where it has none: the words of the last `key.turns` turns or the
     situation. With `key.emotion` the emotion follows on a line of its own. Speakers are left out."""
     words = "" if key.text == "history" else (situation or "").strip()
@@ -57,7 +57,7 @@ def history_text(history: Iterable[tuple[str, str]]) -> str:
     return "\n".join(words for _, text in history if (words := _one_line(text)))
 
 
-def origin_of(dialogue: Dialogue) -> Origin:
+def get_origin(dialogue: Dialogue) -> Origin:
     times = [time for turn in dialogue.turns for time in (turn.start, turn.end) if time is not None]
     text = "\n".join(plain_words(turn.text) for turn in dialogue.turns)
     return Origin(
@@ -71,7 +71,7 @@ def origin_of(dialogue: Dialogue) -> Origin:
     )
 
 
-def entries_of(corpus: Corpus, key: KeySettings) -> tuple[tuple[Entry, ...], Mapping[str, int]]:
+def build_entries(corpus: Corpus, key: KeySettings) -> tuple[tuple[Entry, ...], Mapping[str, int]]:
     """The entries of `corpus` in the order of their ids, and how many turns were left out, by reason.
 
     An entry is a turn with words, a history and a text to search by, of a speaker whose replies are evaluated. If the
@@ -85,7 +85,7 @@ def entries_of(corpus: Corpus, key: KeySettings) -> tuple[tuple[Entry, ...], Map
     entries: list[Entry] = []
     left_out: Counter[str] = Counter()
     for dialogue in corpus.dialogues:
-        origin = origin_of(dialogue)
+        origin = get_origin(dialogue)
         own: list[Entry] = []
         for number, turn in enumerate(dialogue.turns[1:], start=1):
             if dialogue.responders and turn.speaker not in dialogue.responders:
@@ -94,7 +94,7 @@ def entries_of(corpus: Corpus, key: KeySettings) -> tuple[tuple[Entry, ...], Map
             reply = _one_line(turn.text)  # a line feed must not read as another exemplar
             if not reply:
                 left_out["blank replies"] += 1
-            elif not text_of(key, history, dialogue.situation, None):
+            elif not build_key(key, history, dialogue.situation, None):
                 left_out[f"turns without a {key.named}"] += 1
             else:
                 own.append(
@@ -111,7 +111,7 @@ def spoken(turns: Iterable[Turn]) -> Spoken:
     return tuple((turn.speaker, turn.text) for turn in turns)
 
 
-def line_of(entry: Entry) -> str:
+def to_line(entry: Entry) -> str:
     """The entry as a line of JSON, for the digest of all."""
     return json.dumps(asdict(entry), sort_keys=True) + "\n"
 

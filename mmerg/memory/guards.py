@@ -11,7 +11,7 @@ from mmerg.corpora.dialogue import Corpus
 from mmerg.errors import ConfigError, preview
 from mmerg.memory.entries import ENOUGH_TURNS, Entry, Origin
 from mmerg.settings.sources import MemorySettings
-from mmerg.storage.words import distinctive, plain_words, words_of
+from mmerg.storage.words import distinctive, plain_words, split_words
 
 # Seconds between two dialogues of an episode up to which they count as one scene. MELD cuts a scene into several
 # dialogues, and a split may take the one and leave the other; a scene of a sitcom lasts one to three minutes.
@@ -21,7 +21,7 @@ SAME = 80.0  # percent of the letters in which the shorter text agrees with a pa
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The search for a sample. text: what is compared (see `text_of`). emotion: the forecast one. For guards alone are
+    """The search for a sample. text: what is compared (see `to_json`). emotion: the forecast one. For guards alone are
     history, the words of the dialogue's last turns, also of those that no prompt shows, and reply, the hidden reply."""
 
     origin: Origin
@@ -63,7 +63,7 @@ def _nearly(reply: str, text: str) -> bool:
     """Whether two texts have nearly the same words, or one that is not short those of a part of the other."""
     from rapidfuzz import fuzz
 
-    counts = Counter(words_of(reply)), Counter(words_of(text))
+    counts = Counter(split_words(reply)), Counter(split_words(text))
     if 200 * (counts[0] & counts[1]).total() >= SAME * sum(map(Counter.total, counts)):
         return True
     likeness = fuzz.partial_ratio if distinctive(text) else fuzz.ratio

@@ -17,7 +17,7 @@ from mmerg.memory.entries import Entry, history_text
 from mmerg.memory.guards import Query, guard_against
 from mmerg.memory.vectors import Embedder, NoVectorError, Vectors, check_vectors
 from mmerg.settings.sources import KeySettings, MemorySettings
-from mmerg.storage.words import words_of
+from mmerg.storage.words import split_words
 
 if TYPE_CHECKING:
     from faiss import IndexFlatIP
@@ -115,7 +115,7 @@ class Memory:
 
     @cached_property
     def _reply_words(self) -> npt.NDArray[np.int_]:
-        return np.array([len(words_of(entry.reply)) for entry in self.entries])
+        return np.array([len(split_words(entry.reply)) for entry in self.entries])
 
     @cached_property
     def _vector(self) -> Callable[[str], Vectors]:

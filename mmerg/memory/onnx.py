@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from mmerg.errors import ConfigError
 from mmerg.memory.vectors import WHERE, Vectors, unit
-from mmerg.storage.files import locate, sha256_of
+from mmerg.storage.files import compute_sha256, locate
 
 UNKNOWN = ("[UNK]", "<unk>")
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
@@ -115,8 +115,8 @@ class _Model:
         self._session = session
         identity = {
             "kind": "onnx",
-            "model": sha256_of(model),
-            "tokenizer": sha256_of(tokenizer),
+            "model": compute_sha256(model),
+            "tokenizer": compute_sha256(tokenizer),
             "pooling": "mean",
             "max_length": max_length,
             "truncation": "left",

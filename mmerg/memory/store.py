@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 
 from mmerg.corpora.dialogue import Corpus
 from mmerg.errors import RunError, unwritable
-from mmerg.memory.entries import entries_of, line_of, text_of
+from mmerg.memory.entries import build_entries, build_key, to_line
 from mmerg.memory.memory import Memory
 from mmerg.memory.vectors import Embedder, Vectors, embed_all
 from mmerg.settings.sources import KeySettings
@@ -46,13 +46,13 @@ def open_memory(
 ) -> tuple[Memory, Mapping[str, int]]:
     """The memory of `corpus`, built in `folder` where it is not there yet, and how many turns were left out, by reason.
     Raises RunError where it cannot be read or written."""
-    entries, left_out = entries_of(corpus, key)
+    entries, left_out = build_entries(corpus, key)
     made_of = {
         "format": FORMAT,
         "corpus": {"name": corpus.name, "split": corpus.split, "fingerprint": corpus.fingerprint},
         "entries": {
             "count": len(entries),
-            "sha256": hashlib.sha256("".join(map(line_of, entries)).encode()).hexdigest(),
+            "sha256": hashlib.sha256("".join(map(to_line, entries)).encode()).hexdigest(),
         },
         "key": key.plain(),
         "embedder": embedder.identity(),
@@ -61,7 +61,7 @@ def open_memory(
     path = folder / f"{digest[:16]}.vectors"
     vectors = _read(path, len(entries))
     if vectors is None:
-        texts = [text_of(key, entry.history, entry.situation, entry.emotion) for entry in entries]
+        texts = [build_key(key, entry.history, entry.situation, entry.emotion) for entry in entries]
         lock = FileLock(path.with_suffix(".lock"))
         try:
             private_folder(folder)
@@ -80,10 +80,10 @@ def open_memory(
                 vectors = embed_all(embedder, texts, [entry.id for entry in entries], watch.embedded)
                 data = np.ascontiguousarray(vectors, dtype=np.float32).tobytes()
                 write_whole(path, [hashlib.sha256(data).digest(), data])
-    return Memory(digest, entries, key, embedder, index_of(vectors)), left_out
+    return Memory(digest, entries, key, embedder, build_index(vectors)), left_out
 
 
-def index_of(vectors: Vectors) -> IndexFlatIP:
+def build_index(vectors: Vectors) -> IndexFlatIP:
     """A FAISS index of unit `vectors` [entries, dimensions], whose inner products are cosines. It compares a query with
     every vector, so its answers are exact."""
     from faiss import IndexFlatIP

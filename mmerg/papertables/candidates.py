@@ -33,10 +33,10 @@ class Candidate(About):
         if column in self.scores.scores:
             return self.scores.scores[column]
         raters = [rated.scores for rated in self.people.values() if column in rated.scores]
-        raters = raters or [judge.scores for judge in self.judges_of([column])]
+        raters = raters or [judge.scores for judge in self.find_judgements([column])]
         return raters[0][column] if len(raters) == 1 else None
 
-    def judges_of(self, columns: Collection[str]) -> list[Judgement]:
+    def find_judgements(self, columns: Collection[str]) -> list[Judgement]:
         """Those who rated any of these aspects."""
         return [judge for judge in self.judges.values() if judge.scores.keys() & set(columns)]
 
@@ -45,7 +45,7 @@ def read_candidate(path: Path) -> Candidate:
     """The run in folder `path`. Raises UnscoredError where it has no scores, or they are not of its results as they are
     now, RunError where a file cannot be read."""
     manifest = read_manifest(path)
-    if dataset_of(manifest) is None:
+    if get_dataset(manifest) is None:
         raise RunError("the manifest does not name the dataset of the run", where=str(path), hint="see `ls runs/`")
     scores = read_scores(path, manifest.identity)
     return Candidate(path, manifest, scores, read_judgements(path), read_rated(path))
@@ -70,6 +70,6 @@ def judged_by(runs: Sequence[Candidate], judge: str) -> list[Candidate]:
     ]
 
 
-def dataset_of(manifest: Manifest | JudgingManifest) -> str | None:
+def get_dataset(manifest: Manifest | JudgingManifest) -> str | None:
     """The dataset of a run; None where the manifest is of something else."""
     return manifest.setting("dataset.name") if isinstance(manifest, Manifest) else None

@@ -15,7 +15,7 @@ from mmerg.errors import by_reason
 from mmerg.paper.published import PaperTable, Published
 from mmerg.papertables.candidates import Candidate
 from mmerg.runs.config_diff import labels
-from mmerg.runs.inputs import inputs_of, unequal_inputs
+from mmerg.runs.inputs import list_inputs, unequal_inputs
 from mmerg.scoring.intervals import wilson
 from mmerg.scoring.score import Score
 from mmerg.scoring.spread import Spread, by_seeds, over
@@ -88,7 +88,7 @@ def _paper_row(paper: PaperTable, row: Published) -> TableRow:
 
 
 def _note(paper: PaperTable, run: Candidate) -> str:
-    own = ", ".join(judge.name for judge in run.judges_of(paper.columns) if judge.self_judged)
+    own = ", ".join(judge.name for judge in run.find_judgements(paper.columns) if judge.self_judged)
     return f"rated by the model that wrote the replies: {own}" * bool(own)
 
 
@@ -99,7 +99,7 @@ def _notes(paper: PaperTable, runs: Sequence[Candidate], rows: Sequence[TableRow
         yield "The interval of the paper's accuracy is Wilson's, from the inferred n."
     called = labels(runs) if runs[1:] else [run.run for run in runs]
     for number, (run, label) in enumerate(zip(runs, called, strict=True), start=1):
-        told = ", ".join(inputs_of(run.manifest)) or "unknown inputs"
+        told = ", ".join(list_inputs(run.manifest)) or "unknown inputs"
         yield f"run {number} is {run.name} ({label}): {_describe_run(paper, run)}; it sees {told}"
     yield from (f"{names}: {note}" for note, names in by_reason((row.note, row.name) for row in rows).items() if note)
     measured = {(score.signature, name) for run in runs for name in paper.columns if (score := run.score(name))}
@@ -112,7 +112,7 @@ def _describe_run(paper: PaperTable, run: Candidate) -> str:
     parts = [f"{scores.corpus}, protocol {scores.protocol}", scores.counted]
     if set(RATED) & set(paper.columns):
         people = {name: rated.description for name, rated in run.people.items() if rated.scores.keys() & set(RATED)}
-        names = list(people) or [judge.name for judge in run.judges_of(RATED)]
+        names = list(people) or [judge.name for judge in run.find_judgements(RATED)]
         if len(names) > 1:
             parts.append(f"several judges ({', '.join(names)}): choose one with --judge")
         elif people:

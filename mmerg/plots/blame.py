@@ -50,7 +50,7 @@ def blamed_agents(blame: DataFrame) -> list[str]:
     return list(blame.index[blame.any(axis=1)].difference([PASSED, UNAUDITED, UNFINISHED], sort=False))
 
 
-def verdicts_of(story: Story) -> Iterator[Verdict]:
+def iterate_verdicts(story: Story) -> Iterator[Verdict]:
     """The verdicts on the passes of a sample. A pass that failed before its audit is UNFINISHED."""
     following = 0
     for t, this in story.passes.items():

@@ -34,7 +34,7 @@ from mmerg.rating.study import (
 from mmerg.runs.manifest import read_abouts
 from mmerg.scoring.answers import read_run
 from mmerg.settings.commands import RateSettings
-from mmerg.storage.files import name_of, write_whole
+from mmerg.storage.files import get_name, write_whole
 from mmerg.storage.record import write_record
 
 
@@ -71,7 +71,7 @@ def new(settings: RateSettings, folder: Path, runs: Sequence[Path]) -> int:
 def serve(settings: RateSettings, folder: Path) -> int:
     """Serves the page of a study until a signal comes, and prints the raters' links."""
     try:
-        from mmerg.rating.page import server_of
+        from mmerg.rating.page import build_server
         from mmerg.serving.launch import listener, page_host
     except ImportError as error:
         hint = 'pip install "mmerg[serve]"'
@@ -83,7 +83,7 @@ def serve(settings: RateSettings, folder: Path) -> int:
             done = f"{len(store.log.submitted(rater))} of {len(store.log.orders[rater])} done"
             console().print(escape(f"{rater} ({done}): {address}/#{token}"), soft_wrap=True)
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # either signal ends the server in good order
-        server_of(store, links, settings).run([heard])
+        build_server(store, links, settings).run([heard])
     return 0
 
 
@@ -94,7 +94,7 @@ def score(settings: RateSettings, folder: Path) -> int:
     if not answers.raters:
         raise ConfigError("the study has no ratings yet", where=str(folder), hint=f"mmerg rate serve {folder}")
     runs, problems = find_runs(folder, key)
-    results = find_results(name_of(folder), answers, runs, problems, settings)
+    results = find_results(get_name(folder), answers, runs, problems, settings)
     for part in tables(results, study.form.replies):
         console().print(part, soft_wrap=True)
     write_record(folder / SCORES, results)

@@ -21,7 +21,7 @@ from mmerg.errors import MmergError
 from mmerg.rating.form import SUBMIT, TAKE
 from mmerg.rating.store import AGAIN, OK, Entry, Store
 from mmerg.rating.study import MEDIA
-from mmerg.serving.guard import Guard, config_of, served_names
+from mmerg.serving.guard import Guard, build_config, served_names
 from mmerg.serving.refused import HttpError, error_fields
 from mmerg.settings.commands import RateSettings
 
@@ -38,7 +38,7 @@ class Submit(BaseModel):
     browser: str = Field(default="", max_length=32)
 
 
-def server_of(store: Store, links: dict[str, str], settings: RateSettings) -> uvicorn.Server:
+def build_server(store: Store, links: dict[str, str], settings: RateSettings) -> uvicorn.Server:
     """A server that runs the page on a socket. links: the token of each rater."""
     hosts = served_names(settings.host, settings.names)
     guard = Middleware(Guard, token="", hosts=hosts, origins=(), most=BODY, refuse=lambda _, error: _refuse(error))
@@ -47,7 +47,7 @@ def server_of(store: Store, links: dict[str, str], settings: RateSettings) -> uv
         app.add_exception_handler(kind, _answer_error)
     study, rated = store.log.study, store.log
 
-    def rater_of(request: Request) -> str:
+    def get_rater(request: Request) -> str:
         token = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
         for rater, known in links.items():
             if compare_digest(token, known.encode()):
@@ -55,7 +55,7 @@ def server_of(store: Store, links: dict[str, str], settings: RateSettings) -> uv
         hint = "open the complete link you were sent, including the part after #"
         raise HttpError("this link is not valid", hint=hint, status=401)
 
-    Rater = Annotated[str, Depends(rater_of)]  # noqa: N806 - a type
+    Rater = Annotated[str, Depends(get_rater)]  # noqa: N806 - a type
 
     @app.get("/")
     def page() -> Response:
@@ -104,14 +104,14 @@ def server_of(store: Store, links: dict[str, str], settings: RateSettings) -> uv
         following = place + 1 if place + 1 < len(rated.orders[rater]) else store.take(rater)
         return {"again": value == AGAIN, "fits": not wrong, "told": item.why if explain else "", "next": following}
 
-    @app.get("/media/{name}", dependencies=[Depends(rater_of)])
+    @app.get("/media/{name}", dependencies=[Depends(get_rater)])
     def media(name: str) -> Response:
         if not any(name in turn.media for item in study.items.values() for turn in item.history):
             raise HttpError("there is no such file", where="media", status=404)
         return FileResponse(store.folder / MEDIA / name)
 
     app.mount("/page", StaticFiles(directory=FOLDER))
-    return uvicorn.Server(config_of(app, CONNECTIONS))
+    return uvicorn.Server(build_config(app, CONNECTIONS))
 
 
 async def _answer_error(_: Request, error: Exception) -> Response:

@@ -17,7 +17,7 @@ MOST, RATERS = 5000, (2, 3, 4, 5, 6, 8, 10)
 Spread = tuple[float, float, float]  # standard deviations: of items, of raters, of the rest
 
 
-def power_of(items: Indices, raters: int, difference: float, spread: Spread) -> Floats:
+def compute_power(items: Indices, raters: int, difference: float, spread: Spread) -> Floats:
     """The probability that a true difference is found, for each of these numbers of items."""
     from scipy.stats import norm, t
 
@@ -33,7 +33,7 @@ def power_of(items: Indices, raters: int, difference: float, spread: Spread) -> 
 def items_for(raters: int, difference: float, spread: Spread, power: float) -> int | None:
     """The fewest items; None where not even MOST find it."""
     items = np.arange(2, MOST + 1)
-    enough = items[power_of(items, raters, difference, spread) >= power]
+    enough = items[compute_power(items, raters, difference, spread) >= power]
     return int(enough[0]) if len(enough) else None
 
 

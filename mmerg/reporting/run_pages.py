@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from mmerg.console.run_tables import Summary, describe_memory
 from mmerg.judging.judgement import read_judgements
 from mmerg.plots import style
-from mmerg.plots.blame import PASSED, TITLE, Verdict, blamed_agents, count_audits, count_blame, draw_blame, verdicts_of
+from mmerg.plots.blame import (
+    PASSED,
+    TITLE,
+    Verdict,
+    blamed_agents,
+    count_audits,
+    count_blame,
+    draw_blame,
+    iterate_verdicts,
+)
 from mmerg.plots.dots import draw_scores
 from mmerg.plots.matrix import draw_plans
 from mmerg.plots.run_data import RunData, read_or_why
@@ -28,7 +37,7 @@ from mmerg.reporting.simple_choice import held_against
 from mmerg.runs.config_diff import labels
 from mmerg.runs.events import ENDED
 from mmerg.runs.folder import FRAMES
-from mmerg.runs.inputs import inputs_of
+from mmerg.runs.inputs import list_inputs
 from mmerg.runs.manifest import About, Session, read_manifest
 from mmerg.runs.result import Result
 from mmerg.runs.samples import read_events
@@ -116,7 +125,7 @@ class RunPages(RunData):
             "audited": audited,
             "agents": blamed_agents(blame),
             "outcomes": counted_outcomes(self.outcomes),
-            "inputs": ", ".join(inputs_of(self.manifest)) or "–",
+            "inputs": ", ".join(list_inputs(self.manifest)) or "–",
             "memory": "; ".join(map(describe_memory, self.manifest.memories.values())),
             "describe_improper": describe_improper,
         }
@@ -146,7 +155,7 @@ class RunPages(RunData):
         return reversed(ways)
 
     def _add(self, result: Result, sample: SamplePage) -> Row:
-        self.verdicts += verdicts_of(sample.story)
+        self.verdicts += iterate_verdicts(sample.story)
         self.forms[sample.form] += 1
         self.problems.update(sample.problems.values())
         self.lost += sum(not sample.has_frame(keyframe.frame.sha256) for keyframe in sample.keyframes)

@@ -12,7 +12,7 @@ from mmerg.runs.manifest import Manifest, read_manifest, runs_in
 from mmerg.runs.result import Result
 from mmerg.scoring.emotions import accuracy
 from mmerg.scoring.paired import Pairing, compare
-from mmerg.storage.files import name_of
+from mmerg.storage.files import get_name
 
 SIMPLE = "one_pass_calibrated"
 DRAWS = 2000  # of a permutation test
@@ -37,7 +37,7 @@ def held_against(path: Path, own: Manifest, results: Mapping[str, Result]) -> di
     a, b = zip(*pairs, strict=True)
     acc = compare(accuracy(), Pairing(a, b, 0, 0), draws=DRAWS, seed=0)
     return {
-        "run": name_of(folder),
+        "run": get_name(folder),
         "samples": len(pairs),
         "labelled": acc.n,
         "right": [acc.a_value, acc.b_value] if acc.n else [],

@@ -15,7 +15,7 @@ from mmerg.reporting.outcome import counted_outcomes
 from mmerg.reporting.render import ASSETS, asset, render
 from mmerg.reporting.run_pages import RunPages, Say, write_plots
 from mmerg.runs.config_diff import config_diff, labels
-from mmerg.runs.inputs import inputs_of, unequal_inputs
+from mmerg.runs.inputs import list_inputs, unequal_inputs
 from mmerg.runs.manifest import read_abouts
 from mmerg.runs.matrix import JUDGED, matrix
 from mmerg.scoring.answers import read_run
@@ -56,7 +56,7 @@ def _write_comparison(folder: ReportFolder, places: dict[str, RunPages]) -> None
         "outcomes": counted_outcomes({name for run in runs for name in run.outcomes}),
         "lines": lines,
         "judged": {name: (words, sum(getattr(line, name) for line in lines)) for name, words in JUDGED.items()},
-        "inputs_of": inputs_of,
+        "list_inputs": list_inputs,
         "unequal": unequal_inputs(abouts),
         "settings": config_diff([run.manifest for run in runs]),
         "names": list(dict.fromkeys(name for run in runs if run.scores for name in run.scores.overall)),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from mmerg.runs.story import Pass, Story
-from mmerg.storage.words import runs_of
+from mmerg.storage.words import split_ngrams
 
 SOURCES = ("history", "exemplars", "instructions")
 LAST_TURN = "last turn"
@@ -19,7 +19,7 @@ def copied_by(story: Story, response: str, symbol: str) -> dict[str, int]:
     """How many runs of four words the reply has ("all"), and how many of them stand in the history, its last turn, the
     exemplars, the instructions (what prompts say beside data, also to the auditor), or "any" of these. Without what is
     0; empty for a reply of fewer than four words. symbol: the one that the system's state holds the reply by."""
-    own = runs_of(response)
+    own = split_ngrams(response)
     if not own or not story.started:
         return {}
     turns = [text for _, text in story.started.history]
@@ -60,7 +60,7 @@ def _in(texts: Iterable[str], own: Iterable[Run]) -> set[Run]:
 
 @lru_cache(maxsize=10_000)  # instructions are the same in every prompt, and a dialogue in all of a sample
 def _line_runs(line: str) -> frozenset[Run]:
-    return frozenset(runs_of(line))
+    return frozenset(split_ngrams(line))
 
 
 def texts_in(value: object) -> Iterator[str]:

@@ -17,7 +17,7 @@ from mmerg.runs.copying import copied_by, texts_in
 from mmerg.runs.events import OVER_BUDGET, Produced
 from mmerg.runs.result import Timing
 from mmerg.runs.story import Story
-from mmerg.storage.words import runs_of
+from mmerg.storage.words import split_ngrams
 
 ROUNDING = 1e-4  # what a server's single precision may put on top of 0, the logarithm of certainty
 NOWHERE: Mapping[str, str] = {}
@@ -25,7 +25,7 @@ TAIL = 16  # characters that one token may hold
 BROKEN = "\ufffd"  # what a server writes for the bytes of a character that is made of several tokens
 
 
-def facts_of(story: Story, response: str | None = None, places: Mapping[str, str] = NOWHERE) -> dict[str, object]:
+def collect_facts(story: Story, response: str | None = None, places: Mapping[str, str] = NOWHERE) -> dict[str, object]:
     """Those fields of a `Result` that the events of its try decide. response: the final one, if there is one. places:
     where the system's state holds its results, as its `result` ("R", or "o.reply" for a field of an output)."""
     exemplars = {(event.symbol, str(item["id"])) for event in story.supplied for item in event.content if "id" in item}
@@ -68,8 +68,8 @@ def _handed_on(outputs: Sequence[Produced]) -> dict[str, tuple[int, int]]:
     how many there are."""
     copied = {}
     for before, this in pairwise(outputs):
-        known = {run for text in texts_in(before.output) for run in runs_of(text)}
-        own = [run for text in texts_in(this.output) for run in runs_of(text)]
+        known = {run for text in texts_in(before.output) for run in split_ngrams(text)}
+        own = [run for text in texts_in(this.output) for run in split_ngrams(text)]
         if own:
             copied[this.stage] = (sum(run in known for run in own), len(own))
     return copied

@@ -27,7 +27,7 @@ from mmerg.runs.manifest import MANIFEST, Manifest, Started, read_any_manifest, 
 from mmerg.runs.result import Line, Result, Results, read_lines
 from mmerg.runs.samples import ENDING, SAMPLES, events_file, file_name, recording
 from mmerg.runs.shards import SHARDS
-from mmerg.storage.files import PART, private_folder, sha256_of, write_whole, writing
+from mmerg.storage.files import PART, compute_sha256, private_folder, write_whole, writing
 from mmerg.storage.record import write_record
 
 RESULTS, FRAMES, LOCK = "results.jsonl", "frames", ".lock"
@@ -175,7 +175,7 @@ class Run(Folder[Result]):
             return
         path = self.path / FRAMES / f"{sha256}.jpg"
         with writing(path):
-            if path.is_symlink() or not path.is_file() or sha256_of(path) != sha256:
+            if path.is_symlink() or not path.is_file() or compute_sha256(path) != sha256:
                 write_whole(path, read())
         self._sound_frames.add(sha256)
 

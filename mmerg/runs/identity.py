@@ -35,7 +35,7 @@ from mmerg.settings.commands import JudgeSettings
 from mmerg.settings.kinds import PLACE, RUNTIME_ONLY, Plain
 from mmerg.settings.model import LOOPS, RunSettings
 from mmerg.settings.tree import get_path, paths_marked
-from mmerg.storage.files import sha256_of
+from mmerg.storage.files import compute_sha256
 from mmerg.systems.instantiate import dotted_name, unwrap_callable
 from mmerg.systems.schema import schema_digest
 from mmerg.systems.system import System
@@ -81,7 +81,7 @@ def run_digests(
     if isinstance(plain["system"]["loop"], dict):
         plain["system"]["loop"] = name_files(plain["system"]["loop"], system.loop, files)
     if plain.get("auditor"):
-        files[AUDITOR] = sha256_of(Path(plain["auditor"]))
+        files[AUDITOR] = compute_sha256(Path(plain["auditor"]))
     for symbol, reader in readers.items():
         given[symbol] = name_files(given[symbol], reader, files)
     for symbol, source in sources.items():
@@ -147,7 +147,7 @@ def _add_code(digests: Digests, name: str, thing: object) -> None:
 def _add_file(digests: Digests, file: Path) -> str:
     """Adds the SHA-256 of a file's content, and gives the name it has: the file's, with its folder's where another file
     has the same. Raises OSError."""
-    digest = sha256_of(file)
+    digest = compute_sha256(file)
     free = file.name not in _PARTS and digests.get(file.name, digest) == digest
     name = file.name if free else f"{file.parent.name}/{file.name}"
     digests[name] = digest

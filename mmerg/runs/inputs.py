@@ -15,7 +15,7 @@ SOURCES = {
 }
 
 
-def inputs_of(manifest: Manifest) -> tuple[str, ...]:
+def list_inputs(manifest: Manifest) -> tuple[str, ...]:
     """In words; what is absent is left out, and nothing is known of replies that another system wrote."""
     return () if manifest.imported else tuple(_inputs(manifest))
 
@@ -45,11 +45,11 @@ def unequal_inputs(runs: Sequence[About]) -> str:
     of that system is told something else."""
     of_system: dict[str, set[tuple[str, ...]]] = {}
     for run in runs:
-        of_system.setdefault(run.manifest.system, set()).add(inputs_of(run.manifest))
+        of_system.setdefault(run.manifest.system, set()).add(list_inputs(run.manifest))
     names: dict[tuple[str, ...], dict[str, None]] = {}
     for run in runs:
         system = run.manifest.system
-        names.setdefault(inputs_of(run.manifest), {})[system if len(of_system[system]) == 1 else run.run] = None
+        names.setdefault(list_inputs(run.manifest), {})[system if len(of_system[system]) == 1 else run.run] = None
     unknown = names.pop((), {})
     shared = set(next(iter(names), ())).intersection(*names)
     more, less = [], []

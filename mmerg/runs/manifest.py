@@ -23,7 +23,7 @@ from mmerg.settings.commands import JudgeSettings
 from mmerg.settings.kinds import Plain
 from mmerg.settings.model import RunSettings
 from mmerg.settings.tree import get_path
-from mmerg.storage.files import describe_error, name_of
+from mmerg.storage.files import describe_error, get_name
 from mmerg.storage.record import Record
 
 MANIFEST = "manifest.json"
@@ -160,7 +160,7 @@ class About:
 
     @property
     def run(self) -> str:
-        return name_of(self.path)
+        return get_name(self.path)
 
 
 def read_manifest(path: Path) -> Manifest:

@@ -40,13 +40,13 @@ class Shard:
 
     def holds(self, dialogue: str) -> bool:
         """Whether the samples of a dialogue are this one's."""
-        return number_of(dialogue, self.of_all) == self.number
+        return assign_shard(dialogue, self.of_all) == self.number
 
     def folder(self, run: Path) -> Path:
         return run / SHARDS / f"{self.number:05}-of-{self.of_all:05}"
 
 
-def number_of(dialogue: str, of_all: int) -> int:
+def assign_shard(dialogue: str, of_all: int) -> int:
     """Which shard has all samples of a dialogue: their prompts begin alike, and a server keeps that beginning."""
     digest = hashlib.sha256(dialogue.encode()).digest()
     return int.from_bytes(digest[:8], "big") % of_all + 1

@@ -12,13 +12,13 @@ from typing import TypeAlias
 
 from mmerg.errors import ConfigError, RunError, preview
 from mmerg.runs.config_diff import alike_but_for, config_diff
-from mmerg.runs.inputs import inputs_of, unequal_inputs
+from mmerg.runs.inputs import list_inputs, unequal_inputs
 from mmerg.scoring.answers import ScoredRun, describe_improper, improper
 from mmerg.scoring.emotions import BASELINES
 from mmerg.scoring.metric import Metric, deciding
 from mmerg.scoring.paired import Comparison, Pairing, compare, pair
 from mmerg.scoring.shares import LEVEL, holm
-from mmerg.scoring.spread import by_seeds, seed_of
+from mmerg.scoring.spread import by_seeds, get_seed
 from mmerg.scoring.standard import Options, standard_metrics
 from mmerg.storage.record import Record
 
@@ -90,7 +90,7 @@ def compare_sides(first: Side, others: Sequence[Side], options: Options) -> Comp
     pairs = _corrected([_pair(a, b, pairing, options) for (a, b), pairing in zip(sides, pairings, strict=True)])
     return Compared(
         protocol=baseline.manifest.protocol.description,
-        inputs={run.run: inputs_of(run.manifest) for run in (*first, *chain(*others))},
+        inputs={run.run: list_inputs(run.manifest) for run in (*first, *chain(*others))},
         unequal=unequal_inputs((*first, *chain(*others))),
         draws=options.resamples,
         seed=options.seed,
@@ -131,7 +131,7 @@ def check_comparable(a: ScoredRun, b: ScoredRun) -> None:
 
 
 def _seed(run: ScoredRun) -> int:
-    return seed_of(run.manifest)
+    return get_seed(run.manifest)
 
 
 def _same_seeds(a: Side, b: Side) -> tuple[Side, Side]:

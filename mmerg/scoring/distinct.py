@@ -40,7 +40,7 @@ def distinct(n: int, words: Tokenizer = "nltk", *, lower: bool = True) -> Metric
         signature=f"n:{n}|{tokenizer_signature(words, lower=lower)}|level:corpus|failed:left-out|scale:100",
         needs=f"a reply of {n} tokens or more",
         mask=mask,
-        prepare=lambda results: Distinct(grams_of(_replies(results), words, lower, n), np.asarray),
+        prepare=lambda results: Distinct(extract_ngrams(_replies(results), words, lower, n), np.asarray),
         interval_by="jackknife",
         higher_is_better=True,
     )
@@ -58,7 +58,7 @@ def adjusted(n: int, words: Tokenizer = "nltk", *, lower: bool = True, vocabular
         plain,
         name=f"ead{n}",
         signature=plain.signature.replace("|", f"|V:{vocabulary}|", 1),
-        prepare=lambda results: Distinct(grams_of(_replies(results), words, lower, n), expected),
+        prepare=lambda results: Distinct(extract_ngrams(_replies(results), words, lower, n), expected),
     )
 
 
@@ -93,7 +93,7 @@ def _replies(results: Sequence[Result]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=8)  # Distinct and EAD ask for the same: of two runs and both, n 1 and 2
-def grams_of(replies: tuple[str, ...], words: Tokenizer, lower: bool, n: int) -> Grams:
+def extract_ngrams(replies: tuple[str, ...], words: Tokenizer, lower: bool, n: int) -> Grams:
     """The n-grams of replies. The last few results are kept, as cutting texts takes longest."""
     tokens = list(map(tokenizer(words, lower=lower), replies))
     numbers = {token: number for number, token in enumerate(dict.fromkeys(chain(*tokens)))}

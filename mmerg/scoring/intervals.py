@@ -138,7 +138,7 @@ def resampled(
     else:
         draw, of = np.random.default_rng(seed), dialogues.valued(value)
         values = np.array([of(draw.integers(count, size=count)) for _ in range(draws)])
-        outside = outside_of(count)
+        outside = compute_tail(count)
         error, (low, high) = float(values.std()), map(float, np.quantile(values, [outside, 1 - outside]))
     if not (isfinite(low) and isfinite(high)):
         return Interval(None, why="no interval: too few dialogues differ"), 0.0
@@ -192,11 +192,11 @@ def _with_pseudo_counts(counts: Counts, parts: Floats, drawn: Floats, seed: int)
     taken_off = np.arange(counts.blocks)[:, None, None] < counts.blocks // 2
     lower = counts.finish(totals + np.where(taken_off, above, below).reshape(totals.shape))
     upper = counts.finish(totals + np.where(taken_off, below, above).reshape(totals.shape))
-    outside = outside_of(drawn.shape[1])
+    outside = compute_tail(drawn.shape[1])
     return float(np.quantile(lower, outside)), float(np.quantile(upper, 1 - outside)), float(upper.std())
 
 
-def outside_of(count: int) -> float:
+def compute_tail(count: int) -> float:
     """The share of draws beyond either end of percentiles that are as wide as t's."""
     return erfc(student(count - 1) * sqrt(count / (count - 1)) / sqrt(2)) / 2
 

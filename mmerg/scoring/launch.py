@@ -12,7 +12,7 @@ from mmerg.scoring.answers import read_run
 from mmerg.scoring.score_tables import Row, choose, facts, tabulate, terminal
 from mmerg.scoring.scorer import score_run, write_scores
 from mmerg.scoring.spread import by_seeds
-from mmerg.scoring.standard import options_of
+from mmerg.scoring.standard import read_options
 
 
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
 
 def score(given: argparse.Namespace) -> int:
     """Score, write and print. Raises RunError and ConfigError, for a folder that is no run before any is scored."""
-    abouts, options = check_runs(given.run), options_of(given)
+    abouts, options = check_runs(given.run), read_options(given)
     scores = [write_scores(path, score_run(read_run(path), options)) for path in given.run]
     metrics = choose(scores, given.columns)
     settings = by_seeds([about.manifest for about in abouts])

@@ -74,10 +74,10 @@ def _bleu(results: Sequence[Result]) -> Value:
     score = _scorer("bleu")
     found = [score(*pair) for pair in _pairs(results)]
     parts = np.array([(*one.counts, *one.totals, one.sys_len, one.ref_len) for one in found], float).T
-    return Sums(parts, bleu_of)
+    return Sums(parts, compute_bleu)
 
 
-def bleu_of(sums: Floats) -> Floats:
+def compute_bleu(sums: Floats) -> Floats:
     """BLEU-4 from sums over replies, shape [10, …]. As sacreBLEU's smoothing "exp", the k-th order without a match
     counts 1/2^k."""
     matches, totals, (own, reference) = sums[:4], sums[4:8], sums[8:]

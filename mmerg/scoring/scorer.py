@@ -24,7 +24,7 @@ from mmerg.scoring.score import SCORES, Score, Scores, results_digest
 from mmerg.scoring.standard import DEFAULTS, Options, standard_metrics
 from mmerg.scoring.words import tokenizer
 from mmerg.storage.record import read_record, write_record
-from mmerg.storage.words import words_of
+from mmerg.storage.words import split_words
 
 
 def score_run(run: ScoredRun, options: Options = DEFAULTS) -> Scores:
@@ -50,7 +50,7 @@ def score_run(run: ScoredRun, options: Options = DEFAULTS) -> Scores:
         },
         confusion=confused,
         improper=tuple(sorted(improper(answers))),
-        uncut=2 * sum(2 * len(cut(reply)) <= len(words_of(reply)) for reply in replies) > len(replies),
+        uncut=2 * sum(2 * len(cut(reply)) <= len(split_words(reply)) for reply in replies) > len(replies),
         identity=manifest.identity,
         results=results_digest(answers),
     )

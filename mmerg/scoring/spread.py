@@ -21,7 +21,7 @@ class Spread(Score):
     sd: float
 
 
-def seed_of(manifest: Manifest) -> int:
+def get_seed(manifest: Manifest) -> int:
     return int(manifest.setting("seed", 0))
 
 
@@ -30,7 +30,7 @@ def by_seeds(manifests: Sequence[Manifest]) -> list[list[int]]:
     by_setting: dict[str, list[int]] = {}
     for place, manifest in enumerate(manifests):
         setting = alike_but_for(manifest, "seed")
-        if seed_of(manifest) in [seed_of(manifests[other]) for other in by_setting.get(setting, ())]:
+        if get_seed(manifest) in [get_seed(manifests[other]) for other in by_setting.get(setting, ())]:
             setting += str(place)
         by_setting.setdefault(setting, []).append(place)
     return list(by_setting.values())

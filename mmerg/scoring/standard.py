@@ -1,7 +1,7 @@
 """The scores of a run, and the options with which a user chooses them.
 
 add_arguments(parser)
-for metric in standard_metrics(manifest, options_of(parser.parse_args())):
+for metric in standard_metrics(manifest, read_options(parser.parse_args())):
     print(metric.name, metric.signature)
 """
 
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser, resamples: int = DRAWS) -> No
     draws("--seed", type=int, metavar="N", default=0, help="default: %(default)s")
 
 
-def options_of(given: argparse.Namespace) -> Options:
+def read_options(given: argparse.Namespace) -> Options:
     """The options among what was given to a command."""
     values = vars(given) | {"bert": given.bert_model if given.bert else None}
     chosen = {field.name: values[field.name] for field in fields(Options) if field.name in values}

@@ -18,7 +18,7 @@ from mmerg.scoring.score import Score
 from mmerg.sem.words import words_in
 from mmerg.storage.files import describe_error, write_whole
 from mmerg.storage.record import Record, read_record
-from mmerg.storage.words import distinctive, runs_of
+from mmerg.storage.words import distinctive, split_ngrams
 
 HINT = "mmerg train sem dataset=… dataset.root=… out=sem.json makes one"
 RUN = 3  # words in a row that are known again
@@ -136,7 +136,7 @@ class Sem(Record):
 
 def run_digests(texts: Sequence[str]) -> list[str]:
     """What a model keeps of a dialogue to know it again: a digest of each run of three words, each once."""
-    runs = dict.fromkeys(runs_of(" ".join(texts), RUN))
+    runs = dict.fromkeys(split_ngrams(" ".join(texts), RUN))
     return [hashlib.sha256(" ".join(run).encode()).hexdigest()[:DIGITS] for run in runs]
 
 

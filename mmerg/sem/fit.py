@@ -32,7 +32,7 @@ def fit(features: Any, golds: Sequence[str], c: float, max_iter: int) -> "Logist
     return LogisticRegression(C=c, max_iter=max_iter).fit(features, golds)
 
 
-def weights_of(model: "LogisticRegression") -> tuple[Floats, Floats]:
+def extract_weights(model: "LogisticRegression") -> tuple[Floats, Floats]:
     """Weights [labels, columns] and bias [labels] of a softmax. For two labels scikit-learn has those of a sigmoid."""
     weights, bias = model.coef_, model.intercept_
     if len(weights) == 1:
@@ -40,7 +40,7 @@ def weights_of(model: "LogisticRegression") -> tuple[Floats, Floats]:
     return weights.round(DECIMALS), bias.round(DECIMALS)
 
 
-def causes_of(
+def fit_causes(
     words: "TfidfVectorizer",
     model: "LogisticRegression",
     histories: Sequence[History],
@@ -50,7 +50,7 @@ def causes_of(
 ) -> Causes:
     """The set S over the histories, which are `over`. The salience of a word is coefficient × tf-idf for the label that
     is predicted; a word that speaks against it is never taken."""
-    features, weights = words.transform(histories).tocsr(), weights_of(model)[0]
+    features, weights = words.transform(histories).tocsr(), extract_weights(model)[0]
     predicted = np.searchsorted(model.classes_, model.predict(features))
     top: set[int] = set()
     for start, end, label in zip(features.indptr, features.indptr[1:], predicted, strict=False):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mmerg.errors import ConfigError
 from mmerg.storage.files import describe_error
-from mmerg.storage.words import words_of
+from mmerg.storage.words import split_words
 
 HINT = "use NRC-VAD as published: each line has a word, valence, arousal and dominance, separated by tabs"
 
@@ -49,7 +49,7 @@ def read_lexicon(path: Path) -> Lexicon:
         if not (-1 <= valence <= 1 and -1 <= arousal <= 1):  # nor is NaN
             what = f"the lexicon has no valence and arousal between -1 and 1: {line[:80]!r}"
             raise ConfigError(what, where=f"{path}, line {number}", hint=HINT)
-        values[" ".join(words_of(word))] = (valence, arousal)
+        values[" ".join(split_words(word))] = (valence, arousal)
     below = sum(value < 0 for pair in values.values() for value in pair)
     if not values or 0 < below < len(values) / 20:  # in version 2 it is about half of them
         mixed = f"{below} of {2 * len(values)} values are below 0: it is neither version 1, from 0 to 1, nor version 2"

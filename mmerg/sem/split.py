@@ -36,10 +36,10 @@ class Split:
     @property
     def samples(self) -> Data:
         """What the samples are made of."""
-        return data_of(self.corpus, list(zip(self.histories, self.golds, strict=True)))
+        return build_data(self.corpus, list(zip(self.histories, self.golds, strict=True)))
 
 
-def split_of(corpus: Corpus, protocol: ProtocolSettings) -> Split:
+def build_split(corpus: Corpus, protocol: ProtocolSettings) -> Split:
     """The samples of a split of a corpus."""
     targets = select(corpus, protocol).samples
     worded = [(tuple(turn.text for turn in target.scene.history), target) for target in targets]
@@ -58,7 +58,7 @@ def split_of(corpus: Corpus, protocol: ProtocolSettings) -> Split:
     return Split(corpus, histories, golds, dialogues, of_each, unlabelled, len(targets) - len(samples))
 
 
-def data_of(corpus: Corpus, used: Sequence[object]) -> Data:
+def build_data(corpus: Corpus, used: Sequence[object]) -> Data:
     """A split with the digest of what is used of it."""
     digest = hashlib.sha256(json.dumps(used).encode()).hexdigest()
     return Data(corpus=corpus.name, split=corpus.split, samples=len(used), digest=digest)

@@ -12,11 +12,11 @@ from mmerg.corpora.dialogue import Corpus
 from mmerg.errors import ConfigError
 from mmerg.memory.vectors import Embedder, Vectors, embed_all
 from mmerg.sem.artefact import Causes, Sem, write
-from mmerg.sem.fit import causes_of, fit, vectorizer, weights_of
+from mmerg.sem.fit import extract_weights, fit, fit_causes, vectorizer
 from mmerg.sem.lexicon import Lexicon, read_lexicon
 from mmerg.sem.metrics import evaluate
-from mmerg.sem.split import Split, data_of, refuse_unfit, split_of
-from mmerg.sem.words import text_of
+from mmerg.sem.split import Split, build_data, build_split, refuse_unfit
+from mmerg.sem.words import join_history
 from mmerg.settings.commands import TrainSettings
 from mmerg.storage.files import private_folder, writing
 
@@ -36,7 +36,7 @@ def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embe
     lexicon = read_lexicon(Path(settings.lexicon)) if settings.lexicon else None
     identity = embedder.identity() if embedder else None  # before any work, as it may lack a file
     names = (settings.split, settings.validation, settings.causes_split or settings.split)
-    splits = {name: split_of(read(name), settings.protocol) for name in dict.fromkeys(names)}
+    splits = {name: build_split(read(name), settings.protocol) for name in dict.fromkeys(names)}
     for split in splits.values():
         out.print(escape(str(split)))
     fitted_to, validated_on, over = (splits[name] for name in names)
@@ -47,16 +47,18 @@ def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embe
         if not embedder:
             return None
         with Bar(out, f"embedding {split.corpus.split}: histories") as bar:
-            return embed_all(embedder, [text_of(history) for history in split.histories], split.dialogues, bar.at)
+            return embed_all(embedder, [join_history(history) for history in split.histories], split.dialogues, bar.at)
 
     words = vectorizer(min_df=2)
     model = by_words = fit(words.fit_transform(fitted_to.histories), fitted_to.golds, settings.C, settings.max_iter)
     out.print(f"{len(words.idf_)} words, {model.n_iter_[0]} iterations")
-    causes = causes_of(words, by_words, over.unlabelled, data_of(over.corpus, over.unlabelled), settings.k1, lexicon)
+    causes = fit_causes(
+        words, by_words, over.unlabelled, build_data(over.corpus, over.unlabelled), settings.k1, lexicon
+    )
     if embedder:
         model = fit(embedded(fitted_to), fitted_to.golds, settings.C, settings.max_iter)
         out.print(f"embeddings, {model.n_iter_[0]} iterations")
-    weights, bias = weights_of(model)
+    weights, bias = extract_weights(model)
     sem = Sem(
         labels=model.classes_.tolist(),
         trained_on=fitted_to.samples,

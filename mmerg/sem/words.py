@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from mmerg.storage.words import words_of
+from mmerg.storage.words import split_words
 
 
 def words_in(history: Sequence[str]) -> list[str]:
     """The words of all turns, in order, with repeats."""
-    return [word for text in history for word in words_of(text)]
+    return [word for text in history for word in split_words(text)]
 
 
-def text_of(history: Sequence[str]) -> str:
+def join_history(history: Sequence[str]) -> str:
     """The turns, each on a line, as an embedder sees them."""
     return "\n".join(" ".join(text.split()) for text in history)

@@ -16,8 +16,8 @@ from starlette.staticfiles import StaticFiles
 
 from mmerg.errors import MmergError
 from mmerg.serving import ollama, openai, page
-from mmerg.serving.guard import Guard, config_of, served_names
-from mmerg.serving.refused import HttpError, error_fields, status_of
+from mmerg.serving.guard import Guard, build_config, served_names
+from mmerg.serving.refused import HttpError, error_fields, get_status
 from mmerg.serving.served import AppState
 from mmerg.serving.work import TurnRunner
 
@@ -25,8 +25,8 @@ FIELDS = 2**20  # bytes of a request besides its files
 SPARE = 100  # connections beside those of turns
 
 
-def app_of(served: AppState, token: str = "") -> FastAPI:
-    """The app. token: see `token_of`."""
+def build_app(served: AppState, token: str = "") -> FastAPI:
+    """The app. token: see `choose_token`."""
     limits, origins = served.settings.limits, served.settings.origins
     files = max(limits.clip_mb, limits.pictures * limits.picture_mb)
     most = files * 2**20 * 4 // 3 + limits.text * limits.turns * 12 + FIELDS  # pictures may come as base64
@@ -86,9 +86,9 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def server_of(served: AppState, token: str = "") -> Server:
+def build_server(served: AppState, token: str = "") -> Server:
     logging.getLogger("uvicorn.access").addFilter(_without_query)
-    return Server(config_of(app_of(served, token), served.work.most + SPARE), served.work)
+    return Server(build_config(build_app(served, token), served.work.most + SPARE), served.work)
 
 
 def _without_query(record: logging.LogRecord) -> bool:
@@ -99,7 +99,7 @@ def _without_query(record: logging.LogRecord) -> bool:
 
 
 def refuse(path: str, error: MmergError) -> Response:
-    status = status_of(error)
+    status = get_status(error)
     if path.startswith("/v1"):
         return JSONResponse(openai.failed(error), status)
     return JSONResponse(ollama.failed(error) if path.startswith("/api") else error_fields(error), status)

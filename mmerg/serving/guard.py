@@ -36,7 +36,7 @@ HEADERS = [  # of every response; frames of faces stay out of the browser's cach
 ]
 
 
-def config_of(app: ASGIApp, connections: int) -> uvicorn.Config:
+def build_config(app: ASGIApp, connections: int) -> uvicorn.Config:
     """How any page is served. connections: the most at one time."""
     return uvicorn.Config(
         app,

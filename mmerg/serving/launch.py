@@ -37,13 +37,13 @@ def serve(settings: ServeSettings, overrides: Sequence[str], own: Sequence[Path]
     """Serves until a signal comes. own: the user's folders of configs. Raises MmergError where it cannot."""
     _refuse_idle(overrides)
     try:
-        from mmerg.serving.app import server_of
+        from mmerg.serving.app import build_server
         from mmerg.serving.served import AppState
         from mmerg.serving.work import TurnRunner
     except ImportError as error:
         hint = 'pip install "mmerg[serve]"'
         raise ConfigError("the server needs packages that are not installed", where=str(error), hint=hint) from error
-    token = token_of(settings)
+    token = choose_token(settings)
     os.umask(0o077)  # what the server writes is its user's alone
     with ExitStack() as opened:
         opened.callback(gc.freeze)  # else Python takes seconds to look through all that was imported before it ends
@@ -57,7 +57,7 @@ def serve(settings: ServeSettings, overrides: Sequence[str], own: Sequence[Path]
         if settings.browser:
             threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()  # it may wait for an answer
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # either signal ends the server in good order
-        server_of(served, token).run([heard])
+        build_server(served, token).run([heard])
     return 0
 
 
@@ -112,7 +112,7 @@ def listener(host: str, port: int) -> socket.socket:
     return socket.socket(family, kind, protocol, opened.detach())  # asyncio sets TCP_NODELAY only with a protocol
 
 
-def token_of(settings: ServeSettings) -> str:
+def choose_token(settings: ServeSettings) -> str:
     """The token that every request must have; "" where only this machine can send requests. Raises ConfigError."""
     from mmerg.serving.guard import is_loopback
 

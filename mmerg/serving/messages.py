@@ -104,7 +104,7 @@ def _picture(data: str, where: str) -> Upload:
         raise HttpError(f"a picture is not valid base64: {error}", where=where) from error
 
 
-def base64_of(url: str, where: str) -> str:
+def read_base64(url: str, where: str) -> str:
     """The base64 in a data URL. Raises HttpError for any other URL: nothing is fetched, and no file is read."""
     head, comma, data = url.partition(",")
     kind = r"image/[\w.+-]+|application/octet-stream"  # browsers write the latter, or none, of a type they do not know

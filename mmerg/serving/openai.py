@@ -18,8 +18,8 @@ from pydantic import BaseModel, Field
 
 from mmerg.errors import MmergError
 from mmerg.serving.answers import Answer, Steps, Wish, answers, respond
-from mmerg.serving.messages import AnySeed, Sent, base64_of, read_body, takes
-from mmerg.serving.refused import HttpError, error_sentence, status_of
+from mmerg.serving.messages import AnySeed, Sent, read_base64, read_body, takes
+from mmerg.serving.refused import HttpError, error_sentence, get_status
 from mmerg.serving.served import AppState
 from mmerg.serving.updates import Update
 
@@ -50,7 +50,7 @@ class Message(BaseModel):
             if not (part.type == "text" or (part.type == "image_url" and part.image_url)):
                 what = f"a part of the type {part.type!r:.40} is not supported, or is empty"
                 raise HttpError(what, where=where, hint="text, or image_url with a data URL")
-        pictures = [base64_of(part.image_url.url, where) for part in self.content if part.image_url]
+        pictures = [read_base64(part.image_url.url, where) for part in self.content if part.image_url]
         return Sent(self.role, "\n".join(part.text for part in self.content if part.type == "text"), tuple(pictures))
 
 
@@ -157,7 +157,7 @@ def routes(served: AppState) -> APIRouter:
 
 
 def failed(error: MmergError) -> dict[str, object]:
-    kind = "invalid_request_error" if status_of(error) < 500 else "server_error"
+    kind = "invalid_request_error" if get_status(error) < 500 else "server_error"
     return {"error": {"message": error_sentence(error), "type": kind, "param": error.where or None, "code": None}}
 
 

@@ -23,7 +23,7 @@ class HttpError(MmergError):
         self.status = status
 
 
-def status_of(error: MmergError) -> int:
+def get_status(error: MmergError) -> int:
     if isinstance(error, HttpError):
         return error.status
     if isinstance(error, SampleError):

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Literal
 
 from mmerg.corpora.dialogue import Sample, Turn
-from mmerg.corpora.talk import sample_of
+from mmerg.corpora.talk import build_sample
 from mmerg.engine.sample import Experiment
 from mmerg.engine.uploads import Upload, Uploads
 from mmerg.experiment.talk import turns_and_uploads, with_uploads
@@ -43,7 +43,7 @@ class ReplyRequest:
 
     @property
     def sample(self) -> Sample:
-        return sample_of(self.chat, self._shown[0], self.offered.settings.answers_as, self.offered.corpus.labels)
+        return build_sample(self.chat, self._shown[0], self.offered.settings.answers_as, self.offered.corpus.labels)
 
     @property
     def uploads(self) -> Uploads:

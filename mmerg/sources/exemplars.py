@@ -12,7 +12,7 @@ from mmerg.corpora.dialogue import Corpus, Dialogue, Sample
 from mmerg.engine.sources import SourceOutput
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError, CorpusError
-from mmerg.memory.entries import history_text, origin_of, spoken, text_of
+from mmerg.memory.entries import build_key, get_origin, history_text, spoken
 from mmerg.memory.guards import Query
 from mmerg.memory.memory import Hit, Memory
 from mmerg.memory.store import Watch, open_memory
@@ -20,7 +20,7 @@ from mmerg.memory.vectors import Embedder
 from mmerg.runs.events import Excluded
 from mmerg.settings.problems import read_settings
 from mmerg.settings.sources import KeySettings, MemorySettings
-from mmerg.storage.words import words_of
+from mmerg.storage.words import split_words
 from mmerg.systems.system import System
 
 FOREIGN = 0.5  # of the tokens: over this the embedder does not know the language; of English it is a tenth
@@ -46,7 +46,7 @@ class Exemplars:
         self.wanted, self.embedder, self.source = wanted, embedder, source
         self._cache, self._opened = cache, {} if opened is None else opened
         self._dialogues = {dialogue.id: dialogue for dialogue in evaluated.dialogues}
-        self._origins = {dialogue.id: origin_of(dialogue) for dialogue in evaluated.dialogues}
+        self._origins = {dialogue.id: get_origin(dialogue) for dialogue in evaluated.dialogues}
 
     @property
     def digest(self) -> str:
@@ -81,7 +81,7 @@ class Exemplars:
     def long_enough(self) -> str:
         """How many replies of the memory have the words that an exemplar must have."""
         replies = [turn.text for dialogue in self.source.dialogues for turn in dialogue.turns[1:]]
-        enough = sum(len(words_of(reply)) >= self.wanted.min_words for reply in replies)
+        enough = sum(len(split_words(reply)) >= self.wanted.min_words for reply in replies)
         return f"{enough} of {len(replies)} replies have {self.wanted.min_words} words or more (min_words)"
 
     def foreign(self) -> list[str]:
@@ -112,8 +112,8 @@ class Exemplars:
         dialogue = self._dialogues.get(sample.dialogue_id, own)
         target = int(sample.id.removeprefix(f"{dialogue.id}/")) - 1  # as `cut` names samples
         return Query(
-            origin=self._origins.get(sample.dialogue_id) or origin_of(dialogue),
-            text=text_of(key, spoken(sample.scene.history), sample.situation, emotion),
+            origin=self._origins.get(sample.dialogue_id) or get_origin(dialogue),
+            text=build_key(key, spoken(sample.scene.history), sample.situation, emotion),
             history=history_text(spoken(dialogue.turns[max(0, target - key.turns) : target])),
             emotion=emotion,
             reply=sample.target.text if sample.target else None,

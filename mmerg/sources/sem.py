@@ -14,10 +14,10 @@ from mmerg.engine.state import State
 from mmerg.errors import ConfigError
 from mmerg.memory.vectors import Embedder, check_vectors
 from mmerg.sem.artefact import HINT, read
-from mmerg.sem.words import text_of
+from mmerg.sem.words import join_history
 from mmerg.settings.problems import read_settings
 from mmerg.settings.sources import SemSettings
-from mmerg.storage.files import sha256_of
+from mmerg.storage.files import compute_sha256
 
 PLACES = 4  # of a probability
 
@@ -32,7 +32,7 @@ class Sem:
             what = "no small empathetic model is set"
             raise ConfigError(what, where="sem", hint=f"sem=FILE; {HINT}")
         path = Path(self.settings.file).expanduser()
-        self._model, self.digest = read(path), sha256_of(path)
+        self._model, self.digest = read(path), compute_sha256(path)
         self._embedder = embedder
         self._with_causes = self.settings.cause_words and self._model.causes.high is not None
         self._refuse_other_embedder()
@@ -50,7 +50,7 @@ class Sem:
         history = [turn.text for turn in sample.scene.history]
         embedding = None
         if self._model.embedder and self._embedder:
-            [embedding] = check_vectors(self._embedder.embed([text_of(history)]), [sample.id])
+            [embedding] = check_vectors(self._embedder.embed([join_history(history)]), [sample.id])
         likely = islice(self._model.predict(history, embedding).items(), self.settings.k2)
         emotions = [{"label": label, "p": round(p, PLACES)} for label, p in likely]
         high, low = self._model.cause_words(history) if self._with_causes else ([], [])

@@ -93,12 +93,12 @@ def describe_error(error: OSError | ValueError) -> str:
     return f"it is no JSON ({error})" if isinstance(error, json.JSONDecodeError) else str(error)
 
 
-def name_of(path: Path) -> str:
+def get_name(path: Path) -> str:
     """The last name of a path, also of ".", as text: bytes that are no UTF-8 become U+FFFD."""
     return os.fsencode(path.resolve().name).decode(errors="replace")
 
 
-def sha256_of(path: Path) -> str:
+def compute_sha256(path: Path) -> str:
     """SHA-256 (hex) of the file's bytes. Raises OSError."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

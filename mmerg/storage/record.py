@@ -21,10 +21,10 @@ Kind = TypeVar("Kind", bound=Record)
 def write_record(path: Path, record: Record, *, durable: bool = False) -> None:
     """Write a file whole or not at all; durable: wait until the disk has it. Raises RunError where it cannot be
     written."""
-    write_whole(path, text_of(record), durable=durable)
+    write_whole(path, to_json(record), durable=durable)
 
 
-def text_of(record: Record) -> str:
+def to_json(record: Record) -> str:
     """The record as JSON text for a file."""
     return json.dumps(record.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
 

@@ -1,6 +1,6 @@
 """The words of a text in any language, for guards, counts and features.
 
-words_of("I’m FINE. 我很好")    # ["i'm", "fine", "我", "很", "好"]
+split_words("I’m FINE. 我很好")    # ["i'm", "fine", "我", "很", "好"]
 """
 
 import html
@@ -18,7 +18,7 @@ _STAGE_DIRECTION = re.compile(r"\[[^\[\]]*\]")
 ENOUGH_WORDS, ENOUGH_LETTERS = 5, 20
 
 
-def words_of(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The words in order, with repeats, without case and punctuation. Where no blanks stand between words, each letter
     is one, with the marks that it carries. Spellings that Unicode has for one character (NFKC) are one, and so are
     Arabic and Hebrew words with and without vowel signs."""
@@ -36,9 +36,9 @@ def words_of(text: str) -> list[str]:
     return [word for part in words if (word := part.strip("'"))]
 
 
-def runs_of(text: str, n: int = 4) -> list[tuple[str, ...]]:
+def split_ngrams(text: str, n: int = 4) -> list[tuple[str, ...]]:
     """Every `n` words in a row, with repeats: what one text copies from another is counted in these."""
-    words = words_of(text)
+    words = split_words(text)
     return [tuple(words[start : start + n]) for start in range(len(words) - n + 1)]
 
 
@@ -46,7 +46,7 @@ def plain_words(text: str) -> str:
     """The words without blanks, so that two texts of the same words are equal. Stage directions ("[LAUGHTER]") are left
     out, and "&amp;" is "&". Where nothing would be left ("?!"), only case is dropped."""
     text = html.unescape(text)
-    words = "".join(words_of(_STAGE_DIRECTION.sub(" ", text)))
+    words = "".join(split_words(_STAGE_DIRECTION.sub(" ", text)))
     return words.replace("'", "") or unicodedata.normalize("NFKC", text).casefold().strip()
 
 
@@ -54,4 +54,4 @@ def distinctive(text: str) -> bool:
     """Whether a text is too long to be said twice by chance, as "Yeah." is: 5 words, or 20 letters where words are long
     (a Korean syllable counts as the letters that it is made of)."""
     letters = unicodedata.normalize("NFD", plain_words(text))
-    return len(words_of(text)) >= ENOUGH_WORDS or len(letters) >= ENOUGH_LETTERS
+    return len(split_words(text)) >= ENOUGH_WORDS or len(letters) >= ENOUGH_LETTERS

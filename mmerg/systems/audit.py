@@ -92,6 +92,6 @@ def audit_class(stages: tuple[str, ...]) -> type[BaseModel]:
     return model
 
 
-def audit_of(reply: BaseModel) -> Audit:
+def to_audit(reply: BaseModel) -> Audit:
     """The `Audit` in an auditor's validated reply."""
     return Audit(findings={name: Verdict.model_validate(dict(finding)) for name, finding in reply})

@@ -20,7 +20,7 @@ from pydantic_core import from_json
 from mmerg.errors import ConfigError, Failure, ReplyError, SampleError, format_exception, raised_at
 from mmerg.storage.json_objects import objects_in
 from mmerg.systems.fields import QUOTE, QUOTED, TAKEN, quotes
-from mmerg.systems.wire import Node, from_wire, items_of, nodes_at, to_wire, wire_place
+from mmerg.systems.wire import Node, from_wire, get_items, nodes_at, to_wire, wire_place
 
 Record = TypeVar("Record", bound=BaseModel)
 IDLE = {"title", "default", "format", "uniqueItems", "examples", "deprecated"}  # say nothing that a grammar can hold to
@@ -110,7 +110,7 @@ def vocabularies(cls: type[BaseModel]) -> set[str]:
 
 def _nodes(node: Node) -> Iterator[Node]:
     yield node
-    for inner in (*nodes_at(node, "properties").values(), items_of(node)):
+    for inner in (*nodes_at(node, "properties").values(), get_items(node)):
         yield from _nodes(inner) if inner else ()
 
 
@@ -167,7 +167,7 @@ def _inlined(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str,
             raise _unsupported(place, what)
     fields = nodes_at(node, "properties").items()
     children: Node = {name: _inlined(one, defs, f"{place}.{name}", above) for name, one in fields}
-    items = _inlined(items_of(node), defs, place, above) if "items" in node else None
+    items = _inlined(get_items(node), defs, place, above) if "items" in node else None
     whole: Node = {**node, "properties": children or None, "items": items, "$defs": {}}
     return {key: whole[key] for key in (*KEYS, *node) if whole.get(key) is not None}
 
@@ -188,7 +188,7 @@ def _concrete(node: Node, bounds: Bounds) -> Node:
         kept["pattern"] = pattern if GRAMMATICAL.fullmatch(pattern) else None
     if "x-quote" in node:
         kept |= {"enum": [*quotes(bounds.quotable)], "x-form": QUOTED}
-    if items := items_of(node):
+    if items := get_items(node):
         kept["items"] = _concrete(items, bounds)
     if fields := nodes_at(node, "properties"):
         asked = [name for name, one in fields.items() if _text(one, "x-needs") in bounds.inputs | {""}]
@@ -210,7 +210,7 @@ def _lines(properties: Mapping[str, Node], indent: str) -> list[str]:
     lines = []
     for node, alike in groupby(properties, key=lambda name: properties[name]):
         names, inner = list(alike), node
-        while items := items_of(inner):
+        while items := get_items(inner):
             inner = items
         words = "; ".join(dict.fromkeys(filter(None, (_text(one, "description") for one in (node, inner)))))
         about = f" ({words})" if words else ""
@@ -225,7 +225,7 @@ def _kind(node: Node) -> str:
         return "one of " + ", ".join(json.dumps(word, ensure_ascii=False) for word in choices)
     kind = _text(node, "type") or "object"
     if kind == "array":
-        return f"list of {node.get('minItems', 0)} to {node.get('maxItems', 'many')}, each {_kind(items_of(node))}"
+        return f"list of {node.get('minItems', 0)} to {node.get('maxItems', 'many')}, each {_kind(get_items(node))}"
     if kind == "integer" and {"minimum", "maximum"} <= node.keys():
         return f"number {node['minimum']} to {node['maximum']}"
     limits = [name for name in LIMITS if name in node and not (name == "maxLength" and "x-words" in node)]

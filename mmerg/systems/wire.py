@@ -25,7 +25,7 @@ def nodes_at(node: Node, key: str) -> dict[str, Node]:
     return {name: one for name, one in inner.items() if isinstance(one, dict)} if isinstance(inner, dict) else {}
 
 
-def items_of(node: Node) -> Node:
+def get_items(node: Node) -> Node:
     """What a list holds, {} where the node is no list."""
     items = node.get("items")
     return items if isinstance(items, dict) else {}
@@ -43,7 +43,7 @@ def wire_names(fields: Iterable[str]) -> dict[str, str]:
 def to_wire(node: Node) -> Node:
     """A JSON schema with class names as a server is sent it."""
     sent = dict(node)
-    if items := items_of(node):
+    if items := get_items(node):
         sent["items"] = to_wire(items)
     if fields := nodes_at(node, "properties"):
         names = wire_names(fields)
@@ -87,7 +87,7 @@ def wire_place(place: Iterable[str | int], node: Node) -> str:
     for part in place:
         fields = nodes_at(node, "properties")
         parts.append(wire_names(fields).get(str(part), str(part)))
-        node = items_of(node) if isinstance(part, int) else fields.get(part, {})
+        node = get_items(node) if isinstance(part, int) else fields.get(part, {})
     return ".".join(parts)
 
 
@@ -102,7 +102,7 @@ def _object(pairs: list[tuple[str, JsonValue]]) -> JsonValue:
 
 def _by_class_names(value: JsonValue, node: Node) -> JsonValue:
     if isinstance(value, list):
-        return [_by_class_names(one, items_of(node)) for one in value]
+        return [_by_class_names(one, get_items(node)) for one in value]
     if not isinstance(value, dict):
         return value
     fields = nodes_at(node, "properties")

@@ -15,7 +15,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 from mmerg.runs.manifest import About, read_abouts
-from mmerg.tidy.tables import TABLES, Columns, fields_of, rows_of, run_of
+from mmerg.tidy.tables import TABLES, Columns, describe_run, iterate_rows, list_columns
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -67,7 +67,7 @@ def batches(about: About, table: str, columns: Columns) -> Iterator[Any]:
     """The rows of a table of a run with these columns, as record batches of Arrow of GROUP rows."""
     import pyarrow as pa
 
-    of_run, rows = run_of(about), rows_of(about, table)
+    of_run, rows = describe_run(about), iterate_rows(about, table)
     while group := [of_run | row for row in islice(rows, GROUP)]:
         yield pa.RecordBatch.from_pylist(group, schema=schema(columns))
 
@@ -78,19 +78,19 @@ def schema(columns: Columns) -> Any:
 
     plain = {int: pa.int64(), float: pa.float64(), bool: pa.bool_(), datetime: pa.timestamp("us", tz="UTC")}
 
-    def type_of(kind: Any) -> Any:
+    def to_arrow_type(kind: Any) -> Any:
         origin, inside = get_origin(kind), [one for one in get_args(kind) if one is not NoneType]
         if origin in (Annotated, Union, UnionType):  # X | None
-            return type_of(inside[0])
+            return to_arrow_type(inside[0])
         if origin is tuple or isinstance(kind, list):
-            return pa.list_(type_of((inside or kind)[0]))
+            return pa.list_(to_arrow_type((inside or kind)[0]))
         if origin is dict:
-            return pa.map_(pa.string(), type_of(inside[1]))
+            return pa.map_(pa.string(), to_arrow_type(inside[1]))
         if isinstance(kind, dict):
             return pa.struct(list(schema(kind)))
         if kind in plain:
             return plain[kind]
         text = origin is Literal or issubclass(kind, str)
-        return pa.string() if text else pa.struct(list(schema(fields_of(kind))))
+        return pa.string() if text else pa.struct(list(schema(list_columns(kind))))
 
-    return pa.schema([(name, type_of(kind)) for name, kind in columns.items()])
+    return pa.schema([(name, to_arrow_type(kind)) for name, kind in columns.items()])

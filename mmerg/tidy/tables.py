@@ -3,7 +3,7 @@
 A field that a result, a call or a score gains is a column. Outputs of agents, which differ from system to system, are
 JSON text; all else keeps its type. A row may hold more than the columns.
 
-TABLES["passes"], list(rows_of(about, "passes"))
+TABLES["passes"], list(iterate_rows(about, "passes"))
 """
 
 import json
@@ -33,19 +33,19 @@ NOT_OF_SAMPLES = ("id", "audit", "timing")  # of a result; calls have their own 
 NOT_OF_CALLS = ("kind", "logprobs", "reply")
 
 
-def run_of(about: About) -> Row:
+def describe_run(about: About) -> Row:
     """What every row of a run begins with; model: as the server names it."""
     manifest, corpus = about.manifest, about.manifest.corpus
     values = (about.run, corpus.name, corpus.split, manifest.system, manifest.backbone, manifest.engine.model)
     return dict(zip(RUN, values, strict=True))
 
 
-def fields_of(kind: type[BaseModel], *without: str) -> Columns:
+def list_columns(kind: type[BaseModel], *without: str) -> Columns:
     """The fields of a class by name."""
     return {name: info.annotation for name, info in kind.model_fields.items() if name not in without}
 
 
-def rows_of(about: About, table: str) -> Iterator[Row]:
+def iterate_rows(about: About, table: str) -> Iterator[Row]:
     """The rows of a table of a run. Raises RunError where what they are of cannot be read."""
     if table in OF_RUN:
         yield from OF_RUN[table](about)
@@ -162,29 +162,29 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-COUNTED = [name for name, kind in fields_of(Result).items() if kind in (int, float)]  # of a result
+COUNTED = [name for name, kind in list_columns(Result).items() if kind in (int, float)]  # of a result
 JUDGE: Columns = {"judge": str, "against": str}
-PROMPTS: Columns = {name: fields_of(events.Called)[name] for name in ("messages", "answer_schema")}
+PROMPTS: Columns = {name: list_columns(events.Called)[name] for name in ("messages", "answer_schema")}
 STAGE: Columns = {"stage": str, "symbol": str}
 OF_RUN = {"scores": scores, "verdicts": verdicts, "ratings": ratings}
 OF_STORY = {"passes": passes, "calls": calls}
 TABLES: Mapping[str, Columns] = {
     "samples": RUN
     | {"protocol": str, "sample": str}
-    | fields_of(Result, *NOT_OF_SAMPLES)
+    | list_columns(Result, *NOT_OF_SAMPLES)
     | {"plan": str, "checks": dict[str, bool], "history": [{"speaker": str, "text": str}], "labels": [str]},
     "passes": RUN
     | {"sample": str, "t": int, "outputs": str, "status": str, "selected": bool}
     | dict.fromkeys(("rerun_from", "rerun_reason", "rerun_correction"), str)
     | {"ran": [str], "checks": dict[str, bool], "fault": str, "findings": dict[str, Verdict]}
     | {"failure": str, "failure_text": str}
-    | {"supplied": [STAGE | {"content": str}], "excluded": [fields_of(events.Excluded) | STAGE]},
+    | {"supplied": [STAGE | {"content": str}], "excluded": [list_columns(events.Excluded) | STAGE]},
     "calls": RUN
-    | fields_of(events.Called, *NOT_OF_CALLS, *PROMPTS)
+    | list_columns(events.Called, *NOT_OF_CALLS, *PROMPTS)
     | {"sampling": str}
-    | fields_of(Reply, "logprobs", "taken")
+    | list_columns(Reply, "logprobs", "taken")
     | {"images": int, "refused": str, "complaint": str, "logprob": float, "logprob_tokens": int},
-    "scores": RUN | JUDGE | {"metric": str} | fields_of(Score, "name", "interval") | {"low": float, "high": float},
-    "verdicts": RUN | JUDGE | {"sample": str, "dialogue": str} | fields_of(events.Verdict),
-    "ratings": RUN | {"study": str} | fields_of(Rating),
+    "scores": RUN | JUDGE | {"metric": str} | list_columns(Score, "name", "interval") | {"low": float, "high": float},
+    "verdicts": RUN | JUDGE | {"sample": str, "dialogue": str} | list_columns(events.Verdict),
+    "ratings": RUN | {"study": str} | list_columns(Rating),
 }

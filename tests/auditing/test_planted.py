@@ -8,7 +8,7 @@ import pytest
 from mmerg.audit import main
 from mmerg.auditing.faults import BY_CODE, FLIPPED, FOREIGN, HOT, HUMAN, KINDS, ROLES, WRONG, Auditing
 from mmerg.auditing.first_passes import FirstPasses
-from mmerg.auditing.launch import settings_of
+from mmerg.auditing.launch import restore_settings
 from mmerg.auditing.planted import PLANTED
 from mmerg.backends.protocol import Engine, Sampling
 from mmerg.backends.scripted import Scripted
@@ -260,7 +260,7 @@ def test_audits_that_cannot_be_read_are_counted_and_never_a_pass(
 
 
 def test_a_call_that_fails_costs_its_sample_alone(path: Path) -> None:
-    prompts = plan_prompts(settings_of(path, read_manifest(path)))
+    prompts = plan_prompts(restore_settings(path, read_manifest(path)))
     passes = FirstPasses(path, prompts.system, {f"d{number}/4": f"d{number}" for number in range(DIALOGUES)})
     passed = as_text(audit(dict.fromkeys(STAGES, True)))
     backend = Scripted([passed, CallError(Failure.SERVER_ERROR, "no more"), passed, passed])

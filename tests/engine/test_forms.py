@@ -18,7 +18,7 @@ from mmerg.engine.state import State
 from mmerg.errors import ConfigError, ReplyError
 from mmerg.runs import events
 from mmerg.runs.selection import describe_selection
-from mmerg.systems.audit import Audit, Check, audit_of
+from mmerg.systems.audit import Audit, Check, to_audit
 from mmerg.systems.merg.schemas import Evidence, TextualCue
 from mmerg.systems.system import System
 from tests.engine.parts import ROOT, SCENE, STAGES, as_text, merg, outputs, stage_of, system_of, with_images
@@ -63,7 +63,7 @@ def audited(system: System, script: Any, state: State) -> tuple[Audit, Scripted,
     assert system.auditor
     reply = Asker(Prompts(system), backend, Sampling(seed=7), log.append)(system.auditor, state, 0)
     assert not isinstance(reply, str)
-    return audit_of(reply), backend, log
+    return to_audit(reply), backend, log
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ import pytest
 
 from mmerg.console.run_tables import Summary
 from mmerg.corpora.dialogue import Turn
-from mmerg.engine.prompts import Prompts, bounds_of
+from mmerg.engine.prompts import Prompts, get_bounds
 from mmerg.engine.state import State
 from mmerg.errors import ReplyError
 from mmerg.runs import events
-from mmerg.runs.facts import facts_of
+from mmerg.runs.facts import collect_facts
 from mmerg.runs.result import Result
 from mmerg.runs.story import Story
 from mmerg.systems.schema import json_schema, parse
@@ -28,7 +28,7 @@ def test_cues_are_of_the_last_turns(k: int | None, shown: int | None, first: int
     system = merg()
     assert system.stages[0].cite_last == 4
     stage, state = replace(system.stages[0], cite_last=k), State(LONG, turns=shown)
-    bounds = bounds_of(system, stage, state)
+    bounds = get_bounds(system, stage, state)
     assert stage.output
     cues: Any = json.loads(json_schema(stage.output, bounds).text)["properties"]["textual_cues"]["items"]["properties"]
     [turn] = [node for node in cues.values() if node["type"] == "integer"]
@@ -47,7 +47,7 @@ def test_cues_are_of_the_last_turns(k: int | None, shown: int | None, first: int
 def test_a_plan_is_chosen_before_its_reasons() -> None:
     psp = merg().stages[2]
     assert psp.output
-    asked = json.loads(json_schema(psp.output, bounds_of(merg(), psp, State(SCENE))).text)
+    asked = json.loads(json_schema(psp.output, get_bounds(merg(), psp, State(SCENE))).text)
     assert class_names(asked["properties"]) == ["goal", "stance", "tactic", "tone", "reasoning"]
 
 
@@ -59,7 +59,7 @@ def test_copies_are_counted_by_four_words_in_a_row_of_the_stage_before() -> None
         "sgrg": "Oh no.",
     }
     told = (events.Produced(sample="d1/4", t=0, stage=name, symbol=name, output=one) for name, one in outputs.items())
-    assert facts_of(Story(told))["handed_on"] == {"caef": (1, 5)}
+    assert collect_facts(Story(told))["handed_on"] == {"caef": (1, 5)}
     lines = [Result(id=str(n), status="ok", handed_on={"caef": (1, 5), "psp": (n, 9)}) for n in range(2)]
     note = "4-grams copied from the agent before: caef 20 %, psp 6 %"
     assert [*Summary(lines).notes()] == [note]

@@ -11,7 +11,7 @@ from mmerg.audit import main
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.protocol import Finish, Message, Reply, Request, Sampling, TokenLogprob
 from mmerg.backends.scripted import Answer
-from mmerg.engine.labels import ALTERNATIVES, TOKENS, orders, read_labels, schema_of
+from mmerg.engine.labels import ALTERNATIVES, TOKENS, build_schema, orders, read_labels
 from mmerg.errors import ConfigError, ReplyError
 from mmerg.experiment.launch import launch
 from mmerg.runs import events
@@ -149,7 +149,7 @@ def test_on_a_real_server(each_ollama: Server, smollm2: str) -> None:
     backend = Ollama(host=each_ollama.host, model=smollm2, load={"num_ctx": 512})
     asked = "Ana: My dog died today.\nWhich emotion does Ana feel? One word: joy, sadness, neutral."
     labels = ("neutral", "joy", "sadness")
-    request = Request((Message("user", asked),), Sampling(num_predict=TOKENS), schema_of(labels), True, ALTERNATIVES)
+    request = Request((Message("user", asked),), Sampling(num_predict=TOKENS), build_schema(labels), True, ALTERNATIVES)
     reply = backend.complete(request)
     read = read_labels(reply, labels)
     assert sum(map(exp, read.values())) == pytest.approx(1.0, abs=1e-4)

@@ -11,7 +11,7 @@ from mmerg.backends.scripted import Answer, Scripted
 from mmerg.engine.ask import Asker
 from mmerg.engine.loops.loop import Outcome
 from mmerg.engine.prompts import Prompts
-from mmerg.engine.sample import loop_of
+from mmerg.engine.sample import get_loop
 from mmerg.engine.state import Draft, State
 from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.runs import events
@@ -43,7 +43,7 @@ def feedback(warmth: int, good: bool = False) -> str:
 def played(system: System, answers: Sequence[Answer]) -> tuple[Outcome, Scripted, list[events.Event]]:
     backend, log = Scripted(list(answers)), list[events.Event]()
     asker = Asker(Prompts(system), backend, Sampling(), log.append)
-    return loop_of(system)(system, State(SCENE), asker, log.append), backend, log
+    return get_loop(system)(system, State(SCENE), asker, log.append), backend, log
 
 
 def refined(**changes: Any) -> System:

@@ -9,7 +9,7 @@ import pytest
 
 from mmerg.backends.protocol import Message
 from mmerg.corpora.dialogue import Clip, Dialogue, Turn, cut
-from mmerg.engine.prompts import Prompts, bounds_of
+from mmerg.engine.prompts import Prompts, get_bounds
 from mmerg.engine.state import Correction, State
 from mmerg.errors import ConfigError
 from mmerg.runs.identity import combined
@@ -39,7 +39,7 @@ def render(
 ) -> tuple[Message, ...]:
     system = system or merg()
     stage, state = stage_named(system, name), full(start, name)
-    words = json_schema(stage.output, bounds_of(system, stage, state)).outline if stage.output else ""
+    words = json_schema(stage.output, get_bounds(system, stage, state)).outline if stage.output else ""
     return Prompts(system).messages(stage, state, {}, words, correction)
 
 

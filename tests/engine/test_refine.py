@@ -11,7 +11,7 @@ from mmerg.engine.state import Candidate, Correction, Output, Pass, State
 from mmerg.errors import CallError, Failure, ReplyError
 from mmerg.runs import events
 from mmerg.settings.model import FinalSelection
-from mmerg.systems.audit import audit_of
+from mmerg.systems.audit import to_audit
 from mmerg.systems.system import Stage
 from tests.engine.parts import SCENE, STAGES, audit, merg, outputs
 
@@ -91,13 +91,13 @@ def test_every_pass_is_audited_and_their_number_is_bounded(most: int) -> None:
 def passes(*verdicts: Verdicts) -> list[Pass]:
     made = []
     for t, verdict in enumerate(verdicts):
-        made.append(Pass(t, State(SCENE), audit_of(audit(dict(zip(STAGES, verdict, strict=True))))))
+        made.append(Pass(t, State(SCENE), to_audit(audit(dict(zip(STAGES, verdict, strict=True))))))
     return made
 
 
 def test_the_fault_is_the_first_failed_check_of_all_16() -> None:
     for verdict in TUPLES:
-        audited = audit_of(audit(dict(zip(STAGES, verdict, strict=True))))
+        audited = to_audit(audit(dict(zip(STAGES, verdict, strict=True))))
         assert audited.checks == tuple(map(int, verdict))
         assert audited.fault == next((name for name, ok in zip(STAGES, verdict, strict=True) if not ok), None)
 

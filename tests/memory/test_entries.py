@@ -4,7 +4,7 @@ import pytest
 
 from mmerg.corpora.dialogue import Dialogue, Turn
 from mmerg.errors import ConfigError, CorpusError
-from mmerg.memory.entries import entries_of, origin_of, text_of
+from mmerg.memory.entries import build_entries, build_key, get_origin
 from mmerg.settings.sources import KeySettings as Key
 from tests.memory.parts import corpus, dialogue
 
@@ -12,7 +12,7 @@ TEA = dialogue("tea", "Ana [sadness]: I failed again.", "Ben [sadness]: That mus
 
 
 def test_every_turn_with_a_history_is_an_entry() -> None:
-    entries, left_out = entries_of(corpus(TEA, dialogue("one", "Ana: Hello.")), Key(turns=2))
+    entries, left_out = build_entries(corpus(TEA, dialogue("one", "Ana: Hello.")), Key(turns=2))
     assert [entry.id for entry in entries] == ["tea/2", "tea/3", "tea/4"]
     assert left_out == {}
     last = entries[-1]
@@ -23,29 +23,29 @@ def test_every_turn_with_a_history_is_an_entry() -> None:
 
 def test_blank_replies_and_blank_histories_are_counted() -> None:
     made = dialogue("d", "A:  ", "B: first", "A:  ", "B: last")
-    entries, left_out = entries_of(corpus(made), Key())
+    entries, left_out = build_entries(corpus(made), Key())
     assert [entry.reply for entry in entries] == ["last"]
     assert left_out == {"turns without a history": 1, "blank replies": 1}
 
 
 def test_a_reply_is_one_line() -> None:
-    [entry], _ = entries_of(corpus(dialogue("d", "A: x", "B: I am here.\n- And  I am not. ")), Key())
+    [entry], _ = build_entries(corpus(dialogue("d", "A: x", "B: I am here.\n- And  I am not. ")), Key())
     assert entry.reply == "I am here. - And I am not."
 
 
 def test_nothing_left_is_an_error() -> None:
     with pytest.raises(CorpusError, match="has no exemplars"):
-        entries_of(corpus(dialogue("one", "Ana: Hello.")), Key())
+        build_entries(corpus(dialogue("one", "Ana: Hello.")), Key())
 
 
 def test_a_corpus_without_situations_cannot_be_searched_by_them() -> None:
     with pytest.raises(ConfigError, match=r"no dialogue of .* has a situation"):
-        entries_of(corpus(TEA), Key(text="situation"))
+        build_entries(corpus(TEA), Key(text="situation"))
 
 
 def test_turns_that_are_found_by_one_situation_are_one_entry() -> None:
     talk = dialogue("talk", "A: x", "B: y", "A: z", "B: w", situation="My cat ran away.")
-    entries, left_out = entries_of(corpus(TEA, talk), Key(text="situation_or_history"))
+    entries, left_out = build_entries(corpus(TEA, talk), Key(text="situation_or_history"))
     assert [entry.id for entry in entries] == ["talk/4", "tea/2", "tea/3", "tea/4"]
     assert [speaker for speaker, _ in entries[0].history] == ["A", "B", "A"]
     assert left_out == {}
@@ -67,14 +67,14 @@ HISTORY = (("Ana", "I  failed\nagain."), ("Ben", "Oh."), ("Ana", "Really."))
     ],
 )
 def test_the_text_of_a_key(key: Key, emotion: str | None, text: str) -> None:
-    assert text_of(key, HISTORY, " My cat ran away. ", emotion) == text
+    assert build_key(key, HISTORY, " My cat ran away. ", emotion) == text
 
 
 def test_where_a_dialogue_comes_from() -> None:
     turns = (Turn("A", "x", start=3.0, end=4.0), Turn("B", "y", end=6.5), Turn("A", "z", start=5.0))
-    origin = origin_of(Dialogue("d", turns, script="play", episode="s01e02", conversation="c1"))
+    origin = get_origin(Dialogue("d", turns, script="play", episode="s01e02", conversation="c1"))
     assert (origin.script, origin.episode, origin.start, origin.end) == ("play", "s01e02", 3.0, 6.5)
     assert origin.conversation == "c1"
-    assert origin.words == origin_of(dialogue("other", "Q: X!", "Q: y", "Q:  z ")).words != ""
-    assert origin_of(dialogue("short", "A: x", "B: y")).words == ""
-    assert origin_of(dialogue("untimed", "A: x")).start is None
+    assert origin.words == get_origin(dialogue("other", "Q: X!", "Q: y", "Q:  z ")).words != ""
+    assert get_origin(dialogue("short", "A: x", "B: y")).words == ""
+    assert get_origin(dialogue("untimed", "A: x")).start is None

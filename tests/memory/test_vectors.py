@@ -11,7 +11,7 @@ from mmerg.errors import ConfigError
 from mmerg.memory.entries import Entry, Origin
 from mmerg.memory.guards import Query
 from mmerg.memory.memory import Memory
-from mmerg.memory.store import index_of
+from mmerg.memory.store import build_index
 from mmerg.memory.vectors import Vectors, check_vectors, unit
 from mmerg.settings.sources import KeySettings
 from tests.memory.parts import Letters, wanted
@@ -29,7 +29,7 @@ def nearest(vectors: Vectors, query: Vectors, top_k: int = 50) -> list[tuple[int
             return query[None]
 
     entries = [Entry(str(number), Origin(str(number)), (), "reply") for number in range(len(vectors))]
-    memory = Memory("", entries, KeySettings(), Fixed(), index_of(vectors))
+    memory = Memory("", entries, KeySettings(), Fixed(), build_index(vectors))
     asked = wanted(top_k=top_k, exclude_similarity=None)
     return [
         (int(hit.entry.id), hit.similarity) for hit in memory.nearest(Query(Origin("q"), "text", "text"), asked).hits

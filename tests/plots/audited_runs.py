@@ -10,7 +10,7 @@ from mmerg.runs.folder import Run, read_results
 from mmerg.runs.result import Result
 from mmerg.scoring.score import SCORES, Confusion, Score, Scores, results_digest
 from mmerg.storage.record import write_record
-from mmerg.systems.audit import audit_of
+from mmerg.systems.audit import to_audit
 from tests.engine.parts import STAGES, audit
 from tests.scoring.run_builder import AT, HISTORY, LABELS, called, finish, manifest_of, result
 
@@ -56,7 +56,7 @@ def passes_of(one: Result, verdicts: Sequence[str]) -> Iterator[events.Event]:
         if verdict == UNAUDITED:
             yield events.Unaudited(sample=one.id, at=AT, t=t, failure=Failure.EMPTY, what="blank")
             break
-        found = audit_of(audit({stage: stage != verdict for stage in STAGES}))
+        found = to_audit(audit({stage: stage != verdict for stage in STAGES}))
         ranks[t] = (*found.checks, -t)
         yield events.Audited(sample=one.id, at=AT, t=t, audit=found, checks=found.checks, fault=found.fault)
         if t + 1 < len(verdicts):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from mmerg.plots.blame import count_audits, count_blame, verdicts_of
+from mmerg.plots.blame import count_audits, count_blame, iterate_verdicts
 from mmerg.plots.matrix import plan_counts
 from mmerg.plots.run_data import RunData
 from mmerg.runs.manifest import About, read_manifest
@@ -17,7 +17,7 @@ from tests.scoring.run_builder import build_run, manifest_of, result
 
 
 def counted(folder: Path, *ids: str) -> pd.DataFrame:
-    found = (one for id in ids for one in verdicts_of(Story(read_events(folder, id))))
+    found = (one for id in ids for one in iterate_verdicts(Story(read_events(folder, id))))
     return count_blame(About(folder, read_manifest(folder)), found)
 
 

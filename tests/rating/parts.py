@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from mmerg.rating.launch import new
-from mmerg.rating.page import server_of
+from mmerg.rating.page import build_server
 from mmerg.rating.store import Store
 from mmerg.rating.study import Study, read_links, read_study
 from mmerg.serving.launch import listener
@@ -82,7 +82,7 @@ def serving(folder: Path, **settings: Any) -> Iterator[dict[str, Rater]]:
     """The raters of a study that is served for as long as the block runs."""
     links = read_links(folder)
     with closing(listener("127.0.0.1", 0)) as heard, Store(folder, read_study(folder)) as store:
-        server = server_of(store, links, RateSettings(**settings))
+        server = build_server(store, links, RateSettings(**settings))
         thread = threading.Thread(target=server.run, args=([heard],))
         thread.start()
         try:

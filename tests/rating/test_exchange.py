@@ -12,7 +12,7 @@ import yaml
 
 from mmerg.errors import MmergError
 from mmerg.rating.exchange import bring_in, export
-from mmerg.rating.power import items_for, power_of
+from mmerg.rating.power import compute_power, items_for
 from mmerg.rating.score import two_way
 from mmerg.rating.store import read_log
 from mmerg.rating.study import read_study
@@ -122,7 +122,7 @@ def test_a_planned_study_finds_its_difference_as_often_as_planned() -> None:
     spread, raters = (0.8, 0.1, 1.0), 4
     items = items_for(raters, 0.3, spread, 0.8)
     assert items
-    before, enough = power_of(np.array([items - 1, items]), raters, 0.3, spread)
+    before, enough = compute_power(np.array([items - 1, items]), raters, 0.3, spread)
     assert before < 0.8 <= enough
     found = 0
     for seed in range(100):

@@ -7,7 +7,7 @@ import pytest
 from markupsafe import escape
 
 from mmerg.compare import main as compare
-from mmerg.report import folder_of, main
+from mmerg.report import choose_folder, main
 from tests.reporting.parts import USUAL, build
 from tests.reporting.test_command import first_page, read
 from tests.scoring.run_builder import build_run, result
@@ -56,7 +56,7 @@ def test_runs_are_compared_as_compare_does_it(tmp_path: Path, capsys: pytest.Cap
     """Few dialogues have all their exchanges taken, so draws alone would be no true word."""
     one, two = build(tmp_path / "one", USUAL), build(tmp_path / "two", USUAL)
     assert main([str(one), str(two)]) == 0
-    page = (folder_of([one, two]) / "index.html").read_text(encoding="utf-8").replace("’", "'")
+    page = (choose_folder([one, two]) / "index.html").read_text(encoding="utf-8").replace("’", "'")
     assert "They do not differ: settings, files, model" in page
     capsys.readouterr()
     assert compare([str(one), str(two), "--verbose"]) == 0
@@ -66,4 +66,4 @@ def test_runs_are_compared_as_compare_does_it(tmp_path: Path, capsys: pytest.Cap
     bare = build(tmp_path / "bare", USUAL[-1:])
     other = build(tmp_path / "other", USUAL[-1:], identity="other", corpus="meld")
     assert main([str(bare), str(other)]) == 0
-    assert "These runs are not compared" in (folder_of([bare, other]) / "index.html").read_text(encoding="utf-8")
+    assert "These runs are not compared" in (choose_folder([bare, other]) / "index.html").read_text(encoding="utf-8")

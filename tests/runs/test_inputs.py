@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mmerg.backends.protocol import Engine
-from mmerg.runs.inputs import inputs_of, unequal_inputs
+from mmerg.runs.inputs import list_inputs, unequal_inputs
 from mmerg.runs.manifest import IMPORTED, About, Corpus, Manifest, ProtocolSection
 from tests.composed import settings_of
 
@@ -41,7 +41,7 @@ def run(system: str, *settings: str, name: str = "", engine: Engine = ENGINE) ->
     ],
 )
 def test_what_a_system_is_told_follows_from_its_settings(run: About, told: str) -> None:
-    assert ", ".join(inputs_of(run.manifest)) == told
+    assert ", ".join(list_inputs(run.manifest)) == told
 
 
 def test_who_is_told_more_is_said_first() -> None:
@@ -60,5 +60,5 @@ def test_who_is_told_more_is_said_first() -> None:
 
 def test_nothing_is_known_of_replies_of_others() -> None:
     other = run("one_pass", name="CEM", engine=ENGINE.model_copy(update={"backend": IMPORTED}))
-    assert inputs_of(other.manifest) == ()
+    assert list_inputs(other.manifest) == ()
     assert unequal_inputs([run("merg"), other]) == "inputs differ: what one_pass saw is not known"

@@ -15,7 +15,7 @@ from mmerg.frames.store import Frame
 from mmerg.runs import events
 from mmerg.runs.events import Verdict
 from mmerg.runs.samples import SAMPLES, events_file, file_name, read_events, recording
-from mmerg.systems.audit import audit_of
+from mmerg.systems.audit import to_audit
 from tests.engine.parts import STAGES, audit, outputs
 
 FRAME = Frame(sha256="0" * 64, source="c.mp4", time=0.5, width=64, height=48)
@@ -50,7 +50,7 @@ ALL: list[events.Event] = [
     events.Audited(
         sample="a",
         t=0,
-        audit=audit_of(audit(dict.fromkeys(STAGES, False))),
+        audit=to_audit(audit(dict.fromkeys(STAGES, False))),
         checks=(0, 0, 0, 0),
         fault="mpa",
     ),

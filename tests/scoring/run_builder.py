@@ -16,7 +16,7 @@ import yaml
 from mmerg.backends.protocol import Engine, Finish, Reply, TokenLogprob
 from mmerg.errors import Failure
 from mmerg.runs import events
-from mmerg.runs.facts import facts_of
+from mmerg.runs.facts import collect_facts
 from mmerg.runs.folder import Run
 from mmerg.runs.manifest import Corpus, Manifest, ProtocolSection, Session
 from mmerg.runs.result import Result, Timing
@@ -89,7 +89,9 @@ def finish(run: Run, one: Result, told: Iterable[events.Event]) -> None:
         told.append(events.SampleDone(sample=one.id, at=AT))
     known = ("history", "responder", "copied", "logprob", "logprob_tokens", *("timing",) * (one.timing == Timing()))
     found = {
-        name: value for name, value in facts_of(Story(told), one.response, {"response": "R"}).items() if name in known
+        name: value
+        for name, value in collect_facts(Story(told), one.response, {"response": "R"}).items()
+        if name in known
     }
 
     def work(emit: events.Emit) -> Result:

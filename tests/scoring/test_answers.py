@@ -9,7 +9,7 @@ import pytest
 
 from mmerg.errors import RunError
 from mmerg.runs import events
-from mmerg.runs.facts import facts_of
+from mmerg.runs.facts import collect_facts
 from mmerg.runs.folder import RESULTS
 from mmerg.runs.manifest import MANIFEST
 from mmerg.runs.result import Result
@@ -20,7 +20,7 @@ from tests.scoring.run_builder import AT, HISTORY, build_run, called, result, to
 
 def fields_of(one: Result, told: Iterable[events.Event], response: str = "R") -> dict[str, Any]:
     """What the events of a sample give its result."""
-    return facts_of(Story(told), one.response, {"response": response})
+    return collect_facts(Story(told), one.response, {"response": response})
 
 
 def started(sample: str, text: str = "hi") -> events.SampleStarted:

@@ -12,7 +12,7 @@ from zlib import crc32
 import numpy as np
 
 from mmerg.memory.vectors import Vectors, unit
-from mmerg.storage.words import words_of
+from mmerg.storage.words import split_words
 from tests.corpora.empathetic_builder import Builder, Line
 from tests.processes import main_of
 
@@ -87,7 +87,7 @@ class Hashed:
                 os.kill(os.getpid(), signal.SIGKILL)
         if self._salt < 0:
             return np.zeros((len(texts), DIMENSIONS), np.float32)
-        return unit([np.sum([self._word(word) for word in words_of(text)], axis=0) for text in texts])
+        return unit([np.sum([self._word(word) for word in split_words(text)], axis=0) for text in texts])
 
     def _word(self, word: str) -> Vectors:
         return np.random.default_rng([self._salt, crc32(word.encode())]).normal(size=DIMENSIONS).astype(np.float32)

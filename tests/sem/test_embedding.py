@@ -9,7 +9,7 @@ from mmerg.experiment.launch import launch
 from mmerg.runs.events import Called, Supplied
 from mmerg.sem.artefact import read
 from mmerg.sem.fit import fit
-from mmerg.sem.words import text_of
+from mmerg.sem.words import join_history
 from tests.composed import settings_of
 from tests.run_folders import all_events
 from tests.sem.talks import HASHED, MOODS, Hashed, planted, train
@@ -27,7 +27,7 @@ def hashed(talks: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_planted_words_are_learnt_from_embeddings() -> None:
     labels, embedder = ["afraid", "joyful", "sad"], Hashed()
     taught, tested = planted(labels, 100, seed=0), planted(labels, 100, seed=1)
-    vectors = [embedder.embed([text_of(one.history) for one in samples]) for samples in (taught, tested)]
+    vectors = [embedder.embed([join_history(one.history) for one in samples]) for samples in (taught, tested)]
     model = fit(vectors[0], [one.label for one in taught], c=1.0, max_iter=300)
     assert model.score(vectors[1], [one.label for one in tested]) > 0.9
 
@@ -43,7 +43,7 @@ def test_a_run_asks_the_embedding(talks: Path, hashed: Path, tmp_path: Path) -> 
     [supplied, _] = [event for event in all_events(run) if isinstance(event, Supplied)]
     [asked, _] = [event for event in all_events(run) if isinstance(event, Called)]
     [history] = [one.history for one in planted(list(MOODS.values()), 6, seed=2)][:1]
-    [vector] = Hashed().embed([text_of(history[:1])])
+    [vector] = Hashed().embed([join_history(history[:1])])
     chances = read(hashed).predict(history[:1], vector)
     expected = [{"label": label, "p": round(p, 4)} for label, p in chances.items()]
     assert supplied.content[0]["emotions"] == expected

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mmerg.sem.artefact import Causes, Data, Sem
-from mmerg.sem.fit import causes_of, fit, vectorizer, weights_of
+from mmerg.sem.fit import extract_weights, fit, fit_causes, vectorizer
 from mmerg.sem.lexicon import Lexicon
 from tests.sem.talks import Labelled, planted
 
@@ -18,12 +18,12 @@ def fitted(
     """The model of the samples, with its S over the histories of `over`."""
     words, histories = vectorizer(min_df=2), [one.history for one in samples]
     model = fit(words.fit_transform(histories), [one.label for one in samples], 1.0, 300)
-    weights, bias = weights_of(model)
+    weights, bias = extract_weights(model)
     return Sem(
         labels=model.classes_.tolist(),
         trained_on=DATA,
         validated_on=DATA,
-        causes=causes_of(words, model, over or histories, DATA, k1, lexicon),
+        causes=fit_causes(words, model, over or histories, DATA, k1, lexicon),
         conversations=(),
         words=words.get_feature_names_out().tolist(),
         idf=words.idf_.tolist(),

@@ -16,7 +16,7 @@ from mmerg.backends.dry import Dry
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Backend, Engine
 from mmerg.errors import MmergError
-from mmerg.serving.app import server_of
+from mmerg.serving.app import build_server
 from mmerg.serving.launch import listener
 from mmerg.serving.offered import ServedSystem, offer
 from mmerg.serving.served import AppState
@@ -56,7 +56,7 @@ def running(
     ):
         engine = pool.describe()
         served = AppState(settings, engine, *offers(words, engine.model_dump_json()), work)
-        server = server_of(served, token)
+        server = build_server(served, token)
         thread = threading.Thread(target=server.run, args=([heard],))
         thread.start()
         try:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mmerg.errors import ConfigError, RunError
-from mmerg.storage.files import locate, private_folder, sha256_of, write_output, write_whole
+from mmerg.storage.files import compute_sha256, locate, private_folder, write_output, write_whole
 
 
 def test_a_file_and_its_folders_are_the_users_alone(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_an_output_goes_through_links_devices_and_pipes(tmp_path: Path) -> None:
 
 def test_a_file_of_a_package_is_found_and_has_a_digest() -> None:
     assert locate("package:hydra/__init__.py", "-").name == "__init__.py"
-    assert len(sha256_of(locate("package:hydra/__init__.py", "-"))) == 64
+    assert len(compute_sha256(locate("package:hydra/__init__.py", "-"))) == 64
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mmerg.storage.words import distinctive, plain_words, words_of
+from mmerg.storage.words import distinctive, plain_words, split_words
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from mmerg.storage.words import distinctive, plain_words, words_of
     ],
 )
 def test_words_are_those_of_the_language(text: str, words: str) -> None:
-    assert words_of(text) == words.split()
+    assert split_words(text) == words.split()
 
 
 @pytest.mark.parametrize(

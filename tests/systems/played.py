@@ -10,7 +10,7 @@ from mmerg.backends.scripted import Answer, Scripted
 from mmerg.engine.ask import Asker
 from mmerg.engine.loops.loop import Outcome
 from mmerg.engine.prompts import Prompts
-from mmerg.engine.sample import loop_of
+from mmerg.engine.sample import get_loop
 from mmerg.engine.sources import SourceOutput
 from mmerg.engine.state import Candidate, Correction, Output, State
 from mmerg.runs import events
@@ -78,7 +78,7 @@ class Played:
             return asker(stage, state, t, correction, candidate)
 
         scene = with_images() if state is None else state
-        self.outcome: Outcome = loop_of(self.system)(self.system, scene, ask, self.events.append)
+        self.outcome: Outcome = get_loop(self.system)(self.system, scene, ask, self.events.append)
 
     @property
     def calls(self) -> list[events.Called]:

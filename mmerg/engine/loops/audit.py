@@ -14,7 +14,7 @@ from mmerg.errors import CallError, Failure, ReplyError, SampleError
 from mmerg.runs import events
 from mmerg.runs.events import Emit
 from mmerg.settings.model import Selection
-from mmerg.systems.audit import audit_of
+from mmerg.systems.audit import to_audit
 from mmerg.systems.system import Stage, System
 
 REFUSED = frozenset({Failure.CONTEXT_OVERFLOW, Failure.IMAGE_REJECTED, Failure.BAD_REQUEST})
@@ -30,7 +30,7 @@ def audit(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
 
     def read(reply: Output, this: Pass) -> tuple[Pass, Correction | str]:
         assert not isinstance(reply, str)
-        verdict = audit_of(reply)
+        verdict = to_audit(reply)
         emit(events.Audited(sample=state.scene.id, t=this.t, audit=verdict, checks=verdict.checks, fault=verdict.fault))
         audited = replace(this, audit=verdict)
         if system.final_selection == "calibrated":

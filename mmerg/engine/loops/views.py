@@ -16,7 +16,7 @@ from mmerg.engine.state import Candidate, Pass, State
 from mmerg.errors import ReplyError
 from mmerg.runs import events
 from mmerg.runs.events import Became, Emit
-from mmerg.systems.audit import audit_class, audit_of
+from mmerg.systems.audit import audit_class, to_audit
 from mmerg.systems.schema import vocabularies
 from mmerg.systems.system import Stage, System
 
@@ -66,7 +66,7 @@ def look_again(system: System, auditor: Stage, stage: Stage, this: Pass, ask: As
                 became = "failed"
                 reply = ask(check, before.with_(stage.gives, output), t, candidate=Candidate(number))
                 assert not isinstance(reply, str)
-                verdict = audit_of(reply).findings[stage.name]
+                verdict = to_audit(reply).findings[stage.name]
                 became, score = "passed" if verdict.passed else "failed", verdict.score
                 better = verdict.passed if score is None or best is None else score > best
                 if better:

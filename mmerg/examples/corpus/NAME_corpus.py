@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
 from mmerg.errors import CorpusError
-from mmerg.storage.files import sha256_of
+from mmerg.storage.files import compute_sha256
 
 
 @dataclass(frozen=True)
@@ -24,4 +24,4 @@ class Reader:
             Dialogue(name, tuple(Turn(row["speaker"], row["text"], row["emotion"] or None) for row in turns))
             for name, turns in groupby(rows, key=lambda row: row["dialogue"])
         ]  # a turn's clip is mmerg.corpora.dialogue.Clip(path)
-        return Corpus("NAME", "all", ("neutral", "joy", "sadness"), tuple(dialogues), fingerprint=sha256_of(file))
+        return Corpus("NAME", "all", ("neutral", "joy", "sadness"), tuple(dialogues), fingerprint=compute_sha256(file))
