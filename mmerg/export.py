@@ -14,9 +14,7 @@ from rich.console import Console
 
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, start
 from mmerg.errors import RunError
-from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import About, read_abouts
-from mmerg.runs.samples import gone
 from mmerg.storage.files import private_folder, replacing, writing
 from mmerg.tidy.frames import batches, schema
 from mmerg.tidy.tables import OF_RUN, PROMPTS, TABLES, Columns
@@ -38,11 +36,6 @@ def export(out: Console, paths: Sequence[Path], folder: Path | None, prompts: bo
             for name, part in parts.items()
         }
         for about in abouts:
-            results = read_results(about.path)
-            if lost := len(results.lost):
-                if lost == len(results):
-                    raise gone(about.path)
-                out.print(escape(f"{about.run}: there are no events of {lost} samples: no passes, no calls"))
             for name, columns in tables.items():
                 for batch in _batches(out, about, name, columns):
                     writers[name].write_batch(batch)

@@ -19,7 +19,7 @@ from mmerg.runs.config_diff import labels
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import MANIFEST, JudgingManifest, read_abouts, read_any_manifest, runs_in
 from mmerg.runs.matrix import JUDGED, matrix
-from mmerg.runs.result import Result
+from mmerg.runs.result import Result, Results
 from mmerg.runs.samples import read_events
 from mmerg.runs.story import Story
 
@@ -46,11 +46,8 @@ def show_run(out: Console, path: Path) -> int:
 
 def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
     """The story of one sample. Raises RunError where the run has no such sample."""
-    read_any_manifest(path)  # raises RunError for a folder that is no run's
-    trace, results = read_events(path, sample), read_results(path)
-    if not trace and sample in results:
-        hint = "run the same again: a sample without events is done again, from the reply cache"
-        raise RunError(f"the events of {sample} are gone", where=str(path), hint=hint)
+    judging = isinstance(read_any_manifest(path), JudgingManifest)
+    trace, results = read_events(path, sample), Results(Result) if judging else read_results(path)
     if not trace:
         known = ", ".join(list(results)[:8]) or "none yet"
         hint = f"{did_you_mean(sample, results)} samples: {known}".strip()

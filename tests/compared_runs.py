@@ -5,7 +5,7 @@ other = run(tmp_path / "other", results("xx.f"))
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,15 +36,16 @@ def run(folder: Path, lines: Sequence[Result], **more: Any) -> str:
     return str(folder)
 
 
-def edit(folder: Path | str, change: Any) -> None:
-    """Changes a manifest, as a run has it that was made so: all digests fit."""
+def edit(folder: Path | str, change: Callable[..., object] = bool, lines: Sequence[Result] | None = None) -> None:
+    """Changes a manifest or all results, as a run has them that was made so: all digests fit."""
     file = Path(folder) / MANIFEST
+    lines = list(read_results(file.parent).values()) if lines is None else lines
     manifest = json.loads(file.read_text(encoding="utf-8"))
     change(manifest)
-    made = Manifest.model_validate(manifest).sealed()
+    made = Manifest.model_validate(manifest).sealed(len(lines))
     write_record(file, made)
-    lines = [one.sealed(made.identity).line() for one in read_results(file.parent).values()]
-    (file.parent / RESULTS).write_text("".join(lines), encoding="utf-8")
+    written = "".join(one.sealed(made.identity).line() for one in lines)
+    (file.parent / RESULTS).write_text(written, encoding="utf-8")
 
 
 def two_runs(folder: Path) -> tuple[str, str]:

@@ -138,18 +138,6 @@ def test_the_same_run_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:
     assert len(list((tmp_path / "a").iterdir())) == 6
 
 
-def test_samples_without_events(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for file in sorted((run / "samples").iterdir())[1:]:
-        file.unlink()
-    assert main([str(run)]) == 0
-    assert "run: there are no events of 3 samples: no passes, no calls" in capsys.readouterr().out
-    assert len(rows(run / "export", "samples")) == 4
-    for lost in (next((run / "samples").iterdir()).unlink, (run / "samples").rmdir):
-        lost()
-        assert main([str(run)]) == 2
-        assert "the events of this run are missing" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("damage", ["manifest.json", "results.jsonl", "samples/a%2F1.jsonl"])
 def test_a_broken_folder_is_told_and_leaves_no_file(damage: str, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (run / damage).write_text('{"identity": {}}\n')

@@ -16,12 +16,12 @@ import pytest
 
 from mmerg.console.terminal import run_command
 from mmerg.errors import RunError
-from mmerg.judging.judgement import Judgement, Match, read_judgements, read_match
+from mmerg.judging.judgement import VERDICTS, Judgement, Match, read_judgements, read_match
 from mmerg.judging.launch import launch
 from mmerg.report import main as report
-from mmerg.runs.folder import read_results
+from mmerg.runs.folder import read_records, read_results
 from mmerg.runs.manifest import JudgingManifest, read_any_manifest, read_manifest
-from mmerg.runs.result import Verdicts, read_lines
+from mmerg.runs.result import Verdicts
 from mmerg.scoring.metric import deciding
 from mmerg.settings.commands import JudgeSettings
 from mmerg.settings.parse import parse
@@ -82,7 +82,7 @@ class Judged:
         return path
 
     def verdicts(self, kind: str = "likert") -> list[Verdicts]:
-        return list(read_lines(self.judging(kind) / "verdicts.jsonl", Verdicts).values())
+        return list(read_records(self.judging(kind), Verdicts, VERDICTS).values())
 
     def judgement(self) -> bytes:
         return (self.a / f"judgement-{NAME}.json").read_bytes()
@@ -257,8 +257,7 @@ def test_a_judgement_is_of_the_replies_that_the_run_has_now(judged: Judged) -> N
     assert judged(judged.a).returncode == 0
     assert read_judgements(judged.a)[NAME].n == SAMPLES + 1
     first, *others = read_results(judged.a).values()
-    again = first.model_copy(update={"response": "Me, too."}).sealed(read_manifest(judged.a).identity)
-    (judged.a / "results.jsonl").write_text("".join(one.line() for one in (again, *others)), encoding="utf-8")
+    edit(judged.a, lines=[first.model_copy(update={"response": "Me, too."}), *others])
     with pytest.raises(RunError, match=r"this judgement is stale[^$]*mmerg judge"):
         read_judgements(judged.a)
     assert judged(judged.a, "judge.sample=2").returncode == 0

@@ -11,6 +11,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from mmerg.errors import ConfigError
+from mmerg.experiment.work import is_new
 from mmerg.runs.folder import read_results
 from mmerg.settings.compose import compose
 from mmerg.settings.groups import list_options
@@ -42,7 +43,7 @@ def _tokens(settings: RunSettings, name: str, plan: Callable[[RunSettings], Plan
     sources = defaults.sources | {symbol: node for symbol, node in settings.sources.items() if symbol in ("M", "S")}
     other = plan(settings.model_copy(update={"system": defaults.system, "sources": sources}))
     ids = [sample.id for sample in other.samples.wanted]
-    results = read_results(other.run)
+    results = {} if is_new(other.run) else read_results(other.run)
     tokens = [one.prompt_tokens + one.response_tokens for id in ids if (one := results.get(id)) and one.ok]
     missing = sum(id not in results for id in ids)
     if missing or not sum(tokens):

@@ -22,7 +22,7 @@ from mmerg.experiment.memory_usage import measure_memory
 from mmerg.experiment.plan import Plan, plan_run
 from mmerg.experiment.work import describe_nothing, describe_wanted, is_new, pending, refusal, run_items
 from mmerg.runs.events import Emit
-from mmerg.runs.folder import Run, read_results
+from mmerg.runs.folder import Run, read_so_far
 from mmerg.runs.identity import CLIPS
 from mmerg.runs.manifest import Manifest, read_manifest
 from mmerg.runs.memory_usage import write_memory_usage
@@ -51,7 +51,8 @@ def run_plan(plan: Plan, out: Console, brief: bool = False) -> Ended:
     _prepare_shard(plan)
     clips = Snapshot.of(clip_files(plan.samples.corpus))
     wanted, asked = plan.samples.wanted, _asked(plan)
-    then, before = (None, Results(Result)) if is_new(plan.path) else (read_manifest(plan.path), read_results(plan.path))
+    then = None if is_new(plan.path) else read_manifest(plan.path)
+    before = read_so_far(plan.path, then) if then else Results(Result)
     if then and _is_finished(plan, clips, then, before):
         return _print_finished(plan, out, then, before, brief)
     if then and plan.only_failed:
@@ -99,7 +100,7 @@ def _asked(plan: Plan) -> str:
 
 
 def _is_finished(plan: Plan, clips: Snapshot, then: Manifest, before: Results[Result]) -> bool:
-    whole = plan.only_failed or before.sealed(plan.samples.ids)
+    whole = plan.only_failed or (then.records == len(before) and before.sealed(plan.samples.ids))
     same = then.identity.get(CLIPS) == clips.digest()
     return whole and same and not pending(plan.samples.wanted, before, plan.only_failed)
 

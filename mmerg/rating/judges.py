@@ -12,8 +12,9 @@ from mmerg.judging.metrics import METRICS, outcomes
 from mmerg.rating.agreement import alpha, kappa
 from mmerg.rating.answers import StudyAnswers
 from mmerg.rating.score import coefficient
+from mmerg.runs.folder import read_records
 from mmerg.runs.manifest import About, read_manifest
-from mmerg.runs.result import Verdicts, read_lines
+from mmerg.runs.result import Verdicts
 from mmerg.scoring.score import Score
 from mmerg.storage.record import Record
 
@@ -39,7 +40,7 @@ def judge_facts(answers: StudyAnswers, runs: Mapping[int, Path], draws: int, see
     columns: dict[tuple[str, str], dict[str, float]] = {}
     same: dict[tuple[str, str], list[bool]] = {}
     for judge, folder, candidates in _judgings(answers, runs):
-        verdicts = read_lines(folder / VERDICTS, Verdicts)
+        verdicts = read_records(folder, Verdicts, VERDICTS) if folder.exists() else {}
         for code, item in answers.items.items():
             judged = verdicts.get(item.sample)
             if not judged or judged.status != "ok" or sorted(item.candidates) != sorted(candidates):

@@ -12,7 +12,7 @@ A sample is finished if it has both its events and its line; else it is done aga
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import Generic, Self
 
 from filelock import FileLock, Timeout
 
-from mmerg.errors import RunError, unwritable
+from mmerg.errors import RunError, preview, unwritable
 from mmerg.runs.config_diff import changes
 from mmerg.runs.events import Emit
 from mmerg.runs.manifest import MANIFEST, Manifest, Started, read_any_manifest, short
@@ -72,18 +72,21 @@ class Folder(Generic[Line]):
         return record
 
     def seal(self, order: Iterable[str]) -> None:
-        """Put the records in corpus order, a line a sample, so that the same run gives the same bytes."""
+        """Put the records in corpus order, a line a sample, so that the same run gives the same bytes, and note in the
+        manifest how many there are, so that a line that is removed later is noticed."""
         order = list(order)
         with self._guard:
             if not self.results.sealed(order):
                 self._check_unchanged()
                 self.results = self.results.in_order(order)
                 self._rewrite()
+            manifest = read_any_manifest(self.path).sealed(len(self.results))
+            write_record(self.path / MANIFEST, manifest, durable=True)
 
     def _begin(self) -> None:
         """Compare the manifest that is there with this start's, note the start, and read what there is."""
         file, start = self.path / MANIFEST, self._manifest.sessions[0]
-        manifest: Started = self._manifest.model_copy(update={"sessions": ()}).sealed()
+        manifest: Started = self._manifest.model_copy(update={"sessions": ()})
         if file.exists():
             manifest = read_any_manifest(self.path)
             if changed := changes(manifest, self._manifest):
@@ -101,9 +104,9 @@ class Folder(Generic[Line]):
             remove_parts(self.path, f".{self._file.name}.")  # others write reports and scores here
             remove_parts(self.path, f".{MANIFEST}.")
         start = start.model_copy(update={"at": datetime.now(UTC).isoformat(timespec="seconds")})
-        manifest = manifest.model_copy(update={"sessions": (*manifest.sessions, start)})
+        manifest = manifest.sealed().model_copy(update={"sessions": (*manifest.sessions, start)})
         write_record(file, manifest, durable=True)
-        self.results = _read(self.path, self._file, self.results.record)
+        self.results, _ = _read(self.path, self._file, self.results.record, manifest.identity)
         if self.results.clean and self._file.exists():
             self._open()
         else:
@@ -181,16 +184,41 @@ class Run(Folder[Result]):
 
 
 def read_results(path: Path) -> Results[Result]:
-    """By id, in the order of the file, with the samples whose events are gone as `lost`; none where there is none.
-    Raises RunError where a line is no result."""
-    return _read(path, path / RESULTS, Result)
+    """By id, in the order of the file. Raises RunError where the folder is no run, or its files are not as the run
+    wrote them."""
+    return read_records(path, Result, RESULTS)
 
 
-def _read(path: Path, file: Path, record: type[Line]) -> Results[Line]:
-    results = read_lines(file, record)
-    names = set(os.listdir(path / SAMPLES)) if (path / SAMPLES).is_dir() else ()  # noqa: PTH208 - of 100,000 files
-    results.lost = {sample for sample in results if file_name(sample) not in names}
+def read_records(path: Path, record: type[Line], file: str) -> Results[Line]:
+    """The same, also of a judging."""
+    manifest = read_any_manifest(path)
+    results, names = _read(path, path / file, record, manifest.identity)
+    if manifest.records is None:
+        return results
+    what = ""
+    if not results.clean or len(results) != manifest.records:
+        removed = sorted(names - set(map(file_name, results)))
+        without = f", without {preview(removed)}" if removed else ", some of them twice" * (not results.clean)
+        what = f"the run wrote {manifest.records} records, but {file} has {len(results)}{without}"
+    elif results.lost:
+        what = f"the events of {len(results.lost)} samples are missing: {preview(sorted(results.lost))}"
+    if what:
+        hint = "restore the files, or run the same again: calls come from the reply cache; or import replies again"
+        raise RunError(what, where=str(path), hint=hint)
     return results
+
+
+def read_so_far(path: Path, manifest: Manifest) -> Results[Result]:
+    """The results of a run that may lack files, which its next start does again: `lost` are samples without events."""
+    return _read(path, path / RESULTS, Result, manifest.identity)[0]
+
+
+def _read(path: Path, file: Path, record: type[Line], identity: Mapping[str, str]) -> tuple[Results[Line], set[str]]:
+    """The records, and the names of the files with events."""
+    results = read_lines(file, record, identity)
+    names = set(os.listdir(path / SAMPLES)) if (path / SAMPLES).is_dir() else set()  # noqa: PTH208 - of 100,000 files
+    results.lost = {sample for sample in results if file_name(sample) not in names}
+    return results, names
 
 
 def remove_parts(folder: Path, begin: str = "") -> None:

@@ -86,21 +86,24 @@ class Session(Record):
 
 
 class Started(Record):
-    """What any manifest says. identity: digests, which decide who may go on in the folder. digest: of all else but what
-    a user may change, the name and tags."""
+    """What any manifest says. identity: digests, which decide who may go on in the folder. records: how many lines the
+    folder has, None until a start comes to its end. digest: of all else but what a user may change, the name and tags.
+    """
 
     format: Literal[2] = 2
     identity: dict[str, str]
     engine: Engine
     settings: Annotated[Plain, AfterValidator(_checked)] = Field(default_factory=dict)
     sessions: tuple[Session, ...] = ()
+    records: Count | None = None
     digest: str = ""
 
-    def sealed(self) -> Self:
-        """The manifest with its digest."""
-        fields = self.model_dump(mode="json", exclude_defaults=True, exclude={"digest", "sessions", "name", "tags"})
+    def sealed(self, records: int | None = None) -> Self:
+        """The manifest of a folder that has so many records, with its digest."""
+        manifest = self.model_copy(update={"records": records})
+        fields = manifest.model_dump(mode="json", exclude_defaults=True, exclude={"digest", "sessions", "name", "tags"})
         digest = hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:16]
-        return self.model_copy(update={"digest": digest})
+        return manifest.model_copy(update={"digest": digest})
 
     def setting(self, path: str, default: Any = None) -> Any:
         """The setting at a dotted path; `default` where there is none or it is null."""
@@ -174,7 +177,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
-    """The same, also of a judging."""
+    """The same, also of a judging. Raises RunError where it was changed after it was written, too."""
     file = path / MANIFEST
     try:
         content = json.loads(file.read_bytes().decode())
@@ -187,13 +190,17 @@ def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
         what = f"this folder was made by another version of mmerg (format {version!r:.20}, not {FORMAT})"
         raise RunError(what, where=str(file), hint=AGAIN)
     try:
-        return (JudgingManifest if "judged" in content else Manifest).model_validate(content)
+        manifest = (JudgingManifest if "judged" in content else Manifest).model_validate(content)
     except ValidationError as error:
         raise RunError(
             f"the manifest is damaged or of another version of mmerg: {describe_error(error)}",
             where=str(file),
             hint=AGAIN,
         ) from error
+    if manifest.sealed(manifest.records) != manifest:
+        what, hint = "this manifest was changed after the run wrote it", "restore it, or run the same in a new folder"
+        raise RunError(what, where=str(file), hint=hint)
+    return manifest
 
 
 def check_runs(paths: Sequence[Path], key: Callable[[Path], object] = Path.resolve) -> list[About]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mmerg.errors import RunError, preview
 from mmerg.runs.config_diff import changes
-from mmerg.runs.folder import FRAMES, RESULTS, hold, read_results, remove_parts
+from mmerg.runs.folder import FRAMES, RESULTS, hold, read_so_far, remove_parts
 from mmerg.runs.manifest import MANIFEST, Manifest, read_manifest
 from mmerg.runs.result import Result, Results
 from mmerg.runs.samples import SAMPLES, events_file
@@ -53,7 +53,7 @@ class _Part:
 
     def read(self) -> None:
         """Raises RunError where a file cannot be read."""
-        results = read_results(self.path)
+        results = read_so_far(self.path, self.manifest)
         self.order = read_order(self.path)
         done = (sample for sample in self.order.values() if sample in results and sample not in results.lost)
         self.lines = {sample: results.lines[sample] for sample in done}
@@ -92,7 +92,7 @@ def merge(run: Path, partial: bool = False) -> Merged:
             for part in parts:
                 part.copy_files(run)
         write_whole(run / RESULTS, results.lines.values(), durable=True)
-        write_record(run / MANIFEST, manifest, durable=True)
+        write_record(run / MANIFEST, manifest.sealed(len(results)), durable=True)
     return Merged(len(parts), len(results), sum(not result.ok for result in results.values()), missing)
 
 
@@ -114,7 +114,7 @@ def _manifest(parts: Sequence[_Part]) -> Manifest:
             what = f"shards {parts[0].shard} and {part.shard} differ: {'; '.join(differs)}"
             raise RunError(what, where=str(part.path), hint="move the wrong shard away and run it again")
     starts = sorted((start for part in parts for start in part.manifest.sessions), key=lambda start: start.at)
-    return first.model_copy(update={"settings": {**first.settings, "shard": None}, "sessions": tuple(starts)}).sealed()
+    return first.model_copy(update={"settings": {**first.settings, "shard": None}, "sessions": tuple(starts)})
 
 
 def _in_corpus_order(parts: Sequence[_Part]) -> Results[Result]:
@@ -142,7 +142,7 @@ def _refuse_others(run: Path, results: Results[Result]) -> None:
     what = ""
     if any("shard" not in start.how for start in read_manifest(run).sessions):
         what = "the run was also started without shards and may have samples that no shard has"
-    elif others := read_results(run).keys() - results.keys():
+    elif others := read_so_far(run, read_manifest(run)).keys() - results.keys():
         what = f"the run has samples that no shard has: {preview(sorted(others))}"
     if what:
         hint = f"to merge anyway, move {MANIFEST} away"

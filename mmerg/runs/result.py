@@ -11,7 +11,7 @@ from typing import Annotated, Generic, Literal, Self, TypeVar
 
 from pydantic import Field
 
-from mmerg.errors import Failure, RunError
+from mmerg.errors import Failure, RunError, preview
 from mmerg.runs.events import Count, Form, Seconds, Verdict
 from mmerg.runs.events import Ended as LoopEnd
 from mmerg.storage.files import describe_error
@@ -206,15 +206,19 @@ class Results(Mapping[str, Line], Generic[Line]):
         return sample in self.lines
 
 
-def read_lines(path: Path, record: type[Line]) -> Results[Line]:
+def read_lines(path: Path, record: type[Line], identity: Mapping[str, str]) -> Results[Line]:
     """The records of a file, none where there is none. A later line of a sample takes the place of an earlier one; a
-    last line that is cut off is passed over. Raises RunError where it cannot be read or a line is no record."""
-    results = Results(record)
+    last line that is cut off is passed over. Raises RunError where it cannot be read, or a line is no record that a run
+    of this identity wrote."""
+    results, foreign = Results(record), []
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
                 try:
-                    results.put(results.parse(line).id, line.rstrip(b"\n") + b"\n")
+                    one = results.parse(line)
+                    results.put(one.id, line.rstrip(b"\n") + b"\n")
+                    if one.sealed(identity).digest != one.digest:
+                        foreign.append(one.id)
                 except ValueError as error:
                     if line.endswith(b"\n"):
                         what = f"line {number} is not a valid record: {describe_error(error)}"
@@ -226,4 +230,8 @@ def read_lines(path: Path, record: type[Line]) -> Results[Line]:
         pass
     except OSError as error:
         raise RunError(f"the results cannot be read: {describe_error(error)}", where=str(path)) from error
+    if foreign:
+        what = f"{len(foreign)} of {len(results)} records were changed, or are of another run: {preview(foreign)}"
+        hint = "remove their lines and run the same again: calls come from the reply cache; or import replies again"
+        raise RunError(what, where=str(path), hint=hint)
     return results

@@ -64,8 +64,6 @@ def read_events(run: Path, sample: str) -> list[Event]:
     """The events of the sample's last finished try; of the one under way where none is finished, and none where none
     was begun. Raises RunError where the file cannot be read."""
     path = events_file(run, sample)
-    if not path.parent.is_dir():
-        raise gone(run)
     whole = path.exists()
     if not whole:
         path = next(path.parent.glob(f"{path.stem}.????????{PART}"), path)
@@ -88,12 +86,6 @@ def read_events(run: Path, sample: str) -> list[Event]:
         what = f"the events of {sample} are damaged: a line is missing, duplicated or changed"
         raise RunError(what, where=str(path), hint=AGAIN)
     return [event.model_copy(update={"before": ""}) if isinstance(event, LAST) else event for event in events]
-
-
-def gone(run: Path) -> RunError:
-    """What to raise where the events of all samples are not there."""
-    hint = "restore them, or run the same command again: finished calls come from the reply cache"
-    return RunError("the events of this run are missing", where=str(run / SAMPLES), hint=hint)
 
 
 def _event(line: bytes, sample: str) -> Event:

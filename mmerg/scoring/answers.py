@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mmerg.errors import RunError, preview
-from mmerg.runs.folder import RESULTS, read_results
-from mmerg.runs.manifest import MANIFEST, About, read_manifest
+from mmerg.errors import preview
+from mmerg.runs.folder import read_results
+from mmerg.runs.manifest import About, read_manifest
 from mmerg.runs.result import Result
 
 
@@ -39,14 +39,5 @@ def describe_improper(samples: Sequence[str]) -> str:
 
 
 def read_run(path: Path) -> ScoredRun:
-    """The run in folder `path`, finished or not. Raises RunError where it is none, its files do not hold, or hold what
-    the run did not write."""
-    manifest, results = read_manifest(path), tuple(read_results(path).values())
-    if manifest.sealed() != manifest:
-        what, hint = "this manifest was changed after the run wrote it", "put it back, or run the same in a new folder"
-        raise RunError(what, where=str(path / MANIFEST), hint=hint)
-    if foreign := [one.id for one in results if one.sealed(manifest.identity) != one]:
-        what = f"{len(foreign)} of {len(results)} records were changed, or are of another run: {preview(foreign)}"
-        hint = "remove their lines and run the same again: calls come from the reply cache; or import replies again"
-        raise RunError(what, where=str(path / RESULTS), hint=hint)
-    return ScoredRun(path, manifest, results)
+    """The run in folder `path`, finished or not. Raises RunError as `read_results` does."""
+    return ScoredRun(path, read_manifest(path), tuple(read_results(path).values()))

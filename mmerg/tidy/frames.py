@@ -27,7 +27,7 @@ class Tidy:
     """Runs as data frames, each read when it is first asked for; docs/tidy.md lists the columns. A frame raises
     RunError where what it is of cannot be read, `scores` and `verdicts` also where a run's do not hold any more.
 
-    samples: a row per finished sample. passes, calls: a row per pass or call; none if the sample has no events left.
+    samples: a row per finished sample. passes, calls: a row per pass or call.
     scores: a row per metric of `mmerg score`, of a judge or of people. verdicts: a row per answer of a judge on an
     aspect of a reply. ratings: a row per answer of a person.
     """

@@ -17,9 +17,9 @@ from mmerg.errors import RunError
 from mmerg.judging.judgement import VERDICTS, Match, read_judgements, read_matches
 from mmerg.rating.rated import Rating, read_rated
 from mmerg.runs import events
-from mmerg.runs.folder import read_results
+from mmerg.runs.folder import read_records, read_results
 from mmerg.runs.manifest import About
-from mmerg.runs.result import Result, Verdicts, read_lines
+from mmerg.runs.result import Result, Verdicts
 from mmerg.runs.samples import read_events
 from mmerg.runs.story import Story
 from mmerg.scoring.score import Score, read_scores
@@ -73,7 +73,7 @@ def sample(about: About, result: Result) -> Row:
 
 
 def passes(story: Story) -> Iterator[Row]:
-    """A row for each pass of a sample; none where its events are gone."""
+    """A row for each pass of a sample."""
     last = max(story.passes, default=0)
     for t, this in story.passes.items():
         rerun, audited, status = this.rerun, this.audited, story.status(this)
@@ -102,7 +102,7 @@ def _place(event: events.Supplied) -> Row:
 
 
 def calls(story: Story) -> Iterator[Row]:
-    """A row for each call of a sample; none where its events are gone."""
+    """A row for each call of a sample."""
     for call in story.calls:
         event, reply = call.event, call.event.reply
         yield {
@@ -147,13 +147,13 @@ def verdicts(about: About) -> Iterator[Row]:
     """A row a verdict of each judge beside the run, against none or against another run. Raises RunError where the
     folder of a judging is not there."""
     for judgement in (*read_judgements(about.path).values(), *read_matches(about)):
-        file = about.path.resolve().parent / judgement.judging / VERDICTS
-        if not file.exists():
+        folder = about.path.resolve().parent / judgement.judging
+        if not folder.exists():
             what = f"the verdicts of {judgement.name} are gone: its judging is not beside the run"
             hint = "put that folder back, or judge again: the calls come from the reply cache"
-            raise RunError(what, where=str(file), hint=hint)
+            raise RunError(what, where=str(folder), hint=hint)
         against = judgement.runs[1] if isinstance(judgement, Match) else None
-        for judged in read_lines(file, Verdicts).values():
+        for judged in read_records(folder, Verdicts, VERDICTS).values():
             own = {"judge": judgement.name, "against": against, "sample": judged.id, "dialogue": judged.dialogue}
             yield from (own | verdict.model_dump() for verdict in judged.verdicts)
 

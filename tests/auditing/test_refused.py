@@ -1,9 +1,6 @@
 """What cannot be audited is refused with what, where and what next; what was audited is shown, or is stale."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,17 +8,11 @@ from mmerg.audit import main
 from mmerg.auditing.planted import PLANTED
 from mmerg.report import main as report
 from mmerg.reporting.run_pages import RunPages
-from mmerg.runs.folder import RESULTS
-from mmerg.runs.manifest import MANIFEST
+from mmerg.runs.folder import read_results
 from tests.auditing.parts import FOREIGN_ONLY, planted_of
+from tests.compared_runs import edit
 from tests.composed import BASE, plain_of
 from tests.scripted_ollama import ScriptedOllama
-
-
-def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    manifest = json.loads((path / MANIFEST).read_bytes())
-    change(manifest)
-    (path / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
 
 
 def refused(capsys: pytest.CaptureFixture[str], path: Path, *more: str) -> str:
@@ -90,8 +81,7 @@ def test_a_report_shows_them_until_the_run_changes(path: Path) -> None:
     shown = (path / "report" / "index.html").read_text(encoding="utf-8")
     assert "12 outputs of 3 samples and 12 with a planted fault were checked" in shown
     assert "sgrg finding" in shown
-    lines = (path / RESULTS).read_bytes().splitlines(keepends=True)
-    (path / RESULTS).write_bytes(b"".join(lines[:-1]))
+    edit(path, lines=[*read_results(path).values()][:-1])
     assert "the planted faults are stale" in RunPages(path).unplanted
     (path / PLANTED).write_text("{", encoding="utf-8")
     assert "cannot be read, or are of another version" in RunPages(path).unplanted

@@ -4,11 +4,13 @@ run = Maker(tmp_path)("without-mpa", right=20, without=["mpa"])
 run_lines(match("ablations", run))[0].scores["acc"].value
 """
 
+from collections.abc import Sequence
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from mmerg.backends.protocol import Engine
 from mmerg.judging.judgement import JUDGEMENT, VERDICTS, Judgement, Match, judgement_file, replies_digest
 from mmerg.judging.metrics import preferences
 from mmerg.paper.published import Name, published
@@ -118,11 +120,18 @@ def judging_of(first: Path, second: Path, corpus: str = "empathetic") -> Path:
         | {"signs": {}, "aspects": {"empathy": scores}, "replies": replies}
     )
     write_record(folder / JUDGEMENT, found)
-    (folder / VERDICTS).write_text(sample.line())
     judged = (Judged(run=run, identity=m.identity, engine=m.engine) for run, m in zip(runs, manifests, strict=True))
-    made = JudgingManifest(identity={}, engine=manifests[0].engine, judged=tuple(judged), items=1, left_out={})
-    write_record(folder / MANIFEST, made)
+    write_verdicts(folder, [sample], *judged)
     return folder
+
+
+def write_verdicts(folder: Path, verdicts: Sequence[Verdicts], *judged: Judged) -> None:
+    """The folder of a judging, its verdicts put in place of earlier ones."""
+    engine = Engine(backend="scripted", version="1", model="tiny", digest="d")
+    made = JudgingManifest(identity={}, engine=engine, judged=judged, items=1, left_out={})
+    if judged or not (folder / MANIFEST).exists():
+        write_record(folder / MANIFEST, made.sealed())
+    (folder / VERDICTS).write_text("".join(one.sealed({}).line() for one in verdicts))
 
 
 def match(name: Name, *runs: Path, number: int = 0) -> RunTable:

@@ -4,24 +4,23 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.judging.judgement import VERDICTS
 from mmerg.papertables.candidates import read_candidate
 from mmerg.rating.launch import new
 from mmerg.reporting.write import write_report
 from mmerg.runs.events import Verdict
+from mmerg.runs.folder import read_results
 from mmerg.runs.result import Verdicts
 from mmerg.score import main as score_run
 from mmerg.settings.commands import RateSettings
-from tests.papertables.maker import Maker, judging_of, match, rate, run_lines
+from tests.compared_runs import edit
+from tests.papertables.maker import Maker, judging_of, match, rate, run_lines, write_verdicts
 from tests.rating.parts import BARE, NAMES, runs, study
 from tests.rating.test_score import answer, scored
 
 
-def write_verdicts(folder: Path, *verdicts: Verdict) -> None:
-    """The same verdicts on every sample."""
-    folder.mkdir(exist_ok=True)
-    lines = (Verdicts(id=f"dia{n}/3", status="ok", dialogue=f"dia{n}", verdicts=verdicts).line() for n in range(12))
-    (folder / VERDICTS).write_text("".join(lines))
+def verdicts_on_all(folder: Path, *verdicts: Verdict) -> None:
+    lines = [Verdicts(id=f"dia{n}/3", status="ok", dialogue=f"dia{n}", verdicts=verdicts) for n in range(12)]
+    write_verdicts(folder, lines)
 
 
 def test_a_judge_is_one_more_rater_of_the_same_items(tmp_path: Path) -> None:
@@ -30,7 +29,7 @@ def test_a_judge_is_one_more_rater_of_the_same_items(tmp_path: Path) -> None:
     for name, value in zip(NAMES, (2, 5), strict=True):
         rate(tmp_path / name, name, value)  # a judge of each run, so that their verdicts are told apart
         one = Verdict(aspect="empathy", round=0, order=(0,), repeat=0, seed=0, score=value)
-        write_verdicts(tmp_path / f"judge-likert-{name}-12345678", one)
+        verdicts_on_all(tmp_path / f"judge-likert-{name}-12345678", one)
     first, second = (one for one in scored(folder).judges if one.question == "empathy")
     assert (first.judge, first.n, second.n) == ("zebra@likert", 12, 12)
     assert sum(row[1] for row in first.counts) == 12  # all verdicts are 2
@@ -48,11 +47,11 @@ def test_a_judge_of_pairs_counts_only_where_both_orders_agree(tmp_path: Path) ->
     judging = judging_of(tmp_path / "zebra", tmp_path / "giraffe", corpus="demo")
     one = Verdict(aspect="empathy", round=0, order=(0, 1), repeat=0, seed=0, choice="second")
     swapped = one.model_copy(update={"round": 1, "order": (1, 0)})
-    write_verdicts(judging, one, swapped.model_copy(update={"choice": "first"}))
+    verdicts_on_all(judging, one, swapped.model_copy(update={"choice": "first"}))
     [judge] = (one for one in scored(folder).judges if one.question == "empathy")
     assert (judge.n, judge.both_orders) == (12, 100)
     assert sum(row[0] for row in judge.counts) == 12  # -1: the second run
-    write_verdicts(judging, one, swapped)
+    verdicts_on_all(judging, one, swapped)
     [judge] = (one for one in scored(folder).judges if one.question == "empathy")
     assert judge.both_orders == 0
     assert sum(row[1] for row in judge.counts) == 12  # a tie
@@ -80,8 +79,8 @@ def test_a_judge_of_a_run_that_was_made_again_is_left_out(tmp_path: Path) -> Non
     for name in NAMES:
         rate(tmp_path / name, "gemma", 3.0)
     one = Verdict(aspect="empathy", round=0, order=(0,), repeat=0, seed=0, score=3)
-    write_verdicts(tmp_path / "judge-likert-gemma-12345678", one)
+    verdicts_on_all(tmp_path / "judge-likert-gemma-12345678", one)
     assert {found.n for found in scored(folder).judges} == {24, 0}
     runs(tmp_path / "again", 12, "zebra", replies=5)
-    (tmp_path / "zebra" / "results.jsonl").write_bytes((tmp_path / "again/zebra/results.jsonl").read_bytes())
+    edit(tmp_path / "zebra", lines=[*read_results(tmp_path / "again/zebra").values()])
     assert {found.n for found in scored(folder).judges} == {12, 0}

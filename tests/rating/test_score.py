@@ -15,8 +15,10 @@ from mmerg.rating.results import StudyResults
 from mmerg.rating.score import two_way
 from mmerg.rating.store import Entry, as_drawn
 from mmerg.rating.study import read_key, read_study
+from mmerg.runs.folder import read_results
 from mmerg.settings.commands import RateSettings
 from mmerg.storage.record import read_record
+from tests.compared_runs import edit
 from tests.rating.parts import NAMES, runs, study
 
 FEW: dict[str, Any] = {"draws": 200}
@@ -101,7 +103,7 @@ def test_ratings_are_read_with_the_run_and_stale_ones_are_named(tmp_path: Path) 
     assert set(tidy.ratings.rater) == {"r1", "r2", "r3"}
     assert tidy.ratings.groupby("run").score.mean().between(2, 4).all()
     runs(tmp_path / "again", 12, "zebra", replies=5)
-    (tmp_path / "zebra" / "results.jsonl").write_bytes((tmp_path / "again/zebra/results.jsonl").read_bytes())
+    edit(tmp_path / "zebra", lines=[*read_results(tmp_path / "again/zebra").values()])
     assert any("zebra has changed" in one for one in scored(folder).warnings)
 
 

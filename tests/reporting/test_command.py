@@ -10,7 +10,9 @@ import pytest
 from mmerg.errors import Failure
 from mmerg.report import main
 from mmerg.runs import events
+from mmerg.runs.folder import read_results
 from mmerg.runs.samples import read_events, recording
+from tests.compared_runs import edit
 from tests.reporting.parts import HISTORY, USUAL, Told, build
 from tests.scoring.run_builder import AT, build_run, result
 
@@ -98,8 +100,7 @@ def test_replies_that_were_refused_or_cleaned_are_told_with_what_became_of_them(
 
 def test_a_run_that_is_not_finished_or_empty_has_a_report(tmp_path: Path) -> None:
     run = build(tmp_path / "run", USUAL[-3:], samples=9)
-    lines = (run / "results.jsonl").read_bytes().splitlines(keepends=True)
-    (run / "results.jsonl").write_bytes(b"".join(lines[:2]))
+    edit(run, lines=[*read_results(run).values()][:2])
     assert "; 9 in the protocol" in first_page(run)
     assert len(list((run / "report" / "samples").iterdir())) == 2
     assert "No sample failed." in first_page(build(tmp_path / "empty", [], samples=5))

@@ -9,13 +9,13 @@ from mmerg.runs.result import Result, Results, read_lines
 
 
 def result(sample: str, response: str = "hi") -> Result:
-    return Result(id=sample, status="ok", response=response)
+    return Result(id=sample, status="ok", response=response).sealed({})
 
 
 def read(folder: Path, *lines: str | bytes) -> Results[Result]:
     data = (line if isinstance(line, bytes) else line.encode() for line in lines)
     (folder / "r").write_bytes(b"".join(data))
-    return read_lines(folder / "r", Result)
+    return read_lines(folder / "r", Result, {})
 
 
 def test_the_last_line_of_a_sample_counts_and_the_first_gives_its_place(tmp_path: Path) -> None:

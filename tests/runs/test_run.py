@@ -265,7 +265,7 @@ def test_a_failure_that_is_taken_up_and_killed_at_its_end_is_done_again(written:
     assert exit_code(die_at_the_end_of_a_sample, folder) == -signal.SIGKILL
     if written:  # a moment later: the line is there, and its events have no name yet
         with (folder / RESULTS).open("a", encoding="utf-8") as file:
-            file.write(result("a", response="better").line())
+            file.write(result("a", response="better").sealed(MADE.identity).line())
     [part] = read_events(folder, "a")
     assert part.kind == "sample_done"
     assert not events_file(folder, "a").exists()

@@ -188,11 +188,6 @@ def test_two_ids_never_share_a_file(ids: list[str]) -> None:
     assert all(name.isascii() and len(name) <= 220 and not set(name) & set("/\\\0*?") for name in names)
 
 
-def test_lost_events_are_told_with_how_to_have_them_again(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"the events of this run are missing[^$]*run the same command again"):
-        read_events(tmp_path, "a")
-
-
 def test_a_file_that_cannot_be_written_is_our_own_error(run: Path) -> None:
     events_file(run, "a").mkdir()
     with pytest.raises(RunError, match="cannot be written"):

@@ -16,6 +16,7 @@ from mmerg.runs import events
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Ended
+from tests.compared_runs import edit
 from tests.composed import settings_of
 from tests.run_folders import held
 from tests.systems.played import Played, Script
@@ -179,13 +180,11 @@ def test_as_many_draws_as_cost_the_tokens_of_merg(tmp_path: Path, capsys: pytest
     assert plan_run(settings_of(*given, "system=best_of_n_matched")).path == Path(ended.run)
     chosen = settings_of(*given, "system=best_of_n_matched", "system.equal_tokens=null", f"system.n={draws}")
     assert plan_run(chosen).path == Path(ended.run)
-    file, lost = manifests["one_pass"] / "results.jsonl", {"status": "failed", "failure": "empty", "prompt_tokens": 0}
-    [first, second] = file.read_text(encoding="utf-8").splitlines()
-    first = json.dumps(json.loads(first) | lost | {"response_tokens": 0})
-    file.write_text(f"{first}\n{second}\n", encoding="utf-8")
-    one = json.loads(second)
-    told = f"and one_pass {one['prompt_tokens'] + one['response_tokens']} ("  # of the one that it replied to
+    lost = {"status": "failed", "failure": Failure.EMPTY, "prompt_tokens": 0, "response_tokens": 0}
+    first, second = read_results(manifests["one_pass"]).values()
+    edit(manifests["one_pass"], lines=[first.model_copy(update=lost), second])
+    told = f"and one_pass {second.prompt_tokens + second.response_tokens} ("  # of the one that it replied to
     assert told in plan_run(settings_of(*given, "system=best_of_n_matched")).note
-    file.write_text(f"{first}\n{json.dumps(one | lost | {'response_tokens': 0})}\n", encoding="utf-8")
+    edit(manifests["one_pass"], lines=[one.model_copy(update=lost) for one in (first, second)])
     with pytest.raises(ConfigError, match="2 of 2 samples have no reply of system=one_pass"):
         plan_run(settings_of(*given, "system=best_of_n_matched"))

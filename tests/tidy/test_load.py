@@ -12,14 +12,14 @@ import pytest
 import mmerg
 from mmerg.errors import RunError
 from mmerg.export import main as export
-from mmerg.judging.judgement import VERDICTS, replies_digest
+from mmerg.judging.judgement import replies_digest
 from mmerg.runs.events import Verdict
 from mmerg.runs.folder import read_results
 from mmerg.runs.result import Verdicts
 from mmerg.score import main as score
 from mmerg.scoring.score import UnscoredError
 from mmerg.tidy.tables import NOT_OF_SAMPLES, PROMPTS, RUN, TABLES
-from tests.papertables.maker import judging_of, rate
+from tests.papertables.maker import judging_of, rate, write_verdicts
 from tests.plots.audited_runs import LOST, PASSED, UNAUDITED, build, planned
 from tests.scoring.run_builder import ROOT, build_run, result
 
@@ -74,12 +74,10 @@ def judged(tmp_path: Path) -> Path:
             status="ok",
             dialogue="a",
             verdicts=(Verdict(aspect="empathy", round=0, order=(0,), repeat=0, seed=0, score=given, reason="r"),),
-        ).line()
+        )
         for id, given in (("a/1", 4), ("b/2", 5))
     ]
-    folder = run.parent / JUDGING
-    folder.mkdir()
-    (folder / VERDICTS).write_text("".join(lines))
+    write_verdicts(run.parent / JUDGING, lines)
     return run
 
 
