@@ -11,7 +11,7 @@ from mmerg.corpora.dialogue import Corpus
 from mmerg.errors import ConfigError, preview
 from mmerg.memory.entries import ENOUGH_TURNS, Entry, Origin
 from mmerg.settings.sources import MemorySettings
-from mmerg.storage.words import distinctive, plain_words, split_words
+from mmerg.storage.words import bare_words, distinctive, plain_words
 
 # Seconds between two dialogues of an episode up to which they count as one scene. MELD cuts a scene into several
 # dialogues, and a split may take the one and leave the other; a scene of a sitcom lasts one to three minutes.
@@ -63,7 +63,7 @@ def _nearly(reply: str, text: str) -> bool:
     """Whether two texts have nearly the same words, or one that is not short those of a part of the other."""
     from rapidfuzz import fuzz
 
-    counts = Counter(split_words(reply)), Counter(split_words(text))
+    counts = Counter(bare_words(reply)), Counter(bare_words(text))
     if 200 * (counts[0] & counts[1]).total() >= SAME * sum(map(Counter.total, counts)):
         return True
     likeness = fuzz.partial_ratio if distinctive(text) else fuzz.ratio

@@ -18,7 +18,7 @@ from mmerg.scoring.score import Score
 from mmerg.sem.words import words_in
 from mmerg.storage.files import describe_error, write_whole
 from mmerg.storage.record import Record, read_record
-from mmerg.storage.words import distinctive, split_ngrams
+from mmerg.storage.words import bare_words, distinctive, split_ngrams
 
 HINT = "mmerg train sem dataset=… dataset.root=… out=sem.json makes one"
 RUN = 3  # words in a row that are known again
@@ -119,13 +119,17 @@ class Sem(Record):
     def was_fitted_to(self, texts: Sequence[str]) -> bool:
         """Whether the turns of a sample are a copy of a conversation of the training or validation data, or nearly one,
         whatever that is called there: its containment (Broder, 1997) of runs of three words is at least `SAME`. One of
-        few words, as in Korean, is a copy where all of it is contained and no turn is short."""
+        few words is a copy where all of it is contained and no turn is short, or it is the whole conversation and not
+        all of its turns are short."""
         own, (digests, numbers) = run_digests(texts), self._runs
         wanted = np.array([int(digest, 16) for digest in own], np.uint32)
         ends = zip(np.searchsorted(digests, wanted), np.searchsorted(digests, wanted, "right"), strict=True)
         shared = Counter(number for start, end in ends for number in numbers[start:end].tolist())
         same = max(shared.values(), default=0)
-        return same >= max(LEAST_SAME, SAME * len(own)) or (0 < len(own) == same and all(map(distinctive, texts)))
+        if same >= max(LEAST_SAME, SAME * len(own)):
+            return True
+        whole = any(shared[number] * DIGITS == len(self.conversations[number]) for number in shared)
+        return 0 < len(own) == same and (any if whole else all)(map(distinctive, texts))
 
     def cause_words(self, history: Sequence[str]) -> tuple[list[str], list[str]]:
         """The words of a history that are in S, high ones and low ones, each once, in order."""
@@ -136,7 +140,7 @@ class Sem(Record):
 
 def run_digests(texts: Sequence[str]) -> list[str]:
     """What a model keeps of a dialogue to know it again: a digest of each run of three words, each once."""
-    runs = dict.fromkeys(split_ngrams(" ".join(texts), RUN))
+    runs = dict.fromkeys(split_ngrams(" ".join(word for text in texts for word in bare_words(text)), RUN))
     return [hashlib.sha256(" ".join(run).encode()).hexdigest()[:DIGITS] for run in runs]
 
 

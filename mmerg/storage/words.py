@@ -15,6 +15,9 @@ UNSPACED = re.compile(
 # What Arabic and Hebrew are as often written without: vowel signs, and the stroke that draws a word out.
 _OPTIONAL = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u0640\u064b-\u0652\u0670]")
 _STAGE_DIRECTION = re.compile(r"\[[^\[\]]*\]")
+# Apostrophes, which people leave out, and letters with a stroke, which Unicode does not decompose.
+_BARE = str.maketrans("đłøı", "dloi", "'’‘ʼ`´＇")
+_ACCENTS = range(200, 241)  # combining classes of accents; below are signs that make other letters, as in Hindi
 ENOUGH_WORDS, ENOUGH_LETTERS = 5, 20
 
 
@@ -36,6 +39,14 @@ def split_words(text: str) -> list[str]:
     return [word for part in words if (word := part.strip("'"))]
 
 
+def bare_words(text: str) -> list[str]:
+    """The words as guards compare them: also without accents, apostrophes and stage directions ("[LAUGHTER]"), which
+    copies of a text lack, and "&amp;" is "&"."""
+    text = _STAGE_DIRECTION.sub(" ", html.unescape(text)).casefold().translate(_BARE)
+    decomposed = unicodedata.normalize("NFKD", text)
+    return split_words("".join(one for one in decomposed if unicodedata.combining(one) not in _ACCENTS))
+
+
 def split_ngrams(text: str, n: int = 4) -> list[tuple[str, ...]]:
     """Every `n` words in a row, with repeats: what one text copies from another is counted in these."""
     words = split_words(text)
@@ -43,15 +54,13 @@ def split_ngrams(text: str, n: int = 4) -> list[tuple[str, ...]]:
 
 
 def plain_words(text: str) -> str:
-    """The words without blanks, so that two texts of the same words are equal. Stage directions ("[LAUGHTER]") are left
-    out, and "&amp;" is "&". Where nothing would be left ("?!"), only case is dropped."""
-    text = html.unescape(text)
-    words = "".join(split_words(_STAGE_DIRECTION.sub(" ", text)))
-    return words.replace("'", "") or unicodedata.normalize("NFKC", text).casefold().strip()
+    """The bare words without blanks, so that two texts of the same words are equal. Where nothing would be left ("?!"),
+    only case is dropped."""
+    return "".join(bare_words(text)) or unicodedata.normalize("NFKC", html.unescape(text)).casefold().strip()
 
 
 def distinctive(text: str) -> bool:
     """Whether a text is too long to be said twice by chance, as "Yeah." is: 5 words, or 20 letters where words are long
     (a Korean syllable counts as the letters that it is made of)."""
     letters = unicodedata.normalize("NFD", plain_words(text))
-    return len(split_words(text)) >= ENOUGH_WORDS or len(letters) >= ENOUGH_LETTERS
+    return len(bare_words(text)) >= ENOUGH_WORDS or len(letters) >= ENOUGH_LETTERS

@@ -48,6 +48,10 @@ def test_the_artefact_says_what_it_was_made_from(sem: Path) -> None:
     [
         (["오늘 회사에서 해고를 당했습니다", "정말 마음이 아프네요 괜찮으세요"], True),
         (["오늘 회사에서 승진을 했습니다", "정말 마음이 기쁘네요 축하드려요"], False),
+        (["Tôi đã mất việc hôm nay.", "Ôi không."], True),  # with a short turn, but the whole of it
+        (["TOI DA MAT VIEC HOM NAY", "oi khong"], True),
+        (["I've lost my job today.", "Oh no, that's hard."], True),
+        (["Ive lost my job today", "Oh no thats hard"], True),
         (["Hi, how are you?", "Fine, thanks."], False),  # two people may say it by chance
         (["그렇습니다그렇습니다", "안녕히계세요감사합니다"], False),  # no three words
     ],
@@ -55,6 +59,8 @@ def test_the_artefact_says_what_it_was_made_from(sem: Path) -> None:
 def test_a_copy_of_a_talk_of_few_words_is_known(turns: list[str], known: bool, sem: Path) -> None:
     fitted_to = [
         ["오늘 회사에서 해고를 당했습니다", "정말 마음이 아프네요 괜찮으세요"],
+        ["Tôi đã mất việc hôm nay.", "Ôi không."],
+        ["I've lost my job today.", "Oh no, that's hard."],
         ["Hi, how are you?", "Fine, thanks."],
     ]
     made = read(sem).model_copy(update={"conversations": tuple("".join(run_digests(talk)) for talk in fitted_to)})
