@@ -23,15 +23,22 @@ from mmerg.settings.commands import ServeSettings
 from mmerg.storage.files import describe_error
 
 # How front ends begin prompts for their own use, as for titles and tags: Open WebUI, LibreChat, NextChat, Chatbox,
-# Cherry Studio and LobeChat, Jan, opencode; those of Page Assist end with it.
+# opencode; those of Page Assist end with it. A person may write of titles and chats, too, but asks for other things.
 TASK = re.compile(
-    r"\s*(### Task:|使用四到五个字直接返回|你是一名擅长会话的助理|you are an assistant skilled in conversation\b"
-    r"|you are a title generator\b|summarize in an? [\w-]+ title\b"
+    r"\s*(### Task:|使用四到五个字直接返回|summarize in an? [\w-]+ title\b|analyze this conversation and provide:"
     r"|here is the query:(?=.*\btitle for the previous query\b)"
-    r"|(please )?(provide|generate|create|write|analyze|detect|summarize|based on)\b"
-    r"(?=.{0,200}\b(conversation|chat|previous query)\b)(?=.{0,200}\b(title|tags|a name)\b))",
+    r"|(please )?(based on|create|detect|generate|give|provide|summarize)\b[^\n]{0,120}?"
+    r"\b((titles?|tags) (for|of|summarizing) (\w+ ){0,2}(conversation|chat|query)|(conversation|chat) a (title|name)"
+    r"|conversation into an? ([\w-]+ )?title)\b)",
     re.IGNORECASE | re.DOTALL,
 )
+# A system message that asks for a title, as of LobeChat, Cherry Studio and Jan.
+TITLE = re.compile(
+    r"(?=.*(conversation|chat|thread|message|会话|对话))"
+    r".*?(\b((generate|create|provide|write|output|return)s?( [\w,-]+){0,5}|into( an?)?) titles?\b|总结[^。]*标题)",
+    re.IGNORECASE | re.DOTALL,
+)
+TITLE_WITHIN = 300  # characters
 ATTACHED = re.compile(r"\A\s*<attached_files>.*?</attached_files>\s*", re.DOTALL)  # put before what the user wrote
 SYSTEM = ("system", "developer")
 Body = TypeVar("Body", bound=BaseModel)
@@ -117,7 +124,8 @@ def read_base64(url: str, where: str) -> str:
 def task_prompt(sent: Sequence[Sent]) -> str:
     """The prompt that a front end sends for its own use, in a system message or as the user's last; "" where a person
     writes."""
-    if any(one.role in SYSTEM and TASK.match(one.text) for one in sent):
+    system = [one.text for one in sent if one.role in SYSTEM]
+    if any(TASK.match(text) or TITLE.match(text[:TITLE_WITHIN]) for text in system):
         return "\n\n".join(one.text for one in sent)
     last = next((one for one in reversed(sent) if one.role not in SYSTEM), None)
     return last.text if last and last.role == "user" and TASK.match(last.text) else ""

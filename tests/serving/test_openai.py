@@ -144,6 +144,8 @@ def test_what_front_ends_ask_for_themselves_is_one_plain_call(client: OpenAI, sc
         "You are an assistant skilled in conversation. You need to summarize it into a title within 10 words.",
         "你是一名擅长会话的助理，你需要将用户的会话总结为 10 个字以内的标题",
         "You are a title generator. You output ONLY a thread title.",
+        "You are a professional conversation summarizer. Generate a concise title that captures the essence of it.",
+        "You will generate a short title based on the first message a user begins a conversation with.",
     ],
 )
 def test_a_title_that_a_system_message_asks_for_is_one_plain_call(
@@ -154,12 +156,27 @@ def test_a_title_that_a_system_message_asks_for_is_one_plain_call(
     assert (scripted.calls, scripted.requests[-1].messages[0].text) == (before + 1, f"{prompt}\n\n||>User: Hey.")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Write me a poem about how a name can change a chat.",
+        "Create a song with my dog's name and our chat in it.",
+        "Please write a letter on the title that I lost in that conversation.",
+        "Give me hope: I read the title of a book, and the chat with her ended.",
+        "Summarize what I should say when a chat turns to my job title.",
+    ],
+)
+def test_what_a_person_asks_reaches_the_agents(client: OpenAI, text: str) -> None:
+    answer = say(client, messages=[*HEY, {"role": "assistant", "content": "Oh."}, {"role": "user", "content": text}])
+    assert answer.choices[0].message.content == f"You said: {text}"
+
+
 def test_the_history_reaches_the_model_without_what_front_ends_put_around_it(
     client: OpenAI, scripted: Scripted
 ) -> None:
     attached = "<attached_files>\n<file name='a.png'/>\n</attached_files>\n\nIt is bad."
     talk = [
-        {"role": "system", "content": "You are a pirate."},
+        {"role": "system", "content": "You are a pirate. You chat of the title that you lost."},
         *HEY,
         {"role": "assistant", "content": "Oh no."},
         {"role": "system", "content": "Speak like a pirate."},  # notes between turns
