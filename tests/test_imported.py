@@ -119,7 +119,7 @@ def test_what_is_wrong_is_told_with_its_line(
 def test_a_file_in_another_encoding_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert imported(tmp_path, [GOOD[0], b'{"id": "fine/5", "response": "\xff"}']) == 2
     told = capsys.readouterr().err
-    assert "the file of replies is not UTF-8" in told
+    assert "replies.jsonl is not in UTF-8" in told
     assert f"where: {tmp_path / 'replies.jsonl'}, line 2\n  next:  save it as UTF-8" in told
 
 

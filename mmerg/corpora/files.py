@@ -19,16 +19,17 @@ from unicodedata import normalize
 from mmerg.errors import ConfigError, CorpusError
 
 C1 = re.compile("[\x80-\x9f]")
-# What text in GBK, Mac Roman or a Greek, Hebrew, Turkish or Cyrillic code page shows when it is read as cp1252, and
-# English text does not: other signs, Icelandic letters, capitals with an accent side by side or within a word, three
-# letters with an accent in a row ("you¡¯re", "ÎÒÊ§", "IÕm", "ðüþ", "êáëü").
+# What text in GBK, Mac Roman or another code page shows when it is read as cp1252, and English text does not: other
+# signs, letters that English loans lack, capitals with an accent side by side or within a word, three letters with an
+# accent in a row ("you¡¯re", "ÎÒÊ§", "IÕm", "nõ", "êáëü").
 GARBLED = re.compile(
-    "[^\x00-\x7f\xa0…‘’“”•–—¡¿£€½«»À-ÖØ-öø-ÿ]|[ÐÝÞðýþ]|[À-ÖØ-Þ]{2}|[à-öø-ÿ]{3}|[¡«»][À-ÿ¡«»]|[a-z][À-ÖØ-Þ]"
-    "|[A-Za-z][À-ÖØ-Þ][A-Za-z]*[a-z]"
+    "[^\x00-\x7f\xa0…‘’“”•–—¡¿£€½«»ÀÁÂÄÅÇÈÉÊËÍÎÏÑÓÔÖÚÛÜßàáâäåçèéêëíîïñóôöúûü]|[À-ÖØ-Þ]{2}|[à-öø-ÿ]{3}|[¡«»][À-ÿ¡«»]"
+    "|[a-z][À-ÖØ-Þ]|[A-Za-z][À-ÖØ-Þ][A-Za-z]*[a-z]"
 )
 MAX_PROBLEMS = 10  # in one message
 MAX_JOINED_LINES = 5  # an utterance quoted over more lines than this is a lost quote
 AS_PUBLISHED = "use the published file"
+TO_UTF8 = "save it as UTF-8, or convert it: iconv -f ENCODING -t UTF-8 FILE"
 MARK = b"\xef\xbb\xbf"  # a byte order mark
 
 # False also for a name that the system refuses, for which the methods of Path raise.
@@ -139,6 +140,24 @@ def _composed_otherwise(folder: Path, name: str) -> Path:
     return folder
 
 
+def refuse_wide(data: bytes, path: Path) -> None:
+    """Raises CorpusError for a text in UTF-16 or UTF-32, with a byte order mark or without."""
+    if b"\0" in data:
+        raise CorpusError(f"{path.name} is in UTF-16 or UTF-32, not UTF-8", where=str(path), hint=TO_UTF8)
+
+
+def read_utf8(path: Path) -> bytes:
+    """The bytes of a file in UTF-8, without a byte order mark. Raises CorpusError, with the line, for any other."""
+    data = read_bytes(path)
+    refuse_wide(data, path)
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        where = f"{path}, line {data.count(10, 0, error.start) + 1}"
+        raise CorpusError(f"{path.name} is not in UTF-8", where=where, hint=TO_UTF8) from error
+    return data.removeprefix(MARK)
+
+
 def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:
     """The lines of a UTF-8 file, without byte order mark and line endings. Lines that are not UTF-8 are read as cp1252
     (`lines_cp1252`), even where they are garbled then (`lines_garbled`). C1 controls, as of a cp1252 file that was read
@@ -163,13 +182,11 @@ def read_table(
     """The records of a comma-separated file: the line each starts on (from 1) and its cells, stripped, by column. A
     record that is misquoted, too short or too long is skipped and counted (`rows_malformed`). Raises CorpusError for
     another encoding than UTF-8 and cp1252, and where one of `columns` is missing or there twice."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        hint = f"save it as UTF-8, or {AS_PUBLISHED}"
-        raise CorpusError(f"{path.name} is in UTF-16, not UTF-8", where=str(path), hint=hint)
+    refuse_wide(data, path)
     lines = decode_lines(data, notes)
     if garbled := notes["lines_garbled"]:
         what = f"{garbled} lines of {path.name} are neither UTF-8 nor cp1252"
-        raise CorpusError(what, where=str(path), hint=f"save it as UTF-8, or {AS_PUBLISHED}")
+        raise CorpusError(what, where=str(path), hint=f"{TO_UTF8}, or {AS_PUBLISHED}")
     header = _cells(lines[0], quoted) or []
     if wrong := [name for name in columns if header.count(name) != 1]:
         what = f"{path.name} needs these columns once each: {', '.join(wrong)}"

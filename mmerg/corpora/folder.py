@@ -17,9 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
-from mmerg.corpora.files import MARK, Clips, find, nonzero, read_bytes, root_folder, unusable
+from mmerg.corpora.files import Clips, find, nonzero, read_utf8, root_folder, unusable
 from mmerg.corpora.meld import MELD_LABELS
-from mmerg.errors import CorpusError
 from mmerg.storage.files import describe_error, get_name
 
 EXAMPLE = (
@@ -99,7 +98,7 @@ class Folder:
         empty, and with up to ten lines that cannot be used."""
         root = root_folder(self.root, f"set dataset.root to the folder that holds {self.file}")
         path = find([root / self.file], f"no {self.file} in the dataset's folder", LAYOUT)
-        data = read_bytes(path)
+        data = read_utf8(path)
         labels = MELD_LABELS if self.labels is None else self.labels
         digest, notes = hashlib.sha256(data).hexdigest(), Counter[str]()
         clips = Clips([root], notes)
@@ -118,14 +117,9 @@ class Folder:
 
 def _lines(data: bytes, path: Path, labels: Sequence[str]) -> Iterator[DialogueLine]:
     """The lines one by one. Raises CorpusError after the last where any cannot be used."""
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        where = f"{path}, line {data[: error.start].count(10) + 1}"
-        raise CorpusError(f"{path.name} is not in UTF-8", where=where, hint="save it as UTF-8") from error
     problems: list[str] = []
     line_of: dict[str, int] = {}
-    for number, raw in enumerate(io.BytesIO(data.removeprefix(MARK)), start=1):
+    for number, raw in enumerate(io.BytesIO(data), start=1):
         if not raw.strip():
             continue
         try:

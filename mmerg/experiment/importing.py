@@ -3,7 +3,6 @@
 What such a run cannot know (passes, calls, tokens, seconds) its results hold as 0, and views show as –.
 """
 
-import codecs
 import hashlib
 import tempfile
 from collections.abc import Mapping
@@ -17,10 +16,10 @@ from mmerg.backends.protocol import Engine
 from mmerg.console.run_tables import Summary
 from mmerg.console.terminal import console, escape, plural, printable
 from mmerg.corpora.dialogue import Sample
-from mmerg.corpora.files import unusable
+from mmerg.corpora.files import read_utf8, unusable
 from mmerg.corpora.protocols import Selection
 from mmerg.engine.sample import Fields, tried
-from mmerg.errors import CorpusError, Failure, RunError, SampleError, preview
+from mmerg.errors import Failure, RunError, SampleError, preview
 from mmerg.experiment.plan import SamplePlan
 from mmerg.experiment.session import git_commit, versions
 from mmerg.runs.events import Emit
@@ -49,11 +48,7 @@ def import_replies(settings: ImportSettings) -> int:
     samples = SamplePlan.of(settings.dataset, settings.protocol)
     corpus, selection = samples.corpus, samples.selection
     file = Path(settings.replies)
-    try:
-        content = file.read_bytes().removeprefix(codecs.BOM_UTF8)
-    except OSError as error:
-        hint = "replies=FILE.jsonl, a sample a line"
-        raise CorpusError(f"the replies cannot be read: {describe_error(error)}", where=str(file), hint=hint) from error
+    content = read_utf8(file)
     lines = _lines(file, content, selection, corpus.labels)
     digest = hashlib.sha256(content).hexdigest()
     kept = {name: node for name, node in settings.plain().items() if name in ("dataset", "protocol")}
@@ -89,12 +84,6 @@ def _lines(file: Path, content: bytes, selection: Selection, labels: tuple[str, 
     replies: dict[str, Line] = {}
     numbers: dict[str, int] = {}  # of their lines
     problems: list[str] = []
-    try:
-        content.decode()
-    except UnicodeDecodeError as error:
-        bad = content.count(b"\n", 0, error.start) + 1
-        hint = f"save it as UTF-8, or convert it: iconv -f ENCODING -t UTF-8 {file.name}"
-        raise CorpusError("the file of replies is not UTF-8", where=f"{file}, line {bad}", hint=hint) from error
     for number, raw in enumerate(content.splitlines(), start=1):
         if not raw.strip():
             continue

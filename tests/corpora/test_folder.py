@@ -131,11 +131,11 @@ def test_an_empty_file(tmp_path: Path, data: bytes) -> None:
         Folder(tmp_path).load()
 
 
-@pytest.mark.parametrize("encoding", ["gbk", "utf-16", "shift_jis", "mac_roman"])
+@pytest.mark.parametrize("encoding", ["gbk", "utf-16", "utf-16-le", "utf-32", "shift_jis", "mac_roman"])
 def test_another_encoding_is_named(tmp_path: Path, encoding: str) -> None:
     text = EXAMPLE.replace("Ana", {"mac_roman": "Zoë"}.get(encoding, "安"))
     (tmp_path / "dialogues.jsonl").write_bytes(f"\n{text}\n".encode(encoding))
-    with pytest.raises(CorpusError, match=r"dialogues\.jsonl is not in UTF-8"):
+    with pytest.raises(CorpusError, match=r"dialogues\.jsonl is (not in UTF-8|in UTF-16 or UTF-32)"):
         Folder(tmp_path).load()
 
 

@@ -100,6 +100,9 @@ def test_line_endings_and_byte_order_mark(tmp_path: Path, newline: str, prefix: 
         ("אני מצטער", "cp1255"),
         ("Çok üzgünüm, değil mi?", "cp1254"),
         ("Мне жаль", "cp1251"),
+        ("Nagyon sajnálom, hogy ő", "cp1250"),
+        ("Promiň", "cp1250"),
+        ("Przykro mi, że jesteś", "cp1250"),
     ],
 )
 def test_another_encoding_is_named(tmp_path: Path, words: str, encoding: str) -> None:
