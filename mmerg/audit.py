@@ -22,8 +22,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("run", type=Path, metavar="RUN", help="a finished run folder, such as runs/demo-merg-…")
     parser.add_argument("--n", type=int, metavar="N", default=40, help="number of samples; default: %(default)s")
     parser.add_argument("--seed", type=int, metavar="N", default=0, help="seed; default: %(default)s")
-    parser.add_argument("--forms", nargs="+", choices=FORMS, default=FORMS, help="forms of checks; default: all")
-    parser.add_argument("--faults", nargs="+", choices=KINDS, default=KINDS, help="kinds of faults; default: all")
+    for option, names, metavar in (("--forms", FORMS, "FORM"), ("--faults", KINDS, "FAULT")):
+        text = f"default: all ({', '.join(names)})"
+        parser.add_argument(option, nargs="+", choices=names, default=names, metavar=metavar, help=text)
     parser.add_argument("--calibrate", type=Path, metavar="FILE", help="write the best checks to FILE")
     parser.add_argument("--host", nargs="+", metavar="URL", default=[], help="hosts, if not those of the run")
     calibrate = "calibrate the run's label probabilities and write them to FILE, without any call"

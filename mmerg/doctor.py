@@ -29,6 +29,7 @@ from mmerg.experiment.build import load_corpus, make
 from mmerg.experiment.plan import plan_prompts
 from mmerg.experiment.program import run_program
 from mmerg.runs.auditor import read_auditor
+from mmerg.runs.manifest import DRY
 from mmerg.settings.backbone import DoctorSettings
 from mmerg.settings.commands import DoctorRunSettings
 
@@ -77,7 +78,7 @@ def _of_model(settings: Settings, host: str, backend: Backend, engine: Engine) -
         image_tokens, found = _frame(settings, backend, engine)
         yield "frame", found
     else:
-        yield "eyes", ("ok", "none: frames go to this model as measured descriptions")
+        yield "vision", ("ok", "no: the model gets measured descriptions of frames")
     if isinstance(settings, DoctorRunSettings):
         status, text = _auditor(settings, engine) if settings.auditor else ("ok", "")
         if settings.auditor:
@@ -114,7 +115,9 @@ def _probes(settings: Settings, host: str, backend: Backend, engine: Engine) -> 
     several = engine.vision and backbone.max_images > 1
     return {
         "reply": partial(probes.answers, backend),
-        "speed": partial(probes.speed, backend, CALLS + 6 * backbone.concurrency),
+        **(
+            {} if engine.backend == DRY else {"speed": partial(probes.speed, backend, CALLS + 6 * backbone.concurrency)}
+        ),
         "schema": partial(probes.schema, backend),
         "logprobs": partial(probes.logprobs, backend),
         "likelihood": partial(probes.likelihood, backend),

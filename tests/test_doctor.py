@@ -220,11 +220,11 @@ def test_more_context_than_the_model_has(doctor: Doctor) -> None:
     assert doctor.text.splitlines()[-1] == "1 check failed"
 
 
-def test_a_model_without_eyes_is_asked_about_no_image(doctor: Doctor) -> None:
+def test_a_model_without_vision_is_asked_about_no_image(doctor: Doctor) -> None:
     with scripted_ollama(answer=good, capabilities=("completion",)) as server:
         assert doctor(server.url) == 0
     assert set(ALL_WELL) - set(doctor.marks) == {"frame", "two images"}
-    assert doctor.marks["eyes"] == "✓"
+    assert doctor.marks["vision"] == "✓"
 
 
 def test_contamination_is_looked_for_where_it_is_asked_for(doctor: Doctor) -> None:
@@ -394,7 +394,7 @@ def test_a_real_text_model(each_ollama: Server) -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     checks = marks(done.stdout)
-    well = ("server", "model", "context", "eyes", "reply", "schema", "logprobs", "likelihood")
+    well = ("server", "model", "context", "vision", "reply", "schema", "logprobs", "likelihood")
     assert {name: checks[name] for name in well} == dict.fromkeys(well, "✓")
     assert "context 4096 as loaded" in done.stdout
 
@@ -416,7 +416,7 @@ def test_a_real_llama_server(doctor: Doctor, tmp_path: Path, monkeypatch: pytest
     tiny = tiny_text.write(tmp_path / "tiny.gguf")
     with llama_server(context=4096, slots=2, token="hush-hush-3", model=tiny) as url:
         assert doctor(url, "backend=openai", *settings, *model) == 0
-    acting = ("server", "model", "context", "eyes", "reply", "schema", "logprobs", "seeds")
+    acting = ("server", "model", "context", "vision", "reply", "schema", "logprobs", "seeds")
     assert {name: doctor.marks[name] for name in acting} == dict.fromkeys(acting, "✓")
     assert doctor.marks["parallel"] in "✓?"  # its sums depend on what is evaluated together
     assert "num_ctx 4096 of 4096 tokens" in doctor.text

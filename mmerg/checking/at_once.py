@@ -21,7 +21,7 @@ Agreement = Literal["alike", "tied", "other"]
 
 
 def parallel(backend: Backend, concurrency: int, vision: bool) -> Finding:
-    """Calls of unequal size give the same replies at once as alone. A model with eyes gets images, too."""
+    """Calls of unequal size give the same replies at once as alone. A model with vision gets images, too."""
     chance = random.Random(7)
     number = max(concurrency, 2)
     groups: list[set[Agreement]] = []

@@ -21,7 +21,7 @@ from mmerg.settings.model import RunSettings
 
 CHARACTERS = 3.5  # a token; English prose has more
 OUTPUT = 250  # tokens of an agent's output as later ones are shown it, and of a refused reply with its complaint
-EXEMPLAR, FRAME, DESCRIPTION = 120, 20, 60  # tokens of an exemplar; of words on a frame, with eyes and without
+EXEMPLAR, FRAME, DESCRIPTION = 120, 20, 60  # tokens of an exemplar; of words on a frame, with vision and without
 
 
 def room(settings: RunSettings, engine: Engine, image_tokens: int) -> Finding:

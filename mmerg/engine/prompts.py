@@ -46,7 +46,7 @@ class TurnView:
 @dataclass(frozen=True)
 class FrameView:
     """A keyframe as prompts may show it: number from 1, its turn and who speaks it, time in seconds, and for a model
-    without eyes the measured description."""
+    without vision the measured description."""
 
     number: int
     turn: int

@@ -7,18 +7,18 @@ def main() -> int:
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
-from string import Template
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mmerg.console.terminal import GOES_ON, WRONG, end_in_good_order, run_command
 from mmerg.errors import ConfigError, did_you_mean
 from mmerg.experiment.codes import CODES
-from mmerg.settings.groups import check_folder, conf_folder, groups, list_options, with_backend
+from mmerg.settings.groups import check_folder, conf_folder, list_options, with_backend
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from mmerg.experiment.sweep import Outcome
     from mmerg.runs.result import Ended
 
+MORE_HELP = """`--cfg job` prints all settings, `--cfg job -p system` those of a group; the files in conf/ explain them.
+`--info` says where they come from, and `--hydra-help` lists Hydra's flags."""
 Job: TypeAlias = "Callable[[Any], int | Iterable[Ended]]"  # from settings to an exit code, or to how runs ended
 
 
@@ -49,7 +51,6 @@ def _run(config_name: str, job: Job, usage: str | None) -> int:
     import hydra
     from hydra._internal.utils import get_args_parser
     from hydra.errors import HydraException
-    from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
     from yaml import YAMLError
 
@@ -58,7 +59,6 @@ def _run(config_name: str, job: Job, usage: str | None) -> int:
 
     ollama_models.register()
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors, and does not print them
-    OmegaConf.register_new_resolver("usage", (usage or "").strip, replace=True)
     # Flags come first: Hydra takes none among the settings.
     overrides = with_backend([expanded(word) for word in sys.argv[1:]])
     sys.argv[1:] = sorted(overrides, key=lambda word: "=" in word and not word.startswith("-"))
@@ -76,7 +76,7 @@ def _run(config_name: str, job: Job, usage: str | None) -> int:
         check_folder(own)
     try:
         if given.help:
-            print(_help(config_name, given.overrides, own))  # noqa: T201
+            print(_help(config_name, usage or "", own))  # noqa: T201
             return 0
         hydra.main(version_base="1.3", config_path=str(conf_folder()), config_name=config_name)(
             _task(config_name, job)
@@ -94,20 +94,17 @@ def _run(config_name: str, job: Job, usage: str | None) -> int:
     return max(CODES, default=0)
 
 
-def _help(config_name: str, overrides: Sequence[str], own: Path | None) -> str:
-    """Hydra's help by its template. Hydra's own code for it takes three times as long, as it copies all configs for
-    every group."""
-    from hydra import compose, initialize_config_dir
-    from omegaconf import OmegaConf, open_dict
+def _help(config_name: str, usage: str, own: Path | None) -> str:
+    """The usage, the command's config groups, and its config file, whose comments explain its own settings."""
+    from mmerg.settings.commands import COMMANDS
+    from mmerg.settings.explain import list_groups
 
-    more = [f"hydra.searchpath=['file://{own}']"] if own else []
-    with initialize_config_dir(str(conf_folder()), version_base="1.3"):
-        config = compose(config_name, [*overrides, *more], return_hydra_config=True)
-    template = Template(config.hydra.help.template)
-    with open_dict(config):
-        del config["hydra"]
-    listed = "".join(f"{group}: {', '.join(list_options(group, own))}\n" for group in groups(own))
-    return template.safe_substitute(APP_CONFIG_GROUPS=listed, CONFIG=OmegaConf.to_yaml(config))
+    listed = "\n".join(
+        f"{group}: {', '.join(list_options(group, own))}" for group in list_groups(COMMANDS[config_name], own)
+    )
+    config = (conf_folder() / f"{config_name}.yaml").read_text(encoding="utf-8")
+    settings = re.sub(r" +- (hydra/program|_self_)\n", "", config).replace("defaults:\n\n", "")
+    return f"{usage.strip()}\n\nGroups (group=option):\n\n{listed}\n\nSettings (key=value):\n\n{settings}\n{MORE_HELP}"
 
 
 def _task(config_name: str, job: Job) -> Callable[[DictConfig], Outcome]:

@@ -49,5 +49,8 @@ def plan(settings: RateSettings) -> Table:
         rows.append((f"{raters} raters", *(NONE if count is None else str(count) for count in counts)))
     share = f"{100 * settings.share:g} against {100 - 100 * settings.share:g}"
     heads = ("raters", f"items for {settings.difference:g} points", f"items for {share}")
-    notes = [f"Each rater rates every item. –: raters differ so much that even {MOST} items are not enough."]
+    people = f", not {settings.people} people who share the items" if settings.people else ""
+    notes = [
+        f"Assumes that each rater rates every item{people}. –: even {MOST} items are not enough, as raters differ."
+    ]
     return Table(f"items needed for {settings.power:.0%} power at {LEVEL:.0%}", heads, rows, notes)

@@ -62,7 +62,7 @@ class SampleStarted(_Event):
 
 
 class TurnFrames(Record):
-    """The keyframes of one history turn, with a description each for a model without eyes."""
+    """The keyframes of one history turn, with a description each for a model without vision."""
 
     turn: int
     frames: tuple[Frame, ...] = ()

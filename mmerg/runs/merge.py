@@ -131,7 +131,8 @@ def _unfinished(run: Path, parts: Sequence[_Part], missing: int) -> RunError:
     absent = [one for number in range(1, of_all + 1) if (one := Shard(number, of_all)) not in begun]
     again = half or absent
     names = preview([str(shard) for shard in again])
-    hint = f"mmerg run … shard={again[0]} finishes it; mmerg merge --partial merges the finished samples"
+    without = " without limit=" * any("limit" in part.manifest.sessions[-1].how for part in parts)
+    hint = f"mmerg run … shard={again[0]}{without} finishes it; mmerg merge --partial merges the finished samples"
     return RunError(f"{missing} samples are not finished, in shards {names}", where=str(run / SHARDS), hint=hint)
 
 

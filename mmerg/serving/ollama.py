@@ -169,7 +169,7 @@ def _details(served: AppState) -> dict[str, object]:
 
 
 def _shown(served: AppState, offered: ServedSystem) -> dict[str, object]:
-    sees = ["vision"] if offered.system.sees("V") else []  # a model without eyes gets descriptions of faces
+    sees = ["vision"] if offered.system.sees("V") else []  # a model without vision gets descriptions of faces
     return {
         "modelfile": "",
         "parameters": "",

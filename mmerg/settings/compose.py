@@ -10,7 +10,7 @@ from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException, MissingConfigException
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
@@ -26,7 +26,6 @@ from mmerg.settings.problems import COMMAND_LINE, CONFIGURATION, Problem, combin
 FAILURES = (HydraException, OmegaConfBaseException, YAMLError)  # what Hydra raises if a config does not compose
 _NO_SUCH_SETTING = re.compile(r"Could not override '([^']+)'")
 _NO_SUCH_OPTION = re.compile(r"In '([^']+)': Could not (?:find|load) '([^']+)'")
-OmegaConf.register_new_resolver("usage", lambda: "", replace=True)
 ollama_models.register()
 _composing = threading.RLock()  # Hydra composes in a state of the whole process
 

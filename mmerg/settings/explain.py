@@ -37,7 +37,7 @@ def find_problems(
         hint = f"did you mean {group}={argument}?" if group else f"as a text: {as_text}"
         yield Problem(group or key, f"{as_typed(argument)} cannot be read as a setting", hint, COMMAND_LINE)
         return
-    if key in _groups(kind, own):
+    if key in list_groups(kind, own):
         yield from _find_option_problems(prefixed, value, own, sweep)
     elif _KEY.fullmatch(key) and prefixed[0] != "+" and not _is_known(kind, key):
         yield unknown(kind, key)
@@ -62,7 +62,7 @@ def _find_option_problems(prefixed: str, value: str, own: Path | None, sweep: bo
                 yield Problem(group, f"there is no {group}={name}", suggest_options(group, name, own), COMMAND_LINE)
 
 
-def _groups(kind: type[SettingsModel], own: Path | None) -> list[str]:
+def list_groups(kind: type[SettingsModel], own: Path | None) -> list[str]:
     """The config groups of a command: its own, those of runs if it runs samples, and those of the user's folder."""
     known = {*get_fields(kind), *(OF_RUNS if "system" in get_fields(kind) else ())}
     return [group for group in groups(own) if group in known or group not in groups()]

@@ -25,7 +25,7 @@ FramesSeenBy = Literal["paper", "all", "none"]
 class StageInput:
     """What a class that answers a stage is asked. inputs: what the stage sees, by symbol (D: turns with number, speaker
     and text; V: frames; outputs of stages; what sources supply), without what is absent. labels: the emotions that the
-    sample may have. images: JPEGs, where the stage sees V and the run's model has eyes. previous: the stage's last
+    sample may have. images: JPEGs, where the stage sees V and the run's model has vision. previous: the stage's last
     output, in a pass that runs it again. instruction: how to correct that, empty where another stage failed."""
 
     sample: str

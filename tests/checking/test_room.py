@@ -8,8 +8,8 @@ from mmerg.settings.parse import parse
 from tests.composed import composed
 
 
-def found(num_ctx: int, *settings: str, eyes: bool = True, own: int = 0, image_tokens: int = 576) -> Finding:
-    capabilities = ("completion", "vision") if eyes else ("completion",)
+def found(num_ctx: int, *settings: str, vision: bool = True, own: int = 0, image_tokens: int = 576) -> Finding:
+    capabilities = ("completion", "vision") if vision else ("completion",)
     engine = Engine(
         backend="ollama",
         version="1",
@@ -44,7 +44,7 @@ def test_images_replies_and_repairs_are_counted() -> None:
     assert more == 4 * 1000  # two clips
     assert tokens(found(30_000, "system.max_repairs=0")) < plain
     assert tokens(found(30_000, "frames=none")) < plain
-    assert tokens(found(30_000, eyes=False)) < plain
+    assert tokens(found(30_000, vision=False)) < plain
     assert tokens(found(30_000, "protocol.history=1")) < plain
 
 

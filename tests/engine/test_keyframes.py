@@ -105,7 +105,7 @@ class Looked:
         return {turn.turn: turn.problem for turn in self.event.turns if turn.problem}
 
 
-def test_a_model_with_eyes_gets_images(clips: dict[str, Path], tmp_path: Path) -> None:
+def test_a_model_with_vision_gets_images(clips: dict[str, Path], tmp_path: Path) -> None:
     looked = Looked(sample(clips["one"], None, clips["two"]), tmp_path)
     assert looked.turns == [1, 1, 3, 3]
     assert [image.sha256 for image in looked.state.images] == [k.frame.sha256 for k in looked.state.keyframes]
@@ -133,7 +133,7 @@ def test_a_model_that_takes_one_image_gets_one_grid_of_all(clips: dict[str, Path
     assert looked.event.form == "montage"
 
 
-def test_a_model_without_eyes_gets_descriptions_and_no_image(clips: dict[str, Path], tmp_path: Path) -> None:
+def test_a_model_without_vision_gets_descriptions_and_no_image(clips: dict[str, Path], tmp_path: Path) -> None:
     looked = Looked(sample(clips["one"], clips["two"]), tmp_path, vision=False, max_images=1)
     assert looked.state.images == ()
     assert looked.event.form == "descriptions"
