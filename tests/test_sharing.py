@@ -79,7 +79,7 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
         yield Demo(server.url, tmp_path, asked)
 
 
-@pytest.mark.parametrize("experiment", ["ablations", "backbones", "eyes", "iterations", "systems", "trace_ablations"])
+@pytest.mark.parametrize("experiment", ["ablations", "backbones", "vision", "iterations", "systems", "trace_ablations"])
 def test_members_ask_once_for_what_they_share_and_hold_what_separate_runs_hold(
     experiment: str, demo: Demo, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -95,7 +95,7 @@ def test_members_ask_once_for_what_they_share_and_hold_what_separate_runs_hold(
     separate, largest = sum(calls.values()), max(calls.values())
     cost = f"{made} calls made, {separate - made} reused; separate runs would take {separate}"
     assert f"\n{cost}; the largest row alone takes {largest}\n" in printed
-    apart = experiment in ("backbones", "eyes")  # models share nothing, nor do other frames
+    apart = experiment in ("backbones", "vision")  # models share nothing, nor do other frames
     assert (made < separate) == (not apart and len(values) > 1)
     if experiment == "iterations":
         assert made == largest
