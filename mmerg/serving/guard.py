@@ -1,5 +1,6 @@
 """Who may ask: no page of another origin, nobody by a foreign name, and with a token nobody without it."""
 
+import asyncio
 import ipaddress
 import logging
 import re
@@ -82,6 +83,10 @@ class Guard:
 
         try:
             await (self._check(request) or self.app)(scope, limited, sent)
+        except asyncio.CancelledError:
+            if not begun:
+                stopped = HttpError("the server was stopped", hint="start it again, then try again", status=503)
+                await self.refuse(scope["path"], stopped)(scope, receive, send)
         except Exception as error:  # noqa: BLE001 - uvicorn would log the text, which may quote the user
             log.error("%s", describe_fault(error))  # noqa: TRY400
             if not begun:

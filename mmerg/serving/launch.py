@@ -39,6 +39,7 @@ def serve(settings: ServeSettings, overrides: Sequence[str], own: Sequence[Path]
     try:
         from mmerg.serving.app import build_server
         from mmerg.serving.served import AppState
+        from mmerg.serving.speech import Transcriber
         from mmerg.serving.work import TurnRunner
     except ImportError as error:
         hint = 'pip install "mmerg[serve]"'
@@ -48,9 +49,10 @@ def serve(settings: ServeSettings, overrides: Sequence[str], own: Sequence[Path]
     with ExitStack() as opened:
         opened.callback(gc.freeze)  # else Python takes seconds to look through all that was imported before it ends
         heard = opened.enter_context(closing(listener(settings.host, settings.port)))
+        speech = Transcriber(settings.speech.model) if settings.speech.model else None
         pool, engine = BackbonePlan.of(settings).open(patience=PATIENCE)
         work = opened.enter_context(closing(TurnRunner(pool, settings.limits.waiting)))  # its end stops turns under way
-        served = AppState(settings, engine, *offer(settings, engine, overrides, own), work)
+        served = AppState(settings, engine, *offer(settings, engine, overrides, own), work, speech)
         logging.basicConfig(format="%(asctime)s %(message)s")
         logging.getLogger("uvicorn.access").setLevel(logging.INFO)
         page = _announce(console(), served, heard.getsockname()[1], token)

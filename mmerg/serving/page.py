@@ -24,6 +24,7 @@ from mmerg.serving.offered import ServedSystem, titled
 from mmerg.serving.refused import HttpError, error_fields
 from mmerg.serving.saving import SavedReply, save
 from mmerg.serving.served import AppState
+from mmerg.serving.speech import SECONDS
 from mmerg.serving.talk import ReplyRequest, Utterance, check_talk
 from mmerg.serving.turns import Streamed, reply_updates, started
 from mmerg.serving.updates import SILENT, Update
@@ -103,6 +104,13 @@ def routes(served: AppState) -> APIRouter:
             return JSONResponse(error_fields(error))
         return Response(store.read(frames[0].sha256), media_type="image/jpeg")
 
+    @router.post("/page/speech")
+    async def hear(request: Request) -> dict[str, str]:
+        """Transcribes the sound in the body."""
+        if not served.speech:
+            raise HttpError("speech is not transcribed here", hint="start with speech.model=small", status=403)
+        return {"words": await served.speech.transcribe(await request.body())}
+
     @router.post("/page/save")
     async def keep(request: Request) -> dict[str, object]:
         if not served.settings.save:
@@ -144,6 +152,7 @@ def _setup(served: AppState) -> dict[str, object]:
         "goes_to": " and the model at ".join([f"mmerg on {socket.gethostname()}", *remote]),  # all files that are sent
         "limits": settings.limits.plain() | {"clip_seconds": settings.frames.max_seconds},
         "saves": settings.save,
+        "speech_seconds": SECONDS if served.speech else 0,
     }
 
 

@@ -7,6 +7,7 @@ from mmerg.backends.protocol import Engine
 from mmerg.errors import MmergError
 from mmerg.serving.offered import ServedSystem
 from mmerg.serving.refused import HttpError, error_sentence
+from mmerg.serving.speech import Transcriber
 from mmerg.serving.work import TurnRunner
 from mmerg.settings.commands import ServeSettings
 
@@ -20,6 +21,7 @@ class AppState:
     offered: Mapping[str, ServedSystem]
     missing: Mapping[str, MmergError]
     work: TurnRunner
+    speech: Transcriber | None = None
 
     def model(self, name: str) -> ServedSystem:
         """The system of that name; Ollama's programs put a tag behind it. Raises HttpError where there is none."""

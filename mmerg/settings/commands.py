@@ -102,6 +102,12 @@ class LimitSettings(SettingsModel):
     waiting: Positive = 200
 
 
+class SpeechSettings(Part):
+    """Who transcribes what is said on the page: see `conf/serve.yaml`."""
+
+    model: Word | None = None
+
+
 class ServeSettings(RunSettings):
     """What is served, where, and to whom: see `conf/serve.yaml`, which explains each key."""
 
@@ -116,6 +122,7 @@ class ServeSettings(RunSettings):
     fast: bool = False
     save: bool = True
     limits: LimitSettings = LimitSettings()
+    speech: SpeechSettings = SpeechSettings()
 
 
 Share = Annotated[Number, Field(ge=0, lt=1)]

@@ -20,12 +20,13 @@ from mmerg.serving.app import build_server
 from mmerg.serving.launch import listener
 from mmerg.serving.offered import ServedSystem, offer
 from mmerg.serving.served import AppState
+from mmerg.serving.speech import Transcriber
 from mmerg.serving.work import TurnRunner
 from mmerg.settings.commands import ServeSettings
 from mmerg.settings.parse import parse
 from tests.composed import composed
 
-OF_THE_SERVER = ("limits.", "names=", "origins=", "save=", "backbone.note=")  # settings that no system reads
+OF_THE_SERVER = ("limits.", "names=", "origins=", "save=", "speech.", "backbone.note=")  # settings that no system reads
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,8 @@ def running(
         client_of(f"http://127.0.0.1:{heard.getsockname()[1]}") as client,
     ):
         engine = pool.describe()
-        served = AppState(settings, engine, *offers(words, engine.model_dump_json()), work)
+        speech = Transcriber(settings.speech.model) if settings.speech.model else None
+        served = AppState(settings, engine, *offers(words, engine.model_dump_json()), work, speech)
         server = build_server(served, token)
         thread = threading.Thread(target=server.run, args=([heard],))
         thread.start()

@@ -44,7 +44,7 @@ async function start(setup) {
   let talk = new Talk(draw);
   let timer = 0;
   let kept = true; // all that is here is in the browser's store
-  const set = settings(() => privacy());
+  const set = settings(setup.speech_seconds, () => privacy());
   const composer = new Composer(setup.limits, (words, media, instead) => go(talk.say(words, media, chosen(), instead)), later);
   const chosen = () => ["#system", "#beside"].map((name) => setup.systems.find(({ id }) => id === one(name).value)).filter(Boolean);
   const idly = (act) => (...where) => { if (!talk.busy) act(...where); };
@@ -198,10 +198,10 @@ async function start(setup) {
 
   /** What becomes of what is said. */
   function privacy() {
-    const sound = set.talking ? " While you hold the microphone, sound goes to your browser’s recogniser, which may send it to the browser’s maker." : "";
+    const way = setup.speech_seconds ? "mmerg, which transcribes it and does not keep it" : "your browser’s recogniser, which may send it to the browser’s maker";
+    const sound = set.talking ? ` While you hold the microphone, sound goes to ${way}.` : "";
     one("#privacy").textContent = `What you write and show goes to ${shown(setup.goes_to)} and no further; this chat is kept in this browser.${sound}`;
     one("#mic").hidden = !set.talking;
-    for (const note of all(".sound")) note.hidden = set.talking;
     document.body.classList.toggle("reading", set.reading);
   }
 
@@ -234,7 +234,7 @@ async function start(setup) {
   one("#close-work").addEventListener("click", () => open(false));
   one("#open-chats").addEventListener("click", () => { list(); one("#chats").showModal(); });
   for (const button of all(".new-chat")) button.addEventListener("click", () => show(null, true));
-  listen((words) => composer.add(words), (error) => composer.complain(error));
+  listen(setup.speech_seconds, (words) => composer.add(words), (error) => composer.complain(error));
   addEventListener("popstate", () => show(location.hash.slice(1), false));
   addEventListener("beforeunload", (event) => { if (!kept && !one("#unkept").hidden) event.preventDefault(); });
   for (const event of ["pagehide", "visibilitychange"]) addEventListener(event, () => { if (!kept) keep(); });
@@ -261,10 +261,11 @@ async function start(setup) {
 }
 
 /** What the server has. */
-function offer({ backbone, systems, saves }) {
+function offer({ backbone, systems, saves, speech_seconds }) {
   one("#note").textContent = shown(backbone.note);
   for (const name of ["#system", "#beside"]) one(name).append(...systems.map((system) => make("option", { value: system.id }, shown(short(system)))));
   one("#as-run").hidden = !saves;
+  if (speech_seconds) one("#transcriber").textContent = "mmerg transcribes the speech and does not keep the sound.";
 }
 
 function follow() {

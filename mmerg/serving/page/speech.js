@@ -1,33 +1,74 @@
-/** Speech, by what the browser has: hold to talk, and replies read aloud. Both are off until they are asked for. */
+/** Speech: hold to talk, and replies read aloud. Both are off until they are asked for. mmerg transcribes where the server
+    has a speech model, else the browser does where it can. */
 
 import { one } from "./dom.js";
+import { transcribe, Wrong } from "./wire.js";
 
 const Recognition = window.SpeechRecognition ?? window.webkitSpeechRecognition;
-export const hears = Boolean(Recognition);
+const BITS = 32_000; // a second: enough for a voice
+const HINT = "Allow the microphone in the address bar, or write.";
+const mic = one("#mic");
 export const speaks = "speechSynthesis" in window;
 
-/** heard(words): called with what was said while #mic was held. wrong(error): where nothing can be heard. */
-export function listen(heard, wrong) {
-  const mic = one("#mic");
-  let at = null;
-  const begin = (event) => {
-    if (at) return;
+/** seconds: the most that mmerg transcribes at once; 0 where it has no speech model. */
+export const hears = (seconds) => Boolean(seconds ? navigator.mediaDevices && window.MediaRecorder : Recognition);
+
+/** heard(words): called with what was said while #mic was held. wrong(error): where nothing was heard; null when it begins. */
+export function listen(seconds, heard, wrong) {
+  let [busy, end] = [false, () => {}];
+  const begin = async (event) => {
     event.preventDefault();
-    speechSynthesis?.cancel();
-    at = Object.assign(new Recognition(), { continuous: true, interimResults: false, lang: navigator.language });
-    at.onresult = ({ results, resultIndex }) => heard(Array.from(results).slice(resultIndex).filter(({ isFinal }) => isFinal).map(([best]) => best.transcript.trim()).join(" "));
-    at.onerror = ({ error }) => { if (error !== "no-speech" && error !== "aborted") wrong({ what: `Nothing could be heard: ${error.replaceAll("-", " ")}`, hint: "Allow the microphone at the address bar, or write." }); };
-    at.onend = () => { at = null; mic.setAttribute("aria-pressed", "false"); };
-    mic.setAttribute("aria-pressed", "true");
-    at.start();
+    if (busy) return;
+    busy = true;
+    hush();
+    wrong(null);
+    show("Listening …", true);
+    const released = new Promise((resolve) => { end = () => { show("Transcribing …", false, true); resolve(); }; });
+    const timer = seconds && setTimeout(end, 1000 * seconds);
+    try {
+      await (seconds ? recorded(released, heard) : recognised(released, heard));
+    } catch (error) {
+      wrong(error);
+    }
+    clearTimeout(timer);
+    [busy, end] = [false, () => {}];
+    show("Hold to talk");
   };
-  const end = () => at?.stop();
   mic.addEventListener("pointerdown", begin);
-  for (const name of ["pointerup", "pointercancel", "pointerleave"]) mic.addEventListener(name, end);
+  for (const name of ["pointerup", "pointercancel", "pointerleave", "keyup", "blur"]) mic.addEventListener(name, () => end());
   mic.addEventListener("keydown", (event) => { if ([" ", "Enter"].includes(event.key)) begin(event); });
-  mic.addEventListener("keyup", end);
   mic.addEventListener("contextmenu", (event) => event.preventDefault()); // a long press
 }
+
+function show(words, held = false, busy = false) {
+  one("span", mic).textContent = words;
+  mic.ariaPressed = String(held);
+  mic.ariaBusy = String(busy);
+}
+
+async function recorded(released, heard) {
+  const stream = await navigator.mediaDevices.getUserMedia({ audio: true }).catch(({ message }) => {
+    throw new Wrong({ what: `The microphone cannot be used: ${message}`, hint: HINT });
+  });
+  const recorder = new MediaRecorder(stream, { audioBitsPerSecond: BITS });
+  const sound = new Promise((resolve) => { recorder.ondataavailable = ({ data }) => resolve(data); });
+  recorder.start();
+  await released;
+  recorder.stop();
+  for (const track of stream.getTracks()) track.stop();
+  const words = (await sound).size && await transcribe(await sound);
+  if (!words) throw new Wrong({ what: "No speech was heard", hint: "Hold the button for as long as you talk." });
+  heard(words);
+}
+
+const recognised = (released, heard) => new Promise((resolve, reject) => {
+  const recogniser = Object.assign(new Recognition(), { continuous: true, interimResults: false, lang: navigator.language });
+  recogniser.onresult = ({ results, resultIndex }) => heard(Array.from(results).slice(resultIndex).filter(({ isFinal }) => isFinal).map(([best]) => best.transcript.trim()).join(" "));
+  recogniser.onerror = ({ error }) => { if (error !== "no-speech" && error !== "aborted") reject(new Wrong({ what: `Nothing could be heard: ${error.replaceAll("-", " ")}`, hint: HINT })); };
+  recogniser.onend = resolve;
+  released.then(() => recogniser.stop());
+  recogniser.start();
+});
 
 export function speak(words) {
   if (!speaks) return;
