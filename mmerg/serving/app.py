@@ -19,7 +19,6 @@ from mmerg.serving import ollama, openai, page
 from mmerg.serving.guard import Guard, build_config, served_names
 from mmerg.serving.refused import HttpError, error_fields, get_status
 from mmerg.serving.served import AppState
-from mmerg.serving.work import TurnRunner
 
 FIELDS = 2**20  # bytes of a request besides its files
 SPARE = 100  # connections beside those of turns
@@ -75,20 +74,22 @@ def build_app(served: AppState, token: str = "") -> FastAPI:
 
 
 class Server(uvicorn.Server):
-    """At its end it stops turns under way, whose clients get an error."""
+    """At its end it stops what is under way: the clients get an error."""
 
-    def __init__(self, config: uvicorn.Config, work: TurnRunner) -> None:
+    def __init__(self, config: uvicorn.Config, served: AppState) -> None:
         super().__init__(config)
-        self._work = work
+        self._served = served
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._work.stop()
+        self._served.work.stop()
+        if self._served.speech:
+            self._served.speech.close()
         await super().shutdown(sockets)
 
 
 def build_server(served: AppState, token: str = "") -> Server:
     logging.getLogger("uvicorn.access").addFilter(_without_query)
-    return Server(build_config(build_app(served, token), served.work.most + SPARE), served.work)
+    return Server(build_config(build_app(served, token), served.work.most + SPARE), served)
 
 
 def _without_query(record: logging.LogRecord) -> bool:

@@ -47,7 +47,6 @@ def serve(settings: ServeSettings, overrides: Sequence[str], own: Sequence[Path]
     token = choose_token(settings)
     os.umask(0o077)  # what the server writes is its user's alone
     with ExitStack() as opened:
-        opened.callback(gc.freeze)  # else Python takes seconds to look through all that was imported before it ends
         heard = opened.enter_context(closing(listener(settings.host, settings.port)))
         speech = Transcriber(settings.speech.model) if settings.speech.model else None
         pool, engine = BackbonePlan.of(settings).open(patience=PATIENCE)
@@ -59,7 +58,9 @@ def serve(settings: ServeSettings, overrides: Sequence[str], own: Sequence[Path]
         if settings.browser:
             threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()  # it may wait for an answer
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # either signal ends the server in good order
-        build_server(served, token).run([heard])
+        server = build_server(served, token)
+        gc.freeze()  # else Python takes seconds to look through all that was imported before it ends
+        server.run([heard])
     return 0
 
 

@@ -1,15 +1,19 @@
 """Speech to text with a whisper model, for the page's microphone. The sound stays in memory."""
 
 import asyncio
-from concurrent.futures import Future
+import signal
+from contextlib import suppress
 from io import BytesIO
 from itertools import chain
-from threading import Thread
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from threading import RLock
 
 import numpy as np
 from numpy.typing import NDArray
+from starlette.concurrency import run_in_threadpool
 
-from mmerg.errors import ConfigError
+from mmerg.errors import ConfigError, MmergError
 from mmerg.serving.refused import HttpError
 
 SECONDS = 120  # of one recording
@@ -17,54 +21,78 @@ RATE = 16_000  # samples per second that whisper models take
 
 
 class Transcriber:
-    """A faster-whisper model on the CPU. It transcribes one recording at a time."""
+    """A faster-whisper model on the CPU. It transcribes one recording at a time, in a process of its own: a thread
+    could not be stopped at the server's end."""
 
     def __init__(self, model: str) -> None:
         """model: a folder, or a name on the hub. Raises ConfigError where it cannot be loaded."""
-        where = f"speech.model={model}"
-        try:
-            from faster_whisper import WhisperModel
-        except ImportError as error:
-            hint = 'pip install "mmerg[speech]"'
-            raise ConfigError("faster-whisper is not installed", where=where, hint=hint) from error
-        try:
-            self._model = WhisperModel(model, device="cpu", compute_type="auto")
-        except (OSError, ValueError, RuntimeError) as error:
-            hint = "name a folder with a CTranslate2 whisper model, or a model that can be downloaded, such as small"
-            raise ConfigError(f"the speech model cannot be loaded: {error}", where=where, hint=hint) from error
+        spawn = get_context("spawn")
+        self._pipe, theirs = spawn.Pipe()
+        self._process = spawn.Process(target=_work, args=(model, theirs), daemon=True)
+        self._process.start()
+        theirs.close()
         self._free = asyncio.Lock()
+        self._answer()
 
     async def transcribe(self, sound: bytes) -> str:
         """The words, "" for none. sound: a file of any format that FFmpeg reads. Raises HttpError where it is none, or
         lasts longer than SECONDS."""
         async with self._free:
-            words: Future[str] = Future()
-            Thread(target=self._transcribe, args=(sound, words), daemon=True).start()  # not awaited as the server ends
-            return await asyncio.wrap_future(words)
+            return await run_in_threadpool(self._answer, sound)
 
-    def _transcribe(self, sound: bytes, words: Future[str]) -> None:
-        words.set_running_or_notify_cancel()
+    def _answer(self, *sounds: bytes) -> str:
         try:
-            segments, _ = self._model.transcribe(_samples(sound), vad_filter=True)  # without it silence becomes words
-            words.set_result(" ".join(segment.text.strip() for segment in segments))
-        except Exception as error:  # noqa: BLE001 - raised where the words are awaited
-            words.set_exception(error)
+            for sound in sounds:
+                self._pipe.send(sound)
+            answer: str | MmergError = self._pipe.recv()
+        except (EOFError, OSError) as error:
+            what, hint = "the speech model's process has ended", "start `mmerg serve` again, then say it again"
+            raise HttpError(what, hint=hint, status=503) from error
+        if isinstance(answer, MmergError):
+            raise answer
+        return answer
+
+    def close(self) -> None:
+        """Ends what it transcribes with an error."""
+        self._process.kill()
+
+
+def _work(model: str, pipe: Connection) -> None:
+    """Answers until the server ends. First comes "", or why the model cannot be loaded."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches this process too
+    try:
+        from faster_whisper import WhisperModel
+        from tqdm import tqdm
+
+        tqdm.set_lock(RLock())  # its own is a semaphore that a killed process leaves behind
+        whisper = WhisperModel(model, device="cpu", compute_type="auto")
+    except (ImportError, OSError, ValueError, RuntimeError) as error:
+        named = "name a whisper model such as small, or a folder with one for CTranslate2"
+        hint = 'pip install "mmerg[speech]"' if isinstance(error, ImportError) else named
+        what = f"the speech model cannot be loaded: {error}"
+        return pipe.send(ConfigError(what, where=f"speech.model={model}", hint=hint))
+    pipe.send("")
+    with suppress(EOFError):
+        while True:
+            try:
+                segments, _ = whisper.transcribe(_samples(pipe.recv()), vad_filter=True)  # else silence becomes words
+                pipe.send(" ".join(segment.text.strip() for segment in segments))
+            except HttpError as error:
+                pipe.send(error)
 
 
 def _samples(sound: bytes) -> NDArray[np.float32]:
     """Mono, at RATE."""
     import av
 
-    resampler, parts, count = av.AudioResampler("flt", "mono", RATE), [], 0
+    resampler, seconds = av.AudioResampler("flt", "mono", RATE, frame_size=RATE), [np.zeros(0, np.float32)]
     try:
         # As for clips: a playlist cannot reach other files or addresses.
         with av.open(BytesIO(sound), "r", options={"protocol_whitelist": "none"}) as file:
             for frame in chain(file.decode(audio=0), [None]):  # None: the resampler's rest
-                for part in resampler.resample(frame):
-                    parts.append(part.to_ndarray()[0])
-                    count += part.samples
-                if count > SECONDS * RATE:
+                seconds += [second.to_ndarray()[0] for second in resampler.resample(frame)]
+                if len(seconds) > SECONDS + 1:
                     raise HttpError(f"the speech is longer than {SECONDS} seconds", hint="say it in parts", status=413)
-    except (av.FFmpegError, IndexError) as error:
-        raise HttpError("the sound cannot be decoded", hint="send WebM, WAV or another file with sound") from error
-    return np.concatenate(parts or [np.zeros(0, np.float32)])
+    except (av.FFmpegError, IndexError):
+        raise HttpError("the sound cannot be decoded", hint="send WebM, WAV or another file with sound") from None
+    return np.concatenate(seconds)

@@ -53,7 +53,7 @@ def test_the_page_writes_what_is_said_while_the_button_is_held(server: Running) 
         assert page.get_by_text("sound goes to mmerg, which transcribes it and does not keep it").is_visible()
         page.get_by_role("button", name="Hold to talk").hover()
         page.mouse.down()
-        page.wait_for_timeout(4000)  # the sentence is said twice
+        page.wait_for_timeout(4000)  # milliseconds in which the sentence is said twice
         page.mouse.up()
         expect(page.get_by_label("Your message")).to_have_value(re.compile("did not get .* job"), timeout=60_000)
 

@@ -6,6 +6,7 @@ import { transcribe, Wrong } from "./wire.js";
 
 const Recognition = window.SpeechRecognition ?? window.webkitSpeechRecognition;
 const BITS = 32_000; // a second: enough for a voice
+const LEAST = 300; // milliseconds: less holds no word
 const HINT = "Allow the microphone in the address bar, or write.";
 const mic = one("#mic");
 export const speaks = "speechSynthesis" in window;
@@ -24,7 +25,7 @@ export function listen(seconds, heard, wrong) {
     wrong(null);
     show("Listening …", true);
     const released = new Promise((resolve) => { end = () => { show("Transcribing …", false, true); resolve(); }; });
-    const timer = seconds && setTimeout(end, 1000 * seconds);
+    const timer = seconds && setTimeout(end, 1000 * (seconds - 1));
     try {
       await (seconds ? recorded(released, heard) : recognised(released, heard));
     } catch (error) {
@@ -53,10 +54,12 @@ async function recorded(released, heard) {
   const recorder = new MediaRecorder(stream, { audioBitsPerSecond: BITS });
   const sound = new Promise((resolve) => { recorder.ondataavailable = ({ data }) => resolve(data); });
   recorder.start();
+  const begun = performance.now();
   await released;
+  const held = performance.now() - begun;
   recorder.stop();
   for (const track of stream.getTracks()) track.stop();
-  const words = (await sound).size && await transcribe(await sound);
+  const words = held > LEAST && await transcribe(await sound);
   if (!words) throw new Wrong({ what: "No speech was heard", hint: "Hold the button for as long as you talk." });
   heard(words);
 }
