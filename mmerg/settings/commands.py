@@ -102,7 +102,7 @@ class LimitSettings(SettingsModel):
     waiting: Positive = 200
 
 
-class SpeechSettings(Part):
+class SpeechSettings(SettingsModel):
     """Who transcribes what is said on the page: see `conf/serve.yaml`."""
 
     model: Word | None = None

@@ -106,16 +106,9 @@ def test_generate_loads_and_answers(client: ollama.Client, scripted: Scripted) -
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"messages": [{"role": "assistant", "content": "Hi."}]}, "there is no user turn to reply to"),
         ({"messages": [{"role": "tool", "content": "Hi."}]}, "role 'tool' is not allowed here"),
-        (
-            {"messages": [{"role": "user", "content": "Hi.", "images": ["data:image/png;base64,aGk="]}]},
-            "not valid base64",
-        ),
-        (
-            {"messages": [{"role": "user", "content": "Hi.", "images": ["aGk="]}], "stream": False},
-            "a picture cannot be decoded",
-        ),
+        ({"messages": [HEY[0] | {"images": ["data:image/png;base64,aGk="]}]}, "not valid base64"),
+        ({"messages": [HEY[0] | {"images": ["aGk="]}], "stream": False}, "a picture cannot be decoded"),
         ({"messages": HEY, "format": "json"}, "format: Input should be ''"),
         ({"messages": "Hi."}, "messages: Input should be a valid array"),
     ],

@@ -137,23 +137,18 @@ def test_what_front_ends_ask_for_themselves_is_one_plain_call(client: OpenAI, sc
     assert (message.role, message.text, scripted.requests[-1].schema) == ("user", prompt, "")
 
 
-@pytest.mark.parametrize(
-    "prompt",
-    [
+def test_a_title_that_a_system_message_asks_for_is_one_plain_call(client: OpenAI, scripted: Scripted) -> None:
+    for prompt in (
         "Please generate a concise, 5-word-or-less title for the conversation.",
         "You are an assistant skilled in conversation. You need to summarize it into a title within 10 words.",
         "你是一名擅长会话的助理，你需要将用户的会话总结为 10 个字以内的标题",
         "You are a title generator. You output ONLY a thread title.",
         "You are a professional conversation summarizer. Generate a concise title that captures the essence of it.",
         "You will generate a short title based on the first message a user begins a conversation with.",
-    ],
-)
-def test_a_title_that_a_system_message_asks_for_is_one_plain_call(
-    client: OpenAI, scripted: Scripted, prompt: str
-) -> None:
-    before = scripted.calls
-    say(client, messages=[{"role": "system", "content": prompt}, {"role": "user", "content": "||>User: Hey."}])
-    assert (scripted.calls, scripted.requests[-1].messages[0].text) == (before + 1, f"{prompt}\n\n||>User: Hey.")
+    ):
+        before = scripted.calls
+        say(client, messages=[{"role": "system", "content": prompt}, {"role": "user", "content": "||>User: Hey."}])
+        assert (scripted.calls, scripted.requests[-1].messages[0].text) == (before + 1, f"{prompt}\n\n||>User: Hey.")
 
 
 @pytest.mark.parametrize(
@@ -204,9 +199,6 @@ def test_stop_and_seed_are_heeded(client: OpenAI, scripted: Scripted) -> None:
     assert scripted.requests[-1].sampling.seed == 77
     say(client)
     assert scripted.requests[-1].sampling.seed == 0
-
-
-def test_what_programs_write_for_nothing_and_for_random_is_taken(client: OpenAI, scripted: Scripted) -> None:
     answer = say(client, max_completion_tokens=100, seed=-1, stop=None, user=None, extra_body={"stream": None})
     assert answer.choices[0].message.content == "You said: I lost my job."
     assert 0 <= scripted.requests[-1].sampling.seed < 2**31
@@ -247,7 +239,6 @@ def test_a_model_says_what_it_lacks(client: OpenAI) -> None:
     [
         ({"messages": [{"role": "assistant", "content": "Hello."}]}, "there is no user turn to reply to"),
         ({"messages": [{"role": "system", "content": "Be kind."}]}, "there is no user turn to reply to"),
-        ({"messages": [{"role": "user", "content": " "}]}, "there is no user turn to reply to"),
         ({"messages": []}, "messages: List should have at least 1 item"),
         (
             {"messages": [*HEY, {"role": "tool", "content": "x", "tool_call_id": "1"}]},

@@ -104,13 +104,8 @@ def test_a_file_is_checked_before_it_is_sent(server: Running) -> None:
 @pytest.mark.parametrize(
     ("files", "problem"),
     [
-        ([("clip", b"this is no clip")], "play it; copy or download it again"),
         ([("clip", CLIP.read_bytes()[:2000])], "play it; copy or download it again"),
-        ([("clip", b"")], "play it; copy or download it again"),
-        (
-            [("picture", picture()[:100])],
-            "a picture cannot be decoded: export it as JPEG or PNG",
-        ),
+        ([("picture", picture()[:100])], "a picture cannot be decoded: export it as JPEG or PNG"),
     ],
 )
 def test_what_cannot_be_decoded_is_told_and_the_turn_goes_on(
@@ -127,7 +122,6 @@ def test_what_cannot_be_decoded_is_told_and_the_turn_goes_on(
     ("more", "status", "said"),
     [
         ({"turns": []}, 400, "there is no user turn to reply to"),
-        ({"turns": [{"who": "mmerg", "text": "Hi."}]}, 400, "there is no user turn to reply to"),
         ({"turns": [{"who": "me", "text": "Hi."}]}, 400, "turns.0.who"),
         ({"turns": [{"who": "you", "text": "a" * 4001}]}, 400, "the turn has 4001 characters, over 4000"),
         ({"chat": "../../etc"}, 400, "chat: String should match"),
@@ -159,10 +153,7 @@ def test_a_failed_turn_says_so_in_its_stream() -> None:
         name, fields = read_updates(turn(server))[-1]
     assert name == "failed"
     assert fields == {"what": "out of memory", "where": "gpu 1", "hint": "a smaller model", "failure": "oom"}
-
-
-def test_who_chats_is_not_told_what_to_do_about_a_run() -> None:
-    with running(Scripted(lambda _: "no JSON")) as server:
+    with running(Scripted(lambda _: "no JSON")) as server:  # the hint is for a chat, not for a run
         name, fields = read_updates(turn(server))[-1]
     assert (name, fields["failure"], fields["hint"]) == ("failed", "schema_invalid", "try again")
 

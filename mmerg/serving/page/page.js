@@ -70,7 +70,7 @@ async function start(setup) {
     if (pressed) one(talk.busy ? "#stop" : "#send").focus();
     for (const button of all(".of-chat")) button.disabled = talk.busy || !talk.exchanges.length;
     document.title = talk.title ? `${talk.title} · mmerg` : "Talk to mmerg";
-    if (stuck) said.scrollTop = said.scrollHeight;
+    stick();
     follow();
     later();
   }
@@ -268,6 +268,11 @@ function offer({ backbone, systems, saves, speech_seconds }) {
   if (speech_seconds) one("#transcriber").textContent = "mmerg transcribes the speech and does not keep the sound.";
 }
 
+/** The end of the talk stays in view; a new chat is read from its top. */
+function stick() {
+  if (stuck) said.scrollTop = one("#hello").hidden ? said.scrollHeight : 0;
+}
+
 function follow() {
   const now = one(".asked", works);
   if (now && following) work.scrollTop += Math.max(0, now.getBoundingClientRect().bottom - work.getBoundingClientRect().bottom + 16);
@@ -282,7 +287,7 @@ function point(event, on) {
 
 for (const [name, on] of [["mouseover", true], ["mouseout", false], ["focusin", true], ["focusout", false]]) works.addEventListener(name, (event) => point(event, on));
 said.addEventListener("scroll", () => { stuck = said.scrollHeight - said.scrollTop - said.clientHeight < 120; }, { passive: true });
-new ResizeObserver(() => { if (stuck) said.scrollTop = said.scrollHeight; }).observe(said);
+new ResizeObserver(stick).observe(said);
 for (const name of ["wheel", "touchmove", "keydown", "pointerdown"]) work.addEventListener(name, () => { following = false; }, { passive: true });
 for (const dialog of all("dialog")) dialog.addEventListener("click", ({ target }) => { if (target === dialog || "close" in target.dataset) dialog.close(); });
 one("#composer").addEventListener("submit", (event) => event.preventDefault());
