@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -13,10 +14,16 @@ from mmerg.settings.commands import COMMANDS
 from mmerg.settings.explain import find_problems
 from mmerg.settings.typed import expanded
 from tests.engine.parts import ROOT
+from tests.processes import in_process
 
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")]
 FILES = [file for folder in ("mmerg", "conf", "tools") for file in (ROOT / folder).rglob("*") if file.is_file()]
 CODE = [file for file in FILES if file.suffix != ".pyc"]
+# Commands that need a model, another dataset, packages or a cluster have tests of their own.
+ELSEWHERE = re.compile(
+    r"hydra/launcher|shard=|auditor|sem=|--bert|--metric|experiment=|=folder|rate (serve|score|export|import)|…|--help"
+)
+RUN = ("score", "compare", "report", "plot", "tables", "show", "judge", "rate", "data", "run")
 OF_OTHERS = {"docs/gguf.md"}  # a page of ggml
 
 
@@ -73,3 +80,30 @@ def test_commands_that_are_shown_take_what_is_given(capsys: pytest.CaptureFixtur
                 import_module(f"mmerg.{name}").main(["--help"])
             text = capsys.readouterr().out
             assert not [option for option in options if option not in text], name
+
+
+def test_commands_that_are_shown_run_on_the_demo(tmp_path: Path) -> None:
+    """Each with the demo's dialogues and no model, in this process: an interpreter for each takes longer."""
+
+    def mmerg(command: str, *words: str) -> None:
+        done = in_process([sys.executable, "-m", f"mmerg.{command}", *words], cwd=tmp_path)
+        assert done.returncode == 0, (command, words, done.stderr)
+
+    dry = ("dataset=demo", "backend=dry", "memory=none", "frames=none")
+    for name, system in zip("ABC", ("merg", "one_pass", "self_refine"), strict=True):
+        mmerg("run", *dry, f"name={name}", f"system={system}")
+    a, b, c = (str(next(tmp_path.glob(f"runs/{name}-*"))) for name in "ABC")
+    values = {"RUN": a, "$RUN": a, "RUN_A": a, "RUN_B": b, "RUN_C": c, "runs/meld-merg-*": a}
+    more = {"run": (*dry, "limit=1"), "data": (dry[0], dry[2]), "judge": (dry[1],), "rate new": ("items=3",)}
+    ran = set()
+    for name, words in shown():
+        if name not in RUN or not words or ELSEWHERE.search(" ".join((name, *words))):
+            continue
+        given = [values.get(word, word) for word in words if word != "[SAMPLE]"]
+        settings = [word for word in given if not re.match(r"(dataset|backend|backbone|protocol|memory|items)\b", word)]
+        line = (name, *settings, *more.get(f"{name} {words[0]}", more.get(name, ())))
+        if line not in ran:
+            ran.add(line)
+            values["STUDY"] = f"study{len(ran)}"
+            mmerg(*line)
+    assert len(ran) > 12
