@@ -5,6 +5,7 @@ from statistics import fmean
 
 import pytest
 
+from mmerg import score, tables
 from mmerg.compare import main
 from mmerg.scoring.comparisons import Compared
 from mmerg.scoring.paired import Comparison
@@ -160,3 +161,17 @@ def test_seeds_of_one_setting_are_compared_as_such(tmp_path: Path, capsys: pytes
     assert "seed 1, bb1\n8 samples in both, each score the mean over 2 seeds\n" in shown
     assert "seed: " not in shown
     assert row(shown, "acc").startswith("acc ↑ 43.75 ± 8.84 68.75 ± 8.84 +25.00 ")
+
+
+def test_what_is_written_goes_through_links(tmp_path: Path) -> None:
+    first, second = two_runs(tmp_path)
+    commands = {
+        "compare": lambda out: main([first, second, *FEW, "--json", out]),
+        "score": lambda out: score.main([first, "--resamples", "3", "--format", "csv", "--out", out]),
+        "tables": lambda out: tables.main(["main", first, "--format", "csv", "--out", out]),
+    }
+    for name, command in commands.items():
+        link = tmp_path / name
+        link.symlink_to(tmp_path / f"{name}.out")
+        assert command(str(link)) == 0
+        assert (link.is_symlink(), link.stat().st_size > 0) == (True, True)

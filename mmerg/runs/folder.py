@@ -17,6 +17,7 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Generic, Self
+from urllib.parse import unquote
 
 from filelock import FileLock, Timeout
 
@@ -197,11 +198,11 @@ def read_records(path: Path, record: type[Line], file: str) -> Results[Line]:
         return results
     what = ""
     if not results.clean or len(results) != manifest.records:
-        removed = sorted(names - set(map(file_name, results)))
+        removed = sorted(unquote(name.removesuffix(ENDING)) for name in names - set(map(file_name, results)))
         without = f", without {preview(removed)}" if removed else ", some of them twice" * (not results.clean)
         what = f"the run wrote {manifest.records} records, but {file} has {len(results)}{without}"
     elif results.lost:
-        what = f"the events of {len(results.lost)} samples are missing: {preview(sorted(results.lost))}"
+        what = f"the events of these samples are missing: {preview(sorted(results.lost))}"
     if what:
         hint = "restore the files, or run the same again: calls come from the reply cache; or import replies again"
         raise RunError(what, where=str(path), hint=hint)

@@ -287,9 +287,9 @@ def test_a_dataset_brings_labels_and_dialogues_for_exemplars(tmp_path: Path) -> 
 
 
 def test_a_model_that_fails_costs_its_turn_alone() -> None:
-    dead = CallError(Failure.OOM, "out of memory", where="gpu 1", hint="a smaller model")
+    dead = CallError(Failure.OOM, "out of memory\x1b[2J", where="gpu 1", hint="a smaller model")
     with running(Scripted([dead, dead, '{"emotion": "joy", "response": "Here."}'])) as server, sdk(server) as client:
-        with pytest.raises(APIError, match=r"out of memory \(gpu 1\): a smaller model") as whole:
+        with pytest.raises(APIError, match=r"out of memory\\u001b\[2J \(gpu 1\): a smaller model") as whole:
             say(client)
         assert whole.value.status_code == 502  # type: ignore[attr-defined]
         with pytest.raises(APIError, match="out of memory"):
