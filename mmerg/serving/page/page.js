@@ -58,7 +58,7 @@ async function start(setup) {
   };
 
   function draw() {
-    drawTurns(one("#turns"), talk.exchanges, acts);
+    drawTurns(one("#turns"), talk, acts);
     if (isOpen()) drawWork(works, talk.lookedAt ? talk.lookedAt.sides.map(latest) : chosen().map(idle), draw);
     for (const button of all("[data-look]")) button.setAttribute("aria-expanded", String(isOpen() && talk.lookedAt?.id === Number(button.dataset.look)));
     for (const button of all(".idle")) button.setAttribute("aria-disabled", String(talk.busy)); // not disabled: that takes the focus away
@@ -92,6 +92,12 @@ async function start(setup) {
     kept = false;
     remember();
     timer ||= setTimeout(keep, talk.busy ? 10 * SOON : SOON);
+  }
+
+  /** A talk that was only read is not kept again: other windows would read it in turn, and so on. */
+  function unchanged() {
+    clearTimeout(timer);
+    [timer, kept] = [0, true];
   }
 
   /** The words of a draft are there at once, for a reload that does not wait. */
@@ -141,6 +147,7 @@ async function start(setup) {
     hello();
     stuck = true;
     draw();
+    if (talk.rev && before === null) unchanged();
     one("#text").focus();
   }
 
@@ -252,6 +259,7 @@ async function start(setup) {
     talk = other ?? new Talk(draw);
     if (!draft.words && !draft.media.length) composer.begin(talk.draft);
     draw();
+    unchanged();
   };
   privacy();
   choose();

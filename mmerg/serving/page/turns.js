@@ -8,8 +8,13 @@ import { latest, mine, theirs } from "./talk.js";
 
 const DOING = { mpa: "Reading your message", caef: "Working out how you feel", psp: "Planning the reply", sgrg: "Writing", gra: "Checking the reply" };
 
+let drawn = null; // the talk whose turns are in the list: those of another have the same numbers
+
 /** acts: what the buttons do, by name; each gets the exchange, and the side where there is one. */
-export function drawTurns(list, exchanges, acts) {
+export function drawTurns(list, talk, acts) {
+  const { exchanges } = talk;
+  if (drawn !== talk) keep(list, []);
+  drawn = talk;
   let number = 0;
   keep(list, exchanges.flatMap((one, place) => {
     const last = place === exchanges.length - 1;

@@ -231,6 +231,7 @@ def test_a_talk_is_there_after_a_reload_and_in_the_list(page: Page, site: Site, 
     answered(page)
     page.go_back()
     expect(page.locator(".turn")).to_have_count(4)
+    assert bubbles(page)[0] == WORDS
     page.get_by_role("button", name="Chats").click()
     assert [one.split("\n")[0] for one in page.locator("#chat-list .chat").all_inner_texts()] == ["Another one.", WORDS]
     page.get_by_role("button", name="Delete the chat Another one.").click()
@@ -250,8 +251,11 @@ def test_two_windows_lose_nothing(page: Page, agents: Agents) -> None:
     answered(page)
     expect(page).to_have_url(re.compile("#"))
     other = page.context.new_page()
+    page.evaluate("window.kept = 0; new BroadcastChannel('mmerg').onmessage = () => { kept += 1; }")
     ready(other, page.url)
     assert bubbles(other) == ["One.", REPLY]
+    page.wait_for_timeout(1000)  # longer than until both would be kept
+    assert page.evaluate("kept") < 3  # windows that only read a talk do not keep it in turn
     with agents.held("mpa"):
         say(page, "Here.")
         say(other, "There.")
