@@ -46,7 +46,7 @@ class Failure(StrEnum):
     MODEL_NOT_LOADED = "model_not_loaded"  # the server has the model, but cannot load it
     BAD_REQUEST = "bad_request"  # the server refuses the request as malformed
     SERVER_ERROR = "server_error"  # any other answer that is an error
-    CLIP_GONE = "clip_gone"  # a clip was there when the run began and is gone
+    CLIP_GONE = "clip_gone"  # a clip has disappeared since the run started
     INTERRUPTED = "interrupted"  # the user stopped the run
     NOT_CACHED = "not_cached"  # a replay without a server, and the call is not in the cache
     ABSENT = "absent"  # a file of replies that another system wrote has none for the sample

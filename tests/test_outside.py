@@ -109,7 +109,7 @@ def test_a_bug_in_a_class_is_mended_as_the_error_says(home: Path) -> None:
     broken = command(home, "system=mended")
     assert broken.returncode == 1
     hint = " ".join(broken.stdout.replace("│", " ").split())
-    assert "mend it and give the same command: with other code it is a new run" in hint
+    assert "fix it and repeat the command: with other code it is a new run" in hint
     [failed] = (home / "runs").glob("demo-mended-*")
     parts.write_text(sound, encoding="utf-8")
     refused = command(home, "system=mended", "only_failed=true")

@@ -1,1 +1,1 @@
-"""How good an auditor is: faults are planted in what a finished run made, and the run's own auditor judges them."""
+"""Measures an auditor: plants faults in the outputs of a finished run, and lets the run's own auditor judge them."""

@@ -1,4 +1,4 @@
-"""Forms and thresholds by a split of the dialogues: one half fits, the other gives the scores."""
+"""Chooses forms and thresholds by a split of the dialogues: one half fits, the other gives the scores."""
 
 import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,14 +13,14 @@ from mmerg.storage.record import Record
 from mmerg.systems.audit import Check, Measure
 from mmerg.systems.system import Stage
 
-LEAST = 0.6  # lower bound of an AUC with which a check is worth its calls
-GATES = (FOREIGN, WRONG)  # kinds of faults that must reach it, where there are any
+LEAST = 0.6  # lower bound of the AUC that makes a check worth its calls
+GATES = (FOREIGN, WRONG)  # kinds of faults that must reach it, if present
 
 
 class Whole(Record):
-    """All checks of an auditor together, on the half that fitted nothing. passed: clean passes, whose forecast is not
-    known to be wrong, of which every check passed. blamed: planted faults, none of them behind a wrong forecast, whose
-    stage is the earliest that failed; chance: how often that stage is blamed in clean passes."""
+    """All checks of an auditor together, on the held-out half. passed: the share of clean passes, with no known wrong
+    forecast, whose checks all passed. blamed: the share of planted faults, none behind a wrong forecast, whose stage is
+    the earliest that failed; chance: how often clean passes blame that stage."""
 
     passed: Measure
     blamed: Measure
@@ -28,13 +28,13 @@ class Whole(Record):
 
     @property
     def f1(self) -> float:
-        """ProcessBench's: the harmonic mean of the accuracy on clean and on faulty (arXiv 2412.06559)."""
+        """The harmonic mean of the accuracies on clean and faulty passes, as in ProcessBench (arXiv 2412.06559)."""
         passed, blamed = self.passed.value, self.blamed.value
         return 2 * passed * blamed / (passed + blamed) if passed + blamed else 0.0
 
 
 def halves(cases: Iterable[Case], seed: int) -> tuple[list[Case], list[Case]]:
-    """The cases that fit, and the held ones; a dialogue is on one side."""
+    """The cases to fit on, and the held-out ones; all cases of a dialogue are on one side."""
     cases = list(cases)
     names = sorted({case.dialogue for case in cases})
     random.Random(f"{seed} halves").shuffle(names)
@@ -43,8 +43,8 @@ def halves(cases: Iterable[Case], seed: int) -> tuple[list[Case], list[Case]]:
 
 
 def measured(cases: Sequence[Case], stage: str, form: Form, seed: int) -> Check | None:
-    """The check of a stage by a form: threshold and evidence from one half, scores from the other. None where a half
-    has no clean or no faulty output, or too many checks of clean ones cannot be read."""
+    """The check of a stage by a form: threshold and evidence from one half, scores from the other. None if a half lacks
+    clean or faulty outputs, or too many checks of clean ones cannot be read."""
     fitting, held = halves(cases, seed)
     (clean, faulty), (held_clean, held_faulty) = (_pooled(half, stage, form) for half in (fitting, held))
     sides_of = (clean, faulty, held_clean, held_faulty)
@@ -52,7 +52,7 @@ def measured(cases: Sequence[Case], stage: str, form: Form, seed: int) -> Check 
     if not all(len(side) for side in known) or not isfinite(least := threshold(clean)):
         return None
     if form == "finding":
-        least = 0.0  # a finding is a verdict by itself
+        least = 0.0  # a finding is a verdict already
     slope, intercept = fit_evidence(known[0], known[1])
     evidence, truth = slope * np.concatenate(known[2:]) + intercept, np.repeat([True, False], list(map(len, known[2:])))
     by_kind = {kind: sides(held, stage, form, kind) for kind in KINDS}
@@ -70,8 +70,8 @@ def measured(cases: Sequence[Case], stage: str, form: Form, seed: int) -> Check 
 
 
 def choose(cases: Sequence[Case], stage: Stage, forms: Collection[Form], seed: int) -> Check:
-    """The cheapest form whose AUC reaches the best one's within its interval, on the half that fits and on the kind of
-    `GATES` that each tells worst. It is used only where its lower bounds on the held half reach `LEAST`."""
+    """The cheapest form whose AUC is within the interval of the best one, on the fitting half and its worst kind of
+    `GATES`. The form is used only if its lower bounds on the held-out half reach `LEAST`."""
     fitting, _ = halves(cases, seed)
     checks: dict[Form, Check] = {}
     worst: dict[Form, Measure] = {}
@@ -94,12 +94,12 @@ def choose(cases: Sequence[Case], stage: Stage, forms: Collection[Form], seed: i
 
 
 def whole(cases: Sequence[Case], checks: Mapping[str, Check], seed: int) -> Whole | None:
-    """checks: by stage, in the order of the stages. None where nothing is held."""
+    """checks: by stage, in order. None without held-out cases."""
     _, held = halves(cases, seed)
     own = {(case.sample, case.stage): case for case in held if not case.fault}
 
     def verdict(case: Case) -> bool | None:
-        """Whether the stage's check passes, as where it has none; None where it cannot be read."""
+        """Whether the stage's check passes, or there is none; None if it cannot be read."""
         check = checks[case.stage]
         score = case.scores.get(check.form, inf) if check.form else inf
         return None if score is None else score >= check.threshold
@@ -123,7 +123,7 @@ def whole(cases: Sequence[Case], checks: Mapping[str, Check], seed: int) -> Whol
 
 
 def _pooled(cases: Sequence[Case], stage: str, form: Form) -> tuple[Scored, Scored]:
-    """The run's own outputs that are not known to be wrong, and all others but hot draws and human turns."""
+    """The run's own outputs that are not known to be wrong, and all faulty ones except hot draws and human turns."""
     cases = [case for case in cases if case.stage == stage and case.fault not in (HOT, HUMAN)]
     clean, faulty = ([case for case in cases if bool(case.fault or case.right is False) is so] for so in (False, True))
     return collect_scores(clean, form, -inf), collect_scores(faulty, form, inf)

@@ -1,4 +1,4 @@
-"""The cases that an auditor is measured on: outputs of first passes as they are, and with faults of several kinds.
+"""The cases that measure an auditor: outputs of first passes, unchanged and with faults of several kinds.
 
 foreign: another dialogue's output, which has nothing to do with the scene.
 wrong: a forecast of the run itself that the gold label contradicts. Nothing is planted.
@@ -47,8 +47,8 @@ Made = TypeVar("Made")
 
 class Case(Record):
     """One output of a stage. fault: its kind, "" for the run's own output; human: a human turn, which is clean. right:
-    whether the run's own forecast is the gold label, None where that is not known. scores: by form; None where the
-    check cannot be read."""
+    whether the run's own forecast is the gold label; None if unknown. scores: by form; None if the check cannot be
+    read."""
 
     sample: str
     dialogue: str
@@ -66,7 +66,7 @@ class Audits(Verdicts):
 
 @dataclass(frozen=True)
 class Auditing:
-    """What the audits of all samples share. forms: of each stage's check, by the stage's name."""
+    """What the audits of all samples share. forms: of each stage's check, by stage name."""
 
     passes: FirstPasses
     results: Mapping[str, Result]
@@ -78,8 +78,7 @@ class Auditing:
     sampling: Sampling
 
     def sample(self, sample: str, backend: Backend, emit: Emit) -> Audits:
-        """The audits of a sample. Raises CallError (interrupted), and RunError where the run's folder does not hold
-        what is needed."""
+        """The audits of a sample. Raises CallError (interrupted), and RunError if the run folder lacks something."""
         first = self.passes.read(sample)
         sources = {symbol: lambda *_, output=output: output for symbol, output in first.supplied.items()}
 
@@ -91,7 +90,7 @@ class Auditing:
         return Audits.model_validate(attempt(first.started, decide, emit)[0])
 
     def _cases(self, state: State, result: Result, ask: Asker) -> Iterator[Case]:
-        """The cases of a sample, stage by stage. Raises SampleError where a call fails."""
+        """The cases of a sample, stage by stage. Raises SampleError if a call fails."""
         sample, system = state.scene.id, self.prompts.system
         forecast = state.text_at(system.result.get("emotion", ""))
         right = forecast == result.gold_emotion if result.gold_emotion else None
@@ -106,7 +105,7 @@ class Auditing:
                 yield Case.model_validate({**known, "fault": kind, "scores": scores})
 
     def _faults(self, state: State, stage: Stage, result: Result, ask: Asker) -> Iterator[tuple[str, Output]]:
-        """The faulty outputs of a stage, each after its kind. One that the model cannot write is skipped."""
+        """The faulty outputs of a stage, each after its kind. Skips one that the model cannot write."""
         system, before, scene = self.prompts.system, state.before(stage.gives), state.scene
         emotion, response = system.result.get("emotion", ""), system.result.get("response", "").partition(".")
         own = dict(state.outputs)[stage.gives]
@@ -132,8 +131,8 @@ class Auditing:
                 yield kind, own.model_copy(update={response[2]: text}) if isinstance(own, BaseModel) else text
 
     def _scores(self, state: State, stages: Iterable[Stage], ask: Asker) -> dict[str, dict[Form, float | None]]:
-        """By stage and form; a finding is 1 where the check passed, -1 where it failed. All findings are of one call,
-        as in a run."""
+        """Scores by stage and form; a finding is 1 if the check passed, else -1. One call gives all findings, as in a
+        run."""
         auditor = self.prompts.system.auditor
         assert auditor is not None
         forms, finds = ask.forms(auditor, state, 0), any("finding" in self.forms[stage.name] for stage in stages)
@@ -151,7 +150,7 @@ class Auditing:
 
 
 def _unless_final(work: Callable[[], Made]) -> Made | None:
-    """What `work` gives, None where a model cannot give it. Raises SampleError where a call fails."""
+    """The result of `work`; None if the model cannot give one. Raises SampleError if a call fails."""
     try:
         return work()
     except SampleError as error:

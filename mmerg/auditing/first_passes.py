@@ -1,7 +1,7 @@
-"""The first passes of a finished run, read from its folder alone, and what can be planted in them.
+"""The first passes of a finished run, read from its folder, and material for faults in them.
 
-Pass 0 is taken, as every finished sample has one that no audit has shaped. The selected pass would not do: the auditor
-itself ranked it first.
+Uses pass 0, as every finished sample has one that no audit has changed. The selected pass is biased: the auditor
+ranked it first.
 """
 
 import random
@@ -34,8 +34,8 @@ AGAIN = "run it again with another runs=…: its calls and frames come from the 
 
 @dataclass(frozen=True)
 class FirstPass:
-    """What the agents were shown of a sample, the state still without images. images: the hashes of those that were
-    sent. supplied: what sources gave, by symbol."""
+    """What the agents saw of a sample, with a state without images. images: the hashes of the images sent. supplied:
+    the outputs of sources, by symbol."""
 
     started: events.SampleStarted
     state: State
@@ -44,22 +44,22 @@ class FirstPass:
 
 
 class FirstPasses:
-    """dialogues: the dialogue of each finished sample of the run in folder `run`. decoys: dialogues that no fault is
-    taken from, as outputs of theirs are what form=comparison compares with."""
+    """dialogues: the dialogue of each finished sample of the run in folder `run`. decoys: dialogues that give no
+    faults, as form=comparison compares with their outputs."""
 
     def __init__(self, run: Path, system: System, dialogues: Mapping[str, str], decoys: Collection[str] = ()) -> None:
         self.run, self.system, self.dialogues, self.decoys = run, system, dialogues, decoys
         self.read = cache(self._read)
 
     def decoy_outputs(self, stage: Stage) -> tuple[object, ...]:
-        """What the stage gave in one sample of each decoy dialogue, as a file holds it."""
+        """The stage's output in one sample of each decoy dialogue, as a file holds it."""
         first = {dialogue: sample for sample, dialogue in sorted(self.dialogues.items(), reverse=True)}
         outputs = (self.read(first[dialogue]).state.get(stage.gives) for dialogue in sorted(self.decoys))
         return tuple(one.model_dump(mode="json") if isinstance(one, BaseModel) else one for one in outputs)
 
     def foreign(self, own: State, stage: Stage, seed: int) -> Output | None:
-        """What `stage` gave in another dialogue than that of `own`, drawn by the seed: something else, or another
-        emotion where it gives the emotion of `system.result`. None where there is none."""
+        """An output of `stage` in another dialogue, drawn by the seed: a different one, or one with another emotion if
+        it gives the emotion of `system.result`. None if there is none."""
         place = self.system.result["emotion"] if self.system.symbol("emotion") == stage.gives else stage.gives
         sample = own.scene.id
         not_from = {self.dialogues.get(sample), *self.decoys}
@@ -69,7 +69,7 @@ class FirstPasses:
         return next((state.get(stage.gives) for state in states if state.at(place) != own.at(place)), None)
 
     def images(self, sample: str) -> tuple[Image, ...]:
-        """Those that were sent. Raises RunError where one is gone or another."""
+        """The images sent. Raises RunError if one is missing or changed."""
         images = []
         for digest in self.read(sample).images:
             path = self.run / FRAMES / f"{digest}.jpg"
@@ -91,13 +91,13 @@ class FirstPasses:
             state = self._with(state, stage, first.outputs[stage.gives].output)
         messages = (message for call in story.calls for message in call.event.messages)
         sent = next((message.images for message in messages if message.images), ())
-        if not sent and story.frames and story.frames.form == "images":  # classes of the user's alone saw them
+        if not sent and story.frames and story.frames.form == "images":  # only functions of the user's saw them
             sent = tuple(keyframe.frame.sha256 for keyframe in story.keyframes)
         supplied = {one.symbol: SourceOutput(one.content) for one in first.supplied}
         return FirstPass(story.started, state, sent, supplied)
 
     def _with(self, state: State, stage: Stage, output: object) -> State:
-        """The state with the output of `stage`, reduced to the fields that it was asked for."""
+        """The state with the output of `stage`, reduced to the requested fields."""
         if stage.output is None or not isinstance(output, dict):
             return state.with_(stage.gives, str(output))
         bounds = get_bounds(self.system, stage, state)
@@ -107,8 +107,7 @@ class FirstPasses:
 
 
 def finished(run: Path, results: Results[Result]) -> dict[str, str]:
-    """The dialogue of each sample with a reply and its events. Raises RunError where no other dialogue is there to take
-    a fault from."""
+    """The dialogue of each sample with a reply and events. Raises RunError if there is only one dialogue."""
     kept = (result for result in results.values() if result.ok and result.id not in results.lost)
     finished = {result.id: result.dialogue or result.id for result in kept}
     if len(set(finished.values())) < 2:

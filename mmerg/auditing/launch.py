@@ -1,6 +1,6 @@
-"""How good the checks of a finished run are, from its folder to an exit code; `mmerg/audit.py` is the command.
+"""Measures the checks of a finished run, from its folder to an exit code; `mmerg/audit.py` is the command.
 
-Reads top to bottom: the run's settings and system, what is finished, who answers, samples in flight, scores.
+Steps: the run's settings and system, its finished samples, the hosts, samples in flight, scores.
 """
 
 import os
@@ -41,7 +41,7 @@ from mmerg.systems.audit import Check
 from mmerg.systems.check import form_problem
 from mmerg.systems.system import FINDING, Stage
 
-DECOYS = 2  # dialogues whose outputs form=comparison compares with
+DECOYS = 2  # dialogues with the outputs that form=comparison compares with
 
 
 def launch(
@@ -54,9 +54,9 @@ def launch(
     hosts: Sequence[str] = (),
     calibrate: Path | None = None,
 ) -> int:
-    """Audits `n` samples, drawn with the seed, and writes the scores; with `calibrate`, the auditor that they choose
-    into that file, too. Returns 0, or 1 where calls failed for some samples. Raises MmergError where the run, an option
-    or the server cannot be used."""
+    """Audits `n` samples, drawn with the seed, and writes the scores; with `calibrate`, also writes the chosen auditor
+    to that file. Returns 0, or 1 if calls failed for some samples. Raises MmergError if the run, an option or the
+    server cannot be used."""
     if n < 1 or seed < 0:
         raise ConfigError("n must be 1 or more, and seed 0 or more", where=f"--n {n} --seed {seed}")
     manifest, results = read_manifest(run), read_results(run)
@@ -64,7 +64,7 @@ def launch(
     auditor = _auditor(run, plan_prompts(settings), manifest)
     dialogues = finished(run, results)
     samples = sorted(dialogues)
-    random.Random(seed).shuffle(samples)  # so that a larger n keeps the samples of a smaller one
+    random.Random(seed).shuffle(samples)  # so that a larger n includes the samples of a smaller one
     decoys = _decoys(samples, dialogues) if "comparison" in forms else set[str]()
     chosen = [sample for sample in samples if dialogues[sample] not in decoys][:n]
     prompts, backbone = _measuring(settings), BackbonePlan.of(settings)
@@ -133,7 +133,7 @@ def launch(
 
 
 def _audit(auditing: Auditing, samples: Sequence[str], pool: Pool, out: Console) -> list[Audits]:
-    """The audits of several samples, as many in flight as the pool has slots."""
+    """The audits of several samples, in parallel in the slots of the pool."""
     progress, audits = Progress(out, len(samples), kept=0), []
 
     def audited(sample: str) -> Audits:
@@ -148,7 +148,7 @@ def _audit(auditing: Auditing, samples: Sequence[str], pool: Pool, out: Console)
 
 
 def _measuring(settings: RunSettings) -> Prompts:
-    """The system with every check as its auditor's finding, whatever forms the run had."""
+    """The system with every check as a finding of its auditor, whatever forms the run had."""
     prompts = plan_prompts(settings.model_copy(update={"auditor": None}))
     system = prompts.system
     stages = tuple(
@@ -158,13 +158,13 @@ def _measuring(settings: RunSettings) -> Prompts:
 
 
 def _decoys(samples: Sequence[str], dialogues: Mapping[str, str]) -> set[str]:
-    """The last dialogues of the drawn order; none where too few would be left."""
+    """The last dialogues of the drawn order; none if too few would be left."""
     names = list(dict.fromkeys(dialogues[sample] for sample in samples))
     return set(names[-DECOYS:]) if len(names) >= 2 * DECOYS else set()
 
 
 def _usable(forms: Sequence[Form], pool: Pool, out: Console) -> list[Form]:
-    """The forms that the server has log-probabilities for; says which it has none for."""
+    """The forms for which the server has log-probabilities; prints the others."""
     with pool.lease() as backend:
         likely, given = (probe(backend) for probe in (probes.likelihood, probes.logprobs))
     lacking = {"likelihood": likely, "odds": given, "comparison": given}
@@ -174,15 +174,15 @@ def _usable(forms: Sequence[Form], pool: Pool, out: Console) -> list[Form]:
 
 
 def _possible(prompts: Prompts, stage: Stage, forms: Sequence[Form]) -> list[Form]:
-    """The forms that the check of a stage can have."""
+    """The forms that a stage's check can have."""
     finds = prompts.has(f"{prompts.system.auditor.name}.j2") if prompts.system.auditor else False
     able = [form for form in forms if not form_problem(prompts.system, stage, form)]
     return [form for form in able if form != "finding" or finds]
 
 
 def restore_settings(run: Path, manifest: Manifest, hosts: Sequence[str] = ()) -> RunSettings:
-    """The settings of the run as it was last started, asking `hosts` where they are given, with the reply cache on: the
-    audits that the run made itself are in it. Raises RunError where they are of another version."""
+    """The settings of the run as last started, with `hosts` if given, and with the reply cache, which has the run's own
+    audits. Raises RunError if they are of another version."""
     how = manifest.sessions[-1].how if manifest.sessions else {}
     try:
         settings = RunSettings.model_validate(with_runtime_settings(manifest.settings, how))
@@ -191,13 +191,13 @@ def restore_settings(run: Path, manifest: Manifest, hosts: Sequence[str] = ()) -
         raise RunError(what, where=str(run), hint=AGAIN) from error
     backend = settings.backend.model_copy(update={"hosts": tuple(hosts) or settings.backend.hosts})
     cache_dir = Path(settings.cache_dir)
-    if not cache_dir.is_absolute():  # as it was typed, like `runs`, in which the run's folder is
+    if not cache_dir.is_absolute():  # relative, as typed; so is `runs`, which contains the run folder
         cache_dir = run.resolve().parent / os.path.relpath(cache_dir, settings.runs)
     return settings.model_copy(update={"cache": "on", "cache_dir": str(cache_dir), "backend": backend})
 
 
 def _auditor(run: Path, prompts: Prompts, manifest: Manifest) -> Stage:
-    """The stage that audits. Raises RunError where no stage checks others, or templates or classes have changed."""
+    """The stage that audits. Raises RunError if no stage checks others, or templates or classes have changed."""
     system, auditor = prompts.system, prompts.system.auditor
     if auditor is None or manifest.setting("system.auditor.output"):
         why_not = f"{auditor.name} gives feedback and checks no stage" if auditor else "it has no auditor"
@@ -212,7 +212,7 @@ def _auditor(run: Path, prompts: Prompts, manifest: Manifest) -> Stage:
 
 
 def _pool(run: Path, backbone: BackbonePlan, manifest: Manifest) -> Pool:
-    """The hosts of the run. Raises CallError where none answers, or another engine does."""
+    """The hosts of the run. Raises CallError if none answers, or another engine does."""
     try:
         pool, engine = backbone.open()
     except CallError as error:

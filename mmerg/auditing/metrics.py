@@ -1,4 +1,4 @@
-"""How well scores tell clean outputs from faulty ones.
+"""How well scores separate clean from faulty outputs.
 
 AUC: the share of pairs of a clean and a faulty output in which the clean one has the higher score; ties count half.
 Intervals come from a bootstrap over dialogues, so outputs of one dialogue stay together; where no draw differs, from
@@ -19,8 +19,8 @@ from mmerg.settings.model import Form
 from mmerg.systems.audit import Measure
 
 BINS = 10  # of the calibration error
-SPECIFICITY = 0.9  # that thresholds are fitted for
-Scored = list[tuple[float, str]]  # the score of each output, and its dialogue
+SPECIFICITY = 0.9  # thresholds are fitted for this
+Scored = list[tuple[float, str]]  # each output's score and dialogue
 
 
 def collect_scores(cases: Iterable[Case], form: Form, unread: float) -> Scored:
@@ -41,7 +41,7 @@ def sides(cases: Sequence[Case], stage: str, form: Form, kind: str) -> tuple[Sco
 
 
 def auc(clean: Scored, faulty: Scored, seed: int = 0) -> Measure | None:
-    """None where there is nothing on one side."""
+    """None if one side is empty."""
     if not clean or not faulty:
         return None
     names = sorted({dialogue for _, dialogue in (*clean, *faulty)})
@@ -67,12 +67,12 @@ def auc(clean: Scored, faulty: Scored, seed: int = 0) -> Measure | None:
 
 
 def threshold(clean: Scored) -> float:
-    """The lowest score that passes, so that at least `SPECIFICITY` of the clean outputs do."""
+    """The score from which outputs pass, so that at least `SPECIFICITY` of the clean ones do."""
     return float(np.quantile([score for score, _ in clean], 1 - SPECIFICITY, method="lower"))
 
 
 def share(cases: Iterable[tuple[bool, str]]) -> Measure | None:
-    """The share of cases that hold, with Wilson's interval for as many dialogues; None where there is no case."""
+    """The share of cases that hold, with Wilson's interval for that many dialogues; None without cases."""
     cases = list(cases)
     if not cases:
         return None
@@ -82,8 +82,8 @@ def share(cases: Iterable[tuple[bool, str]]) -> Measure | None:
 
 
 def fit_evidence(clean: Floats, faulty: Floats) -> tuple[float, float]:
-    """slope and intercept of the log-likelihood ratio of clean over faulty, by logistic regression with both sides of
-    equal weight (Platt 1999, with his smoothed targets, so that scores that separate all stay finite)."""
+    """Slope and intercept of the log-likelihood ratio of clean over faulty, by logistic regression with equal weights
+    of both sides (Platt 1999, whose smoothed targets keep scores that separate all finite)."""
     from scipy.optimize import minimize
 
     scores = np.concatenate([clean, faulty])
@@ -100,8 +100,8 @@ def fit_evidence(clean: Floats, faulty: Floats) -> tuple[float, float]:
 
 
 def calibration_error(evidence: Floats, clean: Mask) -> float:
-    """ECE: |share of clean outputs − mean probability of clean|, over bins of that probability, both sides of equal
-    weight."""
+    """ECE: |share of clean outputs − mean probability of clean|, over bins of that probability, with equal weights of
+    both sides."""
     probability = 1 / (1 + np.exp(-evidence))
     weight = np.where(clean, 1 / max(clean.sum(), 1), 1 / max((~clean).sum(), 1))
     bins = np.minimum((probability * BINS).astype(int), BINS - 1)

@@ -1,4 +1,4 @@
-"""How well an auditor tells clean outputs from faulty ones, as `planted.json` in the run's folder keeps it."""
+"""The results of `mmerg audit`, stored as `planted.json` in the run folder."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,9 +20,9 @@ PLANTED = "planted.json"
 
 
 class Planted(Record):
-    """What `mmerg audit` measured of a run. aucs: by "stage form" and kind of fault, over all dialogues. checks: by the
-    same names, threshold and scores by the split. wholes: by form, all stages' checks together. failed: samples on
-    which a call failed, which count nowhere. identity, results: of which state of the run (see `Scores`)."""
+    """What `mmerg audit` measured. aucs: by "stage form" and kind of fault, over all dialogues. checks: by the same
+    names, with threshold and scores from the split. wholes: by form, all stages' checks together. failed: samples with
+    a failed call, which count nowhere. identity, results: the state of the run (see `Scores`)."""
 
     run: str
     auditor: str
@@ -38,7 +38,7 @@ class Planted(Record):
 
     @property
     def counted(self) -> str:
-        """How many outputs were checked, and what is missing; without a full stop."""
+        """How many outputs were checked, and what is missing; no full stop at the end."""
         samples, own = len({case.sample for case in self.cases}), sum(not case.fault for case in self.cases)
         unread = sum(None in case.scores.values() for case in self.cases)
         made = f"{own} outputs of {samples} samples and {len(self.cases) - own} with a planted fault were checked"
@@ -74,7 +74,7 @@ Forms = Mapping[str, Sequence[Form]]  # by stage
 
 
 def compute_aucs(cases: Sequence[Case], forms: Forms, seed: int) -> dict[str, dict[str, Measure]]:
-    """The AUC of each form of a stage's check, by kind of fault, without what was not measured."""
+    """The AUC of each form of a stage's check, by kind of fault; unmeasured ones are omitted."""
     rows: dict[str, dict[str, Measure]] = {}
     for stage, form in ((stage, form) for stage, able in forms.items() for form in able):
         row = {kind: one for kind in KINDS if (one := auc(*sides(cases, stage, form, kind), seed))}
@@ -83,7 +83,7 @@ def compute_aucs(cases: Sequence[Case], forms: Forms, seed: int) -> dict[str, di
 
 
 def compute_checks(cases: Sequence[Case], forms: Forms, seed: int) -> tuple[dict[str, Check], dict[str, Whole]]:
-    """By "stage form" each check by the split; by form the checks of all stages that can have it together."""
+    """Each check by "stage form", from the split; and by form the checks of all stages that can have it."""
     made = {(stage, form): measured(cases, stage, form, seed) for stage, able in forms.items() for form in able}
     checks = {key: check for key, check in made.items() if check}
     wholes: dict[str, Whole] = {}
@@ -102,8 +102,8 @@ def _cell(one: Measure | None) -> str:
 
 
 def read_planted(run: Path, identity: Mapping[str, str]) -> Planted | None:
-    """What was measured of the run in folder `run`, None where nothing was. Raises RunError where the file cannot be
-    read, or is of another state of the run."""
+    """The measurements of the run in folder `run`; None if there are none. Raises RunError if the file cannot be read,
+    or the run has changed since."""
     file, again = run / PLANTED, f"mmerg audit {run}"
     try:
         planted = read_record(file, Planted)

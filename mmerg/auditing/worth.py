@@ -1,8 +1,8 @@
-"""What the audit loop of a run is worth, in forecasts, as gold labels alone tell right from wrong.
+"""The worth of a run's audit loop, in forecasts, which gold labels alone decide.
 
 A share π of first passes has a wrong forecast. An audit fails a share s of these, and passes a share p of the right
-ones. Another pass mends a share q of wrong forecasts, and spoils a share h of right ones. With one rerun the loop gains
-about π·s·q·p − (1−π)·(1−p)·h·(1−s): what it mends and then passes, less what it spoils and then passes.
+ones. Another pass corrects a share q of wrong forecasts, and spoils a share h of right ones. With one rerun the loop
+gains about π·s·q·p − (1−π)·(1−p)·h·(1−s): what it corrects and passes, minus what it spoils and passes.
 """
 
 from collections.abc import Iterable
@@ -21,15 +21,15 @@ PARTS = {"wrong forecasts": "π", "sensitivity": "s", "specificity": "p", "mende
 
 
 class Worth(Record):
-    """shares: those of PARTS that the run has passes for. observed: forecasts of a hundred that became right less those
-    that became wrong, from the first pass to the selected one. tokens: what audits and reruns take, a sample."""
+    """shares: the PARTS for which the run has passes. observed: forecasts of a hundred that became right, minus those
+    that became wrong, from the first to the selected pass. tokens: of audits and reruns, per sample."""
 
     shares: dict[str, Measure]
     observed: float
     tokens: float
 
     def describe(self, check: Check | None = None) -> str:
-        """What is known, in a line. check: of the forecast, in place of the run's own audits."""
+        """A one-line summary. check: of the forecast, in place of the run's own audits."""
         shares = dict(self.shares)
         if check and (found := check.sensitivity.get("wrong")) and check.specificity:
             shares |= {"sensitivity": found, "specificity": check.specificity}
@@ -45,8 +45,7 @@ class Worth(Record):
 
 
 def measure_worth(run: Path, results: Iterable[Result], place: str) -> Worth:
-    """place: where the forecast stands in a system's outputs, "e.emotion". Samples without a gold label do not
-    count."""
+    """place: the path of the forecast in a system's outputs, "e.emotion". Samples without a gold label do not count."""
     symbol = place.partition(".")[0]
     found: dict[str, list[tuple[bool, str]]] = {name: [] for name in PARTS}
     changes, tokens = list[float](), list[int]()
@@ -71,7 +70,7 @@ def measure_worth(run: Path, results: Iterable[Result], place: str) -> Worth:
 
 
 def _extra(story: Story) -> int:
-    """The tokens of all calls but those of the first pass's stages."""
+    """The tokens of all calls except those of the first pass's stages."""
     stages = {output.stage for this in story.passes.values() for output in this.outputs.values()}
     extra = [call.event.reply for call in story.calls if call.event.t or call.event.stage not in stages]
     return sum(reply.prompt_tokens + reply.response_tokens for reply in extra)

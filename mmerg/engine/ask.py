@@ -1,6 +1,6 @@
-"""Asks for one stage's output: render, call, validate, and a bounded repair; or a class of the user's in its place.
+"""Asks for the output of one stage: render, call, validate, and repair; or runs the user's function in its place.
 
-The only place that judges replies. A reply that cannot be used is shown to the model again with the exact complaint, at
+Only this module judges replies. An invalid reply is shown to the model again with the exact complaint, at
 most `system.max_repairs` times. A call that fails is not repaired here: CallError passes through.
 """
 
@@ -30,17 +30,17 @@ from mmerg.systems.instantiate import dotted_name
 from mmerg.systems.schema import Bounds, checked, json_schema, parse
 from mmerg.systems.system import Stage, StageFunction, StageInput, System
 
-# What to do once repairs are used up; {setting} is the stage's limit of tokens by its whole name.
+# What to do when no repairs are left; {setting} is the full name of the stage's token limit.
 HINTS = {
     Failure.TRUNCATED: "give the stage more tokens, which makes another run: {setting}",
     Failure.THINKING_EXHAUSTED: "backbone.think=false, the model's instruct tag, or more tokens, each of which makes "
     "another run: {setting}",
     Failure.SCHEMA_INVALID: "see the raw replies: mmerg show RUN SAMPLE --prompts",
 }
-Place = dict[str, Any]  # where in a run an event is: the fields of events that say so
+Place = dict[str, Any]  # the fields of events that say where in a run they are
 WISHES = {Failure.TRUNCATED: "; be much shorter"}  # added to the complaint, for the model alone
 MEND = (
-    "mend it and give the same command: with other code it is a new run, which takes calls that are the same from the "
+    "fix it and repeat the command: with other code it is a new run, which takes calls that are the same from the "
     "reply cache (a class with a digest of its own that stayed the same needs only_failed=true)"
 )
 
@@ -108,12 +108,13 @@ class Asker:
                 if candidate:
                     candidate.replies[stage.gives] = reply, written
                 return output
-        raise AssertionError("the loop above returns or raises")
+        raise AssertionError("unreachable")
 
     def _read_emotion(
         self, stage: Stage, state: State, place: Place, supplied: Inputs, correction: Correction | None
     ) -> str:
-        """The emotion that is likeliest over several orders of the labels, calibrated where the stage has a prior."""
+        """The most probable emotion, averaged over several orders of the labels and calibrated if the stage has a
+        prior."""
         labels, readings = state.scene.labels, list[Mapping[str, float]]()
         for order in orders(state.listed, stage.orders):
             shown = replace(state, labels=order)
@@ -128,7 +129,7 @@ class Asker:
         return max(labels, key=lambda label: scores[label])
 
     def forms(self, auditor: Stage, state: State, t: int) -> Forms:
-        """What scores outputs in pass t; its calls are noted as the auditor's."""
+        """The forms of check for pass t. Their calls are recorded as the auditor's."""
 
         def call(request: Request) -> Reply:
             reply = self.backend.complete(request)
@@ -155,12 +156,12 @@ class Asker:
             with user_code(f"{stage.name}, pass {place['t']}, sources.{symbol}"):
                 supply = self.sources[symbol](state, state.text_at(self.prompts.system.forecast(stage)))
                 if not isinstance(supply, SourceOutput):
-                    raise TypeError(f"it gave {type(supply).__name__}, and a SourceOutput is wanted")
+                    raise TypeError(f"it returned {type(supply).__name__}, not a SourceOutput")
                 content, excluded = tuple(map(dict, supply.content)), supply.excluded
                 event = events.Supplied(
                     **place, symbol=symbol, content=content, excluded=excluded, problem=supply.problem
                 )
-                json.dumps(event.model_dump(mode="json"))  # what no file can hold is the source's fault, too
+                json.dumps(event.model_dump(mode="json"))  # content that JSON cannot hold is the source's fault, too
             self.emit(event)
             if supply.content:
                 supplied[symbol] = supply.content
@@ -168,20 +169,20 @@ class Asker:
 
 
 def name_token_limit(system: System, stage: Stage) -> str:
-    """The setting that limits the tokens of a reply of `stage`: `system.stages.sgrg.sampling.num_predict=…`."""
+    """The setting that limits the tokens of a reply of `stage`, such as `system.stages.sgrg.sampling.num_predict=…`."""
     node = "system.auditor" if system.auditor and stage.name == system.auditor.name else f"system.stages.{stage.name}"
     return f"{'+' * ('num_predict' not in stage.sampling)}{node}.sampling.num_predict=…"
 
 
 def _read_output(stage: Stage, bounds: Bounds, reply: Reply, stops: tuple[str, ...]) -> tuple[Output, tuple[str, ...]]:
-    """The output in a reply that is not blank, holds to the schema, and ended by itself or at a stop text; and what was
-    taken off for it. Raises ReplyError for any other reply."""
+    """Parses a reply that is not blank, follows the schema, and ended by itself or at a stop text. Also returns what
+    was removed from it. Raises ReplyError for any other reply."""
     limit, text = reply.response_tokens, reply.text.strip()
     if not text and (reply.thinking or reply.taken) and reply.finish is not Finish.ABORT:
         if reply.finish is Finish.LENGTH:
-            what = f"all {limit} tokens went into thinking, no answer was given"
+            what = f"the model used all {limit} tokens for thinking and gave no answer"
         else:
-            what = "all words are in the thoughts, no answer was given"
+            what = "the reply has thoughts only, no answer"
         raise ReplyError(Failure.THINKING_EXHAUSTED, what)
     ends = [] if stage.output else [at for stop in stops if (at := text.find(stop)) >= 0]
     if ends:  # the server ignored the stop texts, or was not sent them
@@ -201,8 +202,7 @@ def _read_output(stage: Stage, bounds: Bounds, reply: Reply, stops: tuple[str, .
 
 
 def _check_findings(system: System, stage: Stage, output: Output) -> None:
-    """Raises ReplyError where an auditor copies the reason of every finding from its own instructions, as very small
-    models do: it says nothing of what was audited."""
+    """Raises ReplyError if an auditor copies every reason from its instructions, as very small models do."""
     if not stage.audits or isinstance(output, str):
         return
     rubric = {run for one in system.stages if one.name in stage.audits for run in split_ngrams(one.check)}
@@ -215,16 +215,15 @@ def _check_findings(system: System, stage: Stage, output: Output) -> None:
 def _clean_response(
     system: System, stage: Stage, state: State, supplied: Inputs, output: Output
 ) -> tuple[Output, tuple[str, ...]]:
-    """The output with the system's response in it cleaned, where it holds that, and what was taken off. Raises
-    ReplyError where nothing is left."""
+    """Cleans the system's response in an output, and returns what was removed. Raises ReplyError if nothing is left."""
     symbol, _, name = system.result.get("response", "").partition(".")
     if symbol != stage.gives:
         return output, ()
     names = {turn.speaker for turn in state.scene.history} | {state.scene.responder} | _speakers(supplied)
     written = getattr(output, name) if name else str(output)
-    _, response = separate(written)  # the texts of JSON may hold thoughts, too
+    _, response = separate(written)  # texts in JSON may hold thoughts, too
     if written and not response:
-        raise ReplyError(Failure.THINKING_EXHAUSTED, "all words are in the thoughts, no answer was given")
+        raise ReplyError(Failure.THINKING_EXHAUSTED, "the reply has thoughts only, no answer")
     words, removed = clean(response, names, state.scene.responder)
     if response != written:
         removed = ("thinking", *removed)
@@ -236,7 +235,7 @@ def _clean_response(
 
 
 def _speakers(supplied: Inputs) -> set[str]:
-    """Who speaks in exemplars: a model may write their names, too."""
+    """The speakers in exemplars: a model may copy their names, too."""
     items = [item for content in supplied.values() if isinstance(content, tuple) for item in content]
     turns = [turn for item in items for turn in item.get("history", ())]
     return {turn["speaker"] for turn in turns if isinstance(turn, Mapping) and "speaker" in turn}
@@ -261,7 +260,7 @@ def _called(this: Place, request: Request, reply: Reply) -> events.Called:
 def _ask_class(
     stage: Stage, by: StageFunction, bounds: Bounds, state: State, t: int, inputs: Inputs, correction: Correction | None
 ) -> Output:
-    """The stage's output as `by` gives it. Raises ReplyError for one that does not hold to the schema."""
+    """The output of a stage that the function `by` answers. Raises ReplyError if it does not follow the schema."""
     who = f"{stage.name}, pass {t}, {dotted_name(by)}"
     asked = StageInput(
         sample=state.scene.id,
@@ -283,19 +282,19 @@ def _ask_class(
     except ReplyError as error:
         raise ReplyError(error.failure, error.what, where=who, hint=MEND) from error
     except (TypeError, ValueError) as error:
-        what = f"it gave {type(given).__name__}, of which no JSON can be made: {error}"
+        what = f"it returned {type(given).__name__}, which JSON cannot hold: {error}"
         raise ReplyError(Failure.SCHEMA_INVALID, what, where=who, hint=MEND) from error
     if isinstance(given, str) and given.strip():
         return given.strip()
     failure = Failure.EMPTY if isinstance(given, str) else Failure.SCHEMA_INVALID
-    what = "its text is blank" if isinstance(given, str) else f"it gave {type(given).__name__}, and a text is wanted"
+    what = "its text is blank" if isinstance(given, str) else f"it returned {type(given).__name__}, not a text"
     raise ReplyError(failure, what, where=who, hint=MEND)
 
 
 @contextmanager
 def user_code(who: str) -> Iterator[None]:
-    """Runs code of the user's, which may raise anything. Raises SampleError (code_error), naming `who` and the line,
-    for any error but an MmergError."""
+    """Runs the user's code. Turns any error but an MmergError into a SampleError (code_error) that names `who` and the
+    line."""
     try:
         yield
     except MmergError:

@@ -1,6 +1,6 @@
-"""Takes off a response what a model writes around the spoken words: a speaker's name, quotation marks, directions.
+"""Removes from a response what a model writes around the spoken words: speaker names, quotation marks, directions.
 
-Only a name of the dialogue is taken for one. A direction in asterisks or round brackets stands by itself, before, after
+Only names of the dialogue count as names. A direction in asterisks or round brackets stands by itself, before, after
 or between sentences, so that emphasis (*really*) and asides (the old one) stay. Square brackets are never spoken. A
 sentence in front that tells of the one who answers is a direction, too, where all behind it is in quotation marks.
 
@@ -18,14 +18,14 @@ _QUOTES = {"„": "“”", **dict(zip("\"“«»‘'「『＂｢", "\"”»«�
 _APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
 OTHERS_NAME = "another's name"  # the model speaks as somebody else
 _WIDE_ENDS = "。！？｡"
-_ENDS = f".!?…{_WIDE_ENDS}؟۔।"  # with those of Arabic, Urdu and Hindi
+_ENDS = f".!?…{_WIDE_ENDS}؟۔।"  # also those of Arabic, Urdu and Hindi
 _SEPARATORS = ",;:，、；：､،؛"
 _PUNCTUATION = f"{_ENDS}{_SEPARATORS}"
 
 
 def clean(text: str, names: Iterable[str], responder: str = "") -> tuple[str, tuple[str, ...]]:
-    """The spoken words, which may be none, and the kinds of what was taken off. names: of the dialogue's speakers; one
-    in front may have a turn's number before it, a surname and a direction behind it."""
+    """The spoken words, possibly none, and the kinds of what was removed. names: the speakers of the dialogue. A name
+    at the start may have a turn number before it, and a surname and a direction after it."""
     narration = re.compile(rf'{re.escape(responder)} [^"“”]+[.!?:,] (?="[^"]+"$|“[^“”]+”$)')
     called = "|".join(re.escape(name) for name in names if name)
     name = re.compile(
@@ -67,7 +67,7 @@ def _is_direction(match: re.Match[str]) -> bool:
 
 
 def _without_quotes(text: str) -> str:
-    """What stands between quotation marks, where they are around the whole text and are no apostrophes."""
+    """The text inside quotation marks that enclose the whole text. Apostrophes are no quotation marks."""
     opening, closing, inner = text[:1], text[-1:], text[1:-1]
     if len(text) < 2 or closing not in _QUOTES.get(opening, ()):
         return text

@@ -24,12 +24,12 @@ ASSISTANT = re.compile(
     re.IGNORECASE,
 )
 SAYING_ONES_NAME = r"(?<!i'm )(?<!i’m )(?<!i am )(?<!name is )(?<!name's )(?<!it's )"
-COPIED = 85.0  # how alike two texts are, of 100, that are the same line
+COPIED = 85.0  # similarity, of 100, from which two texts are the same line
 
 
 def reply_faults(output: Output, state: State) -> dict[str, float]:
-    """A reply that is a refusal, an assistant's phrase, a narration, says its speaker's own name as one speaks to
-    another, or repeats a line of the scene: one of another's is a role confused."""
+    """Finds a refusal, an assistant's phrase, a narration, a reply that addresses its own speaker, and a repeated line
+    of the scene. A repeated line of another speaker means a confused role."""
     text, scene = str(getattr(output, "response", output)), state.scene
     me, others = scene.responder, {turn.speaker for turn in scene.history} - {scene.responder}
     found = {
@@ -46,7 +46,7 @@ def reply_faults(output: Output, state: State) -> dict[str, float]:
 
 
 def cues_not_in_turn(output: Output, state: State) -> dict[str, float]:
-    """Textual cues of which most words are not in the turn that they name; the share of words that are missing."""
+    """Textual cues of which most words are not in the turn that they name, each with the share of missing words."""
     found = {}
     for cue in getattr(output, "textual_cues", ()):
         said = {word for turn in state.scene.history[cue.turn - 1 : cue.turn] for word in _words(turn.text)}
@@ -58,7 +58,7 @@ def cues_not_in_turn(output: Output, state: State) -> dict[str, float]:
 
 
 def _narrates(text: str, name: str) -> bool:
-    """Whether a text begins as one that tells of somebody: "Ross looks …", "Ross's face …"."""
+    """Whether a text begins with narration: "Ross looks …", "Ross's face …"."""
     tells = r"('s|’s)? (face|eyes|voice|is|was|seems|looks|feels|smiles|nods|sighs|takes|turns|thinks|says)\b"
     return bool(re.match(re.escape(name) + tells, text.strip(), re.IGNORECASE))
 

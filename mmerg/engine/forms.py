@@ -30,15 +30,15 @@ ANEW = "answer anew: this does not fit what is shown"
 
 @dataclass(frozen=True)
 class Forms:
-    """The checks of one pass. call: asks the backbone, and notes the call. auditor: what it sees is shown to odds and
-    comparison."""
+    """The checks of one pass. call: asks the backbone and records the call. auditor: odds and comparison show what it
+    sees."""
 
     prompts: Prompts
     auditor: Stage
     call: Callable[[Request], Reply]
 
     def verdict(self, stage: Stage, state: State) -> Verdict:
-        """The verdict on the output of `stage`. Raises ReplyError where it has no score."""
+        """The verdict on the output of `stage`. Raises ReplyError if it has no score."""
         form, threshold, found = stage.verdict.form, stage.verdict.threshold, ""
         assert form is not None
         if form == "code":
@@ -50,14 +50,14 @@ class Forms:
         return Verdict(reason=reason, passed=passed, correction=correction, form=form, score=score)
 
     def score(self, stage: Stage, state: State, form: str) -> float:
-        """The score of the output of `stage` by `form`. What later stages gave is not looked at. Raises ReplyError
-        where there is none."""
+        """The score of the output of `stage` by `form`, which ignores the outputs of later stages. Raises ReplyError if
+        there is none."""
         by = {"likelihood": self._likelihood, "odds": self._odds, "comparison": self._comparison}
         value = by[form](stage, state) if form in by else -sum(self.faults(stage, state).values())
         return round(value, 6)
 
     def faults(self, stage: Stage, state: State) -> Mapping[str, float]:
-        """What the stage's functions find, in words, and how much of it."""
+        """The faults that the stage's functions find, each with its size."""
         return {what: size for check in stage.code for what, size in check(state.get(stage.gives), state).items()}
 
     def _likelihood(self, stage: Stage, state: State) -> float:
@@ -95,7 +95,7 @@ class Forms:
         return fmean(odds) if odds else 0.0
 
     def _choice(self, asked: Stage, state: State, words: Sequence[str]) -> float:
-        """log p(words[0]) − log p(words[1]), JSON values that the schema leaves the model to choose from."""
+        """log p(words[0]) − log p(words[1]); the model chooses between two JSON values."""
         messages = self.prompts.messages(asked, state, {}, "", None)
         schema = json.dumps({"enum": [json.loads(word) for word in words]})
         reply = self.call(Request(messages, Sampling(num_predict=8), schema, logprobs=True, alternatives=ALTERNATIVES))
@@ -104,8 +104,9 @@ class Forms:
 
 
 def log_odds(reply: Reply, words: Sequence[str]) -> float:
-    """log p(words[0]) − log p(words[1]), words of different first letters, at the first token that begins one of them,
-    in any case. A word that none of them begins has the rest of `likeliest`. Raises ReplyError where no token does."""
+    """log p(words[0]) − log p(words[1]) at the first token that begins one of the words, in any case. The words differ
+    in their first letter. A word that no token begins gets the remainder of `likeliest`. Raises ReplyError if no token
+    begins one."""
 
     def begins(token: str, word: str) -> bool:
         return bool(token.strip()) and word.startswith(token.strip().lower())
@@ -121,7 +122,7 @@ def log_odds(reply: Reply, words: Sequence[str]) -> float:
 
 
 def _read(stage: Stage, plain: object) -> Output:
-    """The output of `stage` in what a file holds, without the bounds of a scene."""
+    """Reads an output of `stage` from a file, without the bounds of a scene."""
     if stage.output is None or not isinstance(plain, dict):
         return str(plain)
     return stage.output.model_validate({name: value for name, value in plain.items() if value is not None})

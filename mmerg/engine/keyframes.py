@@ -1,6 +1,6 @@
-"""From a scene's clips to what the agents see: keyframes of the last turns, as images or as measured descriptions.
+"""From the clips of a scene to what agents see: keyframes of the last turns, as images or measured descriptions.
 
-A model with vision gets JPEGs (all in one grid if it takes one image only), one without gets what image processing
+A model with vision gets JPEGs (in one grid if it takes a single image). A model without gets what image processing
 measures. A turn whose clip is missing or bad has text only, and the trace says why. Grey pictures, or those of
 another conversation, show whether a model looks at all.
 """
@@ -27,19 +27,19 @@ from mmerg.runs.events import OVER_BUDGET, Emit
 from mmerg.settings.model import FramesSettings
 from mmerg.storage.files import Snapshot
 
-COULD_SHOW_TARGET = "could_show_target"  # nothing of the clip is surely before the target
+COULD_SHOW_TARGET = "could_show_target"  # no part of the clip is certainly before the target
 
 
 def recent_clips(scene: Scene, last_turns: int) -> dict[int, Clip | None]:
-    """The clips of the last turns, by turn number from 1; None for a turn that has none."""
+    """The clips of the last turns by turn number, from 1; None for a turn without one."""
     first = max(0, len(scene.history) - last_turns)
     return {number: turn.clip for number, turn in enumerate(scene.history[first:], start=first + 1)}
 
 
 def shuffle_clips(samples: Sequence[Sample], settings: FramesSettings) -> tuple[Sample, ...]:
-    """The samples as they are, or with `show=shuffled` with clips of other conversations: each of the last turns that
-    has a clip gets one of another sample's last turns, the latest turn the latest clip. The ids alone decide which.
-    Raises ConfigError where there is no other conversation with clips."""
+    """With `show=shuffled`, replaces the clips of each sample by those of another conversation's last turns, latest by
+    latest; otherwise returns the samples unchanged. Depends on the ids only. Raises ConfigError if no other
+    conversation has clips."""
     if settings.show != "shuffled":
         return tuple(samples)
     own = {sample.id: _present_clips(sample.scene, settings.last_turns) for sample in samples}
@@ -64,8 +64,8 @@ def _present_clips(scene: Scene, last_turns: int) -> dict[int, Clip]:
 
 
 def clips_by_file(samples: Iterable[Sample], last_turns: int) -> dict[Path, tuple[Clip, ...]]:
-    """All distinct clips that the samples look at, for files of which there is more than one: an IEMOCAP dialogue is
-    one avi of minutes, which a pass for each sample would decode from its start again and again."""
+    """All distinct clips that the samples use of files with more than one. An IEMOCAP dialogue is one AVI of minutes;
+    decoding it per sample would start at its beginning each time."""
     files: dict[Path, dict[Clip, None]] = {}
     for sample in samples:
         for clip in _present_clips(sample.scene, last_turns).values():
@@ -74,15 +74,15 @@ def clips_by_file(samples: Iterable[Sample], last_turns: int) -> dict[Path, tupl
 
 
 def files_there(samples: Iterable[Sample], last_turns: int) -> Snapshot:
-    """The files that the samples look at, as they are now."""
+    """The current state of the files that the samples use."""
     return Snapshot.of(clip.path for sample in samples for clip in _present_clips(sample.scene, last_turns).values())
 
 
 class ClipPrefetcher:
-    """Takes the clips of planned files ahead of their use: each file once, whichever thread comes first.
+    """Extracts the clips of planned files ahead of their use: each file once, by the thread that comes first.
 
-    Frames are read again from the store. Clips that failed are remembered here, as to decode a span outside its file
-    would cost a whole pass once more. there: the files as they were when the run began; one that is gone or changed
+    Later reads use the store. Failed clips are remembered here, since decoding a span outside its file
+    takes a whole pass. there: the files as they were when the run started; one that is missing or changed
     fails its sample.
     """
 
@@ -93,9 +93,9 @@ class ClipPrefetcher:
         self._failed: dict[Clip, ClipError] = {}
 
     def extract(self, clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> list[Outcome]:
-        """As `mmerg.frames.extract.extract`; the first call for a planned file takes all of the plan's clips of it.
+        """As `mmerg.frames.extract.extract`; the first call for a planned file extracts all planned clips of it.
 
-        Raises SampleError (clip_gone) where a file that was there is gone or has another size.
+        Raises SampleError (clip_gone) if a file is missing or has another size than at the start.
         """
         for path in dict.fromkeys(clip.path for clip in clips if clip.path in self.planned):
             with self._locks[path]:
@@ -109,7 +109,7 @@ class ClipPrefetcher:
     def _extract(self, clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> dict[Clip, Outcome]:
         outcomes = dict(zip(clips, extract(clips, settings, store), strict=True))
         for path in self.there.changed({clip.path for clip in clips}):
-            what = f"a clip was there when the run began and {'has changed' if path.exists() else 'is gone'}"
+            what = f"a clip was there when the run started and {'has changed' if path.exists() else 'is gone'}"
             hint = "put it back or mount its disk, then retry the sample with only_failed=true"
             raise SampleError(Failure.CLIP_GONE, what, where=str(path), hint=hint)
         return outcomes
@@ -117,7 +117,7 @@ class ClipPrefetcher:
 
 @dataclass(frozen=True)
 class KeyframeSampler:
-    """Takes keyframes for samples. `prefetcher` knows what other samples of the run will look at in the same files."""
+    """Samples keyframes. `prefetcher` knows which clips of the same files other samples need."""
 
     settings: FramesSettings
     store: FrameStore
@@ -126,8 +126,8 @@ class KeyframeSampler:
     def initial_state(
         self, scene: Scene, dropped: Sequence[int] = (), *, vision: bool, max_images: int, emit: Emit
     ) -> State:
-        """The state that a sample's work starts from. `dropped` names turns whose clip could show the target;
-        `max_images` is what the model takes in one call."""
+        """The initial state of a sample. `dropped` names turns whose clip could show the target; `max_images` is the
+        limit of the model per call."""
         clips, most = _present_clips(scene, self.settings.last_turns), self.settings.max_frames
         taken = dict(zip(clips, self.prefetcher.extract(list(clips.values()), self.settings, self.store), strict=True))
         problems = dict.fromkeys(recent_clips(scene, self.settings.last_turns), "")
@@ -144,7 +144,7 @@ class KeyframeSampler:
             frames = own if self.settings.show != "blank" else tuple(map(self._blank, own))
             try:
                 jpegs = [self.store.read(frame.sha256) for frame in frames]
-            except ClipError as error:  # the store was emptied in this moment
+            except ClipError as error:  # the store was emptied in between
                 problems[number] = error.reason
                 continue
             texts = [""] * len(frames)
@@ -167,7 +167,7 @@ class KeyframeSampler:
         return state
 
     def _blank(self, frame: Frame) -> Frame:
-        """A grey picture of the frame's size in its place."""
+        """A grey picture of the same size."""
         grey = np.full((frame.height, frame.width, 3), 128, np.uint8)
         return frame.model_copy(update={"sha256": self.store.write(to_jpeg(grey, self.settings.jpeg_quality))})
 
@@ -177,8 +177,8 @@ def _image(data: bytes) -> Image:
 
 
 def budget(frames: dict[int, tuple[Frame, ...]], bound: int) -> dict[int, tuple[Frame, ...]]:
-    """At most `bound` frames in all, the latest turns served first; a turn cut short keeps its apex and an even spread
-    of the others."""
+    """At most `bound` frames, the latest turns first. A turn with fewer frames keeps its apex and an even spread of the
+    rest."""
     kept: dict[int, tuple[Frame, ...]] = {}
     for number in sorted(frames, reverse=True):
         have = frames[number]

@@ -1,7 +1,7 @@
 """Emotion labels as a model reads and names them.
 
-Small models choose by the place of a word in a list, so one order for all samples is a bias in every metric. Here each
-sample has an order of its own. A stage with `reads: labels` does not write its emotion: it is asked for the word alone,
+Small models prefer certain positions in a list, so one order for all samples would bias every metric. Each
+sample has its own order. A stage with `reads: labels` does not write its emotion: it is asked for the word only,
 with the labels in several orders, and the mean of their log-probabilities counts.
 """
 
@@ -17,24 +17,24 @@ from mmerg.corpora.dialogue import Scene
 from mmerg.errors import ConfigError, Failure, ReplyError
 from mmerg.systems.system import System
 
-ALTERNATIVES = 20  # likeliest tokens in one place: what servers give at most
+ALTERNATIVES = 20  # the most top log-probabilities that servers return per token
 TOKENS = 6  # a quotation mark, and enough of the label
 _AROUND = " \"'\n"
 
 
 def shuffled(labels: tuple[str, ...], *seed: str | int) -> tuple[str, ...]:
-    """The labels in an order that the seed alone decides, whatever order they come in."""
+    """The labels in an order that depends on the seed only, not on their order here."""
     start = "\0".join(map(str, seed))
     return tuple(sorted(labels, key=lambda label: sha256(f"{start}\0{label}".encode()).digest()))
 
 
 def listed(system: System, scene: Scene) -> tuple[str, ...]:
-    """The labels in the order in which a sample's prompts and schemas list them."""
+    """The labels in the order of a sample's prompts and schemas."""
     return shuffled(scene.labels, scene.id) if system.label_order == "shuffled" else scene.labels
 
 
 def orders(labels: tuple[str, ...], count: int) -> Iterator[tuple[str, ...]]:
-    """`count` orders: as they are, reversed, and then others, of which each second is the one before reversed."""
+    """`count` orders of the labels: the given one, its reverse, then random ones, each followed by its reverse."""
     for number in range(count):
         order = labels if number < 2 else shuffled(labels, number // 2)
         yield order[::-1] if number % 2 else order
@@ -46,8 +46,8 @@ def build_schema(labels: Sequence[str]) -> str:
 
 
 def likeliest(place: TokenLogprob) -> tuple[dict[str, float], float]:
-    """The natural log-probabilities of the tokens that are told of a place, and what counts for any other: that of the
-    last of them, or, where the schema forced a token on the model that is not among its likeliest, half of that."""
+    """The natural log-probabilities of the top tokens at a place, and an upper bound for all other tokens: that of the
+    last one, or half of it if the schema forced a token that is not among them."""
     told = {one.token: one.logprob for one in place.top_logprobs}
     forced = place.token not in told
     told |= {place.token: place.logprob}
@@ -55,7 +55,7 @@ def likeliest(place: TokenLogprob) -> tuple[dict[str, float], float]:
 
 
 def require_logprobs(reply: Reply, needed_by: str) -> None:
-    """Raises ConfigError where a reply has no log-probabilities, or none of words as its tokens were thoughts."""
+    """Raises ConfigError if a reply has no log-probabilities, or none of words because its tokens were thoughts."""
     if reply.logprobs:
         return
     if reply.thinking or reply.taken:
@@ -66,9 +66,9 @@ def require_logprobs(reply: Reply, needed_by: str) -> None:
 
 
 def read_labels(reply: Reply, labels: Sequence[str]) -> dict[str, float]:
-    """The natural log-probability of each label among all, by the first token of the reply that names one. A token that
-    begins several labels counts for each in equal parts; a label that none of the likeliest tokens begins has the rest
-    of `likeliest`. Raises ConfigError where no log-probabilities come, ReplyError where no token begins a label."""
+    """The natural log-probability of each label, from the first token of the reply that begins one. A token that begins
+    several labels counts for each equally; a label that no top token begins gets the remainder of `likeliest`. Raises
+    ConfigError if the reply has no log-probabilities, ReplyError if no token begins a label."""
     require_logprobs(reply, "reads: labels")
     found = dict.fromkeys(labels, -np.inf)
     place = next((one for one in reply.logprobs if one.token.strip(_AROUND)), reply.logprobs[0])

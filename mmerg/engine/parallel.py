@@ -1,6 +1,6 @@
 """Several items in flight, with threads: calls wait on a server, and decoding releases the interpreter.
 
-The only thing to change for another kind of parallelism. Knows nothing of samples.
+Knows nothing of samples.
 """
 
 from collections.abc import Callable, Generator, Iterable
@@ -14,8 +14,9 @@ Out = TypeVar("Out")
 def in_flight(
     items: Iterable[Item], work: Callable[[Item], Out], slots: int, stop: Callable[[], None]
 ) -> Generator[Out, None, None]:
-    """`work` over `items`, at most `slots` at a time, results as they come. On an error or Ctrl-C nothing more is begun
-    and `stop` is called so that calls in flight break off; what still ends well comes before the error."""
+    """Yields the results of `work` over `items` as they come, at most `slots` at a time. After an error or Ctrl-C it
+    starts no more items and calls `stop` to cancel the calls in flight; results that still arrive come before the
+    error."""
     waiting = iter(items)
     with ThreadPoolExecutor(slots, thread_name_prefix="sample") as threads:
         running: set[Future[Out]] = set()
@@ -28,7 +29,7 @@ def in_flight(
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     running.remove(future)
                     yield future.result()
-        except GeneratorExit:  # nobody takes results any more
+        except GeneratorExit:  # nobody takes further results
             stop()
             raise
         except BaseException:

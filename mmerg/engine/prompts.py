@@ -27,16 +27,16 @@ from mmerg.systems.schema import Bounds
 from mmerg.systems.system import Stage, System
 from mmerg.systems.wire import as_written
 
-OF_FORMS = {"odds": "odds.j2", "comparison": "compare.j2"}  # what an auditor is shown, by form of the check
-BASE = ("system.j2", "shared.j2", "repair.j2")  # what every system has, a default where it has none of its own
+OF_FORMS = {"odds": "odds.j2", "comparison": "compare.j2"}  # templates of an auditor by form of check
+BASE = ("system.j2", "shared.j2", "repair.j2")  # every system has these; mmerg provides defaults
 LABEL = "label"  # the template that asks for the emotion alone
-ANY = "*"  # among the variables of a template that computes the names of others
+ANY = "*"  # stands for unknown names, where a template computes a name
 Inputs = dict[str, object]
 
 
 @dataclass(frozen=True)
 class TurnView:
-    """A history turn as prompts may show it: number from 1, speaker, text. No label, no clip."""
+    """A turn of the history in prompts: number from 1, speaker, text. No label, no clip."""
 
     number: int
     speaker: str
@@ -45,8 +45,8 @@ class TurnView:
 
 @dataclass(frozen=True)
 class FrameView:
-    """A keyframe as prompts may show it: number from 1, its turn and who speaks it, time in seconds, and for a model
-    without vision the measured description."""
+    """A keyframe in prompts: number from 1, its turn and speaker, time in seconds, and for a model without vision the
+    measured description."""
 
     number: int
     turn: int
@@ -64,11 +64,11 @@ class FramesView:
 
 
 class Prompts:
-    """The templates of one system, as its files were when this was made: a run keeps the prompts that it began with."""
+    """The templates of one system, read once: a run keeps the prompts that it started with."""
 
     def __init__(self, system: System, emotion_of: EmotionOf = "responder") -> None:
-        """emotion_of: whose emotion the dataset's labels name. Raises ConfigError where a stage has no template, and
-        where a file or a check cannot be read."""
+        """emotion_of: whose emotion the dataset's labels name. Raises ConfigError if a stage has no template, or a file
+        or check cannot be read."""
         self.system, self.emotion_of = system, emotion_of
         self._folders = ", ".join(map(str, system.prompts))
         self._sources = self._read()
@@ -106,7 +106,7 @@ class Prompts:
     def messages(
         self, stage: Stage, state: State, supplied: Mapping[str, object], outline: str, correction: Correction | None
     ) -> tuple[Message, ...]:
-        """The messages that open a call of `stage`. supplied: inputs from sources other than stages (M)."""
+        """The first messages of a call of `stage`. supplied: inputs from sources other than stages (M)."""
         inputs = visible(stage, state) | {k: v for k, v in supplied.items() if k in stage.sees}
         makers = [maker for maker in self.system.stages if maker.gives in inputs and maker.gives not in self._shared]
         known = {"responder": _line(state.scene.responder), "labels": state.listed, "emotion_of": self.emotion_of}
@@ -122,8 +122,8 @@ class Prompts:
         return (self._system, Message("user", f"{shared}\n\n{own}", state.images if "V" in inputs else ()))
 
     def _rendered_check(self, audited: Stage, scope: Inputs) -> tuple[str, str]:
-        """A stage's name and what is asked of it, which may speak only of outputs that it saw. The name is followed by
-        the stages before it whose outputs the auditor sees and it did not."""
+        """The name of a stage and its check, which may refer only to outputs that the stage saw. The name is followed
+        by earlier stages whose outputs the auditor sees and the stage did not."""
         before = takewhile(lambda one: one.name != audited.name, self.system.stages)
         unseen = {one.gives: one.name for one in before if one.gives in scope and one.gives not in audited.sees}
         known = {name: value for name, value in scope.items() if name not in unseen}
@@ -131,7 +131,7 @@ class Prompts:
         return f"{audited.name}{without}", self._render(_check(audited), known)
 
     def complaint(self, what: str, outline: str) -> Message:
-        """The message that asks the model again for a reply that can be used."""
+        """The message that asks for a valid reply."""
         return Message("user", self._render("repair.j2", {"complaint": what, "outline": outline}))
 
     def digests(self) -> Digests:
@@ -142,8 +142,8 @@ class Prompts:
         return template in self._sources
 
     def measured(self) -> Digests:
-        """What measured checks depend on: all templates, outputs, what each stage sees and is checked for, and the code
-        of checks, whatever forms they have here."""
+        """What measured checks depend on: all templates, outputs, inputs and checks of stages, and the code of
+        checks."""
         system = self.system
         auditor = f"{OUTPUT}{system.auditor.name}" if system.auditor else ""
         by_code = replace(system, stages=tuple(replace(one, verdict=Check(form="code")) for one in system.stages))
@@ -155,12 +155,12 @@ class Prompts:
         return {name: digest for name, digest in known.items() if name != auditor}
 
     def measured_labels(self) -> Digests:
-        """What calibrated labels depend on: templates, and what the stages see whose labels are read."""
+        """What calibrated labels depend on: the templates and inputs of stages whose labels are read."""
         stages = {f"stage {stage.name}" for stage in self.system.stages if stage.label}
         return {name: one for name, one in self.measured().items() if name.startswith(PROMPT) or name in stages}
 
     def _read(self) -> dict[str, str]:
-        """The text of every template by name; of one name the first folder's counts."""
+        """The text of every template by name. Earlier folders take precedence."""
         sources: dict[str, str] = {}
         for folder in reversed(self.system.prompts):
             for path in folder.rglob("*.j2"):
@@ -174,7 +174,7 @@ class Prompts:
         return sources
 
     def _check_uses(self, stage: Stage) -> None:
-        """Raises ConfigError where no template that makes the stage's prompt uses an input that it sees."""
+        """Raises ConfigError if no template of the stage's prompt uses an input that the stage sees."""
         checks = [_check(one) for one in self.system.stages if one.name in stage.audits]
         own = f"{LABEL if _names_alone(stage) else stage.name}.j2"
         used = self._shared | self._used_by([own, *checks])
@@ -186,12 +186,12 @@ class Prompts:
             raise ConfigError(what, where=self._folders, hint=hint)
 
     def _used_by(self, names: Iterable[str]) -> set[str]:
-        """The variables that these templates and all that they include use; with ANY where they compute a name."""
+        """The variables that these templates and their includes use; with ANY if a name is computed."""
         sources = self._sources | self._checks
         return {variable for name in self._reach(names) for variable in _parsed(sources[name])[1]}
 
     def _reach(self, names: Iterable[str]) -> set[str]:
-        """These templates and all that they can render."""
+        """These templates and all that they include."""
         reached: set[str] = set()
         left = list(names)
         while left:
@@ -206,7 +206,7 @@ class Prompts:
     def _render(self, name: str, scope: Mapping[str, object]) -> str:
         try:
             return self._env.get_template(name).render(scope).strip()
-        except (Exception, SystemExit) as error:  # what a template computes may raise anything
+        except (Exception, SystemExit) as error:  # the user's template may raise anything
             why = f"there is no {error}" if isinstance(error, TemplateNotFound) else str(error)
             kind = "" if isinstance(error, TemplateError) else f"{type(error).__name__}: "
             what = f"the prompt {name} cannot be rendered: {kind}{why}"
@@ -216,8 +216,8 @@ class Prompts:
 
 @cache
 def _parsed(source: str) -> tuple[frozenset[str | None], frozenset[str]]:
-    """The names of the templates that this one includes or extends, with None where it computes a name; and the
-    variables that it uses, with ANY in that case."""
+    """The templates that this one includes or extends (None: a computed name), and the variables that it uses (ANY for
+    a computed name)."""
     environment = Environment()
     environment.filters["as_written"] = as_written
     tree = environment.parse(source)
@@ -226,17 +226,17 @@ def _parsed(source: str) -> tuple[frozenset[str | None], frozenset[str]]:
 
 
 def _names_alone(stage: Stage) -> bool:
-    """Whether the emotion that is read is all that a stage gives."""
+    """Whether the stage gives only the emotion, which is read."""
     return bool(stage.label and stage.output and len(stage.output.model_fields) == 1)
 
 
 def _check(stage: Stage) -> str:
-    """The name of the template of what the auditor asks of a stage: a text of the system's YAML, and no file."""
+    """The name of the template of a stage's check, which is a text in the system's YAML."""
     return f"stages.{stage.name}.check"
 
 
 def visible(stage: Stage, state: State) -> Inputs:
-    """The inputs of `state` that `stage` sees, by symbol, as templates get them; what is absent leaves no trace."""
+    """The inputs of `state` that `stage` sees, by symbol, as templates get them. Absent inputs are omitted."""
     inputs: Inputs = {}
     turns = [TurnView(n, _line(turn.speaker), _line(turn.text)) for n, turn in enumerate(state.scene.history, start=1)]
     if "V" in stage.sees and state.keyframes:
@@ -271,7 +271,7 @@ def _cited(stage: Stage, state: State) -> tuple[Turn, ...]:
 
 
 def form(state: State) -> Form:
-    """How V travels: images, one montage of all, descriptions, or none."""
+    """How V is sent: images, one montage, descriptions, or none."""
     if not state.keyframes:
         return "none"
     if not state.images:
@@ -280,5 +280,5 @@ def form(state: State) -> Form:
 
 
 def _line(text: str) -> str:
-    """White space as single blanks: a line feed in a transcript must not read as another turn."""
+    """Collapses white space: a line feed in a transcript must not read as another turn."""
     return " ".join(text.split())

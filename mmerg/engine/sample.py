@@ -1,4 +1,4 @@
-"""One sample from clips to result line, failed or not: a failed sample never costs another."""
+"""One sample from clips to result line. A failed sample never affects another."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ from mmerg.systems.system import System
 LOOPS: Mapping[str, Loop] = {"audit": audit, "single": single, "refine": refine, "candidates": candidates}
 Fields = dict[str, object]  # of a result
 Decide = Callable[[Emit, Story], Fields]  # how to emit an event, and the story so far
-KeepFrame = Callable[[str, Callable[[], bytes]], None]  # keeps the JPEG of a hash; the bytes are read where it is new
+KeepFrame = Callable[[str, Callable[[], bytes]], None]  # stores a JPEG by hash; reads the bytes only if they are new
 
 
 @dataclass(frozen=True)
@@ -45,18 +45,18 @@ class Experiment:
     sources: Mapping[str, Source] = field(default_factory=dict)
 
     def sample(self, sample: Sample, backend: Backend, emit: Emit, keep_frame: KeepFrame) -> Result:
-        """One sample's result, failed or not. Raises CallError (interrupted): the sample then has no result; and
+        """The result of one sample, failed or not. Raises CallError (interrupted), which leaves no result, and
         ConfigError for what would fail every sample."""
         system, store = self.prompts.system, self.sampler.store
 
         def decide(note: Emit, story: Story) -> Fields:
             vision, most = self.engine.vision, self.max_images
-            later: list[events.Event] = []  # emitted once the frames are kept, as readers may ask for them
+            later: list[events.Event] = []  # emitted once the frames are stored, as readers may ask for them
             state = self.sampler.initial_state(
                 sample.scene, sample.dropped, vision=vision, max_images=most, emit=later.append
             )
             state = replace(state, labels=listed(system, sample.scene))
-            for image in state.images:  # first: these bytes are at hand, a frame among them need not be read again
+            for image in state.images:  # first, while the bytes are in memory
                 keep_frame(image.sha256, partial(bytes, image.data))
             for keyframe in state.keyframes:
                 keep_frame(keyframe.frame.sha256, partial(store.read, keyframe.frame.sha256))
@@ -74,9 +74,9 @@ class Experiment:
             with user_code(f"loop {dotted_name(system.loop)}"):
                 outcome = get_loop(system)(looped, state, asker, note)
                 if not isinstance(outcome, Outcome):
-                    raise TypeError(f"it gave {type(outcome).__name__}, and an Outcome is wanted")
+                    raise TypeError(f"it returned {type(outcome).__name__}, not an Outcome")
                 decided = _result_fields(system, outcome)
-                Result.model_validate({"id": sample.id, "status": "ok", **decided})  # raises for what none can hold
+                Result.model_validate({"id": sample.id, "status": "ok", **decided})  # raises for invalid fields
                 if not story.selected:
                     raise TypeError("it emitted no Selected event: return finish(…) of mmerg.engine.loops.loop")
                 return decided
@@ -85,12 +85,12 @@ class Experiment:
 
 
 def get_loop(system: System) -> Loop:
-    """The loop that a system names: a built-in one, or the user's function."""
+    """The loop of a system: a built-in one or the user's function."""
     return LOOPS[system.loop] if isinstance(system.loop, str) else cast(Loop, system.loop)
 
 
 def tried(sample: Sample, decide: Decide, emit: Emit, places: Mapping[str, str] = NOWHERE) -> Result:
-    """The result of one try at a sample: the fields of `attempt`, the target's, and counts of its events. places:
+    """The result of one attempt at a sample: the fields of `attempt`, the target, and counts of its events. places:
     where the system's state holds its results."""
     scene, target = sample.scene, sample.target
     started = events.SampleStarted(
@@ -107,8 +107,8 @@ def tried(sample: Sample, decide: Decide, emit: Emit, places: Mapping[str, str] 
 
 
 def attempt(started: events.SampleStarted, decide: Decide, emit: Emit) -> tuple[Fields, Story]:
-    """One try at a sample: the fields of its result (those that `decide` gives, or how it failed, and what its calls
-    took), and its story. Raises CallError (interrupted): the sample then has no result."""
+    """One attempt at a sample: the fields of its result (from `decide`, or how it failed, and the cost of its calls),
+    and its story. Raises CallError (interrupted), which leaves no result."""
     begun = time.monotonic()
     sample = started.sample
     story = Story()

@@ -1,4 +1,4 @@
-"""The seam for inputs that no stage makes (M: exemplars), by the symbols that `sources` gives them (docs/extend.md)."""
+"""The interface for inputs that no stage makes (M: exemplars), by the symbols in `sources` (docs/extend.md)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from mmerg.runs.events import Excluded
 
 @dataclass(frozen=True, slots=True)
 class SourceOutput:
-    """content: what a source has for a prompt. For the trace alone: what it kept back, and why there is nothing where
-    that is no answer of the source."""
+    """content: what goes into the prompt. excluded: what guards withheld; problem: why there is no content, if
+    something failed. Both are for the trace only."""
 
     content: tuple[Mapping[str, object], ...]
     excluded: tuple[Excluded, ...] = ()
@@ -20,12 +20,12 @@ class SourceOutput:
 
 
 class Source(Protocol):
-    """Supplies one symbol to the stages that see it. Is asked from several threads.
+    """Supplies one symbol to the stages that see it. Several threads call it.
 
-    digest: a text that changes whenever what is supplied may change; it joins the run's identity. sample: may be used
-    to guard against leaks, as it holds the hidden target; what is supplied goes into prompts and into the trace.
-    forecast: the emotion of `system.result`, where the asking stage sees it and it is there. A source may have a
-    `missing(samples)` as well: what it lacks, printed before the first call; `facts`, which the run notes beside its
+    digest: a text that changes whenever the output may change; it is part of the run's identity. sample: may be used
+    to guard against leaks, as it holds the hidden target; the output goes into prompts and the trace.
+    forecast: the emotion of `system.result`, if the stage sees it and it exists. A source may also have a
+    `missing(samples)`: what it lacks, printed before the first call; `facts`, which the run notes beside its
     settings; and a `close()`, which a run that stops calls from another thread: break off what `supply` waits for.
     """
 

@@ -1,4 +1,5 @@
-"""What is known of a sample so far. It is immutable: to run again from a stage is to drop the outputs from there on.
+"""What is known of a sample so far. A state is immutable: to run again from a stage, drop its output and the later
+ones.
 
 A `State` holds the scene, never the target, so nothing that renders prompts can reach it.
 """
@@ -34,24 +35,24 @@ class State:
 
     @property
     def listed(self) -> tuple[str, ...]:
-        """The emotions that a model may choose from, in the order in which it reads them."""
+        """The emotions that a model may choose from, in the order of its prompt."""
         return self.labels or self.scene.labels
 
     def get(self, symbol: str) -> Output | None:
         return dict(self.outputs).get(symbol)
 
     def at(self, path: str) -> object:
-        """The output, or the field of it, that a path such as "e.emotion" or "R" names; None where there is none."""
+        """The output, or a field of it, at a path such as "e.emotion" or "R"; None if there is none."""
         symbol, _, name = path.partition(".")
         return getattr(self.get(symbol), name, None) if name else self.get(symbol)
 
     def text_at(self, path: str) -> str | None:
-        """As `at`, where that is a text; else None."""
+        """As `at`, if the value is a text; else None."""
         output = self.at(path)
         return output if isinstance(output, str) else None
 
     def with_(self, symbol: str, output: Output) -> State:
-        """The state with one more output; an output is never replaced."""
+        """The state with one more output. An output is never replaced."""
         if self.get(symbol) is not None:
             raise ValueError(f"{symbol} is already there")
         return replace(self, outputs=(*self.outputs, (symbol, output)))
@@ -64,7 +65,7 @@ class State:
 
 @dataclass(frozen=True)
 class Draft:
-    """What a stage gave in an earlier pass, and the feedback on it."""
+    """An output of a stage in an earlier pass, and the feedback on it."""
 
     output: Output
     feedback: Output
@@ -72,9 +73,9 @@ class Draft:
 
 @dataclass(frozen=True)
 class Correction:
-    """Why a stage runs again: its previous output, the reason, and what to do better; both are empty for a stage that
-    runs again after the faulty one. drafts: all that it gave so far, oldest first, where a loop shows the whole
-    history. retained: what other stages gave in the same pass, by symbol, where they are shown it."""
+    """Why a stage runs again: its previous output, the reason, and the advice; both are empty for a stage after the
+    faulty one. drafts: all its earlier outputs, oldest first, if the loop shows the history. retained: outputs of other
+    stages in the same pass, by symbol, if they are shown."""
 
     stage: str
     previous: Output
@@ -84,7 +85,7 @@ class Correction:
     retained: Mapping[str, Output] = field(default_factory=dict)
 
     def for_stage(self, stage: Stage, renewed: Set[str]) -> Correction | None:
-        """What `stage` is shown of it in a pass that has renewed these symbols, of which it must see one."""
+        """The part of this that `stage` is shown in a pass that has renewed these symbols, of which it must see one."""
         if stage.name == self.stage:
             return self
         previous = self.retained.get(stage.gives)
@@ -93,8 +94,8 @@ class Correction:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One of several independent candidates, whose number, from 0, enters the seed. replies: by symbol, the reply of a
-    model, and the stage's output as it stands there, before it is cleaned."""
+    """One of several independent candidates. Its number, from 0, is part of the seed. replies: by symbol, the model's
+    reply and the stage's output before cleaning."""
 
     number: int
     replies: dict[str, tuple[Reply, Output]] = field(default_factory=dict)
@@ -102,8 +103,8 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Pass:
-    """Pass t: a complete state, the correction that led to it, and what it is ranked by: an audit, or a score, whose
-    first place counts most. It has neither where there is no auditor, or what ranks it could not be read."""
+    """Pass t: a complete state, the correction that led to it, and its audit or score, by which it is ranked. It has
+    neither without an auditor, or if the audit could not be read."""
 
     t: int
     state: State
@@ -112,8 +113,8 @@ class Pass:
     score: tuple[float, ...] | None = None
 
     def rank(self) -> tuple[float, ...]:
-        """(c1, c2, …, -t), or (*score, -t): the highest wins, the earlier pass in a tie. () for a pass without, which
-        is below all others."""
+        """(c1, c2, …, -t) or (*score, -t): the highest wins, and the earlier pass in a tie. () if there is neither
+        audit nor score, which ranks last."""
         if self.score is None and self.audit:
             return (*self.audit.checks, -self.t)
         return () if self.score is None else (*self.score, -self.t)

@@ -1,4 +1,4 @@
-"""Clips and pictures that a client sends, and the keyframes taken from them. No file with a name is written.
+"""Clips and pictures that a client sends, and their keyframes. Writes no named file.
 
 uploads = Uploads({Path("turn 3"): [Upload("clip", data)]})
 KeyframeSampler(settings, HeldFrames(), prefetcher=uploads)       # takes keyframes as from any clip
@@ -31,14 +31,14 @@ PIXELS: dict[Kind, int] = {"picture": 50_000_000, "clip": 9_000_000}  # of one f
 
 @dataclass(frozen=True)
 class Upload:
-    """A file as it was sent; `data` may be anything."""
+    """A file as the client sent it; `data` may be anything."""
 
     kind: Kind
     data: bytes
 
     @classmethod
     def of(cls, data: bytes) -> Self:
-        """A picture where Pillow knows its format, else a clip."""
+        """A picture if Pillow knows its format, else a clip."""
         image = _pillow()
         refused = (OSError, ValueError, SyntaxError, image.DecompressionBombError, image.DecompressionBombWarning)
         with suppress(*refused), image.open(BytesIO(data)):
@@ -46,13 +46,13 @@ class Upload:
         return cls("clip", data)
 
     def frames(self, settings: FramesSettings, store: FrameStore) -> tuple[Frame, ...]:
-        """Its keyframes, with their JPEGs in `store`. Raises ClipError."""
+        """Its keyframes; their JPEGs go to `store`. Raises ClipError."""
         return (_clip_frames if self.kind == "clip" else _picture_frames)(self.data, settings, store)
 
 
 class Uploads(ClipPrefetcher):
-    """In place of clips on disk: `files` by the path of the turn's clip. problems: why files of a path give no frames,
-    by path, once they are decoded."""
+    """Replaces clips on disk: `files` by the path of the turn's clip. problems: by path, why files give no frames,
+    known once they are decoded."""
 
     def __init__(self, files: Mapping[Path, Sequence[Upload]]) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class Uploads(ClipPrefetcher):
         self.problems: dict[str, str] = {}
 
     def extract(self, clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> list[Outcome]:
-        """The keyframes of each clip, or why there are none at all."""
+        """The keyframes of each clip, or why there are none."""
         return [self._decode(clip.path, settings, store) for clip in clips]
 
     def _decode(self, path: Path, settings: FramesSettings, store: FrameStore) -> Outcome:
@@ -101,12 +101,12 @@ def _picture_frames(data: bytes, settings: FramesSettings, store: FrameStore) ->
 
 
 def _decoded(data: bytes) -> Picture:
-    """The picture as viewers show it: turned as its EXIF says, what is transparent on white. Raises ClipError."""
+    """The picture as viewers show it: rotated by its EXIF data, transparent areas white. Raises ClipError."""
     from PIL import ImageOps
 
     Image, hint = _pillow(), "export it as JPEG or PNG"  # noqa: N806
     try:
-        with Image.open(BytesIO(data)) as image:  # reads the header alone
+        with Image.open(BytesIO(data)) as image:  # reads only the header
             _check_pixels("picture", *image.size)
             if image.has_transparency_data or image.format in ("HEIF", "AVIF"):
                 return on_white(np.asarray(ImageOps.exif_transpose(image).convert("RGBA"))[:, :, [2, 1, 0, 3]])
@@ -119,7 +119,7 @@ def _decoded(data: bytes) -> Picture:
 
 
 def _pillow() -> ModuleType:
-    """Pillow's Image, which reads phones' HEIC where the extra `heic` is installed."""
+    """Pillow's Image. It reads HEIC of phones if the extra `heic` is installed."""
     from PIL import Image
 
     with suppress(ImportError):

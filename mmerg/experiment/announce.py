@@ -1,4 +1,4 @@
-"""What a run says before its first call and after its last."""
+"""What a run prints before its first call and after its last."""
 
 from collections.abc import Collection, Iterator
 
@@ -15,7 +15,7 @@ from mmerg.runs.result import Result
 
 
 def announce(out: Console, plan: Plan, asked: str, engine: Engine) -> None:
-    """Prints what is run: corpus, protocol, engine, and what agents could be given and are not."""
+    """Prints the corpus, protocol and engine, and the inputs that agents lack."""
     samples = plan.samples
     corpus = samples.corpus
     out.print(escape(f"{corpus.name} {corpus.split}: {plural(len(corpus.dialogues), 'dialogue')}{corpus.noted}"))
@@ -50,7 +50,7 @@ def _remarks(plan: Plan, engine: Engine) -> Iterator[str]:
 
 
 def print_results(out: Console, backbone: BackbonePlan, results: Collection[Result], brief: bool) -> None:
-    """The run's tables; brief, as in a sweep of many runs, without the replies."""
+    """The tables of a run; brief: without the replies, as in a sweep."""
     summary = Summary(results)
     out.print(summary.counted if brief else summary.replies())
     for line in (summary.kept_back, *summary.notes()):

@@ -1,4 +1,4 @@
-"""A backbone as a command asks it: the model, where it is served, and the cache of its replies.
+"""The backbone of a command: the model, its hosts, and the cache of its replies.
 
 pool, engine = BackbonePlan.of(settings).open()
 with closing(pool), pool.lease() as backend:
@@ -20,7 +20,7 @@ from mmerg.settings.backbone import AskingSettings, BackboneSettings, BackendSet
 
 @dataclass(frozen=True)
 class BackbonePlan:
-    """model: what is asked, and how. server: where. cache_dir: the folder of the reply cache."""
+    """model: the model and its samplers. server: its hosts. cache_dir: the folder of the reply cache."""
 
     model: BackboneSettings
     server: BackendSettings
@@ -37,15 +37,15 @@ class BackbonePlan:
 
     @property
     def name(self) -> str:
-        """Who answers, as tables have it."""
+        """The name in tables."""
         return DRY if self.dry else self.model.name
 
     def sampling(self, seed: int) -> Sampling:
         return Sampling(seed=seed).changed(self.model.sampling.plain())
 
     def pool(self, patience: float = PATIENCE) -> Pool:
-        """The hosts, each with the reply cache, none of them called yet. patience: seconds that a call waits while all
-        of them are down."""
+        """The hosts with the reply cache, before any call. patience: seconds that a call waits while all hosts are
+        down."""
         hosts = []
         for address in check_hosts(self.server, self.model):
             adapter = make(self.server.adapter, host=address)
@@ -53,9 +53,8 @@ class BackbonePlan:
         return Pool(hosts, self.server.revive_after, patience, attempts=self.server.attempts)
 
     def open(self, known: Engine | None = None, patience: float = PATIENCE) -> tuple[Pool, Engine]:
-        """The hosts and what they serve; where none answers and replies are only to be read from the cache, the cache
-        alone. known: the engine that replies are to be of; else it is looked up in the cache. Raises CallError where no
-        host can be asked."""
+        """The hosts and their engine; only the cache if no host answers and replies are only read from it. known: the
+        expected engine; otherwise looked up in the cache. Raises CallError if no host can be used."""
         pool = self.pool(patience)
         try:
             return pool, pool.describe()
@@ -73,8 +72,8 @@ class BackbonePlan:
 
 
 def check_hosts(server: BackendSettings, model: BackboneSettings) -> tuple[str, ...]:
-    """The addresses of the hosts, or the names of the copies in this process. Raises ConfigError where there is none,
-    one is listed twice, or hosts are set for the embedded backend."""
+    """The addresses of the hosts, or the names of workers in this process. Raises ConfigError if there is none, one is
+    listed twice, or the embedded backend has hosts."""
     hosts: tuple[str, ...] = server.hosts
     if server.name == "embedded" and hosts != model.workers:
         what = "backend.hosts has no effect on the embedded backend: its model runs in this process"

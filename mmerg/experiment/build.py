@@ -1,4 +1,4 @@
-"""Makes the parts of a run, each from the settings that it needs. Only here are classes of `_target_` made."""
+"""Builds the parts of a run from their settings. Only this module instantiates a `_target_`."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ from mmerg.systems.system import FramesSeenBy, System
 
 
 def make(node: ClassSpec, **more: Any) -> Any:
-    """The object that a node with `_target_` describes. Raises ConfigError where it cannot be made."""
+    """The object that a node with `_target_` describes. Raises ConfigError if it cannot be made."""
     return instantiate(ClassSpec.model_validate({**node.plain(), **more}), "configuration")
 
 
@@ -28,15 +28,15 @@ def load_corpus(dataset: DatasetSettings) -> Corpus:
 def build_prompts(
     system: SystemSettings, supplied: Collection[str], seen_by: FramesSeenBy, emotion_of: EmotionOf
 ) -> Prompts:
-    """The system with its templates. supplied: symbols of sources. Raises ConfigError where it does not hold."""
+    """The system with its templates. supplied: symbols of sources. Raises ConfigError if it is invalid."""
     return Prompts(build(system, given=supplied).showing_frames_to(seen_by), emotion_of)
 
 
 def build_keyframe_sampler(
     settings: FramesSettings, system: System, cache_dir: Path, samples: Sequence[Sample] = ()
 ) -> KeyframeSampler:
-    """What takes frames; a file of which several of `samples` show parts is decoded once for all of them. No clip is
-    opened that no agent sees."""
+    """The sampler of keyframes. It decodes a file with clips of several `samples` once, and opens no clip that no agent
+    sees."""
     frames = settings if system.sees("V") else settings.model_copy(update={"last_turns": 0})
     prefetcher = ClipPrefetcher(clips_by_file(samples, frames.last_turns), files_there(samples, frames.last_turns))
     return KeyframeSampler(frames, FrameStore(cache_dir / "frames"), prefetcher)

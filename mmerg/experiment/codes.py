@@ -1,4 +1,4 @@
-"""What Hydra does not pass between its jobs and their callbacks, of this process."""
+"""State of this process that Hydra does not pass between its jobs and callbacks."""
 
-CODES: list[int] = []  # the exit codes of jobs, in their order
-ROWS: list[str] = []  # the names of the sweep's rows that began here, the current one last: "top_k=3"
+CODES: list[int] = []  # the exit codes of jobs, in order
+ROWS: list[str] = []  # the names of the sweep's rows that started here, the current one last: "top_k=3"

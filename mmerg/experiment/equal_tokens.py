@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 def with_equal_tokens(settings: RunSettings, plan: Callable[[RunSettings], Plan]) -> tuple[RunSettings, str]:
-    """The settings with their number of candidates, and how it was found. plan: of a run that is to be read. Raises
-    ConfigError where such a run is not there, or lacks a sample that is wanted."""
+    """The settings with their number of candidates, and how it was computed. plan: gives the plan of a run to read.
+    Raises ConfigError if that run does not exist, or lacks a sample."""
     wanted = settings.system.equal_tokens
     assert wanted
     (of, of_run), (each, each_run) = (_tokens(settings, name, plan) for name in (wanted.of, wanted.candidate))
@@ -35,7 +35,7 @@ def with_equal_tokens(settings: RunSettings, plan: Callable[[RunSettings], Plan]
 
 
 def _tokens(settings: RunSettings, name: str, plan: Callable[[RunSettings], Plan]) -> tuple[float, str]:
-    """The mean tokens that a system takes for a wanted sample that it replies to, and the name of its run."""
+    """The mean tokens of a system per wanted sample with a reply, and the name of its run."""
     dataset = settings.dataset.name  # its config may set parts of a system
     words = [f"dataset={dataset if dataset in list_options('dataset') else 'folder'}", f"system={name}"]
     words += [] if dataset == "demo" else ["dataset.root=/"]

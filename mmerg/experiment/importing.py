@@ -1,4 +1,4 @@
-"""A run folder of replies that another system wrote, from settings to the folder; `import_.py` is its command.
+"""Imports the replies of another system as a run folder; `import_.py` is the command.
 
 What such a run cannot know (passes, calls, tokens, seconds) its results hold as 0, and views show as –.
 """
@@ -31,7 +31,7 @@ from mmerg.settings.commands import ImportSettings
 from mmerg.storage.files import PART, describe_error, private_folder, writing
 from mmerg.storage.record import Record
 
-LONGEST = 10_000  # characters of a reply; what is longer is no turn of a talk
+LONGEST = 10_000  # characters of a reply; longer text is no turn of a dialogue
 FORM = '{"id": "test_dia0/3", "response": "Oh no.", "emotion": "sadness"}, emotion is optional'
 
 
@@ -42,8 +42,8 @@ class Line(Record):
 
 
 def import_replies(settings: ImportSettings) -> int:
-    """Writes the run: 0, or 1 where samples have no reply. Raises MmergError, with nothing written, where the file or
-    the corpus cannot be used, or the run is there already."""
+    """Writes the run. Returns 0, or 1 if samples have no reply. Raises MmergError, with nothing written, if the file or
+    the corpus cannot be used, or the run exists."""
     out = console()
     samples = SamplePlan.of(settings.dataset, settings.protocol)
     corpus, selection = samples.corpus, samples.selection
@@ -79,10 +79,10 @@ def import_replies(settings: ImportSettings) -> int:
 
 
 def _lines(file: Path, content: bytes, selection: Selection, labels: tuple[str, ...]) -> dict[str, Line]:
-    """The replies by sample. Raises CorpusError that names up to ten lines which cannot be used."""
+    """The replies by sample. Raises CorpusError that names up to ten invalid lines."""
     known = {sample.id for sample in selection.samples}
     replies: dict[str, Line] = {}
-    numbers: dict[str, int] = {}  # of their lines
+    numbers: dict[str, int] = {}  # line numbers
     problems: list[str] = []
     for number, raw in enumerate(content.splitlines(), start=1):
         if not raw.strip():
@@ -107,7 +107,7 @@ def _lines(file: Path, content: bytes, selection: Selection, labels: tuple[str, 
 
 
 def _write(path: Path, manifest: Manifest, selection: Selection, lines: Mapping[str, Line]) -> list[Result]:
-    """The folder, there once it is whole. Raises RunError where something is there or it cannot be written."""
+    """Writes the folder as a whole. Raises RunError if it exists or cannot be written."""
 
     def imported(sample: Sample, emit: Emit) -> Result:
         def decide(*_: object) -> Fields:

@@ -1,6 +1,6 @@
 """One run, from its settings to how it ended; `run.py` is its command.
 
-Reads top to bottom: plan, open the backend, run the items, report.
+Steps: plan, open the backend, run the items, report.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from mmerg.storage.files import Snapshot
 
 
 def launch(settings: RunSettings, *, brief: bool = False, row: str = "") -> Iterator[Ended]:
-    """Runs what the settings say, once a repeat, and yields how each ended. brief: without the replies. row: of a
-    sweep, for the folder's name. Raises MmergError where nothing can be run; once the others ended, for repeats never
-    begun whose failures are asked for."""
+    """Runs what the settings say, once per repeat, and yields how each run ended. brief: without the replies. row: of a
+    sweep, for the folder's name. Raises MmergError if nothing can run; with only_failed, after the others, for repeats
+    that were never started."""
     repeats = list(plan_run(settings, row).repeats(settings.repeats))
     new = [plan for plan in repeats if plan.only_failed and is_new(plan.path)]
     for plan in (plan for plan in repeats if plan not in new):
@@ -47,7 +47,7 @@ def launch(settings: RunSettings, *, brief: bool = False, row: str = "") -> Iter
 
 
 def run_plan(plan: Plan, out: Console, brief: bool = False) -> Ended:
-    """Runs a plan. Raises MmergError where it cannot be run, or has to stop."""
+    """Runs a plan. Raises MmergError if it cannot run, or has to stop."""
     _prepare_shard(plan)
     clips = Snapshot.of(clip_files(plan.samples.corpus))
     wanted, asked = plan.samples.wanted, _asked(plan)
@@ -87,7 +87,7 @@ def run_plan(plan: Plan, out: Console, brief: bool = False) -> Ended:
 
 
 def _prepare_shard(plan: Plan) -> None:
-    """Raises ConfigError where the run has shards of another number. Notes which samples are the shard's."""
+    """Raises ConfigError if the run was split into another number of shards. Writes the shard's list of samples."""
     if shard := plan.folder.shard:
         keep_number(plan.run, shard.of_all)
         places = enumerate(plan.samples.selection.samples)

@@ -1,4 +1,4 @@
-"""Measures the memory of the model that a run has just used."""
+"""Measures the memory of the model after a run."""
 
 import resource
 import sys
@@ -10,10 +10,10 @@ from mmerg.settings.backbone import BackboneSettings, BackendSettings
 
 
 def measure_memory(server: BackendSettings, model: BackboneSettings) -> MemoryUsage | None:
-    """What the first Ollama host says that has the model loaded; of the embedded backend the peak of this process. None
-    where a backend does not tell."""
+    """From the first Ollama host that has the model loaded; the peak memory of this process for the embedded backend.
+    None for other backends."""
     if server.name == "embedded":
-        unit = 1 if sys.platform == "darwin" else 1024  # bytes of ru_maxrss
+        unit = 1 if sys.platform == "darwin" else 1024  # unit of ru_maxrss in bytes
         return MemoryUsage(gib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30)
     for host in server.hosts if server.name == "ollama" else ():
         try:

@@ -49,7 +49,7 @@ from mmerg.systems.system import System
 
 @dataclass(frozen=True)
 class SamplePlan:
-    """The samples that a protocol selects of a corpus. wanted: those that are asked for now."""
+    """The samples that a protocol selects from a corpus. wanted: those of this command."""
 
     dataset: DatasetSettings
     corpus: Corpus
@@ -59,7 +59,7 @@ class SamplePlan:
 
     @classmethod
     def of(cls, dataset: DatasetSettings, protocol: ProtocolSettings, frames: FramesSettings | None = None) -> Self:
-        """All samples. Raises MmergError where the corpus cannot be read, or leaves none."""
+        """All samples. Raises MmergError if the corpus cannot be read, or the protocol selects no sample."""
         corpus = load_corpus(dataset)
         selection = select(corpus, protocol)
         if frames:
@@ -73,7 +73,7 @@ class SamplePlan:
         return cls(dataset, corpus, protocol, selection, selection.samples)
 
     def choose(self, ids: Sequence[str] | None, limit: int | None, shard: Shard | None) -> Self:
-        """The same with these samples wanted. Raises ConfigError for an id that is not there."""
+        """The plan with only these samples wanted. Raises ConfigError for an unknown id."""
         wanted = chosen(self.wanted, ids, limit)
         return replace(self, wanted=[one for one in wanted if shard is None or shard.holds(one.dialogue_id)])
 
@@ -96,7 +96,7 @@ class SamplePlan:
 
 @dataclass(frozen=True)
 class SystemPlan:
-    """A system that is ready to answer, with any backbone: its prompts, the frames it sees, and its sources."""
+    """A system ready for any backbone: its prompts, its frames, and its sources."""
 
     prompts: Prompts
     frames: FramesSettings
@@ -123,7 +123,7 @@ class SystemPlan:
 
 @dataclass(frozen=True)
 class FolderPlan:
-    """Where a run is written. names: of what its name begins with. name, tags: the user's own. row: of a sweep, as
+    """Where a run is written. names: the start of its name. name, tags: the user's. row: of a sweep, such as
     "top_k=3"."""
 
     runs: Path
@@ -147,7 +147,7 @@ class FolderPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """A run, or one of its repeats. settings: as its manifest has them."""
+    """A run, or one of its repeats. settings: as in its manifest."""
 
     settings: Plain
     samples: SamplePlan
@@ -156,7 +156,7 @@ class Plan:
     folder: FolderPlan
     seed: int
     only_failed: bool
-    note: str = ""  # of what was chosen by itself
+    note: str = ""  # on choices made automatically
 
     @cached_property
     def identity(self) -> Digests:
@@ -168,17 +168,17 @@ class Plan:
 
     @property
     def path(self) -> Path:
-        """The folder that is written: the run's, or that of a shard within."""
+        """The folder to write: the run's, or that of a shard in it."""
         return self.folder.shard.folder(self.run) if self.folder.shard else self.run
 
     @property
     def replies(self) -> BackbonePlan:
-        """The backbone with the reply cache of this run. File systems that machines share break SQLite's locks: each
-        shard has replies of its own."""
+        """The backbone with this run's reply cache. Shared file systems break SQLite's locks, so each shard has its own
+        cache."""
         return replace(self.backbone, cache_dir=self.path) if self.folder.shard else self.backbone
 
     def repeats(self, count: int) -> Iterator[Plan]:
-        """So many runs that differ in their seeds. Raises ConfigError where each would give the same replies."""
+        """That many runs with different seeds. Raises ConfigError if each would give the same replies."""
         refuse_idle_seeds(count, self.system.prompts.system, self.backbone.sampling(self.seed))
         for seed in range(self.seed, self.seed + count):
             yield replace(self, settings=self.settings | {"seed": seed}, seed=seed)
@@ -188,12 +188,12 @@ class Plan:
         return self.system.experiment(engine, sampling, self.backbone.model.max_images, samples)
 
     def manifest(self, clips: Snapshot, engine: Engine) -> Manifest:
-        """The manifest of a start; memories are open by now."""
+        """The manifest of a start. Memories are open by now."""
         corpus, protocol = self.samples.sections()
         memories = self.system.memories
         sources = dict(self.settings["sources"])
         for symbol, source in self.system.sources.items():
-            sources[symbol] = sources[symbol] | getattr(source, "facts", {})  # of the files that it names
+            sources[symbol] = sources[symbol] | getattr(source, "facts", {})  # about files in its settings
         late = {CLIPS: clips.digest(), ENGINE: engine_text(engine)}
         return Manifest(
             identity=self.identity | late | {f"{MEMORY}{name}": one.memory.digest for name, one in memories.items()},
@@ -209,8 +209,8 @@ class Plan:
 
 
 def plan_run(settings: RunSettings, row: str = "") -> Plan:
-    """row: of a sweep. Reads the corpus, builds the system, and asks no model. Raises MmergError where the corpus
-    cannot be read, leaves no sample, or settings do not fit each other."""
+    """row: of a sweep. Reads the corpus and builds the system, but asks no model. Raises MmergError if the corpus
+    cannot be read, the protocol selects no sample, or settings do not fit each other."""
     shard = Shard.of(settings.shard) if settings.shard else None
     samples = SamplePlan.of(settings.dataset, settings.protocol, settings.frames)
     samples = samples.choose(settings.ids, settings.limit, shard)
@@ -252,7 +252,7 @@ def _read_auditor(settings: RunSettings) -> Auditor | None:
 
 
 def plan_system(settings: RunSettings, corpus: Corpus) -> SystemPlan:
-    """The system, with sources for dialogues of `corpus`."""
+    """The system with sources for dialogues of `corpus`."""
     prompts, cache_dir = plan_prompts(settings), Path(settings.cache_dir)
     auditor = _read_auditor(settings)
     if auditor:
@@ -265,7 +265,7 @@ def plan_system(settings: RunSettings, corpus: Corpus) -> SystemPlan:
 
 
 def calibrated(system: System, prior: LabelPrior, corpus: Corpus, where: str) -> System:
-    """The system with labels held against `prior`. Raises ConfigError where that is of other labels."""
+    """The system with calibrated labels. Raises ConfigError if `prior` has other labels."""
     if set(prior.mean) != set(corpus.labels):
         what = f"its labels are {', '.join(prior.mean)}, but the corpus has {', '.join(corpus.labels)}"
         raise ConfigError(what, where=where, hint="calibrate on a split of this corpus: mmerg audit RUN --labels FILE")
@@ -274,8 +274,8 @@ def calibrated(system: System, prior: LabelPrior, corpus: Corpus, where: str) ->
 
 
 def plan_prompts(settings: RunSettings) -> Prompts:
-    """The system with its templates, and its checks as they were measured where `auditor` names a file of them: no
-    source is made, nothing else is read. Raises ConfigError where they were measured with other prompts."""
+    """The system with its templates, and with measured checks if `auditor` names a file. Makes no source and reads
+    nothing else. Raises ConfigError if the checks were measured with other prompts."""
     system, dataset = settings.system, settings.dataset
     prompts = build_prompts(system, settings.sources, settings.frames.seen_by, dataset.emotion_of)
     auditor = _read_auditor(settings)
@@ -289,8 +289,8 @@ def plan_prompts(settings: RunSettings) -> Prompts:
 
 
 def refuse_idle_seeds(repeats: int, system: System, sampling: Sampling) -> None:
-    """Raises ConfigError where runs, or the candidates of a sample, that differ in their seed alone would say the
-    same."""
+    """Raises ConfigError if runs, or candidates of a sample, that differ only in their seed would give the same
+    replies."""
     asked = {"repeats": repeats, "system.n": system.n}
     many = next((name for name, count in asked.items() if count > 1), None)
     warm = [sampling.changed(agent.sampling).temperature for agent in system.agents]

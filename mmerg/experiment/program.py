@@ -40,7 +40,7 @@ def run_program(config_name: str, job: Job, usage: str | None, *, interrupted: s
         try:
             return _run(config_name, job, usage)
         except Exception:
-            if came:  # Hydra may have made another error of the interruption
+            if came:  # Hydra may have replaced the interruption by an error
                 raise KeyboardInterrupt from None
             raise
 
@@ -58,13 +58,13 @@ def _run(config_name: str, job: Job, usage: str | None) -> int:
     from mmerg.settings.typed import expanded
 
     ollama_models.register()
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors, and does not print them
-    # Flags come first: Hydra takes none among the settings.
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors instead of printing them
+    # Flags come first: Hydra allows none among settings.
     overrides = with_backend([expanded(word) for word in sys.argv[1:]])
     sys.argv[1:] = sorted(overrides, key=lambda word: "=" in word and not word.startswith("-"))
     _refuse_passwords(sys.argv[1:])
     if {"-sc", "--shell-completion"} & set(sys.argv):
-        sys.argv[0] = "mmerg"  # what is completed
+        sys.argv[0] = "mmerg"  # the completed program
     CODES.clear()
     parser = get_args_parser()
     given, unknown = parser.parse_known_args()
@@ -108,7 +108,7 @@ def _help(config_name: str, usage: str, own: Path | None) -> str:
 
 
 def _task(config_name: str, job: Job) -> Callable[[DictConfig], Outcome]:
-    """What Hydra calls for each job, here or where a launcher runs it."""
+    """The function that Hydra calls for each job, here or in a launcher's process."""
 
     @wraps(job)
     def task(config: DictConfig) -> Outcome:
@@ -116,7 +116,7 @@ def _task(config_name: str, job: Job) -> Callable[[DictConfig], Outcome]:
         from mmerg.settings.commands import COMMANDS
         from mmerg.settings.parse import own_folders, parse
 
-        CODES.append(0)  # from here on an error is the job's own
+        CODES.append(0)  # later errors are the job's own
         outcome = Outcome.of(lambda: job(parse(config, COMMANDS[config_name], own_folders())))
         CODES.append(outcome.code)
         return outcome

@@ -1,4 +1,4 @@
-"""What a manifest notes of a start beside what decides results: versions, the commit, settings of this start alone."""
+"""What a manifest records of a start, besides what affects results: versions, the commit, settings of this start."""
 
 import sys
 from contextlib import suppress
@@ -21,7 +21,7 @@ def new_session(settings: Plain) -> Session:
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages that can change a result."""
+    """Versions of Python and of packages that can change a result."""
     numbers = {"python": sys.version.split()[0]}
     for package in PACKAGES:
         with suppress(PackageNotFoundError):
@@ -30,13 +30,13 @@ def versions() -> dict[str, str]:
 
 
 def git_commit() -> str | None:
-    """The commit of the checkout that the code runs from, "-dirty" behind it where files were changed."""
+    """The commit of the code's checkout, with "-dirty" if files were changed."""
     here = Path(__file__).parents[1]
     if not (here.parent / ".git").exists():
         return None
     command = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=40"]
     try:
         done = run_process(command, capture_output=True, text=True, check=False)
-    except OSError:  # there is no git here
+    except OSError:  # git is not installed
         return None
     return done.stdout.strip() or None

@@ -19,9 +19,9 @@ AGAIN = "calibrate it again: mmerg audit RUN --calibrate auditor.json"
 
 
 class Auditor(Record):
-    """run: the folder that checks were measured on. dialogues: how many were drawn, by `seed`; half of them fitted.
-    model, digest, think: what was measured. fingerprint: of the corpus. prompts: the digests of templates, schemas,
-    checks and inputs of stages, by the names of a run's identity. labels: calibrates emotions that are read from label
+    """run: the folder that was measured. dialogues: how many were drawn, by `seed`; half of them were used to fit.
+    model, digest, think: the measured model. fingerprint: of the corpus. prompts: the digests of templates, schemas,
+    checks and inputs of stages, named as in a run's identity. labels: calibrates emotions that are read from label
     probabilities."""
 
     run: str = ""
@@ -41,7 +41,7 @@ class Auditor(Record):
         return [name for name, check in self.checks.items() if check.form]
 
     def describe(self) -> str:
-        """How each stage is checked, and that there is no loop where none is."""
+        """How each stage is checked, and whether there is a loop."""
         lines = [
             f"{name}: {check.form} from {check.threshold:.3g}" if check.form else f"{name}: no check, as {check.why}"
             for name, check in self.checks.items()
@@ -49,14 +49,14 @@ class Auditor(Record):
         return "\n".join([*lines, *(["no stage has a check, so runs have no audit loop"] if not self.checked else [])])
 
     def check_prompts(self, prompts: Mapping[str, str], where: str) -> None:
-        """Raises ConfigError where a run's prompts are not those that were measured."""
+        """Raises ConfigError if a run has other prompts than those measured."""
         changed = sorted(name for name, digest in prompts.items() if self.prompts.get(name) != digest)
         if changed:
             what = f"the auditor was measured with other prompts: {', '.join(changed)}"
             raise ConfigError(what, where=where, hint=AGAIN)
 
     def check_corpus(self, fingerprint: str, where: str) -> None:
-        """Raises ConfigError where something was fitted on the gold labels of what is evaluated."""
+        """Raises ConfigError if the auditor was fitted on gold labels of the evaluated split."""
         of_labels = self.labels.fingerprint if self.labels else ""
         fitted = {"the label frequencies": of_labels, "checks fitted on the labels": self.fingerprint}
         if own := [name for name, other in fitted.items() if other and other == fingerprint]:
@@ -64,7 +64,7 @@ class Auditor(Record):
             raise ConfigError(what, where=where, hint="calibrate on another split, for example that of the exemplars")
 
     def check_engine(self, engine: Engine, where: str) -> None:
-        """Raises ConfigError where a run's model is not the one that was measured, or thinks where that did not."""
+        """Raises ConfigError if a run has another model, or another value of `think`."""
         if engine.digest != self.digest:
             what = f"the auditor was measured on another model: {self.model} {self.digest[:12]}, not {engine.model}"
             raise ConfigError(f"{what} {engine.digest[:12]}", where=where, hint=AGAIN)
@@ -74,8 +74,8 @@ class Auditor(Record):
 
 
 def update_auditor(path: Path, engine: Engine, prompts: Mapping[str, str], **measured: object) -> Auditor:
-    """Writes what was measured of a model into the file, beside what it holds of the same model. Raises ConfigError
-    where the file is no auditor, RunError where it cannot be written."""
+    """Merges measurements of a model into its file. Raises ConfigError if the file is no auditor, RunError if it cannot
+    be written."""
     own = {"model": engine.model, "digest": engine.digest, "think": engine.think, "prompts": dict(prompts)}
     if path.exists():
         before = read_auditor(path)
@@ -87,7 +87,7 @@ def update_auditor(path: Path, engine: Engine, prompts: Mapping[str, str], **mea
 
 
 def read_auditor(path: Path) -> Auditor:
-    """Raises ConfigError where the file is none."""
+    """Raises ConfigError if the file is missing or no auditor."""
     try:
         return read_record(path, Auditor)
     except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""In which settings runs differ that decide results, and what to call runs because of it."""
+"""The settings that differ between runs and affect results, and labels of runs based on them."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,11 +10,16 @@ from mmerg.runs.manifest import About, Manifest, Started, short
 
 NONE, MODEL, COMMIT = "–", "model digest", "commit"
 
-_COPIES = ("dataset.reader.", "dataset.memory.reader.", "backend.adapter.", "engine.")  # of settings of other groups
-_RENAMED = {"model": "gguf"}  # last names that a copy and its setting do not share
+_COPIES = (
+    "dataset.reader.",
+    "dataset.memory.reader.",
+    "backend.adapter.",
+    "engine.",
+)  # copies of other groups' settings
+_RENAMED = {"model": "gguf"}  # last names that differ between a setting and its copy
 _OF_SYSTEM = ("system.", "memory.", "sources.", "dataset.memory.", "frames.")  # what a system may lack
-DIGEST = " digest"  # behind the name of a part of the identity
-_FOLLOWS = {  # parts by the beginning of their name, and the settings that another value of them follows from
+DIGEST = " digest"  # ends the name of a part of the identity
+_FOLLOWS = {  # parts of the identity, by prefix, and the settings that they follow from
     CORPUS: ("dataset.",),
     CLIPS: ("dataset.",),
     SOURCE: ("memory.", "dataset.memory.", "sources.", "system.name"),
@@ -22,28 +27,28 @@ _FOLLOWS = {  # parts by the beginning of their name, and the settings that anot
     "model": ("backbone.model", "backbone.gguf"),
     "": ("system.name",),  # templates, schemas, classes
 }
-_ADDED_BY = ("system.", "sources.", "frames.seen_by", "backbone.")  # what a run may read that another does not
-_IDLE = {  # what a run may lack where it has another value of this
+_ADDED_BY = ("system.", "sources.", "frames.seen_by", "backbone.")  # what one run may read and another does not
+_IDLE = {  # settings without effect, given another value of these
     "system.without": ("system.", "sources.", "memory.", "dataset.memory."),
     "frames.seen_by": ("frames.",),
 }
-# Labels have names in place of the first five; values of stages are too long.
+# Labels use names for the first five; values of stages are too long.
 _NOT_IN_LABELS = ("backbone.", "backend.", "engine.", "dataset.", "system.name", "system.stages.")
 _LONGEST_VALUE, _LONGEST_CHANGE = 20, 200  # characters in a label, and in a change
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting by its path, or what else decides results (`engine.version`, `model digest`, `commit`); a text for each
-    run, NONE where it has none."""
+    """A setting by its path, or something else that affects results (`engine.version`, `model digest`, `commit`), with
+    a text for each run; NONE if the run lacks it."""
 
     name: str
     values: tuple[str, ...]
 
 
 def config_diff(manifests: Sequence[Started]) -> list[Setting]:
-    """What differs between the runs, in the order of the settings; then the digests of what they read, the engine, and
-    the commit. Of replies that another system wrote, no more is known than who wrote them, and to what."""
+    """The differences between runs: settings in order, then the digests of inputs, the engine, and the commit. For
+    imported replies, only their writer and target are known."""
     commits = [short(one.sessions[0].git_commit or NONE) if one.sessions else NONE for one in manifests]
     settings = _differing(
         [_settings(one.settings) for one in manifests],
@@ -57,7 +62,7 @@ def config_diff(manifests: Sequence[Started]) -> list[Setting]:
 
 
 def changes(then: Started, now: Started) -> list[str]:
-    """What decides results and differs between two manifests, the engine first: "server version 0.24.0 → 0.34.1",
+    """The differences between two manifests that affect results, the engine first: "server version 0.24.0 → 0.34.1",
     "frames.last_turns 2 → 3", "mine_parts.py changed"."""
     differ = [part for part in {**then.identity, **now.identity} if then.identity.get(part) != now.identity.get(part)]
     if not differ:
@@ -71,7 +76,7 @@ def changes(then: Started, now: Started) -> list[str]:
 
 
 def _change(setting: Setting) -> str:
-    """A difference between two runs. What a text of several lines holds is left out."""
+    """A difference between two runs. Omits texts of several lines."""
     part, (old, new) = setting.name.removesuffix(DIGEST), setting.values
     if part == setting.name and max(len(old), len(new)) <= _LONGEST_CHANGE:
         return f"{part} {old} → {new}"
@@ -80,8 +85,8 @@ def _change(setting: Setting) -> str:
 
 
 def labels(abouts: Sequence[About]) -> list[str]:
-    """A short label for each run, no two alike: the user's own where there is one, else its backbone; with system,
-    corpus, settings that differ and at last a number as far as these are needed."""
+    """A short, unique label for each run: the user's name if there is one, else its backbone, with system, corpus,
+    differing settings and a number as needed."""
     given = [about.manifest.own_name for about in abouts]
     clear = [bool(name) and given.count(name) == 1 for name in given]
     names = [name or about.manifest.backbone for name, about in zip(given, abouts, strict=True)]
@@ -104,18 +109,18 @@ def labels(abouts: Sequence[About]) -> list[str]:
 
 
 def settings_diff(settings: Sequence[Mapping[str, object]]) -> list[Setting]:
-    """The same of settings alone."""
+    """As `config_diff`, for settings only."""
     return _differing([_settings(one) for one in settings])
 
 
 def alike_but_for(manifest: Started, *settings: str) -> str:
-    """The same text for runs that differ in nothing that decides results but the settings at these dotted paths."""
+    """The same text for runs that differ only in the settings at these dotted paths."""
     digests = {name: part for name, part in manifest.identity.items() if name not in ("config", *settings)}
     return json.dumps([canonical(manifest.settings, *settings), digests], sort_keys=True)
 
 
 def _differing(settings: Sequence[Mapping[str, str]], *rest: Sequence[Mapping[str, str]]) -> list[Setting]:
-    """What differs, a mapping for each run, without what another difference explains."""
+    """The differences, as a mapping per run, without those that follow from another."""
     several = len({leaves.get("system.name") for leaves in settings}) > 1
     differing = []
     for runs in (settings, *rest):
@@ -127,13 +132,13 @@ def _differing(settings: Sequence[Mapping[str, str]], *rest: Sequence[Mapping[st
 
 
 def _follows_from_system(name: str, values: Sequence[str]) -> bool:
-    """Whether a difference follows from which systems these are: one of them lacks the setting."""
+    """Whether a difference follows from the systems: one of them lacks the setting."""
     kept = name == "system.name" or (name.endswith(".transductive") and "true" in values)
     return name.startswith(_OF_SYSTEM) and NONE in values and not kept
 
 
 def _explains(cause: Setting, effect: Setting) -> bool:
-    """Whether a difference follows from another: as what it names, as its copy, or as what is idle because of it."""
+    """Whether a difference follows from another one: it has that name, is its copy, or has no effect because of it."""
     if effect.name.endswith(DIGEST):
         causes = next(causes for begin, causes in _FOLLOWS.items() if effect.name.startswith(begin))
         return cause.name.startswith((*causes, *_ADDED_BY) if NONE in effect.values else causes)
@@ -153,7 +158,7 @@ def _digests(manifest: Started) -> dict[str, str]:
 
 
 def _settings(settings: Mapping[str, object]) -> dict[str, str]:
-    """What decides results, by the names that users give: the source M is set as `memory`."""
+    """The settings that affect results, by the users' names: source M is `memory`."""
     leaves = dict(_leaves(canonical(settings)))
     if settings.get("memory"):
         leaves = {name.replace("sources.M.", "memory.", 1): text for name, text in leaves.items()}
@@ -164,7 +169,7 @@ def _leaves(node: Mapping[str, object], above: str = "") -> Iterator[tuple[str, 
     for key, value in node.items():
         if isinstance(value, Mapping):
             yield from _leaves(value, f"{above}{key}.")
-        elif not f"{above}{key}".endswith(".embedder.folder"):  # a digest stands for what lies there
+        elif not f"{above}{key}".endswith(".embedder.folder"):  # a digest covers the folder's content
             yield f"{above}{key}", _text(value)
 
 

@@ -1,4 +1,4 @@
-"""What a reply copies word for word, in runs of four words, from what the model was shown.
+"""The four-word sequences that a reply copies from the model's prompts.
 
 copied_by(story, "I am so sorry to hear that.", "R")    # {"all": 4, "any": 4, "exemplars": 4}
 """
@@ -16,9 +16,9 @@ Run = tuple[str, ...]
 
 
 def copied_by(story: Story, response: str, symbol: str) -> dict[str, int]:
-    """How many runs of four words the reply has ("all"), and how many of them stand in the history, its last turn, the
-    exemplars, the instructions (what prompts say beside data, also to the auditor), or "any" of these. Without what is
-    0; empty for a reply of fewer than four words. symbol: the one that the system's state holds the reply by."""
+    """Counts the four-word sequences of a reply ("all"), and those also in the history, its last turn, the exemplars,
+    the instructions (prompt text that is no data, also the auditor's), or "any" of these. A count of 0 is omitted; {}
+    for a reply of fewer than four words. symbol: names the reply in the system's state."""
     own = split_ngrams(response)
     if not own or not story.started:
         return {}
@@ -34,8 +34,8 @@ def copied_by(story: Story, response: str, symbol: str) -> dict[str, int]:
 
 
 def _instructions(story: Story, first: Pass, own: Iterable[Run], symbol: str) -> set[Run]:
-    """Those of a reply's runs that the prompts of the first pass have and no data in them. Once the reply is an output,
-    prompts show it, too: what it has in common with their instructions stands there once more."""
+    """The sequences in the prompts' instructions of the first pass. Once the reply is an output, prompts show it, so
+    its overlap with instructions appears once more."""
     data = _in((keyframe.description for keyframe in story.keyframes), own)
     wanted, found = frozenset(own), set[Run]()
     shown: Counter[Run] = Counter()
@@ -54,11 +54,11 @@ def _instructions(story: Story, first: Pass, own: Iterable[Run], symbol: str) ->
 
 
 def _in(texts: Iterable[str], own: Iterable[Run]) -> set[Run]:
-    """Those of `own` that stand in one of the texts."""
+    """The sequences of `own` that appear in one of the texts."""
     return {run for text in texts for run in _line_runs(text)} & set(own)
 
 
-@lru_cache(maxsize=10_000)  # instructions are the same in every prompt, and a dialogue in all of a sample
+@lru_cache(maxsize=10_000)  # instructions are the same in all prompts, and a dialogue in all prompts of a sample
 def _line_runs(line: str) -> frozenset[Run]:
     return frozenset(split_ngrams(line))
 

@@ -1,4 +1,4 @@
-"""What happens to a sample, as typed events: a line each in its file of the run folder, read back as the same types.
+"""The events of a sample, typed: one line each in its file, read back as the same types.
 
 Images are named by hash. Two runs that did the same differ in `at` alone.
 """
@@ -19,7 +19,7 @@ from mmerg.systems.audit import Audit
 Form = Literal["images", "montage", "descriptions", "none"]
 Choice = Literal["first", "second", "tie"]
 Became = Literal["unusable", "as before", "failed", "passed"]
-Ended = str  # one of these, or what a loop of the user's says
+Ended = str  # one of these, or a text of the user's loop
 BEST_OF_N = {"all candidates": "every candidate could be used", "candidates lost": "not every candidate could be used"}
 ENDED = {
     "passed": "all checks passed",
@@ -31,12 +31,12 @@ ENDED = {
     "no auditor": "the system has no auditor",
     **BEST_OF_N,
 }
-# Bounds are far beyond what occurs: a damaged file must not cost its reader memory or time.
+# Far above real values: a damaged file must not cost its reader memory or time.
 Count = Annotated[int, Field(ge=0, le=2**53)]
 Pass = Annotated[int, Field(ge=0, le=10_000)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Likelihood = Annotated[float, Field(allow_inf_nan=False)]
-OVER_BUDGET = "over_budget"  # the turn's frames are good, later turns took all that a sample may have
+OVER_BUDGET = "over_budget"  # the frames are good, but later turns took all that a sample may have
 
 
 class _Event(Record):
@@ -62,7 +62,7 @@ class SampleStarted(_Event):
 
 
 class TurnFrames(Record):
-    """The keyframes of one history turn, with a description each for a model without vision."""
+    """The keyframes of one history turn, each with a description for a model without vision."""
 
     turn: int
     frames: tuple[Frame, ...] = ()
@@ -96,7 +96,7 @@ class Called(_OfStage):
 
 
 class Refused(_OfStage):
-    """A whole reply that could not be used. The model is shown the complaint if there is another attempt."""
+    """A whole reply that is invalid. The model is shown the complaint if it gets another attempt."""
 
     kind: Literal["refused"] = "refused"
     attempt: int
@@ -105,8 +105,8 @@ class Refused(_OfStage):
 
 
 class Cleaned(_OfStage):
-    """What was taken off a reply before it was used, such as words around its JSON or a speaker's name before the
-    response. The call holds the reply as it came, with its thoughts apart."""
+    """What was removed from a reply before its use, such as words around its JSON or a speaker's name. `Called` holds
+    the original reply, with its thoughts apart."""
 
     kind: Literal["cleaned"] = "cleaned"
     attempt: int
@@ -114,7 +114,7 @@ class Cleaned(_OfStage):
 
 
 class Excluded(Record):
-    """An exemplar that a guard against leaks kept back."""
+    """An exemplar that a leak guard withheld."""
 
     id: str
     guard: str
@@ -123,13 +123,13 @@ class Excluded(Record):
 
 
 class Supplied(_OfStage):
-    """What a source, such as the exemplars M, gave to a prompt."""
+    """What a source, such as the exemplars M, added to a prompt."""
 
     kind: Literal["supplied"] = "supplied"
     symbol: str
     content: tuple[dict[str, object], ...]
     excluded: tuple[Excluded, ...] = ()
-    problem: str = ""  # why it gave nothing
+    problem: str = ""  # why it added nothing
 
 
 class Produced(_OfStage):
@@ -160,7 +160,7 @@ class Unaudited(_OfPass):
 
 
 class PassLost(_OfPass):
-    """A later pass, or a candidate, could not be finished. The others go on. It ends every loop but candidates."""
+    """A later pass, or a candidate, failed. Other candidates continue; any other loop ends."""
 
     kind: Literal["pass_lost"] = "pass_lost"
     failure: Failure
@@ -168,7 +168,7 @@ class PassLost(_OfPass):
 
 
 class Rerun(_OfStage):
-    """Pass t runs again from `stage`, whose prompt holds the reason and the correction unless other views follow."""
+    """Pass t runs again from `stage`. Its prompt holds the reason and the correction, unless other views follow."""
 
     kind: Literal["rerun"] = "rerun"
     reason: str
@@ -184,7 +184,7 @@ class LabelsRead(_OfStage):
 
 
 class Viewed(_OfStage):
-    """The stage was asked again in another view, and what its check said of that."""
+    """The stage was asked again in another view, with the result of its check."""
 
     kind: Literal["viewed"] = "viewed"
     view: str
@@ -196,14 +196,14 @@ class Selected(_OfPass):
     """The pass whose response is final."""
 
     kind: Literal["selected"] = "selected"
-    ranks: Mapping[Pass, tuple[int | Likelihood, ...]]  # what passes were compared by
+    ranks: Mapping[Pass, tuple[int | Likelihood, ...]]  # the ranks that were compared
     ended: Ended
     by: Selection = "lexicographic"
 
 
 class Verdict(Record):
-    """One answer of the judge on one aspect. A single reply gets a `score`; of two, one is the `choice`, by its place.
-    An answer that could not be used has a `failure` instead."""
+    """One reply of the judge on one aspect: a `score` for a single reply, a `choice` (by place) between two, or a
+    `failure`."""
 
     aspect: str
     round: int  # from 0, over orders and repeats
@@ -221,7 +221,7 @@ class Verdict(Record):
 
     @property
     def preferred(self) -> int | None:
-        """The run whose reply was chosen, None for a tie."""
+        """The run whose reply was chosen; None for a tie."""
         return None if self.choice in (None, "tie") else self.order[0 if self.choice == "first" else 1]
 
 
@@ -232,7 +232,7 @@ class Judged(_OfPass):
 
 class SampleDone(_Event):
     kind: Literal["sample_done"] = "sample_done"
-    before: str = ""  # a digest of the lines before it, so that a file that was changed is noticed
+    before: str = ""  # a digest of the lines before it, which detects later changes
 
 
 class SampleFailed(_Event):

@@ -19,15 +19,15 @@ from mmerg.runs.result import Timing
 from mmerg.runs.story import Story
 from mmerg.storage.words import split_ngrams
 
-ROUNDING = 1e-4  # what a server's single precision may put on top of 0, the logarithm of certainty
+ROUNDING = 1e-4  # what a server's single precision may add to 0, the logarithm of certainty
 NOWHERE: Mapping[str, str] = {}
 TAIL = 16  # characters that one token may hold
-BROKEN = "\ufffd"  # what a server writes for the bytes of a character that is made of several tokens
+BROKEN = "\ufffd"  # what a server writes for a part of a multi-byte character
 
 
 def collect_facts(story: Story, response: str | None = None, places: Mapping[str, str] = NOWHERE) -> dict[str, object]:
-    """Those fields of a `Result` that the events of its try decide. response: the final one, if there is one. places:
-    where the system's state holds its results, as its `result` ("R", or "o.reply" for a field of an output)."""
+    """The fields of a `Result` that follow from the events of its attempt. response: the final one, if there is one.
+    places: where the system's state holds its results: "R", or "o.reply" for a field of an output."""
     exemplars = {(event.symbol, str(item["id"])) for event in story.supplied for item in event.content if "id" in item}
     excluded = {(kept.guard, event.symbol, kept.id) for event in story.supplied for kept in event.excluded}
     cleaned = Counter(kind for call in story.calls if call.cleaned for kind in call.cleaned.taken)
@@ -64,8 +64,8 @@ def collect_facts(story: Story, response: str | None = None, places: Mapping[str
 
 
 def _handed_on(outputs: Sequence[Produced]) -> dict[str, tuple[int, int]]:
-    """Of each stage but the first, how many runs of four words of its texts stand in those of the stage before it, and
-    how many there are."""
+    """For each stage but the first: how many of its four-word sequences also appear in the stage before it, and how
+    many it has."""
     copied = {}
     for before, this in pairwise(outputs):
         known = {run for text in texts_in(before.output) for run in split_ngrams(text)}
@@ -76,7 +76,7 @@ def _handed_on(outputs: Sequence[Produced]) -> dict[str, tuple[int, int]]:
 
 
 def _forecasts(story: Story, place: str) -> tuple[str | None, ...]:
-    """The emotion of each pass; of one that ended before its forecast, that of the pass before."""
+    """The emotion of each pass; a pass that ended before its forecast has that of the pass before."""
     symbol = place.partition(".")[0]
     labels: list[str | None] = []
     for this in story.passes.values():
@@ -85,8 +85,8 @@ def _forecasts(story: Story, place: str) -> tuple[str | None, ...]:
 
 
 def _response_call(story: Story, symbol: str, response: str) -> Reply | None:
-    """The last reply, up to the selected pass, of the stage that gave the response: a pass that was run again from a
-    later stage keeps the response, and of several attempts the last was accepted."""
+    """The last reply, up to the selected pass, of the stage that gave the response: a pass that runs again from a later
+    stage keeps the response, and the last of several attempts was accepted."""
     last = story.selected.t if story.selected else -1
     stages = [one.stage for this in story.passes.values() for one in this.outputs.values() if one.symbol == symbol]
     calls = [call.event for call in story.calls if [call.event.stage] == stages[-1:] and call.event.t <= last]
@@ -95,15 +95,15 @@ def _response_call(story: Story, symbol: str, response: str) -> Reply | None:
 
 
 def likelihood(reply: Reply, response: str, field: str = "") -> tuple[float | None, int]:
-    """The sum of the natural logarithms of the response's own tokens in the reply, and how many they are. None where
-    it is not clear which they are, or one is no logarithm of a probability."""
+    """The sum of the natural logarithms of the response's tokens, and their number. None if these tokens are unclear,
+    or a value is no logarithm of a probability."""
     own = of_response(reply.logprobs, reply.text, response, field) or ()
-    proper = bool(own) and all(logprob <= ROUNDING for logprob in own)  # NaN is not
+    proper = bool(own) and all(logprob <= ROUNDING for logprob in own)  # false for NaN
     return sum(own) if proper else None, len(own)
 
 
 def _timing(replies: Iterable[Reply]) -> Timing:
-    """How fast the calls were answered that no cache answered."""
+    """The speed of calls that the cache did not answer."""
     fresh = [reply for reply in replies if not reply.cached]
     rests = [(reply.response_tokens, reply.seconds - reply.prompt_seconds) for reply in fresh]
     return Timing(
@@ -117,9 +117,9 @@ def _timing(replies: Iterable[Reply]) -> Timing:
 def of_response(
     logprobs: Sequence[TokenLogprob], text: str, response: str, field: str = ""
 ) -> tuple[float, ...] | None:
-    """The natural logarithms of the tokens of `response`, which stands in the reply's `text`: by itself, or in the JSON
-    string of `field`. None where it does not stand there in one piece, as where something was taken out of its middle,
-    or the tokens are not those of the text."""
+    """The natural logarithms of the tokens of `response` in the reply's `text`: the whole text, or the JSON string of
+    `field`. None if the response is not there in one piece, as when its middle was removed, or the tokens are not those
+    of the text."""
     start = text.find(response)
     start, end = _in_json(text, response, field) if field else (start, start + len(response))
     spans = _spans([entry.token for entry in logprobs], text)
@@ -145,13 +145,13 @@ def _in_json(text: str, response: str, field: str) -> tuple[int, int]:
 
 
 def _spans(tokens: Sequence[str], text: str) -> list[tuple[int, int]] | None:
-    """Where each token stands in `text`; tokens of the thinking and after the end stand outside of it."""
+    """The position of each token in `text`; tokens of thinking and after the end lie outside."""
     first = "".join(tokens).rfind(text)
     if first >= 0:
         return list(pairwise(accumulate(map(len, tokens), initial=-first)))
     # Characters are split over tokens, which share what stands between their neighbours, or the last token is missing.
     spans: list[tuple[int, int]] = []
-    at = broken = 0  # how many such tokens came since the last whole one
+    at = broken = 0  # such tokens since the last whole one
     for token in tokens:
         if not token or BROKEN in token:
             broken += 1

@@ -35,10 +35,10 @@ RESULTS, FRAMES, LOCK = "results.jsonl", "frames", ".lock"
 
 
 class Folder(Generic[Line]):
-    """An open folder with a manifest, events, and a record a sample in `file`. Use as a context manager; `record` is
-    safe from several threads. Raises RunError where something cannot be written.
+    """An open folder with a manifest, events, and a record per sample in `file`. A context manager; several threads may
+    call `record`. Raises RunError if writing fails.
 
-    manifest: its `identity` decides who may go on here, its one session is this start.
+    manifest: only a run with its `identity` may continue here; its one session is this start.
     """
 
     def __init__(self, path: Path, manifest: Started, record: type[Line], file: str, *, folders: Sequence[str]) -> None:
@@ -51,7 +51,7 @@ class Folder(Generic[Line]):
         self._opened, self._writer = ExitStack(), ExitStack()
 
     def __enter__(self) -> Self:
-        """Raises RunError where another process writes the folder or it belongs to another identity."""
+        """Raises RunError if another process writes the folder or it belongs to another identity."""
         with writing(self.path):
             private_folder(self.path)
         with ExitStack() as undo:
@@ -65,7 +65,7 @@ class Folder(Generic[Line]):
         self._opened.close()
 
     def record(self, sample: str, work: Callable[[Emit], Line]) -> Line:
-        """One try at a sample: `work` emits its events as they happen and returns its record."""
+        """One attempt at a sample: `work` emits its events as they happen and returns its record."""
         with recording(self.path, sample) as emit:
             record = work(emit).sealed(self._manifest.identity)
             self._add(record)  # before its events are in place: a line and the events of two tries never stand together
@@ -73,8 +73,8 @@ class Folder(Generic[Line]):
         return record
 
     def seal(self, order: Iterable[str]) -> None:
-        """Put the records in corpus order, a line a sample, so that the same run gives the same bytes, and note in the
-        manifest how many there are, so that a line that is removed later is noticed."""
+        """Sorts the records in corpus order, so that the same run gives the same bytes, and writes their number to the
+        manifest, so that a removed line is detected."""
         order = list(order)
         with self._guard:
             if not self.results.sealed(order):
@@ -85,7 +85,7 @@ class Folder(Generic[Line]):
             write_record(self.path / MANIFEST, manifest, durable=True)
 
     def _begin(self) -> None:
-        """Compare the manifest that is there with this start's, note the start, and read what there is."""
+        """Compares the existing manifest with this start's, adds the start, and reads existing records."""
         file, start = self.path / MANIFEST, self._manifest.sessions[0]
         manifest: Started = self._manifest.model_copy(update={"sessions": ()})
         if file.exists():
@@ -114,7 +114,7 @@ class Folder(Generic[Line]):
             self._rewrite()
 
     def _other(self, begun: Started, changed: Sequence[str]) -> RunError:
-        """The error where the folder's run was begun with something that has changed since."""
+        """The error if the folder's run was started with something that has changed since."""
         engine, now = begun.engine, self._manifest.engine
         new = "tags=[new]" if isinstance(begun, Manifest) else f"runs={self.path.parent}-2"
         same = engine.key() == now.key()
@@ -141,7 +141,7 @@ class Folder(Generic[Line]):
             self._open()
 
     def _add(self, record: Line) -> None:
-        """Append a sample's record, which replaces an earlier one."""
+        """Appends a sample's record; it replaces an earlier one."""
         with self._guard, writing(self._file):
             self._check_unchanged()
             if record.id in self.results:  # of the earlier try: a killed process leaves the sample to be done again
@@ -158,7 +158,7 @@ class Folder(Generic[Line]):
             self.results.put(record.id, line)
 
     def _check_unchanged(self) -> None:
-        """Raises RunError where the file is no longer the one that was opened, or holds what was not written here."""
+        """Raises RunError if another program replaced or changed the file."""
         mine = os.fstat(self._out.fileno())
         if not (mine.st_size == self._size and self._file.exists() and os.path.samestat(mine, self._file.stat())):
             what = f"{self._file.name} was changed or removed while this run wrote it"
@@ -167,14 +167,14 @@ class Folder(Generic[Line]):
 
 
 class Run(Folder[Result]):
-    """An open run folder; `keep_frame` is safe from several threads, too."""
+    """An open run folder; several threads may call `keep_frame`, too."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         super().__init__(path, manifest, Result, RESULTS, folders=(SAMPLES, FRAMES))
         self._sound_frames: set[str] = set()
 
     def keep_frame(self, sha256: str, read: Callable[[], bytes]) -> None:
-        """Put a JPEG into frames/, once; `read` gives its bytes."""
+        """Writes a JPEG to frames/, once; `read` gives its bytes."""
         if sha256 in self._sound_frames:
             return
         path = self.path / FRAMES / f"{sha256}.jpg"
@@ -185,13 +185,13 @@ class Run(Folder[Result]):
 
 
 def read_results(path: Path) -> Results[Result]:
-    """By id, in the order of the file. Raises RunError where the folder is no run, or its files are not as the run
-    wrote them."""
+    """The results by id, in the order of the file. Raises RunError if the folder is no run, or its files were
+    changed."""
     return read_records(path, Result, RESULTS)
 
 
 def read_records(path: Path, record: type[Line], file: str) -> Results[Line]:
-    """The same, also of a judging."""
+    """As `read_results`, also for a judging."""
     manifest = read_any_manifest(path)
     results, names = _read(path, path / file, record, manifest.identity)
     if manifest.records is None:
@@ -210,7 +210,7 @@ def read_records(path: Path, record: type[Line], file: str) -> Results[Line]:
 
 
 def read_so_far(path: Path, manifest: Manifest) -> Results[Result]:
-    """The results of a run that may lack files, which its next start does again: `lost` are samples without events."""
+    """The results of a run that may lack files, which its next start redoes: `lost` are samples without events."""
     return _read(path, path / RESULTS, Result, manifest.identity)[0]
 
 
@@ -223,14 +223,14 @@ def _read(path: Path, file: Path, record: type[Line], identity: Mapping[str, str
 
 
 def remove_parts(folder: Path, begin: str = "") -> None:
-    """Remove what a killed process left half written. Raises OSError."""
+    """Removes incomplete files of a killed process. Raises OSError."""
     for part in folder.glob(f"{begin}*{PART}"):
         part.unlink()
 
 
 @contextmanager
 def hold(folder: Path) -> Iterator[None]:
-    """Keeps other processes from writing the folder. Raises RunError where one does, or the lock cannot be made."""
+    """Keeps other processes from writing the folder. Raises RunError if one does, or the lock cannot be made."""
     lock = FileLock(folder / LOCK, timeout=0, mode=0o600)
     try:
         lock.acquire()

@@ -40,20 +40,20 @@ from mmerg.systems.instantiate import dotted_name, unwrap_callable
 from mmerg.systems.schema import schema_digest
 from mmerg.systems.system import System
 
-Digests = dict[str, str]  # by the names above
+Digests = dict[str, str]  # keyed by the names above
 CONFIG, CORPUS, CLIPS, ENGINE, AUDITOR = "config", "corpus", "clips", "engine", "auditor"
 PROMPT, OUTPUT, SOURCE, MEMORY = "prompt ", "output ", "source ", "memory "
 _PARTS = (CONFIG, CORPUS, CLIPS, ENGINE, AUDITOR)  # names that no file has
-KNOWN_LATER = (CLIPS, ENGINE, MEMORY)  # once clips are listed and a server is asked
+KNOWN_LATER = (CLIPS, ENGINE, MEMORY)  # known once clips are listed and a server is asked
 RUNTIME_KEYS = tuple(
     dict.fromkeys(key for kind in (RunSettings, JudgeSettings) for key in paths_marked(kind, RUNTIME_ONLY))
 )
-_PLACES = (  # of these paths the last name counts
+_PLACES = (  # of these paths only the last name counts
     *paths_marked(RunSettings, PLACE),
     *("backend.adapter.model", "backend.adapter.mmproj"),  # copies of the backbone's
-    "judge.prompts",  # what is in them has a digest of its own
+    "judge.prompts",  # the content has a digest of its own
 )
-_CODE = re.compile(r"/.*\.py:\w+")  # a name in a file of the user's, whose digest stands for where it lies
+_CODE = re.compile(r"/.*\.py:\w+")  # a name in a user's file, whose digest replaces its path
 _EMBEDDER = re.compile(r"sources\.[^.]+\.embedder")  # the same settings as memory.embedder
 _SEM = "mmerg.sources.sem.Sem"
 _NO_MEMORY = ("mmerg.sources.situation.Situation", _SEM)  # any other source may need the corpus for exemplars
@@ -69,8 +69,8 @@ def run_digests(
     readers: Mapping[str, object],
 ) -> Digests:
     """The parts of a run's identity that are known before a model is asked. corpus: its fingerprint. of_system: its
-    `system_digests`. readers: what reads the files that a source's settings name, by symbol: the source, or its
-    embedder. Raises ConfigError where a class of the user's has no digest and no file."""
+    `system_digests`. readers: by symbol, what reads the files in a source's settings: the source or its embedder.
+    Raises ConfigError if a user's class has no digest and no file."""
     plain, files = copy.deepcopy(settings), dict(of_system)
     nodes, given = plain["system"]["stages"], plain["sources"]
     if system.auditor:
@@ -90,13 +90,13 @@ def run_digests(
 
 
 def system_digests(system: System, templates: Mapping[str, str]) -> Digests:
-    """What decides beside its settings what a system asks and answers: its templates, the schemas of its outputs, and
-    the user's classes and functions."""
+    """What affects a system's calls besides settings: templates, output schemas, and the user's classes and
+    functions."""
     digests = {f"{PROMPT}{name}": _sha256(text) for name, text in templates.items()}
     for agent in system.agents:
         if agent.output:
             digests[f"{OUTPUT}{agent.name}"] = _sha256(schema_digest(agent.output))
-            if not agent.output.__module__.startswith("mmerg."):  # for its validators
+            if not agent.output.__module__.startswith("mmerg."):  # for the validators
                 _add_code(digests, f"{OUTPUT}{agent.name}, class", agent.output)
         if agent.function:
             _add_code(digests, f"stage {agent.name}", agent.function)
@@ -125,13 +125,13 @@ def _sha256(text: str) -> str:
 
 
 def _sizes(settings: Plain) -> Digests:
-    """The sizes of the model's files, two of which may share a name."""
+    """The sizes of the model's files. Two may share a name."""
     files = [Path(str(get_path(settings, f"backbone.{key}") or "")) for key in ("gguf", "mmproj")]
     return {file.name: str(file.stat().st_size) for file in files if file.is_file()}
 
 
 def _add_code(digests: Digests, name: str, thing: object) -> None:
-    """Adds a class or function: its own `digest` under `name`, else the SHA-256 of its file under the file's name."""
+    """Adds a class or function: its `digest` under `name`, else the SHA-256 of its file under the file's name."""
     own = _own_digest(thing)
     if own:
         digests[name] = own
@@ -145,8 +145,8 @@ def _add_code(digests: Digests, name: str, thing: object) -> None:
 
 
 def _add_file(digests: Digests, file: Path) -> str:
-    """Adds the SHA-256 of a file's content, and gives the name it has: the file's, with its folder's where another file
-    has the same. Raises OSError."""
+    """Adds the SHA-256 of a file, and returns its key: the file's name, with its folder's if another file has the same
+    name. Raises OSError."""
     digest = compute_sha256(file)
     free = file.name not in _PARTS and digests.get(file.name, digest) == digest
     name = file.name if free else f"{file.parent.name}/{file.name}"
@@ -155,8 +155,8 @@ def _add_file(digests: Digests, file: Path) -> str:
 
 
 def name_files(node: object, reader: object, digests: Digests) -> object:
-    """The settings of a target that `reader` was made of, with the last name of each file in place of its path, so that
-    it may lie anywhere. The files' digests are added, unless `reader` has a `digest` that stands for what it reads."""
+    """The settings of `reader` with only the last name of each file path, so that files may lie anywhere. Adds the
+    files' digests, unless `reader` has a `digest` that covers them."""
     own = bool(_own_digest(reader))
 
     def named(node: object) -> object:
@@ -165,32 +165,32 @@ def name_files(node: object, reader: object, digests: Digests) -> object:
         if isinstance(node, list):
             return [named(inner) for inner in node]
         if not isinstance(node, str) or not ("/" in node or Path(node).suffix):
-            return node  # a word is a word, whatever files there are where the command is typed
+            return node  # a word, even if a file of that name exists in the working directory
         file, in_file, name = node.rpartition(".py:")
         try:
             path = Path(f"{file}.py" if in_file else node).expanduser()
             if own:
                 return path.name if not in_file and path.is_absolute() and path.exists() else node
             return _add_file(digests, path) + (in_file and f":{name}")
-        except (OSError, ValueError, RuntimeError):  # no file: too long, a null byte, the home of nobody
+        except (OSError, ValueError, RuntimeError):  # no file: too long, a null byte, an unknown home
             return node
 
     return named(node)
 
 
 def _own_digest(thing: object) -> str:
-    """The `digest` of a thing, "" where it has none."""
+    """The `digest` of a thing; "" if it has none."""
     digest = getattr(thing, "digest", None)
     return digest if isinstance(digest, str) else ""
 
 
 def runtime_settings(plain: Plain) -> Plain:
-    """The RUNTIME_KEYS that a resolved config sets, by dotted path. Each start of a run notes them."""
+    """The RUNTIME_KEYS in a resolved config, by dotted path. Each start of a run records them."""
     return {path: value for path in RUNTIME_KEYS if (value := get_path(plain, path)) is not None}
 
 
 def with_runtime_settings(plain: Plain, runtime: Plain) -> Plain:
-    """The config with the runtime settings of another start in place of its own."""
+    """The config with the runtime settings of another start."""
     changed = copy.deepcopy(plain)
     for path, value in runtime.items():
         above, _, last = path.rpartition(".")
@@ -199,13 +199,13 @@ def with_runtime_settings(plain: Plain, runtime: Plain) -> Plain:
 
 
 def settings_digest(plain: Mapping[str, object]) -> str:
-    """SHA-256 (hex) of what decides results in a resolved config."""
+    """SHA-256 (hex) of the settings in a resolved config that affect results."""
     return _sha256(json.dumps(canonical(plain), sort_keys=True))
 
 
 def canonical(plain: Mapping[str, object], *but_for: str) -> Plain:
-    """The settings that decide results, each spelled in one way, without the dotted paths `but_for`. A setting that is
-    absent, as in the manifest of imported replies, counts as off."""
+    """The settings that affect results in canonical form, without the dotted paths `but_for`. A missing setting, as in
+    the manifest of imported replies, counts as off."""
     kept: Plain = _without_folders(plain)
     for part, settle in (("protocol", _canonical_protocol), ("system", _canonical_system)):
         if isinstance(kept.get(part), dict):
@@ -221,7 +221,7 @@ def canonical(plain: Mapping[str, object], *but_for: str) -> Plain:
     needs_memory = [one for one in kept["sources"].values() if one != _NO_EXEMPLARS]
     if all(get_path(one, "_target_") in _NO_MEMORY for one in needs_memory) and isinstance(kept.get("dataset"), dict):
         kept["dataset"]["memory"] = None
-    for path in ("memory", "sem", *but_for):  # memory and sem: settings that others refer to
+    for path in ("memory", "sem", *but_for):  # memory and sem: other settings refer to them
         above, _, last = path.rpartition(".")
         node = get_path(kept, above) if above else kept
         if isinstance(node, dict):
@@ -230,8 +230,8 @@ def canonical(plain: Mapping[str, object], *but_for: str) -> Plain:
 
 
 def _without_folders(node: Any, path: str = "") -> Any:
-    """A copy without runtime settings and without the folders that files lie in. The corpus has a digest of its own, so
-    that its root does not count."""
+    """A copy without runtime settings and folders of files. The corpus has its own digest, so its root does not
+    count."""
     of_corpus = path.split(".", maxsplit=1)[0] == "dataset"
     if isinstance(node, Mapping):
         above = f"{_EMBEDDER.sub('memory.embedder', path)}." if path else ""
@@ -239,7 +239,7 @@ def _without_folders(node: Any, path: str = "") -> Any:
             key: _without_folders(value, above + key)
             for key, value in node.items()
             if above + key not in RUNTIME_KEYS
-            and not (of_corpus and key == "root" and not isinstance(value, dict))  # a class may give one
+            and not (of_corpus and key == "root" and not isinstance(value, dict))  # a class may have one
         }
     if isinstance(node, list | tuple):
         return [_without_folders(value, path) for value in node]
@@ -258,8 +258,8 @@ def _canonical_protocol(protocol: Plain) -> None:
 
 
 def _canonical_system(system: Plain) -> None:
-    system.pop("label_sets", None)  # the dataset has the one that was taken
-    system.pop("prompts", None)  # what is in them has a digest of its own, wherever they lie
+    system.pop("label_sets", None)  # the dataset has the chosen one
+    system.pop("prompts", None)  # the templates have digests of their own
     without = system["without"] = sorted(set(system.get("without") or ()))
     if isinstance(stages := system.get("stages"), dict):
         system["stages"] = {name: stage for name, stage in stages.items() if name not in without}
@@ -271,8 +271,8 @@ def _canonical_system(system: Plain) -> None:
 
 
 def _canonical_source(node: Plain) -> Plain:
-    """A source without settings that have no effect. A small empathetic model's embedder is left out, as the model's
-    digest, a part of a run's identity, covers it."""
+    """A source without settings that have no effect. The embedder of a small empathetic model is omitted, as the
+    model's digest covers it."""
     if get_path(node, "top_k") == 0:
         return dict(_NO_EXEMPLARS)
     if get_path(node, "_target_") != _SEM:

@@ -1,5 +1,5 @@
-"""What a system's agents are told besides each other's outputs, as the settings of its run say. Systems that are told
-different things differ in more than how they work."""
+"""The inputs of a system's agents, besides each other's outputs, from the settings of its run. Systems with different
+inputs differ in more than their method."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -16,7 +16,7 @@ SOURCES = {
 
 
 def list_inputs(manifest: Manifest) -> tuple[str, ...]:
-    """In words; what is absent is left out, and nothing is known of replies that another system wrote."""
+    """Descriptions of the inputs. Absent inputs are omitted; those of imported replies are unknown."""
     return () if manifest.imported else tuple(_inputs(manifest))
 
 
@@ -41,8 +41,8 @@ def _inputs(manifest: Manifest) -> Iterator[str]:
 
 
 def unequal_inputs(runs: Sequence[About]) -> str:
-    """Who is told what the others are not; "" where all are told the same. A run goes by its system, unless another run
-    of that system is told something else."""
+    """Which runs see inputs that others do not; "" if all see the same. A run is named by its system, unless another
+    run of that system sees something else."""
     of_system: dict[str, set[tuple[str, ...]]] = {}
     for run in runs:
         of_system.setdefault(run.manifest.system, set()).add(list_inputs(run.manifest))

@@ -28,13 +28,13 @@ from mmerg.storage.record import Record
 
 MANIFEST = "manifest.json"
 FORMAT = 2
-DRY = "dry"  # the backend that asks no model
-IMPORTED = "import"  # the backend of replies that another system wrote
+DRY = "dry"  # the backend that calls no model
+IMPORTED = "import"  # the backend of imported replies
 AGAIN = "rename or remove the folder, then run the same command again: finished calls come from the reply cache"
 
 
 def _checked(settings: Plain) -> Plain:
-    """Settings that this version knows. Imported replies have few of them."""
+    """Validates settings as this version knows them. Imported replies have few."""
     try:
         (JudgeSettings if "judge" in settings else RunSettings).model_validate(settings)
     except ValidationError as error:
@@ -57,7 +57,7 @@ class Corpus(Split):
 
 
 class ProtocolSection(Record):
-    """What the protocol came to: its n, and why dialogues were left out."""
+    """The result of the protocol: n, and why dialogues were left out."""
 
     description: str
     samples: Count
@@ -77,7 +77,7 @@ class MemorySection(Record):
 
 
 class Session(Record):
-    """A start of the run. how: settings that decide no result."""
+    """A start of the run. how: settings that do not affect results."""
 
     at: str = ""
     versions: dict[str, str] = Field(default_factory=dict)
@@ -86,9 +86,8 @@ class Session(Record):
 
 
 class Started(Record):
-    """What any manifest says. identity: digests, which decide who may go on in the folder. records: how many lines the
-    folder has, None until a start comes to its end. digest: of all else but what a user may change, the name and tags.
-    """
+    """The fields of any manifest. identity: digests; only runs with the same may continue in the folder. records: the
+    number of lines, None until a start ends. digest: of everything but the user's name and tags."""
 
     format: Literal[2] = 2
     identity: dict[str, str]
@@ -99,14 +98,14 @@ class Started(Record):
     digest: str = ""
 
     def sealed(self, records: int | None = None) -> Self:
-        """The manifest of a folder that has so many records, with its digest."""
+        """The manifest with the number of records and its digest."""
         manifest = self.model_copy(update={"records": records})
         fields = manifest.model_dump(mode="json", exclude_defaults=True, exclude={"digest", "sessions", "name", "tags"})
         digest = hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()[:16]
         return manifest.model_copy(update={"digest": digest})
 
     def setting(self, path: str, default: Any = None) -> Any:
-        """The setting at a dotted path; `default` where there is none or it is null."""
+        """The setting at a dotted path; `default` if it is missing or null."""
         value = get_path(self.settings, path)
         return default if value is None else value
 
@@ -122,12 +121,12 @@ class Manifest(Started):
 
     @property
     def imported(self) -> bool:
-        """Whether another system wrote the replies: nothing is known of passes, calls, tokens and times."""
+        """Whether another system wrote the replies; then passes, calls, tokens and times are unknown."""
         return self.engine.backend == IMPORTED
 
     @property
     def own_name(self) -> str:
-        """The user's own name and tags (`name=`, `tags=`), empty where there are none."""
+        """The user's name and tags (`name=`, `tags=`); empty if there are none."""
         return " ".join(filter(None, (self.name, *self.tags)))
 
     @property
@@ -136,7 +135,7 @@ class Manifest(Started):
 
     @property
     def backbone(self) -> str:
-        """The model that replied; of a dry run none did."""
+        """The model that replied; "dry run" without one."""
         return "dry run" if self.engine.backend == DRY else str(self.setting("backbone.name", "–"))
 
 
@@ -167,7 +166,7 @@ class About:
 
 
 def read_manifest(path: Path) -> Manifest:
-    """The manifest of the run in folder `path`. Raises RunError where it is none, and names the key at fault."""
+    """The manifest of the run in `path`. Raises RunError if it is missing or invalid, naming the key."""
     manifest = read_any_manifest(path)
     if isinstance(manifest, Manifest):
         return manifest
@@ -177,7 +176,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
-    """The same, also of a judging. Raises RunError where it was changed after it was written, too."""
+    """As `read_manifest`, also for a judging. Raises RunError also if it was changed after it was written."""
     file = path / MANIFEST
     try:
         content = json.loads(file.read_bytes().decode())
@@ -204,7 +203,7 @@ def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
 
 
 def check_runs(paths: Sequence[Path], key: Callable[[Path], object] = Path.resolve) -> list[About]:
-    """The runs in these folders. Raises RunError where one is none, or two have the same `key`."""
+    """The runs in these folders. Raises RunError if one is no run, or two have the same `key`."""
     first: dict[object, Path] = {}
     for path in paths:
         if before := first.get(key(path)):
@@ -215,12 +214,12 @@ def check_runs(paths: Sequence[Path], key: Callable[[Path], object] = Path.resol
 
 
 def read_abouts(paths: Sequence[Path]) -> list[About]:
-    """The same. Raises RunError also where two have the same name, as nothing could tell them apart."""
+    """As `check_runs`. Raises RunError also if two runs have the same name."""
     return check_runs(paths, lambda path: path.resolve().name)
 
 
 def _no_run(path: Path) -> RunError:
-    """What to raise for a folder without a manifest: it names runs that lie within, around, or beside it."""
+    """The error for a folder without a manifest; it names runs in, above or beside it."""
     if (path / SHARDS).is_dir():
         what, hint = "its shards are not merged yet", f"merge them: mmerg merge {path}"
     elif path.exists():
@@ -237,12 +236,12 @@ def _no_run(path: Path) -> RunError:
 
 
 def runs_in(folder: Path) -> list[Path]:
-    """The run folders in a folder, the latest first."""
+    """The run folders in a folder, latest first."""
     files = sorted(folder.glob(f"*/{MANIFEST}"), key=lambda file: file.stat().st_mtime, reverse=True)
     return [file.parent for file in files]
 
 
 def short(digest: object) -> str:
-    """The first digits of a digest or commit, with what stands behind a hyphen, as in `…-dirty`."""
+    """The first digits of a digest or commit, with its suffix, as in `…-dirty`."""
     digits, hyphen, rest = str(digest).partition("-")
     return f"{digits[:SHOWN_DIGEST]}{hyphen}{rest}"

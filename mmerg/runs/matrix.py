@@ -13,9 +13,9 @@ JUDGED = {"changed": "other reply or label", "better": "label became right", "wo
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A sample with its result in each run, None where a run has none; first: the number of the first that has one.
-    changed: a run's reply or label is not that of the first run; better, worse: a run has the label right and the first
-    has not, or the other way round."""
+    """A sample with its result in each run (None: missing). first: the number of the first run that has one. changed: a
+    run's reply or label differs from the first run's; better, worse: a run has the label right and the first has not,
+    or the reverse."""
 
     sample: str
     results: tuple[Result | None, ...]
@@ -27,7 +27,7 @@ class Line:
 
 
 def matrix(runs: Sequence[Mapping[str, Result]]) -> list[Line]:
-    """A line a sample that any run finished, in the order of the first run; a failed sample has no label right."""
+    """A line per sample that any run finished, in the order of the first run. A failed sample has no correct label."""
     return [
         _line(sample, [run.get(sample) for run in runs]) for sample in dict.fromkeys(key for run in runs for key in run)
     ]
@@ -38,7 +38,7 @@ def _line(sample: str, results: Sequence[Result | None]) -> Line:
     replies = {(one.response, one.emotion, one.failure) for one in there}
     gold = next((one.gold_emotion for one in there if one.gold_emotion), "")
     right = [one.emotion == gold for one in there] if gold else []
-    held = results[0] is not None  # else the first run has nothing to compare with
+    held = results[0] is not None  # otherwise the first run has nothing to compare with
     return Line(
         sample,
         tuple(results),

@@ -1,4 +1,4 @@
-"""The memory that a run's model took, beside the run as `memory.json`. It decides no result."""
+"""The memory of a run's model, beside the run as `memory.json`. It does not affect results."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -9,19 +9,19 @@ MEMORY = "memory.json"
 
 
 class MemoryUsage(Record):
-    """gib: the model's size in memory, in GiB. on_cpu: the share of it on the CPU in %, None where not known."""
+    """gib: the model's size in memory, in GiB. on_cpu: the share of it on the CPU in %; None if unknown."""
 
     gib: float
     on_cpu: float | None = None
 
 
 def write_memory_usage(run: Path, usage: MemoryUsage) -> None:
-    """Raises RunError where it cannot be written."""
+    """Raises RunError if the file cannot be written."""
     write_record(run / MEMORY, usage)
 
 
 def read_memory_usage(run: Path) -> MemoryUsage | None:
-    """None where it was not measured, as where every reply came from the cache."""
+    """None if it was not measured, as when the cache gave every reply."""
     with suppress(OSError, ValueError):
         return read_record(run / MEMORY, MemoryUsage)
     return None

@@ -1,4 +1,4 @@
-"""Puts the shards of a run together: the run folder then holds what one process would have written.
+"""Merges the shards of a run: the run folder then holds what one process would have written.
 
 The shards stay as they are, and nobody else may write them meanwhile. The run's manifest is removed first and written
 last: a merge that was killed leaves no run, and the same command merges again."""
@@ -22,7 +22,7 @@ from mmerg.storage.record import write_record
 
 @dataclass(frozen=True)
 class Merged:
-    """What was put together. missing: samples of the protocol that no shard finished."""
+    """The result of a merge. missing: samples of the protocol that no shard finished."""
 
     shards: int
     samples: int
@@ -43,7 +43,7 @@ class Merged:
 
 @dataclass
 class _Part:
-    """A shard that was begun. order: its samples by their places in the corpus. lines: of those it finished."""
+    """A shard that was started. order: its samples by their places in the corpus. lines: of finished samples."""
 
     shard: Shard
     path: Path
@@ -52,14 +52,14 @@ class _Part:
     lines: dict[str, bytes] = field(default_factory=dict)
 
     def read(self) -> None:
-        """Raises RunError where a file cannot be read."""
+        """Raises RunError if a file cannot be read."""
         results = read_so_far(self.path, self.manifest)
         self.order = read_order(self.path)
         done = (sample for sample in self.order.values() if sample in results and sample not in results.lost)
         self.lines = {sample: results.lines[sample] for sample in done}
 
     def copy_files(self, run: Path) -> None:
-        """Copy the events of what it finished, and its frames. Raises OSError."""
+        """Copies the events of finished samples, and the frames. Raises OSError."""
         for folder in (SAMPLES, FRAMES):
             private_folder(run / folder)
         for sample in self.lines:
@@ -69,7 +69,7 @@ class _Part:
 
 
 def merge(run: Path, partial: bool = False) -> Merged:
-    """Puts the shards in `run` together. partial: with what is there, though shards or samples are missing.
+    """Merges the shards in `run`. partial: even if shards or samples are missing.
 
     Raises MmergError, with nothing changed, where a shard is missing, unfinished, being written, or made with other
     settings; and where the folder holds what no shard does.
@@ -97,7 +97,7 @@ def merge(run: Path, partial: bool = False) -> Merged:
 
 
 def _parts(run: Path) -> list[_Part]:
-    """The shards that were begun. Raises MmergError where there are none, or where their numbers differ."""
+    """The shards that were started. Raises MmergError if there are none, or their numbers differ."""
     begun = {shard: path for shard, path in shards_in(run).items() if (path / MANIFEST).exists()}
     if not begun:
         hint = "run one with mmerg run … shard=1/4, then name the folder that contains shards/"
@@ -107,7 +107,7 @@ def _parts(run: Path) -> list[_Part]:
 
 
 def _manifest(parts: Sequence[_Part]) -> Manifest:
-    """The run's manifest: that of any of its shards, with the starts of all. Raises RunError where they differ."""
+    """The run's manifest: that of any shard, with the starts of all. Raises RunError if they differ."""
     first = parts[0].manifest
     for part in parts:
         if differs := changes(first, part.manifest):
@@ -118,14 +118,14 @@ def _manifest(parts: Sequence[_Part]) -> Manifest:
 
 
 def _in_corpus_order(parts: Sequence[_Part]) -> Results[Result]:
-    """All that was finished."""
+    """All finished results."""
     lines = {sample: line for part in parts for sample, line in part.lines.items()}
     order = {place: sample for part in parts for place, sample in part.order.items()}
     return Results(Result, lines).only(order[place] for place in sorted(order))
 
 
 def _unfinished(run: Path, parts: Sequence[_Part], missing: int) -> RunError:
-    """What to raise where samples are missing: it names the shards to run."""
+    """The error for missing samples; it names the shards to run."""
     begun, of_all = {part.shard for part in parts}, parts[0].shard.of_all
     half = [part.shard for part in parts if len(part.lines) < len(part.order)]
     absent = [one for number in range(1, of_all + 1) if (one := Shard(number, of_all)) not in begun]
@@ -137,7 +137,7 @@ def _unfinished(run: Path, parts: Sequence[_Part], missing: int) -> RunError:
 
 
 def _refuse_others(run: Path, results: Results[Result]) -> None:
-    """Raises RunError where the folder is a run that holds what the shards do not."""
+    """Raises RunError if the folder is a run with samples that no shard has."""
     if not (run / MANIFEST).exists():
         return
     what = ""

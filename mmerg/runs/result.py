@@ -1,4 +1,4 @@
-"""A sample's line in `results.jsonl`: its outputs, and all that tables and metrics need of it; and such lines together.
+"""A sample's line in `results.jsonl`: its outputs, and all that tables and metrics need; and collections of such lines.
 
 `cached_calls`, `seconds`, `timing` and so `digest` differ between a run and its replay; all else is equal.
 """
@@ -24,11 +24,11 @@ class SampleLine(Record):
     id: str
     status: Literal["ok", "failed"]
     dialogue: str = ""
-    digest: str = ""  # of all else and of the run's identity, so that a record that was changed is noticed
+    digest: str = ""  # of everything else and the run's identity; detects changed records
 
     def sealed(self, identity: Mapping[str, str]) -> Self:
-        """The record with the digest that it has in a run of this identity. Fields with their default do not count, so
-        that a later version with one more field gives the same."""
+        """The record with its digest in a run of this identity. Default values do not count, so that a later version
+        with one more field gives the same digest."""
         fields = self.model_dump(mode="json", exclude_defaults=True, exclude={"digest"})
         text = json.dumps([dict(identity), fields], sort_keys=True, ensure_ascii=False)
         return self.model_copy(update={"digest": hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]})
@@ -37,22 +37,22 @@ class SampleLine(Record):
         return json.dumps(self.model_dump(mode="json"), ensure_ascii=False) + "\n"
 
     def comparable(self) -> dict[str, object]:
-        """What two runs with the same replies share."""
+        """The fields that two runs with the same replies share."""
         return self.model_dump(mode="json", exclude=set(RUNTIME_FIELDS))
 
 
 class Timing(Record):
-    """How fast a model answered the calls that no cache answered."""
+    """The speed of calls that the cache did not answer."""
 
     calls: Count = 0
-    prompt_tokens: Count = 0  # without those that the server's prefix cache served
+    prompt_tokens: Count = 0  # without those from the server's prefix cache
     prompt_seconds: Seconds = 0.0  # their evaluation
-    reply_rates: tuple[Seconds, ...] = ()  # tokens a second, one a call whose server tells it
+    reply_rates: tuple[Seconds, ...] = ()  # tokens per second of each call whose server reports it
 
 
 class Result(SampleLine):
-    """One line a sample, of its last try. tokens are the server's counts, passes count from 0, gold_* is the hidden
-    target, for scoring."""
+    """The line of a sample's last attempt. The server counts tokens; passes count from 0; gold_* is the hidden target,
+    for scoring."""
 
     response: str | None = None
     emotion: str | None = None
@@ -60,27 +60,33 @@ class Result(SampleLine):
     audit: dict[str, int] | None = None
     selected_pass: Count | None = None
     passes: Count = 0
-    repeated_passes: Count = 0  # passes that gave what the pass before gave
-    forecasts: tuple[str | None, ...] = ()  # by pass, where a stage was asked again
-    handed_on: dict[str, tuple[Count, Count]] = Field(default_factory=dict)  # by stage: runs of 4 words copied, and all
-    copied: dict[str, Count] = Field(default_factory=dict)  # by source: runs of 4 words of the reply, see `copying`
-    label_logprobs: dict[str, float] = Field(default_factory=dict)  # of the first pass, where they are read
-    cleaned: dict[str, Count] = Field(default_factory=dict)  # what was taken off how many replies
+    repeated_passes: Count = 0  # passes with the same outputs as the pass before
+    forecasts: tuple[str | None, ...] = ()  # by pass, if a stage ran again
+    handed_on: dict[str, tuple[Count, Count]] = Field(
+        default_factory=dict
+    )  # by stage: copied four-word sequences, and all
+    copied: dict[str, Count] = Field(
+        default_factory=dict
+    )  # by source: copied four-word sequences of the reply, see `copying`
+    label_logprobs: dict[str, float] = Field(default_factory=dict)  # of the first pass, if labels are read
+    cleaned: dict[str, Count] = Field(default_factory=dict)  # by kind of removal: the number of replies
     ended: LoopEnd | None = None  # why the loop stopped
     gold_response: str | None = None
     gold_emotion: str | None = None
-    turns_looked_at: Count = 0  # history turns whose clips were looked for
+    turns_looked_at: Count = 0  # history turns whose clips were requested
     frames: Count = 0
     frames_form: Form | None = None
-    clip_problems: Count = 0  # turns that went without frames
-    exemplars: Count = 0  # how many any pass was given
-    excluded: dict[str, Count] = Field(default_factory=dict)  # by guard, exemplars kept back
+    clip_problems: Count = 0  # turns without frames
+    exemplars: Count = 0  # the most that a pass got
+    excluded: dict[str, Count] = Field(default_factory=dict)  # withheld exemplars by guard
     exemplars_problem: str | None = None
     calls: Count = 0
     cached_calls: Count = 0
     prompt_tokens: Count = 0
     response_tokens: Count = 0
-    logprob: Annotated[float, Field(le=1e4)] | None = None  # the sum of natural ones, of the response's tokens
+    logprob: Annotated[float, Field(le=1e4)] | None = (
+        None  # the sum of natural log-probabilities of the response's tokens
+    )
     logprob_tokens: Count = 0
     seconds: Seconds = 0.0  # from start to end
     timing: Timing = Timing()
@@ -95,12 +101,12 @@ class Result(SampleLine):
 
     @property
     def copies(self) -> int:
-        """How many runs of four words the reply copies."""
+        """The number of four-word sequences that the reply copies."""
         return self.copied.get("any", 0)
 
     @property
     def repeats(self) -> str:
-        """What all of a reply is copied from, if it has four words: "last turn", "exemplars", "instructions"; or ""."""
+        """The source of a reply that is copied as a whole: "last turn", "exemplars", "instructions"; or ""."""
         sources = ("last turn", "exemplars", "instructions") if self.copied else ()
         return next((name for name in sources if self.copied.get(name) == self.copied["all"]), "")
 
@@ -111,11 +117,11 @@ class Result(SampleLine):
 
 
 class Verdicts(SampleLine):
-    """A judge's verdicts on a sample, a line in `verdicts.jsonl` of a judging folder. Where a call failed, the sample
-    is failed and no verdict on it counts."""
+    """A judge's verdicts on a sample, a line in `verdicts.jsonl` of a judging folder. If a call failed, the sample is
+    failed and none of its verdicts counts."""
 
     verdicts: tuple[Verdict, ...] = ()
-    no_reply: tuple[int, ...] = ()  # the judged runs, by number, that gave no reply, so that nothing was asked
+    no_reply: tuple[int, ...] = ()  # numbers of judged runs without a reply, so that the judge was not asked
     calls: Count = 0
     cached_calls: Count = 0
     prompt_tokens: Count = 0
@@ -126,8 +132,8 @@ class Verdicts(SampleLine):
 
 
 class Ended(Record):
-    """How one start of a run ended. samples, failed, unaudited: of the samples asked for. kept: finished before. calls:
-    what the samples took; made: the calls that this start had to make."""
+    """How one start of a run ended. samples, failed, unaudited: of the requested samples. kept: finished before. calls:
+    all of the samples' calls; made: those that this start made."""
 
     run: str
     samples: int
@@ -159,9 +165,9 @@ Line = TypeVar("Line", bound=SampleLine)
 
 
 class Results(Mapping[str, Line], Generic[Line]):
-    """Records by sample id, in the order in which their ids came first. Each is held as its line's bytes, so that
-    100,000 take little memory, and parsed when it is asked for. clean: the file has exactly these lines, in this order.
-    lost: samples without their events."""
+    """Records by sample id, in the order in which ids first appeared. Each is stored as the bytes of its line, to save
+    memory, and parsed on access. clean: the file has exactly these lines, in this order. lost: samples without their
+    events."""
 
     def __init__(self, record: type[Line], lines: dict[str, bytes] | None = None) -> None:
         self.record = record
@@ -170,27 +176,27 @@ class Results(Mapping[str, Line], Generic[Line]):
         self.lost: set[str] = set()
 
     def put(self, sample: str, line: bytes) -> None:
-        """Hold a line, in place of an earlier one of its sample."""
+        """Stores a line; it replaces an earlier one of its sample."""
         self.clean &= sample not in self.lines
         self.lines[sample] = line
 
     def only(self, samples: Iterable[str]) -> "Results[Line]":
-        """The records of `samples`, in their order, without samples that have none."""
+        """The records of `samples`, in their order; samples without a record are omitted."""
         some = Results(self.record, {sample: self.lines[sample] for sample in samples if sample in self.lines})
         some.lost = self.lost
         return some
 
     def in_order(self, samples: Iterable[str]) -> "Results[Line]":
-        """All records: first of `samples`, in their order, then of others by id."""
+        """All records: those of `samples` in their order, then others by id."""
         known = dict.fromkeys(samples)
         return self.only([*known, *sorted(self.keys() - known.keys())])
 
     def sealed(self, samples: Iterable[str]) -> bool:
-        """Whether a command that wrote these came to its end: a line a sample, in the order of `samples`."""
+        """Whether the command that wrote these finished: one line per sample, in the order of `samples`."""
         return self.clean and list(self.in_order(samples)) == list(self)
 
     def parse(self, line: bytes) -> Line:
-        """Raises ValueError where a line is no record."""
+        """Raises ValueError if a line is no record."""
         return self.record.model_validate_json(line)
 
     def __getitem__(self, sample: str) -> Line:
@@ -202,14 +208,14 @@ class Results(Mapping[str, Line], Generic[Line]):
     def __len__(self) -> int:
         return len(self.lines)
 
-    def __contains__(self, sample: object) -> bool:  # without parsing it
+    def __contains__(self, sample: object) -> bool:  # without parsing
         return sample in self.lines
 
 
 def read_lines(path: Path, record: type[Line], identity: Mapping[str, str]) -> Results[Line]:
-    """The records of a file, none where there is none. A later line of a sample takes the place of an earlier one; a
-    last line that is cut off is passed over. Raises RunError where it cannot be read, or a line is no record that a run
-    of this identity wrote."""
+    """The records of a file; none if it is missing. A later line of a sample replaces an earlier one; an incomplete
+    last line is ignored. Raises RunError if the file cannot be read, or a line is no record of a run with this
+    identity."""
     results, foreign = Results(record), []
     try:
         with path.open("rb") as file:

@@ -17,7 +17,7 @@ from mmerg.runs.events import EVENT, Emit, Event, SampleDone, SampleFailed, Samp
 from mmerg.storage.files import PART, describe_error, replacing, writing
 
 SAMPLES, ENDING = "samples", ".jsonl"
-_LONGEST = 200  # bytes of a name; file systems take 255, and a part has some more
+_LONGEST = 200  # bytes of a name; file systems allow 255, and a `.part` is longer
 AGAIN = "remove the file, then run the same command again: finished calls come from the reply cache"
 LAST = (SampleDone, SampleFailed)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
@@ -31,20 +31,20 @@ def file_name(sample: str) -> str:
     """
     name = quote(sample, safe=" ,;=@+()")
     name = name.replace(".", "%2E", 1) if name.startswith(".") else name
-    if len(name) > _LONGEST or sample != sample.lower():  # some file systems take upper for lower case
-        name = f"{name[:100]}%-{hashlib.sha256(name.encode()).hexdigest()[:32]}"  # no id is quoted as "%-"
+    if len(name) > _LONGEST or sample != sample.lower():  # some file systems ignore case
+        name = f"{name[:100]}%-{hashlib.sha256(name.encode()).hexdigest()[:32]}"  # no quoted id contains "%-"
     return name + ENDING
 
 
 def events_file(run: Path, sample: str) -> Path:
-    """Where the events of a finished sample are."""
+    """The file with the events of a finished sample."""
     return run / SAMPLES / file_name(sample)
 
 
 @contextmanager
 def recording(run: Path, sample: str) -> Iterator[Emit]:
-    """Writes the events of one try as they happen. The file is there once the block ends well; after an error nothing
-    is left, and a killed process leaves a `.part`. Raises RunError where it cannot be written."""
+    """Writes the events of one attempt as they happen. The file appears when the block ends without an error; an error
+    leaves nothing, and a killed process a `.part`. Raises RunError if writing fails."""
     path, written = events_file(run, sample), hashlib.sha256()
     with replacing(path, prefix=f"{path.stem}.", buffering=0) as file:
 
@@ -61,8 +61,8 @@ def recording(run: Path, sample: str) -> Iterator[Emit]:
 
 
 def read_events(run: Path, sample: str) -> list[Event]:
-    """The events of the sample's last finished try; of the one under way where none is finished, and none where none
-    was begun. Raises RunError where the file cannot be read."""
+    """The events of the sample's last finished attempt; if there is none, of the current one. Raises RunError if the
+    file cannot be read."""
     path = events_file(run, sample)
     whole = path.exists()
     if not whole:
@@ -70,7 +70,7 @@ def read_events(run: Path, sample: str) -> list[Event]:
     events: list[Event] = []
     try:
         with path.open("rb") as file:
-            lines = [line for line in file if whole or line.endswith(b"\n")]  # the last may be half written
+            lines = [line for line in file if whole or line.endswith(b"\n")]  # the last may be incomplete
         for line in lines:
             events.append(_event(line, sample))
     except FileNotFoundError:

@@ -24,14 +24,14 @@ SHARDS, ORDER = "shards", "order.jsonl"
 
 @dataclass(frozen=True, order=True, slots=True)
 class Shard:
-    """The shard `number` (from 1) of so many."""
+    """Shard `number` (from 1) of `of_all`."""
 
     number: int
     of_all: int
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """The shard that `shard=3/64` means."""
+        """Parses `shard=3/64`."""
         number, _, of_all = text.partition("/")
         return cls(int(number), int(of_all))
 
@@ -39,7 +39,7 @@ class Shard:
         return f"{self.number}/{self.of_all}"
 
     def holds(self, dialogue: str) -> bool:
-        """Whether the samples of a dialogue are this one's."""
+        """Whether the shard has the samples of a dialogue."""
         return assign_shard(dialogue, self.of_all) == self.number
 
     def folder(self, run: Path) -> Path:
@@ -47,20 +47,20 @@ class Shard:
 
 
 def assign_shard(dialogue: str, of_all: int) -> int:
-    """Which shard has all samples of a dialogue: their prompts begin alike, and a server keeps that beginning."""
+    """The shard of all samples of a dialogue. Their prompts share a beginning, which a server's prefix cache keeps."""
     digest = hashlib.sha256(dialogue.encode()).digest()
     return int.from_bytes(digest[:8], "big") % of_all + 1
 
 
 def shards_in(run: Path) -> dict[Shard, Path]:
-    """The folders of the shards that a run has, in their order."""
+    """The folders of a run's shards, in order."""
     folders = sorted((run / SHARDS).glob("*-of-*"))
     named = ((re.fullmatch(r"(\d{5})-of-(\d{5})", folder.name), folder) for folder in folders)
     return {Shard(int(name[1]), int(name[2])): folder for name, folder in named if name}
 
 
 def keep_number(run: Path, of_all: int) -> None:
-    """Raises ConfigError where the run has shards of another number."""
+    """Raises ConfigError if the run was split into another number of shards."""
     if others := {shard.of_all for shard in shards_in(run)} - {of_all}:
         what = f"the run was started with {preview(sorted(map(str, others)))} shards, not {of_all}"
         hint = f"continue with {min(others)} shards, or remove the folder to start again"
@@ -68,12 +68,12 @@ def keep_number(run: Path, of_all: int) -> None:
 
 
 def write_order(shard: Path, samples: Iterable[tuple[int, str]]) -> None:
-    """Note which samples are the shard's, with their places. Every start of one identity notes the same."""
+    """Writes the shard's samples with their places. Every start with the same identity writes the same."""
     write_whole(shard / ORDER, (f"{json.dumps(place_and_id)}\n".encode() for place_and_id in samples))
 
 
 def read_order(shard: Path) -> dict[int, str]:
-    """The samples by place. Raises RunError where the file cannot be read."""
+    """The samples by place. Raises RunError if the file cannot be read."""
     try:
         with (shard / ORDER).open("rb") as file:
             return {int(place): str(sample) for place, sample in map(json.loads, file)}

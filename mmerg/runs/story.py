@@ -1,5 +1,5 @@
-"""A sample's story: what its events say, by pass and stage. Commands, reports, tables and the chat page read it, so
-that events are interpreted in one place.
+"""The trace of a sample, built from its events by pass and stage. All commands, reports and pages use it, so that
+events are interpreted in one place.
 
     story = Story(read_events(run, "d1/4"))
     story.passes[1].outputs["P"].output, story.why
@@ -16,14 +16,14 @@ from mmerg.frames.store import Keyframe
 from mmerg.runs import events
 from mmerg.runs.selection import describe_rank, describe_selection
 
-FEEDBACK = "audit"  # the symbol of an auditor's output, which is no part of a pass
+FEEDBACK = "audit"  # the symbol of an auditor's output, which is not part of a pass
 Status = Literal["audited", "unaudited", "lost", "no auditor", "idle", "finished", "failed"]
 
 
 @dataclass
 class Call:
-    """A call with its number in the sample, from 1. refused: why its reply could not be used. cleaned: what was removed
-    from the reply."""
+    """A call with its number in the sample, from 1. refused: why its reply was invalid. cleaned: what was removed from
+    it."""
 
     number: int
     event: events.Called
@@ -33,7 +33,7 @@ class Call:
 
 @dataclass
 class Step:
-    """What a stage, or the auditor, did in a pass. verdict: a judge's."""
+    """What a stage or the auditor did in a pass. verdict: a judge's."""
 
     supplied: list[events.Supplied] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
@@ -44,9 +44,8 @@ class Step:
 
 @dataclass
 class Pass:
-    """Pass t. rerun: why it began; None for a pass from the start. steps: by stage, in the order in which they began.
-    outputs: by symbol, first those kept from the pass before. views: in which the stage
-    of the rerun was asked again."""
+    """Pass t. rerun: why it started; None for a pass from the start. steps: by stage, in order. outputs: by symbol,
+    those kept from the pass before first. views: those in which the rerun's stage was asked again."""
 
     t: int
     rerun: events.Rerun | None = None
@@ -63,20 +62,19 @@ class Pass:
         return [event for step in self.steps.values() for event in step.supplied]
 
     def at(self, place: str) -> Any:
-        """What stands among the outputs at a place of a system's result, "e.emotion" or "R"; None where it is not
-        made."""
+        """The output at a path of a system's result, "e.emotion" or "R"; None if there is none."""
         symbol, _, name = place.partition(".")
         output = self.outputs[symbol].output if symbol in self.outputs else None
         return output.get(name) if name and isinstance(output, Mapping) else output
 
     @property
     def made(self) -> list[events.Produced]:
-        """The outputs that are not kept from a pass before."""
+        """The outputs that were made in this pass."""
         return [output for output in self.outputs.values() if output.t == self.t]
 
 
 class Story:
-    """started, frames, selected, failed: the event, None before it. passes: by t, in order. calls: of all passes."""
+    """started, frames, selected, failed: the event, or None so far. passes: by t, in order. calls: of all passes."""
 
     def __init__(self, trace: Iterable[events.Event] = ()) -> None:
         self.started: events.SampleStarted | None = None
@@ -89,7 +87,7 @@ class Story:
             self.add(event)
 
     def add(self, event: events.Event) -> None:  # noqa: PLR0912 - a short branch an event
-        """Take in the next event."""
+        """Adds the next event."""
         match event:
             case events.SampleStarted():
                 self.started = event
@@ -138,7 +136,7 @@ class Story:
 
     @property
     def keyframes(self) -> tuple[Keyframe, ...]:
-        """Of all turns, in the order of their numbers in prompts."""
+        """The keyframes of all turns, in the order of their numbers in prompts."""
         return tuple(
             Keyframe(turn.turn, frame, description)
             for turn in (self.frames.turns if self.frames else ())
@@ -170,7 +168,7 @@ class Story:
         }
 
     def status(self, this: Pass) -> Status:
-        """How a pass ended: "failed" where the sample was given up before anything else."""
+        """How a pass ended: "failed" if the sample failed first."""
         if this.audited:
             return "audited"
         if this.unaudited or this.lost:
@@ -183,11 +181,11 @@ class Story:
 
     @property
     def why(self) -> str:
-        """Why a pass was selected, and why the loop ended; "" where none was."""
+        """Why a pass was selected, and why the loop ended; "" if none was."""
         return describe_selection(self.selected, self.checks) if self.selected else ""
 
     def rank(self, t: int) -> str:
-        """What pass t was compared by, "" for checks, which its audit tells."""
+        """The rank of pass t; "" if checks decide, which its audit describes."""
         ranked = self.selected and not self.checks and t in self.selected.ranks
         return describe_rank(self.selected, t) if self.selected and ranked else ""
 

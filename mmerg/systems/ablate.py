@@ -1,4 +1,4 @@
-"""Ablations of a system: they change its settings, before anything is built.
+"""Ablations: they change the settings of a system before it is built.
 
 MERG's (arXiv 2604.18988): without one of MPA, CAEF, PSP, GRA, and the independent organisation, in which no stage sees
 another's output. An auditor keeps seeing what it audits.
@@ -9,7 +9,7 @@ from mmerg.settings.model import SystemSettings
 
 
 def ablated(node: SystemSettings, where: str) -> SystemSettings:
-    """The settings without the agents that `without` names. No other agent sees the outputs that these would give.
+    """The settings without the agents in `without`. No other agent sees the outputs of these.
 
     Raises ConfigError for a name that no agent has, and where no stage, no input or no response would be left.
     """
@@ -25,12 +25,12 @@ def ablated(node: SystemSettings, where: str) -> SystemSettings:
     for name, stage in node.stages.items():
         sees = [symbol for symbol in stage.sees if symbol not in unseen]
         if name not in without and not sees:
-            what = f"stage {name} would see nothing: it is given {', '.join(stage.sees)} alone"
+            what = f"stage {name} would have no input: it sees only {', '.join(stage.sees)}"
             raise ConfigError(what, where=f"{place} and system.organization")
         if name not in without:
             stages[name] = stage.model_copy(update={"sees": sees})
     if writer := gone.get(node.result.get("response", "").split(".")[0]):
-        raise ConfigError(f"without {writer} nobody writes the response", where=place)
+        raise ConfigError(f"without {writer} no stage writes the response", where=place)
     if auditor:
         sees = [symbol for symbol in auditor.sees if symbol not in gone]
         auditor = None if auditor.name in without else auditor.model_copy(update={"sees": sees})

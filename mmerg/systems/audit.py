@@ -1,5 +1,5 @@
-"""What an auditor answers: a finding for each audited stage, and the fault that code computes from them (MERG, arXiv
-2604.18988, section 3: GRA); and how each stage is checked, where that is measured (`mmerg audit --calibrate`)."""
+"""The reply of an auditor: a finding for each audited stage, and the fault that code computes from them (MERG, arXiv
+2604.18988, section 3: GRA). Also how each stage is checked, if measured (`mmerg audit --calibrate`)."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Finding(Record):
 
 
 class Verdict(Finding):
-    """A finding as it is kept: the form of the check, and its score where it has one."""
+    """A stored finding: also the form of the check, and its score if it has one."""
 
     form: Form = Field(default="finding", exclude_if=lambda form: form == "finding")
     score: float | None = Field(default=None, exclude_if=lambda score: score is None)
 
 
 class Measure(Record):
-    """A score with its 95 % interval; n: the dialogues it is over. low and high: None where there is no interval."""
+    """A score with its 95 % interval over `n` dialogues; low and high are None without an interval."""
 
     value: float
     low: float | None = None
@@ -46,10 +46,10 @@ class Measure(Record):
 
 
 class Check(Record):
-    """How a stage is checked. form: None where nothing tells its faults from chance, and `why` says so. A score below
-    `threshold` fails. slope × score + intercept is the log-likelihood ratio of a clean output over a faulty one; slope
-    None: it was not measured. auc, sensitivity: by kind of fault, these and the rest on the dialogues that fitted
-    nothing. decoys: outputs that form=comparison compares with."""
+    """How a stage is checked. form: None if no form detects its faults better than chance; then `why` says so. A score
+    below `threshold` fails. slope × score + intercept is the log-likelihood ratio of a clean output over a faulty one;
+    slope None: not measured. auc, sensitivity: by kind of fault; these and the rest are from dialogues that were not
+    used to fit. decoys: outputs that form=comparison compares with."""
 
     form: Form | None = "finding"
     why: str = ""
@@ -63,7 +63,7 @@ class Check(Record):
     decoys: tuple[Any, ...] = ()
 
     def evidence(self, verdict: Verdict) -> float | None:
-        """The log-likelihood ratio of clean over faulty; None where it was not measured."""
+        """The log-likelihood ratio of clean over faulty; None if not measured."""
         score = (1.0 if verdict.passed else -1.0) if verdict.score is None else verdict.score
         return None if self.slope is None else self.slope * score + self.intercept
 
@@ -93,5 +93,5 @@ def audit_class(stages: tuple[str, ...]) -> type[BaseModel]:
 
 
 def to_audit(reply: BaseModel) -> Audit:
-    """The `Audit` in an auditor's validated reply."""
+    """The `Audit` of an auditor's validated reply."""
     return Audit(findings={name: Verdict.model_validate(dict(finding)) for name, finding in reply})

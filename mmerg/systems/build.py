@@ -1,5 +1,5 @@
-"""Builds a system from its settings: imports its classes and its loop, locates its prompts, and refuses settings that
-do not fit each other."""
+"""Builds a system from its settings: imports classes and the loop, finds prompts, and refuses settings that do not
+fit."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
@@ -20,7 +20,7 @@ from mmerg.systems.instantiate import import_name, instantiate
 from mmerg.systems.system import Stage, System
 
 COMMON = Path(__file__).parent / "common"
-MEMORY = "M"  # supplied to every system by conf/config.yaml, whether it sees it or not
+MEMORY = "M"  # conf/config.yaml sets it for every system, whether a stage sees it or not
 
 FUNCTION = "it needs __call__(self, asked), see docs/extend.md"
 CODE = "name a function (output, state) that gives what is wrong, and how much"
@@ -28,8 +28,8 @@ LOOP = f"{', '.join(LOOPS)}, the dotted name of a function, or a _target_"
 
 
 def build(node: SystemSettings, given: Collection[str] = (), group: str = "system") -> System:
-    """The system that the settings describe. given: symbols that sources supply. Raises ConfigError where it does not
-    hold, naming `group` and the system."""
+    """The system that the settings describe. given: symbols of sources. Raises ConfigError, naming `group` and the
+    system."""
     where = f"{group}={node.name}"
     if node.equal_tokens:
         what = "only mmerg run has it: it reads from finished runs how many candidates cost equal tokens"
@@ -91,7 +91,7 @@ def _stage(name: str, node: StageSettings, where: str) -> Stage:
 
 
 def _label_field(node: StageSettings, where: str) -> str:
-    """The field that holds the emotion, "" for a stage that writes all of its reply."""
+    """The field that holds the emotion; "" for a stage that writes its whole reply."""
     if node.reads == "reply":
         return ""
     output = None if node.output == TEXT or node.function else _output_class(node.output, where)
@@ -105,7 +105,7 @@ def _label_field(node: StageSettings, where: str) -> str:
 
 def _auditor(node: AuditorSettings, stages: Mapping[str, StageSettings], where: str) -> Stage:
     if node.name in stages:
-        raise ConfigError(f"the auditor is called {node.name}, as a stage is", where=where)
+        raise ConfigError(f"the auditor has the name of a stage, {node.name}", where=where)
     as_stage = StageSettings(
         sees=node.sees, gives="audit", output=node.output or TEXT, function=node.function, sampling=node.sampling
     )
@@ -116,7 +116,7 @@ def _auditor(node: AuditorSettings, stages: Mapping[str, StageSettings], where: 
 
 
 def _callable(node: str | ClassSpec, where: str, hint: str) -> Callable[..., Any]:
-    """What a dotted name or a `_target_` gives. Raises ConfigError where it cannot be called."""
+    """The function that a dotted name or `_target_` gives. Raises ConfigError if it cannot be called."""
     thing = import_name(node, where, hint) if isinstance(node, str) else instantiate(node, where)
     if not callable(thing):
         name = node if isinstance(node, str) else node.target
@@ -135,11 +135,11 @@ def _output_class(dotted: str, where: str) -> type[BaseModel]:
 
 
 def _check_sources(node: SystemSettings, given: Collection[str], where: str) -> None:
-    """Every source must be for a symbol that some agent sees, as long as none is left out."""
+    """Refuses a source for a symbol that no agent sees, unless an agent is left out."""
     symbols = {symbol for stage in node.stages.values() for symbol in stage.sees}
     symbols |= set(node.auditor.sees) if node.auditor else set()
     for symbol in given:
         if symbol not in (MEMORY, *symbols):
             near = [one for one in sorted(symbols) if get_close_matches(symbol.lower(), [one.lower()])]
             hint = f"did you mean sources.{near[0]}?" if near else f"stages see {', '.join(sorted(symbols))}"
-            raise ConfigError(f"sources.{symbol} is given, and no stage sees {symbol}", where=where, hint=hint)
+            raise ConfigError(f"sources.{symbol} is set, but no stage sees {symbol}", where=where, hint=hint)

@@ -1,4 +1,4 @@
-"""Whether the parts of a system fit each other: its loop and auditor, inputs, vocabularies and results."""
+"""Checks that the parts of a system fit: loop and auditor, inputs, vocabularies and results."""
 
 from collections.abc import Collection
 
@@ -7,13 +7,13 @@ from mmerg.settings.model import AuditorSettings, Form
 from mmerg.systems.schema import vocabularies
 from mmerg.systems.system import Stage, System
 
-ALWAYS = {"D", "V"}  # inputs that every sample brings
+ALWAYS = {"D", "V"}  # inputs of every sample
 RESULTS = ("response", "emotion", "plan")
 
 
 def check_system(system: System, auditor: AuditorSettings | None, supplied: Collection[str], where: str) -> None:
-    """supplied: symbols of sources. Raises ConfigError, naming `where`, for the first thing that does not fit."""
-    if auditor:  # where an ablation took it out, every built-in loop is one pass
+    """supplied: symbols of sources. Raises ConfigError, naming `where`, for the first mismatch."""
+    if auditor:  # without an auditor, every built-in loop is one pass
         _check_loop(system, auditor, where)
     _check_candidates(system, where)
     _check_inputs(system, {*ALWAYS, *supplied}, where)
@@ -21,7 +21,7 @@ def check_system(system: System, auditor: AuditorSettings | None, supplied: Coll
 
 
 def _check_loop(system: System, node: AuditorSettings, where: str) -> None:
-    """Whether the auditor fits the loop."""
+    """Checks that the auditor fits the loop."""
     if system.loop in ("single", "candidates"):
         what = f"loop={system.loop} never asks the auditor"
         raise ConfigError(what, where=where, hint="auditor: null, or loop: audit")
@@ -53,7 +53,7 @@ def _check_loop(system: System, node: AuditorSettings, where: str) -> None:
 
 
 def form_problem(system: System, stage: Stage, form: Form | None) -> tuple[str, str] | None:
-    """Why the check of a stage cannot have this form, and what to do; None where it can."""
+    """Why the check of a stage cannot have this form, and what to do; None if it can."""
     own = f"system.stages.{stage.name}"
     if form in ("finding", "odds", "comparison"):
         if system.auditor and stage.gives not in system.auditor.sees:
@@ -73,7 +73,7 @@ def form_problem(system: System, stage: Stage, form: Form | None) -> tuple[str, 
 
 
 def _check_candidates(system: System, where: str) -> None:
-    """Whether there is something to choose candidates by, and whether they are asked for where none is made."""
+    """Checks that candidates can be ranked, and that only loop=candidates asks for them."""
     if system.loop != "candidates":
         if system.n > 1 and isinstance(system.loop, str):
             what = f"system.n={system.n} has no effect in loop={system.loop}"
@@ -86,7 +86,7 @@ def _check_candidates(system: System, where: str) -> None:
 
 
 def _check_inputs(system: System, known: set[str], where: str) -> None:
-    """Every input must be given or come from an earlier stage, and every word be chosen from a vocabulary."""
+    """Checks that every input comes from the sample, a source or an earlier stage, and every vocabulary has words."""
     words = {"emotion", *system.vocabulary}
     for stage in system.agents:
         if unknown := [symbol for symbol in stage.sees if symbol not in known]:
@@ -103,7 +103,7 @@ def _check_inputs(system: System, known: set[str], where: str) -> None:
 
 
 def _check_results(system: System, where: str) -> None:
-    """Every result must stand in some stage's output."""
+    """Checks that every result is in some stage's output."""
     for key, path in system.result.items():
         symbol, _, name = path.partition(".")
         maker = next((stage for stage in system.stages if stage.gives == symbol), None)

@@ -22,12 +22,12 @@ from pydantic_core import CoreSchema, core_schema
 from mmerg.storage.words import UNSPACED
 
 QUOTE = "x-quote"
-TAKEN = "taken off"  # where validation notes, in pydantic's context, what it cut
-ROOM = 12  # characters a word: about twice what a word takes, so that few texts are cut
+TAKEN = "taken off"  # key in pydantic's context under which validation records what it cut
+ROOM = 12  # characters per word: about twice the usual, so that few texts are cut
 _SENTENCE = re.compile(r"[.!?…][\"'”’)\]]*(?=\s|$)")
-_SPEAKER = re.compile(r"^(?:\d+\. )?[^:]{1,40}: ")  # as turns stand in a prompt
+_SPEAKER = re.compile(r"^(?:\d+\. )?[^:]{1,40}: ")  # the start of a turn in a prompt
 _BLANK = re.compile(r"\S(?=\s)")
-LEAST = 3  # words of a quote: almost any turn has two of them
+LEAST = 3  # words of a quote: almost any turn has as many
 QUOTED = "a sentence of one turn, copied word for word"
 
 
@@ -47,19 +47,19 @@ class _Mark:
         return value
 
     def complaint(self, value: Any, bound: Any) -> str:  # noqa: ARG002 - for marks that bound a value
-        """What is wrong with a value, "" where nothing is."""
+        """What is wrong with a value; "" if it is valid."""
         return ""
 
 
 class Choice(_Mark):
-    """A word of the vocabulary `of` (the sample's emotion labels, a plan's stances, …)."""
+    """A word of the vocabulary `of` (emotion labels of the sample, stances of a plan, …)."""
 
     def complaint(self, value: str, bound: tuple[str, ...]) -> str:
         return "" if value in bound else f"{value!r} is not one of {', '.join(bound)}"
 
 
 class Index(_Mark):
-    """The number, from 1, of a turn or frame (`of`) that the agent may name."""
+    """The number, from 1, of a turn or frame (`of`) that the agent may cite."""
 
     def complaint(self, value: int, bound: range) -> str:
         if value in bound:
@@ -71,8 +71,8 @@ class Index(_Mark):
 
 @dataclass(frozen=True)
 class Quote(_Mark):
-    """At least three words, or a whole turn, of the speakers who are answered (of any speaker where nobody else has
-    spoken). Case and punctuation do not count. A speaker's name that was copied with the words is taken off."""
+    """At least three words, or a whole turn, of the speakers who are answered (of any speaker if nobody else has
+    spoken). Case and punctuation do not count. A copied speaker's name is removed."""
 
     of: str = QUOTE
 
@@ -93,8 +93,8 @@ class Quote(_Mark):
 
 
 def quotes(turns: tuple[str, ...]) -> tuple[str, ...]:
-    """What a grammar lets a model quote: every sentence of these turns that has `LEAST` words; of a turn without one,
-    all of it."""
+    """The quotes that a grammar allows: every sentence of these turns with `LEAST` words or more, and short turns as a
+    whole."""
     choices: dict[str, None] = {}
     for turn in (" ".join(turn.split()) for turn in turns):
         ends = [0, *(end.end() for end in _SENTENCE.finditer(turn)), len(turn)]
@@ -104,8 +104,8 @@ def quotes(turns: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class AtMost(_Mark):
-    """A text of at most `of` words, as the model is asked. One of `ROOM` characters a word or more is cut after a
-    sentence, or else after a word; a grammar stops there, so a text of that very length is cut, too."""
+    """A text of at most `of` words, as the prompt asks. A text of `ROOM` characters per word or more is cut after a
+    sentence, or else after a word. A grammar stops there, so a text of exactly that length is cut, too."""
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {**handler(core), "maxLength": self.of * ROOM, "x-words": self.of}
@@ -118,8 +118,8 @@ class AtMost(_Mark):
 
 
 def shortened(text: str, most: int) -> str:
-    """A text of under `most` characters as it is; of a longer one the sentences that are whole within `most`, or else
-    the words, where these are half of it; where they are not, `most` characters."""
+    """A text shorter than `most` characters, unchanged. Of a longer text: its whole sentences within `most`, or its
+    whole words if the sentences are less than half of it, or else its first `most` characters."""
     if len(text) < most:
         return text
     for ends in (_SENTENCE, _BLANK):
@@ -142,10 +142,10 @@ def _count(text: str) -> int:
 
 
 def _spaced(text: str) -> str:
-    """A text with blanks between all words."""
+    """A text with single blanks between words."""
     return UNSPACED.sub(r" \g<0> ", unicodedata.normalize("NFKC", text))
 
 
 def needs(symbol: str) -> dict[str, str]:
-    """`json_schema_extra` for a field that is asked for only where the agent sees the input `symbol`."""
+    """`json_schema_extra` for a field that is requested only if the agent sees the input `symbol`."""
     return {"x-needs": symbol}

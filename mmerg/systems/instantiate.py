@@ -44,14 +44,14 @@ def _build(node: object, where: str) -> object:
             why = "; ".join(
                 f"{'.'.join(map(str, one['loc']))} is {one['input']!r:.60}: {one['msg']}" for one in problems
             )
-        inside = error.__traceback__ and error.__traceback__.tb_next  # else the arguments do not fit
+        inside = error.__traceback__ and error.__traceback__.tb_next  # otherwise the arguments do not fit
         place = f", {raised_at(error)}" if inside and not isinstance(error, ValidationError) else ""
         raise ConfigError(f"{dotted} cannot be made: {why}", where=f"{where}{place}") from error
 
 
 def import_name(dotted: str, where: str, hint: str) -> object:
-    """What a dotted name such as `my_stage.Reply`, or `folder/my_stage.py:Reply`, names. Raises ConfigError where there
-    is no such thing, or its module cannot be imported."""
+    """Imports a name such as `my_stage.Reply` or `folder/my_stage.py:Reply`. Raises ConfigError if it does not exist,
+    or its module cannot be imported."""
     file, in_file, name = dotted.rpartition(".py:")
     module, _, name = (file, "", name) if in_file else dotted.rpartition(".")
     try:
@@ -66,10 +66,10 @@ def _import_file(file: str) -> ModuleType:
     """Imports a Python file under a module name of its own."""
     path = str(Path(file).expanduser().absolute())
     spec = importlib.util.spec_from_file_location(path.replace(".", "_"), path)
-    assert spec is not None  # as for any name that ends in .py
+    assert spec is not None  # true for any name that ends in .py
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[module.__name__] = module  # where dataclasses look for it
+    sys.modules[module.__name__] = module  # dataclasses look it up
     spec.loader.exec_module(module)
     return module
 

@@ -1,4 +1,4 @@
-"""From a schema class to the JSON schema of one call, to its outline in the prompt, and back from the reply's text.
+"""From a schema class to the JSON schema of one call, to its outline in the prompt, and back from the reply.
 
 The server's grammar, the outline and the validation hold a reply to the same bounds. The validation alone decides, as
 servers ignore parts of a schema, or all of it.
@@ -23,12 +23,12 @@ from mmerg.systems.fields import QUOTE, QUOTED, TAKEN, quotes
 from mmerg.systems.wire import Node, from_wire, get_items, nodes_at, to_wire, wire_place
 
 Record = TypeVar("Record", bound=BaseModel)
-IDLE = {"title", "default", "format", "uniqueItems", "examples", "deprecated"}  # say nothing that a grammar can hold to
+IDLE = {"title", "default", "format", "uniqueItems", "examples", "deprecated"}  # no grammar can enforce these
 PLAIN = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
-LIMITS = {  # and what the outline says of them
-    "x-words": "at most {} words",  # for which maxLength leaves room
+LIMITS = {  # and their text in the outline
+    "x-words": "at most {} words",  # maxLength leaves room for these
     "maxLength": "at most {} characters",
-    "x-form": "{}",  # in place of a pattern, or of all quotes
+    "x-form": "{}",  # replaces a pattern, or the list of all quotes
     "minimum": "at least {}",
     "maximum": "at most {}",
     "exclusiveMinimum": "over {}",
@@ -38,21 +38,21 @@ LIMITS = {  # and what the outline says of them
     "minItems": "",
     "maxItems": "",
 }
-# What a node may hold, in the order of digests, which are a part of a run's identity, and of what servers are sent.
+# The keys of a node, in the order of digests (part of a run's identity) and of what servers get.
 KEYS = (
     *("type", "enum", "description", "minLength", "maxLength", "pattern", "minimum", "maximum"),
     *("exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "items", "properties"),
     *("required", "additionalProperties", "const", "$defs", "x-choice", "x-index", "x-needs", "x-quote"),
     *("x-words", "x-form"),
 )
-_BETWEEN = re.compile(r"\s|```(?:json)?")  # is not a word around JSON
+_BETWEEN = re.compile(r"\s|```(?:json)?")  # is no word around JSON
 GRAMMATICAL = re.compile(r"\^(?!.*(\\|\(\?)).*\$")  # a pattern that servers' grammars read as pydantic does
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a reply may refer to: inputs that the agent sees, words of each vocabulary, the numbers of turns and frames,
-    and turns that may be quoted."""
+    """What a reply may refer to: the agent's inputs, the words of each vocabulary, the numbers of turns and frames, and
+    turns that may be quoted."""
 
     inputs: frozenset[str]
     choices: Mapping[str, tuple[str, ...]]
@@ -65,8 +65,8 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Schema:
-    """The JSON schema of one call, as a server is sent it; the outline, in words, a line a field, for the prompt (a
-    server's grammar is not shown to the model); the schema with the names of the class."""
+    """The JSON schema of one call as sent to a server; its outline for the prompt, one line per field (the server's
+    grammar is not part of the prompt); and the schema with the names of the class."""
 
     text: str
     outline: str
@@ -74,13 +74,13 @@ class Schema:
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The fields, all of which are asked for, by their names in the class."""
+        """The fields, all of them required, by their names in the class."""
         return tuple(nodes_at(self.node, "properties"))
 
 
 def json_schema(cls: type[BaseModel], bounds: Bounds) -> Schema:
-    """The JSON schema of one call: references inlined, every field required, in class order, nothing else allowed.
-    The fields have their names on the wire."""
+    """The JSON schema of one call: references inlined, every field required, in class order, no other fields. Fields
+    have their wire names."""
     return _build(cls, bounds if _quotes(cls) else replace(bounds, quotable=()))
 
 
@@ -90,7 +90,7 @@ def _quotes(cls: type[BaseModel]) -> bool:
     return any("x-quote" in node for node in _nodes(_plain_schema(cls)))
 
 
-@lru_cache(maxsize=512)  # samples with as many turns and frames share theirs, but for what is quoted
+@lru_cache(maxsize=512)  # samples with as many turns and frames share a schema, except for quotes
 def _build(cls: type[BaseModel], bounds: Bounds) -> Schema:
     node = _concrete(_plain_schema(cls), bounds)
     sent = to_wire(node)
@@ -98,13 +98,13 @@ def _build(cls: type[BaseModel], bounds: Bounds) -> Schema:
 
 
 def schema_digest(cls: type[BaseModel]) -> str:
-    """What two equal schema classes have in common, wherever they are written."""
+    """A digest that equal schema classes share, wherever they are defined."""
     return _dump(_plain_schema(cls), "x-words")
 
 
 def vocabularies(cls: type[BaseModel]) -> set[str]:
     """The vocabularies that a class chooses from, at any depth. Raises ConfigError, naming the field, for a type that
-    no grammar or outline can tell a model, or that no value can be of."""
+    no grammar or outline can express, or that has no values."""
     return {_text(node, "x-choice") for node in _nodes(_plain_schema(cls)) if "x-choice" in node}
 
 
@@ -115,7 +115,7 @@ def _nodes(node: Node) -> Iterator[Node]:
 
 
 def _text(node: Node, key: str) -> str:
-    """The text at `key`, "" where there is none."""
+    """The text at `key`; "" if there is none."""
     text = node.get(key)
     return text if isinstance(text, str) else ""
 
@@ -129,8 +129,8 @@ def _dump(node: Node, *but_for: str) -> str:
 
 @cache
 def _plain_schema(cls: type[BaseModel]) -> Node:
-    """The JSON schema that pydantic makes of a class, without references. Docstrings are left out: they are for readers
-    of the code, and `python -OO` has none."""
+    """The JSON schema that pydantic makes of a class, with unresolved references. Omits docstrings, which are for
+    readers of the code and absent under `python -OO`."""
     try:
         schema = cls.model_json_schema()
     except PydanticUserError as error:
@@ -141,8 +141,8 @@ def _plain_schema(cls: type[BaseModel]) -> Node:
 
 
 def _inlined(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str, ...]) -> Node:
-    """The node with what it refers to, or the one type of `X | None`, in its place: it is optional only because it may
-    not be asked for; where it is asked for, it is required."""
+    """The node with references resolved and `X | None` replaced by X: such a field is optional only because it may not
+    be requested."""
     any_of, ref = node.get("anyOf", []), _text(node, "$ref")
     either = any_of if isinstance(any_of, list) else []
     options = [option for option in either if isinstance(option, dict) and option.get("type") != "null"]
@@ -173,7 +173,7 @@ def _inlined(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str,
 
 
 def _concrete(node: Node, bounds: Bounds) -> Node:
-    """The node as it is asked for in one call."""
+    """The node as one call requests it."""
     kept: Node = {key: node.get(key) for key in ("type", "enum", "description")}
     if "const" in node:
         kept["enum"] = [node["const"]]
@@ -234,9 +234,9 @@ def _kind(node: Node) -> str:
 
 
 def parse(cls: type[Record], bounds: Bounds, text: str) -> tuple[Record, tuple[str, ...]]:
-    """The record in a model's `text`, and what was taken off it: words around the JSON object, ends of texts that are
-    too long. Of several objects, the last that holds to the schema counts, unless the text is nothing but objects that
-    differ. Raises ReplyError (schema_invalid) whose `what` is the complaint to show to the model."""
+    """The record in a model's `text`, and what was removed: words around the JSON object, ends of long texts. Of
+    several objects, the last valid one counts, unless the text has only objects that differ. Raises ReplyError
+    (schema_invalid) with the complaint for the model as `what`."""
     node = json_schema(cls, bounds).node
 
     def read(part: str, taken: list[str]) -> tuple[Record, tuple[str, ...]]:
@@ -257,21 +257,21 @@ def parse(cls: type[Record], bounds: Bounds, text: str) -> tuple[Record, tuple[s
 
 
 def checked(cls: type[Record], bounds: Bounds, value: object) -> Record:
-    """The record in a `value` that code gives, by the names of the class, held to the same bounds. Raises ReplyError
-    (schema_invalid), TypeError or ValueError where no JSON can be made of it."""
+    """The record in a `value` that code returns, with the names of the class and the same bounds. Raises ReplyError
+    (schema_invalid), and TypeError or ValueError if JSON cannot hold it."""
     return _validated(cls, bounds, json.dumps(value), {}, [])
 
 
 def _validated(cls: type[Record], bounds: Bounds, text: str, node: Node, taken: list[str]) -> Record:
-    """The record in JSON by the names of the class. node: what gives the names of complaints, {}: the class."""
+    """The record in JSON with the names of the class. node: maps names in complaints to the wire; {}: none."""
     context = {**bounds.choices, **bounds.counts, QUOTE: bounds.quotable, TAKEN: taken}
     try:
         record = cls.model_validate_json(text, strict=True, context=context)
     except ValidationError as error:
         raise ReplyError(Failure.SCHEMA_INVALID, _complaint(error, node)) from error
-    except (Exception, SystemExit) as error:  # a user's validator may raise anything; ValueError is pydantic's own
+    except (Exception, SystemExit) as error:  # a user's validator may raise anything; pydantic handles ValueError
         what = f"{cls.__name__} raised {format_exception(error)}"
-        hint = "let a validator raise ValueError for a reply that is wrong: the model is shown its text"
+        hint = "raise ValueError in a validator for a wrong reply: the model is shown its text"
         raise SampleError(Failure.CODE_ERROR, what, where=raised_at(error), hint=hint) from error
     asked = json_schema(cls, bounds).required
     if unasked := sorted(record.model_fields_set - set(asked)):
@@ -291,7 +291,7 @@ def _is_json(text: str) -> bool:
 
 
 def _complaint(error: ValidationError, node: Node) -> str:
-    """Each violation with its place, by the names that `node` gives."""
+    """Each violation and its place, by the names that `node` gives."""
     lines = []
     for item in error.errors(include_url=False, include_input=False)[:8]:
         place = wire_place(item["loc"], node)

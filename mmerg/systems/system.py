@@ -23,10 +23,10 @@ FramesSeenBy = Literal["paper", "all", "none"]
 
 @dataclass(frozen=True)
 class StageInput:
-    """What a class that answers a stage is asked. inputs: what the stage sees, by symbol (D: turns with number, speaker
-    and text; V: frames; outputs of stages; what sources supply), without what is absent. labels: the emotions that the
-    sample may have. images: JPEGs, where the stage sees V and the run's model has vision. previous: the stage's last
-    output, in a pass that runs it again. instruction: how to correct that, empty where another stage failed."""
+    """The input of a stage's function. inputs: what the stage sees, by symbol (D: turns with number, speaker and text;
+    V: frames; outputs of stages and sources); absent inputs are omitted. labels: the emotions of the corpus. images:
+    JPEGs, if the stage sees V and the model has vision. previous: the stage's last output, if it runs again.
+    instruction: how to correct that; empty if another stage failed."""
 
     sample: str
     t: int
@@ -45,7 +45,7 @@ class StageInput:
 StageFunction = Callable[[StageInput], object]
 
 
-# What is wrong with an output, in words, and how much of it, from 0 to 1. Gets the output and the `engine.state.State`.
+# The faults of an output, each with its size from 0 to 1. Gets the output and the `engine.state.State`.
 CodeCheck = Callable[[Any, Any], Mapping[str, float]]
 
 
@@ -55,10 +55,10 @@ FINDING = Check()
 @dataclass(frozen=True)
 class Stage:
     """One agent. output: a frozen pydantic class, or None for plain text. function: answers in place of a model. check:
-    what the auditor asks of it, a template; verdict: how that check is made; code: the functions of form=code. audits:
-    the stages that this one, an auditor, checks. cite_last: how many of the last turns it may cite, None: any. label:
-    the field whose emotion is read from the labels' probabilities, in so many `orders`, and held against a `prior`.
-    sampling: overrides of the backbone's samplers."""
+    the auditor's question about it, a template; verdict: how it is checked; code: the functions of form=code. audits:
+    the stages that this auditor checks. cite_last: how many of the last turns it may cite; None: any. label: the field
+    whose emotion is read from label probabilities, averaged over `orders`, and calibrated with a `prior`. sampling:
+    overrides the backbone's samplers."""
 
     name: str
     gives: str
@@ -115,12 +115,12 @@ class System:
 
     @property
     def agents(self) -> tuple[Stage, ...]:
-        """Who is asked: the stages, and the auditor where there is one."""
+        """The stages, and the auditor if there is one."""
         return (*self.stages, self.auditor) if self.auditor else self.stages
 
     def checked_by(self, checks: Mapping[str, Check]) -> System:
-        """The same system with measured checks, by which passes are chosen; without an auditor, and so a loop, where no
-        stage has one."""
+        """The same system with measured checks, by which passes are ranked; without auditor and loop if no stage has a
+        check."""
         stages = tuple(replace(stage, verdict=checks.get(stage.name, Check(form=None))) for stage in self.stages)
         names = tuple(stage.name for stage in stages if stage.verdict.form)
         auditor = replace(self.auditor, audits=names, output=audit_class(names)) if self.auditor and names else None
@@ -132,7 +132,7 @@ class System:
         return next(stage for stage in self.stages if stage.name == name)
 
     def symbol(self, part: str) -> str:
-        """The output that holds a part of `result`: "e" for the emotion at "e.emotion"; "" where there is none."""
+        """The output that holds a part of `result`: "e" for the emotion at "e.emotion"; "" if there is none."""
         return self.result.get(part, "").partition(".")[0]
 
     def sees(self, symbol: str) -> bool:
@@ -140,14 +140,14 @@ class System:
         return any(symbol in agent.sees for agent in self.agents)
 
     def forecast(self, stage: Stage) -> str:
-        """Where the emotion of `result` stands ("e.emotion") for a stage that sees it; "" where it does not, or is
-        asked before it is there."""
+        """The path of the emotion in `result` ("e.emotion") for a stage that sees it; "" if it does not, or runs before
+        it."""
         path, symbol = self.result.get("emotion", ""), self.symbol("emotion")
         earlier = [agent.gives for agent in takewhile(lambda agent: agent.name != stage.name, self.agents)]
         return path if symbol in stage.sees and symbol in earlier else ""
 
     def showing_frames_to(self, seen_by: FramesSeenBy) -> System:
-        """The same system with V shown as its YAML says (paper), to every agent (all), or to none."""
+        """The same system with V shown as its config says (paper), to every agent (all), or to none."""
 
         def change(stage: Stage) -> Stage:
             rest = tuple(symbol for symbol in stage.sees if symbol != "V")

@@ -1,6 +1,6 @@
-"""Names of fields as models write them, which sort in the order of the class.
+"""Field names as models write them: they sort in the order of the class.
 
-A model writes fields in the order of the JSON schema, and reasons before it decides only where that is the order of the
+A model writes fields in the order of the JSON schema, and reasons before it decides only if that is the order of the
 class. But some servers (Ollama 0.34) sort an object's properties by name. So where the names of a class do
 not sort as they stand, all of them are lettered: `a_reason`, `b_passed`, `c_correction`. docs/quality.md
 compares them with plain names and with numbers.
@@ -26,13 +26,13 @@ def nodes_at(node: Node, key: str) -> dict[str, Node]:
 
 
 def get_items(node: Node) -> Node:
-    """What a list holds, {} where the node is no list."""
+    """The schema of a list's items; {} if the node is no list."""
     items = node.get("items")
     return items if isinstance(items, dict) else {}
 
 
 def wire_names(fields: Iterable[str]) -> dict[str, str]:
-    """The name on the wire of each field of one object, in class order."""
+    """The wire name of each field of one object, in class order."""
     names = list(fields)
     if names == sorted(names):
         return {name: name for name in names}
@@ -41,7 +41,7 @@ def wire_names(fields: Iterable[str]) -> dict[str, str]:
 
 
 def to_wire(node: Node) -> Node:
-    """A JSON schema with class names as a server is sent it."""
+    """A JSON schema with wire names instead of class names."""
     sent = dict(node)
     if items := get_items(node):
         sent["items"] = to_wire(items)
@@ -53,7 +53,7 @@ def to_wire(node: Node) -> Node:
 
 
 def as_written(output: BaseModel | str) -> str:
-    """A stage's output as the model is to write it: with the fields that it was asked for."""
+    """A stage's output as the model should write it: with the requested fields only."""
 
     def renamed(value: JsonValue) -> JsonValue:
         if isinstance(value, list):
@@ -76,13 +76,13 @@ def from_wire(text: str, node: Node) -> str:
     """
     try:
         value = json.loads(text, object_pairs_hook=_object)
-    except (ValueError, RecursionError):  # the validation says what is wrong with it
+    except (ValueError, RecursionError):  # validation reports the problem
         return text
     return json.dumps(_by_class_names(value, node))
 
 
 def wire_place(place: Iterable[str | int], node: Node) -> str:
-    """Where in a reply a value stands, `d_sgrg.a_reason`. node: the JSON schema with class names."""
+    """The place of a value in a reply, `d_sgrg.a_reason`. node: the JSON schema with class names."""
     parts = []
     for part in place:
         fields = nodes_at(node, "properties")
@@ -96,7 +96,7 @@ def _object(pairs: list[tuple[str, JsonValue]]) -> JsonValue:
     if len(named) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ReplyError(Failure.SCHEMA_INVALID, f'"{twice}" is there twice')
+        raise ReplyError(Failure.SCHEMA_INVALID, f'"{twice}" appears twice')
     return named
 
 

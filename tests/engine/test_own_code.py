@@ -63,7 +63,7 @@ class Source:
     [
         (raises, "KeyError: 'no such fact'"),
         (leaves, "SystemExit: no weights"),
-        (lambda *_: None, "it gave NoneType, and a SourceOutput is wanted"),
+        (lambda *_: None, "it returned NoneType, not a SourceOutput"),
         (lambda *_: SourceOutput("abc"), "ValueError"),  # type: ignore[arg-type]
         (lambda *_: SourceOutput(({"fact": object()},)), "object"),
         (lambda only: only, "TypeError"),
@@ -100,7 +100,7 @@ def silent(system: System, state: State, ask: Ask, _: object) -> Outcome:
         *(
             ("raises", "no such fact"),
             ("leaves", "SystemExit: no weights"),
-            ("no_outcome", "an Outcome is wanted"),
+            ("no_outcome", "not an Outcome"),
             ("Source", "Source"),
         ),
         ("silent", "it emitted no Selected event"),

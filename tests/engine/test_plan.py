@@ -152,13 +152,13 @@ def test_a_file_that_is_gone_since_the_start_fails_its_sample(shared: bool, film
     assert seen.keyframes
     film.rename(tmp_path / "elsewhere.avi")
     for sample in samples:
-        with pytest.raises(SampleError, match="was there when the run began and is gone") as caught:
+        with pytest.raises(SampleError, match="was there when the run started and is gone") as caught:
             look(together, sample)
         assert (caught.value.failure, str(film) in caught.value.where) == (Failure.CLIP_GONE, True)
         assert "only_failed=true" in caught.value.hint
     assert not look(sampler_of(settings, merg(), samples), samples[0]).keyframes  # begun without it
     film.write_bytes(b"another film")
-    with pytest.raises(SampleError, match="was there when the run began and has changed"):
+    with pytest.raises(SampleError, match="was there when the run started and has changed"):
         look(together, samples[0])
     (tmp_path / "elsewhere.avi").rename(film)
     assert look(together, samples[0]) == seen

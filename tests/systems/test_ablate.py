@@ -46,15 +46,15 @@ def test_no_stage_sees_another_when_they_are_independent_and_the_auditor_sees_al
     [
         ({"without": ["mpx"]}, "mpx is no agent of this system"),
         ({"without": ["mpaa"]}, "did you mean mpa"),
-        ({"without": ["sgrg"]}, "without sgrg nobody writes the response"),
-        ({"result": {"response": "P.reasoning"}, "without": ["psp"]}, "without psp nobody writes the response"),
+        ({"without": ["sgrg"]}, "without sgrg no stage writes the response"),
+        ({"result": {"response": "P.reasoning"}, "without": ["psp"]}, "without psp no stage writes the response"),
         ({"without": ["gra"], "final_selection": "last"}, "last needs several passes with ranks"),
         ({"max_iterations": 0, "final_selection": "last"}, "last needs several passes with ranks"),
         (
             {"loop": "refine", "auditor": {**MERG["auditor"], "output": "text"}, "final_selection": "last"},
             "last needs several passes with ranks",
         ),
-        ({"without": ["mpa", "caef", "psp", "sgrg"]}, "without sgrg nobody writes the response"),
+        ({"without": ["mpa", "caef", "psp", "sgrg"]}, "without sgrg no stage writes the response"),
         (
             {"stages": MERG["stages"] | {"psp": MERG["stages"]["psp"] | {"sees": ["E"]}}, "without": ["mpa"]},
             "stage psp",

@@ -69,7 +69,7 @@ def changed(**paths: Any) -> dict[str, Any]:
         (changed(stages__mpa__logprobs="maybe"), "stages.mpa.logprobs"),
         (changed(stages__mpa__sampling=None), "stages.mpa.sampling"),
         (changed(stages__mpa__samplng={}), "did you mean stages.mpa.sampling?"),
-        (changed(auditor__name="mpa"), "the auditor is called mpa, as a stage is"),
+        (changed(auditor__name="mpa"), "the auditor has the name of a stage, mpa"),
         (changed(vocabulary={"goal": [""]}), "vocabulary.goal.0"),
         (changed(result={"response": "P"}), "result.response is 'P', which is no text"),
         (changed(result={"plan": "E.textual_cues"}), "which is no text"),
@@ -91,7 +91,7 @@ class Cues(RootModel[list[str]]):
 )
 def test_a_source_that_no_stage_sees_is_refused(symbol: str, hint: str) -> None:
     node = read_settings(SystemSettings, MERG, "system=merg")
-    with pytest.raises(ConfigError, match=f"sources.{symbol} is given, and no stage sees {symbol}") as caught:
+    with pytest.raises(ConfigError, match=f"sources.{symbol} is set, but no stage sees {symbol}") as caught:
         build(node, given=["M", symbol])
     assert caught.value.hint == hint
 

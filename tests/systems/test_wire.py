@@ -127,7 +127,7 @@ def test_a_reply_that_mixes_names_is_refused_and_complaints_have_the_models_name
 
 @pytest.mark.parametrize("name", ["a_reason", "reason"])
 def test_a_reply_with_a_name_twice_is_refused(name: str) -> None:
-    with pytest.raises(ReplyError, match=f'"{name}" is there twice'):
+    with pytest.raises(ReplyError, match=f'"{name}" appears twice'):
         parse(Preference, UNBOUND, f'{{"{name}": "a", "{name}": "b", "b_better": "tie"}}')
 
 
