@@ -82,7 +82,7 @@ def tolerate_closed_output() -> None:
             stream.reconfigure(errors="replace")
     out = sys.stdout
     if isinstance(out, io.TextIOWrapper):
-        sys.stdout = _Tolerant(out.buffer, out.encoding, out.errors, line_buffering=out.line_buffering)
+        sys.stdout = _Tolerant(out.buffer, out.encoding, out.errors, None, out.line_buffering, out.write_through)
 
 
 class _Tolerant(io.TextIOWrapper):
