@@ -25,8 +25,6 @@ from tests.run_folders import held
 from tests.scripted_ollama import merg_answer, scripted_ollama
 from tests.test_experiments import swept
 
-FIRST_PASS = 5  # calls: four stages and the audit
-
 
 class Demo:
     """Commands on a sample of the demo, and a server that counts each question it is asked."""
@@ -35,10 +33,8 @@ class Demo:
         self.url, self.folder, self.asked = url, folder, asked
 
     def settings(self, experiment: str, runs: str, *more: str) -> tuple[str, ...]:
-        backbone = () if experiment == "backbones" else ("backbone=qwen2.5vl-7b",)
         memory = quick("memory") if experiment == "topk" else ["memory=none"]
-        memory += quick("sources.K", "sources.K2") if experiment == "trace_ablations" else []
-        host = ("backend=ollama", f"backend.hosts=[{self.url}]", *backbone, f"runs={self.folder / runs}")
+        host = ("backend=ollama", f"backend.hosts=[{self.url}]", "backbone=qwen2.5vl-7b", f"runs={self.folder / runs}")
         return (f"+experiment={experiment}", "dataset=demo", "limit=1", *memory, *host, *more)
 
     def sweep(self, experiment: str, *more: str) -> dict[Path, int]:
@@ -79,7 +75,7 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
         yield Demo(server.url, tmp_path, asked)
 
 
-@pytest.mark.parametrize("experiment", ["ablations", "backbones", "vision", "iterations", "systems", "trace_ablations"])
+@pytest.mark.parametrize("experiment", ["ablations", "vision", "systems"])
 def test_members_ask_once_for_what_they_share_and_hold_what_separate_runs_hold(
     experiment: str, demo: Demo, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -95,23 +91,13 @@ def test_members_ask_once_for_what_they_share_and_hold_what_separate_runs_hold(
     separate, largest = sum(calls.values()), max(calls.values())
     cost = f"{made} calls made, {separate - made} reused; separate runs would take {separate}"
     assert f"\n{cost}; the largest row alone takes {largest}\n" in printed
-    apart = experiment in ("backbones", "vision")  # models share nothing, nor do other frames
-    assert (made < separate) == (not apart and len(values) > 1)
-    if experiment == "iterations":
-        assert made == largest
-    for value in {values[0], values[-1]} if experiment not in ("systems", "backbones") else ():
+    assert (made < separate) == (experiment != "vision" and len(values) > 1)  # other frames share nothing
+    for value in {values[0], values[-1]} if experiment != "systems" else ():
         alone = demo.separate(experiment, f"{key}={value}")
         [shared] = (demo.folder / "shared").glob(f"*-{alone.name.rpartition('-')[2]}")  # the row is in its name
         assert held(shared) == held(alone)
 
 
-@pytest.mark.parametrize(
-    ("experiment", "rows"),
-    [
-        ("topk", [3 + 2, *[2] * 5]),  # three stages once, then response and audit in each row
-        ("ablations", [FIRST_PASS, 4, 3, 2, 0, 3]),  # without mpa, caef, psp, gra; a forecast as without mpa
-    ],
-)
-def test_rows_of_one_pass_cost_what_their_agents_see_anew(experiment: str, rows: list[int], demo: Demo) -> None:
-    demo.sweep(experiment, "system.max_iterations=0")
-    assert demo.asked.total() == sum(rows)
+def test_rows_of_one_pass_cost_what_their_agents_see_anew(demo: Demo) -> None:
+    demo.sweep("topk", "system.max_iterations=0")
+    assert demo.asked.total() == 3 + 6 * 2  # three stages once, then response and audit in each row
