@@ -146,8 +146,8 @@ def test_a_vision_model_sees_the_keyframes(corpus: Path, each_ollama: Server, tm
     check_replay(ran, tmp_path / "runs", *settings)
 
 
-def test_a_model_that_takes_one_image_sees_a_grid(corpus: Path, each_ollama: Server, tmp_path: Path) -> None:
-    settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{each_ollama.host}]", *VISION)
+def test_a_model_that_takes_one_image_sees_a_grid(corpus: Path, ollama_host: str, tmp_path: Path) -> None:
+    settings = ("dataset=folder", f"dataset.root={corpus}", f"backend.hosts=[{ollama_host}]", *VISION)
     ran = Ran(tmp_path / "runs", *settings, "backbone.max_images=1", "limit=1", "system.without=[caef,psp,gra]")
     check_whatever_the_end(ran, ["d0/3"], ())
     assert [event.form for event in ran.frames] == ["montage"]
@@ -157,9 +157,9 @@ def test_a_model_that_takes_one_image_sees_a_grid(corpus: Path, each_ollama: Ser
     assert {file.stem for file in (ran.folder / "frames").iterdir()} == keyframes | set(sent)
 
 
-def test_a_text_model_reads_measured_descriptions(corpus: Path, each_ollama: Server, tmp_path: Path) -> None:
+def test_a_text_model_reads_measured_descriptions(corpus: Path, ollama_host: str, tmp_path: Path) -> None:
     settings = (
-        *("dataset=folder", f"dataset.root={corpus}", "limit=1", f"backend.hosts=[{each_ollama.host}]"),
+        *("dataset=folder", f"dataset.root={corpus}", "limit=1", f"backend.hosts=[{ollama_host}]"),
         *("backbone=smollm2-135m", f"backbone.model={TEXT_MODEL}", *QUICK, "system.max_repairs=0", "frames.per_clip=1"),
         "system.without=[caef,psp]",
     )
@@ -178,10 +178,10 @@ def test_a_text_model_reads_measured_descriptions(corpus: Path, each_ollama: Ser
     check_replay(ran, tmp_path / "runs", *settings)
 
 
-def test_a_system_that_sees_the_dialogue_alone_opens_no_clip(corpus: Path, each_ollama: Server, tmp_path: Path) -> None:
+def test_a_system_that_sees_the_dialogue_alone_opens_no_clip(corpus: Path, ollama_host: str, tmp_path: Path) -> None:
     ran = Ran(
         *(tmp_path / "runs", f"--config-dir={ROOT / 'tests' / 'outside'}", "system=labelled"),
-        *("dataset=folder", f"dataset.root={corpus}", "limit=1", f"backend.hosts=[{each_ollama.host}]"),
+        *("dataset=folder", f"dataset.root={corpus}", "limit=1", f"backend.hosts=[{ollama_host}]"),
         *("backbone=smollm2-135m", f"backbone.model={TEXT_MODEL}", "+backbone.load.num_thread=1"),
         *("++backbone.sampling.num_predict=16", "++system.max_repairs=0", f"cache_dir={tmp_path / 'cache'}"),
     )
