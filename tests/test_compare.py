@@ -1,5 +1,6 @@
 """`python -m mmerg.compare` over run folders: what it prints, keeps and warns of."""
 
+from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
 
@@ -165,7 +166,7 @@ def test_seeds_of_one_setting_are_compared_as_such(tmp_path: Path, capsys: pytes
 
 def test_what_is_written_goes_through_links(tmp_path: Path) -> None:
     first, second = two_runs(tmp_path)
-    commands = {
+    commands: dict[str, Callable[[str], int]] = {
         "compare": lambda out: main([first, second, *FEW, "--json", out]),
         "score": lambda out: score.main([first, "--resamples", "3", "--format", "csv", "--out", out]),
         "tables": lambda out: tables.main(["main", first, "--format", "csv", "--out", out]),

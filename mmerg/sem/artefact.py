@@ -59,7 +59,7 @@ class Sem(Record):
     words, idf: the columns of tf-idf, none with an embedder. weights: [labels, columns]. bias: [labels].
     """
 
-    version: Literal[6] = 6
+    version: Literal[7] = 7
     labels: tuple[str, ...]
     trained_on: Data
     validated_on: Data

@@ -35,7 +35,8 @@ TASK = re.compile(
 # A system message that asks for a title, as of LobeChat, Cherry Studio and Jan.
 TITLE = re.compile(
     r"(?=.*(conversation|chat|thread|message|会话|对话))"
-    r".*?(\b((generate|create|provide|write|output|return)s?( [\w,-]+){0,5}|into( an?)?) titles?\b|总结[^。]*标题)",
+    r".*?(\b((generate|create|provide|write|output|return)s?( (?!(and|for|in|of|or|to|with|without) )[\w,-]+){0,5}"
+    r"|into( an?)?) (title\b(?! (and|for each|or) )|titles (for|from|within) )|总结[^。]*标题)",
     re.IGNORECASE | re.DOTALL,
 )
 TITLE_WITHIN = 300  # characters

@@ -118,7 +118,7 @@ def test_a_corpus_without_splits_is_told(tmp_path: Path, capsys: pytest.CaptureF
         ({"labels": ["a", "b"]}, "do not have the sizes of labels and words"),
         ({"weights": [[0.0]] * 6}, "do not have the sizes of labels and words"),
         ({"bias": [float("nan")] * 6}, "bias.0: Input should be a finite number"),
-        ({"version": 5}, "version: Input should be 6"),
+        ({"version": 6}, "version: Input should be 7"),
         ({"code": "os.system"}, "code: Extra inputs are not permitted"),
     ],
 )

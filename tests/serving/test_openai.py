@@ -140,11 +140,12 @@ def test_what_front_ends_ask_for_themselves_is_one_plain_call(client: OpenAI, sc
 def test_a_title_that_a_system_message_asks_for_is_one_plain_call(client: OpenAI, scripted: Scripted) -> None:
     for prompt in (
         "Please generate a concise, 5-word-or-less title for the conversation.",
-        "You are an assistant skilled in conversation. You need to summarize it into a title within 10 words.",
+        "You are an assistant skilled in conversation who needs to summarize talks into titles within 10 characters.",
         "你是一名擅长会话的助理，你需要将用户的会话总结为 10 个字以内的标题",
         "You are a title generator. You output ONLY a thread title.",
         "You are a professional conversation summarizer. Generate a concise title that captures the essence of it.",
         "You will generate a short title based on the first message a user begins a conversation with.",
+        "You are a helpful assistant that generates concise, descriptive titles for chat conversations.",
     ):
         before = scripted.calls
         say(client, messages=[{"role": "system", "content": prompt}, {"role": "user", "content": "||>User: Hey."}])
@@ -174,7 +175,7 @@ def test_the_history_reaches_the_model_without_what_front_ends_put_around_it(
         {"role": "system", "content": "You are a pirate. You chat of the title that you lost."},
         *HEY,
         {"role": "assistant", "content": "Oh no."},
-        {"role": "system", "content": "Speak like a pirate."},  # notes between turns
+        {"role": "system", "content": "Speak like a pirate: provide headings and titles in chats."},  # between turns
         {"role": "user", "content": [{"type": "text", "text": attached}]},
     ]
     tools = [{"type": "function", "function": {"name": "look_up", "parameters": {}}}]
