@@ -1,4 +1,4 @@
-"""Makes the sources of a run: what supplies the inputs of a system that no stage gives, exemplars among them."""
+"""Builds the sources of a run: the inputs that no stage makes, such as exemplars."""
 
 import json
 from collections.abc import Mapping
@@ -26,9 +26,9 @@ def build_sources(
     evaluated: Corpus,
     cache_dir: Path,
 ) -> dict[str, Source]:
-    """What supplies the symbols that some agent sees; sources that supply nothing are left out. memory: the corpus for
-    exemplars, which is read where a source needs it. Raises ConfigError where the settings do not fit each other, the
-    system or the evaluated corpus."""
+    """The sources of symbols that some agent sees; sources without content are omitted. memory: the corpus for
+    exemplars, read only if a source needs it. Raises ConfigError if the settings do not fit each other, the system or
+    the evaluated corpus."""
 
     @cache
     def remembered() -> Corpus:
@@ -56,7 +56,7 @@ def build_sources(
 
 
 def _source(symbol: str, node: ClassSpec) -> object:
-    """What the settings of a source make. Raises ConfigError, naming the symbol."""
+    """Makes a source from its settings. Raises ConfigError, naming the symbol."""
     try:
         return make(node)
     except ConfigError as error:
@@ -65,7 +65,7 @@ def _source(symbol: str, node: ClassSpec) -> object:
 
 
 def _remembered(node: MemorySourceSettings | None, evaluated: Corpus, without: str) -> Corpus:
-    """The corpus that exemplars come from. without: what to set to do without it."""
+    """The corpus of exemplars. without: the setting that does without it."""
     if node is None or not node.reader.plain().get("root", "given"):
         what = "dataset.memory.root has no value" if node else f"dataset={evaluated.name} names no corpus for exemplars"
         hint = f"dataset.memory.root=…, or {without}" if node else f"a reader as dataset.memory, or {without}"

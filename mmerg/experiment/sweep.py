@@ -28,7 +28,7 @@ from mmerg.runs.shards import SHARDS
 from mmerg.settings.kinds import folder_name
 from mmerg.storage.record import Record, read_record, write_record
 
-_LONGEST = 80  # characters of a row in a folder's name
+_LONGEST = 80  # characters of a row in the name of a folder
 _IN_NAMES = ("dataset", "system", "backbone", "name", "tags", "shard")
 
 if TYPE_CHECKING:
@@ -37,21 +37,21 @@ if TYPE_CHECKING:
 
 
 class Outcome(Record):
-    """What came of a job: its exit code, and its runs (one a repeat; none where nothing could be run: then `error` says
-    why, and what to do)."""
+    """The result of a job: its exit code, and its runs (one per repeat; none if nothing could run, and then `error`
+    says why and what to do)."""
 
     code: int
     error: str = ""
     runs: tuple[Ended, ...] = ()
 
     def __float__(self) -> float:
-        """What a sweeper such as Optuna's makes small: the share of samples without an audited reply."""
+        """The objective of sweepers such as Optuna's, to minimise: the share of samples without an audited reply."""
         samples = sum(run.samples for run in self.runs)
         return sum(run.failed + run.unaudited for run in self.runs) / samples if samples else math.inf
 
     @classmethod
     def of(cls, work: Callable[[], int | Iterable[Ended]]) -> Self:
-        """The outcome of a job that gives its exit code, or yields how its runs ended. What is wrong is printed."""
+        """The outcome of a job that returns its exit code, or yields how its runs ended. Prints errors."""
         runs: list[Ended] = []
         errors: list[str] = []
 
@@ -74,7 +74,7 @@ class Outcome(Record):
 
 
 class Row(Record):
-    """A row of a sweep. name: the settings that tell it from the others. overrides: all of its command line."""
+    """A row of a sweep. name: the settings that differ from other rows. overrides: its whole command line."""
 
     number: int
     name: str
@@ -83,15 +83,15 @@ class Row(Record):
 
     @property
     def calls(self) -> int:
-        """What its samples take, replies from the cache included: the cost of a run by itself."""
+        """The calls of its samples, including cached ones: the cost of the run by itself."""
         return sum(run.calls for run in self.outcome.runs)
 
 
 class Summary(Callback):
-    """Collects the rows of a sweep, wherever they run, and prints what came of them."""
+    """Collects the rows of a sweep, wherever they run, and prints a summary."""
 
     def __init__(self) -> None:
-        self.folder: Path | None = None  # of this sweep's rows, a file each
+        self.folder: Path | None = None  # with a file per row of this sweep
         self.swept: frozenset[str] = frozenset()  # the settings that differ between rows
 
     def on_multirun_start(self, config: "DictConfig", **_: Any) -> None:
@@ -133,7 +133,7 @@ class Summary(Callback):
 
 
 def row_name(words: Iterable[str]) -> str:
-    """A row as a part of its folder's name, "top_k=3" for `memory.top_k=3`, without what stands in that name anyway."""
+    """A row as part of its folder's name: "top_k=3" for `memory.top_k=3`. Omits what the name already has."""
     pairs = (word.lstrip("+").split("=", 1) for word in words if "=" in word)
     deciding = ((key, value) for key, value in pairs if key not in (*_IN_NAMES, *RUNTIME_KEYS))
     named = (f"{re.split(r'[./@]', key)[-1]}={folder_name(value)}" for key, value in deciding)
@@ -141,8 +141,7 @@ def row_name(words: Iterable[str]) -> str:
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """A line a run: what tells its row from the others (at the first of its repeats), its samples (kept: those finished
-    before), and its calls."""
+    """A line per run: its row's settings (at the first repeat), its samples (kept: finished before), and its calls."""
     made = Table(title=f"{len(rows)} row{'s' * (len(rows) > 1)}", title_justify="left")
     made.add_column("row", overflow="fold")
     for name in ("samples", "kept", "failed", "unaudited", "calls", "made", "reused"):
@@ -159,8 +158,8 @@ def table(rows: Sequence[Row]) -> Table:
 
 
 def notes(rows: Sequence[Row]) -> Iterator[str]:
-    """What scores the runs and compares those of one corpus, which rows are one run as their settings are the same, and
-    why others could not run."""
+    """The commands that score and compare the runs, rows that share a run because their settings are equal, and why
+    rows could not run."""
     runs: dict[str, list[str]] = {}
     errors: dict[str, list[str]] = {}
     for row in rows:
@@ -184,8 +183,8 @@ def notes(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def cost(rows: Sequence[Row]) -> str:
-    """The sweep's calls, and how many its runs would take if they shared nothing. Where several rows are one run, it
-    counts once, unless the rows took up different samples; a run that made more calls than it takes reused none."""
+    """The calls of the sweep, and how many its runs would take without sharing. Several rows of one run count once,
+    unless they have different samples; a run that made more calls than it takes reused none."""
     made: Counter[tuple[str, int, int]] = Counter()
     for run in (run for row in rows for run in row.outcome.runs):
         made[run.run, run.samples, run.calls] += run.made

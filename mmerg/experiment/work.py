@@ -1,4 +1,4 @@
-"""The samples of a folder, several in flight: what an earlier command finished is kept, the rest is done and written.
+"""Runs the items of a folder in parallel: keeps finished ones, and runs and writes the others.
 
 What runs (`launch.py`) and judgings (`judging/launch.py`) have in common, and what `only_failed=true` takes up of them.
 
@@ -30,11 +30,11 @@ from mmerg.runs.result import Results, SampleLine
 from mmerg.settings.kinds import Plain
 
 DRY_RUN = "this was a dry run: no model was called, and its {} and scores are meaningless"
-_FEW = 8  # differences that are named
+_FEW = 8  # the most differences in a message
 
 
 class Named(Protocol):
-    """What is worked on: a sample, or an item that is judged."""
+    """A sample, or a judged item."""
 
     @property
     def id(self) -> str: ...
@@ -45,8 +45,8 @@ Line = TypeVar("Line", bound=SampleLine)
 
 
 def pending(wanted: Sequence[Item], known: Results[Line], only_failed: bool) -> list[Item]:
-    """The items of `wanted` without a record, or without its events. With `only_failed` the items whose record is a
-    failure, or is without its events: so a killed process leaves a failure that it did again."""
+    """The items of `wanted` without a record or without events. With `only_failed` the items whose record is a failure
+    or has no events, as a killed process leaves a failure that it retried."""
     if only_failed:
         begun = [item for item in wanted if item.id in known]
         return [item for item in begun if item.id in known.lost or known[item.id].status == "failed"]
@@ -62,9 +62,9 @@ def run_items(
     out: Console,
     sources: Iterable[Source] = (),
 ) -> Progress:
-    """Does `todo` and writes events and records as they come: `work` makes a record on a leased backend. The rest of
-    `wanted` counts as kept, and at last which hosts were lost. Raises what `work` raises, and begins no other: the
-    pool and `sources` are closed then, so that nothing waits for them."""
+    """Runs `todo` and writes events and records as they come: `work` makes a record with a leased backend. The rest of
+    `wanted` counts as kept. Prints lost hosts at the end. If `work` raises, starts no other item, closes the pool and
+    `sources` so that nothing waits for them, and raises the error."""
     again = {item.id for item in todo}
     kept = folder.results.only(item.id for item in wanted if item.id not in again)
     progress = Progress(out, len(todo), len(kept), sum(record.status == "failed" for record in kept.values()))
@@ -83,7 +83,7 @@ def run_items(
     def stop() -> None:
         pool.close()
         for source in sources:
-            with suppress(Exception):  # the user's code: the error that stops the run is what is raised
+            with suppress(Exception):  # the user's code: the first error is raised
                 getattr(source, "close", lambda: None)()
 
     before = pool.down()
@@ -97,13 +97,13 @@ def run_items(
 
 
 def is_new(path: Path) -> bool:
-    """Whether no run was ever begun in this folder: nothing can have failed in it."""
+    """Whether no run was started in this folder, so that none can have failed."""
     return not (path / MANIFEST).exists()
 
 
 def refusal(settings: Plain, identity: Digests, path: Path, count: int = 1) -> ConfigError:
-    """What to raise where the failed samples are asked for of a run, the first of `count`, that was never begun.
-    identity: what is known of it before a model is asked."""
+    """The error if failed samples are requested of a run, the first of `count`, that was never started. identity: what
+    is known of it before a model is asked."""
     would = "this would be a new run" if count == 1 else f"{count} repeats would be new runs"
     return ConfigError(
         f"{would}, in which nothing failed: {_nearest(settings, identity, path)}",
@@ -118,7 +118,7 @@ def _nearest(settings: Plain, identity: Digests, path: Path) -> str:
     differences: dict[str, list[str]] = {}
     for folder in sorted(path.parent.glob("*/")):
         if folder.name.startswith(alike):
-            with suppress(RunError):  # a command that is given it says so
+            with suppress(RunError):  # commands on that run report it
                 then = read_manifest(folder)
                 later = {part: digest for part, digest in then.identity.items() if part.startswith(KNOWN_LATER)}
                 now = then.model_copy(update={"settings": settings, "identity": identity | later})

@@ -1,1 +1,1 @@
-"""People rate replies: a blind study is drawn from runs, served as a page, and scored with its agreement."""
+"""People rate replies: draws a blind study from runs, serves it as a page, and scores it with agreement."""

@@ -1,4 +1,4 @@
-"""How far raters agree, from numbers of shape [items, raters] with NaN where a rater gave none.
+"""Agreement of raters, from numbers of shape [items, raters] with NaN for missing ratings.
 
 Krippendorff's alpha (Content Analysis, 2018, chapter 12) and Gwet's AC2 (Handbook of Inter-Rater Reliability, 2014,
 chapters 2 to 5) are functions of item indices, so that a bootstrap is quick. AC2 stays high where nearly all ratings
@@ -22,8 +22,8 @@ def count_labels(ratings: Floats, points: Sequence[float]) -> Floats:
 
 
 def alpha(ratings: Floats, points: Sequence[float], level: Level) -> Callable[[Indices], float]:
-    """Krippendorff's alpha of the items with these indices; NaN where all ratings are the same or none are paired.
-    points: the scale in its order."""
+    """Krippendorff's alpha of the items with these indices; NaN if all ratings are the same or none are paired. points:
+    the scale in order."""
     counts = count_labels(ratings, points)
     pairs = counts[:, :, None] * (counts[:, None, :] - np.eye(len(points)))
     pairs /= np.maximum(counts.sum(axis=1) - 1, 1)[:, None, None]
@@ -40,7 +40,7 @@ def alpha(ratings: Floats, points: Sequence[float], level: Level) -> Callable[[I
 
 
 def ac2(ratings: Floats, points: Sequence[float]) -> Callable[[Indices], float]:
-    """Gwet's AC2 with ordinal weights of the items with these indices; NaN where none has two ratings."""
+    """Gwet's AC2 with ordinal weights of the items with these indices; NaN if none has two ratings."""
     counts, q = count_labels(ratings, points), len(points)
     sizes = counts.sum(axis=1)
     apart = np.abs(np.subtract.outer(range(q), range(q)))
@@ -61,7 +61,7 @@ def ac2(ratings: Floats, points: Sequence[float]) -> Callable[[Indices], float]:
 
 def icc(ratings: Floats) -> float:
     """ICC(2,k): two-way random effects, absolute agreement, of the mean of all raters (Shrout and Fleiss 1979). NaN
-    with fewer than two items or raters, or where nothing varies."""
+    with fewer than two items or raters, or without variance."""
     n, k = ratings.shape
     if n < 2 or k < 2:
         return nan
@@ -74,7 +74,7 @@ def icc(ratings: Floats) -> float:
 
 
 def kappa(a: Floats, b: Floats) -> float:
-    """Cohen's kappa of two raters with quadratic weights, shape [items] each; NaN where both gave one label only
-    (Cohen 1968). points of the scale are equally far apart."""
+    """Cohen's kappa of two raters with quadratic weights, shape [items] each; NaN if both gave a single label (Cohen
+    1968). Points of the scale are equally far apart."""
     expected = float(a.var() + b.var() + (a.mean() - b.mean()) ** 2) if len(a) else 0.0
     return 1 - float(((a - b) ** 2).mean()) / expected if expected else nan

@@ -1,4 +1,4 @@
-"""The answers of a study as a data frame, each with the item that it is of, and what is known of each rater.
+"""The answers of a study as a data frame, each with its item; and statistics of each rater.
 
 answers = StudyAnswers(log, read_key(folder))
 answers.matrix("empathy", answers.raters)    # a row an item, a column a rater
@@ -22,8 +22,8 @@ NUMBERS: dict[Point | str, float] = {"first": 1.0, "tie": 0.0, "second": -1.0}
 
 class RaterFacts(Record):
     """silent, loud: checks failed, and checks answered. same: of `repeats` second answers, the share (%) equal to the
-    first. seconds: median of an item. straight: of items, the share (%) with one answer to all questions. browsers:
-    that used the link."""
+    first. seconds: the median per item. straight: the share (%) of items with the same answer to all questions.
+    browsers: how many used the link."""
 
     items: int
     silent: tuple[int, int]
@@ -38,9 +38,9 @@ class RaterFacts(Record):
 
 
 class StudyAnswers:
-    """frame: a row an answer to a question, without practice, in terms of the item as drawn. number: the point, or 1,
-    0, -1 where the first reply of the pair is better, neither, or the second; NaN for "cannot judge". wrong: of a
-    check. items: those that are no checks. raters: who rated any of these."""
+    """frame: a row per answer to a question, without practice, with the item as drawn. number: the point; of pairs 1, 0
+    or -1 if the first reply is better, neither, or the second; NaN for "cannot judge". wrong: of a check. items: those
+    that are no checks. raters: all who rated any of these."""
 
     def __init__(self, log: Log, key: Key) -> None:
         from pandas import DataFrame
@@ -83,8 +83,8 @@ class StudyAnswers:
         return sorted(NUMBERS.get(point, point) for point in self.form.questions[question].points)  # type: ignore[arg-type]
 
     def matrix(self, question: str, raters: Sequence[str], *candidates: int) -> DataFrame:
-        """Ratings, shape [items, raters], NaN for none; of items with the replies of these candidates alone, if any are
-        named. The index has dialogue and sample, or dialogue and item."""
+        """Ratings, shape [items, raters], NaN if missing; only of items with the replies of these candidates, if any
+        are named. The index has dialogue and sample, or dialogue and item."""
         of = self.rated[self.rated.question == question]
         for column, candidate in zip("ab", candidates, strict=False):
             of = of[of[column] == candidate]
@@ -92,7 +92,7 @@ class StudyAnswers:
         return of.pivot(index=index, columns="rater", values="number").reindex(columns=list(raters)).astype(float)
 
     def facts(self, rater: str, max_failed: float) -> RaterFacts:
-        """What is known of a rater, who passes if no more than this share of the checks failed."""
+        """The statistics of a rater, who passes if at most this share of checks failed."""
         frame = self.frame[self.frame.rater == rater]
         rated = self.rated[self.rated.rater == rater]
         checks = frame[frame.check].groupby("place").agg(loud=("loud", "first"), wrong=("wrong", "any"))

@@ -1,4 +1,4 @@
-"""Draws a study by seed: which samples, in which order, on which side, and where checks and repeats stand.
+"""Draws a study by seed: samples, order, sides, and places of checks and repeats.
 
 Likert: every candidate's reply to a sample is an item. Pairwise: every pair of candidates is one. The same raters get
 all items of a sample, so that candidates are compared within raters. In an order the items of one conversation stand as
@@ -19,13 +19,13 @@ from mmerg.rating.study import HUMAN, Key, KeyItem, Place, ShownTurn, Study, Stu
 from mmerg.scoring.answers import ScoredRun
 from mmerg.settings.commands import RateSettings
 
-ENOUGH = 6  # words that a reply needs to be nonsense once they are scrambled
+ENOUGH = 6  # words of a reply that is nonsense once they are scrambled
 Media = Mapping[str, Mapping[int, tuple[str, ...]]]  # the files of each sample, by turn from 1
 
 
 class StudyDraw:
-    """The samples of a study, before their media are known. samples: those that are rated; checked: those that checks
-    are made of. replies: of each sample, one a candidate. skipped: samples by reason.
+    """The samples of a study, before their media are known. samples: the rated ones; checked: those that checks are
+    made of. replies: of each sample, one per candidate. skipped: samples by reason.
 
     Raises ConfigError where there are too few samples or candidates, RunError for runs of other tasks."""
 
@@ -60,8 +60,8 @@ class StudyDraw:
         self.checked = self.random.sample(rest, min(len(rest), self._checks)) or list(self.samples.values())
 
     def _sampled(self, usable: Sequence[Judged], emotions: Mapping[str, str]) -> list[Judged]:
-        """One sample of each dialogue, then a second one, until there are enough. Of a round that has more than are
-        needed: drawn with equal chances, or in systematic steps through the gold emotions (Cochran 1977, chapter 8)."""
+        """One sample of each dialogue, then a second one, until there are enough. If a round has more than needed,
+        draws with equal chances, or in systematic steps through the gold emotions (Cochran 1977, chapter 8)."""
         by_dialogue: dict[str, list[Judged]] = {}
         for item in self.random.sample(usable, len(usable)):
             by_dialogue.setdefault(item.dialogue, []).append(item)
@@ -105,14 +105,14 @@ class StudyDraw:
         return code
 
     def _add(self, sample: Judged, media: Media, numbers: tuple[int, ...]) -> str:
-        """An item of a sample: the replies of these candidates."""
+        """Adds an item of a sample: the replies of these candidates."""
         replies = tuple(self.replies[sample.id][number] or "" for number in numbers)
         code = self._code(StudyItem(history=_turns(sample, media), responder=sample.responder, replies=replies))
         self.key[code] = KeyItem(sample=sample.id, dialogue=sample.dialogue, candidates=numbers)
         return code
 
     def _gold(self, media: Media) -> Iterator[str]:
-        """Checks: a bad reply, in pairs beside a real one. Every other one is loud."""
+        """Checks: a bad reply, in pairs beside a real one. Every other check is loud."""
         gold, random = self.form.gold, self.random
         for number in range(self._checks):
             sample = self.checked[number % len(self.checked)]
@@ -133,8 +133,8 @@ class StudyDraw:
             yield code
 
     def _shared_out(self, units: Mapping[str, Sequence[str]]) -> dict[str, list[Place]]:
-        """The items of each rater. A sample goes to those who have the fewest so far; of each item as many raters see
-        the one side first as the other, and so it is over a rater's items with the same candidates."""
+        """Assigns items to raters. A sample goes to those who have the fewest so far. Each side comes first for as many
+        raters of an item, and in as many items of a rater with the same candidates, as the other."""
         raters = [f"r{number}" for number in range(1, self.people + 1)]
         own: dict[str, list[Place]] = {rater: [] for rater in raters}
         swaps: Counter[tuple[str, tuple[int, ...]]] = Counter()
@@ -151,8 +151,8 @@ class StudyDraw:
         return own
 
     def _order(self, own: Sequence[Place], checks: Sequence[str]) -> list[Place]:
-        """A rater's items: round by round one of each sample, repeats in the second half (pairs with their sides
-        swapped), checks anywhere."""
+        """A rater's items: rounds with one item of each sample, repeats in the second half (pairs with swapped sides),
+        checks anywhere."""
         random, rounds, pairs = self.random, len(self.sides), self.form.replies == 2
         samples = [random.sample(own[start : start + rounds], rounds) for start in range(0, len(own), rounds)]
         samples = random.sample(samples, len(samples))

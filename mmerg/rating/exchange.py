@@ -1,7 +1,7 @@
-"""A study for Potato, Pearmut or a spreadsheet, and what raters answered there: the same items and sides, as text.
+"""Exports a study to Potato, Pearmut or a spreadsheet, with the same items and sides, as text, and imports the answers.
 
-csv: one file, a row a rater, place and question; fill in the column `value`.
-potato: a folder for each rater with config.yaml and data.json (potatoannotator.com); import all of it in the end.
+csv: one file, a row per rater, place and question; fill in the column `value`.
+potato: a folder per rater with config.yaml and data.json (potatoannotator.com); import the whole folder at the end.
 pearmut: a campaign with a task for each rater (github.com/zouharvi/pearmut); import the JSONL of its annotations. There
 each reply has a slider for each question; of a pair the reply with the higher one is better.
 """
@@ -24,17 +24,17 @@ from mmerg.rating.store import Entry, Store
 from mmerg.rating.study import Study
 from mmerg.storage.files import describe_error, write_whole
 
-Given = tuple[str, str, int | str, str, Any]  # where it stands, rater, place, question, value
+Given = tuple[str, str, int | str, str, Any]  # origin, rater, place, question, value
 SIDES = ("A", "B")
 
 
 def export(study: Study, form: str, out: Path) -> None:
-    """Writes to `out`, a folder for Potato and a file for the others. Raises RunError where it cannot."""
+    """Writes to `out`: a folder for Potato, else a file. Raises RunError if it cannot be written."""
     {"csv": _csv, "potato": _potato, "pearmut": _pearmut}[form](study, out)
 
 
 def _places(study: Study) -> Iterator[tuple[str, int, str, dict[str, str]]]:
-    """Rater, place, the conversation, and the replies by side as the rater is shown them."""
+    """Rater, place, conversation, and the replies by side as the rater sees them."""
     for rater, order in study.orders.items():
         for place, shown in enumerate(order):
             item = study.items[shown.item]
@@ -112,8 +112,8 @@ def _pearmut(study: Study, out: Path) -> None:
 
 
 def bring_in(study: Study, folder: Path, form: str, file: Path) -> int:
-    """Adds the answers in a file or folder of another tool to the study, all or none; a second time adds nothing. Gives
-    how many there are. Raises RunError and CorpusError, naming up to ten answers that are none of the study."""
+    """Imports the answers in a file or folder of another tool, all or none; importing twice adds nothing. Returns their
+    number. Raises RunError and CorpusError, naming up to ten answers that do not fit the study."""
     reader = {"csv": _read_csv, "potato": _read_potato, "pearmut": _read_pearmut}[form]
     try:
         answers = list(reader(study, file))
@@ -141,7 +141,7 @@ def bring_in(study: Study, folder: Path, form: str, file: Path) -> int:
 
 def _read_csv(_: Study, file: Path) -> Iterator[Given]:
     text = file.read_text(encoding="utf-8-sig")
-    delimiter = ";" if ";" in text.partition("\n")[0] else ","  # spreadsheets where a comma stands in numbers
+    delimiter = ";" if ";" in text.partition("\n")[0] else ","  # spreadsheets with decimal commas
     for number, row in enumerate(csv.DictReader(StringIO(text), delimiter=delimiter), start=2):
         if value := (row["value"] or "").strip():
             yield f"row {number}", row["rater"], _point(row["place"]), row["question"], _point(value)

@@ -13,27 +13,27 @@ from mmerg.storage.record import Record
 
 Choice = Literal["first", "tie", "second"]
 Point = int | Choice
-CANNOT, COMMENT, SUBMIT, CONSENT, TAKE = "cannot", "comment", "submit", "consent", "take"  # entries beside answers
+CANNOT, COMMENT, SUBMIT, CONSENT, TAKE = "cannot", "comment", "submit", "consent", "take"  # entries besides answers
 RESERVED = {COMMENT, SUBMIT, CONSENT, TAKE}
 
 
 class Question(Record):
-    """ask: its text. points: the scale in its order, each point with the text that anchors it."""
+    """ask: its text. points: the scale in order, each point with its anchor text."""
 
     ask: str
     points: Annotated[dict[Point, str], Field(min_length=2)]
 
 
 class BadReply(Record):
-    """A reply that is bad whatever it replies to. fails: the questions on which it must do badly."""
+    """A reply that is bad in any context. fails: the questions on which it must score low."""
 
     text: str
     fails: tuple[str, ...]
 
 
 class Gold(Record):
-    """Checks. scrambled: the questions on which a reply with its words in random order must do badly. note: what a
-    rater reads who fails a loud check."""
+    """Checks. scrambled: the questions on which a reply with its words in random order must score low. note: shown to a
+    rater who fails a loud check."""
 
     scrambled: tuple[str, ...] = ()
     written: tuple[BadReply, ...] = ()
@@ -41,7 +41,7 @@ class Gold(Record):
 
 
 class Practice(Record):
-    """A training item. expect: the answers that fit; why: the feedback."""
+    """A training item. expect: the correct answers; why: the feedback."""
 
     history: Annotated[tuple[tuple[str, str], ...], Field(min_length=1)]
     responder: str
@@ -51,7 +51,7 @@ class Practice(Record):
 
 
 class Form(Record):
-    """replies: on a page, 1 (a scale of numbers) or 2 (first, tie, second)."""
+    """replies: per page, 1 (a scale of numbers) or 2 (first, tie, second)."""
 
     title: str
     replies: Literal[1, 2]
@@ -77,13 +77,13 @@ class Form(Record):
         return self
 
     def low_points(self, question: str) -> tuple[Point, ...]:
-        """The answers that fit a bad reply: the two lowest points, or the first of a pair, as checks show the bad reply
-        second."""
+        """The correct answers for a bad reply: the two lowest points, or the first of a pair, as checks show the bad
+        reply second."""
         return ("first",) if self.replies == 2 else tuple(self.questions[question].points)[:2]
 
 
 def read_form(design: str) -> Form:
-    """The form that `design=` names: one of conf/rating, or the user's own file. Raises ConfigError."""
+    """The form of `design=`: one of conf/rating, or the user's file. Raises ConfigError."""
     file = conf_folder() / "rating" / f"{design}.yaml"
     path = file if file.is_file() else Path(design)
     if not path.is_file():

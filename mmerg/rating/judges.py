@@ -1,4 +1,4 @@
-"""The model judge against people, on the same items: alpha with the judge as one more rater, kappa, and both orders."""
+"""The model judge and people on the same items: alpha with the judge as another rater, kappa, and both orders."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from mmerg.storage.record import Record
 
 class JudgeFacts(Record):
     """A judge on a question. n: items that it and people rated. people, joined: ordinal alpha of people, and with the
-    judge as one more rater. kappa: of the judge and the median of people, quadratic weights. counts: by points, the
-    median of people in rows, the judge in columns. both_orders: of pairs, the share (%) in which both orders agree."""
+    judge as another rater. kappa: of the judge and the median of people, quadratic weights. counts: by points, the
+    median of people in rows, the judge in columns. both_orders: the share (%) of pairs in which both orders agree."""
 
     judge: str
     question: str
@@ -36,7 +36,8 @@ class JudgeFacts(Record):
 
 
 def judge_facts(answers: StudyAnswers, runs: Mapping[int, Path], draws: int, seed: int) -> Iterator[JudgeFacts]:
-    """Of every judge beside these runs of candidates. Raises RunError where a judgement is stale or cannot be read."""
+    """The facts of every judge beside the runs of candidates. Raises RunError if a judgement is stale or cannot be
+    read."""
     columns: dict[tuple[str, str], dict[str, float]] = {}
     same: dict[tuple[str, str], list[bool]] = {}
     for judge, folder, candidates in _judgings(answers, runs):
@@ -61,7 +62,7 @@ def judge_facts(answers: StudyAnswers, runs: Mapping[int, Path], draws: int, see
 
 
 def _judgings(answers: StudyAnswers, runs: Mapping[int, Path]) -> Iterator[tuple[str, Path, tuple[int, ...]]]:
-    """Each judge by name, the folder of its verdicts, and the candidates that they are of."""
+    """Each judge by name, the folder of its verdicts, and their candidates."""
     for number, path in runs.items():
         if answers.form.replies == 1:
             for judgement in read_judgements(path).values():

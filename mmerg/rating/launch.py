@@ -57,7 +57,7 @@ def new(settings: RateSettings, folder: Path, runs: Sequence[Path]) -> int:
     links = {rater: secrets.token_urlsafe(24) for rater in study.orders}
     write_record(folder / KEY, key)
     write_record(folder / PRIVATE, Private(links=links, runs={run.run: str(run.path.resolve()) for run in opened}))
-    write_record(folder / STUDY, study)  # last: with it the study is whole
+    write_record(folder / STUDY, study)  # last: it marks the study as complete
     longest = max(map(len, study.orders.values()))
     out = console()
     out.print(escape(f"{study.sampled}; {plural(len(links), 'rater')}, at most {longest} pages each"), soft_wrap=True)
@@ -82,13 +82,13 @@ def serve(settings: RateSettings, folder: Path) -> int:
         for rater, token in links.items():
             done = f"{len(store.log.submitted(rater))} of {len(store.log.orders[rater])} done"
             console().print(escape(f"{rater} ({done}): {address}/#{token}"), soft_wrap=True)
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # either signal ends the server in good order
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # either signal ends the server cleanly
         build_server(store, links, settings).run([heard])
     return 0
 
 
 def score(settings: RateSettings, folder: Path) -> int:
-    """Scores a study: prints, and writes scores.json and methods.md into it and what people said beside each run."""
+    """Scores a study: prints, writes scores.json and methods.md to it, and the ratings beside each run."""
     study, key = read_study(folder), read_key(folder)
     answers = StudyAnswers(read_log(folder, study)[0], key)
     if not answers.raters:
@@ -105,7 +105,7 @@ def score(settings: RateSettings, folder: Path) -> int:
 
 
 def plan(settings: RateSettings) -> int:
-    """Prints how many items and raters find a difference."""
+    """Prints how many items and raters detect a difference."""
     console().print(power.plan(settings))
     return 0
 
@@ -121,7 +121,7 @@ def export(settings: RateSettings, folder: Path) -> int:
 
 
 def bring_in(settings: RateSettings, folder: Path, file: Path) -> int:
-    """Adds what raters answered in another tool."""
+    """Adds the ratings made in another tool."""
     count = exchange.bring_in(read_study(folder), folder, settings.format, file)
     said = f"{plural(count, 'answer')} in {file}; mmerg rate score {folder} reads them"
     console().print(escape(said), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Puts what raters see of clips into a study: the clips themselves as short MP4 files, or the keyframes of the runs.
+"""Adds the media of a study: clips as short MP4 files, or the keyframes of the runs.
 
 Files get random names and carry no metadata. A clip is cut and cropped as the model saw it, and ends before the target.
 """
@@ -25,19 +25,19 @@ from mmerg.settings.model import DatasetSettings, ProtocolSettings
 from mmerg.storage.files import private_folder, write_whole
 
 HEIGHT = 480  # pixels at most
-CLOCK, RATE = 90_000, 44_100  # ticks of a picture's time, and samples of sound, a second
+CLOCK, RATE = 90_000, 44_100  # ticks per second of a picture's time, and sound samples per second
 
 
 def put_media(visual: str, runs: Sequence[ScoredRun], samples: Sequence[str], folder: Path, random: Random) -> Media:
-    """Writes the clips of the turns that the model saw, or its keyframes. Raises ConfigError and RunError where these
-    cannot be had any more."""
+    """Writes the clips of the turns that the model saw, or its keyframes. Raises ConfigError and RunError if these are
+    missing."""
     if visual == "none":
         return {sample: {} for sample in samples}
     return (_put_clips if visual == "clips" else _put_frames)(runs, samples, folder, random)
 
 
 def _put_frames(runs: Sequence[ScoredRun], samples: Sequence[str], folder: Path, random: Random) -> Media:
-    """The keyframes of each sample as the first run that has some saw them."""
+    """The keyframes of each sample, from the first run that has some."""
     media: dict[str, dict[int, tuple[str, ...]]] = {sample: {} for sample in samples}
     for sample in samples:
         path, seen = next(((run.path, turns) for run in runs if (turns := _seen(run, sample))), (Path(), {}))
@@ -90,13 +90,13 @@ def _clips(sample: Sample, last_turns: int) -> Mapping[int, Clip]:
 
 
 def _seen(run: ScoredRun, sample: str) -> dict[int, tuple[Frame, ...]]:
-    """The frames that a run took of a sample, by turn."""
+    """The frames of a sample in a run, by turn."""
     events = (event for event in read_events(run.path, sample) if isinstance(event, FramesTaken))
     return {turn.turn: turn.frames for event in events for turn in event.turns if turn.frames}
 
 
 def write_clip(clip: Clip, path: Path) -> None:
-    """The clip's span and part of the picture as H.264, at most HEIGHT pixels high, its sound as AAC. Raises
+    """Writes the clip's span and crop as H.264, at most HEIGHT pixels high, with its sound as AAC. Raises
     ConfigError."""
     import av
 

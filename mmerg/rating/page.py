@@ -1,4 +1,4 @@
-"""The page of a study and what it asks, behind the guards of `mmerg serve`.
+"""The rating page and its requests, behind the guards of `mmerg serve`.
 
 A rater's link is /#TOKEN: a browser sends no fragment, so that the token stands in no log; the page sends it as
 `Authorization: Bearer`. Of an item only turns, media, responder and replies are sent, the replies in the order shown.
@@ -26,7 +26,7 @@ from mmerg.serving.refused import HttpError, error_fields
 from mmerg.settings.commands import RateSettings
 
 FOLDER = Path(__file__).parent / "page"
-CONNECTIONS, BODY = 200, 2**15  # at one time; bytes
+CONNECTIONS, BODY = 200, 2**15  # connections at once; bytes
 log = logging.getLogger(__name__)
 
 
@@ -98,7 +98,7 @@ def build_server(store: Store, links: dict[str, str], settings: RateSettings) ->
         if missing := [name for name in study.form.questions if name not in answers]:
             raise HttpError(f"please answer: {', '.join(missing)}", where=f"place {place}", status=409)
         before, wrong = answers.get(SUBMIT), rated.failed(rater, place)
-        value = AGAIN if wrong and before is None else OK  # a loud check asks once more
+        value = AGAIN if wrong and before is None else OK  # a loud check is asked once more
         store.save(Entry(rater=rater, place=place, question=SUBMIT, value=value, **sent.model_dump()))
         explain = before is None and (wrong or place < study.practice)
         following = place + 1 if place + 1 < len(rated.orders[rater]) else store.take(rater)
@@ -115,7 +115,7 @@ def build_server(store: Store, links: dict[str, str], settings: RateSettings) ->
 
 
 async def _answer_error(_: Request, error: Exception) -> Response:
-    """Answers 503 where the disk is at fault, without the study's folder: the page tries again."""
+    """Answers 503 for an error of the disk, without the study's path: the page tries again."""
     if isinstance(error.__cause__, OSError):
         log.error("%s", error)
         return _refuse(

@@ -1,4 +1,4 @@
-"""How many items and raters find a difference, by the variance that `mmerg rate score` will use.
+"""How many items and raters detect a difference, by the variance that `mmerg rate score` uses.
 
 A difference of an item as a rater sees it is the sum of the true one, of what items, raters and chance add, with their
 standard deviations. Of pairs with winner or loser, items and raters have the same shares of the variance.
@@ -14,16 +14,16 @@ from mmerg.scoring.shares import LEVEL
 from mmerg.settings.commands import RateSettings
 
 MOST, RATERS = 5000, (2, 3, 4, 5, 6, 8, 10)
-Spread = tuple[float, float, float]  # standard deviations: of items, of raters, of the rest
+Spread = tuple[float, float, float]  # standard deviations: of items, of raters, residual
 
 
 def compute_power(items: Indices, raters: int, difference: float, spread: Spread) -> Floats:
-    """The probability that a true difference is found, for each of these numbers of items."""
+    """The probability that a true difference is detected, for each of these numbers of items."""
     from scipy.stats import norm, t
 
     of_items, of_raters, rest = (sd**2 for sd in spread)
     over_items, over_raters = (of_items + rest / raters) / items, of_raters / raters + rest / items / raters
-    used = over_items + over_raters  # counts the rest twice, as the score does
+    used = over_items + over_raters  # counts the residual twice, as the score does
     freedom = used**2 / (over_items**2 / (items - 1) + over_raters**2 / (raters - 1))
     true = np.sqrt(of_items / items + of_raters / raters + rest / items / raters)
     bound = t.ppf(1 - LEVEL / 2, freedom) * np.sqrt(used)
@@ -31,14 +31,14 @@ def compute_power(items: Indices, raters: int, difference: float, spread: Spread
 
 
 def items_for(raters: int, difference: float, spread: Spread, power: float) -> int | None:
-    """The fewest items; None where not even MOST find it."""
+    """The fewest items; None if even MOST are not enough."""
     items = np.arange(2, MOST + 1)
     enough = items[compute_power(items, raters, difference, spread) >= power]
     return int(enough[0]) if len(enough) else None
 
 
 def plan(settings: RateSettings) -> Table:
-    """Items by raters, for Likert and for pairs."""
+    """The table of items by raters, for Likert and for pairs."""
     spread, margin = (settings.sd_items, settings.sd_raters, settings.sd_noise), 2 * settings.share - 1
     scale = sqrt((1 - margin**2) / (spread[0] ** 2 + spread[2] ** 2))
     pairs = (spread[0] * scale, spread[1] * scale, spread[2] * scale)

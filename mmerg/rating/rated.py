@@ -1,4 +1,4 @@
-"""What people said of a run's replies, in a file beside the run: rating-<study>.json.
+"""People's ratings of a run's replies, in a file beside the run: rating-<study>.json.
 
 read_rated(run)["people@study"].scores["empathy"]
 """
@@ -16,8 +16,8 @@ from mmerg.storage.record import Record, read_record
 
 
 class Rating(Record):
-    """One answer. score: of the reply; outcome: of a pair, from the run's side; neither: it could not be judged.
-    first: whether the run's reply stood on the left. again: the rater saw the item a second time."""
+    """One answer. score: of the reply; outcome: of a pair, from the run's side; neither: not judged. first: whether the
+    run's reply was on the left. again: the rater saw the item a second time."""
 
     rater: str
     sample: str
@@ -51,7 +51,7 @@ class PeopleRatings(Record):
 
     @property
     def description(self) -> str:
-        """Who rated, and how far they agreed."""
+        """The number of raters and items, and the agreement."""
         alphas = (f"{name} {format_number(score.value)}" for name, score in self.agreement.items())
         return f"{self.raters} raters, {self.items} items, ordinal alpha {', '.join(alphas)}"
 
@@ -61,7 +61,7 @@ def rated_file(study: str) -> str:
 
 
 def read_rated(run: Path) -> dict[str, PeopleRatings]:
-    """By name. Raises RunError where a file cannot be read, or the run's replies have changed since."""
+    """The ratings by name. Raises RunError if a file cannot be read, or the run's replies have changed since."""
     found = {}
     for file in sorted(run.glob(rated_file("*"))):
         try:

@@ -1,4 +1,4 @@
-"""What `mmerg rate score` finds: all scores in one record, as tables, as a methods paragraph, and beside each run."""
+"""The results of `mmerg rate score`: one record, tables, a methods paragraph, and files beside each run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ JUDGES = ("judge, question", "alpha of raters", "alpha with the judge", "kappa",
 
 
 class StudyResults(Record):
-    """passed: the scores without the raters who failed checks; None where none did, or nobody is left."""
+    """passed: the scores without raters who failed checks; None if none failed, or nobody is left."""
 
     study: str
     raters: dict[str, RaterFacts]
@@ -52,7 +52,7 @@ class StudyResults(Record):
 def find_results(
     name: str, answers: StudyAnswers, runs: Mapping[int, Path], problems: Sequence[str], settings: RateSettings
 ) -> StudyResults:
-    """All results of a study. Raises RunError where a judgement beside a run is stale."""
+    """All results of a study. Raises RunError if a judgement beside a run is stale."""
     facts = {rater: answers.facts(rater, settings.max_failed) for rater in answers.raters}
     good = [rater for rater in facts if facts[rater].passed]
     draws, seed = settings.draws, settings.seed
@@ -126,7 +126,7 @@ def _score(score: Score) -> str:
 
 
 def _methods(answers: StudyAnswers, found: StudyScores, facts: Mapping[str, RaterFacts], settings: RateSettings) -> str:
-    """A paragraph for a paper."""
+    """The methods paragraph."""
     environment = Environment(loader=PackageLoader("mmerg.rating", "."), undefined=StrictUndefined, trim_blocks=True)
     environment.filters |= {"score": _score, "p": format_p, "number": format_number}
     text = environment.get_template("methods.j2").render(
@@ -142,7 +142,7 @@ def _methods(answers: StudyAnswers, found: StudyScores, facts: Mapping[str, Rate
 
 
 def write_beside(results: StudyResults, answers: StudyAnswers, runs: Mapping[int, Path]) -> Iterator[Path]:
-    """Writes what people said of each of these runs of candidates beside it; gives the files."""
+    """Writes the ratings of each candidate's runs beside them; returns the files."""
     for number, path in runs.items():
         candidate, against = answers.key.candidates[number], dict[str, dict[str, Score]]()
         for pair in results.all.pairs:

@@ -28,8 +28,8 @@ OUTCOMES = {"win": 1.0, "tie": 0.0, "lose": -1.0}
 
 
 class CandidatePair(Record):
-    """Candidate A against B on a question. scores: difference (A less B, points), or win, tie, lose and margin (%).
-    says: what may be said of it."""
+    """Candidate A against B on a question. scores: difference (A minus B, points), or win, tie, lose and margin (%).
+    says: the conclusion."""
 
     a: str
     b: str
@@ -41,8 +41,8 @@ class CandidatePair(Record):
 
 
 class StudyScores(Record):
-    """Of some raters. means: by candidate and question. agreement: by question alpha_nominal, alpha_ordinal, ac2, and
-    icc_2_k of Likert ratings."""
+    """The scores by some raters. means: by candidate and question. agreement: by question alpha_nominal, alpha_ordinal,
+    ac2, and icc_2_k of Likert ratings."""
 
     raters: tuple[str, ...]
     means: dict[str, dict[str, Score]]
@@ -51,7 +51,7 @@ class StudyScores(Record):
 
 
 def score_study(answers: StudyAnswers, raters: Sequence[str], draws: int, seed: int) -> StudyScores:
-    """The scores by these raters alone."""
+    """The scores by these raters only."""
     likert, names = answers.form.replies == 1, [candidate.name for candidate in answers.key.candidates]
     agreement: dict[str, dict[str, Score]] = {}
     means: dict[str, dict[str, Score]] = {}
@@ -86,7 +86,7 @@ def score_study(answers: StudyAnswers, raters: Sequence[str], draws: int, seed: 
 
 
 def _says(pair: CandidatePair, alpha: Score) -> str:
-    """Better is said only where chance does not explain it, and raters agree more than by chance."""
+    """Says better only if chance does not explain the difference, and raters agree more than by chance."""
     score = pair.scores.get("margin") or pair.scores["difference"]
     if pair.p_holm is None or score.value is None:
         return f"not tested: {score.why.removeprefix('no interval: ')}"
@@ -115,8 +115,8 @@ def _agreement(frame: DataFrame, points: Sequence[float], likert: bool, draws: i
 
 
 def coefficient(name: str, value: Callable[[Indices], float], frame: DataFrame, draws: int, seed: int) -> Score:
-    """A coefficient of agreement over all items with its interval over dialogues, or why it is not defined. n: items
-    with two ratings or more."""
+    """A coefficient of agreement over all items with its interval over dialogues, or why it is undefined. n: items with
+    two ratings or more."""
     n = int((frame.notna().sum(axis=1) > 1).sum())
     score = Score(name=name, value=None, n=n, why="no item has two ratings")
     if n and isnan(value(np.arange(len(frame)))):
@@ -130,8 +130,8 @@ def coefficient(name: str, value: Callable[[Indices], float], frame: DataFrame, 
 def two_way(
     name: str, values: Floats, dialogues: Sequence[str], draws: int, seed: int, ends: tuple[float, float]
 ) -> tuple[Score, float | None]:
-    """The mean of values, shape [items, raters] with NaN for none, with its interval within `ends`; and p of that it is
-    0, two-sided. dialogues: of each item."""
+    """The mean of values, shape [items, raters] with NaN if missing, with its interval within `ends`; and the two-sided
+    p of a mean of 0. dialogues: of each item."""
     from scipy.stats import t
 
     known = ~np.isnan(values)

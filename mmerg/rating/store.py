@@ -1,7 +1,7 @@
-"""What raters answer: `ratings.jsonl`, a line a click, appended and on the disk before the click counts as saved.
+"""The answers of raters: `ratings.jsonl`, a line per click, on disk before the click counts as saved.
 
-A line that a crash tore is cut off when the file is next opened; the page sends that answer again. Of several answers
-of a rater at one place to one question the last counts.
+An incomplete last line after a crash is removed when the file is next opened; the page sends that answer again. The
+last of several answers of a rater to a question at a place counts.
 """
 
 import os
@@ -22,8 +22,8 @@ from mmerg.storage.files import describe_error, writing
 from mmerg.storage.record import Record
 
 LONGEST = 2000  # characters of a comment
-AGAIN, OK = "again", "ok"  # a submitted item is to be answered again, as a loud check failed, or is done
-QUIET = timedelta(hours=1)  # without an entry, after which a rater's open items go out to others
+AGAIN, OK = "again", "ok"  # a submitted item must be answered again, as a loud check failed, or is done
+QUIET = timedelta(hours=1)  # without entries; after it, a rater's open items go to others
 
 
 class Entry(Record):
@@ -44,7 +44,7 @@ class Entry(Record):
 
 
 class Log:
-    """Entries of a study in their order, as they are known so far."""
+    """The entries of a study so far, in order."""
 
     def __init__(self, study: Study, entries: Iterable[Entry] = ()) -> None:
         self.study = study
@@ -67,19 +67,19 @@ class Log:
             self.answers.setdefault((entry.rater, entry.place), {})[entry.question] = entry.value
 
     def submitted(self, rater: str) -> list[int]:
-        """The places that a rater is done with."""
+        """The places that a rater has finished."""
         places = range(len(self.orders[rater]))
         return [place for place in places if self.answers.get((rater, place), {}).get(SUBMIT) == OK]
 
     def shown(self, rater: str, place: int) -> Place:
-        """Raises RunError where there is no such rater or place."""
+        """Raises RunError for an unknown rater or place."""
         order = self.orders.get(rater, [])
         if not 0 <= place < len(order):
             raise RunError(f"rater {rater!r:.40} has no place {place}", where="ratings")
         return order[place]
 
     def check(self, entry: Entry) -> Entry:
-        """The entry with its item. Raises RunError for a rater, place, question or value that is not of the study."""
+        """The entry with its item. Raises RunError for a rater, place, question or value that is not in the study."""
         shown, questions = self.shown(entry.rater, entry.place), self.study.form.questions
         where = f"rater {entry.rater}, place {entry.place}"
         if entry.item not in ("", shown.item):
@@ -95,14 +95,14 @@ class Log:
         return entry.model_copy(update={"item": shown.item})
 
     def failed(self, rater: str, place: int) -> bool:
-        """Whether the answers at a place break what its item expects."""
+        """Whether the answers at a place contradict the item's expected ones."""
         shown, answers = self.shown(rater, place), self.answers.get((rater, place), {})
         expected = self.study.items[shown.item].expect
         return any(as_drawn(answers.get(name, CANNOT), shown) not in points for name, points in expected.items())
 
     def dropped(self, rater: str) -> str | None:
-        """An open item of another rater who is quiet, as RATER/PLACE, that `rater` has not seen; None where there is
-        none. A rater who has not begun is quiet from the first entry of anybody on. Repeats are not handed on."""
+        """An open item of another, inactive rater that `rater` has not seen, as RATER/PLACE; None if there is none. A
+        rater who has not started counts as inactive since the first entry of anybody. Repeats are not passed on."""
         quiet = (datetime.now(UTC) - QUIET).isoformat(timespec="milliseconds")
         begun = self.entries[0].at if self.entries else quiet
         seen = {shown.item for shown in self.orders[rater]}
@@ -118,20 +118,20 @@ class Log:
 
 
 def as_drawn(value: Point | str, shown: Place) -> Point | str:
-    """An answer in terms of the item's own order of replies."""
+    """An answer in the item's own order of replies."""
     swapped: Mapping[Point | str, Choice] = {"first": "second", "second": "first"}
     return swapped.get(value, value) if shown.swap else value
 
 
 class Store:
-    """The open file. Use as a context manager; `save` is safe from several threads."""
+    """The open file. A context manager; several threads may call `save`."""
 
     def __init__(self, folder: Path, study: Study) -> None:
         self.folder, self._study = folder, study
         self._guard = threading.Lock()
 
     def __enter__(self) -> Self:
-        """Raises RunError where another process writes the study, or a line cannot be read."""
+        """Raises RunError if another process writes the study, or a line cannot be read."""
         self._hold = hold(self.folder)
         self._hold.__enter__()
         self.log, whole = read_log(self.folder, self._study)
@@ -145,13 +145,13 @@ class Store:
         self._hold.__exit__(None, None, None)
 
     def save(self, entry: Entry) -> None:
-        """Write the entry, unless it is there already, and wait until the disk has it. Raises RunError."""
+        """Writes the entry, unless it exists, and waits until it is on disk. Raises RunError."""
         with self._guard:
             if entry.id not in self.log.ids:
                 self._write(self.log.check(entry))
 
     def take(self, rater: str) -> int | None:
-        """The place of an item that others dropped (see `Log.dropped`), which is added to the rater's order; None where
+        """Adds an item that others dropped (see `Log.dropped`) to the rater's order, and returns its place; None if
         there is none. Raises RunError."""
         with self._guard:
             if (dropped := self.log.dropped(rater)) is None:
@@ -169,14 +169,14 @@ class Store:
                     line = line[self._out.write(line) :]
                 os.fsync(self._out.fileno())
             except OSError:
-                self._out.truncate(begun)  # nothing may follow a torn line
+                self._out.truncate(begun)  # nothing may follow an incomplete line
                 raise
         self.log.add(entry)
 
 
 def read_log(folder: Path, study: Study) -> tuple[Log, int]:
-    """All entries, and how many bytes of the file are whole lines. Raises RunError for a line that is no entry of the
-    study; a last line that is torn is skipped."""
+    """All entries, and the length of the complete lines in bytes. Raises RunError for a line that is no entry of the
+    study; ignores an incomplete last line."""
     log, whole = Log(study), 0
     file = folder / RATINGS
     for number, line in enumerate(file.read_bytes().splitlines(keepends=True) if file.exists() else (), start=1):

@@ -16,13 +16,13 @@ from mmerg.runs.result import Result
 
 @dataclass(frozen=True)
 class ScoredRun(About):
-    """A run with a result for every sample that it finished, in the order of its file."""
+    """A run with a result for every finished sample, in the order of its file."""
 
     answers: tuple[Result, ...]
 
 
 def dialogue(result: Result) -> str:
-    """The dialogue that a sample is from, its own id where the corpus has no dialogues. Samples of one dialogue are not
+    """The dialogue of a sample; its own id if the corpus has no dialogues. Samples of one dialogue are not
     independent."""
     return result.dialogue or result.id
 
@@ -33,7 +33,7 @@ def improper(results: Iterable[Result]) -> tuple[str, ...]:
 
 
 def describe_improper(samples: Sequence[str]) -> str:
-    """Which samples have no self_ppl, and why; "" for none."""
+    """Which samples have no self_ppl, and why; "" if all have one."""
     why = "the server gave a token a probability above 1, or none that is a number"
     return f"self_ppl is without {preview(samples)}: {why}" if samples else ""
 

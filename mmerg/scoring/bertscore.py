@@ -1,4 +1,4 @@
-"""BERTScore of the replies against the data's own: precision, recall, F1. Needs `pip install 'mmerg[metrics]'`.
+"""BERTScore of the replies against the gold responses: precision, recall, F1. Needs `pip install 'mmerg[metrics]'`.
 
 Raw roberta-large, layer 17, without idf and rescaling, as the field reports it (77 to 87), ×100, higher is better; the
 mean over pairs of each (Zhang et al. 2020, arXiv 1904.09675).
@@ -37,8 +37,8 @@ class PairScorer:
 
 
 def bert_scores(model: str = "roberta-large", layers: int | None = None) -> list[Metric]:
-    """bert_p, bert_r, bert_f1: precision, recall, F1. A sample that did not fail and has a gold response that is not
-    blank counts; a blank reply to it scores 0. Raises ConfigError where the model cannot be loaded."""
+    """bert_p, bert_r, bert_f1: precision, recall, F1. Counts samples that did not fail and have a gold response that is
+    not blank; a blank reply scores 0. Raises ConfigError if the model cannot be loaded."""
     scorer = load(model, layers)
 
     def mask(results: Sequence[Result]) -> Mask:
@@ -56,8 +56,8 @@ def bert_scores(model: str = "roberta-large", layers: int | None = None) -> list
 
 @lru_cache(maxsize=1)
 def load(model: str, layers: int | None) -> PairScorer:
-    """The scorer of a hub's name or a folder; `layers` None: the one that the package recommends for a name it knows.
-    Raises ConfigError where it cannot be loaded."""
+    """The scorer of a hub name or folder; `layers` None: the layer that the package recommends for a name. Raises
+    ConfigError if it cannot be loaded."""
     require("torch", "transformers", "bert_score")
     import torch
     from bert_score import BERTScorer
@@ -68,15 +68,15 @@ def load(model: str, layers: int | None) -> PairScorer:
         raise ConfigError(what, where=f"--bert {model}", hint="name one with --bert-layers, 17 for roberta-large")
     with loading(model, "--bert"):
         scorer = BERTScorer(model_type=model, num_layers=layers, idf=False, device=device(), batch_size=1)
-    lm: Any = scorer._model  # it offers no public way to them
+    lm: Any = scorer._model  # it has no public access
     tokenizer: Any = scorer._tokenizer
     weights = fingerprint(lm, tokenizer)
-    if tokenizer.model_max_length > UNBOUNDED:  # the package breaks on what stands for "any length"
-        tokenizer.model_max_length = int(lm.config.max_position_embeddings) - 2  # RoBERTa's kind keep two
+    if tokenizer.model_max_length > UNBOUNDED:  # the package fails on its value for "any length"
+        tokenizer.model_max_length = int(lm.config.max_position_embeddings) - 2  # RoBERTa models reserve two
 
     @cache
     def score(reply: str, gold: str) -> Three:
-        if not (reply.strip() and gold.strip()):  # the package breaks on these
+        if not (reply.strip() and gold.strip()):  # the package fails on these
             return 0.0, 0.0, 0.0
         p, r, f1 = (float(part) for part in scorer.score([reply], [gold], batch_size=1))
         return p, r, f1

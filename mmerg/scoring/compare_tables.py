@@ -1,4 +1,4 @@
-"""Comparisons for a terminal: a table a pair of runs, with the settings that differ, then what to know of them.
+"""Comparisons for a terminal: a table per pair of runs, with the settings that differ, and notes.
 
 for part in terminal(compared, {"run-a": "mine", "run-b": "yours"}):
     console.print(part)
@@ -19,8 +19,8 @@ _HEADS = ("metric", "A", "B", "B − A", "95 % interval", "p", "p Holm", "detect
 
 
 def terminal(compared: Compared, labels: Mapping[str, str], verbose: bool = False) -> Iterator[RenderableType]:
-    """A table for each pair, why some scores have no difference, and warnings. labels: what tells the runs apart, by
-    their names. verbose: also signatures, and how all was computed."""
+    """A table for each pair, why scores have no difference, and warnings. labels: short labels of runs, by name.
+    verbose: adds signatures and methods."""
     yield from filter(None, [compared.unequal and escape(compared.unequal)])
     yield escape(f"protocol {compared.protocol}")
     for pair in compared.pairs:
@@ -67,7 +67,7 @@ def _side(value: float | None, sd: float | None) -> str:
 
 
 def _notes(pair: Pair) -> Iterator[str]:
-    """McNemar's two counts of what is tested, and why scores are missing."""
+    """McNemar's two counts of tested metrics, and why scores are missing."""
     if pair.baselines:
         yield pair.baselines
     for one in pair.comparisons:
@@ -80,7 +80,7 @@ def _notes(pair: Pair) -> Iterator[str]:
 def _how(compared: Compared) -> str:
     return (
         f"\np: {compared.describe_p()}.\n"
-        f"p Holm: corrected for all that is tested here together ({len(compared.tested)}); * below 0.05.\n"
+        f"p Holm: corrected for all tests here ({len(compared.tested)}); * below 0.05.\n"
         "95 % interval: Newcombe's for shares, a jackknife for dist and ead, else draws of dialogues. All but\n"
         "the first need 10 dialogues, and costs have none. With several seeds their variance is in it, and in p.\n"
         "detectable: what so many pairs find with 80 % power at 5 %. left out: pairs that one side has no score for."

@@ -1,4 +1,4 @@
-"""Compares several runs with a first one on all metrics, and says what a reader must be warned of. Runs that differ in
+"""Compares several runs with a first one on all metrics, with warnings. Runs that differ in
 their seeds alone are compared as one setting, unless there is no other setting.
 
 compared = compare_sides([read_run(a)], [[read_run(b)]], Options(resamples=2000))
@@ -24,12 +24,12 @@ from mmerg.storage.record import Record
 
 Side: TypeAlias = Sequence[ScoredRun]
 DRAWS = 2000
-PRIMARY = ("acc", "dist2", "bert_f1")  # what is tested by default: few metrics, as p is corrected for all of them
+PRIMARY = ("acc", "dist2", "bert_f1")  # tested by default: few metrics, as p is corrected for all of them
 
 
 class Pair(Record):
     """Two runs, or two settings with equally many seeds. samples: those that both finished; a_alone, b_alone: those
-    that one of them finished alone. settings: those in which they differ, with both values."""
+    that only one of them finished. settings: the differing ones, with both values."""
 
     a: str
     b: str
@@ -43,20 +43,20 @@ class Pair(Record):
 
     @property
     def differences(self) -> list[Comparison]:
-        """The scores that both sides have, without baselines, which are of the samples and not of the runs."""
+        """The scores of both sides, without baselines, which depend on the samples and not on the runs."""
         return [one for one in self.comparisons if one.difference is not None and one.metric not in BASELINES]
 
     @property
     def baselines(self) -> str:
-        """The accuracies of whoever reads no dialogue, on these pairs; "" where there is no accuracy."""
+        """The accuracies of baselines that read no dialogue, on these pairs; "" without accuracy."""
         values = {one.metric: one.a_value for one in self.comparisons}
         parts = [f"{words} {value:.2f}" for name, words in BASELINES.items() if (value := values.get(name)) is not None]
         return f"baselines of acc on these pairs: {', '.join(parts)}" if parts else ""
 
 
 class Compared(Record):
-    """The first run, or setting, is A in all pairs. inputs: what the agents of each run are told. unequal: who is told
-    what the others are not, "" where all are told the same."""
+    """The first run, or setting, is A in all pairs. inputs: of each run's agents. unequal: which runs see inputs that
+    others do not, "" if all see the same."""
 
     protocol: str
     inputs: dict[str, tuple[str, ...]]
@@ -68,20 +68,20 @@ class Compared(Record):
 
     @property
     def tested(self) -> list[str]:
-        """The score of each comparison that has a p."""
+        """The metric of each comparison that has a p."""
         return [one.metric for pair in self.pairs for one in pair.comparisons if one.p is not None]
 
     def describe_p(self) -> str:
-        """How p was computed, as `paired` does: the end of a sentence, without its full stop."""
+        """How p was computed: the end of a sentence, without full stop."""
         drawn = f"{self.draws} draws, seed {self.seed}, if there are more"
         of = f"of the primary metrics alone ({', '.join(dict.fromkeys(self.tested)) or 'none is here'})"
         return f"{of}; McNemar's exact test for shares, else dialogues exchanged in all ways, or in {drawn}"
 
 
 def compare_sides(first: Side, others: Sequence[Side], options: Options) -> Compared:
-    """All metrics of `options`, whose resamples are the draws. A side is a run, or the seeds of one setting (see
-    `by_setting`). Raises RunError where runs cannot be compared or share no sample, ConfigError for an option that
-    means nothing. Only the primary metrics have a p, corrected for all of them and all sides together."""
+    """All metrics of `options`; its `resamples` are the draws. A side is a run, or the seeds of one setting (see
+    `by_setting`). Raises RunError if runs cannot be compared or share no sample, ConfigError for an invalid option.
+    Only the primary metrics have a p, corrected over all of them and all sides."""
     baseline = first[0]
     for other in (*first[1:], *chain(*others)):
         check_comparable(baseline, other)
@@ -100,8 +100,8 @@ def compare_sides(first: Side, others: Sequence[Side], options: Options) -> Comp
 
 
 def by_setting(runs: Sequence[ScoredRun]) -> list[Side]:
-    """Runs that differ in their seeds alone, together. Each run is a side by itself where there is one setting only, or
-    a setting has a seed twice."""
+    """Groups runs that differ only in their seeds. Each run is a side by itself if there is only one setting, or a
+    setting has a seed twice."""
     settings = by_seeds([run.manifest for run in runs])
     if 1 < len(settings) == len({alike_but_for(run.manifest, "seed") for run in runs}):
         return [sorted((runs[place] for place in places), key=_seed) for places in settings]
@@ -109,7 +109,7 @@ def by_setting(runs: Sequence[ScoredRun]) -> list[Side]:
 
 
 def check_comparable(a: ScoredRun, b: ScoredRun) -> None:
-    """Raises RunError where two runs did not have the same task: another corpus or protocol, or other labels."""
+    """Raises RunError if two runs had different tasks: another corpus or protocol, or other labels."""
     differences = []
     files, other_files = (run.manifest.identity.get("corpus") for run in (a, b))
     if not files or not other_files:
@@ -135,7 +135,7 @@ def _seed(run: ScoredRun) -> int:
 
 
 def _same_seeds(a: Side, b: Side) -> tuple[Side, Side]:
-    """Equally many runs of either side: those of the seeds that both have, or the first ones where these are more."""
+    """Equally many runs of either side: those of common seeds, or the first ones if these are more."""
     most, shared = min(len(a), len(b)), set(map(_seed, a)) & set(map(_seed, b))
     if len(shared) < most:
         return a[:most], b[:most]
@@ -143,7 +143,7 @@ def _same_seeds(a: Side, b: Side) -> tuple[Side, Side]:
 
 
 def _pairing(a: Side, b: Side) -> Pairing:
-    """Raises RunError where there is no sample that both finished, or one has two labels or replies of the data."""
+    """Raises RunError if no sample was finished by both, or one has two gold labels or responses."""
     pairing, where = pair(a, b), " and ".join(str(run.path) for run in (*a, *b))
     if not pairing.a:
         counts = [", ".join(str(len(run.answers)) for run in side) for side in (a, b)]
@@ -183,7 +183,7 @@ def _comparison(metric: Metric, other: Metric, pairing: Pairing, options: Option
         metric = replace(metric, interval_by=None)
     if deciding(metric.signature) == deciding(other.signature):
         return compare(metric, pairing, draws=options.resamples, seed=options.seed, tested=tested)
-    return Comparison(  # perplexity under its own model, say
+    return Comparison(  # such as perplexity under its own model
         metric=metric.name,
         left_out=pairing.samples,
         higher_is_better=metric.higher_is_better,
@@ -192,7 +192,7 @@ def _comparison(metric: Metric, other: Metric, pairing: Pairing, options: Option
 
 
 def _primary(metrics: Sequence[Metric], options: Options) -> Sequence[str]:
-    """The metrics to test. Raises ConfigError for a declared one that is not there, or describes and does not judge."""
+    """The metrics to test. Raises ConfigError for an unknown one, or one that describes a run and does not judge it."""
     known = {metric.name: metric for metric in metrics}
     for name in options.primary:
         if name not in known or known[name].higher_is_better is None:
@@ -203,7 +203,7 @@ def _primary(metrics: Sequence[Metric], options: Options) -> Sequence[str]:
 
 
 def _corrected(pairs: Sequence[Pair]) -> list[Pair]:
-    """The same with p_holm: each p corrected for all of them."""
+    """The comparisons with p_holm."""
     ps = iter(holm([one.p for pair in pairs for one in pair.comparisons if one.p is not None]))
 
     def correct(one: Comparison) -> Comparison:
@@ -213,7 +213,7 @@ def _corrected(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def _run_warnings(first: Side, others: Sequence[Side], sides: Sequence[tuple[Side, Side]]) -> Iterator[str]:
-    """Warnings about the runs. sides: which runs of `first`, and of each other side, are compared."""
+    """Warnings about the runs. sides: the runs of `first`, and of each other side, that are compared."""
     baseline = first[0]
     for run in (*first, *chain(*others)):
         if without := describe_improper(improper(run.answers)):
@@ -229,7 +229,7 @@ def _run_warnings(first: Side, others: Sequence[Side], sides: Sequence[tuple[Sid
 
 
 def _pair_warnings(pair: Pair) -> Iterator[str]:
-    """Warns of differences that are smaller than what so many samples can show."""
+    """Warns of differences smaller than these samples can show."""
     missed = [
         f"{one.metric} ({one.n})"
         for one in pair.comparisons

@@ -1,4 +1,4 @@
-"""What describes a run and does not judge it: lengths, passes, cost.
+"""Metrics that describe a run and do not judge it: lengths, passes, cost.
 
 [metric.name for metric in descriptive(words, "tok:whitespace|case:keep")]
 """
@@ -56,7 +56,7 @@ def _timed(results: Sequence[Result]) -> Mask:
 
 
 def _over(take: Callable[[Floats], float], of: Callable[[Result], float], results: Sequence[Result]) -> Value:
-    """What `take` makes of a number of each result. Not the mean: a host that hangs can outweigh a hundred samples."""
+    """The value of `take` over a number of each result. Not the mean: a hanging host can outweigh a hundred samples."""
     numbers = np.array([of(result) for result in results], float)
 
     def value(indices: Indices) -> float:
@@ -66,7 +66,7 @@ def _over(take: Callable[[Floats], float], of: Callable[[Result], float], result
 
 
 def _forecast(name: str, change: str, *, before: bool) -> Metric:
-    """The share of later passes that make a wrong forecast right, or with `before` a right one wrong, ×100."""
+    """The share of later passes that correct a wrong forecast, or with `before` spoil a right one, ×100."""
 
     def changed(result: Result) -> float:
         right = [label == result.gold_emotion for label in result.forecasts]

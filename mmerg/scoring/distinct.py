@@ -23,12 +23,12 @@ from mmerg.runs.result import Result
 from mmerg.scoring.metric import Floats, Indices, Mask, Metric
 from mmerg.scoring.words import Tokenizer, tokenizer, tokenizer_signature
 
-CL100K = 100_277  # the tokens of cl100k_base, which TRACE (arXiv 2509.21849) takes for V
+CL100K = 100_277  # the tokens of cl100k_base, which TRACE (arXiv 2509.21849) uses for V
 
 
 def distinct(n: int, words: Tokenizer = "nltk", *, lower: bool = True) -> Metric:
-    """Distinct n-grams over all n-grams of a run. A failed sample does not count. A reply of fewer than n tokens adds
-    no n-gram."""
+    """Distinct n-grams over all n-grams of a run. Failed samples do not count. A reply of fewer than n tokens has no
+    n-gram."""
 
     def mask(results: Sequence[Result]) -> Mask:
         cut = tokenizer(words, lower=lower)
@@ -47,10 +47,10 @@ def distinct(n: int, words: Tokenizer = "nltk", *, lower: bool = True) -> Metric
 
 
 def adjusted(n: int, words: Tokenizer = "nltk", *, lower: bool = True, vocabulary: int = CL100K) -> Metric:
-    """The expectation-adjusted form, over all replies of a run together. V decides the score: it is in the signature.
-    Tokens as for Distinct-n."""
+    """The expectation-adjusted form, over all replies of a run. V affects the score, so it is in the signature. Tokens
+    as for Distinct-n."""
 
-    def expected(total: Indices) -> Floats:  # exact for small C/V
+    def expected(total: Indices) -> Floats:  # accurate for small C/V
         return -vocabulary * np.expm1(total * np.log1p(-1 / vocabulary)) if vocabulary > 1 else np.ones(total.shape)
 
     plain = distinct(n, words, lower=lower)
@@ -64,8 +64,8 @@ def adjusted(n: int, words: Tokenizer = "nltk", *, lower: bool = True, vocabular
 
 @dataclass(frozen=True)
 class Grams:
-    """N-grams of replies as numbers, none of which spans two replies. ids: shape [n-grams], a number for each distinct
-    one; lengths: shape [replies], how many each has; kinds: how many are distinct."""
+    """N-grams of replies as numbers. None spans two replies. ids: shape [n-grams], a number for each distinct one;
+    lengths: shape [replies], the n-grams of each; kinds: how many are distinct."""
 
     ids: Indices
     lengths: Indices
@@ -74,7 +74,7 @@ class Grams:
 
 @dataclass(frozen=True)
 class Distinct:
-    """Distinct n-grams over how many are `expected` of all that there are, ×100."""
+    """Distinct n-grams over their `expected` number, ×100."""
 
     grams: Grams
     expected: Callable[[Indices], Floats]
@@ -92,15 +92,15 @@ def _replies(results: Sequence[Result]) -> tuple[str, ...]:
     return tuple(result.response or "" for result in results)
 
 
-@lru_cache(maxsize=8)  # Distinct and EAD ask for the same: of two runs and both, n 1 and 2
+@lru_cache(maxsize=8)  # Distinct and EAD use the same: for two runs and both together, n 1 and 2
 def extract_ngrams(replies: tuple[str, ...], words: Tokenizer, lower: bool, n: int) -> Grams:
-    """The n-grams of replies. The last few results are kept, as cutting texts takes longest."""
+    """The n-grams of replies. The last results are cached, as tokenization takes longest."""
     tokens = list(map(tokenizer(words, lower=lower), replies))
     numbers = {token: number for number, token in enumerate(dict.fromkeys(chain(*tokens)))}
     each = np.array([numbers[token] for token in chain(*tokens)], np.intp)
     reply = np.repeat(np.arange(len(tokens)), np.array([len(own) for own in tokens], np.intp))
     ids = each
-    for length in range(2, n + 1):  # an n-gram is one that is shorter by a token, and that token
+    for length in range(2, n + 1):  # an n-gram is a shorter one and a token
         ids = np.unique(ids[:-1] * len(numbers) + each[length - 1 :], return_inverse=True)[1]
     begins = reply[: len(ids)]
     whole = begins == reply[n - 1 :]

@@ -1,4 +1,4 @@
-"""How well the emotion of the hidden target turn is forecast: accuracy, F1, and what is taken for what.
+"""How well the emotion of the hidden target turn is forecast: accuracy, F1, and the confusion matrix.
 
 MERG, arXiv 2604.18988, section 4: the emotion that the response should carry, against the label of the real next turn.
 ×100, higher is better. Its accuracy of 83.87 on IEMOCAP is 26 of 31.
@@ -18,13 +18,17 @@ from mmerg.scoring.metric import Counts, Floats, Mask, Metric, Sums, Value, mean
 from mmerg.scoring.score import Confusion
 
 NEUTRAL = "neutral"
-CLASS_METRICS = {"precision": [2], "recall": [1], "f1": [1, 2]}  # the errors that count, see `Forecasts.counts`
-TINY = 1e-12  # in place of a count of 0, by which nothing can be divided
+CLASS_METRICS = {
+    "precision": [2],
+    "recall": [1],
+    "f1": [1, 2],
+}  # the errors in each denominator, see `Forecasts.counts`
+TINY = 1e-12  # replaces a count of 0 in a denominator
 
 
 class Forecasts:
-    """Gold labels and forecasts of results as arrays of shape [results], None where there is none; a failed sample has
-    no forecast."""
+    """Gold labels and forecasts of results as arrays of shape [results], None if missing; a failed sample has no
+    forecast."""
 
     def __init__(self, results: Sequence[Result]) -> None:
         self.results = results
@@ -35,9 +39,9 @@ class Forecasts:
         self.has_name: Mask = np.array([label is not None for label in self.named], bool)
 
     def judged(self, *, failed: bool) -> Mask:
-        """Which results a forecast can be judged for: those with a gold label and a forecast; with `failed` all that
-        have a gold label, a missing forecast being wrong. None where there is no forecast though not all failed: the
-        system has no such stage."""
+        """The results whose forecast can be judged: those with a gold label and a forecast; with `failed` all with a
+        gold label, and a missing forecast is wrong. None if results that did not fail have no forecast: the system
+        makes none."""
         if not self.has_name.any() and any(result.ok for result in self.results):
             return self.has_name
         return self.has_gold if failed else self.has_gold & self.has_name
@@ -102,9 +106,9 @@ BASELINES = {"acc_majority": "majority label", "acc_neutral": "always neutral", 
 
 
 def baselines(labels: Sequence[str]) -> list[Metric]:
-    """The accuracy of whoever reads no dialogue, on the samples of `accuracy`: acc_majority names the most frequent
-    gold label of these samples, acc_neutral the label neutral if it is one of the dataset's `labels`, acc_prior draws
-    from the frequencies of gold labels (the accuracy that is expected)."""
+    """The accuracy of baselines that read no dialogue, on the samples of `accuracy`: acc_majority always names their
+    most frequent gold label, acc_neutral the label neutral if it is one of the dataset's `labels`, acc_prior draws from
+    the frequencies of gold labels (expected accuracy)."""
 
     def prepare(name: str, results: Sequence[Result]) -> Value:
         golds = [result.gold_emotion for result in results]
@@ -134,8 +138,8 @@ def baselines(labels: Sequence[str]) -> list[Metric]:
 
 def class_metrics(labels: Sequence[str]) -> Iterator[Metric]:
     """precision:joy, recall:joy, f1:joy, …: of each label, ×100, as scikit-learn's `precision_recall_fscore_support`.
-    Precision is over samples with that forecast, recall over samples with that gold label, of which n is the support,
-    and F1 over both. There is no value without such samples."""
+    Precision is over samples with that forecast, recall over samples with that gold label, whose n is the support, and
+    F1 over both. None without such samples."""
 
     def prepare(label: str, wrong: Sequence[int], results: Sequence[Result]) -> Value:
         counts = Forecasts(results).counts([label])[:, 0]
@@ -159,8 +163,8 @@ def class_metrics(labels: Sequence[str]) -> Iterator[Metric]:
 
 
 def confusion(results: Sequence[Result], labels: Sequence[str]) -> Confusion | None:
-    """Which emotion is taken for which, over the samples that `acc` is over. Rows and columns in the order of
-    `labels` (the dataset's), any other label that occurs behind them. None where accuracy has no value, either."""
+    """The confusion matrix over the samples of `acc`, in the order of `labels` (the dataset's), followed by any other
+    label. None if accuracy has no value."""
     kept = [result for result, counts in zip(results, _judged(results), strict=True) if counts]
     if not kept:
         return None

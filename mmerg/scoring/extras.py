@@ -1,4 +1,4 @@
-"""What metrics by an outside model share: its packages, how it is loaded, and which it was.
+"""Shared code of metrics by another model: packages, loading, and fingerprints.
 
 require("torch", "bert_score")    # ConfigError that says: pip install 'mmerg[metrics]'
 """
@@ -14,14 +14,14 @@ from mmerg.errors import ConfigError
 
 
 def require(*packages: str) -> None:
-    """Raises ConfigError where one of `packages` is not installed. Imports none of them."""
+    """Raises ConfigError if one of `packages` is not installed. Imports none of them."""
     if missing := [package for package in packages if importlib.util.find_spec(package) is None]:
         hint = "pip install 'mmerg[metrics]'"
         raise ConfigError(f"this metric needs packages that are not installed: {', '.join(missing)}", hint=hint)
 
 
 def device() -> str:
-    """cuda where torch finds one, else cpu."""
+    """cuda if torch finds one, else cpu."""
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"
@@ -29,12 +29,12 @@ def device() -> str:
 
 @contextmanager
 def loading(reference: str, option: str) -> Iterator[None]:
-    """Silences transformers' progress bars and advice, from here on. What transformers and bert-score raise for a model
-    that cannot be loaded becomes a ConfigError."""
+    """Silences transformers' progress bars and advice from here on. Turns loading errors of transformers and bert-score
+    into ConfigError."""
     from safetensors import SafetensorError
     from transformers.utils import logging as transformers_logging
 
-    logging: Any = transformers_logging  # half of it has no types
+    logging: Any = transformers_logging  # partly untyped
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
@@ -48,7 +48,8 @@ def loading(reference: str, option: str) -> Iterator[None]:
 
 
 def fingerprint(model: Any, tokenizer: Any) -> str:
-    """12 hex digits of SHA-256 over every weight as loaded and the vocabulary: the same from a folder, hub or GGUF."""
+    """12 hex digits of SHA-256 over all loaded weights and the vocabulary: equal for a folder, hub name or GGUF
+    file."""
     import torch
 
     digest = hashlib.sha256(json.dumps(tokenizer.get_vocab(), sort_keys=True).encode())

@@ -1,4 +1,4 @@
-"""95 % intervals. Samples of one dialogue are not independent, so what is drawn or left out is always a dialogue.
+"""95 % intervals. Samples of one dialogue are not independent, so whole dialogues are drawn or left out.
 
 wilson: for shares (Wilson 1927). Where dialogues have several samples, n is the effective one, n over the design
 effect (Dean and Pagano 2015), times (z/t)² with t of one degree of freedom less than dialogues (Korn and Graubard
@@ -34,9 +34,9 @@ Z = 1.959963984540054  # the normal's 97.5 % point
 GROUPS = 200  # for a jackknife
 UNITS = 400  # for a bootstrap of sums: dialogues beyond are drawn in groups
 FEWEST = 10  # dialogues for all but shares
-RARE = 5  # dialogues with an outcome, for their correlation to be told
+RARE = 5  # dialogues with an outcome that are needed to estimate their correlation
 ONE_DIALOGUE = "no interval: all samples are from one dialogue"
-ROUNDING = 1e-9  # sums in another order differ by less
+ROUNDING = 1e-9  # summation order changes sums by less
 
 
 class Interval(NamedTuple):
@@ -48,8 +48,8 @@ class Interval(NamedTuple):
 
 
 class Dialogues:
-    """Which results are of which dialogue. numbers: shape [results], the number of each result's dialogue, from 0, in
-    the order of names."""
+    """The dialogues of results. numbers: shape [results], the number of each result's dialogue, from 0, in the order of
+    names."""
 
     def __init__(self, names: Sequence[str] | Indices) -> None:
         kind = None if isinstance(names, np.ndarray) else object
@@ -63,7 +63,7 @@ class Dialogues:
         return len(self._sizes)
 
     def valued(self, value: Value) -> Value:
-        """`value` as a function of dialogues in place of results. A dialogue that is drawn twice counts twice."""
+        """`value` as a function of dialogues instead of results. A dialogue that is drawn twice counts twice."""
         if isinstance(value, Sums):
             return value.by_group(self.numbers)
 
@@ -75,20 +75,20 @@ class Dialogues:
         return of
 
     def effective_n(self, values: Floats) -> float:
-        """How many independent samples would give the mean of `values` (one a result) as precisely. Where dialogues do
-        not differ these are all results, times (z/t)²."""
+        """The number of independent samples that would give the mean of `values` (one per result) as precisely. If
+        dialogues do not differ, all results, times (z/t)²."""
         count, away = len(self), values - values.mean()
         variance = float(np.sum(np.bincount(self.numbers, away) ** 2)) * count / (count - 1) / len(values) ** 2
         independent = min(len(values), float(np.mean(away**2)) / variance) if variance else len(values)
         return independent * (Z / student(count - 1)) ** 2
 
     def rarest(self, right: Floats) -> int:
-        """How many dialogues have the rarer of two outcomes. right: shape [results], 0 or 1."""
+        """The number of dialogues with the rarer of two outcomes. right: shape [results], 0 or 1."""
         hits = np.bincount(self.numbers, right)
         return int(min(np.count_nonzero(hits), np.count_nonzero(self._sizes - hits)))
 
     def describe_n(self, effective: float) -> str:
-        """An effective n, with the number of dialogues."""
+        """Describes an effective n and the number of dialogues."""
         known = f"{effective:.1f}" if effective >= 1 else "under 1"
         return f"effective n {known} of {len(self)} dialogues{', too few to tell' * (effective < 1)}"
 
@@ -96,8 +96,8 @@ class Dialogues:
 def interval(
     by: IntervalBy | None, value: Value, names: Sequence[str] | Indices, *, resamples: int, seed: int
 ) -> Interval:
-    """The interval of `value` over results; result i is from dialogue names[i]. It is widened where bias of resampling,
-    or rounding, would leave the estimate outside."""
+    """The interval of `value` over results; result i is from dialogue names[i]. It is widened if resampling bias or
+    rounding would exclude the estimate."""
     if by is None:
         return Interval(None)
     dialogues = Dialogues(names)
@@ -105,7 +105,7 @@ def interval(
         return _wilson(value, dialogues)
     estimate = value(dialogues.results)
     result, _ = resampled(by, value, estimate, dialogues, draws=resamples, seed=seed)
-    if by == "jackknife" and result.ends:  # shares in percent, though an expectation-adjusted one may be over 100
+    if by == "jackknife" and result.ends:  # shares in percent, though an expectation-adjusted one may exceed 100
         low, high = result.ends
         return result._replace(ends=(max(0.0, low), min(max(100.0, estimate), high)))
     return result
@@ -114,7 +114,7 @@ def interval(
 def resampled(
     by: IntervalBy, value: Value, estimate: float, dialogues: Dialogues, *, draws: int, seed: int
 ) -> tuple[Interval, float]:
-    """The interval by a bootstrap or a jackknife, and the standard error, 0 where there is no interval."""
+    """The interval by a bootstrap or a jackknife, and the standard error (0 without an interval)."""
     count = len(dialogues)
     if count < 2:
         return Interval(None, why=ONE_DIALOGUE), 0.0
@@ -155,8 +155,8 @@ def _drawn(count: int, draws: int, seed: int) -> Floats:
 
 
 def _studentized(sums: Sums, drawn: Floats) -> tuple[float, float, float]:
-    """The ends by a studentized bootstrap, and the standard error. drawn: as `_drawn` gives it."""
-    weights = np.concatenate([np.ones((1, drawn.shape[1])), drawn])  # first the data themselves
+    """The ends by a studentized bootstrap, and the standard error. drawn: from `_drawn`."""
+    weights = np.concatenate([np.ones((1, drawn.shape[1])), drawn])  # the data first
     totals = sums.parts @ weights.T
     steps = np.maximum(1e-6 * np.abs(sums.parts).sum(axis=1), 1e-12)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -178,8 +178,8 @@ def _studentized(sums: Sums, drawn: Floats) -> tuple[float, float, float]:
 
 
 def _with_pseudo_counts(counts: Counts, parts: Floats, drawn: Floats, seed: int) -> tuple[float, float, float]:
-    """The ends by percentiles over draws with pseudo-counts, and the standard error. parts: by dialogue; drawn: as
-    `_drawn` gives it."""
+    """The ends by percentiles over draws with pseudo-counts, and the standard error. parts: by dialogue; drawn: from
+    `_drawn`."""
     labels, totals = counts.labels, parts @ drawn.T
     noise = np.zeros((counts.blocks, len(parts) // counts.blocks, len(drawn)))
     noise[:, : 2 * labels] = np.random.default_rng(seed).gamma(
@@ -197,7 +197,7 @@ def _with_pseudo_counts(counts: Counts, parts: Floats, drawn: Floats, seed: int)
 
 
 def compute_tail(count: int) -> float:
-    """The share of draws beyond either end of percentiles that are as wide as t's."""
+    """The share of draws beyond either end of percentiles as wide as t's."""
     return erfc(student(count - 1) * sqrt(count / (count - 1)) / sqrt(2)) / 2
 
 
@@ -235,8 +235,8 @@ def student(freedom: float) -> float:
 
 
 def _jackknife(value: Value, dialogues: Dialogues, seed: int) -> float:
-    """The standard error of leaving out one of at most `GROUPS` groups of dialogues at a time; groups are drawn where
-    they hold several."""
+    """The standard error from leaving out one of at most `GROUPS` groups of dialogues at a time. Groups of several
+    dialogues are drawn at random."""
     group = _grouped(len(dialogues), GROUPS, seed)
     groups = min(len(dialogues), GROUPS)
     of = dialogues.valued(value)
@@ -245,6 +245,6 @@ def _jackknife(value: Value, dialogues: Dialogues, seed: int) -> float:
 
 
 def _grouped(count: int, most: int, seed: int) -> Indices:
-    """Shape [count]: the group of each of so many dialogues: one each up to `most`, else drawn."""
+    """Shape [count]: the group of each dialogue: a group per dialogue up to `most`, else drawn."""
     group = np.arange(count) % most
     return np.random.default_rng(seed).permutation(group) if count > most else group

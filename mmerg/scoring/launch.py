@@ -1,4 +1,4 @@
-"""Scores runs and delivers their table; `score.py` is the command, and `bench.py` ends with it."""
+"""Scores runs and prints their table; `score.py` is the command, and `bench.py` ends with it."""
 
 import argparse
 from pathlib import Path
@@ -16,7 +16,7 @@ from mmerg.scoring.standard import read_options
 
 
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of the table that `score` prints."""
+    """The options of the table that `score` prints."""
     parser.add_argument("--verbose", action="store_true", help="print signatures: all that affects a metric")
     parser.add_argument("--columns", metavar="A,B", default="", help="metrics, in this order; default: all")
     table = parser.add_argument_group("tables for papers")
@@ -26,7 +26,7 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def score(given: argparse.Namespace) -> int:
-    """Score, write and print. Raises RunError and ConfigError, for a folder that is no run before any is scored."""
+    """Scores, writes and prints. Raises RunError and ConfigError; for a folder that is no run, before any is scored."""
     abouts, options = check_runs(given.run), read_options(given)
     scores = [write_scores(path, score_run(read_run(path), options)) for path in given.run]
     metrics = choose(scores, given.columns)

@@ -1,5 +1,5 @@
-"""What a metric is. It is prepared once for a list of results, and then gives a value for any selection of them, in
-which a result may stand several times.
+"""The interface of metrics. A metric is prepared once for a list of results, and then gives a value for any selection
+of them, with repeats.
 
 The same few numpy operations then serve the value itself, a bootstrap (dialogues drawn with repetition), and paired
 tests (two runs' results in one list, exchanged pairwise).
@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from mmerg.runs.result import Result
 
 Indices: TypeAlias = NDArray[np.intp]
-Value: TypeAlias = Callable[[Indices], float]  # NaN where none of the results counts
+Value: TypeAlias = Callable[[Indices], float]  # NaN if no result counts
 Floats: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
 OfResult: TypeAlias = Callable[[Result], float]
@@ -52,14 +52,14 @@ class Metric:
 
     @property
     def why_none(self) -> str:
-        """Why there is no value where no result counts."""
+        """Why there is no value if no result counts."""
         return f"{self.missing} is not installed" if self.missing else f"no sample has {self.needs}"
 
 
 @dataclass(frozen=True)
 class Sums:
-    """A value that follows from sums, as means and rates do. parts: shape [k, results]; finish: the values of sums of
-    shape [k, …], shape […]: all draws of a bootstrap are one call."""
+    """A value that is a function of sums, such as means and rates. parts: shape [k, results]; finish: maps sums of
+    shape [k, …] to values of shape […]; all draws of a bootstrap are one call."""
 
     parts: Floats
     finish: Finish
@@ -68,14 +68,14 @@ class Sums:
         return float(self.finish(self.parts.take(indices, axis=1).sum(axis=1)))
 
     def by_group(self, groups: Indices) -> Self:
-        """The same with groups in place of results. groups: shape [results], the number of each result's group."""
+        """The same with groups instead of results. groups: shape [results], the number of each result's group."""
         return replace(self, parts=np.array([np.bincount(groups, part) for part in self.parts]))
 
 
 @dataclass(frozen=True)
 class Counts(Sums):
-    """Sums that begin with counts of hits, a row for each of so many labels, and then of errors. unit: what a result
-    counts on average. blocks: how often such rows follow each other; of a difference, the first half is subtracted."""
+    """Sums that begin with counts of hits, a row per label, followed by counts of errors. unit: the average count of a
+    result. blocks: how often such rows repeat; of a difference, the first half is subtracted."""
 
     labels: int = 1
     unit: float = 1.0
@@ -87,7 +87,7 @@ def _same(values: Floats) -> Floats:
 
 
 def ratio(numerators: ArrayLike, denominators: ArrayLike, finish: Finish = _same) -> Sums:
-    """The sum of numerators over the sum of denominators, of which each result has one, passed through `finish`."""
+    """The sum of numerators over the sum of denominators, one each per result, passed through `finish`."""
 
     def divide(sums: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -97,13 +97,13 @@ def ratio(numerators: ArrayLike, denominators: ArrayLike, finish: Finish = _same
 
 
 def pooled(hits: ArrayLike, totals: ArrayLike) -> Counts:
-    """The sum of hits over the sum of totals, of which each result has one, ×100."""
+    """The sum of hits over the sum of totals, one each per result, ×100."""
     counts = np.array([hits, np.subtract(totals, hits)], float)
     return Counts(counts, lambda sums: 100 * sums[0] / (sums[0] + sums[1]), unit=float(counts.sum(0).mean()))
 
 
 def mean(values: ArrayLike) -> Sums:
-    """The mean of a value a result."""
+    """The mean of one value per result."""
     return ratio(values, np.ones(len(np.asarray(values))))
 
 
@@ -128,8 +128,7 @@ def rate(
     higher_is_better: bool | None = None,
     finish: Finish = _same,
 ) -> Metric:
-    """Σ value / Σ weight over the results: their mean, where `weight` is 1. A result with a weight of 0 does not
-    count."""
+    """Σ value / Σ weight over the results: their mean if `weight` is 1. A result with weight 0 does not count."""
     return Metric(
         name=name,
         signature=signature,
@@ -142,12 +141,12 @@ def rate(
 
 
 def pooled_share(name: str, signature: str, needs: str, value: OfResult, weight: OfResult) -> Metric:
-    """Σ value / Σ weight over the results, ×100, of what each has several. A result with a weight of 0 does not
-    count."""
+    """Σ value / Σ weight over the results, ×100, for values with several units per result. A result with weight 0 does
+    not count."""
     whole = rate(name, signature, needs, value, weight)
     return replace(whole, prepare=lambda results: pooled(list(map(value, results)), list(map(weight, results))))
 
 
 def deciding(signature: str) -> str:
-    """What must be the same for two values to be comparable: a signature without what is only recorded."""
+    """The part of a signature that comparable values share: all but what is only recorded."""
     return signature.partition("||")[0]

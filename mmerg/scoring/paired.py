@@ -39,8 +39,8 @@ from mmerg.storage.record import Record
 
 @dataclass(frozen=True)
 class Pairing:
-    """Both sides' results of the samples that both finished, ordered by id; how many samples one of them has alone.
-    seeds: how many runs a side has, whose results stand one behind the other."""
+    """The results of both sides on the samples that both finished, ordered by id; and how many samples only one has.
+    seeds: the runs per side, whose results follow each other."""
 
     a: tuple[Result, ...]
     b: tuple[Result, ...]
@@ -53,18 +53,17 @@ class Pairing:
         return len(self.a) // self.seeds
 
     def mask(self, metric: Metric) -> Pairing:
-        """The same without samples for which a run lacks the score."""
+        """The pairing without samples for which a run lacks the score."""
         sides = [metric.mask(side).reshape(self.seeds, -1) for side in (self.a, self.b)]
         kept = np.flatnonzero(np.tile(np.all(sides, axis=(0, 1)), self.seeds))
         return replace(self, a=tuple(self.a[place] for place in kept), b=tuple(self.b[place] for place in kept))
 
 
 class Comparison(Record):
-    """One score of two runs, or of two settings with several seeds, where it is the mean over seeds, a_sd and b_sd its
-    standard deviations. n: pairs of samples that it is over, from so many dialogues; left_out: pairs that one side has
-    nothing for. a_right, b_right: of shares, pairs that A (McNemar's b) or B (c) alone has right. p: None for what is
-    not tested; p_holm: corrected for all that is tested in one command. None where there is no such metric or
-    interval; `why` says for what reason."""
+    """One metric of two runs, or of two settings with several seeds; then values are means over seeds, and a_sd and
+    b_sd standard deviations. n: pairs of samples, from `dialogues` dialogues; left_out: pairs that one side has no
+    value for. a_right, b_right: of shares, pairs that only A (McNemar's b) or only B (c) has right. p: None if not
+    tested; p_holm: corrected for all tests of a command. Missing values are None; `why` gives the reason."""
 
     metric: str
     n: int = 0
@@ -89,7 +88,7 @@ class Comparison(Record):
 
 
 def pair(a: Sequence[ScoredRun], b: Sequence[ScoredRun]) -> Pairing:
-    """The samples that all runs finished, of which either side has equally many."""
+    """The samples that all runs finished. Both sides have equally many runs."""
     of_a, of_b = ([{answer.id: answer for answer in run.answers} for run in side] for side in (a, b))
     in_a, in_b = (set.intersection(*map(set, side)) for side in (of_a, of_b))
     common = sorted(in_a & in_b)
@@ -103,7 +102,7 @@ def pair(a: Sequence[ScoredRun], b: Sequence[ScoredRun]) -> Pairing:
 
 
 def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, tested: bool = True) -> Comparison:
-    """The score of B less that of A, over the pairs for which both have one; with p if `tested`."""
+    """The score of B minus that of A, over the pairs for which both have one; with p if `tested`."""
     kept, seeds = pairing.mask(metric), pairing.seeds
     n, dialogues = kept.samples, [dialogue(answer) for answer in kept.a]
     comparison = partial(
@@ -144,20 +143,19 @@ def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, tested: 
 
 
 class Pairs:
-    """n results of A for each seed, one seed behind the other, followed by those of B that they are compared with.
-    names: the dialogues of A's."""
+    """n results of A for each seed, one seed after the other, followed by those of B. names: the dialogues of A's."""
 
     def __init__(self, value: Value, names: Sequence[str], seeds: int = 1) -> None:
         self.of_one, self.seeds = value, seeds
         self.dialogues = Dialogues(names)
         self.a = self.dialogues.results
         self.b = self.a + len(names)
-        self.independent = len(self.dialogues) == len(names)  # each pair has a dialogue to itself
+        self.independent = len(self.dialogues) == len(names)  # each pair is a dialogue by itself
         self.observed = self.difference(self.a)
         self.wider = 1.0
 
     def value(self, indices: Indices) -> float:
-        """The score, of several seeds their mean."""
+        """The score; with several seeds their mean."""
         if self.seeds == 1:
             return self.of_one(indices)
         seed = indices // (len(self.a) // self.seeds) % self.seeds

@@ -1,5 +1,5 @@
-"""Scores against the data's own reply: BLEU-4 and chrF (sacreBLEU), ROUGE-L (rouge-score), METEOR (NLTK). ×100, higher
-is better. One reference says little about a reply that is good and other: they are here to compare with older papers.
+"""Scores against the gold response: BLEU-4 and chrF (sacreBLEU), ROUGE-L (rouge-score), METEOR (NLTK). ×100, higher
+is better. A single reference says little about a good, different reply: use these to compare with older papers.
 
 bleu is over the whole run; the others are means over replies. A sample that did not fail and has a gold response that
 is not blank counts. rouge_l needs `pip install 'mmerg[metrics]'`, meteor WordNet: `python -m nltk.downloader wordnet`.
@@ -42,7 +42,7 @@ def reference_metrics() -> list[Metric]:
 
 
 def meteor(wordnet: Any) -> Metric:
-    """METEOR of NLTK's tokens, with Porter's stems. wordnet: as NLTK reads it, for synonyms."""
+    """METEOR of NLTK's tokens, with Porter's stems. wordnet: NLTK's, for synonyms."""
 
     def prepare(results: Sequence[Result]) -> Value:
         from nltk.tokenize.destructive import NLTKWordTokenizer
@@ -70,7 +70,7 @@ def _pairs(results: Sequence[Result]) -> list[tuple[str, str]]:
 
 
 def _bleu(results: Sequence[Result]) -> Value:
-    """From each pair's n-grams that match, and all of the reply's, of 1 to 4 tokens, and both lengths."""
+    """Each pair's matching n-grams and all n-grams of the reply, of 1 to 4 tokens, and both lengths."""
     score = _scorer("bleu")
     found = [score(*pair) for pair in _pairs(results)]
     parts = np.array([(*one.counts, *one.totals, one.sys_len, one.ref_len) for one in found], float).T
@@ -100,7 +100,7 @@ def _chrf(results: Sequence[Result]) -> Value:
 
 @cache
 def _scorer(name: str) -> Scorer:
-    """The package's score of a pair; the last ones are kept, as `compare` asks for the same again."""
+    """The package's score of a pair. The last scores are cached, as `compare` needs them again."""
     score: Scorer
     if name == "rouge":
         from rouge_score.rouge_scorer import RougeScorer
@@ -117,7 +117,7 @@ def _scorer(name: str) -> Scorer:
 
 @cache
 def _wordnet() -> Any:
-    """NLTK's WordNet, None where it is not installed."""
+    """NLTK's WordNet; None if it is not installed."""
     from nltk.corpus import wordnet
 
     try:

@@ -1,4 +1,4 @@
-"""A score with its n, interval and signature, and the file `scores.json` that keeps those of a run.
+"""A score with its n, interval and signature, and the file `scores.json` with those of a run.
 
 scores = read_scores(folder, read_manifest(folder).identity)
 scores.scores["acc"].value, scores.scores["acc"].interval, scores.scores["acc"].n
@@ -27,8 +27,8 @@ DRAWS = 1000  # of a bootstrap
 
 
 class Score(Record):
-    """One score. n: samples it is over. interval: 95 %, by `method` (wilson, bootstrap, …). value None: there is no
-    score, or interval None: `why` says for what reason. Percentages are ×100."""
+    """n: the number of samples. interval: 95 %, by `method` (wilson, bootstrap, …). If value or interval is None, `why`
+    gives the reason. Percentages are ×100."""
 
     name: str
     value: float | None
@@ -48,7 +48,7 @@ class Score(Record):
         resamples: int = DRAWS,
         seed: int = 0,
     ) -> Score:
-        """The same with the value for all samples, and its interval. dialogues: the dialogue of each sample; by: see
+        """The score with its value over all samples, and its interval. dialogues: of each sample; by: see
         `intervals`."""
         ends, method, why = interval(by, value, dialogues, resamples=resamples, seed=seed)
         score = value(np.arange(len(dialogues)))
@@ -71,17 +71,16 @@ class Confusion(Record):
 
     @property
     def occurring(self) -> tuple[str, ...]:
-        """The labels that some sample has in gold."""
+        """The labels that occur in gold."""
         golds = zip(self.labels, self.counts, self.failed, strict=True)
         return tuple(label for label, row, failed in golds if sum(row) + failed)
 
 
 class Scores(Record):
-    """All scores of a run. `n` counts its finished samples, `failed` those of them that failed, `unaudited` those of
-    which an audit could not be read, `unfinished` those of the protocol that have no result yet; `improper` are samples
-    whose log-probabilities cannot be, left out of self_ppl; uncut: most replies have twice as many words as tokens, as
-    in Chinese, Japanese and Thai. identity is the manifest's, results a digest of its results
-    (see `results_digest`)."""
+    """All scores of a run. `n` counts its finished samples, `failed` those that failed, `unaudited` those with an audit
+    that could not be read, `unfinished` samples of the protocol without a result; `improper` samples have invalid
+    log-probabilities and are left out of self_ppl; uncut: most replies have twice as many words as tokens, as in
+    Chinese, Japanese and Thai. identity is the manifest's, results a digest of its results (see `results_digest`)."""
 
     run: str
     corpus: str
@@ -100,12 +99,12 @@ class Scores(Record):
 
     @property
     def overall(self) -> dict[str, Score]:
-        """The scores that are not of one label."""
+        """The scores that are not of a single label."""
         return {name: score for name, score in self.scores.items() if ":" not in name}
 
     @property
     def by_label(self) -> dict[str, dict[str, Score]]:
-        """Precision, recall and F1 of each label, by the label."""
+        """Precision, recall and F1 by label."""
         found: dict[str, dict[str, Score]] = {}
         for name, score in self.scores.items():
             metric, of_label, label = name.partition(":")
@@ -123,12 +122,12 @@ class Scores(Record):
 
 
 class UnscoredError(RunError):
-    """A run has no scores, or they are of another state of it."""
+    """A run has no scores, or they are stale."""
 
 
 def read_scores(folder: Path, identity: Mapping[str, str]) -> Scores:
-    """The scores in a run's folder, of its results as they are now. Raises UnscoredError where there are none or they
-    are stale, RunError where the file is not one of this version."""
+    """The scores in a run's folder. Raises UnscoredError if they are missing or stale, RunError if the file is of
+    another version."""
     file, again = folder / SCORES, f"mmerg score {folder}"
     try:
         scores = read_record(file, Scores)
@@ -144,8 +143,8 @@ def read_scores(folder: Path, identity: Mapping[str, str]) -> Scores:
 
 
 def results_digest(results: Iterable[Result]) -> str:
-    """SHA-256 (hex) of results in the order of their ids. Fields with their default are left out, so that a later
-    version with one more field gives the same."""
+    """SHA-256 (hex) of results in the order of their ids. Default values do not count, so that a later version with one
+    more field gives the same digest."""
     digest = hashlib.sha256()
     for result in sorted(results, key=lambda result: result.id):
         digest.update(json.dumps(result.model_dump(mode="json", exclude_defaults=True), sort_keys=True).encode())

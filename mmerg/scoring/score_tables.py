@@ -24,7 +24,7 @@ from mmerg.scoring.spread import Spread, over
 
 
 class Row(NamedTuple):
-    """Runs that differ in their seeds alone, mostly one, and what a table calls them."""
+    """Runs that differ only in their seeds, mostly one, and their name in a table."""
 
     name: str
     runs: Sequence[Scores]
@@ -36,8 +36,8 @@ class Row(NamedTuple):
 
 
 def choose(runs: Sequence[Scores], columns: str) -> list[str]:
-    """The metrics that `columns` names, separated by commas; "" all that are not of one label, those that judge first.
-    Raises ConfigError for one that is not there."""
+    """The metrics in `columns`, separated by commas; "": all that are not of a single label, judging ones first. Raises
+    ConfigError for an unknown one."""
     known = {name: score.higher_is_better for run in runs for name, score in run.scores.items()}
     if not columns:
         overall = dict.fromkeys(name for run in runs for name in run.overall)
@@ -57,8 +57,8 @@ def terminal(
     differing: Sequence[Setting] = (),
     verbose: bool = False,
 ) -> Iterator[RenderableType]:
-    """The runs, numbered from 1; the settings in which they differ; a table of their scores, with means over seeds in
-    its last columns; why scores are missing; with `verbose` the signatures. labels: what the runs are called."""
+    """The runs, numbered from 1; the settings that differ; a table of scores, with means over seeds in the last
+    columns; why scores are missing; with `verbose` the signatures. labels: of the runs."""
     runs = [run for row in rows for run in row.runs]
     for number, run in enumerate(runs, start=1):
         yield escape(f"{number}: {run.run}: {run.engine}")
@@ -88,7 +88,7 @@ def terminal(
 
 
 def tabulate(rows: Sequence[Row], metrics: Sequence[str]) -> Table:
-    """A row for each of `rows`, a column per metric, the best of those measured in one way in bold."""
+    """A row for each of `rows`, a column per metric, and the best comparable scores in bold."""
     runs = [run for row in rows for run in row.runs]
     columns = [[row.score(name) for row in rows] for name in metrics]
     cells = [[_cell(score, "\n{}") for score in column] for column in columns]
@@ -106,7 +106,7 @@ def tabulate(rows: Sequence[Row], metrics: Sequence[str]) -> Table:
 
 
 def facts(rows: Sequence[Row], metrics: Sequence[str]) -> list[Mapping[str, object]]:
-    """The rows of a CSV: one for each score of a run, with its interval, n, method and signature."""
+    """The rows of a CSV: one per score of a run, with interval, n, method and signature."""
     return [
         {"row": row.name, "run": run.run} | run.scores[name].row()
         for row in rows
@@ -125,14 +125,14 @@ def _head(runs: Sequence[Scores], name: str) -> str:
 
 
 def line(name: str, scores: Sequence[Score | None]) -> list[str]:
-    """A row of scores: its name, a cell for each score, and their n. Where n differs, each cell has its own."""
+    """A row of scores: its name, a cell per score, and their n. If n differs, each cell has its own."""
     counts = {score.n for score in scores if score and not isinstance(score, Spread)}
     n = str(counts.pop()) if len(counts) == 1 else ""
     return [name, *(_cell(score, " [{}]", own_n=not n) for score in scores), n]
 
 
 def _cell(score: Score | None, interval: str, own_n: bool = False) -> str:
-    """A score with its interval, if it has one, in the form of `interval`; and its n where it is asked for."""
+    """A score with its interval, if any, formatted by `interval`; and its n on request."""
     if score is None:
         return NONE
     if isinstance(score, Spread):
@@ -143,7 +143,7 @@ def _cell(score: Score | None, interval: str, own_n: bool = False) -> str:
 
 
 def _best(column: Sequence[Score | None], scores: Sequence[Score]) -> list[int]:
-    """The rows with the best score, as it is printed; none where scores do not compare, or there is only one."""
+    """The rows with the best score, as printed; none if scores do not compare, or there is only one."""
     values = {row: score.value for row, score in enumerate(column) if score and score.value is not None}
     better = scores[0].higher_is_better
     if better is None or len(values) < 2 or len({(deciding(score.signature), score.n) for score in scores}) > 1:
@@ -153,7 +153,7 @@ def _best(column: Sequence[Score | None], scores: Sequence[Score]) -> list[int]:
 
 
 def _labels(run: Scores) -> Iterator[list[str]]:
-    """A row a label, its support at the end."""
+    """A row per label, its support last."""
     for label, scores in run.by_label.items():
         cells = [_cell(scores.get(name), " [{}]") for name in CLASS_METRICS]
         yield [label, *cells, str(scores["recall"].n)]
@@ -165,7 +165,7 @@ def _by_run(values: Sequence[str]) -> dict[str, str]:
 
 
 def _missing(runs: Sequence[Scores], metrics: Sequence[str]) -> Iterator[Text]:
-    """Why a score or an interval is missing, a line a reason."""
+    """Why scores or intervals are missing, a line per reason."""
     reasons = by_reason(
         ((why, names), str(number))
         for number, run in enumerate(runs, start=1)
@@ -184,7 +184,7 @@ def _missing(runs: Sequence[Scores], metrics: Sequence[str]) -> Iterator[Text]:
 
 
 def _signatures(runs: Sequence[Scores], name: str) -> Iterator[Text]:
-    """One line where all runs have the same signature and interval method, else one for each that differs."""
+    """One line if all runs have the same signature and interval method, else one per variant."""
     scores = [run.scores.get(name) for run in runs]
     signatures = _by_run([s.signature + f" ({s.method})" * bool(s.method) if s else "" for s in scores])
     for text, numbers in signatures.items():

@@ -1,4 +1,4 @@
-"""Scores a run: every score with its n, interval and signature, and keeps them beside it as `scores.json`.
+"""Scores a run: every metric with n, interval and signature, stored in the run folder as `scores.json`.
 
 The same run, options and file before give the same bytes, whatever the order of its samples.
 
@@ -28,7 +28,7 @@ from mmerg.storage.words import split_words
 
 
 def score_run(run: ScoredRun, options: Options = DEFAULTS) -> Scores:
-    """All scores of `run` that `options` ask for. Raises ConfigError (see `standard_metrics`)."""
+    """All scores of `run` that `options` request. Raises ConfigError (see `standard_metrics`)."""
     answers = sorted(run.answers, key=lambda answer: (answer.dialogue, answer.id))
     dialogues = Dialogues([dialogue(answer) for answer in answers]).numbers
     manifest = run.manifest
@@ -57,7 +57,7 @@ def score_run(run: ScoredRun, options: Options = DEFAULTS) -> Scores:
 
 
 def _memory(run: ScoredRun) -> Iterator[Score]:
-    """The memory of the run's model in GiB, and the share of it on the CPU in %, as far as they were measured."""
+    """The memory of the run's model in GiB, and its share on the CPU in %, if measured."""
     if usage := read_memory_usage(run.path):
         for name, value in (("memory_gib", usage.gib), ("on_cpu", usage.on_cpu)):
             if value is not None:
@@ -65,7 +65,7 @@ def _memory(run: ScoredRun) -> Iterator[Score]:
 
 
 def _score(metric: Metric, answers: Sequence[Result], dialogues: Indices, options: Options) -> Score:
-    """One score over those of `answers` that count for it. dialogues: the number of each one's."""
+    """One metric over those of `answers` that count for it. dialogues: the number of each answer's dialogue."""
     mask = metric.mask(answers)
     kept = list(compress(answers, mask))
     score = Score(
@@ -87,12 +87,12 @@ def _score(metric: Metric, answers: Sequence[Result], dialogues: Indices, option
 
 
 def write_scores(folder: Path, scores: Scores) -> Scores:
-    """Write `scores` into a run's folder, whole or not at all; returns what the file holds.
+    """Writes `scores` to a run's folder, whole or not at all; returns the content of the file.
 
     Scores that were not asked for this time (those by a large model, say) stay from the file before if it is of the
     same run with the same results: they would come out the same. Raises RunError where it cannot be written.
     """
-    with suppress(OSError, ValueError):  # of another version, or damaged: as good as none
+    with suppress(OSError, ValueError):  # of another version or damaged: ignored
         before = read_record(folder / SCORES, Scores)
         if (before.identity, before.results) == (scores.identity, scores.results):
             others = {name: score for name, score in before.scores.items() if name not in scores.scores}

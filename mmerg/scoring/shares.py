@@ -14,20 +14,21 @@ import numpy as np
 from mmerg.scoring.intervals import wilson
 
 LEVEL, POWER = 0.05, 0.8
-DETECTABLE = 1.959964 + 0.841621  # standard errors: the normal quantiles of 97.5 % and 80 %
+DETECTABLE = 1.959964 + 0.841621  # in standard errors: the normal quantiles of 97.5 % and 80 %
 
 
 def newcombe(both: float, one: float, other: float, neither: float) -> tuple[float, float]:
-    """The 95 % interval (-1 to 1) of the other's share less the one's, from how many pairs both have right, one alone,
-    the other alone, and neither: Wilson's intervals of both shares, squared and added, with their correlation. It has
-    width where no pair differs (Newcombe, Statistics in Medicine 1998, 17:2635, his method 10)."""
+    """The 95 % interval (-1 to 1) of the second share minus the first, from the number of pairs that both have right,
+    only the first, only the second, and neither: Wilson's intervals of both shares, squared and added, with their
+    correlation. It has width even if no pair differs (Newcombe, Statistics in Medicine 1998, 17:2635, his method
+    10)."""
     n = both + one + other + neither
     first, second = (both + one) / n, (both + other) / n
     (low, high), (low_second, high_second) = wilson(first, n), wilson(second, n)
     product = (both + one) * (other + neither) * (both + other) * (one + neither)
     crossed = both * neither - one * other
     continuous = max(0.0, crossed - n / 2) if crossed > 0 else crossed  # corrected for continuity
-    phi = continuous / sqrt(product) if product else 0.0  # 0 where a margin is empty
+    phi = continuous / sqrt(product) if product else 0.0  # 0 if a margin is empty
 
     def far(a: float, b: float) -> float:
         return sqrt(max(0.0, a * a - 2 * phi * a * b + b * b))
@@ -37,7 +38,7 @@ def newcombe(both: float, one: float, other: float, neither: float) -> tuple[flo
 
 
 def mcnemar(b: int, c: int) -> float:
-    """The p of McNemar's exact test on `b` pairs that differ one way and `c` the other: two-sided binomial, 1 where no
+    """The p of McNemar's exact test on `b` pairs that differ one way and `c` the other: two-sided binomial, 1 if no
     pair differs (McNemar, Psychometrika 1947)."""
     from scipy.stats import binomtest
 
@@ -45,9 +46,9 @@ def mcnemar(b: int, c: int) -> float:
 
 
 def smallest_shift(n: int, discordance: float) -> float | None:
-    """The smallest difference of two shares (0 to 1) that McNemar's exact test finds in `n` pairs with 80 % power at
-    5 %, where a share `discordance` of the pairs differ. A difference beyond it makes more of them differ. None where
-    no difference can be found, which is so for fewer than six pairs."""
+    """The smallest difference of two shares (0 to 1) that McNemar's exact test finds in `n` pairs with 80 % power at 5
+    %, if a share `discordance` of the pairs differ; a larger difference makes more pairs differ. None if no difference
+    can be found, as with fewer than six pairs."""
     from scipy.optimize import brentq
     from scipy.stats import binom
 
@@ -55,7 +56,7 @@ def smallest_shift(n: int, discordance: float) -> float | None:
     rejected = binom.ppf(LEVEL / 2, differing, 0.5) - 1  # the largest count of the rarer kind at which the test rejects
 
     def missing(shift: float) -> float:
-        """By how much the test's power, over all numbers of pairs that may differ, is below what is wanted."""
+        """How far the test's power, over all numbers of differing pairs, is below the wanted one."""
         share = max(discordance, shift)
         rarer = (1 - shift / share) / 2 if share else 0.5
         return POWER - float(np.sum(binom.pmf(differing, n, share) * binom.cdf(rejected, differing, rarer)))
@@ -64,7 +65,7 @@ def smallest_shift(n: int, discordance: float) -> float | None:
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """Each p corrected for all of them, in their order (Holm, Scandinavian Journal of Statistics 1979)."""
+    """Each p, corrected for all of them (Holm, Scandinavian Journal of Statistics 1979)."""
     order = np.argsort(ps, kind="stable")
     corrected = np.empty(len(ps))
     corrected[order] = np.maximum.accumulate(np.minimum(1.0, np.array(ps)[order] * np.arange(len(ps), 0, -1)))

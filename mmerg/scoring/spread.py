@@ -1,7 +1,7 @@
-"""Runs that differ in their seed alone, and a score over them: its mean and its standard deviation, where it may be
+"""Runs that differ only in their seed, and scores over them: mean and standard deviation, if they may be
 averaged.
 
-The standard deviation (with n − 1) says how much the sampler's luck moves a score; the interval over samples, which
+The standard deviation (with n − 1) says how much a score varies by the sampler's luck; the interval over samples, which
 stands beside each run, says how much the choice of samples does. Neither contains the other.
 """
 
@@ -26,7 +26,7 @@ def get_seed(manifest: Manifest) -> int:
 
 
 def by_seeds(manifests: Sequence[Manifest]) -> list[list[int]]:
-    """The indices of runs, grouped by setting. A run whose seed is in its group already starts a group of its own."""
+    """The indices of runs, grouped by setting. A run whose seed is already in its group starts a new group."""
     by_setting: dict[str, list[int]] = {}
     for place, manifest in enumerate(manifests):
         setting = alike_but_for(manifest, "seed")
@@ -37,7 +37,7 @@ def by_seeds(manifests: Sequence[Manifest]) -> list[list[int]]:
 
 
 def over(scores: Sequence[Score | None]) -> Spread | None:
-    """Of one score for each of two seeds or more; None unless all have a value, the same n and the same signature."""
+    """Of one score for each of two or more seeds; None unless all have a value, the same n and the same signature."""
     there = [score for score in scores if score]
     values = [score.value for score in there if score.value is not None]
     if not 1 < len(values) == len(scores) or len({(score.n, deciding(score.signature)) for score in there}) > 1:

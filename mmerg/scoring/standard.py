@@ -1,4 +1,4 @@
-"""The scores of a run, and the options with which a user chooses them.
+"""The metrics of a run, and the options with which a user chooses them.
 
 add_arguments(parser)
 for metric in standard_metrics(manifest, read_options(parser.parse_args())):
@@ -25,9 +25,9 @@ from mmerg.systems.instantiate import import_name
 
 @dataclass(frozen=True)
 class Options:
-    """What a user may choose. bert, ref_ppl: the models of BERTScore and of perplexity by another model, None to skip
-    these. metrics: custom ones, as `folder/file.py:name` or by dotted name. resamples, seed: of the bootstrap. primary:
-    the metrics whose differences are tested, empty for the default."""
+    """bert, ref_ppl: the models of BERTScore and of perplexity by another model; None skips these. metrics: custom
+    ones, as `folder/file.py:name` or dotted name. resamples, seed: of the bootstrap. primary: the metrics whose
+    differences are tested; empty for the default."""
 
     tokenizer: Tokenizer = "nltk"
     lower: bool = True
@@ -44,7 +44,7 @@ DEFAULTS = Options()
 
 
 def add_arguments(parser: argparse.ArgumentParser, resamples: int = DRAWS) -> None:
-    """Options in groups: of metrics that count words, of those by another model, of intervals and tests."""
+    """Options in groups: metrics that count words, metrics by another model, intervals and tests."""
     own = "a metric of your own (docs/extend.md); may be repeated"
     parser.add_argument("--metric", dest="metrics", metavar="FILE.py:NAME", action="append", default=[], help=own)
     words = parser.add_argument_group("words (dist, ead, length)").add_argument
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser, resamples: int = DRAWS) -> No
 
 
 def read_options(given: argparse.Namespace) -> Options:
-    """The options among what was given to a command."""
+    """The options in the arguments of a command."""
     values = vars(given) | {"bert": given.bert_model if given.bert else None}
     chosen = {field.name: values[field.name] for field in fields(Options) if field.name in values}
     lists = {name: tuple(value) for name, value in chosen.items() if isinstance(value, list)}
@@ -69,7 +69,7 @@ def read_options(given: argparse.Namespace) -> Options:
 
 
 def check(options: Options) -> None:
-    """Raises ConfigError for an option that means nothing."""
+    """Raises ConfigError for an invalid option."""
     for name, least in {"resamples": 1, "seed": 0}.items():
         if (value := getattr(options, name)) < least:
             raise ConfigError(
@@ -79,8 +79,8 @@ def check(options: Options) -> None:
 
 
 def standard_metrics(manifest: Manifest, options: Options = DEFAULTS) -> list[Metric]:
-    """The scores of a run with that manifest, those that judge first; loads the models of those that need one. Raises
-    ConfigError as `check` does, and where a model cannot be loaded."""
+    """The metrics of a run with that manifest, judging ones first; loads the models that they need. Raises ConfigError
+    as `check` does, and if a model cannot be loaded."""
     check(options)
     words, lower = options.tokenizer, options.lower
     metrics = [
@@ -104,7 +104,7 @@ def standard_metrics(manifest: Manifest, options: Options = DEFAULTS) -> list[Me
         where, hint = f"--metric {reference}", "folder/file.py:name; mmerg new metric NAME writes one"
         own = import_name(reference, where, hint)
         if not isinstance(own, Metric):
-            raise ConfigError("it is no mmerg.scoring.metric.Metric", where=where, hint=hint)
+            raise ConfigError("it is not a mmerg.scoring.metric.Metric", where=where, hint=hint)
         if own.name in [metric.name for metric in metrics]:
             raise ConfigError(f"there is a metric {own.name} already", where=where, hint="give yours another name")
         metrics.append(own)

@@ -1,4 +1,4 @@
-"""How a reply is cut into tokens, for metrics that count words. Nothing has to be downloaded.
+"""How a reply is split into tokens, for metrics that count words. Needs no download.
 
 words = tokenizer("nltk", lower=True)
 words("I can't.")    # ('i', 'ca', "n't", '.')
@@ -12,12 +12,12 @@ from typing import Literal
 Tokenizer = Literal["nltk", "13a", "whitespace", "char"]
 Words = Callable[[str], tuple[str, ...]]
 
-CACHED = 50_000  # replies: cutting is the slowest part of every metric that counts words
+CACHED = 50_000  # replies: tokenization is the slowest part of these metrics
 
 
 @cache
 def tokenizer(name: Tokenizer, *, lower: bool) -> Words:
-    """Cuts a text, in lower case or as it is.
+    """Splits a text, in lower case or unchanged.
 
     nltk: as NLTKWordTokenizer cuts the whole reply, which is `word_tokenize(text, preserve_line=True)`. Plain
     `word_tokenize` (CEM, ESCM) splits sentences first, with a downloaded model; here a full stop within a reply stays
@@ -35,7 +35,7 @@ def tokenizer(name: Tokenizer, *, lower: bool) -> Words:
 
 
 def tokenizer_signature(name: Tokenizer, *, lower: bool) -> str:
-    """The tokeniser with its version, and the case, as signatures name them."""
+    """The tokenizer with its version, and the case, for signatures."""
     versions = {"nltk": f"-{version('nltk')}", "whitespace": ""}
     of = versions.get(name, f"-sacrebleu-{version('sacrebleu')}")
     return f"tok:{name}{of}|case:{'lower' if lower else 'keep'}"

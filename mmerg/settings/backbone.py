@@ -1,4 +1,4 @@
-"""Settings of what is asked: a backbone, where it is served, and what every command takes that asks it."""
+"""Settings of the backbone, its server, and of every command that calls it."""
 
 from typing import Annotated, Any, Literal
 
@@ -24,12 +24,12 @@ from mmerg.settings.kinds import (
     Words,
 )
 
-SEEDS = 2**31  # a seed is from 0 to one less
+SEEDS = 2**31  # seeds are below this
 Seed = Annotated[int, Field(ge=0, lt=SEEDS)]
 
 
 class SamplingSettings(SparseSettings):
-    """Options of sampling, in place of the defaults of `mmerg.backends.protocol.Sampling`. The seed is the run's."""
+    """Overrides of the defaults in `mmerg.backends.protocol.Sampling`. The seed is the run's."""
 
     num_predict: int | None = None
     temperature: Annotated[Number | None, Field(ge=0)] = None
@@ -61,9 +61,9 @@ class LoadSettings(SparseSettings):
 
 
 class BackboneSettings(SettingsModel):
-    """A model: Ollama's name for it, or a GGUF file (with mmproj for vision) for the embedded backend, of which
-    `workers` names each copy and `threads` (0: all cores but one) counts those of a copy. concurrency: calls that one
-    host takes at once. image_side: pixels of a frame's longer side. note: printed after the replies."""
+    """A model: its name in Ollama, or a GGUF file (with mmproj for vision) for the embedded backend, for which
+    `workers` names the copies and `threads` (0: all cores but one) is per copy. concurrency: simultaneous calls per
+    host. image_side: pixels of a frame's longer side. note: printed after the replies."""
 
     name: ModelName
     model: Text
@@ -87,8 +87,8 @@ class DeadlineSettings(ClassSpec):
 
 
 class AdapterSettings(ClassSpec):
-    """The class that asks one host. The user's own may have more settings. token_env: the environment variable that
-    holds the server's token."""
+    """The class that calls one host. A user's class may have more settings. token_env: the environment variable with
+    the server's token."""
 
     model: Text
     load: LoadSettings = LoadSettings()
@@ -100,7 +100,7 @@ class AdapterSettings(ClassSpec):
 
 
 class BackendSettings(SettingsModel):
-    """Where calls go: an adapter, made for each host. revive_after: seconds until a host that died is tried again."""
+    """Where calls go: an adapter per host. revive_after: seconds until a failed host is tried again."""
 
     name: Name
     hosts: Annotated[Hosts, RUNTIME_ONLY]
@@ -121,7 +121,7 @@ class DoctorSettings(AskedSettings):
 
 
 class AskingSettings(AskedSettings):
-    """What every command takes that asks a model for many samples."""
+    """The settings of every command that calls a model for many samples."""
 
     seed: Seed = 0
     limit: Annotated[Positive | None, RUNTIME_ONLY] = None

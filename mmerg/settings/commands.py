@@ -24,7 +24,7 @@ from mmerg.settings.sources import EmbedderSettings
 
 
 class DataSettings(RunSettings):
-    """A run that is not started: its corpus is checked. See `conf/data.yaml`."""
+    """The settings of a run whose corpus is checked. See `conf/data.yaml`."""
 
     out: Annotated[Path | None, PLACE, RUNTIME_ONLY] = None
 
@@ -36,7 +36,7 @@ class DoctorRunSettings(RunSettings):
 
 
 class FeaturesSettings(SettingsModel):
-    """What the small empathetic model sees of a history: its words, or with an embedder its embedding."""
+    """The features of a history for the small empathetic model: its words, or with an embedder its embedding."""
 
     name: Name
     embedder: EmbedderSettings | None = None
@@ -59,8 +59,8 @@ class TrainSettings(SettingsModel):
 
 
 class ImportSettings(SettingsModel):
-    """Replies that another system wrote, and what they are of: see `conf/import.yaml`. What a dataset's config sets for
-    runs is left out."""
+    """Replies of another system, and their corpus: see `conf/import.yaml`. Settings of runs in a dataset's config are
+    ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -85,14 +85,14 @@ class RubricSettings(SettingsModel):
 
 
 class JudgeSettings(AskingSettings):
-    """How finished runs are judged, by which backbone, and where it is served."""
+    """How finished runs are judged, and by which backbone."""
 
     judge: RubricSettings
     own_replies: Annotated[bool, RUNTIME_ONLY] = False
 
 
 class LimitSettings(SettingsModel):
-    """What one turn of a talk may bring to the server: see `conf/serve.yaml`, which explains each key."""
+    """Limits on a turn sent to the server: see `conf/serve.yaml`, which explains each key."""
 
     clip_mb: Positive = 64
     pictures: Positive = 8
@@ -103,13 +103,13 @@ class LimitSettings(SettingsModel):
 
 
 class SpeechSettings(SettingsModel):
-    """Who transcribes what is said on the page: see `conf/serve.yaml`."""
+    """The transcription of speech on the page: see `conf/serve.yaml`."""
 
     model: Word | None = None
 
 
 class ServeSettings(RunSettings):
-    """What is served, where, and to whom: see `conf/serve.yaml`, which explains each key."""
+    """The server, its address and its systems: see `conf/serve.yaml`, which explains each key."""
 
     host: Word = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8000

@@ -27,7 +27,7 @@ FAILURES = (HydraException, OmegaConfBaseException, YAMLError)  # what Hydra rai
 _NO_SUCH_SETTING = re.compile(r"Could not override '([^']+)'")
 _NO_SUCH_OPTION = re.compile(r"In '([^']+)': Could not (?:find|load) '([^']+)'")
 ollama_models.register()
-_composing = threading.RLock()  # Hydra composes in a state of the whole process
+_composing = threading.RLock()  # Hydra's state is global to the process
 
 
 def compose(config_name: str, overrides: Sequence[str], own: Path | None = None) -> DictConfig:
@@ -35,7 +35,7 @@ def compose(config_name: str, overrides: Sequence[str], own: Path | None = None)
     ConfigError if they do not compose."""
     more = [f"hydra.searchpath=['file://{own}']"] if own else []
     with _composing:
-        program = GlobalHydra.instance().hydra  # of the job that composes
+        program = GlobalHydra.instance().hydra  # of the job that calls this
         GlobalHydra.instance().clear()
         try:
             with initialize_config_dir(str(conf_folder()), version_base="1.3"):
@@ -63,7 +63,7 @@ def explain_error(
         return ConfigError(what, where=COMMAND_LINE, hint=f"+{absent[1]}=… adds it")
     if isinstance(error, MissingConfigException) and (missing := _NO_SUCH_OPTION.match(lines[0])):
         group, _, name = missing[2].rpartition("/")
-        options = sorted({*(error.options or ()), *list_options(group, own)})  # Hydra knows those of plugins
+        options = sorted({*(error.options or ()), *list_options(group, own)})  # Hydra also knows those of plugins
         near = did_you_mean(name, options)
         hint = f"{near} one of {', '.join(options)}".strip()
         return ConfigError(f"{missing[1]} includes {missing[2]}, which is not there", where=CONFIGURATION, hint=hint)

@@ -1,4 +1,4 @@
-"""What a setting may be: texts, paths, numbers within bounds, and the classes of which `model.py` builds its tree."""
+"""The types of settings: texts, paths, bounded numbers, and the base classes of `model.py`."""
 
 import math
 import re
@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 RUNTIME_ONLY = "does not affect results"  # an interrupted run may continue with another value
-PLACE = "a path"  # where a file or folder lies: of it only the last name can decide results
+PLACE = "a path"  # of a file or folder; only its last name can affect results
 PASSWORD = re.compile(r"://[^/\s]*@")  # in an address
 NO_PASSWORD = "no name and no password, which a run's files would show: reach the server through a tunnel or a proxy"
 Plain: TypeAlias = dict[str, Any]  # settings as YAML has them
@@ -25,7 +25,7 @@ Value = TypeVar("Value")
 
 
 def _must(holds: Callable[[Value], object], what: str) -> Callable[[Value], Value]:
-    """A check that passes on a value for which `holds`. Its error says what a value must be."""
+    """A validator that requires `holds(value)`. Its error says what a value must be."""
 
     def checked(value: Value) -> Value:
         if not holds(value):
@@ -36,7 +36,7 @@ def _must(holds: Callable[[Value], object], what: str) -> Callable[[Value], Valu
 
 
 def _text(value: Any) -> str:
-    """Takes also what pydantic's own type refuses: characters that names of files may hold, and numbers (`ids=[5]`)."""
+    """Also accepts what pydantic's own type refuses: any character of file names, and numbers (`ids=[5]`)."""
     if type(value) in (int, float):
         return str(value)
     if not isinstance(value, str):
@@ -63,7 +63,7 @@ def _is_emotions(value: object) -> bool:
 
 
 def _is_finite(value: object) -> bool:
-    """Whether JSON can hold the value, as settings are kept in JSON. It has no nan and no inf."""
+    """Whether JSON can hold the value: it has no nan and no inf."""
     if isinstance(value, dict | list | tuple):
         return all(map(_is_finite, value.values() if isinstance(value, dict) else value))
     return not isinstance(value, float) or math.isfinite(value)
@@ -71,7 +71,7 @@ def _is_finite(value: object) -> bool:
 
 Text = Annotated[str, PlainValidator(_text)]
 Word = Annotated[str, PlainValidator(_must(lambda value: _is_text(value) and value, "a text that is not empty"))]
-Name = Annotated[  # becomes a part of a folder's name
+Name = Annotated[  # part of a folder's name
     Text,
     AfterValidator(_must(re.compile(r"[\w.+-]*\w[\w.+-]*").fullmatch, "letters, digits, '.', '_', '+' and '-' only")),
 ]
@@ -86,7 +86,7 @@ ShardOf = Annotated[  # mmerg.runs.shards
 ]
 Texts = Annotated[tuple[Text, ...], Field(strict=False)]
 Words = Annotated[tuple[Word, ...], Field(strict=False, min_length=1)]
-Folders = Annotated[  # one, or several, of which the first that has a file counts
+Folders = Annotated[  # one or several; the first that has the file counts
     tuple[Word, ...],
     Field(strict=False, min_length=1),
     BeforeValidator(lambda value: [value] if isinstance(value, str) else value),

@@ -1,4 +1,4 @@
-"""Everything that can be set, with its type, its bounds, and whether it decides results.
+"""All settings of a run, with their types and bounds, and whether they affect results.
 
 Hydra composes the configs in `conf/`; these classes say what they may hold. A new setting is a line of YAML, which
 explains it, and a line here, in `commands.py`, `backbone.py` or `sources.py`. Every package may import these modules;
@@ -33,11 +33,11 @@ from mmerg.settings.kinds import (
 )
 from mmerg.settings.sources import MemorySettings
 
-LOOPS = ("audit", "single", "refine", "candidates")  # of our own; another is the user's
+LOOPS = ("audit", "single", "refine", "candidates")  # mmerg's loops; any other is the user's
 TEXT = "text"  # an output that is no record
 FinalSelection = Literal["lexicographic", "last"]
 Selection = FinalSelection | Literal["calibrated"]  # by measured checks (auditor.json)
-Form = Literal["code", "likelihood", "odds", "comparison", "finding"]  # of a check, in the order of its price
+Form = Literal["code", "likelihood", "odds", "comparison", "finding"]  # of a check, from cheap to expensive
 Retain = Literal["all", "faulty"]
 FORMS: tuple[Form, ...] = get_args(Form)
 EmotionOf = Literal["responder", "speaker"]
@@ -47,7 +47,7 @@ View = Literal["labels", "last_turns", "without_before", "seed"]
 
 
 class MemorySourceSettings(SettingsModel):
-    """The corpus that exemplars come from, never the one that is evaluated."""
+    """The corpus of exemplars, which is never the evaluated one."""
 
     root: Annotated[Path | None, PLACE] = None
     split: Text | None = None
@@ -56,9 +56,8 @@ class MemorySourceSettings(SettingsModel):
 
 
 class DatasetSettings(SettingsModel):
-    """A corpus reader and its arguments. emotion_of: whose emotion a label is, which prompts
-    ask for: what the one who answers expresses, or what the one who tells feels. memory: null where there is no corpus
-    for exemplars."""
+    """A corpus reader and its arguments. emotion_of: whose emotion a label is: that of the responder (expressed), or of
+    the other speaker (felt). memory: null without a corpus for exemplars."""
 
     name: Name
     root: Annotated[Path | None, PLACE] = None
@@ -73,10 +72,10 @@ class DatasetSettings(SettingsModel):
 
 
 class ProtocolSettings(SettingsModel):
-    """Which turns are targets. targets: last (the final turn, or the reply after it where `respond_as` asks for one),
-    all (every turn that has a history), labelled (every such turn that carries a label). emotions: all, nonneutral, or
-    the labels that a target may have. max_per_dialogue: the latest so many. sample: so many of all, drawn with `seed`.
-    history: how many earlier turns a prompt shows."""
+    """Which turns are targets. targets: last (the final turn, or the reply after it with `respond_as`), all (every turn
+    with a history), labelled (every such turn with a label). emotions: all, nonneutral, or the labels that a target may
+    have. max_per_dialogue: keeps the latest ones. sample: the size of a sample of all, drawn with `seed`. history: how
+    many earlier turns a prompt shows."""
 
     name: Text = ""
     targets: Literal["last", "all", "labelled"] = "last"
@@ -89,9 +88,9 @@ class ProtocolSettings(SettingsModel):
 
 class StageSettings(SettingsModel):
     """A stage of a system; see `conf/system/merg.yaml`. output: the dotted name of a frozen pydantic class, or text.
-    function: a class that answers in place of a model. form: how its check is made, null: it has none. code: functions
-    of form=code. reads: labels takes the emotion from the labels' probabilities in so many `orders`. cite_last: how
-    many of the last turns it may cite, null: any."""
+    function: a class that answers in place of a model. form: how its check is made; null: no check. code: functions of
+    form=code. reads: with labels, the emotion comes from the labels' probabilities in several `orders`. cite_last: how
+    many of the last turns it may cite; null: any."""
 
     sees: Words
     gives: Word
@@ -108,8 +107,8 @@ class StageSettings(SettingsModel):
 
 
 class AuditorSettings(SettingsModel):
-    """Who looks at each pass. Without an output it answers the stages' checks; loops with free feedback give it one,
-    with the fields that end the loop (stop) and that pick the pass (score)."""
+    """The auditor of each pass. Without an output it answers the stages' checks; loops with free feedback give it an
+    output with the fields that end the loop (stop) and rank the pass (score)."""
 
     name: Word
     sees: Words
@@ -121,18 +120,19 @@ class AuditorSettings(SettingsModel):
 
 
 class EqualTokensSettings(SettingsModel):
-    """As many candidates as cost the tokens of a run of one system, where each costs those of a run of the other."""
+    """Sets the number of candidates so that they cost the tokens of a run of one system, where each costs those of a
+    run of the other."""
 
     of: Name
     candidate: Name
 
 
 class SystemSettings(SettingsModel):
-    """A system. prompts: folders of its templates; of one name the first folder's counts. loop: audit, single, refine,
-    candidates, a dotted name, or a `_target_`. n: how many independent passes loop=candidates makes. label_order: of
-    the emotions in prompts and schemas, shuffled by the sample's id or as the corpus has it. rerun: how loop=audit asks
-    a faulty stage again: shown its output, or in other views. label_sets: the label set that it takes, by the name of a
-    dataset that has several."""
+    """A system. prompts: folders of its templates; earlier ones take precedence. loop: audit, single, refine,
+    candidates, a dotted name, or a `_target_`. n: the independent passes of loop=candidates. label_order: of the
+    emotions in prompts and schemas, shuffled by the sample's id or as in the corpus. rerun: how loop=audit asks a
+    faulty stage again: with its output shown, or in other views. label_sets: which label set of a dataset the system
+    uses, by dataset."""
 
     name: Name
     prompts: Folders
@@ -159,8 +159,8 @@ class SystemSettings(SettingsModel):
     @field_validator("stages")
     @classmethod
     def _in_order(cls, stages: dict[str, StageSettings]) -> dict[str, StageSettings]:
-        """Stages as they are listed, but each after those whose outputs it sees: a config that extends another can only
-        add stages at the end. A circle stays as it is, for the build to name."""
+        """The stages as listed, but each after those whose outputs it sees: a config that extends another can only
+        append stages. A cycle stays as it is; the build reports it."""
         left, ordered = dict(stages), dict[str, StageSettings]()
         while left:
             missing = {stage.gives for stage in left.values()}
@@ -172,7 +172,7 @@ class SystemSettings(SettingsModel):
 
 
 class FramesSettings(SettingsModel):
-    """Keyframes: which agents see them, and how they are taken and shown; see `conf/frames/paper.yaml`."""
+    """Keyframes: which agents see them, and how they are sampled and shown; see `conf/frames/paper.yaml`."""
 
     seen_by: Literal["paper", "all", "none"] = "paper"
     last_turns: Positive = 2

@@ -1,6 +1,6 @@
-"""Any model of Ollama's as an option of `backbone`: `backbone=qwen3-vl:8b` needs no config.
+"""Makes any model of Ollama an option of `backbone`: `backbone=qwen3-vl:8b` needs no config.
 
-Where a config of mmerg's names this model, that config is used. Any other model has the settings of BASE and its own
+If a config of mmerg names the model, that config is used. Any other model has the settings of BASE and its own
 name.
 """
 
@@ -26,7 +26,7 @@ GROUP = "backbone/"
 
 
 class OllamaModels(ConfigSource):
-    """A source of Hydra's that has a config for every name of a model."""
+    """A Hydra config source that has a config for every model name."""
 
     @staticmethod
     def scheme() -> str:
@@ -59,8 +59,8 @@ class OllamaSearchPath(SearchPathPlugin):
 
 
 class FileConfigSource(file_config_source.FileConfigSource):
-    """Hydra's, which knows it by its name. Hydra's own overlooks the `# @package` line behind a byte order mark and
-    parses every file twice per job."""
+    """Replaces Hydra's file source, under its name. Hydra's own ignores a `# @package` line after a byte order mark,
+    and parses every file twice per job."""
 
     def load_config(self, config_path: str) -> ConfigResult:
         file = Path(self.path, self._normalize_file_name(config_path))
@@ -71,7 +71,7 @@ class FileConfigSource(file_config_source.FileConfigSource):
 
 @lru_cache(maxsize=256)
 def _read(file: Path, changed: int, size: int) -> tuple[dict[str, str | None], Container]:  # noqa: ARG001
-    """The `# @package` header and the config of a file in this state."""
+    """The `# @package` header and the config of a file, cached by its state."""
     with file.open(encoding="utf-8-sig") as stream:
         header = ConfigSource._get_header_dict(stream.read(512))
         stream.seek(0)
@@ -79,7 +79,7 @@ def _read(file: Path, changed: int, size: int) -> tuple[dict[str, str | None], C
 
 
 def register() -> None:
-    """Makes the models and configs with a byte order mark known to Hydra, in this process."""
+    """Registers the models, and configs with a byte order mark, with Hydra in this process."""
     for plugin in (OllamaModels, OllamaSearchPath):
         Plugins.instance().register(plugin)
     SourcesRegistry.instance().types[FileConfigSource.scheme()] = FileConfigSource

@@ -1,4 +1,4 @@
-"""From a composed config to typed settings, all that is wrong named at once.
+"""From a composed config to typed settings, with all problems reported at once.
 
 settings = parse(compose("config", ["dataset=meld", "limit=3"]), RunSettings)
 """
@@ -33,8 +33,8 @@ OmegaConf.register_new_resolver("ollama_host", ollama_host, replace=True)  # use
 
 
 def own_folders() -> list[Path]:
-    """The folders of configs that the command line adds to mmerg's own, in a job of Hydra's. Raises ConfigError where
-    a chosen option has the name of one of mmerg's, which Hydra takes in its place."""
+    """The user's config folders on the command line, in a job of Hydra. Raises ConfigError if a chosen option has the
+    name of one of mmerg's, which Hydra prefers."""
     runtime = HydraConfig.get().runtime
     own = [Path(one.path) for one in runtime.config_sources if one.schema == "file" and one.provider != "main"]
     for group, option in runtime.choices.items():
@@ -52,7 +52,7 @@ def task_overrides() -> list[str]:
 def parse(config: DictConfig, kind: type[Settings], own: Sequence[Path] = ()) -> Settings:
     """The settings of a composed config. own: folders of the user's configs, with their templates and Python
     files. Raises ConfigError with all that is wrong."""
-    sys.path += [str(folder) for folder in own if str(folder) not in sys.path]  # behind all that is installed
+    sys.path += [str(folder) for folder in own if str(folder) not in sys.path]  # after all installed packages
     settings, problems = parsed(config, kind, own)
     if settings is None or problems:
         raise combine_problems(problems)
@@ -60,14 +60,14 @@ def parse(config: DictConfig, kind: type[Settings], own: Sequence[Path] = ()) ->
 
 
 def parsed(config: DictConfig, kind: type[Settings], own: Sequence[Path] = ()) -> tuple[Settings | None, list[Problem]]:
-    if kind.model_config["extra"] == "ignore":  # before it is resolved: what is left out may refer to what is not there
+    if kind.model_config["extra"] == "ignore":  # before resolving, as ignored settings may refer to missing ones
         config = OmegaConf.masked_copy(config, [key for key in config if key in get_fields(kind)])
     absent = [group for group in groups() if group in get_fields(kind) and config.get(group) is None]
     config = pickle.loads(pickle.dumps(config))  # a copy, in half the time of OmegaConf's own
     OmegaConf.set_struct(config, False)
     _add_defaults(config, kind)
     raw: Any = OmegaConf.to_container(config)
-    missing = [key for key, value in leaves(raw) if value == "???"]  # left to the command line
+    missing = [key for key, value in leaves(raw) if value == "???"]  # must come from the command line
     for key in missing:
         OmegaConf.update(config, key, None)
     unresolved: list[Problem] = []
@@ -86,7 +86,7 @@ def parsed(config: DictConfig, kind: type[Settings], own: Sequence[Path] = ()) -
         return kind.model_validate(plain), problems or unresolved
     except ValidationError as error:
         invalid = [one for one in of_validation(error, kind) if not _is_below(one.key, [*missing, *absent])]
-    # A setting that takes its value from another has the same problem, which is named once.
+    # A setting that refers to another has the same problem; it is reported once.
     copies = [key for key, value in leaves(raw) if isinstance(value, str) and "${" in value]
     problems += [one for one in invalid if not _is_below(one.key, copies)]
     return None, problems or unresolved or invalid
@@ -128,7 +128,8 @@ def _add_defaults(config: DictConfig, kind: type[SettingsModel]) -> None:
 
 
 def _settle(config: DictConfig, own: Sequence[Path]) -> None:
-    """Completes paths, and makes text of a name that YAML takes for a number, before other settings refer to them."""
+    """Completes paths, and turns a name that YAML reads as a number into a text, before other settings refer to
+    them."""
     for key in PATHS:
         if isinstance(path := OmegaConf.select(config, key), str) and path:
             OmegaConf.update(config, key, _literal(_whole(key, path)))
@@ -152,7 +153,7 @@ def _beside(key: str, prompts: object, configs: Sequence[Path]) -> object:
 
 
 def _whole(key: str, path: str) -> str:
-    """A path with the user's home in place of ~. Paths that a run reads are made absolute."""
+    """A path with ~ expanded. Paths that a run reads are made absolute."""
     try:
         home = Path(path).expanduser()
     except RuntimeError as error:
@@ -164,12 +165,12 @@ def _whole(key: str, path: str) -> str:
 
 
 def _literal(path: str) -> str:
-    """A path as a config holds it: a `${…}` in it is a part of its name, and refers to no setting."""
+    """A path as a config holds it: `${…}` in it is text, not a reference."""
     return re.sub(r"(\\*)\$\{", lambda match: match[1] * 2 + r"\${", path)
 
 
 def _unresolved(error: OmegaConfBaseException) -> Problem:
-    """The problem that a value refers to a setting which is not there."""
+    """The problem of a reference to a missing setting."""
     key = getattr(error, "full_key", None) or "?"
     looks_like = isinstance(error, InterpolationResolutionError | UnsupportedInterpolationType)
     escape = r"; where a path has ${…} in its name, write \${…}" if looks_like else ""

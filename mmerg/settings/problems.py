@@ -1,4 +1,4 @@
-"""What is wrong with settings, named all at once: each key, what it may be, and the nearest right word.
+"""Problems of settings, reported all at once: each key, its valid values, and the nearest one.
 
 raise combine_problems([unknown(RunSettings, "limt")])    # there is no setting limt; did you mean limit?
 """
@@ -24,7 +24,7 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong, and what may stand there. key: the setting that is meant."""
+    """One problem and what is valid. key: the setting."""
 
     key: str
     what: str
@@ -37,7 +37,7 @@ def no_value(key: str, where: str = CONFIGURATION) -> Problem:
 
 
 def combine_problems(problems: Sequence[Problem]) -> ConfigError:
-    """One error that names all problems."""
+    """Combines all problems in one error."""
     places = ", ".join(dict.fromkeys(one.where for one in problems))
     if len(problems) == 1:
         return ConfigError(problems[0].what, where=places, hint=problems[0].hint)
@@ -46,8 +46,8 @@ def combine_problems(problems: Sequence[Problem]) -> ConfigError:
 
 
 def unknown(kind: type[SettingsModel], key: str, where: str = COMMAND_LINE) -> Problem:
-    """The problem that there is no setting `key`. The hint names the nearest: one of the same group, or one with this
-    name in another group."""
+    """The problem of an unknown setting. The hint names the nearest: one of the same group, or one of this name in
+    another group."""
     above, _, last = key.rpartition(".")
     try:
         parent = model_at(kind, above) if above else kind
@@ -66,7 +66,7 @@ def unknown(kind: type[SettingsModel], key: str, where: str = COMMAND_LINE) -> P
 
 
 def of_validation(error: ValidationError, kind: type[SettingsModel], where: str = CONFIGURATION) -> Iterator[Problem]:
-    """Pydantic's errors in the words of the command line."""
+    """Translates pydantic's errors to the terms of the command line."""
     for invalid in error.errors(include_url=False):
         key, value, context = ".".join(map(str, invalid["loc"])), invalid["input"], invalid.get("ctx", {})
         what = f"{key} is {as_typed(value)}"
@@ -74,15 +74,15 @@ def of_validation(error: ValidationError, kind: type[SettingsModel], where: str 
             case "extra_forbidden":
                 yield unknown(kind, key, where)
             case "missing" if key.endswith("._target_"):
-                what = f"{key.removesuffix('._target_')} names no class that would take settings"
-                yield Problem(key, what, f"leave its settings away, or name one: {key}=…", where)
+                what = f"{key.removesuffix('._target_')} has settings, but names no class"
+                yield Problem(key, what, f"remove the settings, or name a class: {key}=…", where)
             case "missing":
                 yield no_value(key, where)
             case "model_type" if part := model_at(kind, key):  # as where a row chooses an option of a group
                 hint = f"its settings by name: {', '.join(get_keys(part)) or '_target_, a class, and its arguments'}"
                 hint += "" if value is None or "." in key else f"; {key}={value} goes on the command line"
-                yield Problem(key, f"{what}, and it holds several settings", hint, where)
-            case "too_short" if value:  # one of its items is wrong and has an error of its own
+                yield Problem(key, f"{what}, but it has several settings", hint, where)
+            case "too_short" if value:  # its wrong items have errors of their own
                 continue
             case "literal_error":
                 yield Problem(key, what, describe_choices(value, re.findall(r"'([^']*)'", context["expected"])), where)
@@ -92,7 +92,7 @@ def of_validation(error: ValidationError, kind: type[SettingsModel], where: str 
 
 
 def read_settings(kind: type[Node], plain: Mapping[str, object], where: str) -> Node:
-    """A part by itself. Raises ConfigError, naming `where`, with all that is wrong."""
+    """Reads a part of the settings. Raises ConfigError, naming `where`, with all problems."""
     try:
         return kind.model_validate(plain)
     except ValidationError as error:
@@ -100,7 +100,7 @@ def read_settings(kind: type[Node], plain: Mapping[str, object], where: str) -> 
 
 
 def describe_choices(value: Any, allowed: Sequence[str]) -> str:
-    """The words that are allowed, and the question whether the nearest is meant."""
+    """The valid values, and the nearest one."""
     words = f"one of {', '.join(allowed)}"
     if isinstance(value, bool) and "off" in allowed:
         return f'{words}; in YAML on and off are true and false: write "on" or "off", in quotes'
@@ -108,7 +108,7 @@ def describe_choices(value: Any, allowed: Sequence[str]) -> str:
 
 
 def as_typed(value: Any) -> str:
-    """A value as it is typed on a command line. A long one is cut, and a password is hidden."""
+    """A value as typed on a command line. A long one is shortened, and a password is masked."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     return PASSWORD.sub("://***@", _SHORT.repr(value))

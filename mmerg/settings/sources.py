@@ -1,4 +1,4 @@
-"""Settings of what prompts get besides the dialogue: exemplars of a memory, and what a small empathetic model says."""
+"""Settings of inputs besides the dialogue: exemplars of a memory, and hints of a small empathetic model."""
 
 from typing import Annotated, Literal
 
@@ -30,7 +30,7 @@ class KeySettings(SettingsModel):
 
 
 class EmbedderSettings(ClassSpec):
-    """The class that embeds texts. An embedder of the user's may have more settings."""
+    """The class that embeds texts. A user's class may have more settings."""
 
     folder: Annotated[Path | None, PLACE] = None
     max_length: Annotated[int, Field(ge=8)] = 256

@@ -1,4 +1,4 @@
-"""The settings as a tree of keys: the kind of part at a key, and the keys with a mark.
+"""The settings as a tree of keys: the class at a key, and the keys with a mark.
 
 get_keys(FramesSettings)                  # ["seen_by", "last_turns", …]
 model_at(RunSettings, "frames")           # FramesSettings
@@ -22,14 +22,14 @@ def get_keys(kind: type[SettingsModel]) -> list[str]:
 
 
 def model_at(kind: type[SettingsModel], key: str) -> type[SettingsModel] | None:
-    """The part at a dotted key; None where the key holds a value, or may hold anything, as the arguments of a class
-    of the user's do. Raises KeyError where there is no such setting."""
+    """The class of settings at a dotted key; None if the key holds a value, or anything, as arguments of a user's class
+    do. Raises KeyError for an unknown setting."""
     node: Any = kind
     for name in key.split("."):
         if get_origin(node) is dict:
             node = unwrap_optional(get_args(node)[1])
             continue
-        part = next(filter(is_settings, (node, *get_args(node))), None)  # of two kinds the one with settings of its own
+        part = next(filter(is_settings, (node, *get_args(node))), None)  # of a union, the class with settings
         fields = get_fields(part) if part else {}
         if part and name not in fields and part.model_config.get("extra") == "allow":
             return None
@@ -54,7 +54,7 @@ def is_settings(node: Any) -> TypeGuard[type[SettingsModel]]:
 
 
 def unwrap_optional(annotation: Any) -> Any:
-    """A type without its annotations and without "or None"."""
+    """A type without annotations and without "or None"."""
     if get_origin(annotation) is Annotated:
         return unwrap_optional(get_args(annotation)[0])
     inner = [one for one in get_args(annotation) if one is not type(None)]
@@ -62,7 +62,7 @@ def unwrap_optional(annotation: Any) -> Any:
 
 
 def get_path(plain: Any, path: str) -> Any:
-    """The value at a dotted path of nested dicts, None where there is none."""
+    """The value at a dotted path of nested dicts; None if it is missing."""
     for name in path.split("."):
         plain = plain.get(name) if isinstance(plain, dict) else None
     return plain

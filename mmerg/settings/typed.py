@@ -1,4 +1,4 @@
-"""A word of a command line as Hydra's grammar takes it, which wants quotes where people type none.
+"""Overrides as users type them, with the quotes that Hydra's grammar needs.
 
 expanded("dataset.root=~/a'b")    # "dataset.root='/home/ana/a\\'b'"
 """
@@ -9,13 +9,13 @@ from pathlib import Path
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
-# A value, or one of a list or a sweep: what stands in round brackets belongs together.
+# A value, or an item of a list or sweep. Round brackets enclose one item.
 _PART = re.compile(r"(?! )(?:\$\{[^}]*\}|\([^()]*\)|[^,\[\]{}])+")
 
 
 def expanded(word: str) -> str:
-    """The word with the home in place of ~, which shells leave in `dataset.root=~/MELD`, and with quotes around values
-    that Hydra does not read without them (letters outside ASCII, & or a single quote, round brackets)."""
+    """The override with ~ expanded, which shells leave in `dataset.root=~/MELD`, and with quotes around values that
+    Hydra cannot read without them (letters outside ASCII, & or a single quote, round brackets)."""
     word = re.sub(r"^([\w./@+-]+=)~(?=/|$)", lambda match: match[1] + str(Path.home()), word)
     key, equals, value = word.partition("=")
     if word.startswith("-") or not equals or parses(word):
@@ -33,5 +33,5 @@ def parses(word: str) -> bool:
 
 
 def quoted(text: str) -> str:
-    """The text in quotes for Hydra, which takes it as it is."""
+    """The text in quotes, which Hydra reads unchanged."""
     return "'" + re.sub(r"(\\*)'", r"\1\1\\'", re.sub(r"\\+$", lambda match: match[0] * 2, text)) + "'"

@@ -34,7 +34,7 @@ def refused(*settings: str) -> ConfigError:
         ("+sources.N={_target_:a.B,k:{n:[nan]}}", "sources.N.k is {'n': [nan]}", "numbers, which nan and inf are not"),
         (
             "dataset.reader=3",
-            "dataset.reader is 3, and it holds several settings",
+            "dataset.reader is 3, but it has several settings",
             "and its arguments",
         ),
     ],
