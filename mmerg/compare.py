@@ -18,7 +18,7 @@ from rich.text import Text
 from mmerg.console.terminal import STARTS_OVER, Parser, console, run_command, start
 from mmerg.errors import ConfigError
 from mmerg.runs.config_diff import labels
-from mmerg.runs.manifest import read_abouts
+from mmerg.runs.manifest import read_run_refs
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.compare_tables import terminal
 from mmerg.scoring.comparisons import DRAWS, PRIMARY, by_setting, compare_sides
@@ -32,7 +32,7 @@ def compare(given: argparse.Namespace) -> int:
     options, out = read_options(given), console()
     if len(given.run) < 2:
         raise ConfigError("a single run cannot be compared", where="arguments", hint="give two runs or more")
-    runs = [read_run(about.path) for about in read_abouts(given.run)]
+    runs = [read_run(about.path) for about in read_run_refs(given.run)]
     first, *others = by_setting(runs)
     progress = Console(stderr=True)
     if not progress.is_terminal:

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, start
 from mmerg.errors import RunError
-from mmerg.runs.manifest import About, read_abouts
+from mmerg.runs.manifest import RunRef, read_run_refs
 from mmerg.storage.files import private_folder, replacing, writing
 from mmerg.tidy.frames import batches, schema
 from mmerg.tidy.tables import OF_RUN, PROMPTS, TABLES, Columns
@@ -24,7 +24,7 @@ def export(out: Console, paths: Sequence[Path], folder: Path | None, prompts: bo
     """Writes the tables: all whole, or none. Raises RunError where a run cannot be read or a file cannot be written."""
     from pyarrow.parquet import ParquetWriter
 
-    abouts = read_abouts(paths)
+    abouts = read_run_refs(paths)
     target = folder or (paths[0] / "export" if len(paths) == 1 else Path("export"))
     tables = {name: columns | (PROMPTS if prompts and name == "calls" else {}) for name, columns in TABLES.items()}
     counts: Counter[str] = Counter()
@@ -45,7 +45,7 @@ def export(out: Console, paths: Sequence[Path], folder: Path | None, prompts: bo
     return 0
 
 
-def _batches(out: Console, about: About, name: str, columns: Columns) -> Iterator[Any]:
+def _batches(out: Console, about: RunRef, name: str, columns: Columns) -> Iterator[Any]:
     """The rows of a run's table. Scores and verdicts that it lacks are named."""
     if name not in OF_RUN:
         yield from batches(about, name, columns)

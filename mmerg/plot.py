@@ -26,7 +26,7 @@ from mmerg.plots.dots import draw_scores
 from mmerg.plots.matrix import draw_confusion, draw_plans
 from mmerg.plots.run_data import RunData, describe_unscored
 from mmerg.runs.config_diff import labels
-from mmerg.runs.manifest import read_abouts
+from mmerg.runs.manifest import read_run_refs
 from mmerg.runs.samples import read_events
 from mmerg.runs.story import Story
 
@@ -46,7 +46,7 @@ def plot(out: Console, given: argparse.Namespace) -> int:
     if given.labels and (len(given.labels), len(set(given.labels))) != (len(paths), len(paths)):
         what = f"{len(paths)} runs need as many labels, all different, not {', '.join(given.labels)}"
         raise ConfigError(what, where="--labels", hint="give each run a label of its own, in the order of the runs")
-    abouts = read_abouts(paths)
+    abouts = read_run_refs(paths)
     runs = [RunData(about, label) for about, label in zip(abouts, given.labels or labels(abouts), strict=True)]
     written = 0
     lacking: dict[str, list[str]] = {}

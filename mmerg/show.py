@@ -17,7 +17,7 @@ from mmerg.errors import RunError, did_you_mean, preview
 from mmerg.reporting.text import to_yaml
 from mmerg.runs.config_diff import labels
 from mmerg.runs.folder import read_results
-from mmerg.runs.manifest import MANIFEST, JudgingManifest, read_abouts, read_any_manifest, runs_in
+from mmerg.runs.manifest import MANIFEST, JudgingManifest, read_any_manifest, read_run_refs, runs_in
 from mmerg.runs.matrix import JUDGED, matrix
 from mmerg.runs.result import Result, Results
 from mmerg.runs.samples import read_events
@@ -66,7 +66,7 @@ def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
 def show_runs(out: Console, paths: Sequence[Path], sample: str | None) -> int:
     """Runs side by side, a row a sample, or one sample alone. Raises RunError where a run cannot be read, or none has
     the sample."""
-    abouts = read_abouts(paths)
+    abouts = read_run_refs(paths)
     lines = matrix([read_results(about.path) for about in abouts])
     if sample is not None:
         lines = [line for line in lines if line.sample == sample]

@@ -287,7 +287,7 @@ def test_the_forecast_decides_what_is_found(tmp_path: Path) -> None:
     assert (of_emotion["reply"], of_emotion["situation"]) == ("glad words", "aaab")
 
 
-class About(Folder):
+class RunRef(Folder):
     """A folder's dialogues, each about what its id says; what the keys are about is not known."""
 
     def load(self) -> Corpus:
@@ -299,7 +299,7 @@ class About(Folder):
 def test_a_sample_without_a_situation_is_run_and_told(
     base: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    about = [f"dataset{memory}.reader._target_={__name__}.About" for memory in ("", ".memory")]
+    about = [f"dataset{memory}.reader._target_={__name__}.RunRef" for memory in ("", ".memory")]
     run = ran(base, tmp_path / "runs", "memory=minilm", "memory.key.text=situation", *about)
     reason = "the sample has no situation to search the memory with"
     line = f"samples with a source without exemplars: 1 ({reason}: 1)\n"

@@ -21,9 +21,9 @@ class Run(Tidy):
     where `mmerg score` has not."""
 
     def __init__(self, path: Path) -> None:
-        from mmerg.runs.manifest import read_abouts
+        from mmerg.runs.manifest import read_run_refs
 
-        super().__init__(read_abouts([path]))
+        super().__init__(read_run_refs([path]))
         self.path = path
 
     def __getattr__(self, table: str) -> DataFrame:

@@ -32,7 +32,7 @@ from mmerg.runs.auditor import update_auditor
 from mmerg.runs.config_diff import changes
 from mmerg.runs.folder import read_results
 from mmerg.runs.identity import CORPUS, with_runtime_settings
-from mmerg.runs.manifest import About, Manifest, read_manifest
+from mmerg.runs.manifest import Manifest, RunRef, read_manifest
 from mmerg.scoring.score import results_digest
 from mmerg.settings.model import FORMS, Form, RunSettings
 from mmerg.storage.files import describe_error
@@ -90,7 +90,7 @@ def launch(
         raise RunError(what, where=str(run), hint="use a run of more dialogues")
     checks, wholes = compute_checks(cases, of_stage, seed)
     planted = Planted(
-        run=About(run, manifest).run,
+        run=RunRef(run, manifest).run,
         auditor=auditor.name,
         seed=seed,
         failed=len(failed),

@@ -124,7 +124,7 @@ def start(main: Callable[[], int]) -> NoReturn:
     sys.exit(main())
 
 
-def end_in_good_order(*more: int) -> list[int]:
+def handle_signals(*more: int) -> list[int]:
     """Lets SIGTERM and `more` signals do what Ctrl-C does. Later ones do nothing. The list gets all that came."""
     came: list[int] = []
 

@@ -15,7 +15,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mmerg.console.terminal import GOES_ON, WRONG, end_in_good_order, run_command
+from mmerg.console.terminal import GOES_ON, WRONG, handle_signals, run_command
 from mmerg.errors import ConfigError, did_you_mean
 from mmerg.experiment.codes import CODES
 from mmerg.settings.groups import check_folder, conf_folder, list_options, with_backend
@@ -34,7 +34,7 @@ Job: TypeAlias = "Callable[[Any], int | Iterable[Ended]]"  # from settings to an
 def run_program(config_name: str, job: Job, usage: str | None, *, interrupted: str = GOES_ON) -> int:
     """Runs `job` with the settings that Hydra composes, and returns the exit code. usage: the first lines of --help.
     interrupted: what is printed after Ctrl-C or SIGTERM."""
-    came = end_in_good_order(signal.SIGINT)
+    came = handle_signals(signal.SIGINT)
 
     def command() -> int:
         try:

@@ -13,7 +13,7 @@ from typing import TypeVar
 from mmerg.errors import RunError
 from mmerg.judging.metrics import Sign
 from mmerg.runs.folder import read_results
-from mmerg.runs.manifest import About, JudgingManifest, read_any_manifest
+from mmerg.runs.manifest import JudgingManifest, RunRef, read_any_manifest
 from mmerg.runs.result import Result
 from mmerg.scoring.score import Score
 from mmerg.storage.files import describe_error
@@ -94,7 +94,7 @@ def read_judgements(run: Path) -> dict[str, Judgement]:
     return judgements
 
 
-def read_matches(about: About) -> list[Match]:
+def read_matches(about: RunRef) -> list[Match]:
     """The pairwise judgements beside a run in which it is run A. Raises RunError where one cannot be read, or is not of
     the run's replies as they are now."""
     matches = []

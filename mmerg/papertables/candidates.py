@@ -11,12 +11,12 @@ from pathlib import Path
 from mmerg.errors import ConfigError, RunError, did_you_mean
 from mmerg.judging.judgement import Judgement, read_judgements
 from mmerg.rating.rated import PeopleRatings, read_rated
-from mmerg.runs.manifest import About, JudgingManifest, Manifest, read_manifest
+from mmerg.runs.manifest import JudgingManifest, Manifest, RunRef, read_manifest
 from mmerg.scoring.score import Score, Scores, read_scores
 
 
 @dataclass(frozen=True)
-class Candidate(About):
+class Candidate(RunRef):
     """A scored run. judges, people: ratings of the replies, by the name of the judge or the study."""
 
     scores: Scores

@@ -15,7 +15,7 @@ import numpy as np
 from mmerg.console.terminal import printable
 from mmerg.plots import style
 from mmerg.plots.run_data import describe_runs
-from mmerg.runs.manifest import About
+from mmerg.runs.manifest import RunRef
 from mmerg.runs.story import Story
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ PASSED, UNAUDITED, UNFINISHED = "passed all", "unaudited", "not finished"
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oooo")
 
 
-def count_blame(about: About, verdicts: Iterable[Verdict]) -> DataFrame:
+def count_blame(about: RunRef, verdicts: Iterable[Verdict]) -> DataFrame:
     """The number of samples of a run by verdict and pass; verdicts are its stages in their order, then other words."""
     from pandas import DataFrame
 
@@ -64,7 +64,7 @@ def iterate_verdicts(story: Story) -> Iterator[Verdict]:
         yield following, UNFINISHED
 
 
-def draw_blame(blame: DataFrame, about: About) -> Figure:
+def draw_blame(blame: DataFrame, about: RunRef) -> Figure:
     """Bars grouped by verdict, one for each pass. Its length is the share of the samples that began the pass, the
     number beside it their count."""
     from matplotlib.ticker import PercentFormatter

@@ -6,7 +6,7 @@ from typing import TypeVar
 from mmerg.auditing.planted import read_planted
 from mmerg.errors import RunError
 from mmerg.runs.folder import read_results
-from mmerg.runs.manifest import About
+from mmerg.runs.manifest import RunRef
 from mmerg.runs.result import Result
 from mmerg.scoring.metric import deciding
 from mmerg.scoring.score import Score, read_scores
@@ -25,7 +25,7 @@ class RunData:
     """A run's results by sample, its scores and planted faults. unscored, unplanted: why these cannot be used. label:
     the name of the run in a plot. Raises RunError where the results cannot be read."""
 
-    def __init__(self, about: About, label: str = "") -> None:
+    def __init__(self, about: RunRef, label: str = "") -> None:
         self.about, self.label = about, label
         path, identity = about.path, about.manifest.identity
         self.results: Mapping[str, Result] = read_results(path)
@@ -56,7 +56,7 @@ def describe_unscored(runs: Sequence[RunData]) -> str:
     return "; ".join(f"{run.about.run}: {run.unscored}" for run in runs if run.unscored) or "no run has a score"
 
 
-def describe_runs(abouts: Sequence[About]) -> str:
+def describe_runs(abouts: Sequence[RunRef]) -> str:
     """Corpora, protocols with their n, systems and backbones."""
     manifests = [about.manifest for about in abouts]
     parts = (

@@ -13,7 +13,7 @@ from mmerg.rating.agreement import alpha, kappa
 from mmerg.rating.answers import StudyAnswers
 from mmerg.rating.score import coefficient
 from mmerg.runs.folder import read_records
-from mmerg.runs.manifest import About, read_manifest
+from mmerg.runs.manifest import RunRef, read_manifest
 from mmerg.runs.result import Verdicts
 from mmerg.scoring.score import Score
 from mmerg.storage.record import Record
@@ -68,7 +68,7 @@ def _judgings(answers: StudyAnswers, runs: Mapping[int, Path]) -> Iterator[tuple
             for judgement in read_judgements(path).values():
                 yield judgement.name, path.parent / judgement.judging, (number,)
             continue
-        for match in read_matches(About(path, read_manifest(path))):
+        for match in read_matches(RunRef(path, read_manifest(path))):
             for other in runs:
                 candidate = answers.key.candidates[other]
                 if (candidate.name, candidate.replies) == (match.runs[1], match.replies[1]):

@@ -31,7 +31,7 @@ from mmerg.rating.study import (
     read_links,
     read_study,
 )
-from mmerg.runs.manifest import read_abouts
+from mmerg.runs.manifest import read_run_refs
 from mmerg.scoring.answers import read_run
 from mmerg.settings.commands import RateSettings
 from mmerg.storage.files import get_name, write_whole
@@ -45,7 +45,7 @@ def new(settings: RateSettings, folder: Path, runs: Sequence[Path]) -> int:
         raise ConfigError(what, where=str(folder), hint=hint)
     if not runs:
         raise ConfigError("no run is given", where="command line", hint="mmerg rate new STUDY RUN…")
-    opened = [read_run(about.path) for about in read_abouts(runs)]
+    opened = [read_run(about.path) for about in read_run_refs(runs)]
     draw = StudyDraw(settings, read_form(settings.design), opened)
     samples = list(dict.fromkeys([*draw.samples, *(item.id for item in draw.checked)]))
     try:

@@ -38,7 +38,7 @@ from mmerg.runs.config_diff import labels
 from mmerg.runs.events import ENDED
 from mmerg.runs.folder import FRAMES
 from mmerg.runs.inputs import list_inputs
-from mmerg.runs.manifest import About, Session, read_manifest
+from mmerg.runs.manifest import RunRef, Session, read_manifest
 from mmerg.runs.result import Result
 from mmerg.runs.samples import read_events
 from mmerg.runs.story import Story
@@ -69,7 +69,7 @@ class RunPages(RunData):
     Raises RunError where the folder is no run of this version."""
 
     def __init__(self, path: Path) -> None:
-        about = About(path, read_manifest(path))
+        about = RunRef(path, read_manifest(path))
         super().__init__(about, *labels([about]))
         self.name, self.manifest = about.run, about.manifest
         self.results = dict(self.results)

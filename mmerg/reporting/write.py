@@ -16,7 +16,7 @@ from mmerg.reporting.render import ASSETS, asset, render
 from mmerg.reporting.run_pages import RunPages, Say, write_plots
 from mmerg.runs.config_diff import config_diff, labels
 from mmerg.runs.inputs import list_inputs, unequal_inputs
-from mmerg.runs.manifest import read_abouts
+from mmerg.runs.manifest import read_run_refs
 from mmerg.runs.matrix import JUDGED, matrix
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.comparisons import DRAWS, Pair, compare_sides, format_p
@@ -26,7 +26,7 @@ from mmerg.scoring.standard import Options
 def write_report(paths: Sequence[Path], out: Path, *, say: Say) -> Path:
     """Writes and returns the path of the first page. Raises RunError where a run cannot be read, two have one name, or
     `out` holds files that are not a report's or cannot be written."""
-    read_abouts(paths)
+    read_run_refs(paths)
     several = len(paths) > 1
     places = {f"run-{number}/" if several else "": RunPages(path) for number, path in enumerate(paths, start=1)}
     with report_folder(out) as folder:

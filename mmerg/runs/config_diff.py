@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mmerg.backends.protocol import engine_changes
 from mmerg.runs.identity import CLIPS, CONFIG, CORPUS, ENGINE, MEMORY, SOURCE, canonical
-from mmerg.runs.manifest import About, Manifest, Started, short
+from mmerg.runs.manifest import Manifest, RunRef, Started, short
 
 NONE, MODEL, COMMIT = "–", "model digest", "commit"
 
@@ -84,7 +84,7 @@ def _change(setting: Setting) -> str:
     return f"{part} {'is new' if old == NONE else 'is gone' if new == NONE else 'changed'}"
 
 
-def labels(abouts: Sequence[About]) -> list[str]:
+def labels(abouts: Sequence[RunRef]) -> list[str]:
     """A short, unique label for each run: the user's name if there is one, else its backbone, with system, corpus,
     differing settings and a number as needed."""
     given = [about.manifest.own_name for about in abouts]

@@ -4,7 +4,7 @@ inputs differ in more than their method."""
 from collections.abc import Iterable, Iterator, Sequence
 
 from mmerg.runs.identity import canonical
-from mmerg.runs.manifest import About, Manifest
+from mmerg.runs.manifest import Manifest, RunRef
 from mmerg.settings.kinds import Plain
 from mmerg.settings.tree import get_path
 
@@ -40,7 +40,7 @@ def _inputs(manifest: Manifest) -> Iterator[str]:
         yield f"{count} exemplar{'s' * (count > 1)}{by}"
 
 
-def unequal_inputs(runs: Sequence[About]) -> str:
+def unequal_inputs(runs: Sequence[RunRef]) -> str:
     """Which runs see inputs that others do not; "" if all see the same. A run is named by its system, unless another
     run of that system sees something else."""
     of_system: dict[str, set[tuple[str, ...]]] = {}

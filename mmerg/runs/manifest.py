@@ -154,7 +154,7 @@ class JudgingManifest(Started):
 
 
 @dataclass(frozen=True)
-class About:
+class RunRef:
     """A run folder and its manifest."""
 
     path: Path
@@ -202,7 +202,7 @@ def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
     return manifest
 
 
-def check_runs(paths: Sequence[Path], key: Callable[[Path], object] = Path.resolve) -> list[About]:
+def check_runs(paths: Sequence[Path], key: Callable[[Path], object] = Path.resolve) -> list[RunRef]:
     """The runs in these folders. Raises RunError if one is no run, or two have the same `key`."""
     first: dict[object, Path] = {}
     for path in paths:
@@ -210,10 +210,10 @@ def check_runs(paths: Sequence[Path], key: Callable[[Path], object] = Path.resol
             what, hint = "two runs have the same path or name", "name each run once, or rename one of them"
             raise RunError(what, where=f"{before} and {path}", hint=hint)
         first[key(path)] = path
-    return [About(path, read_manifest(path)) for path in paths]
+    return [RunRef(path, read_manifest(path)) for path in paths]
 
 
-def read_abouts(paths: Sequence[Path]) -> list[About]:
+def read_run_refs(paths: Sequence[Path]) -> list[RunRef]:
     """As `check_runs`. Raises RunError also if two runs have the same name."""
     return check_runs(paths, lambda path: path.resolve().name)
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from mmerg.errors import preview
 from mmerg.runs.folder import read_results
-from mmerg.runs.manifest import About, read_manifest
+from mmerg.runs.manifest import RunRef, read_manifest
 from mmerg.runs.result import Result
 
 
 @dataclass(frozen=True)
-class ScoredRun(About):
+class ScoredRun(RunRef):
     """A run with a result for every finished sample, in the order of its file."""
 
     answers: tuple[Result, ...]

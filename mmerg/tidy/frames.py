@@ -14,7 +14,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
-from mmerg.runs.manifest import About, read_abouts
+from mmerg.runs.manifest import RunRef, read_run_refs
 from mmerg.tidy.tables import TABLES, Columns, describe_run, iterate_rows, list_columns
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Tidy:
     verdicts: DataFrame
     ratings: DataFrame
 
-    def __init__(self, abouts: Sequence[About]) -> None:
+    def __init__(self, abouts: Sequence[RunRef]) -> None:
         self.abouts = abouts
 
     def __repr__(self) -> str:
@@ -60,10 +60,10 @@ class Tidy:
 
 def load(runs: Sequence[str | os.PathLike[str]]) -> Tidy:
     """The runs in these folders. Raises RunError where one is none, or two have one name."""
-    return Tidy(read_abouts([Path(run) for run in runs]))
+    return Tidy(read_run_refs([Path(run) for run in runs]))
 
 
-def batches(about: About, table: str, columns: Columns) -> Iterator[Any]:
+def batches(about: RunRef, table: str, columns: Columns) -> Iterator[Any]:
     """The rows of a table of a run with these columns, as record batches of Arrow of GROUP rows."""
     import pyarrow as pa
 

@@ -18,7 +18,7 @@ from mmerg.judging.judgement import VERDICTS, Match, read_judgements, read_match
 from mmerg.rating.rated import Rating, read_rated
 from mmerg.runs import events
 from mmerg.runs.folder import read_records, read_results
-from mmerg.runs.manifest import About
+from mmerg.runs.manifest import RunRef
 from mmerg.runs.result import Result, Verdicts
 from mmerg.runs.samples import read_events
 from mmerg.runs.story import Story
@@ -33,7 +33,7 @@ NOT_OF_SAMPLES = ("id", "audit", "timing")  # of a result; calls have their own 
 NOT_OF_CALLS = ("kind", "logprobs", "reply")
 
 
-def describe_run(about: About) -> Row:
+def describe_run(about: RunRef) -> Row:
     """What every row of a run begins with; model: as the server names it."""
     manifest, corpus = about.manifest, about.manifest.corpus
     values = (about.run, corpus.name, corpus.split, manifest.system, manifest.backbone, manifest.engine.model)
@@ -45,7 +45,7 @@ def list_columns(kind: type[BaseModel], *without: str) -> Columns:
     return {name: info.annotation for name, info in kind.model_fields.items() if name not in without}
 
 
-def iterate_rows(about: About, table: str) -> Iterator[Row]:
+def iterate_rows(about: RunRef, table: str) -> Iterator[Row]:
     """The rows of a table of a run. Raises RunError where what they are of cannot be read."""
     if table in OF_RUN:
         yield from OF_RUN[table](about)
@@ -58,7 +58,7 @@ def iterate_rows(about: About, table: str) -> Iterator[Row]:
             yield from ({"sample": result.id, **row} for row in OF_STORY[table](story))
 
 
-def sample(about: About, result: Result) -> Row:
+def sample(about: RunRef, result: Result) -> Row:
     """The row of a finished sample; of replies that another system wrote nothing is counted."""
     return {
         "sample": result.id,
@@ -117,7 +117,7 @@ def calls(story: Story) -> Iterator[Row]:
         }
 
 
-def scores(about: About) -> Iterator[Row]:
+def scores(about: RunRef) -> Iterator[Row]:
     """A row per metric: of `scores.json`, of each judge beside the run, and of each who compared it with another (by
     aspect, and over all). Raises UnscoredError where there are none of the run as it is now."""
     yield from _score_rows(read_scores(about.path, about.manifest.identity).scores)
@@ -137,13 +137,13 @@ def _score_rows(scores: Mapping[str, Score], aspect: str = "", **whose: str) -> 
         yield {**whose, **score.row(), "metric": f"{metric}_{aspect}" if aspect else metric}
 
 
-def ratings(about: About) -> Iterator[Row]:
+def ratings(about: RunRef) -> Iterator[Row]:
     """A row an answer of a person, of each study that was scored."""
     for rated in read_rated(about.path).values():
         yield from ({"study": rated.study, **one.model_dump()} for one in rated.ratings)
 
 
-def verdicts(about: About) -> Iterator[Row]:
+def verdicts(about: RunRef) -> Iterator[Row]:
     """A row a verdict of each judge beside the run, against none or against another run. Raises RunError where the
     folder of a judging is not there."""
     for judgement in (*read_judgements(about.path).values(), *read_matches(about)):

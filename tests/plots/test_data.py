@@ -8,7 +8,7 @@ import pandas as pd
 from mmerg.plots.blame import count_audits, count_blame, iterate_verdicts
 from mmerg.plots.matrix import plan_counts
 from mmerg.plots.run_data import RunData
-from mmerg.runs.manifest import About, read_manifest
+from mmerg.runs.manifest import RunRef, read_manifest
 from mmerg.runs.result import Result
 from mmerg.runs.samples import read_events
 from mmerg.runs.story import Story
@@ -18,7 +18,7 @@ from tests.scoring.run_builder import build_run, manifest_of, result
 
 def counted(folder: Path, *ids: str) -> pd.DataFrame:
     found = (one for id in ids for one in iterate_verdicts(Story(read_events(folder, id))))
-    return count_blame(About(folder, read_manifest(folder)), found)
+    return count_blame(RunRef(folder, read_manifest(folder)), found)
 
 
 def test_plans_are_counted_by_emotion_in_the_order_of_labels_and_vocabulary(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_plans_are_counted_by_emotion_in_the_order_of_labels_and_vocabulary(tmp_
     def table(results: Sequence[Result], name: str) -> pd.DataFrame:
         system = manifest_of([]).settings["system"] | {"vocabulary": {"tone": ["gentle", "light", "firm"]}}
         run = build_run(tmp_path / name, results, labels=("fear", "anger", "joy"), config={"system": system})
-        return plan_counts(RunData(About(run, read_manifest(run))), "tone")
+        return plan_counts(RunData(RunRef(run, read_manifest(run))), "tone")
 
     found = table(results, "run")
     assert found.index.tolist() == ["fear", "anger", "joy", "awe"]

@@ -15,7 +15,7 @@ from mmerg.plots.blame import PASSED, UNAUDITED, UNFINISHED, draw_blame
 from mmerg.plots.dots import draw_differences, draw_scores
 from mmerg.plots.matrix import draw_matrix
 from mmerg.plots.run_data import TITLES, RunData
-from mmerg.runs.manifest import About
+from mmerg.runs.manifest import RunRef
 from mmerg.scoring.paired import Comparison
 from tests.plots.audited_runs import build, score
 from tests.plots.boxes import drawn_texts, outside, overlaps
@@ -86,7 +86,7 @@ def test_a_map_says_counts_and_colours_shares() -> None:
 def test_bars_of_any_number_of_passes(passes: int, stages: list[str]) -> None:
     verdicts = [*map(printable, stages), PASSED, UNAUDITED, UNFINISHED]
     table = pd.DataFrame({t: [(t + 1) * k for k in range(len(verdicts))] for t in range(passes)}, verdicts)
-    check(draw_blame(table, About(Path("run"), manifest_of([]))))
+    check(draw_blame(table, RunRef(Path("run"), manifest_of([]))))
 
 
 def scored(
@@ -97,7 +97,7 @@ def scored(
     run = build(folder / name, [], corpus="iemocap", model="tiny", config=settings)
     if value is not None:
         score(run, dict.fromkeys(metrics, (value, 31)), half=8.0)
-    return RunData(About(run, manifest_of([], corpus="iemocap", model="tiny", config=settings)), name)
+    return RunData(RunRef(run, manifest_of([], corpus="iemocap", model="tiny", config=settings)), name)
 
 
 @pytest.mark.parametrize(

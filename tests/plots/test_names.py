@@ -6,23 +6,23 @@ import pytest
 
 from mmerg.plots.run_data import describe_runs
 from mmerg.runs.config_diff import labels
-from mmerg.runs.manifest import About
+from mmerg.runs.manifest import RunRef
 from tests.scoring.run_builder import manifest_of
 
 
-def about(run: str, backbone: str = "big", system: str = "merg", corpus: str = "meld", protocol: str = "n=5") -> About:
+def about(run: str, backbone: str = "big", system: str = "merg", corpus: str = "meld", protocol: str = "n=5") -> RunRef:
     config = {"backbone": {"name": backbone}}
     manifest = manifest_of([], corpus=corpus, protocol=protocol, system=system, model=backbone, config=config)
-    return About(Path("runs") / run, manifest)
+    return RunRef(Path("runs") / run, manifest)
 
 
-def called(run: str, name: str = "", *tags: str) -> About:
+def called(run: str, name: str = "", *tags: str) -> RunRef:
     manifest = about(run).manifest
-    return About(Path("runs") / run, manifest.model_copy(update={"name": name, "tags": tags}))
+    return RunRef(Path("runs") / run, manifest.model_copy(update={"name": name, "tags": tags}))
 
 
-def set_to(run: str, **config: object) -> About:
-    return About(Path("runs") / run, manifest_of([], model="big", config={"backbone": {"name": "big"}} | config))
+def set_to(run: str, **config: object) -> RunRef:
+    return RunRef(Path("runs") / run, manifest_of([], model="big", config={"backbone": {"name": "big"}} | config))
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def set_to(run: str, **config: object) -> About:
         ([called("x-1", "mine"), about("x-2", "small")], ["mine", "small"]),
     ],
 )
-def test_labels(runs: list[About], expected: list[str]) -> None:
+def test_labels(runs: list[RunRef], expected: list[str]) -> None:
     assert labels(runs) == expected
 
 

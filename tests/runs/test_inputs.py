@@ -6,14 +6,14 @@ import pytest
 
 from mmerg.backends.protocol import Engine
 from mmerg.runs.inputs import list_inputs, unequal_inputs
-from mmerg.runs.manifest import IMPORTED, About, Corpus, Manifest, ProtocolSection
+from mmerg.runs.manifest import IMPORTED, Corpus, Manifest, ProtocolSection, RunRef
 from tests.composed import settings_of
 
 ENGINE = Engine(backend="ollama", version="1", model="m", digest="d", capabilities=("vision",))
 BLIND = ENGINE.model_copy(update={"capabilities": ()})
 
 
-def run(system: str, *settings: str, name: str = "", engine: Engine = ENGINE) -> About:
+def run(system: str, *settings: str, name: str = "", engine: Engine = ENGINE) -> RunRef:
     manifest = Manifest(
         identity={},
         engine=engine,
@@ -21,7 +21,7 @@ def run(system: str, *settings: str, name: str = "", engine: Engine = ENGINE) ->
         protocol=ProtocolSection(description="last", samples=1, dialogues=1),
         settings=settings_of("dataset=demo", f"system={system}", *settings).plain(),
     )
-    return About(Path(name or system), manifest)
+    return RunRef(Path(name or system), manifest)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def run(system: str, *settings: str, name: str = "", engine: Engine = ENGINE) ->
         (run("hef", "ablation=hef/without_sem"), "the dialogue"),
     ],
 )
-def test_what_a_system_is_told_follows_from_its_settings(run: About, told: str) -> None:
+def test_what_a_system_is_told_follows_from_its_settings(run: RunRef, told: str) -> None:
     assert ", ".join(list_inputs(run.manifest)) == told
 
 

@@ -21,9 +21,9 @@ from mmerg.runs.manifest import (
     MemorySection,
     Split,
     check_runs,
-    read_abouts,
     read_any_manifest,
     read_manifest,
+    read_run_refs,
 )
 from mmerg.runs.samples import events_file
 from mmerg.scoring.answers import read_run
@@ -208,7 +208,7 @@ def test_the_folder_of_a_judging_is_no_run(pair: tuple[Path, Path], tmp_path: Pa
 
 def test_a_run_that_is_given_twice(pair: tuple[Path, Path], tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(pair[0])
-    for read in (read_abouts, check_runs):
+    for read in (read_run_refs, check_runs):
         for again in (pair[0], pair[0].parent / "b" / ".." / "a", tmp_path / "link"):
             with pytest.raises(RunError, match="two runs have the same path or name"):
                 read([*pair, again])
