@@ -26,6 +26,8 @@ GARBLED = re.compile(
     "[^\x00-\x7f\xa0…‘’“”•–—¡¿£€½«»ÀÁÂÄÅÇÈÉÊËÍÎÏÑÓÔÖÚÛÜßàáâäåçèéêëíîïñóôöúûü]|[À-ÖØ-Þ]{2}|[à-öø-ÿ]{3}|[¡«»][À-ÿ¡«»]"
     "|[a-z][À-ÖØ-Þ]|[A-Za-z][À-ÖØ-Þ][A-Za-z]*[a-z]"
 )
+# How ’ “ … in UTF-8 begin where a spreadsheet took them for cp1252, Mac Roman or GBK, and saved them.
+TWICE = re.compile("â€|‚Ä|鈥")
 MAX_PROBLEMS = 10  # in one message
 MAX_JOINED_LINES = 5  # an utterance quoted over more lines than this is a lost quote
 AS_PUBLISHED = "use the published file"
@@ -187,6 +189,10 @@ def read_table(
     if garbled := notes["lines_garbled"]:
         what = f"{garbled} lines of {path.name} are neither UTF-8 nor cp1252"
         raise CorpusError(what, where=str(path), hint=f"{TO_UTF8}, or {AS_PUBLISHED}")
+    if quoted and (twice := next(filter(TWICE.search, lines), "")):
+        what = f"{path.name} was read in a wrong encoding and saved again"
+        hint = f"{AS_PUBLISHED}; a spreadsheet must import it as UTF-8"
+        raise CorpusError(what, where=f"{path}, line {lines.index(twice) + 1}", hint=hint)
     header = _cells(lines[0], quoted) or []
     if wrong := [name for name in columns if header.count(name) != 1]:
         what = f"{path.name} needs these columns once each: {', '.join(wrong)}"

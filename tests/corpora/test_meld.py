@@ -113,6 +113,15 @@ def test_another_encoding_is_named(tmp_path: Path, words: str, encoding: str) ->
         Meld(tmp_path, clips=False).load()
 
 
+@pytest.mark.parametrize("encoding", ["cp1252", "mac_roman", "gbk"])
+def test_utf8_that_a_spreadsheet_took_for_another_encoding_is_named(tmp_path: Path, encoding: str) -> None:
+    builder = Builder()
+    path = builder.write(tmp_path)
+    path.write_bytes(builder.csv_bytes().replace("sorry…".encode(), "I’m".encode().decode(encoding).encode()))
+    with pytest.raises(CorpusError, match="read in a wrong encoding and saved again"):
+        Meld(tmp_path, clips=False).load()
+
+
 def test_c1_controls_go_back_through_cp1252(tmp_path: Path) -> None:
     corpus = load(tmp_path, Builder(c1_controls=True))
     assert texts(corpus) == plain_texts()
