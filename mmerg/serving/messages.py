@@ -13,6 +13,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Request
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
+from mmerg.backends.thinking import separate
 from mmerg.engine.uploads import Upload
 from mmerg.experiment.talk import WORDLESS
 from mmerg.serving.offered import ServedSystem
@@ -41,6 +42,7 @@ TITLE = re.compile(
 )
 TITLE_WITHIN = 300  # characters
 ATTACHED = re.compile(r"\A\s*<attached_files>.*?</attached_files>\s*", re.DOTALL)  # put before what the user wrote
+REASONING = re.compile(r'<details type="reasoning".*?</details>\s*', re.DOTALL)  # how Open WebUI shows thoughts
 SYSTEM = ("system", "developer")
 Body = TypeVar("Body", bound=BaseModel)
 AnySeed = Annotated[
@@ -96,7 +98,7 @@ def _turns(sent: Sequence[Sent]) -> Iterator[tuple[int, Speaker, Sent]]:
             case role if role in SYSTEM:
                 continue
             case "user" | "assistant":
-                text = ATTACHED.sub("", message.text)
+                text = separate(REASONING.sub("", ATTACHED.sub("", message.text)))[1]
                 if text.strip() or message.pictures:
                     yield number, "you" if message.role == "user" else "mmerg", replace(message, text=text)
             case role:

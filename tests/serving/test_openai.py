@@ -167,14 +167,18 @@ def test_what_a_person_asks_reaches_the_agents(client: OpenAI, text: str) -> Non
     assert answer.choices[0].message.content == f"You said: {text}"
 
 
+@pytest.mark.parametrize(
+    "thoughts",
+    ["", "<think>Is it sad?</think>\n\n", '<details type="reasoning" done="true">\nIs it sad?\n</details>\n'],
+)
 def test_the_history_reaches_the_model_without_what_front_ends_put_around_it(
-    client: OpenAI, scripted: Scripted
+    client: OpenAI, scripted: Scripted, thoughts: str
 ) -> None:
     attached = "<attached_files>\n<file name='a.png'/>\n</attached_files>\n\nIt is bad."
     talk = [
         {"role": "system", "content": "You are a pirate. You chat of the title that you lost."},
         *HEY,
-        {"role": "assistant", "content": "Oh no."},
+        {"role": "assistant", "content": f"{thoughts}Oh no."},
         {"role": "system", "content": "Speak like a pirate: provide headings and titles in chats."},  # between turns
         {"role": "user", "content": [{"type": "text", "text": attached}]},
     ]
