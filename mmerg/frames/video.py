@@ -56,6 +56,9 @@ class Video:
         with _loading:
             av = importlib.import_module("av")
             av.logging.set_level(None)
+            # PyAV raises for any side data that it does not know, such as EXIF.
+            kinds = importlib.import_module("av.sidedata.sidedata").Type
+            kinds._missing_ = classmethod(lambda cls, _: cls.VIDEO_HINT)
         self._error = av.FFmpegError
         with ExitStack() as stack:
             # Opened here and read by FFmpeg: a file that names other files or addresses (a playlist) cannot reach them.

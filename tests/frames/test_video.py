@@ -8,6 +8,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
+from PIL import Image
 
 from mmerg.corpora.dialogue import Clip
 from mmerg.frames.extract import extract
@@ -83,6 +84,15 @@ def test_the_display_matrix_turns_and_mirrors(
     assert (width > height) == (a != 0)
     redness = picture[[height // 8, -height // 8]][:, [width // 8, -width // 8]] @ [-1, 0, 1]
     assert divmod(int(redness.argmax()), 2) == place
+
+
+@pytest.mark.parametrize("kind", ["jpg", "png"])
+def test_a_picture_with_exif_in_place_of_a_clip(tmp_path: Path, kind: str) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # a telephone held upright
+    Image.new("RGB", (64, 40)).save(tmp_path / f"face.{kind}", exif=exif)
+    with Video(tmp_path / f"face.{kind}") as video:
+        assert next(video.frames()).picture().shape == (64, 40, 3)
 
 
 @pytest.mark.parametrize(("pixel", "size"), [(Fraction(2), (128, 48)), (Fraction(1, 2), (64, 96))])
