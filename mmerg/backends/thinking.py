@@ -44,11 +44,11 @@ _AFTER_COLON = re.compile(r":\W*\Z")
 _END_MARKS = re.compile(r"(?:\s|<[^<>\s]*>)*")
 _QUOTES = "\"'“”‘’«»`"
 _BEFORE_WORDS = re.compile(
-    r"\A(?:\s|<\|start\|>\s*assistant|<\|(?:message|START_RESPONSE|begin_of_solution)\|>|<(?:answer|response)>)+",
+    r"\A(?:\s|<\|start\|>\s*assistant|<\|(?:message|START_RESPONSE|begin_of_(?:solution|box))\|>|<(?:answer|response)>)+",
     re.IGNORECASE,
 )
 _AFTER_WORDS = re.compile(
-    r"(?:\s|<\|(?:return|end|END_RESPONSE|end_of_solution)\|>|</(?:answer|response)>)+\Z", re.IGNORECASE
+    r"(?:\s|<\|(?:return|end|END_RESPONSE|end_of_(?:solution|box))\|>|</(?:answer|response)>)+\Z", re.IGNORECASE
 )
 _IN_TEMPLATE = re.compile(r"\.Thinking\b|enable_thinking|reasoning_content", re.IGNORECASE)
 

@@ -67,6 +67,7 @@ def test_words_behind_thoughts(before: str, words: str) -> None:
             (f"<think>{THOUGHTS}</think>{WORDS}{tail}", WORDS)
             for tail in ("<|return|>", "\n<think>Was that kind?</think>", "\n<think>Was that", " <think>Was it?")
         ),
+        (f"<think>{THOUGHTS}</think><answer><|begin_of_box|>{WORDS}<|end_of_box|></answer>", WORDS),  # GLM-4.5V
         # words about tags
         *(
             (text, text)
