@@ -205,6 +205,7 @@ def test_only_commands_that_ask_a_server_at_once_load_httpx() -> None:
                     "mmerg.backends.protocol",
                     "mmerg.backends.cancel",
                     "mmerg.backends.words",
+                    "mmerg.backends.thinking",
                     "mmerg.errors",
                 ),
             ),
