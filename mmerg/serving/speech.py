@@ -88,11 +88,11 @@ def _samples(sound: bytes) -> NDArray[np.float32]:
     resampler, seconds = av.AudioResampler("flt", "mono", RATE, frame_size=RATE), [np.zeros(0, np.float32)]
     try:
         # As for clips: a playlist cannot reach other files or addresses.
-        with av.open(BytesIO(sound), "r", options={"protocol_whitelist": "none"}) as file:
+        with av.open(BytesIO(sound), "r", options={"protocol_whitelist": "none"}, metadata_errors="replace") as file:
             for frame in chain(file.decode(audio=0), [None]):  # None: the resampler's rest
                 seconds += [second.to_ndarray()[0] for second in resampler.resample(frame)]
                 if len(seconds) > SECONDS + 1:
                     raise HttpError(f"the speech is longer than {SECONDS} seconds", hint="say it in parts", status=413)
-    except (av.FFmpegError, IndexError):
+    except (av.FFmpegError, IndexError, ValueError):  # ValueError: the number of channels changes
         raise HttpError("the sound cannot be decoded", hint="send WebM, WAV or another file with sound") from None
     return np.concatenate(seconds)
