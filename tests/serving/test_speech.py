@@ -32,11 +32,13 @@ def test_sound_becomes_words_and_what_is_none_is_refused(server: Running) -> Non
         return answer.status_code, answer.json()
 
     assert post(SOUND.read_bytes()) == (200, {"words": "I did not get the job."})
-    assert post(SOUND.read_bytes()[:44] + bytes(64_000)) == (200, {"words": ""})  # silence
+    header = SOUND.read_bytes()[:44]
+    assert post(header + bytes(64_000)) == (200, {"words": ""})  # silence
+    title = b"LIST\x10\0\0\0INFOINAM\x04\0\0\0Zo\xeb\0"  # in Latin-1
+    assert post(header[:12] + title + header[12:] + bytes(64_000)) == (200, {"words": ""})
     for what in (b"", b"no sound", b"#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n"):
         status, error = post(what)
         assert (status, error["what"]) == (400, "the sound cannot be decoded")
-    header = SOUND.read_bytes()[:44]
     status, error = post(header[:40] + (4_000_000).to_bytes(4, "little") + bytes(4_000_000))
     assert (status, error["what"]) == (413, "the speech is longer than 120 seconds")
 
@@ -53,6 +55,7 @@ def test_the_page_writes_what_is_said_while_the_button_is_held(server: Running) 
         assert page.get_by_text("sound goes to mmerg, which transcribes it and does not keep it").is_visible()
         page.get_by_role("button", name="Hold to talk").hover()
         page.mouse.down()
+        expect(page.get_by_role("button", name="Listening …")).to_be_visible()
         page.wait_for_timeout(4000)  # milliseconds in which the sentence is said twice
         page.mouse.up()
         expect(page.get_by_label("Your message")).to_have_value(re.compile("did not get .* job"), timeout=60_000)

@@ -23,7 +23,7 @@ export function listen(seconds, heard, wrong) {
     busy = true;
     hush();
     wrong(null);
-    show("Listening …", true);
+    show("Starting …", true);
     const released = new Promise((resolve) => { end = () => { show("Transcribing …", false, true); resolve(); }; });
     const timer = seconds && setTimeout(end, 1000 * (seconds - 1));
     try {
@@ -54,6 +54,7 @@ async function recorded(released, heard) {
   const recorder = new MediaRecorder(stream, { audioBitsPerSecond: BITS });
   const sound = new Promise((resolve) => { recorder.ondataavailable = ({ data }) => resolve(data); });
   recorder.start();
+  show("Listening …", true);
   const begun = performance.now();
   await released;
   const held = performance.now() - begun;
@@ -68,6 +69,7 @@ const recognised = (released, heard) => new Promise((resolve, reject) => {
   const recogniser = Object.assign(new Recognition(), { continuous: true, interimResults: false, lang: navigator.language });
   recogniser.onresult = ({ results, resultIndex }) => heard(Array.from(results).slice(resultIndex).filter(({ isFinal }) => isFinal).map(([best]) => best.transcript.trim()).join(" "));
   recogniser.onerror = ({ error }) => { if (error !== "no-speech" && error !== "aborted") reject(new Wrong({ what: `Nothing could be heard: ${error.replaceAll("-", " ")}`, hint: HINT })); };
+  recogniser.onstart = () => show("Listening …", true);
   recogniser.onend = resolve;
   released.then(() => recogniser.stop());
   recogniser.start();
