@@ -23,12 +23,13 @@ def held_against(path: Path, own: Manifest, results: Mapping[str, Result]) -> di
     there is one: its name, how many samples both have, the accuracy of each on them with p as `mmerg compare` has it,
     and calls and tokens a sample. {} where there is none, or the run is one itself."""
     found: dict[bool, tuple[Path, Mapping[str, Result]]] = {}
-    for folder in reversed(runs_in(path.resolve().parent)):
+    for folder in runs_in(path.resolve().parent):
         with suppress(RunError):  # of another version, a judging, or changed since
             other = read_manifest(folder)
             same = other.identity.get(CORPUS) == own.identity.get(CORPUS) and other.engine.digest == own.engine.digest
-            if other.system == SIMPLE != own.system and same:
-                found[bool(other.setting("auditor"))] = folder, read_results(folder)
+            calibrated = bool(other.setting("auditor"))
+            if other.system == SIMPLE != own.system and same and calibrated not in found:
+                found[calibrated] = folder, read_results(folder)
     folder, others = found.get(True) or found.get(False) or (path, {})
     pairs = [(result, others[name]) for name, result in results.items() if name in others]
     if not pairs:
