@@ -103,7 +103,10 @@ def write_clip(clip: Clip, path: Path) -> None:
     start, end = clip.start or 0.0, math.inf if clip.end is None else clip.end
     private_folder(path.parent)
     try:
-        with av.open(str(clip.path)) as source, av.open(str(path), "w", options={"movflags": "+faststart"}) as out:
+        with (
+            av.open(str(clip.path), metadata_errors="replace") as source,
+            av.open(str(path), "w", options={"movflags": "+faststart"}) as out,
+        ):
             picture = out.add_stream("libx264", 25, options={"crf": "25", "preset": "veryfast"})
             picture.pix_fmt, picture.codec_context.time_base = "yuv420p", Fraction(1, CLOCK)
             sound = out.add_stream("aac", RATE) if source.streams.audio else None
@@ -128,7 +131,7 @@ def write_clip(clip: Clip, path: Path) -> None:
                         samples += heard.samples
                         out.mux(sound.encode(heard))
                 out.mux(sound.encode(None))
-    except (av.FFmpegError, ClipError) as error:
+    except (av.FFmpegError, ValueError, ClipError) as error:
         what, hint = f"a clip cannot be converted: {error}", "use visual=frames to show its keyframes"
         raise ConfigError(what, where=str(clip), hint=hint) from error
     if size is None:
