@@ -143,8 +143,8 @@ def _composed_otherwise(folder: Path, name: str) -> Path:
 
 
 def refuse_wide(data: bytes, path: Path) -> None:
-    """Raises CorpusError for a text in UTF-16 or UTF-32, with a byte order mark or without."""
-    if b"\0" in data:
+    """Raises CorpusError for a text in UTF-16 or UTF-32 that begins with ASCII, also without a byte order mark."""
+    if b"\0" in data[:4]:
         raise CorpusError(f"{path.name} is in UTF-16 or UTF-32, not UTF-8", where=str(path), hint=TO_UTF8)
 
 
