@@ -27,7 +27,7 @@ ROOM = 12  # characters per word: about twice the usual, so that few texts are c
 _SENTENCE = re.compile(r"[.!?…][\"'”’)\]]*(?=\s|$)")
 _SPEAKER = re.compile(r"^(?:\d+\. )?[^:]{1,40}: ")  # the start of a turn in a prompt
 _BLANK = re.compile(r"\S(?=\s)")
-LEAST = 3  # words of a quote: almost any turn has as many
+LEAST = 3  # words of a quote: two are found in almost any turn
 QUOTED = "a sentence of one turn, copied word for word"
 
 
