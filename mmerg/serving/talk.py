@@ -38,7 +38,7 @@ class ReplyRequest:
     @cached_property
     def _shown(self) -> tuple[list[Turn], Uploads]:
         name = self.offered.settings.answers_as
-        names = {"you": self.offered.settings.you, "mmerg": name, "persona": f"RunRef {name}"}
+        names = {"you": self.offered.settings.you, "mmerg": name, "persona": f"About {name}"}
         return turns_and_uploads([(names[one.who], one.text, one.uploads) for one in self.talk])
 
     @property

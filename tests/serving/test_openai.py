@@ -111,7 +111,7 @@ def test_system_messages_count_where_they_are_asked_for() -> None:
     with running(scripted, "persona=true", "limits.turns=1") as server, sdk(server) as client:
         talk = [*HEY, {"role": "assistant", "content": "Oh."}, {"role": "user", "content": "Yes."}]
         say(client, messages=[{"role": "system", "content": "You are Pepper, a robot."}, *talk])
-    assert "1. RunRef mmerg: You are Pepper, a robot.\n2. You: Yes." in scripted.requests[-1].messages[-1].text
+    assert "1. About mmerg: You are Pepper, a robot.\n2. You: Yes." in scripted.requests[-1].messages[-1].text
 
 
 @pytest.mark.parametrize(
