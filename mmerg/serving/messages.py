@@ -24,9 +24,10 @@ from mmerg.settings.commands import ServeSettings
 from mmerg.storage.files import describe_error
 
 # How front ends begin prompts for their own use, as for titles and tags: Open WebUI, LibreChat, NextChat, Chatbox,
-# opencode; those of Page Assist end with it. A person may write of titles and chats, too, but asks for other things.
+# opencode, VS Code; those of Page Assist end with it. A person may write of titles, too, but asks for other things.
 TASK = re.compile(
     r"\s*(### Task:|使用四到五个字直接返回|summarize in an? [\w-]+ title\b|analyze this conversation and provide:"
+    r"|your task is to reflect the speaker's likely facial expression|please write a brief title for the following "
     r"|here is the query:(?=.*\btitle for the previous query\b)"
     r"|(please )?(based on|create|detect|generate|give|provide|summarize)\b[^\n]{0,120}?"
     r"\b((titles?|tags) (for|of|summarizing) (\w+ ){0,2}(conversation|chat|query)|(conversation|chat) a (title|name)"

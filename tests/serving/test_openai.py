@@ -123,6 +123,8 @@ def test_system_messages_count_where_they_are_asked_for() -> None:
         "Please generate a four to five word title summarizing our conversation without any lead-in.",
         "Based on the chat history, give this conversation a name.",
         "使用四到五个字直接返回这句话的简要主题",
+        "Your task is to reflect the speaker's likely facial expression through a fitting emoji.",
+        "Please write a brief title for the following request:\n\nI lost my job.",
         'Summarize in a 10-word Title. Give the title only. "I lost my job."',
         "Here is the query:\n\nI lost my job.\n\nCreate a concise phrase as a title for the previous query.",
         "Create a concise, 3-5 word phrase with an emoji as a title for the previous query.",
