@@ -19,12 +19,7 @@ from mmerg.serving.refused import HttpError, code_fault, describe_fault
 
 COOKIE = "mmerg"
 FOLDER = Path(__file__).parent / "page"
-OPEN = (
-    "/health",
-    "/page/page.css",
-    "/page/token.js",
-    "/page/icon.svg",
-)  # without it
+OPEN = ("/health", "/page/page.css", "/page/token.js", "/page/icon.svg")  # without it
 log = logging.getLogger(__name__)
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src 'self' blob:; "
