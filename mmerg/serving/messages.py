@@ -99,7 +99,9 @@ def _turns(sent: Sequence[Sent]) -> Iterator[tuple[int, Speaker, Sent]]:
             case role if role in SYSTEM:
                 continue
             case "user" | "assistant":
-                text = separate(REASONING.sub("", ATTACHED.sub("", message.text)))[1]
+                text = ATTACHED.sub("", message.text)
+                if message.role == "assistant":
+                    text = separate(REASONING.sub("", text))[1]
                 if text.strip() or message.pictures:
                     yield number, "you" if message.role == "user" else "mmerg", replace(message, text=text)
             case role:

@@ -162,6 +162,7 @@ def test_a_title_that_a_system_message_asks_for_is_one_plain_call(client: OpenAI
         "Please write a letter on the title that I lost in that conversation.",
         "Give me hope: I read the title of a book, and the chat with her ended.",
         "Summarize what I should say when a chat turns to my job title.",
+        "<think> is what they tell me to do.",
     ],
 )
 def test_what_a_person_asks_reaches_the_agents(client: OpenAI, text: str) -> None:
