@@ -51,7 +51,8 @@ def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
     if not trace:
         known = ", ".join(list(results)[:8]) or "none yet"
         hint = f"{did_you_mean(sample, results)} samples: {known}".strip()
-        raise RunError(f"the run has no sample {sample!r}", where=str(path), hint=hint)
+        what = f"the run has no {'events of ' if sample in results else ''}sample {sample!r}"
+        raise RunError(what, where=str(path), hint=hint)
     more: dict[str, object] = {}
     if result := results.get(sample):
         more["the whole reply repeats"] = result.repeats

@@ -79,6 +79,8 @@ def _work(model: str, pipe: Connection) -> None:
                 pipe.send(" ".join(segment.text.strip() for segment in segments))
             except HttpError as error:
                 pipe.send(error)
+            except Exception as error:  # noqa: BLE001 - of the model: the next recording may succeed
+                pipe.send(HttpError(f"the speech model failed: {error}", hint="say it again", status=500))
 
 
 def _samples(sound: bytes) -> NDArray[np.float32]:

@@ -51,15 +51,19 @@ async function recorded(released, heard) {
   const stream = await navigator.mediaDevices.getUserMedia({ audio: true }).catch(({ message }) => {
     throw new Wrong({ what: `The microphone cannot be used: ${message}`, hint: HINT });
   });
-  const recorder = new MediaRecorder(stream, { audioBitsPerSecond: BITS });
-  const sound = new Promise((resolve) => { recorder.ondataavailable = ({ data }) => resolve(data); });
-  recorder.start();
-  show("Listening …", true);
-  const begun = performance.now();
-  await released;
-  const held = performance.now() - begun;
-  recorder.stop();
-  for (const track of stream.getTracks()) track.stop();
+  let [sound, held] = [null, 0];
+  try {
+    const recorder = new MediaRecorder(stream, { audioBitsPerSecond: BITS });
+    sound = new Promise((resolve) => { recorder.ondataavailable = ({ data }) => resolve(data); });
+    recorder.start();
+    show("Listening …", true);
+    const begun = performance.now();
+    await released;
+    held = performance.now() - begun;
+    recorder.stop();
+  } finally {
+    for (const track of stream.getTracks()) track.stop();
+  }
   const words = held > LEAST && await transcribe(await sound);
   if (!words) throw new Wrong({ what: "No speech was heard", hint: "Hold the button for as long as you talk." });
   heard(words);
