@@ -42,7 +42,7 @@ from mmerg.runs.manifest import RunRef, Session, read_manifest
 from mmerg.runs.result import Result
 from mmerg.runs.samples import read_events
 from mmerg.runs.story import Story
-from mmerg.scoring.answers import describe_improper
+from mmerg.scoring.answers import describe_without_logprobs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -127,7 +127,7 @@ class RunPages(RunData):
             "outcomes": counted_outcomes(self.outcomes),
             "inputs": ", ".join(list_inputs(self.manifest)) or "–",
             "memory": "; ".join(map(describe_memory, self.manifest.memories.values())),
-            "describe_improper": describe_improper,
+            "describe_without_logprobs": describe_without_logprobs,
         }
         top = "../" if prefix else ""
         alike = "; the table beside it has the same numbers"

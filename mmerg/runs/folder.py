@@ -199,9 +199,7 @@ def read_records(path: Path, record: type[Line], file: str) -> Results[Line]:
     what = ""
     if not results.clean or len(results) != manifest.records:
         removed = sorted(unquote(name.removesuffix(ENDING)) for name in names - set(map(file_name, results)))
-        without = (
-            f", without {preview(removed)}" if removed else ", some twice or cut off" * (not results.clean)
-        )
+        without = f", without {preview(removed)}" if removed else ", some twice or cut off" * (not results.clean)
         what = f"the run wrote {manifest.records} records, but {file} has {len(results)}{without}"
     elif results.lost:
         what = f"the events of these samples are missing: {preview(sorted(results.lost))}"

@@ -27,12 +27,12 @@ def dialogue(result: Result) -> str:
     return result.dialogue or result.id
 
 
-def improper(results: Iterable[Result]) -> tuple[str, ...]:
+def without_usable_logprobs(results: Iterable[Result]) -> tuple[str, ...]:
     """The samples that are left out of `self_ppl`, as one of their log-probabilities cannot be one."""
     return tuple(one.id for one in results if one.ok and one.logprob is None and one.logprob_tokens > 0)
 
 
-def describe_improper(samples: Sequence[str]) -> str:
+def describe_without_logprobs(samples: Sequence[str]) -> str:
     """Which samples have no self_ppl, and why; "" if all have one."""
     why = "the server gave a token a probability above 1, or none that is a number"
     return f"self_ppl is without {preview(samples)}: {why}" if samples else ""

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from mmerg.errors import ConfigError, RunError, preview
 from mmerg.runs.config_diff import alike_but_for, config_diff
 from mmerg.runs.inputs import list_inputs, unequal_inputs
-from mmerg.scoring.answers import ScoredRun, describe_improper, improper
+from mmerg.scoring.answers import ScoredRun, describe_without_logprobs, without_usable_logprobs
 from mmerg.scoring.emotions import BASELINES
 from mmerg.scoring.metric import Metric, deciding
 from mmerg.scoring.paired import Comparison, Pairing, compare, pair
@@ -216,7 +216,7 @@ def _run_warnings(first: Side, others: Sequence[Side], sides: Sequence[tuple[Sid
     """Warnings about the runs. sides: the runs of `first`, and of each other side, that are compared."""
     baseline = first[0]
     for run in (*first, *chain(*others)):
-        if without := describe_improper(improper(run.answers)):
+        if without := describe_without_logprobs(without_usable_logprobs(run.answers)):
             yield f"{run.run}: {without}"
         if (missing := run.manifest.protocol.samples - len(run.answers)) > 0:
             yield f"{run.run} is not finished: {missing} samples of its protocol have no result yet"

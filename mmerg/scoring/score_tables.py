@@ -16,7 +16,7 @@ from mmerg.console.tables import ARROWS, NONE, Table, format_interval, format_nu
 from mmerg.console.terminal import escape
 from mmerg.errors import ConfigError, by_reason, did_you_mean
 from mmerg.runs.config_diff import Setting
-from mmerg.scoring.answers import describe_improper
+from mmerg.scoring.answers import describe_without_logprobs
 from mmerg.scoring.emotions import BASELINES, CLASS_METRICS
 from mmerg.scoring.metric import deciding
 from mmerg.scoring.score import Score, Scores
@@ -179,7 +179,7 @@ def _missing(runs: Sequence[Scores], metrics: Sequence[str]) -> Iterator[Text]:
             hint = "where no blanks stand between words, score with --tokenizer char"
             yield escape(f"{number}: {what}; {hint}")
     for number, run in enumerate(runs, start=1):
-        if without := describe_improper(run.improper):
+        if without := describe_without_logprobs(run.without_usable_logprobs):
             yield escape(f"{number}: {without}")
 
 

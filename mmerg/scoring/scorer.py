@@ -16,7 +16,7 @@ import numpy as np
 
 from mmerg.runs.memory_usage import read_memory_usage
 from mmerg.runs.result import Result
-from mmerg.scoring.answers import ScoredRun, dialogue, improper
+from mmerg.scoring.answers import ScoredRun, dialogue, without_usable_logprobs
 from mmerg.scoring.emotions import class_metrics, confusion
 from mmerg.scoring.intervals import Dialogues
 from mmerg.scoring.metric import Indices, Metric
@@ -49,7 +49,7 @@ def score_run(run: ScoredRun, options: Options = DEFAULTS) -> Scores:
             **{score.name: score for score in _memory(run)},
         },
         confusion=confused,
-        improper=tuple(sorted(improper(answers))),
+        without_usable_logprobs=tuple(sorted(without_usable_logprobs(answers))),
         uncut=2 * sum(2 * len(cut(reply)) <= len(split_words(reply)) for reply in replies) > len(replies),
         identity=manifest.identity,
         results=results_digest(answers),

@@ -12,7 +12,7 @@ from mmerg.runs import events
 from mmerg.runs.facts import collect_facts
 from mmerg.runs.result import Result
 from mmerg.runs.story import Story
-from mmerg.scoring.answers import improper, read_run
+from mmerg.scoring.answers import read_run, without_usable_logprobs
 from tests.scoring.run_builder import AT, HISTORY, build_run, called, result, tokens_of
 
 
@@ -81,7 +81,7 @@ def test_log_probabilities_that_cannot_be_are_left_out_and_named(tmp_path: Path)
     logprobs = {"a/1": [-1.0, 0.5], "b/1": [nan], "c/1": [1e-6], "d/1": [-inf]}
     run = read_run(build_run(tmp_path / "run", [result(id) for id in logprobs], logprobs=logprobs))
     assert [answer.logprob for answer in run.answers] == [None, None, 1e-6, -inf]
-    assert improper(run.answers) == ("a/1", "b/1")
+    assert without_usable_logprobs(run.answers) == ("a/1", "b/1")
 
 
 def test_folders_that_cannot_be_scored(tmp_path: Path) -> None:
