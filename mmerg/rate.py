@@ -31,9 +31,9 @@ NEEDED = {"new": "STUDY RUN…", "plan": "", "import": "STUDY FILE"} | dict.from
 
 def main() -> int:
     """The command."""
-    if "--help" in sys.argv:  # also after an action
+    if "--help" in sys.argv or len(sys.argv) < 2:  # also after an action
         sys.argv[1:] = ["--help"]
-    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
+    if sys.argv[1].startswith("-"):
         return run_program("rate", lambda _: 0, __doc__)
     action, *rest = sys.argv[1:]
     paths = [*takewhile(lambda word: not word.startswith("-") and ("=" not in word or os.path.isdir(word)), rest)]  # noqa: PTH112

@@ -69,7 +69,7 @@ def _run(config_name: str, job: Job, usage: str | None) -> int:
     parser = get_args_parser()
     given, unknown = parser.parse_known_args()
     for option in unknown:
-        hint = did_you_mean(option.partition("=")[0], parser._option_string_actions) or "--help and --hydra-help"
+        hint = did_you_mean(option.partition("=")[0], parser._option_string_actions) or "set key=value; see --help"
         raise ConfigError(f"there is no option {option}", where="command line", hint=hint)
     own = Path(given.config_dir).absolute() if given.config_dir else None
     if own:
@@ -99,12 +99,11 @@ def _help(config_name: str, usage: str, own: Path | None) -> str:
     from mmerg.settings.commands import COMMANDS
     from mmerg.settings.explain import list_groups
 
-    listed = "\n".join(
-        f"{group}: {', '.join(list_options(group, own))}" for group in list_groups(COMMANDS[config_name], own)
-    )
+    groups = [f"{group}: {', '.join(list_options(group, own))}" for group in list_groups(COMMANDS[config_name], own)]
+    listed = "\n".join(("Groups (group=option):\n", *groups, "\n")) if groups else ""
     config = (conf_folder() / f"{config_name}.yaml").read_text(encoding="utf-8")
     settings = re.sub(r" +- (hydra/program|_self_)\n", "", config).replace("defaults:\n\n", "")
-    return f"{usage.strip()}\n\nGroups (group=option):\n\n{listed}\n\nSettings (key=value):\n\n{settings}\n{MORE_HELP}"
+    return f"{usage.strip()}\n\n{listed}Settings (key=value):\n\n{settings}\n{MORE_HELP}"
 
 
 def _task(config_name: str, job: Job) -> Callable[[DictConfig], Outcome]:
