@@ -47,8 +47,7 @@ def plan(settings: RateSettings) -> Table:
         both = ((settings.difference, spread), (margin, pairs))
         counts = [items_for(raters, difference, sds, settings.power) for difference, sds in both]
         rows.append((f"{raters} raters", *(NONE if count is None else str(count) for count in counts)))
-    share = f"{100 * settings.share:g} against {100 - 100 * settings.share:g}"
-    heads = ("raters", f"items for {settings.difference:g} points", f"items for {share}")
+    heads = ("raters", f"items for {settings.difference:g} points", f"items for {100 * settings.share:g} % wins")
     people = f", not {settings.people} people who share the items" if settings.people else ""
     notes = [
         f"Assumes that each rater rates every item{people}. –: even {MOST} items are not enough, as raters differ."

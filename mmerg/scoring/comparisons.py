@@ -181,13 +181,15 @@ def _pair(a: Side, b: Side, pairing: Pairing, options: Options) -> Pair:
 def _comparison(metric: Metric, other: Metric, pairing: Pairing, options: Options, tested: bool) -> Comparison:
     if metric.name in BASELINES:
         metric = replace(metric, interval_by=None)
-    if deciding(metric.signature) == deciding(other.signature):
+    sides = [deciding(one.signature).split("|") for one in (metric, other)]
+    if sides[0] == sides[1]:
         return compare(metric, pairing, draws=options.resamples, seed=options.seed, tested=tested)
+    a, b = ("|".join(part for part in one if part not in two) for one, two in (sides, reversed(sides)))
     return Comparison(  # such as perplexity under its own model
         metric=metric.name,
         left_out=pairing.samples,
         higher_is_better=metric.higher_is_better,
-        why=f"not comparable, the signatures differ: {metric.signature} and {other.signature}",
+        why=f"not comparable, the signatures differ: {a} and {b}",
     )
 
 

@@ -115,7 +115,7 @@ def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, tested: 
         signature=metric.signature,
     )
     if not n:
-        return comparison(why=metric.why_none.replace("no sample has", "no pair has, on both sides,"))
+        return comparison(why=metric.why_none.replace("no sample has", "no pair in which both samples have"))
     value = metric.prepare((*kept.a, *kept.b))
     pairs = Pairs(value, dialogues, seeds)
     if not np.isfinite(pairs.observed):

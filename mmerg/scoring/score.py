@@ -116,7 +116,7 @@ class Scores(Record):
     def counted(self) -> str:
         """How many samples were scored, and how many have no result yet."""
         unaudited = f", {self.unaudited} unaudited" * bool(self.unaudited)
-        missing = f"{self.unfinished} of the protocol's samples have no result yet, as with limit="
+        missing = f"{self.unfinished} of the protocol's samples have no result yet, or limit= left them out"
         left = f"; unfinished: {missing}" * bool(self.unfinished)
         return f"{self.n} samples scored, {self.failed} of them failed{unaudited}{left}"
 

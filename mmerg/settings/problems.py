@@ -87,7 +87,7 @@ def of_validation(error: ValidationError, kind: type[SettingsModel], where: str 
             case "literal_error":
                 yield Problem(key, what, describe_choices(value, re.findall(r"'([^']*)'", context["expected"])), where)
             case _:
-                hint = invalid["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+                hint = invalid["msg"].removeprefix("Value error, ").replace("Input should be", "it must be", 1)
                 yield Problem(key, what, hint, where)
 
 

@@ -143,7 +143,7 @@ def test_a_planned_study_finds_its_difference_as_often_as_planned() -> None:
         (["import", "study"], "needs STUDY FILE"),
         (["new", "study", "run", "items=none"], "items"),
         (["score", "nowhere"], "from another version of mmerg"),
-        (["plan", "difference=0.5", "share=0.7"], "items for 0.5 points items for 70 against 30 2 raters"),
+        (["plan", "difference=0.5", "share=0.7"], "items for 0.5 points items for 70 % wins 2 raters"),
         (["new", "--help"], "serves the rating page"),
     ],
 )

@@ -19,7 +19,7 @@ def test_it_says_first_how_the_runs_differ_and_then_by_how_much(browser: Browser
         assert [row.split() for row in settings[1:]] == [["seed", "0", "7"]]
         scores = page.get_by_role("group", name="Metrics").get_by_role("row", name="acc ", exact=False).first
         assert "n=" in scores.inner_text()
-        assert "demo-merg-tiny-2 less demo-merg-tiny-1" in page.locator("main").inner_text()
+        assert "demo-merg-tiny-2 minus demo-merg-tiny-1" in page.locator("main").inner_text()
         differences = page.get_by_role("group", name="Differences with demo-merg-tiny-2")
         row = differences.get_by_role("row", name="passes").inner_text().split()
         assert row[1] != row[2]

@@ -60,8 +60,8 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
         "5 settings are wrong",
         "  there is no setting limt; did you mean limit?",
         "  there is no frames=pape; did you mean frames=paper? one of all, apex, blank, none, paper, shuffled",
-        "  seed is -1; greater than or equal to 0",
+        "  seed is -1; it must be greater than or equal to 0",
         "  cache is 'of'; one of off, read, on; did you mean off?",
-        "  system.max_iterations is 'abc'; a valid integer",
+        "  system.max_iterations is 'abc'; it must be a valid integer",
         "  where: command line, configuration",
     ]
