@@ -97,10 +97,10 @@ def _notes(paper: PaperTable, runs: Sequence[Candidate], rows: Sequence[TableRow
     yield from paper.notes
     if any(row.n is not None for row in paper.rows):
         yield "The interval of the paper's accuracy is Wilson's, from the inferred n."
-    called = labels(runs) if runs[1:] else [run.run for run in runs]
+    called = [f" ({label})" for label in labels(runs)] if runs[1:] else [""] * len(runs)
     for number, (run, label) in enumerate(zip(runs, called, strict=True), start=1):
         told = ", ".join(list_inputs(run.manifest)) or "unknown inputs"
-        yield f"run {number} is {run.name} ({label}): {_describe_run(paper, run)}; it sees {told}"
+        yield f"run {number} is {run.name}{label}: {_describe_run(paper, run)}; it sees {told}"
     yield from (f"{names}: {note}" for note, names in by_reason((row.note, row.name) for row in rows).items() if note)
     measured = {(score.signature, name) for run in runs for name in paper.columns if (score := run.score(name))}
     yield from (f"ours, {names}: {text}" for text, names in by_reason(sorted(measured)).items() if text)

@@ -47,10 +47,8 @@ class StudyDraw:
         self.replies = {item.id: (*item.replies, *[gold[item.id]] * settings.human) for item in chosen.items}
         usable = [item for item in chosen.items if all(self.replies[item.id])]
         if len(usable) < settings.items:
-            why = "have a reply of every run" + " and of the corpus" * settings.human
-            what = (
-                f"{settings.items} items are asked for, and {len(usable)} of {len(chosen.items)} common samples {why}"
-            )
+            why = "have a reply from every run" + " and the corpus" * settings.human
+            what = f"items={settings.items}, but only {len(usable)} of {len(chosen.items)} common samples {why}"
             raise ConfigError(what, where="items", hint=f"items={len(usable)}, or finish the runs (only_failed=true)")
         self.skipped = {**chosen.left_out, "without a reply of every candidate": len(chosen.items) - len(usable)}
         emotions = {result.id: result.gold_emotion or "" for result in runs[0].answers}

@@ -32,7 +32,7 @@ def build(node: SystemSettings, given: Collection[str] = (), group: str = "syste
     system."""
     where = f"{group}={node.name}"
     if node.equal_tokens:
-        what = "only mmerg run has it: it reads from finished runs how many candidates cost equal tokens"
+        what = "it works in mmerg run only, which reads from finished runs how many candidates cost equal tokens"
         raise ConfigError(what, where=where, hint="system.equal_tokens=null system.n=10, or system=best_of_n")
     _check_sources(node, given, where)
     node = ablated(node, where)

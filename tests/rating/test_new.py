@@ -121,7 +121,7 @@ def test_a_clip_is_cut_cropped_and_without_metadata(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "what"),
     [
-        ({"items": 13}, "13 items are asked for, and 12 of 12 common samples"),
+        ({"items": 13}, "items=13, but only 12 of 12 common samples"),
         ({"items": 3, "visual": "frames"}, "no run has frames"),
         ({"items": 3, "design": "liker"}, "there is no design liker"),
     ],
