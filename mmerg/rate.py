@@ -3,7 +3,7 @@
 new STUDY RUN…      sets up a blind study of finished runs: design=likert (1 to 5) or design=pairwise
 serve STUDY         serves the rating page and prints a link for each rater; every click is saved
 score STUDY         means or wins with intervals, agreement, raters, the model judge against people; writes scores.json
-plan                how many items and raters find a difference
+plan                how many items and raters you need to detect a difference
 export STUDY        writes the items for Potato, Pearmut or a spreadsheet: format=potato, pearmut, csv
 import STUDY FILE   adds the ratings made there
 Exit code 0 done, 2 configuration or input wrong, 130 interrupted. A study that is served again resumes.

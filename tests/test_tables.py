@@ -101,7 +101,7 @@ def test_a_run_of_another_dataset_is_not_dropped(make: Maker, capsys: pytest.Cap
     run = make("run", dataset={"name": "demo"})
     capsys.readouterr()
     assert main([str(run)]) == 0
-    assert capsys.readouterr().out.count("run 1 is run (run): demo") == 2
+    assert capsys.readouterr().out.count("run 1 is run: demo") == 2
 
 
 def test_a_run_of_a_printed_dataset_stands_there_alone(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,7 +109,7 @@ def test_a_run_of_a_printed_dataset_stands_there_alone(make: Maker, capsys: pyte
     capsys.readouterr()
     assert main([str(run)]) == 0
     shown = capsys.readouterr().out
-    assert shown.count("run 1 is run (") == 1
+    assert shown.count("run 1 is run: ") == 1
     assert "Main results, MELD" not in shown
 
 

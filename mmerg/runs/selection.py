@@ -36,7 +36,7 @@ def _describe_choice(selected: Selected, checks: Sequence[str]) -> str:
         failed = [name for name, passed in zip(checks, ranks[t], strict=False) if not passed]
         passed = f"all {len(checks)} checks passed" if checks else describe_rank(selected, t)
         reason = f"{' and '.join(failed)} failed" if failed else passed
-        return f"is the only {'audited' if checks else 'ranked'} pass: {reason}"
+        return f"is the only one {'audited' if checks else 'ranked'}: {reason}"
     second = max(others, key=lambda other: others[other])
     decided = next(at for at, (one, two) in enumerate(zip(ranks[t], others[second], strict=True)) if one != two)
     if decided == len(ranks[t]) - 1:  # only −t differs

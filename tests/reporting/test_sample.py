@@ -78,7 +78,7 @@ POINTS = [
     ({0: (9, 0), 1: (9, -1)}, 0, "won: pass 1 has as many points, and the earlier pass wins"),
 ]
 DRAWS = [
-    ({0: (1, -0.5, 0)}, 0, "is the only ranked pass: 1 vote, mean log-probability −0.5"),
+    ({0: (1, -0.5, 0)}, 0, "is the only one ranked: 1 vote, mean log-probability −0.5"),
     (
         {0: (1, -0.1, 0), 2: (2, -0.5, -2)},
         2,

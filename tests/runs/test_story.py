@@ -28,5 +28,5 @@ def test_a_live_story_says_so_far() -> None:
     assert story.why == ""
     story.add(selected)
     story.add(done)
-    assert story.why.startswith("Pass 0 is the only audited pass: psp failed")
+    assert story.why.startswith("Pass 0 is the only one audited: psp failed")
     assert story.calls == Story(events_of(Told("a", ("1101", "x")))).calls
