@@ -35,6 +35,7 @@ TITLES = {  # what people call the agents of our systems
     "self_refine": "Self-Refine",
     "few_shot": "Few-shot",
     "trace": "TRACE",
+    "trace_code": "TRACE as in its authors' code",
     "hef": "HEF",
     "multi_agent_esc": "MultiAgentESC",
     "mpa": "Perception",
