@@ -36,7 +36,7 @@ def show_run(out: Console, path: Path) -> int:
     out.print(escape(f"protocol: {manifest.protocol.description}"))
     out.print(summary.replies())
     for memory in manifest.memories.values():
-        out.print(escape(f"{describe_memory(memory)}; {summary.kept_back or 'no exemplar was kept back'}"))
+        out.print(escape(f"{describe_memory(memory)}; {summary.kept_back or 'no exemplar was excluded'}"))
     for line in summary.notes():
         out.print(escape(line))
     if failed := failures(summary.failed):

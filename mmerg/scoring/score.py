@@ -118,7 +118,7 @@ class Scores(Record):
         unaudited = f", {self.unaudited} unaudited" * bool(self.unaudited)
         missing = f"{self.unfinished} of the protocol's samples have no result yet, or limit= left them out"
         left = f"; unfinished: {missing}" * bool(self.unfinished)
-        return f"{self.n} samples scored, {self.failed} of them failed{unaudited}{left}"
+        return f"{self.n} sample{'s' * (self.n != 1)} scored, {self.failed} of them failed{unaudited}{left}"
 
 
 class UnscoredError(RunError):
