@@ -55,5 +55,10 @@ def hint_for(failure: Failure, hint: str) -> str:
     return HINTS.get(failure, hint)
 
 
+def plain_words(failure: Failure, what: str) -> str:
+    """What happened, for a person: without the fields of a schema."""
+    return "the model did not answer in the form that was asked for" if failure is Failure.SCHEMA_INVALID else what
+
+
 def _hint(error: MmergError) -> str:
     return hint_for(error.failure, error.hint) if isinstance(error, SampleError) else error.hint

@@ -156,6 +156,8 @@ def test_a_failed_turn_says_so_in_its_stream() -> None:
     with running(Scripted(lambda _: "no JSON")) as server:  # the hint is for a chat, not for a run
         name, fields = read_updates(turn(server))[-1]
     assert (name, fields["failure"], fields["hint"]) == ("failed", "schema_invalid", "try again")
+    assert fields["what"] == "the model did not answer in the form that was asked for"
+    assert "JSON" in fields["where"]
 
 
 def test_no_frame_and_no_word_is_written_anywhere(tmp_path: Path) -> None:
