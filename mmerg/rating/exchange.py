@@ -9,9 +9,9 @@ each reply has a slider for each question; of a pair the reply with the higher o
 import csv
 import json
 from collections.abc import Iterator
-from hashlib import sha256
 from io import StringIO
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import yaml
@@ -117,16 +117,17 @@ def bring_in(study: Study, folder: Path, form: str, file: Path) -> int:
     reader = {"csv": _read_csv, "potato": _read_potato, "pearmut": _read_pearmut}[form]
     try:
         answers = list(reader(study, file))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        reason = describe_error(error) if isinstance(error, OSError | ValueError) else f"{type(error).__name__} {error}"
-        raise RunError(f"this is not a {form} file of this study: {reason}", where=str(file)) from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        other = f"{error} is missing" if isinstance(error, KeyError) else "some of its rows have other parts"
+        reason = describe_error(error) if isinstance(error, OSError | ValueError) else other
+        hint = "check the file and format=csv, potato or pearmut; save tables as CSV in UTF-8"
+        raise RunError(f"this is not a {form} file of this study: {reason}", where=str(file), hint=hint) from error
     if not answers:
         raise ConfigError("the file has no answers", where=str(file), hint=f"check that its format is {form}")
     problems, entries = [], []
     with Store(folder, study) as store:
         for where, rater, place, question, value in answers:
-            mark = sha256(f"{rater} {place} {question} {value}".encode()).hexdigest()[:24]
-            fields = {"id": f"{form}-{mark}", "rater": rater, "place": place, "question": question, "value": value}
+            fields = {"id": token_hex(12), "rater": rater, "place": place, "question": question, "value": value}
             try:
                 entries.append(store.log.check(Entry.model_validate(fields)))
             except (RunError, ValueError) as error:
@@ -135,7 +136,8 @@ def bring_in(study: Study, folder: Path, form: str, file: Path) -> int:
             what = f"{len(problems)} of {len(answers)} answers do not belong to this study"
             raise unusable(what, problems, str(file), "correct them and import again; nothing was added")
         for entry in entries:
-            store.save(entry)
+            if store.log.answers.get((entry.rater, entry.place), {}).get(entry.question) != entry.value:
+                store.save(entry)
     return len(entries)
 
 

@@ -12,6 +12,7 @@ from mmerg.console.tables import Table, format_number
 from mmerg.console.terminal import escape
 from mmerg.judging.tables import table
 from mmerg.rating.answers import RaterFacts, StudyAnswers
+from mmerg.rating.form import CONSENT
 from mmerg.rating.judges import JudgeFacts, judge_facts
 from mmerg.rating.rated import PeopleRatings, Rating, rated_file
 from mmerg.rating.score import OUTCOMES, StudyScores, score_study
@@ -81,7 +82,8 @@ def _warnings(answers: StudyAnswers, facts: Mapping[str, RaterFacts]) -> Iterato
     if twice := [rater for rater in facts if facts[rater].browsers > 1]:
         yield f"links used in several browsers, perhaps by several people: {', '.join(twice)}"
     if failed := [rater for rater in facts if not facts[rater].passed]:
-        yield f"raters who failed checks: {', '.join(failed)}; a second table excludes them"
+        table = "no rater is left for a second table" if len(failed) == len(facts) else "a second table excludes them"
+        yield f"raters who failed checks: {', '.join(failed)}; {table}"
 
 
 def tables(results: StudyResults, replies: int) -> Iterator[RenderableType]:
@@ -136,6 +138,7 @@ def _methods(answers: StudyAnswers, found: StudyScores, facts: Mapping[str, Rate
         found=found,
         settings=settings,
         facts=list(facts.values()),
+        agreed=len({entry.rater for entry in answers.log.entries if entry.question == CONSENT} & facts.keys()),
         scale=answers.points(next(iter(answers.form.questions))),
     )
     return " ".join(text.split()) + "\n"

@@ -62,7 +62,7 @@ class Log:
         self.last[entry.rater] = max(entry.at, self.last.get(entry.rater, ""))
         if entry.question == TAKE:
             rater, _, place = str(entry.value).partition("/")
-            self.orders[entry.rater].append(self.orders[rater][int(place)])
+            self.orders[entry.rater].append(self.shown(rater, int(place)))
         else:
             self.answers.setdefault((entry.rater, entry.place), {})[entry.question] = entry.value
 

@@ -99,6 +99,24 @@ def test_a_spreadsheet_may_write_numbers_and_semicolons_of_its_own(tmp_path: Pat
     assert read_log(folder, read_study(folder))[0].answers["r1", 3] == {"empathy": 4, "fluency": 5}
 
 
+def test_the_file_imported_last_counts(tmp_path: Path) -> None:
+    folder, file = study(tmp_path, 4), tmp_path / "in.csv"
+    for value in (4, 3, 4):
+        file.write_text(f"rater,place,question,value\nr1,3,empathy,{value}\n")
+        bring_in(read_study(folder), folder, "csv", file)
+    assert read_log(folder, read_study(folder))[0].answers["r1", 3] == {"empathy": 4}
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [("rater,place,question\nr1,3,wit", "'value' is missing"), ("value,rater,place\n4,r1", "rows have other parts")],
+)
+def test_a_table_of_another_kind_is_named(tmp_path: Path, text: str, what: str) -> None:
+    (tmp_path / "in.csv").write_text(text)
+    with pytest.raises(MmergError, match=what):
+        bring_in(read_study(study(tmp_path, 3)), tmp_path / "study", "csv", tmp_path / "in.csv")
+
+
 @pytest.mark.parametrize(
     ("row", "what"),
     [

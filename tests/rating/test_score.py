@@ -68,6 +68,7 @@ def test_a_better_run_is_found_with_agreement_beside_it(tmp_path: Path) -> None:
     methods = (folder / "methods.md").read_text()
     assert f"{pair.scores['difference'].value:.2f}" in methods
     assert "Krippendorff's ordinal alpha is 0." in methods
+    assert "0 of 3 raters gave consent on the rating page" in methods  # these ratings were made elsewhere
 
 
 def test_better_is_not_said_where_raters_agree_by_chance_alone(tmp_path: Path) -> None:
