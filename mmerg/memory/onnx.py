@@ -76,8 +76,13 @@ class Onnx:
         else:
             model, tokenizer = (locate(reference, BOTH) for reference in self._files)
         _refuse_other_pooling(model)
-        changed = [file.stat().st_mtime_ns for file in (model, tokenizer)]
+        changed = [file.stat().st_mtime_ns for file in (model, tokenizer, *_weights(model))]
         return _load(model, tokenizer, self._max_length, *changed)
+
+
+def _weights(model: Path) -> list[Path]:
+    """The files with weights that are not in the model's own, such as model.onnx_data."""
+    return sorted(model.parent.glob(f"{model.stem}*data"))
 
 
 @lru_cache(maxsize=2)
@@ -125,6 +130,8 @@ class _Model:
             "provider": ", ".join(session.get_providers()),
             "machine": platform.machine(),
         }
+        if weights := _weights(model):
+            identity["weights"] = list(map(compute_sha256, weights))
         self.identity = json.dumps(identity, sort_keys=True)
 
     def unknown(self, texts: Sequence[str]) -> float:

@@ -106,6 +106,9 @@ def test_the_identity_says_what_a_vector_depends_on(embedder: Onnx, single: Onnx
     assert {"tokenizer", "pooling", "max_length", "onnxruntime", "tokenizers"} <= set(identity)
     assert (identity["machine"], identity["provider"]) == (platform.machine(), "CPUExecutionProvider")
     assert single.identity() == embedder.identity() != short.identity()
+    (own / "onnx" / "model.onnx_data").write_bytes(b"weights")
+    assert Onnx("", "", folder=str(own)).identity() != embedder.identity()
+    (own / "onnx" / "model.onnx_data").unlink()
     with (own / "tokenizer.json").open("a", encoding="utf-8") as file:
         file.write("\n")
     assert Onnx("", "", folder=str(own)).identity() != embedder.identity()
