@@ -145,4 +145,4 @@ def test_wrong_arguments(make: Maker, tmp_path: Path, capsys: pytest.CaptureFixt
     manifest = json.loads((run / MANIFEST).read_text(encoding="utf-8"))
     (run / MANIFEST).write_text(json.dumps(manifest | {"settings": {"judge": {}}}), encoding="utf-8")
     assert main([str(run)]) == 2
-    assert "does not name the dataset" in capsys.readouterr().err
+    assert "this manifest was changed" in capsys.readouterr().err

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mmerg.errors import ConfigError, RunError, did_you_mean
+from mmerg.errors import ConfigError, did_you_mean
 from mmerg.judging.judgement import Judgement, read_judgements
 from mmerg.rating.rated import PeopleRatings, read_rated
 from mmerg.runs.manifest import JudgingManifest, Manifest, RunRef, read_manifest
@@ -45,8 +45,6 @@ def read_candidate(path: Path) -> Candidate:
     """The run in folder `path`. Raises UnscoredError where it has no scores, or they are not of its results as they are
     now, RunError where a file cannot be read."""
     manifest = read_manifest(path)
-    if get_dataset(manifest) is None:
-        raise RunError("the manifest does not name the dataset of the run", where=str(path), hint="see `ls runs/`")
     scores = read_scores(path, manifest.identity)
     return Candidate(path, manifest, scores, read_judgements(path), read_rated(path))
 

@@ -40,7 +40,10 @@ class StudyDraw:
             hint = "name two or more runs, or set human=true"
             raise ConfigError("a single candidate cannot be compared", where="arguments", hint=hint)
         self.sides = list(combinations(range(len(self.candidates)), form.replies))  # the items of a sample
-        self.people = max(settings.people or 0, settings.raters)
+        self.people = settings.people or settings.raters
+        if self.people < settings.raters:
+            what = f"{settings.raters} raters per item are asked for, and there are {self.people} people"
+            raise ConfigError(what, where="people", hint=f"people={settings.raters} or more, or fewer raters")
         share = settings.gold * settings.items * settings.raters * len(self.sides) / self.people
         self._checks = max(round(share), share > 0)  # of each rater
         gold = {result.id: " ".join((result.gold_response or "").split()) for result in runs[0].answers}

@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from typing import Self
@@ -136,7 +137,7 @@ class Store:
         self._hold.__enter__()
         self.log, whole = read_log(self.folder, self._study)
         with writing(self.folder / RATINGS):
-            self._out = (self.folder / RATINGS).open("ab", buffering=0)
+            self._out = open(self.folder / RATINGS, "ab", 0, opener=partial(os.open, mode=0o600))
             self._out.truncate(whole)
         return self
 

@@ -117,10 +117,15 @@ def find_runs(folder: Path, key: Key) -> tuple[dict[int, Path], list[str]]:
         path = Path(known.get(candidate.name, candidate.name))
         if not path.is_dir():
             problems.append(f"the run {candidate.name} is missing: {path}")
-        elif replies_digest(read_results(path).values()) != candidate.replies:
-            problems.append(f"the run {candidate.name} has changed: its replies are not the rated ones")
-        else:
-            runs[number] = path
+            continue
+        try:
+            changed = "its replies are not the rated ones"
+            if replies_digest(read_results(path).values()) == candidate.replies:
+                runs[number], changed = path, ""
+        except RunError as error:
+            changed = str(error.what)
+        if changed:
+            problems.append(f"the run {candidate.name} has changed: {changed}")
     return runs, problems
 
 

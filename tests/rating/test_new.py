@@ -124,6 +124,7 @@ def test_a_clip_is_cut_cropped_and_without_metadata(tmp_path: Path) -> None:
         ({"items": 13}, "items=13, but only 12 of 12 common samples"),
         ({"items": 3, "visual": "frames"}, "no run has frames"),
         ({"items": 3, "design": "liker"}, "there is no design liker"),
+        ({"items": 3, "raters": 4, "people": 3}, "4 raters per item are asked for, and there are 3 people"),
     ],
 )
 def test_what_cannot_be_drawn_is_named_and_leaves_nothing(tmp_path: Path, settings: Any, what: str) -> None:

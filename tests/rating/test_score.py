@@ -105,7 +105,10 @@ def test_ratings_are_read_with_the_run_and_stale_ones_are_named(tmp_path: Path) 
     assert tidy.ratings.groupby("run").score.mean().between(2, 4).all()
     runs(tmp_path / "again", 12, "zebra", replies=5)
     edit(tmp_path / "zebra", lines=[*read_results(tmp_path / "again/zebra").values()])
-    assert any("zebra has changed" in one for one in scored(folder).warnings)
+    assert any("zebra has changed: its replies" in one for one in scored(folder).warnings)
+    file = tmp_path / "zebra" / "results.jsonl"
+    file.write_bytes(file.read_bytes().replace(b"I hear you", b"I see you", 1))
+    assert any("zebra has changed: 1 of" in one for one in scored(folder).warnings)
 
 
 def test_one_rater_alone_and_missing_ratings_are_named(tmp_path: Path) -> None:
