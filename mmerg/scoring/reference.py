@@ -2,7 +2,7 @@
 is better. A single reference says little about a good, different reply: use these to compare with older papers.
 
 bleu is over the whole run; the others are means over replies. A sample that did not fail and has a gold response that
-is not blank counts. rouge_l needs `pip install 'mmerg[metrics]'`, meteor WordNet: `python -m nltk.downloader wordnet`.
+is not blank counts. rouge_l needs `pip install rouge-score`, meteor WordNet: `python -m nltk.downloader wordnet`.
 Without these they have no value, and say why.
 
     [metric.name for metric in reference_metrics()]    # ['bleu', 'rouge_l', 'meteor', 'chrf']
@@ -27,7 +27,7 @@ Scorer = Callable[[str, str], Any]  # of a reply and its reference
 
 def reference_metrics() -> list[Metric]:
     """bleu, rouge_l, meteor, chrf."""
-    missing = "" if find_spec("rouge_score") else "rouge-score (pip install 'mmerg[metrics]')"
+    missing = "" if find_spec("rouge_score") else "rouge-score (pip install rouge-score)"
     wordnet = _wordnet()
     return [
         _metric("bleu", f"order:4|smooth:exp|tok:13a|case:mixed|level:corpus|sacrebleu-{version('sacrebleu')}", _bleu),
