@@ -21,7 +21,7 @@ SAME = 80.0  # percent of the letters in which the shorter text agrees with a pa
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The search for a sample. text: what is compared (see `to_json`). emotion: the forecast one. For guards alone are
+    """The search for a sample. text: the text to compare (see `build_key`). emotion: the forecast one. Only guards use
     history, the words of the dialogue's last turns, also of those that no prompt shows, and reply, the hidden reply."""
 
     origin: Origin

@@ -119,13 +119,14 @@ def find_runs(folder: Path, key: Key) -> tuple[dict[int, Path], list[str]]:
             problems.append(f"the run {candidate.name} is missing: {path}")
             continue
         try:
-            changed = "its replies are not the rated ones"
-            if replies_digest(read_results(path).values()) == candidate.replies:
-                runs[number], changed = path, ""
+            same = replies_digest(read_results(path).values()) == candidate.replies
+            why = "its replies are not the rated ones"
         except RunError as error:
-            changed = str(error.what)
-        if changed:
-            problems.append(f"the run {candidate.name} has changed: {changed}")
+            same, why = False, error.what
+        if same:
+            runs[number] = path
+        else:
+            problems.append(f"the run {candidate.name} has changed: {why}")
     return runs, problems
 
 

@@ -10,12 +10,8 @@ from mmerg.runs.manifest import Manifest, RunRef, Started, short
 
 NONE, MODEL, COMMIT = "–", "model digest", "commit"
 
-_COPIES = (
-    "dataset.reader.",
-    "dataset.memory.reader.",
-    "backend.adapter.",
-    "engine.",
-)  # copies of other groups' settings
+# Copies of other groups' settings.
+_COPIES = ("dataset.reader.", "dataset.memory.reader.", "backend.adapter.", "engine.")
 _RENAMED = {"model": "gguf"}  # last names that differ between a setting and its copy
 _OF_SYSTEM = ("system.", "memory.", "sources.", "dataset.memory.", "frames.")  # what a system may lack
 DIGEST = " digest"  # ends the name of a part of the identity

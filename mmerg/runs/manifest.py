@@ -57,7 +57,7 @@ class Corpus(Split):
 
 
 class ProtocolSection(Record):
-    """The result of the protocol: n, and why dialogues were left out."""
+    """The result of the protocol: n, and why dialogues were excluded."""
 
     description: str
     samples: Count

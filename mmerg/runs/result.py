@@ -62,12 +62,8 @@ class Result(SampleLine):
     passes: Count = 0
     repeated_passes: Count = 0  # passes with the same outputs as the pass before
     forecasts: tuple[str | None, ...] = ()  # by pass, if a stage ran again
-    handed_on: dict[str, tuple[Count, Count]] = Field(
-        default_factory=dict
-    )  # by stage: copied four-word sequences, and all
-    copied: dict[str, Count] = Field(
-        default_factory=dict
-    )  # by source: copied four-word sequences of the reply, see `copying`
+    handed_on: dict[str, tuple[Count, Count]] = Field(default_factory=dict)  # by stage: copied 4-grams, and all
+    copied: dict[str, Count] = Field(default_factory=dict)  # by source: copied 4-grams of the reply, see `copying`
     label_logprobs: dict[str, float] = Field(default_factory=dict)  # of the first pass, if labels are read
     cleaned: dict[str, Count] = Field(default_factory=dict)  # by kind of removal: the number of replies
     ended: LoopEnd | None = None  # why the loop stopped
@@ -84,9 +80,7 @@ class Result(SampleLine):
     cached_calls: Count = 0
     prompt_tokens: Count = 0
     response_tokens: Count = 0
-    logprob: Annotated[float, Field(le=1e4)] | None = (
-        None  # the sum of natural log-probabilities of the response's tokens
-    )
+    logprob: Annotated[float, Field(le=1e4)] | None = None  # the sum over the response's tokens, natural logarithm
     logprob_tokens: Count = 0
     seconds: Seconds = 0.0  # from start to end
     timing: Timing = Timing()

@@ -1,4 +1,4 @@
-"""95 % intervals. Samples of one dialogue are not independent, so whole dialogues are drawn or left out.
+"""95 % intervals. Samples of one dialogue are not independent, so whole dialogues are drawn or excluded.
 
 wilson: for shares (Wilson 1927). Where dialogues have several samples, n is the effective one, n over the design
 effect (Dean and Pagano 2015), times (z/t)² with t of one degree of freedom less than dialogues (Korn and Graubard

@@ -55,7 +55,7 @@ def hint_for(failure: Failure, hint: str) -> str:
     return HINTS.get(failure, hint)
 
 
-def plain_words(failure: Failure, what: str) -> str:
+def describe_failure(failure: Failure, what: str) -> str:
     """What happened, for a person: without the fields of a schema."""
     return "the model did not answer in the form that was asked for" if failure is Failure.SCHEMA_INVALID else what
 

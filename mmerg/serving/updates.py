@@ -13,7 +13,7 @@ from mmerg.runs import events
 from mmerg.runs.result import Result
 from mmerg.runs.story import Step, Story
 from mmerg.serving.offered import ServedSystem, titled
-from mmerg.serving.refused import hint_for, plain_words
+from mmerg.serving.refused import describe_failure, hint_for
 from mmerg.serving.saving import Trace
 from mmerg.serving.work import SILENCE, Place
 
@@ -67,7 +67,7 @@ class Updates:
                 yield Update("trace", {"trace": what.model_dump_json()})
             case Result() if failed := self.story.failed:
                 fields = failed.model_dump(mode="json", include={"what", "where", "failure"})
-                if (plain := plain_words(failed.failure, failed.what)) != failed.what:
+                if (plain := describe_failure(failed.failure, failed.what)) != failed.what:
                     fields |= {"what": plain, "where": f"{failed.where}: {failed.what}"}
                 yield Update("failed", fields | {"hint": hint_for(failed.failure, failed.hint)}, cause=failed)
             case Result():
@@ -107,10 +107,10 @@ class Updates:
                 words = f"{titled(event.fault)} does not hold: {blamed.reason}" if event.fault and blamed else ""
                 yield self._audit(event.t, words or "all checks passed", **fields, blamed=event.fault)
             case events.Unaudited():
-                problem = f"the audit cannot be read: {plain_words(event.failure, event.what)}"
+                problem = f"the audit cannot be read: {describe_failure(event.failure, event.what)}"
                 yield self._audit(event.t, problem, findings=[], blamed=None, instruction="", problem=problem)
             case events.PassLost():
-                plain = plain_words(event.failure, event.what)
+                plain = describe_failure(event.failure, event.what)
                 yield Update("lost", {"pass": event.t, "what": plain}, f"Pass {event.t} could not be finished: {plain}")
             case events.Rerun():
                 words = f"Again from {titled(event.stage)}"

@@ -54,10 +54,9 @@ class LoadSettings(SparseSettings):
     model_config = ConfigDict(extra="allow")
 
     num_ctx: Positive | None = None
-    parallel: Annotated[int | None, RUNTIME_ONLY] = (
-        None  # what a model is loaded with is the engine's identity as well,
-    )
-    threads: Annotated[int | None, RUNTIME_ONLY] = None  # which a run checks itself
+    # The engine's identity, which a run checks, has these as well.
+    parallel: Annotated[int | None, RUNTIME_ONLY] = None
+    threads: Annotated[int | None, RUNTIME_ONLY] = None
 
 
 class BackboneSettings(SettingsModel):

@@ -135,7 +135,7 @@ def _output_class(dotted: str, where: str) -> type[BaseModel]:
 
 
 def _check_sources(node: SystemSettings, given: Collection[str], where: str) -> None:
-    """Refuses a source for a symbol that no agent sees, unless an agent is left out."""
+    """Refuses a source for a symbol that no agent sees, unless an agent is excluded."""
     symbols = {symbol for stage in node.stages.values() for symbol in stage.sees}
     symbols |= set(node.auditor.sees) if node.auditor else set()
     for symbol in given:

@@ -22,7 +22,7 @@ from pydantic_core import CoreSchema, core_schema
 from mmerg.storage.words import UNSPACED
 
 QUOTE = "x-quote"
-TAKEN = "taken off"  # key in pydantic's context under which validation records what it cut
+REMOVED = "removed"  # key in pydantic's context under which validation records what it cut
 ROOM = 12  # characters per word: about twice the usual, so that few texts are cut
 _SENTENCE = re.compile(r"[.!?…][\"'”’)\]]*(?=\s|$)")
 _SPEAKER = re.compile(r"^(?:\d+\. )?[^:]{1,40}: ")  # the start of a turn in a prompt
@@ -81,7 +81,7 @@ class Quote(_Mark):
         if not info.context or words == value or not self.complaint(value, info.context[self.of]):
             return super()._checked(value, info)
         super()._checked(words, info)
-        info.context[TAKEN].append("speaker's name before a quote")
+        info.context[REMOVED].append("speaker's name before a quote")
         return words
 
     def complaint(self, value: str, bound: tuple[str, ...]) -> str:
@@ -113,7 +113,7 @@ class AtMost(_Mark):
     def _checked(self, value: str, info: ValidationInfo) -> str:
         if not info.context or (left := shortened(value, self.of * ROOM)) == value:
             return value
-        info.context[TAKEN].append(f"end of {info.field_name}")
+        info.context[REMOVED].append(f"end of {info.field_name}")
         return left
 
 

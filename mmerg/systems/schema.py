@@ -19,7 +19,7 @@ from pydantic_core import from_json
 
 from mmerg.errors import ConfigError, Failure, ReplyError, SampleError, format_exception, raised_at
 from mmerg.storage.json_objects import objects_in
-from mmerg.systems.fields import QUOTE, QUOTED, TAKEN, quotes
+from mmerg.systems.fields import QUOTE, QUOTED, REMOVED, quotes
 from mmerg.systems.wire import Node, from_wire, get_items, nodes_at, to_wire, wire_place
 
 Record = TypeVar("Record", bound=BaseModel)
@@ -264,7 +264,7 @@ def checked(cls: type[Record], bounds: Bounds, value: object) -> Record:
 
 def _validated(cls: type[Record], bounds: Bounds, text: str, node: Node, taken: list[str]) -> Record:
     """The record in JSON with the names of the class. node: maps names in complaints to the wire; {}: none."""
-    context = {**bounds.choices, **bounds.counts, QUOTE: bounds.quotable, TAKEN: taken}
+    context = {**bounds.choices, **bounds.counts, QUOTE: bounds.quotable, REMOVED: taken}
     try:
         record = cls.model_validate_json(text, strict=True, context=context)
     except ValidationError as error:
