@@ -2,8 +2,8 @@
 
 Checks every host: version, digest, capabilities, a reply, schema, log-probabilities, seeds, speed, simultaneous calls,
 with vision the tokens of a frame and two images, and on Ollama the loaded context and what spills to the CPU. With a
-dataset and other settings of a run, also checks whether the longest dialogue fits; contamination=true asks the model to
-complete lines of the dataset. If one host is down or cannot load the model, the others are still checked.
+dataset and other settings of a run, checks the run's auditor; contamination=true asks the model to complete lines of
+the dataset. If one host is down or cannot load the model, the others are still checked.
 Exit code 0 nothing failed, 1 a check failed, 2 configuration wrong, no server or no such model.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.pool import USELESS
@@ -21,7 +21,6 @@ from mmerg.checking import probes
 from mmerg.checking.at_once import parallel
 from mmerg.checking.contamination import contamination
 from mmerg.checking.probes import Finding
-from mmerg.checking.room import room
 from mmerg.console.terminal import STARTS_OVER, console, escape, plural, start
 from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.experiment.backbone import check_hosts
@@ -29,7 +28,6 @@ from mmerg.experiment.build import load_corpus, make
 from mmerg.experiment.plan import plan_prompts
 from mmerg.experiment.program import run_program
 from mmerg.runs.auditor import read_auditor
-from mmerg.runs.manifest import DRY
 from mmerg.settings.backbone import DoctorSettings
 from mmerg.settings.commands import DoctorRunSettings
 
@@ -72,28 +70,22 @@ def _findings(settings: Settings, host: str, absent: list[CallError]) -> Iterato
 def _of_model(settings: Settings, host: str, backend: Backend, engine: Engine) -> Iterator[tuple[str, Finding]]:
     capabilities = ", ".join(engine.capabilities)
     yield "model", ("ok", f"{engine.model}, digest {engine.digest[:SHOWN_DIGEST]}, {capabilities}")
-    yield "context", _context(engine)
-    image_tokens = 0
+    yield "context", probes.context(engine)
     if engine.vision:
-        image_tokens, found = _frame(settings, backend, engine)
-        yield "frame", found
+        yield "frame", _tried(partial(_frame, settings, backend, engine))
     else:
         yield "vision", ("ok", "no: the model gets measured descriptions of frames")
-    if isinstance(settings, DoctorRunSettings):
-        status, text = _auditor(settings, engine) if settings.auditor else ("ok", "")
-        if settings.auditor:
-            yield "auditor", (status, text)
-        if status == "ok":  # else the run's prompts are not those that the auditor is of
-            yield "room", room(settings, engine, image_tokens)
+    if isinstance(settings, DoctorRunSettings) and settings.auditor:
+        yield "auditor", _auditor(settings, settings.auditor, engine)
     for name, probe in _probes(settings, host, backend, engine).items():
         yield name, _tried(probe)
 
 
-def _auditor(settings: DoctorRunSettings, engine: Engine) -> Finding:
+def _auditor(settings: DoctorRunSettings, path: str, engine: Engine) -> Finding:
     try:
         plan_prompts(settings)
-        auditor = read_auditor(Path(settings.auditor or ""))
-        auditor.check_engine(engine, str(settings.auditor))
+        auditor = read_auditor(Path(path))
+        auditor.check_engine(engine, path)
     except ConfigError as error:
         return "failed", f"{error.what}; {error.hint}"
     return "ok", auditor.describe().replace("\n", "; ")
@@ -115,9 +107,7 @@ def _probes(settings: Settings, host: str, backend: Backend, engine: Engine) -> 
     several = engine.vision and backbone.max_images > 1
     return {
         "reply": partial(probes.answers, backend),
-        **(
-            {} if engine.backend == DRY else {"speed": partial(probes.speed, backend, CALLS + 6 * backbone.concurrency)}
-        ),
+        "speed": partial(probes.speed, backend, CALLS + 6 * backbone.concurrency),
         "schema": partial(probes.schema, backend),
         "logprobs": partial(probes.logprobs, backend),
         "likelihood": partial(probes.likelihood, backend),
@@ -129,60 +119,27 @@ def _probes(settings: Settings, host: str, backend: Backend, engine: Engine) -> 
     }
 
 
+def _memory(host: str, engine: Engine) -> Finding:
+    return probes.memory(OllamaHost(host).loaded(engine.model), engine)
+
+
 def _contamination(settings: Settings, backend: Backend) -> Finding:
     if isinstance(settings, DoctorRunSettings):
         return contamination(backend, load_corpus(settings.dataset))
     return "open", "contamination needs a dataset: add dataset=meld dataset.root=~/MELD"
 
 
-def _frame(settings: Settings, backend: Backend, engine: Engine) -> tuple[int, Finding]:
-    """The tokens of an image as a run sends it, from a clip of 4:3 that is large enough; 0 where the call fails."""
-    side = settings.frames.long_side if isinstance(settings, DoctorRunSettings) else settings.backbone.image_side
-    side *= 2 if settings.backbone.max_images == 1 else 1  # a grid of frames
-    tokens = 0
-
-    def measure() -> Finding:
-        nonlocal tokens
-        tokens = probes.frame_tokens(backend, side, side * 3 // 4)
-        return probes.frame_detail(tokens, side, side * 3 // 4, _family(backend, engine), engine)
-
-    found = _tried(measure)
-    return tokens, found
-
-
-def _family(backend: Any, engine: Engine) -> str:
-    """The architecture of the model where the server tells it, else the model's name."""
-    return str(getattr(backend, "architecture", "")) or engine.model.lower()
+def _frame(settings: Settings, backend: Backend, engine: Engine) -> Finding:
+    """Measures the tokens of an image as a run sends it, from a clip of 4:3 that is large enough."""
+    width = settings.frames.long_side if isinstance(settings, DoctorRunSettings) else settings.backbone.image_side
+    width *= 2 if settings.backbone.max_images == 1 else 1  # a grid of frames
+    family = getattr(backend, "architecture", "") or engine.model.lower()
+    tokens = probes.frame_tokens(backend, width, width * 3 // 4)
+    return probes.frame_detail(tokens, width, width * 3 // 4, family, engine)
 
 
 def _failed(error: CallError) -> Finding:
     return "failed", f"{error.failure}: {error.what}" + f"; {error.hint}" * bool(error.hint)
-
-
-def _context(engine: Engine) -> Finding:
-    wanted = int(engine.load.get("num_ctx", 0))
-    if engine.context_length and wanted > engine.context_length:
-        text = f"num_ctx {wanted} is over the model's own {engine.context_length}: the server would clamp it silently"
-        return "failed", f"{text}; set backbone.load.num_ctx={engine.context_length}"
-    most = f"{engine.context_length} tokens" if engine.context_length else "an unknown context"
-    return "ok", f"num_ctx {wanted} of {most}"
-
-
-def _memory(host: str, engine: Engine) -> Finding:
-    """The context and the place that the model was really loaded with, as known after the first call."""
-    now = OllamaHost(host).loaded(engine.model)
-    if now is None:
-        return "failed", "the model is not loaded after a call; the server unloads it at once"
-    wanted, size = int(engine.load.get("num_ctx", 0)), now.size or 0
-    loaded = f"{size / 2**30:.1f} GiB, context {now.context_length} as loaded"
-    if now.context_length and now.context_length < wanted:
-        return "failed", f"{loaded}, {wanted} was asked for"
-    if on_cpu := size - (now.size_vram or 0):
-        return (
-            "open",
-            f"{loaded}, {100 * on_cpu / size:.0f} % of it on the CPU, which is slow; a smaller num_ctx may fit the GPU",
-        )
-    return "ok", f"{loaded}, all of it on the GPU"
 
 
 def main() -> int:

@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from importlib.util import find_spec
-from multiprocessing.connection import Connection
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -90,12 +89,6 @@ def start_server(binary: Path, folder: Path) -> Server:
             pytest.fail(f"ollama serve did not start:\n{(folder / 'server.log').read_text()[-2000:]}")
         time.sleep(0.05)
     return Server(host, version, process, watch)
-
-
-def start_server_and_die(sending: Connection, binary: Path, folder: Path) -> None:
-    """Start a server, send its address, and be killed."""
-    sending.send(start_server(binary, folder).host)
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def create_from_gguf(host: str, name: str, *ggufs: Path) -> None:

@@ -1,16 +1,14 @@
-"""`python -m mmerg.data`: exit codes, what is said, the JSON's bytes; on small corpora with real clips."""
+"""`mmerg data`: exit codes and what it prints, on small corpora with real clips."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from mmerg.checking.check import check_data
 from mmerg.console.terminal import run_command
-from mmerg.settings.commands import DataSettings
+from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import parse
-from tests.checking.trees import folder, published_dev, turn
+from tests.checking.trees import folder, turn
 from tests.composed import composed
 from tests.corpora import iemocap_builder
 from tests.corpora.meld_builder import Builder, Line
@@ -29,18 +27,13 @@ class Checker:
 
     def __call__(self, *settings: str) -> int:
         config = composed(*settings, f"runs={self.runs}", name="data")
-        code = run_command(lambda: check_data(parse(config, DataSettings)))
+        code = run_command(lambda: check_data(parse(config, RunSettings)))
         self.out, self.error = self.capsys.readouterr()
         return code
 
     @property
-    def path(self) -> Path:
-        """As the last line says."""
-        return Path(self.out.splitlines()[-1].removeprefix("report: "))
-
-    @property
-    def report(self) -> Any:
-        return json.loads(self.path.read_text(encoding="utf-8"))
+    def problems(self) -> list[str]:
+        return [line.removeprefix("✗ ") for line in self.out.splitlines() if line.startswith("✗ ")]
 
 
 @pytest.fixture
@@ -67,137 +60,98 @@ def mine(tmp_path: Path, clip: Path) -> Path:
 def test_the_demo_is_sound(check: Checker) -> None:
     assert check("dataset=demo", "limit=null") == 0
     assert "5 of 5" in check.out
-    assert "memory: demo memory: 8 dialogues, 32 turns; there are no official counts" in check.out
-    digest = check.report["corpus"]["fingerprint"][:8]
-    assert check.path == check.runs / ".checks" / f"demo-dialogues-{digest}.json"
-    assert check.report["problems"] == []
-    assert check.report["clips"]["files"] == 17
-
-
-def test_a_sound_folder(mine: Path, check: Checker) -> None:
-    assert check("dataset=folder", f"dataset.root={mine}") == 0
-    assert check.report["targets"] == {
-        "told": "targets=last emotions=all, n=1",
-        "samples": 1,
-        "left_out": {},
-        "labels": {**dict.fromkeys(("neutral", "joy", "sadness", "anger", "surprise", "fear", "disgust"), 0), "": 1},
-        "with_clip": 1,
-        "in_vain": {},
-        "could_show_target": [],
-        "last_turns": 2,
-        "official": None,
-    }
-    assert "sound" in check.out.splitlines()
+    assert "memory: demo memory; there are no official counts" in check.out
+    assert check.out.splitlines()[-1] == "sound"
+    first = check.out
+    assert check("dataset=demo", "limit=null") == 0
+    assert check.out == first
 
 
 def test_a_folder_with_defects(mine: Path, check: Checker) -> None:
+    settings = ("dataset=folder", f"dataset.root={mine}")
+    assert check(*settings) == 0
     (mine / "a.mp4").write_bytes(b"")
     (mine / "sub" / "b.mp4").write_bytes(b"no film")
     (mine / "c.mp4").unlink()
-    assert check("dataset=folder", f"dataset.root={mine}") == 1
-    bad = {(one["clip"], one["reason"]): one["turns"] for one in check.report["clips"]["bad"]}
-    unreadable = {("sub/b.mp4", "unreadable"): ["a/2"], ("a.mp4", "unreadable"): ["a/1"]}
-    assert bad == {("c.mp4", "missing"): ["a/3"], **unreadable}
-    assert check.report["targets"]["with_clip"] == 0
-    assert check.report["targets"]["in_vain"] == {"unreadable": 2}
-    assert "✗ clips missing: 1 (c.mp4)" in check.out
-    assert "2 problems" in check.out
-
-
-def test_the_same_corpus_gives_the_same_bytes(mine: Path, check: Checker) -> None:
-    (mine / "a.mp4").write_bytes(b"")
-    settings = ("dataset=folder", f"dataset.root={mine}")
-    made = []
-    for _ in range(2):
-        assert check(*settings) == 1
-        made.append((check.path.read_bytes(), check.out))
-    assert made[0] == made[1]
-
-
-def test_a_release_with_its_known_faults_is_sound(tmp_path: Path, clip: Path, check: Checker) -> None:
-    root = published_dev(tmp_path / "meld", clip)
-    settings = ("dataset=meld", f"dataset.root={root}", "dataset.split=dev", "memory=none")
-    assert check(*settings) == 0
-    [bad] = check.report["clips"]["bad"]
-    assert (bad["clip"], bad["turns"], bad["known"]) == ("dia110_utt7.mp4", ["dev_dia110/8"], True)
-    assert "1 of these are bad in the published release" in check.out
-    assert check.report["targets"]["with_clip"] == 114
-    (root / "MELD.Raw/dev/dev_splits_complete/dia3_utt1.mp4").unlink()
     assert check(*settings) == 1
-    assert "✗ clips missing: 1 (dia3_utt1.mp4)" in check.out
+    assert check.problems == ["clips missing: 1 (c.mp4)", "clips unreadable: 2 (a.mp4, sub/b.mp4)"]
+    assert "0 of 1; without usable frames: unreadable 2" in check.out
+    assert check.out.splitlines()[-1] == "2 problems"
 
 
-def test_films_that_many_turns_share_are_told_once(tmp_path: Path, check: Checker) -> None:
-    """IEMOCAP: a film a dialogue, one of them broken, the other missing."""
+def test_clips_that_are_bad_in_the_release_are_no_problem(tmp_path: Path, clip: Path, check: Checker) -> None:
+    lines = [Line("Words.", "Ana", "joy", 110, number) for number in range(8)]
+    Builder(split="dev", lines=lines, without_clips=frozenset({(110, 7)})).write(tmp_path / "meld")
+    clips = list((tmp_path / "meld").rglob("*.mp4"))
+    for path in clips:
+        path.write_bytes(clip.read_bytes())
+    settings = ("dataset=meld", f"dataset.root={tmp_path / 'meld'}", "dataset.split=dev", "memory=none")
+    assert check(*settings) == 1
+    assert "1 clips are bad in the published release" in check.out
+    assert [problem for problem in check.problems if "clips" in problem] == []
+    min(clips).unlink()
+    assert check(*settings) == 1
+    assert f"clips missing: 1 ({min(clips).name})" in check.problems
+
+
+def test_a_film_that_many_turns_share_is_named_once(tmp_path: Path, check: Checker) -> None:
+    """IEMOCAP: a film per dialogue, one of them broken, the other missing."""
     without = frozenset({"dialog/avi/DivX/Ses05M_script01_1b.avi"})
     root = iemocap_builder.Builder(without=without).write(tmp_path / "iemocap")
     assert check("dataset=iemocap", f"dataset.root={root}", "memory=none") == 1
-    film = "Session5/dialog/avi/DivX/Ses05F_impro01.avi"
-    assert [(one["clip"], one["reason"], len(one["turns"])) for one in check.report["clips"]["bad"]] == [
-        ("Session5/dialog/avi/DivX/Ses05M_script01_1b.avi", "missing", 2),
-        (film, "unreadable", 5),
+    films = "Session5/dialog/avi/DivX"
+    assert check.problems[-2:] == [
+        f"clips missing: 1 ({films}/Ses05M_script01_1b.avi)",
+        f"clips unreadable: 1 ({films}/Ses05F_impro01.avi)",
     ]
-    assert f"✗ clips unreadable: 1 ({film})" in check.out
 
 
-def test_counts_that_differ(tmp_path: Path, check: Checker) -> None:
+def test_counts_that_differ_and_clips_that_are_not_there(tmp_path: Path, check: Checker) -> None:
     Builder().write(tmp_path / "meld")
-    settings = ("dataset=meld", f"dataset.root={tmp_path / 'meld'}", "memory=none", "dataset.reader.clips=false")
+    settings = ("dataset=meld", f"dataset.root={tmp_path / 'meld'}", "memory=none")
+    assert check(*settings, "dataset.reader.clips=false") == 1
+    assert "corpus: meld test: 3 dialogues (280 official), 6 turns (2610 official)" in check.problems[0]
+    assert "clips: 0 of 6 turns have one; 0 are missing" in check.out
+    for clip in (tmp_path / "meld").rglob("*.mp4"):
+        clip.unlink()
     assert check(*settings) == 1
-    assert "✗ meld test: 3 dialogues (280 official), 6 turns (2610 official)" in check.out
-    assert "clips: the reader reads none" in check.out
-    assert check.report["clips"] is None
+    assert "next: no clip was found" in check.out
+    assert "dataset.reader.clips=false" in check.out
 
 
-def test_the_memory_is_counted_and_one_that_cannot_be_read_is_a_problem(tmp_path: Path, check: Checker) -> None:
+def test_the_memory_is_counted(tmp_path: Path, check: Checker) -> None:
     Builder().write(tmp_path / "meld")
     settings = ("dataset=meld", f"dataset.root={tmp_path / 'meld'}", "dataset.reader.clips=false")
-    assert check(*settings) == 1
-    [line] = [line for line in check.out.splitlines() if line.startswith("✗ memory: ")]
-    assert "no dev_sent_emo.csv for MELD's dev split" in line
+    assert check(*settings) == 2
+    assert "no dev_sent_emo.csv for MELD's dev split" in check.error
     other = Builder(split="dev")
     other.lines = other.lines[:3]
     other.write(tmp_path / "meld")
     assert check(*settings) == 1
-    assert "memory: meld dev: 1 dialogues (114 official), 3 turns (1109 official); differs" in check.out
-    assert "✗ memory: meld dev: 1 dialogues (114 official)" in check.out
+    assert "memory: meld dev: 1 dialogues (114 official), 3 turns (1109 official)" in check.out
 
 
-def test_a_memory_that_a_run_refuses_is_a_problem(mine: Path, check: Checker) -> None:
-    assert check("dataset=folder", f"dataset.root={mine}", "memory=minilm", f"dataset.memory.root={mine}") == 1
-    assert "✗ memory: a run would stop here: the memory contains the evaluated data" in check.out
-
-
+@pytest.mark.skipif(not REAL.is_dir(), reason="needs MELD's csv files")
 @pytest.mark.parametrize("split", ["dev", "test"])
-def test_the_real_csv_without_clips(split: str, check: Checker) -> None:
-    if not REAL.is_dir():
-        pytest.skip("MELD's csv files are not here")
+def test_the_real_csv_has_the_published_counts(split: str, check: Checker) -> None:
     settings = ("dataset=meld", f"dataset.root={REAL}", f"dataset.split={split}", "memory=none")
-    assert check(*settings) == 1
-    assert [line for line in check.out.splitlines() if line.startswith("✗")] == [
-        line for line in check.out.splitlines() if line.startswith("✗ clips missing: ")
-    ]
-    assert "next: no clip was found" in check.out
-    assert "dataset.reader.clips=false" in check.out
     assert check(*settings, "dataset.reader.clips=false") == 0
 
 
-WRONG: list[tuple[tuple[str, ...], str]] = [
-    ((), "no dataset is chosen"),
-    (("dataset=folder", "dataset.root=/nowhere/at/all"), "does not exist"),
-    (("dataset=meld",), "dataset.root has no value"),
-    (("dataset=demo", "out=/proc/report.json"), "this cannot be written"),
-    (("dataset=demo", "frames.per_clip=0"), "frames.per_clip is 0"),
-    (("dataset=demo", "system.without=[nobody]"), "nobody"),
-    (("dataset=demo", "system.without=[gra]", "system.final_selection=last"), "final_selection"),
-    (("dataset=demo", "memory=none", "system.without=[nobody]"), "system"),
-    (("dataset=demo", "protocol.emotions=[1]"), "protocol.emotions is [1]"),
-]
-
-
-@pytest.mark.parametrize(("settings", "message"), WRONG, ids=[" ".join(case[0]) for case in WRONG])
-def test_what_is_wrong_with_the_settings(settings: tuple[str, ...], message: str, check: Checker) -> None:
-    assert check(*settings) == 2
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ((), "no dataset is chosen"),
+        (("dataset=folder", "dataset.root=/nowhere/at/all"), "does not exist"),
+        (("dataset=demo", "protocol.emotions=[1]"), "protocol.emotions is [1]"),
+        (
+            ("dataset=folder", "dataset.root={mine}", "memory=minilm", "dataset.memory.root={mine}"),
+            "the evaluated data",
+        ),
+    ],
+)
+def test_settings_that_are_refused(settings: tuple[str, ...], message: str, mine: Path, check: Checker) -> None:
+    assert check(*(setting.format(mine=mine) for setting in settings)) == 2
     assert message in check.error
     assert "  next:  " in check.error
 
@@ -209,8 +163,8 @@ def test_a_protocol_that_leaves_no_sample(mine: Path, check: Checker) -> None:
 
 
 def test_clips_are_judged_as_samples_show_them(tmp_path: Path, clip: Path, check: Checker) -> None:
-    """Of MELD: a file of two seconds whose reply comes 75 s later gives frames, and so does one that is too long as it
-    is and short until the reply; the other turns of the corpus are nobody's history."""
+    """In MELD, a file of two seconds gives frames though the reply comes 75 s later, and so does a file that is too
+    long but short until the reply."""
     root = tmp_path / "meld"
     pairs = (("0:00:10,000", "0:01:25,000"), ("0:02:00,000", "0:02:01,500"))
     lines = [
@@ -223,13 +177,11 @@ def test_clips_are_judged_as_samples_show_them(tmp_path: Path, clip: Path, check
         written.write_bytes(clip.read_bytes())
     numbered(root / "MELD.Raw/test/output_repeated_splits_test/dia1_utt0.mp4", 100)
     assert check("dataset=meld", f"dataset.root={root}", "memory=none", "frames.max_seconds=3") == 1
-    assert [(bad["turns"], bad["reason"]) for bad in check.report["clips"]["bad"]] == [(["test_dia1/1"], "too_long")]
-    assert (check.report["targets"]["with_clip"], check.report["targets"]["in_vain"]) == (2, {})
-    assert check.report["clips"]["long"]["test_dia1/1"] == [0.9, 4.0]
-    assert "1.5 times as long as their row, cut off there: test_dia0/1: row 0.9 s, clip 2 s, test_dia0/2" in check.out
+    assert [problem for problem in check.problems if "clips" in problem] == []
+    assert "turns before the target: 2 of 2\n" in check.out
 
 
-def test_what_the_reply_leaves_nothing_of_is_told_and_no_fault_of_the_data(
+def test_a_clip_of_which_the_reply_leaves_nothing_is_no_fault_of_the_data(
     tmp_path: Path, clip: Path, check: Checker
 ) -> None:
     """Spans of one file: the second starts with the reply."""
@@ -240,7 +192,5 @@ def test_what_the_reply_leaves_nothing_of_is_told_and_no_fault_of_the_data(
     root = folder(tmp_path / "mine", *talks)
     (root / "a.mp4").write_bytes(clip.read_bytes())
     assert check("dataset=folder", f"dataset.root={root}") == 0
-    assert check.report["clips"]["bad"] == []
-    assert check.report["targets"]["in_vain"] == {"could_show_target": 1}
     assert "2 of 3; without usable frames: could_show_target 1" in check.out
     assert "clips that could show the target, excluded: with/2 turn 1" in check.out

@@ -1,4 +1,4 @@
-"""The doctor's check with several calls at once: do they give the same replies as alone?"""
+"""The doctor's check of simultaneous calls: whether they give the same replies as each call alone."""
 
 import math
 import random
@@ -12,16 +12,16 @@ from mmerg.backends.protocol import Backend, Reply, Request
 from mmerg.checking.probes import Finding, picture, request, written
 
 GROUPS = 3
-AGREE = 0.25  # by so much may a token's log-probability differ: a cached prefix alone makes 0.05 on a 4-bit model
-ALONE = 8  # calls of a group that are made alone, too; a larger group has them several times
-TOKENS = 24  # of each reply, at most
-TIED = 1.1  # tokens whose probabilities sum to more were not equally likely in both calls
+AGREE = 0.25  # allowed difference of a token's log-probability: a cached prefix alone makes 0.05 on a 4-bit model
+ALONE = 8  # distinct calls in a group, at most; a larger group repeats them
+TOKENS = 24  # of a reply, at most
+TIED = 1.1  # if the probabilities of two tokens sum to more, they were not equally likely in both calls
 
 Agreement = Literal["alike", "tied", "other"]
 
 
 def parallel(backend: Backend, concurrency: int, vision: bool) -> Finding:
-    """Calls of unequal size give the same replies at once as alone. A model with vision gets images, too."""
+    """Whether calls of different lengths give the same replies at once as alone. With vision they have images."""
     chance = random.Random(7)
     number = max(concurrency, 2)
     groups: list[set[Agreement]] = []
@@ -37,8 +37,7 @@ def parallel(backend: Backend, concurrency: int, vision: bool) -> Finding:
     if other and concurrency > 1:
         return "failed", f"{other} {of_groups} gave other replies than alone: set backbone.concurrency=1"
     if other:
-        asks = "backbone.concurrency=1 makes one call at a time"
-        return "ok", f"{other} {of_groups} gave other replies than alone; {asks}"
+        return "ok", f"{other} {of_groups} gave other replies than alone; backbone.concurrency=1 makes one at a time"
     if tied:
         parted = f"{tied} {of_groups} differed from each call alone where two tokens were equally likely"
         return "open", f"{parted}: caused by the order of sums in a batch; uncached replies may differ"
@@ -46,8 +45,8 @@ def parallel(backend: Backend, concurrency: int, vision: bool) -> Finding:
 
 
 def agreement(one: Reply, two: Reply) -> Agreement:
-    """Whether two replies are alike, but for what a GPU's order of sums may change. tied: they differ from a token on
-    where both choices were equally likely."""
+    """Whether two replies are alike, except for what the order of sums on a GPU may change. tied: they differ from a
+    token on where both choices were equally likely."""
     for a, b in zip(one.logprobs, two.logprobs, strict=False):
         if abs(a.logprob - b.logprob) > AGREE:
             return "other"

@@ -1,8 +1,9 @@
-"""What a doctor asks of a backend: small calls whose right answer is known.
+"""The checks of `mmerg doctor`: small calls whose right answer is known.
 
-A probe finds `ok`, `failed`, or `open` where nothing could be shown either way; it never takes silence for success.
-Knows backends by their protocol only.
+A probe returns `ok`, `failed`, or `open` if it could show neither, and a text. It never takes silence for success.
 """
+
+from __future__ import annotations
 
 import json
 import math
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 from statistics import fmean
-from typing import Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,9 @@ from mmerg.errors import Failure, ReplyError, SampleError
 from mmerg.frames.picture import to_jpeg
 from mmerg.storage.record import Record
 from mmerg.systems.schema import Bounds, json_schema, parse
+
+if TYPE_CHECKING:
+    from ollama import ProcessResponse
 
 OTHER_SEEDS = (8, 9, 10, 11)  # several, as a small model may refuse with the same words a few times
 UNBOUND = Bounds(frozenset(), {}, {})
@@ -61,7 +65,7 @@ def answers(backend: Backend) -> Finding:
 
 
 def _thoughts_fault(reply: Reply) -> str:
-    """What is wrong with the thoughts in a reply, and what to do; "" where nothing is."""
+    """What is wrong with the thoughts in a reply, and what to do; "" if nothing is."""
     if "thinking" in reply.taken:
         what = "the server does not separate thoughts, so mmerg has to find them in the text"
         return f"{what}; use the model's instruct tag, or start the server with its reasoning parser: docs/servers.md"
@@ -84,8 +88,8 @@ def speed(backend: Backend, calls: int) -> Finding:
 
 
 def schema(backend: Backend) -> Finding:
-    """A reply holds to a schema, fields in the order of the class, though the prompt asks for something else: so it
-    binds. A model reasons before it decides only where that order is kept."""
+    """Whether a reply follows a schema, fields in the order of the class, though the prompt asks for something else. A
+    model reasons before it decides only if that order is kept."""
     text = "Say hello in one short sentence of plain words, without any JSON."
     reply = backend.complete(request(text, answer=Steps, num_predict=ENOUGH))
     if fault := _thoughts_fault(reply):
@@ -98,7 +102,7 @@ def schema(backend: Backend) -> Finding:
 
 
 def logprobs(backend: Backend) -> Finding:
-    """Log-probabilities come with free text: perplexity needs them."""
+    """Whether log-probabilities come with free text: perplexity needs them."""
     reply = backend.complete(request(HELLO, num_predict=ENOUGH))
     if "log-probabilities" in reply.taken:
         return (
@@ -111,8 +115,8 @@ def logprobs(backend: Backend) -> Finding:
 
 
 def likelihood(backend: Backend) -> Finding:
-    """A text that is given has about the log-probabilities that it has as a reply, and one that does not fit has
-    smaller ones. Without them no check can have form=likelihood; nothing else needs them."""
+    """Whether a given text has about the same log-probabilities as when the model replies with it, and an unfitting
+    text has lower ones. Only checks with form=likelihood need this."""
     asked = request(HELLO, num_predict=24)
     said = backend.complete(asked)
     if not said.text.strip() or not said.logprobs:
@@ -135,7 +139,7 @@ def _mean(reply: Reply) -> float:
 
 
 def seeds(backend: Backend, sampling: Sampling) -> Finding:
-    """A seed gives its reply again, another seed another reply. It fails only where the backbone samples."""
+    """Whether a seed repeats its reply and another seed changes it. Fails only if the backbone samples."""
     hot = replace(sampling, temperature=1.0, num_predict=32)
     text = "Tell a story about a storm."
     texts = (
@@ -152,7 +156,7 @@ def seeds(backend: Backend, sampling: Sampling) -> Finding:
 
 
 def two_images(backend: Backend) -> Finding:
-    """Another image in the place of either of two changes the reply: so both reach the model."""
+    """Whether both of two images reach the model: replacing either changes the reply."""
     red, blue = (picture(np.full((128, 128, 3), values, np.uint8)) for values in ((40, 40, 220), (220, 60, 40)))
     both, *changed = (
         backend.complete(request("Describe the images in one sentence.", pair, num_predict=16))
@@ -179,7 +183,7 @@ def frame_tokens(backend: Backend, width: int, height: int) -> int:
 
 
 def frame_detail(tokens: int, width: int, height: int, family: str, engine: Engine) -> Finding:
-    """Whether a frame has the tokens that its model needs. family: the model's architecture, or else its name."""
+    """Whether a frame has as many tokens as its model needs. family: the model's architecture, else its name."""
     size = f"a frame of {width}x{height} px takes {tokens} tokens"
     if tokens <= 1:
         return "open", f"{size} by the server's count, which ignores pictures"
@@ -195,9 +199,32 @@ def frame_detail(tokens: int, width: int, height: int, family: str, engine: Engi
 
 
 def before_llama_server(engine: Engine) -> bool:
-    """Whether this is an Ollama that runs its own engine, and no llama-server (from 0.30 on)."""
+    """Whether this is an Ollama before 0.30, which runs models itself and not in a llama-server."""
     numbers = re.match(r"(\d+)\.(\d+)", engine.version)
     return engine.backend == "ollama" and numbers is not None and tuple(map(int, numbers.groups())) < (0, 30)
+
+
+def context(engine: Engine) -> Finding:
+    """Whether the model can have the context that the settings ask for."""
+    wanted = engine.load.get("num_ctx", 0)
+    if engine.context_length and int(wanted) > engine.context_length:
+        text = f"num_ctx {wanted} is over the model's own {engine.context_length}: the server would clamp it silently"
+        return "failed", f"{text}; set backbone.load.num_ctx={engine.context_length}"
+    return "ok", f"num_ctx {wanted} of {engine.context_length or 'an unknown number of'} tokens"
+
+
+def memory(now: ProcessResponse.Model | None, engine: Engine) -> Finding:
+    """Where Ollama loaded the model, and with which context. now: what it says after a call."""
+    if now is None:
+        return "failed", "the model is not loaded after a call; the server unloads it at once"
+    wanted, size = int(engine.load.get("num_ctx", 0)), now.size or 0
+    loaded = f"{size / 2**30:.1f} GiB, context {now.context_length} as loaded"
+    if now.context_length and now.context_length < wanted:
+        return "failed", f"{loaded}, {wanted} was asked for"
+    if on_cpu := size - (now.size_vram or 0):
+        share = f"{100 * on_cpu / size:.0f} % of it on the CPU"
+        return "open", f"{loaded}, {share}, which is slow; a smaller num_ctx may fit the GPU"
+    return "ok", f"{loaded}, all of it on the GPU"
 
 
 def request(
@@ -214,7 +241,7 @@ def request(
 
 
 def written(reply: Reply) -> tuple[str, str]:
-    """All that the model wrote. A short reply may be nothing but thoughts, which tell replies apart as words do."""
+    """All that the model wrote. A short reply may be all thoughts, which tell replies apart as well as words do."""
     return reply.thinking, reply.text
 
 

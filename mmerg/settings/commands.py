@@ -23,12 +23,6 @@ from mmerg.settings.model import DatasetSettings, ProtocolSettings, RunSettings,
 from mmerg.settings.sources import EmbedderSettings
 
 
-class DataSettings(RunSettings):
-    """The settings of a run whose corpus is checked. See `conf/data.yaml`."""
-
-    out: Annotated[Path | None, PLACE, RUNTIME_ONLY] = None
-
-
 class DoctorRunSettings(RunSettings):
     """The settings of `doctor` with a dataset: see `conf/doctor_run.yaml`."""
 
@@ -158,7 +152,7 @@ class RateSettings(SettingsModel):
 
 COMMANDS: Mapping[str, type[SettingsModel]] = {  # by the config in conf/ that a command composes
     "config": RunSettings,
-    "data": DataSettings,
+    "data": RunSettings,
     "doctor": DoctorSettings,
     "doctor_run": DoctorRunSettings,
     "import": ImportSettings,

@@ -16,17 +16,17 @@ from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseExceptio
 from pydantic import ValidationError
 
 from mmerg.errors import ConfigError
-from mmerg.settings.commands import DataSettings, ImportSettings, TrainSettings
+from mmerg.settings.commands import ImportSettings, TrainSettings
 from mmerg.settings.groups import conf_folder, groups, ollama_host, suggest_options
 from mmerg.settings.kinds import PLACE, RUNTIME_ONLY, Plain, SettingsModel, SparseSettings
+from mmerg.settings.model import RunSettings
 from mmerg.settings.problems import CONFIGURATION, Problem, as_typed, combine_problems, no_value, of_validation
 from mmerg.settings.tree import get_fields, get_path, is_settings, leaves, paths_marked, unwrap_optional
 
-KINDS = (DataSettings, TrainSettings, ImportSettings)
+KINDS = (RunSettings, TrainSettings, ImportSettings)
 PATHS = tuple({key: None for kind in KINDS for key in paths_marked(kind, PLACE)})
-_AS_TYPED = tuple(
-    key for key in PATHS if key in paths_marked(DataSettings, RUNTIME_ONLY)
-)  # the others are made absolute
+_RUNTIME = {key for kind in KINDS for key in paths_marked(kind, RUNTIME_ONLY)}
+_AS_TYPED = tuple(key for key in PATHS if key in _RUNTIME)  # the others are made absolute
 _PASSED_ON = ("root", "split", "sessions", "variant", "label_set")  # by a dataset's config, to its reader
 Settings = TypeVar("Settings", bound=SettingsModel)
 OmegaConf.register_new_resolver("ollama_host", ollama_host, replace=True)  # used by conf/backend

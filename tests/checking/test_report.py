@@ -1,70 +1,75 @@
-"""What of clips and samples is a problem, and how it is told."""
+"""What a check of a corpus counts, and which clips and samples it names."""
 
-import json
+import io
 from pathlib import Path
 
-from mmerg.checking.clips import Flaw
-from mmerg.checking.report import BadClip, Section, bad_clips, check_clips, check_targets
+import pytest
+from rich.console import Console
+
+from mmerg.checking.report import Count, Section, check_clips, check_counts, check_targets, count
 from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
 from mmerg.corpora.protocols import select
-from tests.checking.test_counts import text
+from mmerg.corpora.published import Expected
+from mmerg.errors import ClipError
 from tests.composed import protocol
 
-TALK = Dialogue("a", tuple(Turn("ab"[n % 2], "Oh.", ("joy", None)[n % 2], Clip(Path(f"/x/c{n}"))) for n in range(4)))
-OWN = {Clip(Path("/x/c0")): ["a/1"]}
+
+def text(section: Section) -> str:
+    file = io.StringIO()
+    for part in section.shown:
+        Console(file=file, width=120).print(part)
+    return file.getvalue()
 
 
-def corpus(**notes: int) -> Corpus:
-    return Corpus("mine", "all", ("joy", "awe"), (TALK,), "0", notes)
+CLIPS = [Clip(Path(f"/x/c{number}")) for number in range(4)]
+LABELS = ("joy", "anger", None, "joy")
+TALK = Dialogue("a", tuple(Turn("ab"[n % 2], "Oh.", LABELS[n], CLIPS[n]) for n in range(4)))
 
 
-def bad(name: str, reason: str = "unreadable", *, known: bool = False) -> BadClip:
-    return BadClip(name, (f"{name}/1",), reason, "it is broken", known)
+def corpus(*dialogues: Dialogue, labels: tuple[str, ...] = ("joy", "anger"), absent: str = "") -> Corpus:
+    missing = {f"a/{turn}": turn for turn in absent.split()}
+    return Corpus("mine", "all", labels, dialogues or (TALK,), "0", absent=missing)
 
 
-def clips(*bad: BadClip, missing: int = 0) -> Section:
-    return check_clips(corpus(clips_missing=missing), OWN, bad, {})
+def error(reason: str) -> ClipError:
+    return ClipError(reason, "it is broken")
 
 
-def test_what_is_known_is_no_problem() -> None:
-    assert clips().problems == []
-    assert clips(bad("a", known=True)).problems == []
-    assert "0 missing, 1 cannot be used; 1 of these" in text(clips(bad("a", known=True)))
-    assert clips(bad("a", "missing", known=True), missing=1).problems == []
-    assert "clips: 1 of 4 turns have one; 1 files opened" in text(clips())
+def test_counts_without_official_ones_have_no_verdict() -> None:
+    counts = [("dialogues", 1), ("turns", 4), ("turns of joy", 2), ("turns of anger", 1), ("turns without a label", 1)]
+    assert count(corpus(), Expected(None, None)) == [Count(*one) for one in counts]
+    section = check_counts(corpus())
+    assert section.problems == []
+    assert "there are no official counts" in text(section)
 
 
-def test_clips_are_told_by_reason_the_first_by_name() -> None:
-    many = [bad(f"c{number}") for number in range(7)]
-    assert clips(*many, bad("x", "missing"), missing=1).problems == [
-        "clips missing: 1 (x)",
-        "clips unreadable: 7 (c0, c1, c2, c3, c4 and 2 more)",
+def test_a_merged_label_set_is_not_compared_with_the_published_labels() -> None:
+    published = Expected(1, 5, {"joy": 2, "anger": 2}, "somebody")
+    assert [one.what for one in count(corpus(), published) if one.wrong] == ["turns", "turns of anger"]
+    assert [one.what for one in count(corpus(labels=("joy",)), published) if one.wrong] == ["turns"]
+
+
+@pytest.mark.parametrize(("responders", "replies"), [((), 3), (("b",), 2), (("a",), 1)])
+def test_replies_are_those_of_the_responders(responders: tuple[str, ...], replies: int) -> None:
+    talk = Dialogue("a", TALK.turns, responders=responders)
+    assert Count("replies", replies, 2) in count(corpus(talk), Expected(1, 4, {}, "x", replies=2))
+
+
+def test_bad_clips_are_named_by_reason_and_under_the_root() -> None:
+    bad = {clip: error("unreadable") for clip in CLIPS[:2]} | {Clip(Path("/x/\x1b[2J")): error("too_long")}
+    assert check_clips(corpus(absent="gone"), bad, "/x").problems == [
+        "clips missing: 1 (gone)",
+        "clips too_long: 1 (\\u001b[2J)",
+        "clips unreadable: 2 (c0, c1)",
     ]
-    assert clips(BadClip("", ("d/2",), "missing", "")).problems == ["clips missing: 1 (d/2)"]
-    assert clips(missing=3).problems == ["clips missing: 3 without a known name"]
+    assert "clips: 4 of 4 turns have one; 1 are missing" in text(check_clips(corpus(absent="gone"), {}, None))
 
 
-def test_foreign_names_steer_nothing_and_are_kept_as_they_are() -> None:
-    part = clips(bad("\x1b[2J[red]x"), *(bad(f"caf\udce9 {number}") for number in range(9)))
-    assert "\\u001b[2J[red]x" in part.problems[0]
-    found = json.loads(json.dumps(part.facts))["bad"]
-    assert [one["clip"] for one in found[1:]] == [f"caf\udce9 {number}" for number in range(9)]
-
-
-def test_a_file_is_named_by_its_place_under_the_root() -> None:
-    flaws = {Clip(Path("/x/c0")): Flaw("unreadable", "the file is empty")}
-    assert [one.clip for one in bad_clips(corpus(), OWN, flaws, "/x")] == ["c0"]
-    assert [one.clip for one in bad_clips(corpus(), OWN, flaws, "/")] == ["x/c0"]
-    assert [one.clip for one in bad_clips(corpus(), OWN, flaws, None)] == ["c0"]
-
-
-def test_targets_by_label_and_what_is_looked_at_in_vain() -> None:
+def test_targets_by_label_and_their_clips() -> None:
     taken = protocol("all")
     selection = select(corpus(), taken)
-    part = check_targets(taken, selection, corpus(), 1, {})
-    assert "targets: joy 1 (33.3 %), no label 2 (66.7 %)" in text(part)
-    assert "turns before the target: 3 of 3\n" in text(part)
-    vain = check_targets(taken, selection, corpus(), 1, {Clip(Path("/x/c1")): Flaw("empty", "")})
-    assert "2 of 3; without usable frames: empty 1" in " ".join(text(vain).split())
-    assert vain.facts["in_vain"] == {"empty": 1}
-    assert "without usable" not in text(check_targets(taken, selection, corpus(), 1, None))
+    section = check_targets(taken, selection, corpus(), 1, {})
+    assert "targets: joy 1 (33.3 %), anger 1 (33.3 %), no label 1 (33.3 %)" in text(section)
+    assert "turns before the target: 3 of 3\n" in text(section)
+    section = check_targets(taken, selection, corpus(), 1, {CLIPS[1]: error("empty")})
+    assert "2 of 3; without usable frames: empty 1" in " ".join(text(section).split())

@@ -13,7 +13,7 @@ from mmerg.corpora.folder import Folder, demo_root
 from mmerg.corpora.reading import checked, clip_files, read_corpus
 from mmerg.errors import CorpusError
 from mmerg.experiment.build import load_corpus
-from mmerg.settings.commands import DataSettings
+from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import parse
 from mmerg.storage.files import Snapshot
 from tests.composed import composed, settings_of
@@ -128,9 +128,7 @@ def test_the_commands_refuse_it(
     if command == "run":
         code = run_command(lambda: bool(load_corpus(settings_of(*settings).dataset)))
     else:
-        code = run_command(
-            lambda: check_data(parse(composed(*settings, f"runs={tmp_path}", name="data"), DataSettings))
-        )
+        code = run_command(lambda: check_data(parse(composed(*settings, f"runs={tmp_path}", name="data"), RunSettings)))
     assert code == 2
     assert problem in (error := capsys.readouterr().err)
     assert HERE in error

@@ -22,7 +22,7 @@ from mmerg.backends.ollama_host import OllamaHost
 from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling, likelihood_request
 from mmerg.backends.server_errors import OLLAMA
 from mmerg.backends.words import listening
-from mmerg.checking.probes import before_llama_server, frame_tokens
+from mmerg.checking.probes import before_llama_server, frame_tokens, two_images
 from mmerg.errors import CallError, Failure
 from tests.ollama_server import (
     EMBEDDING_MODEL,
@@ -155,6 +155,7 @@ def test_images_travel(vision: Ollama) -> None:
     assert first.logprobs[0].logprob != second.logprobs[0].logprob
     assert again.logprobs[0].logprob == pytest.approx(first.logprobs[0].logprob, abs=1e-3)
     assert first.prompt_tokens == second.prompt_tokens > blind.prompt_tokens
+    assert two_images(vision) == ("ok", "each changes the reply")
 
 
 def test_an_image_that_is_cut_after_its_header(vision: Ollama, each_ollama: Server) -> None:

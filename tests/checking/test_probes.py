@@ -1,0 +1,196 @@
+"""The doctor's probes on scripted models, each with one fault."""
+
+import json
+import threading
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+
+import pytest
+
+from mmerg.backends.dry import least
+from mmerg.backends.ollama_host import OllamaHost
+from mmerg.backends.protocol import Backend, Engine, Finish, Reply, Request, Sampling, TokenLogprob
+from mmerg.backends.scripted import ENGINE, Scripted
+from mmerg.checking import probes
+from mmerg.checking.at_once import ALONE, GROUPS, agreement, parallel
+from tests.backends.conftest import faulty_server, json_answer
+
+Answer = Callable[[Request], str]
+PROBES: dict[str, Callable[[Backend], probes.Finding]] = {
+    "reply": probes.answers,
+    "schema": probes.schema,
+    "logprobs": probes.logprobs,
+    "seeds": partial(probes.seeds, sampling=Sampling()),
+    "two images": probes.two_images,
+}
+
+
+def good(request: Request) -> str:
+    """Looks at the images and follows the schema."""
+    if request.schema:
+        return '{"a_steps": [3, 5], "b_mood": "calm"}'
+    if request.images:
+        return f"It shows {[image.sha256[:8] for image in request.images]}."
+    return "Hello there." + f" {request.sampling.seed}" * bool(request.sampling.temperature)
+
+
+def bad_schema(request: Request) -> str:
+    return '{"a_steps": [1, 2, 3], "b_mood": "fine"}' if request.schema else good(request)
+
+
+def sorts(request: Request) -> str:
+    """The server's grammar sorts fields by name, as in Ollama 0.34."""
+    return json.dumps(least(json.loads(request.schema), 0), sort_keys=True) if request.schema else good(request)
+
+
+def reverses(request: Request) -> str:
+    """The server's grammar has another order: a verdict would come before its reason."""
+    return '{"b_mood": "calm", "a_steps": [3, 5]}' if request.schema else good(request)
+
+
+def prose(request: Request) -> str:
+    return "Here is what I think of it." if request.schema else good(request)
+
+
+def whitespace(request: Request) -> str:
+    """The server allows whitespace in JSON, which a small model writes without end."""
+    return '{"a_steps":[' + "\n" * 100 if request.schema else good(request)
+
+
+def blank(request: Request) -> str:
+    return good(request) if request.schema else " "
+
+
+def thoughts_in_text(request: Request) -> str:
+    """The server does not separate thoughts, and ignores schemas until they end."""
+    return f"<think>A greeting {{or}} two.</think>\n\n{good(request)}"
+
+
+def only_thoughts(request: Request) -> str:
+    return "<think>A greeting," if "Say hello" in request.messages[0].text else good(request)
+
+
+def thoughts_of_stories(request: Request) -> str:
+    """The model has only thought when a short reply ends."""
+    return f"<think>{good(request)}" if "Tell a" in request.messages[0].text else good(request)
+
+
+def sees_first(request: Request) -> str:
+    return request.images[0].sha256 if request.images else good(request)
+
+
+def sees_second(request: Request) -> str:
+    return request.images[-1].sha256 if request.images else good(request)
+
+
+def unseeded(request: Request) -> str:
+    return "Hello." if request.sampling.temperature else good(request)
+
+
+FAULTS: list[tuple[Answer, dict[str, str], str]] = [
+    (good, {}, "fields in order"),
+    (bad_schema, {"schema": "failed"}, "use a server that enforces JSON schemas"),
+    (sorts, {}, "fields in order"),
+    (reverses, {"schema": "failed"}, "use a server that enforces JSON schemas"),
+    (prose, {"schema": "failed"}, "Here is what I think"),
+    (whitespace, {"schema": "failed"}, "disallow whitespace in JSON"),
+    (blank, {"reply": "failed", "logprobs": "failed", "seeds": "open", "two images": "open"}, "the reply is blank"),
+    (thoughts_in_text, {"reply": "failed", "schema": "failed"}, "does not separate thoughts"),
+    (only_thoughts, dict.fromkeys(("reply", "schema", "logprobs"), "failed"), "use the model's instruct tag"),
+    (thoughts_of_stories, {}, "the same seed repeats its reply, another seed changes it"),
+    (sees_first, {"two images": "failed"}, "replacing the second of two images changes nothing"),
+    (sees_second, {"two images": "failed"}, "replacing the first of two images changes nothing"),
+    (unseeded, {"seeds": "open"}, "5 seeds gave the same reply"),
+]
+
+
+@pytest.mark.parametrize(("answer", "differs", "message"), FAULTS, ids=[case[0].__name__ for case in FAULTS])
+def test_a_model_with_a_fault(answer: Answer, differs: dict[str, str], message: str) -> None:
+    findings = {name: probe(Scripted(answer)) for name, probe in PROBES.items()}
+    assert {name: status for name, (status, _) in findings.items()} == dict.fromkeys(PROBES, "ok") | differs
+    assert message in " ".join(text for _, text in findings.values())
+
+
+def test_seeds_must_act_if_the_backbone_samples() -> None:
+    status, text = probes.seeds(Scripted(unseeded), Sampling(temperature=0.5))
+    assert (status, "the backbone's temperature is 0.5" in text) == ("failed", True)
+
+
+def frame(tokens: int, architecture: str, version: str) -> probes.Finding:
+    engine = ENGINE.model_copy(update={"backend": "ollama", "version": version})
+    return probes.frame_detail(tokens, 672, 504, architecture, engine)
+
+
+def test_the_tokens_of_a_frame() -> None:
+    status, text = frame(336, "qwen35", "0.34.1")
+    assert (status, "672x504 px takes 336 tokens, too few: llama.cpp requires 1024" in text) == ("open", True)
+    assert text.endswith(
+        "start the server with LLAMA_ARG_IMAGE_MIN_TOKENS=1024 in its environment, or use larger frames: image_side "
+        "1184, if the clips have the pixels"
+    )
+    for case in ((1036, "qwen35", "0.34.1"), (256, "gemma3", "0.34.1"), (336, "qwen35", "0.24.0")):
+        assert frame(*case) == ("ok", f"a frame of 672x504 px takes {case[0]} tokens")
+    assert frame(1, "mllama", "0.24.0")[0] == "open"
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "message"),
+    [
+        ({"size": 2**31, "size_vram": 2**31, "context_length": 512}, "ok", "2.0 GiB, context 512 as loaded, all of it"),
+        ({"size": 2**31, "size_vram": 2**30, "context_length": 512}, "open", "50 % of it on the CPU"),
+        ({"size": 2**31, "size_vram": 2**31, "context_length": 256}, "failed", "context 256 as loaded, 512 was asked"),
+        (None, "failed", "the model is not loaded after a call"),
+    ],
+)
+def test_how_the_model_is_loaded(fields: dict[str, int] | None, status: str, message: str) -> None:
+    models = [] if fields is None else [{"model": "m:latest", "name": "m:latest", **fields}]
+    engine = Engine(backend="ollama", version="1", model="m", digest="d", load={"num_ctx": 512})
+    with faulty_server() as server:
+        server.answer(json_answer({"models": models}), path="/api/ps")
+        found = probes.memory(OllamaHost(server.host).loaded("m"), engine)
+    assert (found[0], message in found[1]) == (status, True)
+
+
+# Simultaneous calls
+
+
+def reply(*logprobs: tuple[str, float]) -> Reply:
+    tokens = tuple(TokenLogprob(token=token, logprob=logprob) for token, logprob in logprobs)
+    return Reply(text="".join(token for token, _ in logprobs), finish=Finish.STOP, logprobs=tokens)
+
+
+@pytest.mark.parametrize(
+    ("other", "agreed"),
+    [
+        ((("a", -0.12), ("b", -0.7)), "alike"),
+        ((("a", -0.1), ("c", -0.71), ("d", -5.0)), "tied"),
+        ((("c", -0.01), ("b", -0.7)), "other"),
+        ((("a", -0.1), ("c", -2.0)), "other"),
+        ((("a", -0.4), ("b", -0.7)), "other"),
+        ((("a", -0.1),), "other"),
+    ],
+)
+def test_how_far_replies_agree(other: tuple[tuple[str, float], ...], agreed: str) -> None:
+    assert agreement(reply(("a", -0.1), ("b", -0.7)), reply(*other)) == agreed
+
+
+@pytest.mark.parametrize(("concurrency", "status"), [(1, "ok"), (2, "failed")])
+def test_calls_at_once_that_disturb_each_other(concurrency: int, status: str) -> None:
+    numbers, guard = count(), threading.Lock()
+
+    def unsteady(_: Request) -> str:
+        with guard:
+            return "Hello." + " more" * next(numbers)
+
+    found = parallel(Scripted(unsteady), concurrency, vision=False)
+    assert (found[0], "backbone.concurrency=1" in found[1]) == (status, True)
+
+
+@pytest.mark.parametrize(("concurrency", "together", "alone"), [(1, 2, 2), (5, 5, 5), (24, 24, ALONE)])
+def test_as_many_calls_are_compared_as_a_run_makes(concurrency: int, together: int, alone: int) -> None:
+    backend = Scripted(lambda request: request.digest())
+    status, text = parallel(backend, concurrency, vision=False)
+    assert (status, f"{GROUPS} groups of {together} calls" in text) == ("ok", True)
+    assert len(backend.requests) == GROUPS * (alone + together)
+    assert len({request.digest() for request in backend.requests}) == GROUPS * alone
