@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,15 +40,22 @@ SCENE = Scene(
 )
 
 
+MERG: dict[str, Any] = yaml.safe_load((ROOT / "conf/system/merg.yaml").read_text(encoding="utf-8"))
+
+
 def system_of(config: Mapping[str, object]) -> System:
-    """The system of a page, as a run builds it: M is supplied."""
+    """The system of a config, as a run builds it, with a source for M."""
     return build(read_settings(SystemSettings, config, f"system={config['name']}"), given=["M"])
+
+
+@cache
+def _merg() -> System:
+    return system_of(MERG)
 
 
 def merg(**changes: Any) -> System:
     """The system of conf/system/merg.yaml."""
-    system = system_of(yaml.safe_load((ROOT / "conf/system/merg.yaml").read_text(encoding="utf-8")))
-    return replace(system, **changes)
+    return replace(_merg(), **changes)
 
 
 def keyframes(count: int, described: bool = False) -> tuple[Keyframe, ...]:
@@ -64,7 +72,7 @@ def with_images(count: int = 2) -> State:
 
 
 def outputs(mark: str = "") -> dict[str, BaseModel | str]:
-    """A valid output for each stage; `mark` tells one pass's from another's."""
+    """A valid output for each stage; `mark` distinguishes passes."""
     return {
         "mpa": Evidence(
             textual_cues=(TextualCue(turn=3, cue=f"says fine twice{mark}"),),
@@ -88,7 +96,7 @@ def audit(checks: Mapping[str, bool]) -> BaseModel:
 
 
 def stage_of(request: Request) -> str:
-    """Which stage asks, by its own part of the prompt."""
+    """The stage that makes a request, by its part of the prompt."""
     [user] = [message for message in request.messages if message.role == "user"][:1]
     [name] = [name for name, task in TASKS.items() if task in user.text]
     return name
@@ -100,11 +108,11 @@ def as_text(output: BaseModel | str) -> str:
 
 
 def class_names(names: Iterable[str]) -> list[str]:
-    """The names of fields that a server is sent, as their class has them."""
+    """The class names of fields with wire names."""
     return [re.sub(r"^[a-z]_", "", name) for name in names]
 
 
 def asked_of(values: Mapping[str, object], schema: Mapping[str, Any]) -> str:
-    """A reply with the fields that a server is asked for, of `values` by their names in the class."""
+    """A reply to a schema. values: by class name."""
     names = list(schema["properties"])
     return json.dumps({name: values[own] for name, own in zip(names, class_names(names), strict=True)})

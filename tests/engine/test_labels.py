@@ -1,4 +1,4 @@
-"""Emotions that are read from label probabilities: by which tokens, in which orders, and against which prior."""
+"""Emotions read from label probabilities: tokens, orders of the labels, and calibration."""
 
 import json
 from collections.abc import Mapping
@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from mmerg.audit import main
-from mmerg.backends.ollama import Ollama
-from mmerg.backends.protocol import Finish, Message, Reply, Request, Sampling, TokenLogprob
+from mmerg.backends.protocol import Finish, Reply, Request, TokenLogprob
 from mmerg.backends.scripted import Answer
-from mmerg.engine.labels import ALTERNATIVES, TOKENS, build_schema, orders, read_labels
+from mmerg.engine.labels import orders, read_labels
 from mmerg.errors import ConfigError, ReplyError
 from mmerg.experiment.launch import launch
 from mmerg.runs import events
@@ -19,14 +18,13 @@ from mmerg.runs.auditor import read_auditor
 from mmerg.runs.folder import read_results
 from mmerg.systems.labels import LabelPrior
 from tests.composed import settings_of
-from tests.ollama_server import Server
 from tests.systems.played import Played, plainly
 
 LABELS = ("neutral", "joy", "sadness", "surprise")
 
 
 def reply(likeliest: Mapping[str, float]) -> Reply:
-    """A reply whose second token could have been any of these, with their probabilities."""
+    """A reply whose second token has these alternatives, by probability."""
     entries = tuple(TokenLogprob(token=token, logprob=log(p)) for token, p in likeliest.items())
     first = entries[0].model_copy(update={"top_logprobs": entries})
     text = f'"{first.token}'
@@ -35,10 +33,10 @@ def reply(likeliest: Mapping[str, float]) -> Reply:
 
 def test_labels_are_read_by_the_tokens_that_begin_them() -> None:
     read = read_labels(reply({"joy": 0.4, "s": 0.2, " Sad": 0.1, "The": 0.1, "neu": 0.05}), LABELS)
-    told = dict(zip(LABELS, (0.05, 0.4, 0.2, 0.1), strict=True))
-    assert {label: exp(value) * 0.75 for label, value in read.items()} == pytest.approx(told, abs=1e-5)
+    expected = dict(zip(LABELS, (0.05, 0.4, 0.2, 0.1), strict=True))
+    assert {label: exp(value) * 0.75 for label, value in read.items()} == pytest.approx(expected, abs=1e-5)
     unnamed = read_labels(reply({"joy": 0.5, "The": 0.1}), LABELS)
-    assert exp(unnamed["sadness"]) == pytest.approx(0.1 / 0.8, abs=1e-5)  # less likely than every token that is told
+    assert exp(unnamed["sadness"]) == pytest.approx(0.1 / 0.8, abs=1e-5)  # the bound for tokens not listed
     with pytest.raises(ConfigError, match="gives no log-probabilities"):
         read_labels(Reply(text='"joy"', finish=Finish.STOP), LABELS)
 
@@ -53,22 +51,22 @@ def test_no_label_is_guessed() -> None:
         read_labels(Reply(text="", thinking="Let me see", finish=Finish.LENGTH, logprobs=(first,)), LABELS)
 
 
-def test_every_second_order_is_the_one_before_reversed() -> None:
+def test_every_second_order_reverses_the_previous() -> None:
     made = list(orders(LABELS, 4))
     assert (made[0], made[1], made[3]) == (LABELS, LABELS[::-1], made[2][::-1])
     assert set(made[2]) == set(LABELS)
 
 
-def test_a_prior_takes_off_what_the_model_says_of_any_scene() -> None:
+def test_a_prior_calibrates_log_probabilities() -> None:
     means, counts = {"neutral": -3.0, "joy": -0.1, "sadness": -1.0}, {"sadness": 6}
     prior = LabelPrior(corpus="c dev", fingerprint="f", n=9, mean=means, counts=counts)
     scores = prior.calibrated({"neutral": -2.0, "joy": -0.5, "sadness": -1.5})
-    told = {"neutral": 1.0 + log(1 / 9), "joy": -0.4 + log(1 / 9), "sadness": -0.5 + log(7 / 9)}
-    assert scores == pytest.approx(told)
+    expected = {"neutral": 1.0 + log(1 / 9), "joy": -0.4 + log(1 / 9), "sadness": -0.5 + log(7 / 9)}
+    assert scores == pytest.approx(expected)
 
 
 def named(request: Request) -> Answer:
-    """Whichever label is listed first."""
+    """The label that is listed first."""
     first, *others = json.loads(request.schema)["enum"]
     return reply({first: 0.6, **{label: 0.4 / len(others) for label in others}})
 
@@ -96,10 +94,10 @@ def test_one_pass_calibrated_reads_its_label_in_two_orders_and_writes_one_reply(
     [
         (("As an AI, I cannot.", "Oh no."), "Oh no.", "passed"),
         (("As an AI, I cannot.", "As an AI, no."), "As an AI, I cannot.", "idle"),
-        (("I did not get the job.", "That hurts."), "That hurts.", "passed"),  # the other's line: a role confused
+        (("I did not get the job.", "That hurts."), "That hurts.", "passed"),  # the other speaker's line
     ],
 )
-def test_a_reply_that_code_finds_faulty_is_drawn_once_more(replies: tuple[str, ...], said: str, ended: str) -> None:
+def test_a_reply_with_a_fault_is_sampled_again(replies: tuple[str, ...], said: str, ended: str) -> None:
     played = answered(*replies)
     assert (played.outcome.selected.state.get("R"), played.outcome.ended) == (said, ended)
     *_, first, second = played.calls
@@ -121,7 +119,7 @@ def test_a_stage_with_more_fields_explains_the_label_that_was_read() -> None:
         Played("merg", "system.stages.psp.reads=labels")
 
 
-def test_a_runs_labels_are_calibrated_on_another_split(tmp_path: Path) -> None:
+def test_labels_are_calibrated_on_another_split(tmp_path: Path) -> None:
     given = ("dataset=demo", "backend=dry", "system=one_pass_calibrated", "frames=none", f"runs={tmp_path}")
     [ended] = launch(settings_of(*given))
     file = tmp_path / "auditor.json"
@@ -141,18 +139,4 @@ def test_a_runs_labels_are_calibrated_on_another_split(tmp_path: Path) -> None:
     file.write_text(edited.replace(read_auditor(file).digest, "1" * 64), encoding="utf-8")
     with pytest.raises(ConfigError, match="another model"):
         list(launch(settings_of(*given, f"auditor={file}", "name=other")))
-    assert main([ended.run, "--labels", str(file)]) == 2  # what was measured of that model stays
-
-
-def test_on_a_real_server(each_ollama: Server, smollm2: str) -> None:
-    """The log-probabilities are not those of the grammar: they tell labels apart that it allows alike."""
-    backend = Ollama(host=each_ollama.host, model=smollm2, load={"num_ctx": 512})
-    asked = "Ana: My dog died today.\nWhich emotion does Ana feel? One word: joy, sadness, neutral."
-    labels = ("neutral", "joy", "sadness")
-    request = Request((Message("user", asked),), Sampling(num_predict=TOKENS), build_schema(labels), True, ALTERNATIVES)
-    reply = backend.complete(request)
-    read = read_labels(reply, labels)
-    assert sum(map(exp, read.values())) == pytest.approx(1.0, abs=1e-4)
-    assert len(set(read.values())) > 1
-    named = next(one for one in reply.logprobs if one.token.strip('" '))
-    assert len(named.top_logprobs) > len(labels)  # others than the schema allows
+    assert main([ended.run, "--labels", str(file)]) == 2  # the measurements of that model remain

