@@ -37,7 +37,13 @@ WORDS_THAT_END = (  # random letters continue until one of these
 QUICK = ("system.max_iterations=0", "+backbone.load.num_thread=1", "frames.per_clip=2")
 VISION = (
     *("backbone=qwen2.5vl-7b", f"backbone.model={VISION_MODEL}", "backbone.image_side=112"),
-    *(*QUICK, *WORDS_THAT_END, "system.stages.mpa.sampling.num_predict=4000", "system.without=[caef,psp,gra]", "limit=1"),
+    *(
+        *QUICK,
+        *WORDS_THAT_END,
+        "system.stages.mpa.sampling.num_predict=4000",
+        "system.without=[caef,psp,gra]",
+        "limit=1",
+    ),
 )
 
 

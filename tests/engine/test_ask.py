@@ -1,4 +1,4 @@
-"""Asking: the accept rule, bounded repair with the exact complaint, and what is sent and traced."""
+"""How a stage is asked: which replies are valid, bounded repair with the complaint, requests and events."""
 
 import json
 from dataclasses import replace
@@ -58,9 +58,7 @@ def test_a_good_reply_is_one_call() -> None:
         (Reply(text=" \n", finish=Finish.STOP), Failure.EMPTY, "(blank)"),
     ],
 )
-def test_an_unusable_reply_is_shown_with_its_complaint_and_asked_for_again(
-    bad: Answer, failure: Failure, raw: str
-) -> None:
+def test_an_invalid_reply_is_shown_with_its_complaint_and_repaired(bad: Answer, failure: Failure, raw: str) -> None:
     output, backend, log = ask([bad, GOOD])
     assert output == outputs()["mpa"]
     [refused] = [event for event in log if isinstance(event, events.Refused)]
@@ -76,7 +74,7 @@ def test_an_unusable_reply_is_shown_with_its_complaint_and_asked_for_again(
 LONG = Reply(text=GOOD, finish=Finish.LENGTH, response_tokens=9)
 
 
-def test_a_model_that_was_too_long_is_told_to_be_shorter_and_nobody_else_is() -> None:
+def test_only_the_model_is_told_to_be_shorter() -> None:
     _, backend, log = ask([LONG, GOOD])
     assert "was cut off after 9 tokens; be much shorter." in backend.requests[1].messages[-1].text
     [refused] = [event for event in log if isinstance(event, events.Refused)]
@@ -86,9 +84,8 @@ def test_a_model_that_was_too_long_is_told_to_be_shorter_and_nobody_else_is() ->
 THOUGHT = Reply(text="", finish=Finish.LENGTH, thinking="h", response_tokens=9)
 
 
-@pytest.mark.parametrize(("bad", "more"), [(LONG, ""), (THOUGHT, "backbone.think=false")])
-@pytest.mark.parametrize("name", ["mpa", "caef", "psp", "sgrg", "gra"])
-def test_what_a_limit_of_tokens_is_set_by_is_named_as_a_run_takes_it(name: str, bad: Reply, more: str) -> None:
+@pytest.mark.parametrize(("name", "bad", "more"), [("mpa", LONG, ""), ("gra", THOUGHT, "backbone.think=false")])
+def test_the_error_names_the_setting_of_the_token_limit(name: str, bad: Reply, more: str) -> None:
     system = merg(max_repairs=0)
     [stage] = [agent for agent in system.agents if agent.name == name]
     with pytest.raises(ReplyError) as caught:
@@ -132,15 +129,8 @@ def test_text_has_no_schema_but_log_probabilities() -> None:
     assert (request.schema, request.logprobs, request.sampling.num_predict) == ("", True, 160)
 
 
-def test_the_schema_travels_in_class_order_and_samplers_are_pinned() -> None:
-    _, backend, _ = ask([GOOD])
-    [request] = backend.requests
-    assert list(json.loads(request.schema)["properties"]) == ["textual_cues", "visual_cues"]
-    assert (request.sampling.seed, request.sampling.top_k, request.sampling.num_predict) == (7, 5, 1024)
-
-
 @pytest.mark.parametrize("own", [None, 0.7])
-def test_an_agent_that_is_told_a_correction_may_have_its_own_temperature(own: float | None) -> None:
+def test_a_corrected_agent_may_have_its_own_temperature(own: float | None) -> None:
     system, backend = merg(rerun_temperature=own), Scripted(lambda _: "Hm.")
     asking, writer, audit = asker(system, backend, []), system.stages[3], Correction("sgrg", "Hm.", "dull", "warmer")
     for t, correction in ((0, None), (1, audit), (2, audit), (2, audit), (2, None)):
@@ -151,7 +141,7 @@ def test_an_agent_that_is_told_a_correction_may_have_its_own_temperature(own: fl
     assert (same, uncorrected) == (third, first)
 
 
-def test_every_draw_has_a_seed_of_its_own_by_sample_stage_pass_and_number() -> None:
+def test_every_candidate_has_its_own_seed_by_sample_stage_pass_and_number() -> None:
     warm = Sampling(seed=7, temperature=0.7)
     places = [("d1/4", "sgrg", 0, 0), ("d1/5", "sgrg", 0, 0), ("d1/4", "psp", 0, 0), ("d1/4", "sgrg", 1, 0)]
     seeds = [warm.drawn(*place).seed for place in (*places, ("d1/4", "sgrg", 0, 1))]
@@ -163,21 +153,21 @@ def test_every_draw_has_a_seed_of_its_own_by_sample_stage_pass_and_number() -> N
     assert cold.drawn(*places[1]) == cold  # equal prompts share one reply
 
 
-def test_a_source_supplies_what_no_stage_makes() -> None:
+def test_a_source_adds_to_the_prompt() -> None:
     system, backend, log = merg(), Scripted(["Hm."]), list[events.Event]()
-    kept_back = events.Excluded(id="d9/2", guard="same reply", similarity=0.9, reply="Leaked.")
+    withheld = events.Excluded(id="d9/2", guard="same reply", similarity=0.9, reply="Leaked.")
     said = [{"speaker": "Eve", "text": "I failed."}]
     exemplar = {"id": "d7/2", "history": said, "emotion": "sadness", "reply": "Hush."}
-    supply = SourceOutput((exemplar,), (kept_back,))
+    supply = SourceOutput((exemplar,), (withheld,))
     made = Asker(Prompts(system), backend, Sampling(), log.append, {"M": lambda *_: supply})
     made(system.stages[3], State(with_images().scene), 0)
     assert "Eve: I failed.\nEmotion: sadness\nNext turn: Hush.\n" in backend.requests[0].messages[1].text
     assert "Leaked" not in str(backend.requests[0].messages)
     [supplied] = [event for event in log if isinstance(event, events.Supplied)]
-    assert (supplied.symbol, supplied.content, supplied.excluded) == ("M", supply.content, (kept_back,))
+    assert (supplied.symbol, supplied.content, supplied.excluded) == ("M", supply.content, (withheld,))
 
 
-def test_a_text_ends_at_its_stop_text_where_the_server_does_not_heed_it() -> None:
+def test_a_text_ends_at_its_stop_text_if_the_server_ignores_it() -> None:
     output, _, _ = ask(["\nThat must hurt.\n2. Ana: all checks passed"], "sgrg")
     assert output == "That must hurt."
 
@@ -186,7 +176,7 @@ def cleanings(log: list[events.Event]) -> list[tuple[str, int, tuple[str, ...]]]
     return [(event.stage, event.attempt, event.taken) for event in log if isinstance(event, events.Cleaned)]
 
 
-def test_a_name_quotation_marks_and_directions_around_the_reply_are_taken_off_and_told() -> None:
+def test_names_quotation_marks_and_directions_are_removed_and_reported() -> None:
     raw = 'Ben: "That must hurt." *sighs*'
     output, backend, log = ask([raw], "sgrg")
     assert (output, backend.calls) == ("That must hurt.", 1)
@@ -196,7 +186,7 @@ def test_a_name_quotation_marks_and_directions_around_the_reply_are_taken_off_an
     assert ask(["Joe: That must hurt."], "sgrg")[0] == "Joe: That must hurt."
 
 
-def test_a_reply_of_which_nothing_is_left_is_blank() -> None:
+def test_a_reply_with_directions_only_is_blank() -> None:
     output, _, log = ask(["*sighs*", "Ana: Oh no."], "sgrg")
     assert output == "Oh no."
     [refused] = [event for event in log if isinstance(event, events.Refused)]
@@ -204,7 +194,7 @@ def test_a_reply_of_which_nothing_is_left_is_blank() -> None:
     assert cleanings(log) == [("sgrg", 1, ("another's name",))]
 
 
-def test_the_response_in_a_record_is_cleaned_and_no_other_field_is() -> None:
+def test_only_the_response_of_a_record_is_cleaned() -> None:
     raw = {"reflection": '"Ben" is *warm*', "response": "Ben: (nods) That must hurt."}
     system = replace(merg(), result={"response": "R.response"})
     stage, log = replace(system.stages[3], output=Reflection), list[events.Event]()
@@ -214,7 +204,7 @@ def test_the_response_in_a_record_is_cleaned_and_no_other_field_is() -> None:
     assert cleanings(log) == [("sgrg", 0, ("words around the JSON", "name", "stage directions"))]
 
 
-def test_thoughts_before_words_are_kept_apart_and_told() -> None:
+def test_thoughts_before_text_are_removed_and_reported() -> None:
     output, backend, log = ask(["<think>\nShe is hurt.\n</think>\n\nThat must hurt.\nAna: Yes"], "sgrg")
     assert (output, backend.calls) == ("That must hurt.", 1)
     assert cleanings(log) == [("sgrg", 0, ("thinking",))]
@@ -231,14 +221,14 @@ def test_thoughts_before_words_are_kept_apart_and_told() -> None:
         f'<|channel|>analysis<|message|>She is {{"a": 1}}<|end|><|start|>assistant<|channel|>final<|message|>{GOOD}',
     ],
 )
-def test_thoughts_before_json_are_kept_apart_and_told(raw: str) -> None:
+def test_thoughts_before_json_are_removed_and_reported(raw: str) -> None:
     output, backend, log = ask([raw])
     assert (output, backend.calls) == (outputs()["mpa"], 1)
     [(_, _, taken)] = cleanings(log)
     assert taken[0] == "thinking"
 
 
-def test_thoughts_in_the_response_of_a_record_are_taken_off() -> None:
+def test_thoughts_in_the_response_of_a_record_are_removed() -> None:
     system = replace(merg(), result={"response": "R.response"})
     stage, log = replace(system.stages[3], output=Reflection), list[events.Event]()
     raws = ["<think>She is hurt.", "<think>She is hurt.</think> That must hurt."]
@@ -251,7 +241,7 @@ def test_thoughts_in_the_response_of_a_record_are_taken_off() -> None:
 
 
 def test_a_reply_that_is_only_a_stop_text_is_blank() -> None:
-    """What stands before the first stop text is the reply: of "User: hi" nothing is left."""
+    """The reply is the text before the first stop text, so "User: hi" is blank."""
     system = merg()
     sgrg = replace(system.stages[3], sampling={"stop": ["User:"]})
     backend, log = Scripted(["User: hi", "Oh no. User: hi"]), list[events.Event]()
@@ -262,7 +252,7 @@ def test_a_reply_that_is_only_a_stop_text_is_blank() -> None:
 
 
 def test_an_audit_that_copies_its_rubric_for_every_agent_is_unreadable() -> None:
-    """Seen on models of half a billion weights. Copied for one agent it is a finding: it may fit there."""
+    """Models of 0.5B do so. A copied reason for one agent alone is valid, as it may fit."""
     example, log = "one word in answer to a long question", list[events.Event]()
     copied = {
         "mpa": f"Passes: turn 2: {example}",

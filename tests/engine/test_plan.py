@@ -1,4 +1,4 @@
-"""Clips planned by file: one decoding pass for all samples of a run that share a file, whoever comes first."""
+"""Clips planned by file: samples that share a file decode it once."""
 
 import os
 import shutil
@@ -17,19 +17,17 @@ from mmerg.errors import Failure, SampleError
 from mmerg.experiment.build import build_keyframe_sampler
 from mmerg.frames.picture import from_jpeg
 from mmerg.frames.store import Frame, FrameStore
-from mmerg.settings.model import FramesSettings, RunSettings
-from mmerg.systems.system import System
-from tests.composed import BASE, settings_of
+from mmerg.settings.model import FramesSettings
 from tests.engine.parts import merg
 from tests.frames.clips import FPS, code, numbered
 
-SECONDS = 8
-SETTINGS = FramesSettings(per_clip=2, long_side=320)
+SECONDS = 5
+SETTINGS = FramesSettings(per_clip=1, long_side=160)
 TWO = (Turn("a", "3"), Turn("b", "4"))
 
 
 def talk(film: Path, seconds: int = SECONDS) -> Dialogue:
-    """Turns of a second and a half, one each second: every turn overlaps the next."""
+    """Turns of 1.5 seconds, one each second, so that each overlaps the next."""
     turns = (Turn("ab"[n % 2], f"turn {n}", "joy", Clip(film, n, n + 1.5), n, n + 1.5) for n in range(seconds))
     return Dialogue("talk", tuple(turns))
 
@@ -39,7 +37,7 @@ def all_samples(dialogue: Dialogue) -> list[Sample]:
 
 
 class CountingStore(FrameStore):
-    """A frame store that counts how often a clip's frames are noted down: once a decoding pass."""
+    """A frame store that counts the decoding passes of each clip."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -61,7 +59,7 @@ def sampler(store: FrameStore, samples: Sequence[Sample]) -> KeyframeSampler:
 
 
 def spoil(film: Path) -> None:
-    """Make the film undecodable so that nothing but its bytes changes."""
+    """Make the film undecodable without a change of size and time."""
     status = film.stat()
     film.write_bytes(b"\0" * status.st_size)
     os.utime(film, ns=(status.st_atime_ns, status.st_mtime_ns))
@@ -78,7 +76,7 @@ def film(recorded: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(recorded, tmp_path))
 
 
-def test_the_plan_holds_each_clip_once_and_only_files_that_several_share() -> None:
+def test_the_plan_has_each_clip_once_and_only_shared_files() -> None:
     film, other = Path("film.avi"), Path("other.avi")
     one, two, three = Clip(film, 0, 1), Clip(film, 1, 2), Clip(film, 2, 3)
     turns = (Turn("a", "1", clip=one), Turn("b", "2", clip=two), Turn("a", "3", clip=Clip(other)), Turn("b", "4"))
@@ -89,7 +87,7 @@ def test_the_plan_holds_each_clip_once_and_only_files_that_several_share() -> No
     ]
     assert clips_by_file(samples, 9) == {film: (one, two)}
     assert clips_by_file(samples, 2) == {film: (one, two)}
-    assert clips_by_file(samples, 1) == {}  # of film, the second alone
+    assert clips_by_file(samples, 1) == {}
     assert clips_by_file(samples, 0) == {}
 
 
@@ -126,12 +124,8 @@ def test_samples_in_flight_decode_a_file_once(film: Path, tmp_path: Path) -> Non
     assert len(store.noted) == len(clips_by_file(samples, 2)[film])
 
 
-def sampler_of(settings: RunSettings, system: System, samples: Sequence[Sample]) -> KeyframeSampler:
-    return build_keyframe_sampler(settings.frames, system, Path(settings.cache_dir), samples)
-
-
 def test_a_span_that_failed_is_not_decoded_again(film: Path, tmp_path: Path) -> None:
-    """The turn after the film's end fails; so it does for the next sample, although the film has grown meanwhile."""
+    """A turn after the film's end also fails for the next sample, although the film has grown since."""
     samples = all_samples(talk(film, SECONDS + 3))
     together = sampler(FrameStore(tmp_path / "frames"), samples)
     state = look(together, samples[-1])
@@ -141,13 +135,12 @@ def test_a_span_that_failed_is_not_decoded_again(film: Path, tmp_path: Path) -> 
     assert look(KeyframeSampler(SETTINGS, together.store), samples[-1]).keyframes
 
 
-@pytest.mark.parametrize("shared", [True, False])
-def test_a_file_that_is_gone_since_the_start_fails_its_sample(shared: bool, film: Path, tmp_path: Path) -> None:
-    """The same sample with fewer images would be another one; a file that was never there costs its turn's frames."""
+def test_a_file_removed_since_the_start_fails_its_sample(film: Path, tmp_path: Path) -> None:
+    """A file that was missing from the start only costs its turn the frames."""
     own = Dialogue("own", (Turn("a", "1", clip=Clip(film)), Turn("b", "2", clip=Clip(tmp_path / "never.mp4")), *TWO))
-    samples = all_samples(talk(film))[-2:] if shared else [cut(own, 2, ("joy",))]
-    settings = settings_of(*BASE, "frames=all", f"cache_dir={tmp_path}")
-    together = sampler_of(settings, merg(), samples)
+    samples = [*all_samples(talk(film))[-2:], cut(own, 2, ("joy",))]
+    frames = FramesSettings(per_clip=1, long_side=160, seen_by="all")
+    together = build_keyframe_sampler(frames, merg(), tmp_path, samples)
     seen = look(together, samples[0])
     assert seen.keyframes
     film.rename(tmp_path / "elsewhere.avi")
@@ -156,19 +149,9 @@ def test_a_file_that_is_gone_since_the_start_fails_its_sample(shared: bool, film
             look(together, sample)
         assert (caught.value.failure, str(film) in caught.value.where) == (Failure.CLIP_GONE, True)
         assert "only_failed=true" in caught.value.hint
-    assert not look(sampler_of(settings, merg(), samples), samples[0]).keyframes  # begun without it
+    assert not look(build_keyframe_sampler(frames, merg(), tmp_path, samples), samples[0]).keyframes
     film.write_bytes(b"another film")
     with pytest.raises(SampleError, match="was there when the run started and has changed"):
         look(together, samples[0])
     (tmp_path / "elsewhere.avi").rename(film)
     assert look(together, samples[0]) == seen
-
-
-def test_no_clip_is_opened_that_no_agent_sees() -> None:
-    """Whatever `frames` says: a system whose stages see the dialogue alone decodes no video and keeps no frame."""
-    merg_of_text = merg().showing_frames_to("none")
-    for frames in ("paper", "none"):
-        samples = all_samples(talk(Path("film.avi")))[:3]
-        sampler = sampler_of(settings_of(*BASE, f"frames={frames}"), merg_of_text, samples)
-        assert (sampler.settings.last_turns, sampler.prefetcher.planned) == (0, {})
-    assert sampler_of(settings_of(*BASE, "frames=all"), merg().showing_frames_to("all"), []).settings.last_turns == 2

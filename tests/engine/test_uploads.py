@@ -1,8 +1,6 @@
 """Clips and pictures that clients send become keyframes; bad and huge ones become errors."""
 
 import struct
-import subprocess
-import sys
 import zlib
 from io import BytesIO
 from pathlib import Path
@@ -11,7 +9,7 @@ import cv2
 import numpy as np
 import pytest
 from PIL import Image
-from pillow_heif import register_heif_opener
+from pillow_heif import from_pillow, register_heif_opener
 
 from mmerg.corpora.dialogue import Clip
 from mmerg.corpora.folder import demo_root
@@ -27,7 +25,7 @@ CLIP, PLACE = demo_root() / "fine_1.mp4", Path("turn 1")
 
 
 def png(width: int, height: int, rows: bytes) -> bytes:
-    """A grey PNG that says it has this size."""
+    """A grey PNG whose header names this size."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -38,7 +36,7 @@ def png(width: int, height: int, rows: bytes) -> bytes:
 
 
 def decode(*sent: Upload, settings: FramesSettings = FramesSettings()) -> tuple[Outcome, str, HeldFrames]:  # noqa: B008
-    """The keyframes of a turn's files, or why there are none; the problems with them; and where their JPEGs are."""
+    """The keyframes of a turn's files, or the error; their problems; and the store."""
     turn, store = Uploads({PLACE: sent}), HeldFrames()
     [outcome] = turn.extract([Clip(PLACE)], settings, store)
     return outcome, turn.problems.get(str(PLACE), ""), store
@@ -50,7 +48,7 @@ def reason(*sent: Upload, settings: FramesSettings = FramesSettings()) -> str:  
     return outcome.reason
 
 
-def test_a_clip_gives_the_frames_that_it_gives_a_run() -> None:
+def test_a_clip_gives_the_same_frames_as_in_a_run() -> None:
     own, (frames, problems, store) = HeldFrames(), decode(Upload("clip", CLIP.read_bytes()))
     [straight] = extract([Clip(CLIP)], FramesSettings(), own)
     assert isinstance(straight, tuple)
@@ -60,9 +58,9 @@ def test_a_clip_gives_the_frames_that_it_gives_a_run() -> None:
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "AVIF"])
-def test_pictures_are_turned_as_their_exif_says(kind: str) -> None:
+def test_pictures_are_rotated_by_exif(kind: str) -> None:
     exif, file = Image.Exif(), BytesIO()
-    exif[0x0112] = 6  # a telephone held upright
+    exif[0x0112] = 6
     Image.new("RGB", (64, 40)).save(file, kind, exif=exif)
     frames, _, _ = decode(Upload("picture", file.getvalue()))
     assert isinstance(frames, tuple)
@@ -70,7 +68,7 @@ def test_pictures_are_turned_as_their_exif_says(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["PNG", "WEBP", "GIF", "HEIF"])
-def test_what_is_transparent_is_white(kind: str) -> None:
+def test_transparent_areas_are_white(kind: str) -> None:
     register_heif_opener()
     drawing, data = Image.new("RGBA", (64, 64), (200, 0, 0, 0)), BytesIO()
     drawing.paste((0, 0, 0, 255), (16, 16, 48, 48))
@@ -81,18 +79,10 @@ def test_what_is_transparent_is_white(kind: str) -> None:
     assert (shown[4, 4].min() > 240, shown[32, 32].max() < 15) == (True, True)
 
 
-def test_the_first_heic_of_a_process_is_a_picture() -> None:
-    code = """if 1:
-    from io import BytesIO
-    from PIL import Image
-    from pillow_heif import from_pillow
-    from mmerg.engine.uploads import Upload
+def test_files_are_recognised_by_content() -> None:
     data = BytesIO()
     from_pillow(Image.new("RGB", (64, 64))).save(data)
-    print(Upload.of(data.getvalue()).kind, Upload.of(b"no picture").kind)
-    """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "picture clip\n"
+    assert (Upload.of(data.getvalue()).kind, Upload.of(b"no picture").kind) == ("picture", "clip")
 
 
 @pytest.mark.parametrize(
@@ -100,14 +90,11 @@ def test_the_first_heic_of_a_process_is_a_picture() -> None:
     [
         (png(1, 4000, bytes(2 * 4000)), "a picture of 1x4000 pixels is too small"),
         (b"\xff\xd8\xff" + b"\x00" * 100, "a picture cannot be decoded"),
-        (b"GIF89a", "a picture cannot be decoded"),
-        (b"", "a picture cannot be decoded"),
         (png(9000, 9000, bytes(9001 * 9000)), "a picture of 9000x9000 pixels is over 50 megapixels"),  # in 80 kB
         (png(12000, 12000, b""), "a picture cannot be decoded"),  # Pillow warns of it
-        (png(65000, 65000, b""), "a picture cannot be decoded"),
     ],
 )
-def test_a_bad_or_huge_picture_is_a_problem_and_leaves_the_others_of_its_turn(data: bytes, problem: str) -> None:
+def test_a_bad_or_huge_picture_does_not_affect_others(data: bytes, problem: str) -> None:
     frames, problems, _ = decode(Upload("picture", data), Upload("picture", picture()))
     assert isinstance(frames, tuple)
     assert [(frame.width, frame.height) for frame in frames] == [(160, 120)]

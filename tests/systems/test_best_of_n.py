@@ -1,4 +1,4 @@
-"""Best of n: which draw is taken, what a draw costs that cannot be used, and that each has a seed of its own."""
+"""Best of n: the selected candidate, invalid candidates, and seeds."""
 
 import json
 from collections.abc import Sequence
@@ -22,19 +22,19 @@ from tests.run_folders import held
 from tests.systems.played import Played, Script
 
 SEEDS = [Sampling(seed=7, temperature=0.7).drawn("d1/4", "answer", n, n).seed for n in range(5)]  # of what is played
-Drawn = tuple[str, float] | Answer | None
+Given = tuple[str, float] | Answer | None
 
 
 def number(asked: Request) -> int:
-    """Which draw asks."""
+    """The number of the candidate that asks."""
     return SEEDS.index(asked.sampling.seed)
 
 
-def drawn(*draws: Drawn) -> Script:
-    """By draw: its emotion and the log-probability of each of its words, None for no JSON, or what is answered."""
+def scripted(*candidates: Given) -> Script:
+    """Replies by candidate: its emotion and the log-probability of each word; None for no JSON; or the answer."""
 
     def answer(stage: str, asked: Request) -> Answer:
-        this = draws[number(asked)]
+        this = candidates[number(asked)]
         if isinstance(this, tuple):
             text = json.dumps({"emotion": this[0], "response": f"Draft {number(asked)}."})
             return whole_reply(asked, text, "here", this[1])
@@ -43,8 +43,8 @@ def drawn(*draws: Drawn) -> Script:
     return answer
 
 
-def played(*draws: Drawn) -> Played:
-    return Played("best_of_n", f"system.n={len(draws)}", script=drawn(*draws))
+def played(*candidates: Given) -> Played:
+    return Played("best_of_n", f"system.n={len(candidates)}", script=scripted(*candidates))
 
 
 def selected(this: Played) -> events.Selected:
@@ -53,7 +53,7 @@ def selected(this: Played) -> events.Selected:
 
 
 @pytest.mark.parametrize(
-    ("draws", "taken"),
+    ("candidates", "taken"),
     [
         ([("joy", -2.0)], 0),
         ([("joy", -2.0), ("joy", -1.0), ("joy", -3.0)], 1),
@@ -62,18 +62,22 @@ def selected(this: Played) -> events.Selected:
         ([("sadness", -3.0), ("joy", -1.0), ("joy", -2.0), ("sadness", -0.5)], 3),  # as many votes: the likelier
     ],
 )
-def test_of_the_draws_with_the_emotion_of_most_the_likeliest_is_taken(
-    draws: Sequence[tuple[str, float]], taken: int
+def test_the_likeliest_candidate_of_the_commonest_emotion_is_selected(
+    candidates: Sequence[tuple[str, float]], taken: int
 ) -> None:
-    this = played(*draws)
+    this = played(*candidates)
     state = this.outcome.selected.state
-    assert (state.at("A.response"), state.at("A.emotion")) == (f"Draft {taken}.", draws[taken][0])
-    assert (this.outcome.ended, len(this.outcome.passes), selected(this).t) == ("all candidates", len(draws), taken)
+    assert (state.at("A.response"), state.at("A.emotion")) == (f"Draft {taken}.", candidates[taken][0])
+    assert (this.outcome.ended, len(this.outcome.passes), selected(this).t) == (
+        "all candidates",
+        len(candidates),
+        taken,
+    )
 
 
-def test_every_draw_asks_the_same_by_a_seed_of_its_own_and_is_in_the_trace() -> None:
-    draws = [("joy", -2.0), ("sadness", -1.0), ("joy", -1.5)]
-    this = played(*draws)
+def test_candidates_differ_in_their_seed_alone() -> None:
+    candidates = [("joy", -2.0), ("sadness", -1.0), ("joy", -1.5)]
+    this = played(*candidates)
     assert [call.t for call in this.calls] == [0, 1, 2]
     assert [call.sampling["seed"] for call in this.calls] == SEEDS[:3]
     assert len({call.digest for call in this.calls}) == 3
@@ -83,7 +87,7 @@ def test_every_draw_asks_the_same_by_a_seed_of_its_own_and_is_in_the_trace() -> 
     assert this.calls[0].messages == Played("one_pass").calls[0].messages
 
 
-def test_a_response_is_as_likely_as_it_was_written_before_it_was_cleaned() -> None:
+def test_the_likelihood_is_of_the_reply_before_cleaning() -> None:
     def answer(stage: str, asked: Request) -> Answer:
         said = "Oh no. (sighs) Sit down." if number(asked) else "Oh no. Sit down."
         text = json.dumps({"emotion": "joy", "response": said})
@@ -96,36 +100,34 @@ def test_a_response_is_as_likely_as_it_was_written_before_it_was_cleaned() -> No
 
 
 @pytest.mark.parametrize(
-    ("draws", "lost", "taken"),
+    ("candidates", "lost", "taken"),
     [([None, ("joy", -1.0)], [0], 1), ([("joy", -1.0), None, None, ("joy", -2.0)], [1, 2], 0)],
 )
-def test_a_candidate_that_cannot_be_used_costs_itself_alone(
-    draws: Sequence[Drawn], lost: list[int], taken: int
-) -> None:
-    this = played(*draws)
+def test_an_invalid_candidate_does_not_affect_others(candidates: Sequence[Given], lost: list[int], taken: int) -> None:
+    this = played(*candidates)
     assert [event.t for event in this.events if isinstance(event, events.PassLost)] == lost
     assert (selected(this).t, this.outcome.ended) == (taken, "candidates lost")
-    assert len(this.outcome.passes) == len(draws) - len(lost)
+    assert len(this.outcome.passes) == len(candidates) - len(lost)
     attempts = this.system.max_repairs + 1
-    assert len(this.calls) == len(draws) - len(lost) + attempts * len(lost)
+    assert len(this.calls) == len(candidates) - len(lost) + attempts * len(lost)
 
 
-def test_a_failed_call_fails_the_sample_and_a_refused_prompt_costs_its_candidate() -> None:
+def test_a_failed_call_fails_the_sample_and_a_refused_prompt_its_candidate() -> None:
     with pytest.raises(CallError, match="late"):
         played(("joy", -1.0), CallError(Failure.TIMEOUT, "late"))
     this = played(("joy", -1.0), CallError(Failure.CONTEXT_OVERFLOW, "too long"))
     assert (selected(this).t, this.outcome.ended) == (0, "candidates lost")
 
 
-def test_where_no_candidate_can_be_used_the_sample_fails_as_the_last_did() -> None:
+def test_a_sample_fails_if_every_candidate_is_invalid() -> None:
     with pytest.raises(SampleError, match="none of 3 candidates can be used; the last: ") as caught:
         played(None, None, " ")
     assert caught.value.failure is Failure.EMPTY
     assert caught.value.where == "answer, pass 2"
 
 
-def test_a_backend_without_log_probabilities_ends_the_run_at_its_first_reply() -> None:
-    script = drawn(*[("joy", -1.0)] * 3)
+def test_a_backend_without_log_probabilities_ends_the_run() -> None:
+    script = scripted(*[("joy", -1.0)] * 3)
     asked: list[Request] = []
 
     def bare(stage: str, request: Request) -> Answer:
@@ -145,24 +147,22 @@ def dry(folder: Path, *more: str) -> Ended:
     return ended
 
 
-def test_draws_are_cached_replayed_and_resumed_each_by_itself(tmp_path: Path) -> None:
+def test_candidates_are_cached_and_replayed(tmp_path: Path) -> None:
     whole = dry(tmp_path, f"runs={tmp_path / 'a'}", "limit=2", "system.n=3")
     assert (whole.calls, whole.made) == (6, 6)
     more = dry(tmp_path, f"runs={tmp_path / 'a'}", "limit=2", "system.n=5")
-    assert (more.calls, more.made, more.run != whole.run) == (10, 4, True)  # the first three are those of before
+    assert (more.calls, more.made, more.run != whole.run) == (10, 4, True)  # three come from the cache
     replayed = dry(tmp_path, f"runs={tmp_path / 'b'}", "limit=2", "system.n=3", "cache=read")
-    resumed = [dry(tmp_path, f"runs={tmp_path / 'c'}", f"limit={limit}", "system.n=3") for limit in (1, 2)]
-    assert [(one.kept, one.samples) for one in resumed] == [(0, 1), (1, 2)]
-    files = [held(Path(one.run)) for one in (whole, replayed, resumed[1])]
+    files = [held(Path(one.run)) for one in (whole, replayed)]
     for each in files:
-        each.pop("manifest.json")  # how it was had
-    assert files[1:] == files[:1] * 2
+        each.pop("manifest.json")
+    assert files[0] == files[1]
     assert all(result.passes == 3 for result in read_results(Path(whole.run)).values())
 
 
-def test_as_many_draws_as_cost_the_tokens_of_merg(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of finished runs with the same settings else, in the same folder; the number decides which run it is."""
-    given = ("dataset=demo", "backend=dry", "limit=2", "memory=none", f"runs={tmp_path}")
+def test_equal_tokens_sets_the_number_of_candidates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By finished runs in the same folder. The number of candidates is part of the identity."""
+    given = ("dataset=demo", "backend=dry", "limit=2", "memory=none", "frames=none", f"runs={tmp_path}")
     for missing in ("merg", "one_pass"):
         with pytest.raises(ConfigError, match=f"2 of 2 samples have no reply of system={missing}") as caught:
             plan_run(settings_of(*given, "system=best_of_n_matched"))
@@ -174,17 +174,14 @@ def test_as_many_draws_as_cost_the_tokens_of_merg(tmp_path: Path, capsys: pytest
         name: fmean(one.prompt_tokens + one.response_tokens for one in read_results(path).values())
         for name, path in manifests.items()
     }
-    draws = read_manifest(Path(ended.run)).setting("system.n")
-    assert draws == round(tokens["merg"] / tokens["one_pass"]) > 1
-    assert f"system.n={draws}, as merg takes {tokens['merg']:.0f} tokens" in " ".join(capsys.readouterr().out.split())
+    candidates = read_manifest(Path(ended.run)).setting("system.n")
+    assert candidates == round(tokens["merg"] / tokens["one_pass"]) > 1
+    assert f"system.n={candidates}, as merg takes {tokens['merg']:.0f} tokens" in " ".join(
+        capsys.readouterr().out.split()
+    )
     assert plan_run(settings_of(*given, "system=best_of_n_matched")).path == Path(ended.run)
-    chosen = settings_of(*given, "system=best_of_n_matched", "system.equal_tokens=null", f"system.n={draws}")
-    assert plan_run(chosen).path == Path(ended.run)
     lost = {"status": "failed", "failure": Failure.EMPTY, "prompt_tokens": 0, "response_tokens": 0}
     first, second = read_results(manifests["one_pass"]).values()
     edit(manifests["one_pass"], lines=[first.model_copy(update=lost), second])
     told = f"and one_pass {second.prompt_tokens + second.response_tokens} ("  # of the one that it replied to
     assert told in plan_run(settings_of(*given, "system=best_of_n_matched")).note
-    edit(manifests["one_pass"], lines=[one.model_copy(update=lost) for one in (first, second)])
-    with pytest.raises(ConfigError, match="2 of 2 samples have no reply of system=one_pass"):
-        plan_run(settings_of(*given, "system=best_of_n_matched"))

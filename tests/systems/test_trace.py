@@ -1,4 +1,4 @@
-"""TRACE (arXiv 2509.21849): who sees what, what is asked for again, and on which corpora it runs."""
+"""TRACE (arXiv 2509.21849): inputs of stages, quotes, exemplars, and corpora without what it needs."""
 
 import json
 from importlib.resources import files
@@ -40,7 +40,7 @@ def test_each_stage_sees_its_own_exemplars() -> None:
     assert "Situation" not in played.prompts
 
 
-def test_a_trigger_span_that_nobody_said_is_asked_for_again() -> None:
+def test_a_trigger_span_must_be_a_quote() -> None:
     answers = iter([cause("I was fired."), cause("Oh no."), cause("i did not get the job", "It's fine. Really.")])
     played = Played("trace", script=lambda stage, asked: next(answers) if stage == "cae" else plainly(stage, asked))
     assert played.asked == ["asi", "cae", "cae", "cae", "srp", "ers"]
@@ -50,13 +50,12 @@ def test_a_trigger_span_that_nobody_said_is_asked_for_again() -> None:
     assert '- "i did not get the job"\n- "It\'s fine. Really."' in played.prompt(4)
 
 
-@pytest.mark.parametrize("system", ["trace", "few_shot"])
-def test_without_a_corpus_for_exemplars_it_is_refused_before_the_first_call(system: str) -> None:
+def test_it_needs_a_corpus_for_exemplars() -> None:
     root = Path(str(files("mmerg.corpora"))) / "demo"
-    settings = ("dataset=folder", f"dataset.root={root}", f"system={system}", "backend=dry")
+    settings = ("dataset=folder", f"dataset.root={root}", "system=trace", "backend=dry")
     with pytest.raises(ConfigError, match=r"dataset\.memory\.root has no value") as caught:
         plan_run(settings_of(*settings))
-    without = [f"sources.{symbol}.top_k=0" for symbol in (["K", "K2"] if system == "trace" else ["X"])]
+    without = ["sources.K.top_k=0", "sources.K2.top_k=0"]
     assert caught.value.hint.endswith(f", or {' '.join(without)}")
     assert plan_run(settings_of(*settings, *without)).samples.wanted
     evaluated = (*settings, "memory=minilm", f"dataset.memory.root={root}")
@@ -65,15 +64,14 @@ def test_without_a_corpus_for_exemplars_it_is_refused_before_the_first_call(syst
     assert caught.value.hint.endswith(f"; or {' '.join(without)}")
 
 
-def test_on_empathetic_dialogues_the_labels_are_ekmans_six_unless_set_otherwise() -> None:
+def test_on_empathetic_dialogues_the_default_labels_are_ekmans_six() -> None:
     base = ("dataset=empathetic", "dataset.root=/d")
-    assert settings_of(*base).dataset.label_set == "32"
     assert settings_of(*base, "system=trace").dataset.label_set == "ekman"
     assert settings_of(*base, "system=trace", "dataset.label_set=32").dataset.label_set == "32"
 
 
 def split_of(split: str, *talks: tuple[str, str, str]) -> Builder:
-    """Talks of four turns: a name, an emotion and the situation, which is the first turn, too."""
+    """Dialogues of four turns: a name, an emotion, and the situation, which is also the first turn."""
     lines = [
         Line(f"hit:{number}_conv:{number}", turn, text, context=emotion, prompt=situation, speaker=turn % 2)
         for number, (name, emotion, situation) in enumerate(talks, start={"train": 100, "test": 0}[split])
@@ -99,9 +97,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @needs_embedder
 @pytest.mark.parametrize(("setting", "shared"), [((), True), (("sources.K2.key.turns=2",), False)])
-def test_its_two_sources_share_a_memory_where_they_search_alike(
-    run: Path, setting: tuple[str, ...], shared: bool
-) -> None:
+def test_sources_with_equal_settings_share_a_memory(run: Path, setting: tuple[str, ...], shared: bool) -> None:
     base = ("dataset=empathetic", f"dataset.root={run.parents[1]}", "system=trace", "backend=dry", *setting)
     task = plan_run(settings_of(*base, f"cache_dir={run.parents[1]}/cache"))
     prepared = [source for source in task.system.sources.values() if isinstance(source, Exemplars)]
@@ -112,7 +108,7 @@ def test_its_two_sources_share_a_memory_where_they_search_alike(
 
 
 @needs_embedder
-def test_exemplars_are_precise_or_fuzzy_and_one_a_dialogue(run: Path) -> None:
+def test_exemplars_are_precise_or_fuzzy_and_one_per_dialogue(run: Path) -> None:
     emotion = next(iter(read_results(run).values())).emotion
     supplied = {event.symbol: event for event in all_events(run) if isinstance(event, Supplied)}
     assert (supplied["K"].stage, supplied["K2"].stage) == ("srp", "ers")
@@ -124,7 +120,9 @@ def test_exemplars_are_precise_or_fuzzy_and_one_a_dialogue(run: Path) -> None:
 
 
 @needs_embedder
-def test_what_a_corpus_lacks_is_told_before_the_first_call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_situations_are_reported_before_the_first_call(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     settings = ("dataset=demo", "system=trace_code", "backend=dry", "limit=1", f"runs={tmp_path}")
     [ended] = launch(settings_of(*settings))
     before = " ".join(capsys.readouterr().out.split("1/1 sample")[0].split())
