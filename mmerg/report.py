@@ -1,8 +1,8 @@
 """Writes a report of runs as HTML pages: `mmerg report RUN… [--out DIR]`.
 
-Writes one folder (RUN/report, or FIRST/report-with-… for several runs) that opens from disk in any browser: an
-overview, a table of samples, and a page for each sample with dialogue, keyframes, passes, audits and calls. Calls no
-model. Replaces an earlier report, and refuses a folder with other files.
+The report is one folder (RUN/report, or FIRST/report-with-… for several runs) that opens from disk in any browser. It
+holds an overview, a table of samples, and a page for each sample with dialogue, keyframes, passes, audits and calls. No
+model is called. An earlier report is replaced; a folder with other files is refused.
 Exit code 0 written, 2 a run cannot be read or the folder cannot be written, 130 interrupted.
 """
 
@@ -17,18 +17,18 @@ from mmerg.reporting.write import write_report
 
 
 def choose_folder(paths: Sequence[Path]) -> Path:
-    """Where a report of several runs goes. Every set of runs has its own, and every order of a set, as the first run is
-    what the others are compared with."""
+    """The default folder of a report. Each sequence of runs has its own, since the first run is the baseline."""
     first, *others = (path.resolve() for path in paths)
-    mark = hashlib.sha256("\0".join(map(str, others)).encode(errors="surrogateescape")).hexdigest()[:8]
-    return first / f"report-with-{len(others)}-{mark}"
+    if not others:
+        return paths[0] / "report"
+    digest = hashlib.sha256("\0".join(map(str, others)).encode(errors="surrogateescape")).hexdigest()
+    return first / f"report-with-{len(others)}-{digest[:8]}"
 
 
 def report(out: Console, paths: Sequence[Path], folder: Path | None) -> int:
-    """Write, and say where it begins. Raises RunError."""
-    if folder is None:
-        folder = paths[0] / "report" if len(paths) == 1 else choose_folder(paths)
-    first = write_report(paths, folder, say=lambda line: out.print(escape(line), soft_wrap=True))
+    """Write a report and print the path of its first page. Raises RunError."""
+    with out.status("writing the report"):
+        first = write_report(paths, folder or choose_folder(paths))
     out.print(escape(f"report: {first}"), soft_wrap=True)
     return 0
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from mmerg.scoring.paired import Comparison
-
 ROW, PANEL = 0.17, 1.15  # inches: a row's height, and a panel's least width with its column of n
 
 
@@ -29,44 +27,25 @@ def draw_scores(runs: Sequence[RunData]) -> Figure | None:
     return draw_panels(scores, labels, "Scores with 95 % intervals", caption(runs)) if scores else None
 
 
-def draw_differences(compared: Mapping[str, Sequence[Comparison]], title: str, caption: str) -> Figure | None:
-    """Differences from the first run, a panel for each other run. Only scores in percent, as they share an axis; None
-    where there are none."""
-    known = {(run, one.metric): one for run, all in compared.items() for one in all if one.difference is not None}
-    rows = [metric for metric, title in TITLES.items() if title.endswith("%") and metric in {key[1] for key in known}]
-
-    def score(run: str, metric: str) -> Score | None:
-        one = known.get((run, metric))
-        return Score(name=metric, value=one.difference, interval=one.interval, n=one.n) if one else None
-
-    scores = {f"{style.label(run)}, points": [score(run, metric) for metric in rows] for run in compared}
-    labels = [TITLES[metric].removesuffix(", %") for metric in rows]
-    return draw_panels(scores, labels, title, caption, zero=True) if rows else None
-
-
-def draw_panels(
-    scores: Mapping[str, Sequence[Score | None]], rows: Sequence[str], title: str, caption: str, zero: bool = False
-) -> Figure:
-    """A panel for each heading, with its scores in the order of `rows`. zero: with a line at 0, for differences."""
+def draw_panels(scores: Mapping[str, Sequence[Score | None]], rows: Sequence[str], title: str, caption: str) -> Figure:
+    """A panel for each heading, with its scores in the order of `rows`."""
     lines = math.ceil(len(scores) / 2)
     labels = [style.label(row) for row in rows]
     width = max(style.WIDTH, max(map(style.text_width, labels)) + 2 * PANEL + 0.15)
     figure = style.new_figure(lines * (ROW * len(rows) + 0.5) + 0.1, width)
     for place, (heading, values) in enumerate(scores.items()):
         axes = figure.add_subplot(lines, 2, place + 1)
-        _draw_panel(axes, heading, values, zero)
+        _draw_panel(axes, heading, values)
         axes.set_yticks(range(len(rows)), labels if place % 2 == 0 else [""] * len(rows))
         axes.set_ylim(len(rows) - 0.4, -0.6)
     style.add_texts(figure, title, caption)
     return figure
 
 
-def _draw_panel(axes: Axes, heading: str, scores: Sequence[Score | None], zero: bool) -> None:
+def _draw_panel(axes: Axes, heading: str, scores: Sequence[Score | None]) -> None:
     from matplotlib.ticker import MaxNLocator
 
     axes.set_title(heading)
-    if zero:
-        axes.axvline(0, color=style.PALE, lw=0.8, zorder=0)
     write_at_right = partial(axes.text, 1.04, transform=axes.get_yaxis_transform(), color=style.GREY)
     write_at_right(-0.75, "n", style="italic")
     for row, score in enumerate(scores):
@@ -76,7 +55,7 @@ def _draw_panel(axes: Axes, heading: str, scores: Sequence[Score | None], zero: 
             axes.plot(score.value, row, "o", color=style.INK, ms=3.5)
         n = str(score.n) if score and score.value is not None else "–"
         write_at_right(row, n, va="center_baseline")
-    axes.xaxis.set_major_locator(MaxNLocator(3 if zero else 2, min_n_ticks=2))
+    axes.xaxis.set_major_locator(MaxNLocator(2, min_n_ticks=2))
     low, high = axes.dataLim.intervalx if np.isfinite(axes.dataLim.intervalx).all() else (0.0, 1.0)
     room = 0.12 * (high - low) or 0.05 * abs(high) or 1.0  # also where all values are equal
     low, high = low - room, high + room

@@ -1,7 +1,7 @@
-"""A folder with a report. A new one is written beside its place and moved there once it is whole: after an error the
-earlier report stands.
+"""The folder of a report. A new report is written beside its place and moved there once it is whole, so that after an
+error the earlier one stands.
 
-A marker names all files of a report. A folder that holds any other file is refused.
+A marker names all files of a report. A folder with any other file is refused.
 
     with report_folder(Path("runs/demo/report")) as folder:
         folder.write("index.html", text)
@@ -13,6 +13,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -24,8 +25,8 @@ MARKER = ".mmerg-report"
 
 @contextmanager
 def report_folder(path: Path) -> Iterator[ReportFolder]:
-    """Put a report there as the block ends well. Raises RunError where something cannot be written, or the folder holds
-    files that are not a report's."""
+    """Put a report at `path` if the block succeeds. Raises RunError if something cannot be written, or if the folder
+    holds files that are not a report's."""
     place = path.resolve()
     with writing(path):
         private_folder(place.parent)
@@ -44,24 +45,25 @@ def report_folder(path: Path) -> Iterator[ReportFolder]:
         shutil.rmtree(part, ignore_errors=True)
 
 
+@dataclass(frozen=True)
 class ReportFolder:
     """Names of files are relative, with forward slashes."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    path: Path
 
     def write(self, name: str, content: str | bytes) -> None:
-        """Put a file there; what is written is the same for the same content."""
         write_whole(self.path / name, content)
 
     def link(self, name: str, source: Path) -> None:
-        """Put a file there that shares its bytes with `source`, or a copy where they cannot be shared."""
+        """Add a file that shares its bytes with `source`, or a copy if the file system has no links."""
         path = self.path / name
+        if path.exists():
+            return
         with writing(path):
             private_folder(path.parent)
         try:
             os.link(source, path)
-        except OSError:  # another file system, or one without links
+        except OSError:
             self.write(name, source.read_bytes())
 
 

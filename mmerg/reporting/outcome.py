@@ -1,4 +1,4 @@
-"""What became of a sample: whether a later pass was chosen, and what that made of its label."""
+"""What became of a sample: whether a later pass was chosen, and what that did to its label."""
 
 from collections.abc import Collection
 from typing import Literal
@@ -18,8 +18,7 @@ OUTCOMES: dict[Outcome, str] = {
 
 
 def outcome(result: Result) -> Outcome:
-    """replied: another system wrote the reply, so that no pass is known; candidate: the passes were independent
-    candidates."""
+    """replied: another system wrote the reply, so that no pass is known. candidate: the passes were independent."""
     if not result.ok:
         return "failed"
     if not result.passes:
@@ -31,21 +30,20 @@ def outcome(result: Result) -> Outcome:
     return "kept" if result.passes > 1 else "passed"
 
 
-def counted_outcomes(outcomes: Collection[Outcome]) -> dict[Outcome, str]:
-    """The outcomes that a page counts, with their names. Draws and imported replies are counted only where there are
-    some, passes not where all replies are imported."""
-    imported = "replied" in outcomes and set(outcomes) <= {"replied", "failed"}
-    counted = {"replied", "failed"} if imported else {"passed", "later", "kept", "failed", *outcomes}
-    return {name: words for name, words in OUTCOMES.items() if name in counted}
+def list_outcomes(present: Collection[Outcome]) -> dict[Outcome, str]:
+    """The outcomes that a page counts, with their names: those that are present, passes of own systems, failures."""
+    imported = "replied" in present and set(present) <= {"replied", "failed"}
+    shown = {"replied", "failed"} if imported else {"passed", "later", "kept", "failed", *present}
+    return {name: words for name, words in OUTCOMES.items() if name in shown}
 
 
 def wrong_label(result: Result) -> bool:
-    """Whether the forecast label is another than the data's, both being there."""
+    """Whether the forecast label differs from the gold label, if both are known."""
     return None not in (result.gold_emotion, result.emotion) and result.gold_emotion != result.emotion
 
 
 def label_became(result: Result, first: str | None) -> Literal["", "right", "wrong"]:
-    """What choosing a later pass made of the label, by the data's own. first: the label of pass 0."""
+    """What the choice of a later pass did to the label, by the gold label. first: the label of pass 0."""
     before, after = (label == result.gold_emotion for label in (first, result.emotion))
     if outcome(result) != "later" or first is None or before == after:
         return ""

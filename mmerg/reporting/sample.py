@@ -1,17 +1,18 @@
-"""A sample's story as its page in a report needs it: which stage gave what in which pass, and what changed since. The
-stages are those of the settings and the events, of any system.
+"""A sample's story as its page shows it: what each stage gave in each pass, and what changed since the pass before.
+
+The stages are those of the settings and the events, so that any system can be shown.
 
     page = SamplePage(Story(read_events(run, "d1/4")), Agents(manifest))
     [cell.state for cell in page.cells("mpa")]    # ['made', 'kept']
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from mmerg.frames.store import Keyframe
-from mmerg.reporting.agents import Agents
 from mmerg.reporting.changes import Field, fields
 from mmerg.runs import events
+from mmerg.runs.manifest import Started
 from mmerg.runs.story import Pass, Step, Story
 
 FORMS = {  # sentences without their full stop
@@ -22,9 +23,32 @@ FORMS = {  # sentences without their full stop
 }
 
 
+class Agents:
+    """The agents of a run by its settings, without those that an ablation removes.
+
+    titles: what each stage gives, by the stage's name in order. auditor: its name, "" for a system without one.
+    emotion: the symbol that holds the forecast label, then the field.
+    """
+
+    def __init__(self, manifest: Started) -> None:
+        system, auditor = manifest.setting("system", {}), manifest.setting("system.auditor", {})
+        without, stages = set(system.get("without") or ()), system.get("stages") or {}
+        self.titles = {name: _get_title(stage) for name, stage in stages.items() if name not in without}
+        self.auditor = "" if auditor.get("name") in without else str(auditor.get("name") or "")
+        self.emotion = str(manifest.setting("system.result.emotion", "")).split(".")
+
+
+def _get_title(stage: Any) -> str:
+    kind = str(stage.get("output") or "").rpartition(".")[2]
+    return "Response" if kind == "text" else kind or str(stage.get("gives") or "")
+
+
 class Cell(NamedTuple):
-    """A stage in a pass. made: it gave an output; kept: its output of pass `since` stands; none: it gave nothing that
-    could be used. since: the last pass before with an output, which `fields` are compared with; else the pass."""
+    """A stage in a pass.
+
+    state: made if it gave an output, kept if its output of pass `since` stands, none if it gave nothing usable. since:
+    the pass whose output `fields` are compared with, or this pass if there is none.
+    """
 
     within: Pass
     step: Step
@@ -34,8 +58,12 @@ class Cell(NamedTuple):
 
 
 class SamplePage:
-    """has_frame: whether the run's folder has a frame of this hash. passes: those that began, else an empty one. order:
-    stages as the settings have them, then what else the events name. blamed: agents that audits blame."""
+    """What a sample's page shows.
+
+    has_frame: whether the run's folder has a frame with this hash. passes: those that began, or an empty one. order:
+    stages as in the settings, then any others in the events. blamed: agents that audits blame. problems: why turns
+    have no frames, by turn.
+    """
 
     def __init__(self, story: Story, agents: Agents, has_frame: Callable[[str], bool] = lambda _: True) -> None:
         self.story, self.agents, self.has_frame = story, agents, has_frame
@@ -49,16 +77,12 @@ class SamplePage:
         self.order = list(dict.fromkeys([*agents.titles, *active]))
         faults = [this.audited.fault for this in self.passes if this.audited]
         self.blamed = tuple(dict.fromkeys(filter(None, faults)))
+        auditor = agents.auditor
+        self.audited = [this for this in self.passes if this.audited or this.unaudited or auditor in this.steps]
 
-    def shots(self, turn: int) -> list[tuple[int, Keyframe]]:
+    def list_keyframes(self, turn: int) -> list[tuple[int, Keyframe]]:
         """The keyframes of a turn, each with its number in the prompts."""
-        return [(number, one) for number, one in enumerate(self.keyframes, start=1) if one.turn == turn]
-
-    @property
-    def audited(self) -> list[Pass]:
-        """The passes that came to their audit, one that could be read or not."""
-        auditor = self.agents.auditor
-        return [this for this in self.passes if this.audited or this.unaudited or auditor in this.steps]
+        return [(number, frame) for number, frame in enumerate(self.keyframes, start=1) if frame.turn == turn]
 
     @property
     def first_label(self) -> str | None:

@@ -1,4 +1,4 @@
-"""What a run is held against on its report's first screen: one_pass_calibrated, where it ran on the same samples."""
+"""Compares a run with the simplest system, one_pass_calibrated, if that ran on the same samples."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -18,10 +18,13 @@ SIMPLE = "one_pass_calibrated"
 DRAWS = 2000  # of a permutation test
 
 
-def held_against(path: Path, own: Manifest, results: Mapping[str, Result]) -> dict[str, object]:
-    """The latest run of SIMPLE by the same model on the same corpus, beside the run in `path`; a calibrated one where
-    there is one: its name, how many samples both have, the accuracy of each on them with p as `mmerg compare` has it,
-    and calls and tokens a sample. {} where there is none, or the run is one itself."""
+def compare_with_simple(path: Path, own: Manifest, results: Mapping[str, Result]) -> dict[str, object]:
+    """The run in `path` beside the latest run of SIMPLE by the same model on the same corpus, calibrated if there is
+    one.
+
+    Gives the other run's name, the number of common samples, the accuracy of both with p as in `mmerg compare`, and
+    calls and tokens per sample. Gives {} if there is no such run, or if this run is one itself.
+    """
     found: dict[bool, tuple[Path, Mapping[str, Result]]] = {}
     for folder in runs_in(path.resolve().parent):
         with suppress(RunError):  # of another version, a judging, or changed since
@@ -42,6 +45,6 @@ def held_against(path: Path, own: Manifest, results: Mapping[str, Result]) -> di
         "labelled": acc.n,
         "right": [acc.a_value, acc.b_value] if acc.n else [],
         "p": acc.p,
-        "calls": [fmean(one.calls for one in side) for side in (a, b)],
-        "tokens": [fmean(one.prompt_tokens + one.response_tokens for one in side) for side in (a, b)],
+        "calls": [fmean(result.calls for result in side) for side in (a, b)],
+        "tokens": [fmean(result.prompt_tokens + result.response_tokens for result in side) for side in (a, b)],
     }

@@ -12,11 +12,10 @@ from matplotlib.figure import Figure
 from mmerg.console.terminal import printable
 from mmerg.plots import style
 from mmerg.plots.blame import PASSED, UNAUDITED, UNFINISHED, draw_blame
-from mmerg.plots.dots import draw_differences, draw_scores
+from mmerg.plots.dots import draw_scores
 from mmerg.plots.matrix import draw_matrix
 from mmerg.plots.run_data import TITLES, RunData
 from mmerg.runs.manifest import RunRef
-from mmerg.scoring.paired import Comparison
 from tests.plots.audited_runs import build, score
 from tests.plots.boxes import drawn_texts, outside, overlaps
 from tests.scoring.run_builder import manifest_of
@@ -112,15 +111,3 @@ def test_dots_of_any_number_of_runs(count: int, metrics: tuple[str, ...], value:
     assert figure
     assert figure.get_supxlabel().replace("\n", " ").endswith(f"1 of {count + 1} runs not scored")
     assert draw_scores([bare]) is None
-
-
-def test_differences_are_read_from_a_line_at_zero() -> None:
-    def compared(metric: str, difference: float | None) -> Comparison:
-        return Comparison(metric=metric, n=5, dialogues=5, left_out=0, difference=difference)
-
-    figure = draw_differences({"b": [compared("acc", -10.0), compared("self_ppl", 3.0)], "c": []}, "title", "caption")
-    assert figure
-    [left, right] = figure.axes
-    assert [label.get_text() for label in left.get_yticklabels()] == ["Accuracy"]  # a perplexity has another unit
-    assert all(axes.get_xlim()[0] < 0 < axes.get_xlim()[1] for axes in (left, right))
-    assert draw_differences({"b": [compared("acc", None)]}, "title", "caption") is None

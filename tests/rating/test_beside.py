@@ -69,7 +69,7 @@ def test_people_come_before_a_judge_in_the_papers_tables_and_stand_in_the_report
     [line] = run_lines(drawn)
     assert line.scores["empathy"].value == people.scores["empathy"].value != 3.9
     assert any("by people@study: 3 raters, 31 items, ordinal alpha empathy" in note for note in drawn.notes)
-    page = write_report([run], tmp_path / "report", say=lambda _: None).read_text()
+    page = write_report([run], tmp_path / "report").read_text()
     assert f"people@study</bdi>: {people.description}" in page
 
 

@@ -1,5 +1,6 @@
-"""`python -m mmerg.report`: a folder that stands alone, is the same each time, and says what is wrong with a run."""
+"""`python -m mmerg.report`: a folder that stands alone, is the same each time, and harms no other file."""
 
+import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -7,13 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.errors import Failure
+from mmerg.errors import RunError
 from mmerg.report import main
+from mmerg.reporting.folder import MARKER, report_folder
 from mmerg.runs import events
+from mmerg.runs.events import EVENT
 from mmerg.runs.folder import read_results
 from mmerg.runs.samples import read_events, recording
 from tests.compared_runs import edit
-from tests.reporting.parts import HISTORY, USUAL, Told, build
+from tests.reporting.parts import HISTORY, USUAL, Told, build, jpeg, sha
+from tests.run_folders import all_events
 from tests.scoring.run_builder import AT, build_run, result
 
 
@@ -22,50 +26,46 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def first_page(run: Path) -> str:
-    """That of a new report, white space as one blank."""
+    """The overview of a new report."""
     assert main([str(run)]) == 0
     return read(run / "report" / "index.html")
 
 
 def read(page: Path) -> str:
+    """A page with all white space as one blank."""
     return " ".join(page.read_text(encoding="utf-8").split())
 
 
 def sample_page(run: Path) -> str:
-    """That of the first sample of a new report."""
+    """The page of the first sample of a new report."""
     first_page(run)
-    return min((run / "report" / "samples").iterdir()).read_text(encoding="utf-8")
+    return read(min((run / "report" / "samples").iterdir()))
 
 
 def test_a_report_stands_alone_and_is_the_same_wherever_it_is(
     report: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Moved away, its run gone, nothing in it is a link and no page names where it was made."""
+    """Made again over the earlier one; nothing in it is a link, and no page names its folder."""
     found = contents(report)
     run = tmp_path / "runs-of-mine" / report.parent.name
     shutil.copytree(report.parent, run)
-    assert main([str(run)]) == 0  # over the earlier one
+    assert main([str(run)]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"report: {run / 'report' / 'index.html'}"
     assert contents(run / "report") == found
     assert {"index.html", "samples.html", "assets/report.css", "assets/report.js"} <= found.keys()
     assert sum(name.startswith("samples/") for name in found) == len(USUAL)
     assert sum(name.startswith("frames/") for name in found) == 3
-    (run / "report").rename(tmp_path / "report")
-    shutil.rmtree(run)
-    for name, data in found.items():
-        assert not (tmp_path / "report" / name).is_symlink()
-        assert b"runs-of-mine" not in data
+    assert not any(path.is_symlink() for path in run.rglob("*"))
+    assert not any(b"runs-of-mine" in data for data in found.values())
 
 
-def test_the_first_page_counts_what_happened(report: Path, tmp_path: Path) -> None:
+def test_the_first_page_counts_what_happened(report: Path) -> None:
     page = read(report / "index.html")
     for outcome, count in (("later", 2), ("kept", 2), ("passed", 1), ("failed", 2)):
         assert f'<a href="samples.html#outcome={outcome}">{count}</a>' in page
     tiles = page[: page.index("<section")]
     leading = ["accuracy of the label, %", "failed", "minutes", "tokens", "first pass"]
     assert [tile.partition("<")[0] for tile in tiles.split("<dt>")[1:]][:5] == leading
-    told = [part.partition("<")[0].partition('">')[2] for part in page.split('<h2 id="')]
-    assert (told[1], told[-1]) == ("Metrics", "Configuration")
     for words in (
         'label became right in <a href="samples.html#became=right">1</a>, wrong in 0',
         '<a href="samples.html#failure=truncated">truncated</a>',
@@ -75,43 +75,32 @@ def test_the_first_page_counts_what_happened(report: Path, tmp_path: Path) -> No
         "<dt>python</dt><dd>3.11.0</dd>",
         "The keyframes were sent as images (7 samples).</p>",
         '<p class="note">In 1 sample an audit could not be read;',
+        "<li><bdi>caef</bdi>: schema_invalid (1 reply)</li>",
+        'They are in <a href="samples.html#rejected=1">3 samples</a>.',
     ):
         assert words in page
-    run = build(tmp_path / "run", [])
-    manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
-    (run / "manifest.json").write_text(json.dumps({**manifest, "sessions": []}), encoding="utf-8")
-    assert "<dt>commit of mmerg</dt><dd><code>unknown</code></dd>" in first_page(run)
-
-
-def test_replies_that_were_refused_or_cleaned_are_told_with_what_became_of_them(tmp_path: Path) -> None:
-    cleaned = ("name", "quotation marks")
-    told = [Told("a/0", cleaned=cleaned), Told("a/1", mended="psp"), Told("a/2", failure=Failure.TRUNCATED)]
-    run = build(tmp_path / "run", told)
-    page = first_page(run)
-    assert "replies that were retried</h3> <ul><li><bdi>psp</bdi>: schema_invalid (1 reply)</li></ul>" in page
-    assert "without another retry</h3> <ul><li><bdi>caef</bdi>: truncated (1 reply)</li></ul>" in page
-    assert 'In <a href="samples.html#repaired=1">1 sample</a> a rejected reply was followed by a usable one.' in page
-    assert (
-        "Removed from replies before use</h3> <ul><li>name (1 reply)</li><li>quotation marks (1 reply)</li></ul>"
-        in page
-    )
-    assert sample_page(run).count("Removed from the reply: name, quotation marks.") == 1
 
 
 def test_a_run_that_is_not_finished_or_empty_has_a_report(tmp_path: Path) -> None:
-    run = build(tmp_path / "run", USUAL[-3:], samples=9)
+    cleaned = ("name", "quotation marks")
+    run = build(tmp_path / "run", [Told("a/0", cleaned=cleaned), *USUAL[:2]], samples=9)
     edit(run, lines=[*read_results(run).values()][:2])
-    assert "; 9 in the protocol" in first_page(run)
-    assert len(list((run / "report" / "samples").iterdir())) == 2
-    assert "No sample failed." in first_page(build(tmp_path / "empty", [], samples=5))
-
-
-def test_a_long_run_says_how_far_it_is(many_told: tuple[Path, list[str]]) -> None:
-    assert many_told[1] == ["500 of 501 samples"]
+    page = first_page(run)
+    assert "; 9 in the protocol" in page
+    assert "before use</h3> <ul><li>name (1 reply)</li><li>quotation marks (1 reply)</li></ul>" in page
+    samples = list((run / "report" / "samples").iterdir())
+    assert len(samples) == 2
+    assert read(min(samples)).count("Removed from the reply: name, quotation marks.") == 1
+    empty = build(tmp_path / "empty", [], samples=5)
+    manifest = json.loads((empty / "manifest.json").read_text(encoding="utf-8"))
+    (empty / "manifest.json").write_text(json.dumps({**manifest, "sessions": []}), encoding="utf-8")
+    page = first_page(empty)
+    assert "No sample failed." in page
+    assert "<dt>commit of mmerg</dt><dd><code>unknown</code></dd>" in page
 
 
 def test_a_system_that_is_not_merg_and_what_any_source_supplied_can_be_read(tmp_path: Path) -> None:
-    """Exemplars are those of MERG's memory; another source may give anything."""
+    """The report knows the fields of MERG's exemplars, and shows whatever another source gives."""
     stages = {"sgrg": {"gives": "R", "output": "text"}}
     config = {"system": {"name": "plain", "stages": stages, "result": {"response": "R"}}}
     run = build_run(tmp_path / "run", [result("a/1", "Hello there.")], config=config, history={"a/1": HISTORY})
@@ -132,20 +121,69 @@ def test_a_system_that_is_not_merg_and_what_any_source_supplied_can_be_read(tmp_
         assert words in page
 
 
+def test_a_grid_of_frames_is_shown_and_no_other_file_of_the_machine(tmp_path: Path) -> None:
+    """A model that takes one image gets all keyframes in a grid."""
+    run = build(tmp_path / "run", [Told("a/1")])
+    name, linked = hashlib.sha256(jpeg(9)).hexdigest(), "0" * 64
+    (run / "frames" / f"{name}.jpg").write_bytes(jpeg(9))
+    (tmp_path / "secret").write_bytes(b"secret")
+    (run / "frames" / f"{linked}.jpg").symlink_to(tmp_path / "secret")
+    lines = [event.model_dump_json() for event in all_events(run)]
+    sent = f'"images":["{sha(1)}"'
+    with recording(run, "a/1") as emit:
+        for line in lines:
+            emit(EVENT.validate_json(line.replace(sent, f'"images":["{name}","{linked}","../../secret"')))
+    assert "the grid of frames" in sample_page(run)
+    frames = {file.stem for file in (run / "report" / "frames").iterdir()}
+    assert frames == {name, *map(sha, (1, 2, 3))}
+
+
 @pytest.mark.parametrize(
     ("prepare", "words"),
     [
         (shutil.rmtree, "not a run folder"),
         (lambda run: (run / "manifest.json").write_text('{"identity": {}}'), "another version of mmerg"),
         (lambda run: next((run / "samples").iterdir()).write_text("words\n"), "line 1 is not an event"),
-        (lambda run: (run / "results.jsonl").write_text("words\n"), "line 1 is not a valid record"),
         (lambda run: (run / "report").write_text(""), "cannot be written"),
     ],
 )
-def test_what_is_wrong_with_a_run_is_said(
+def test_a_run_that_cannot_be_used_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], prepare: Callable[[Path], object], words: str
 ) -> None:
     run = build(tmp_path / "run", USUAL[:1])
     prepare(run)
     assert main([str(run)]) == 2
     assert words in capsys.readouterr().err
+
+
+def files(folder: Path) -> dict[str, str]:
+    return {name: data.decode() for name, data in sorted(contents(folder).items()) if name != MARKER}
+
+
+def write_all(folder: Path, *names: str, content: str = "a") -> None:
+    with report_folder(folder) as report:
+        for name in names:
+            report.write(name, content)
+
+
+def test_a_later_report_replaces_the_earlier_and_a_failed_one_does_not(tmp_path: Path) -> None:
+    out = tmp_path / "report"
+    write_all(out, "index.html", "samples/a.html", "plots/tone.svg")
+    write_all(out, "index.html", content="two")
+    assert files(out) == {"index.html": "two"}
+    with pytest.raises(RunError, match="cannot be written"):
+        write_all(out, "index.html", "other.html", "other.html/below.html")
+    assert files(out) == {"index.html": "two"}
+    assert [path.name for path in tmp_path.iterdir()] == ["report"]
+
+
+def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years", encoding="utf-8")
+    with pytest.raises(RunError, match="not a report's"):
+        write_all(tmp_path)
+    out = tmp_path / "report"
+    write_all(out, "index.html", "samples/a.html")
+    (out / "samples" / "mine.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(RunError, match="not a report's"):
+        write_all(out, "index.html", content="two")
+    assert files(out) == {"index.html": "a", "samples/a.html": "a", "samples/mine.txt": "mine"}

@@ -1,20 +1,30 @@
-"""A sample by its events: passes, what was kept and what made anew, what evidence points to, why a pass won."""
+"""A sample by its events: which outputs a pass kept or made anew, and why a pass was selected."""
 
 from collections.abc import Sequence
 
 import pytest
 
-from mmerg.reporting.agents import Agents
 from mmerg.reporting.outcome import label_became, outcome, wrong_label
-from mmerg.reporting.sample import SamplePage
+from mmerg.reporting.sample import Agents, SamplePage
 from mmerg.runs import events
 from mmerg.runs.selection import describe_selection
 from mmerg.runs.story import Story
+from tests.composed import settings_of
 from tests.reporting.parts import Told, events_of, sha
 from tests.scoring.run_builder import AT, called, manifest_of, result
 
 MERG = Agents(manifest_of([]))
 NONE = Agents(manifest_of([], config={"system": {}}))
+
+
+@pytest.mark.parametrize(
+    ("ablation", "stages", "auditor"),
+    [("without_caef", ["mpa", "psp", "sgrg"], "gra"), ("without_gra", ["mpa", "caef", "psp", "sgrg"], "")],
+)
+def test_an_ablation_leaves_out_its_agents(ablation: str, stages: list[str], auditor: str) -> None:
+    settings = settings_of("+experiment=ablations", "dataset=demo", f"ablation={ablation}")
+    agents = Agents(manifest_of([], config=settings.plain()))
+    assert (list(agents.titles), agents.auditor) == (stages, auditor)
 
 
 def page_of(found: Sequence[events.Event], agents: Agents = MERG) -> SamplePage:

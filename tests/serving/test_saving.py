@@ -69,14 +69,14 @@ def test_a_saved_chat_is_a_run(server: Running, runs: Path) -> None:
     out = Console(record=True, width=200)
     assert show_run(out, folder) == show_sample(out, folder, "a/2", prompts=True) == 0
     assert "You said: Look at me." in out.export_text()
-    page = write_report([folder], folder / "report", say=lambda _: None)
+    page = write_report([folder], folder / "report")
     assert "And now?" in (page.parent / "samples.html").read_text(encoding="utf-8")
 
 
 def test_frames_are_saved_only_where_their_user_said_so(server: Running) -> None:
     folder = saved(server, reply(turn(server, ("clip", CLIP.read_bytes()))))
     assert not list((folder / "frames").iterdir())
-    write_report([folder], folder / "report", say=lambda _: None)
+    write_report([folder], folder / "report")
     assert not [file for file in folder.rglob("*") if file.is_file() and b"\xff\xd8\xff" in file.read_bytes()]
 
 
