@@ -149,7 +149,7 @@ def _distinct(rng: np.random.Generator, count: int) -> Value:
     lengths = rng.poisson(9, count) + 2
     words = rng.choice(500, size=lengths.sum(), p=weights / weights.sum()).astype(str)
     texts = [" ".join(part) for part in np.split(words, np.cumsum(lengths)[:-1])]
-    return Distinct(extract_ngrams(tuple(texts), "whitespace", True, 2), np.asarray)
+    return Distinct(extract_ngrams(tuple(texts), "whitespace", 2), np.asarray)
 
 
 MEANS: dict[int, float] = {}

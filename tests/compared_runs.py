@@ -16,7 +16,7 @@ from mmerg.storage.record import write_record
 from tests.scoring.run_builder import build_run, result
 
 WORDS = ["oh no", "that is hard", "tell me more", "well", "I am so glad", "what happened then"]
-FEW = ("--draws", "60")
+FEW = ("--resamples", "60")
 
 
 def results(pattern: str, *, shift: int = 0, start: int = 0) -> list[Result]:

@@ -35,7 +35,6 @@ NEEDED = (
 LOADED = (
     "cv2",
     "scipy.stats",
-    "pyarrow.parquet",
     "pandas",
     "nltk.tokenize.destructive",
     "faiss",

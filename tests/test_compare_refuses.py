@@ -60,7 +60,7 @@ def test_wrong_arguments(pair: tuple[str, str], tmp_path: Path, capsys: pytest.C
     assert "a single run cannot be compared" in refused(capsys, pair[0])
     assert "this is not a run folder" in refused(capsys, pair[0], str(tmp_path / "nowhere"))
     for draws in ("0", "-5"):
-        assert main([*pair, "--draws", draws]) == 2
+        assert main([*pair, "--resamples", draws]) == 2
         assert f"resamples is {draws}, it must be 1 or more" in capsys.readouterr().err
     assert "seed is -1" in refused(capsys, *pair, "--seed", "-1")
     assert "cannot be written" in _after_output(

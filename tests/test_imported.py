@@ -10,7 +10,6 @@ import yaml
 import mmerg
 from mmerg.compare import main as compare
 from mmerg.errors import Failure
-from mmerg.export import main as export
 from mmerg.judging.launch import launch as judge
 from mmerg.report import main as report
 from mmerg.runs.folder import read_results
@@ -146,15 +145,13 @@ def test_it_stands_beside_a_run_of_ours(run: Path, tmp_path: Path, capsys: pytes
     ours = Path(capsys.readouterr().out.splitlines()[-1].removeprefix("run: "))
     both = [str(ours), str(run)]
     assert score([*both, "--resamples", "50"]) == 0
-    told = capsys.readouterr().out
-    assert "settings that differ\n  system.name: merg in 1; CEM in 2\n   " in told
-    assert compare([*both, "--draws", "50"]) == 0
+    capsys.readouterr()
+    assert compare([*both, "--resamples", "50"]) == 0
     told = capsys.readouterr().out
     assert "3 samples in both" not in told
     assert "5 samples in both" in told
     assert "calls, prompt_tokens, response_tokens: not comparable" in told
     assert tables(["main", *both]) == 0
-    assert export([*both, "--out", str(tmp_path / "export")]) == 0
     for rubric, runs in (("likert", [run]), ("pairwise", [ours, run])):
         settings = composed(f"judge={rubric}", "backend=dry", f"runs={tmp_path}/judged", name="judge")
         assert judge(parse(settings, JudgeSettings), runs) == 0

@@ -39,7 +39,6 @@ HEAVY = (
     "nltk",
     "matplotlib",
     "pandas",
-    "pyarrow",
     "submitit",
     "ray",
     "ollama",

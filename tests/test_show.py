@@ -16,7 +16,7 @@ from mmerg.show import main
 from tests.composed import composed
 from tests.engine.parts import STAGES, TASKS, as_text, audit
 from tests.frames.clips import numbered
-from tests.scoring.run_builder import build_run, result
+from tests.scoring.run_builder import build_run
 from tests.scripted_ollama import ScriptedOllama, merg_answer, scripted_ollama
 
 TURNS = [
@@ -195,26 +195,3 @@ def test_without_a_run_those_that_are_there_are_named(
     build_run(tmp_path / "runs" / "one", [])
     assert main([]) == 2
     assert "mmerg show RUN, the latest first: runs/one\n" in capsys.readouterr().err
-
-
-def test_several_runs_stand_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    one = build_run(
-        tmp_path / "one", [result("a/1", "Oh.", "joy", gold="joy"), result("a/2", "Oh.", "joy", gold="joy")]
-    )
-    changed = [result("a/1", "No.", "fear", gold="joy", plan={"tone": "warm"}), result("a/3", None)]
-    two = build_run(tmp_path / "two", changed, config={"seed": 7})
-    assert main([str(one), str(two)]) == 0
-    said = capsys.readouterr().out
-    assert "3 samples: changed 1, better 0, worse 1" in said
-    assert "tiny seed 0" in said
-    assert "tiny seed 7" in said
-    [row] = [line for line in said.splitlines() if "a/1" in line]
-    assert [cell.strip() for cell in row.strip("│").split("│")] == ["a/1", "joy -", "joy ✓", "fear ✗"]
-    assert "failed: truncated" in said
-    assert main([str(one), str(two), "a/1"]) == 0
-    said = capsys.readouterr().out
-    assert "a/2" not in said
-    assert main([str(one), str(two), "a/9"]) == 2
-    assert "none of these runs has a sample 'a/9'" in capsys.readouterr().err
-    assert main([str(one), "nowhere", "a/1"]) == 2
-    assert "nowhere" in capsys.readouterr().err

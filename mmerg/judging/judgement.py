@@ -1,12 +1,11 @@
 """The scores over a judge's verdicts, as files keep them.
 
 judgement.json in a judging's folder holds a `Judgement` of one run or a `Match` of two; beside a judged run,
-judgement-<judge's backbone>@<rubric>.json holds the fullest `Judgement` of its replies."""
+judgement-<judge's backbone>@<rubric>.json holds the latest `Judgement` of its replies."""
 
 import hashlib
 import json
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,7 +16,7 @@ from mmerg.runs.manifest import JudgingManifest, RunRef, read_any_manifest
 from mmerg.runs.result import Result
 from mmerg.scoring.score import Score
 from mmerg.storage.files import describe_error
-from mmerg.storage.record import Record, read_record, write_record
+from mmerg.storage.record import Record, read_record
 
 Kind = TypeVar("Kind", bound=Record)
 JUDGEMENT, VERDICTS = "judgement.json", "verdicts.jsonl"  # of a judging's folder
@@ -115,18 +114,6 @@ def read_match(folder: Path) -> Match:
     """The pairwise judgement of a judging's folder. Raises RunError where it cannot be read, as the judging was broken
     off."""
     return _read(folder / JUDGEMENT, Match)
-
-
-def keep(judgement: Judgement, file: Path) -> int:
-    """Write `judgement` to the file beside its run, in place of an earlier one by the same judge and rubric. An earlier
-    one of the same replies over more samples stays; then their number is returned, else 0. Raises RunError where it
-    cannot be written."""
-    with suppress(RunError):  # there is none, or it is damaged and worth nothing to any reader
-        before = _read(file, Judgement)
-        if before.replies == judgement.replies and before.n > judgement.n:
-            return before.n
-    write_record(file, judgement)
-    return 0
 
 
 def judgement_file(name: str) -> str:

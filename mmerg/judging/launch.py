@@ -18,7 +18,7 @@ from mmerg.experiment.session import new_session
 from mmerg.experiment.work import DRY_RUN, pending, run_items
 from mmerg.judging.items import JudgingSet, select_items
 from mmerg.judging.judge import Judge, judge_system
-from mmerg.judging.judgement import JUDGEMENT, VERDICTS, Judgement, Match, judgement_file, keep, replies_digest
+from mmerg.judging.judgement import JUDGEMENT, VERDICTS, Judgement, Match, judgement_file, replies_digest
 from mmerg.judging.metrics import preferences, ratings, signs
 from mmerg.judging.tables import compared, rated
 from mmerg.runs.folder import Folder
@@ -146,9 +146,8 @@ class Judging:
         write_record(path / JUDGEMENT, made)
         file = selected.runs[0].path / judgement_file(made.name)
         # A dry run's ratings stand in no table.
-        if isinstance(made, Judgement) and not self.backbone.dry and (fuller := keep(made, file)):
-            kept = f"{file} is kept: it has {fuller} samples of the same replies, this judgement has {made.n}"
-            out.print(escape(f"{kept}. The new judgement is in {path / JUDGEMENT}"))
+        if isinstance(made, Judgement) and not self.backbone.dry:
+            write_record(file, made)
         for part in rated(made) if isinstance(made, Judgement) else compared(made):
             out.print(part)
         if failed := failures(verdicts):

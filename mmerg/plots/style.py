@@ -11,17 +11,13 @@ from __future__ import annotations
 
 import io
 import logging
-import re
 import textwrap
-import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mmerg.console.terminal import printable
-from mmerg.errors import preview
 from mmerg.storage.files import write_whole
 
 if TYPE_CHECKING:
@@ -31,10 +27,8 @@ if TYPE_CHECKING:
 WIDTH = 3.3  # inches
 SMALL, LARGE = 7.0, 8.0  # points
 LINE = 0.13  # inches from one line of small text to the next
-FONT = "DejaVu Sans"
 LONGEST = 32  # characters of a label
 INK, GREY, PALE, FAINT = "#1a1a1a", "#555555", "#8a8a8a", "#d9d9d9"
-_spelled_out: set[str] = set()  # letters that no installed font has
 _DATES_AND_PROGRAMS = {
     "png": ("Software",),
     "svg": ("Date", "Creator"),
@@ -47,8 +41,7 @@ def styled() -> Iterator[None]:
     """Draw and write within it."""
     import matplotlib.style
 
-    _spelled_out.clear()
-    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # a font without bold has its regular letters
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # most fonts of paper.mplstyle may be missing
     with matplotlib.style.context(["default", Path(__file__).with_name("paper.mplstyle")]):
         yield
 
@@ -96,52 +89,9 @@ def text_width(text: str, size: float = SMALL, weight: str = "normal") -> float:
 
 
 def label(text: str, longest: int = LONGEST) -> str:
-    """Foreign text as it can be drawn: on one line, cut to `longest` characters. What FONT lacks is drawn in the first
-    installed font that has it, and spelled out where none has."""
-    import matplotlib
-
-    drawn = ""
-    for letter in printable(" ".join(text.split())):
-        families, family = matplotlib.rcParams["font.family"], _family(letter)
-        if family and family not in families:
-            matplotlib.rcParams["font.family"] = [*families, family]
-        drawn += letter if family else f"\\u{ord(letter):04x}"
-        if not family:
-            _spelled_out.add(letter)
+    """Foreign text on one line of at most `longest` characters."""
+    drawn = printable(" ".join(text.split()))
     return drawn if len(drawn) <= longest else drawn[: longest - 1] + "…"
-
-
-def missing_font() -> str:
-    """Which font to install for what was spelled out since `styled` began; "" where nothing was."""
-    if not _spelled_out:
-        return ""
-    import matplotlib
-
-    letters = sorted(_spelled_out)
-    cjk = any(re.match("CJK|HIRAGANA|KATAKANA|HANGUL", unicodedata.name(letter, "")) for letter in letters)
-    font = "Noto Sans CJK (Debian: fonts-noto-cjk)" if cjk else "Noto Sans (Debian: fonts-noto-core)"
-    what = f"no installed font has {preview(letters, 5, '')}: they are shown as code points"
-    return f"{what}; install {font}, and remove {matplotlib.get_cachedir()}/fontlist*.json"
-
-
-@cache
-def _family(letter: str) -> str:
-    """The font that has a character, FONT where it can be, or "". Fonts in colour cannot be drawn, and the last resort
-    draws boxes."""
-    from matplotlib.font_manager import fontManager
-
-    regular = (font for font in fontManager.ttflist if font.style == "normal" and font.weight in (400, "regular"))
-    fonts = {font.name: font.fname for font in regular if not re.search("Color|Emoji|Last ?Resort", font.name)}
-    names = sorted(fonts, key=lambda name: (name != FONT, "Sans" not in name, name))
-    return next((name for name in names if ord(letter) in _characters(fonts[name])), "")
-
-
-@cache
-def _characters(path: str) -> frozenset[int]:
-    """The characters of a font."""
-    from matplotlib.font_manager import get_font
-
-    return frozenset(get_font(path).get_charmap())
 
 
 def add_legend(place: Axes, axes: Axes) -> None:
@@ -152,12 +102,7 @@ def add_legend(place: Axes, axes: Axes) -> None:
 
 def image(figure: Figure, ending: str) -> bytes:
     """A figure as a file of this ending, without a date or a program's name: the same bytes for the same figure."""
-    import matplotlib
-    from matplotlib.text import Text
-
     data = io.BytesIO()
-    for text in figure.findobj(Text):  # some were made before a label that needs another font
-        text.set_fontfamily(matplotlib.rcParams["font.family"])
     figure.savefig(data, format=ending, metadata=dict.fromkeys(_DATES_AND_PROGRAMS[ending]))
     return data.getvalue()
 

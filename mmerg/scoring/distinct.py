@@ -26,39 +26,39 @@ from mmerg.scoring.words import Tokenizer, tokenizer, tokenizer_signature
 CL100K = 100_277  # the tokens of cl100k_base, which TRACE (arXiv 2509.21849) uses for V
 
 
-def distinct(n: int, words: Tokenizer = "nltk", *, lower: bool = True) -> Metric:
+def distinct(n: int, words: Tokenizer = "nltk") -> Metric:
     """Distinct n-grams over all n-grams of a run. Failed samples do not count. A reply of fewer than n tokens has no
     n-gram."""
 
     def mask(results: Sequence[Result]) -> Mask:
-        cut = tokenizer(words, lower=lower)
-        lengths = np.array([len(cut(result.response or "")) if result.ok else 0 for result in results], np.intp)
+        split = tokenizer(words)
+        lengths = np.array([len(split(result.response or "")) if result.ok else 0 for result in results], np.intp)
         return lengths >= (1 if (lengths >= n).any() else n)
 
     return Metric(
         name=f"dist{n}",
-        signature=f"n:{n}|{tokenizer_signature(words, lower=lower)}|level:corpus|failed:left-out|scale:100",
+        signature=f"n:{n}|{tokenizer_signature(words)}|level:corpus|failed:left-out|scale:100",
         needs=f"a reply of {n} tokens or more",
         mask=mask,
-        prepare=lambda results: Distinct(extract_ngrams(_replies(results), words, lower, n), np.asarray),
+        prepare=lambda results: Distinct(extract_ngrams(_replies(results), words, n), np.asarray),
         interval_by="jackknife",
         higher_is_better=True,
     )
 
 
-def adjusted(n: int, words: Tokenizer = "nltk", *, lower: bool = True, vocabulary: int = CL100K) -> Metric:
+def adjusted(n: int, words: Tokenizer = "nltk", *, vocabulary: int = CL100K) -> Metric:
     """The expectation-adjusted form, over all replies of a run. V affects the score, so it is in the signature. Tokens
     as for Distinct-n."""
 
     def expected(total: Indices) -> Floats:  # accurate for small C/V
         return -vocabulary * np.expm1(total * np.log1p(-1 / vocabulary)) if vocabulary > 1 else np.ones(total.shape)
 
-    plain = distinct(n, words, lower=lower)
+    plain = distinct(n, words)
     return replace(
         plain,
         name=f"ead{n}",
         signature=plain.signature.replace("|", f"|V:{vocabulary}|", 1),
-        prepare=lambda results: Distinct(extract_ngrams(_replies(results), words, lower, n), expected),
+        prepare=lambda results: Distinct(extract_ngrams(_replies(results), words, n), expected),
     )
 
 
@@ -93,9 +93,9 @@ def _replies(results: Sequence[Result]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=8)  # Distinct and EAD use the same: for two runs and both together, n 1 and 2
-def extract_ngrams(replies: tuple[str, ...], words: Tokenizer, lower: bool, n: int) -> Grams:
+def extract_ngrams(replies: tuple[str, ...], words: Tokenizer, n: int) -> Grams:
     """The n-grams of replies. The last results are cached, as tokenization takes longest."""
-    tokens = list(map(tokenizer(words, lower=lower), replies))
+    tokens = list(map(tokenizer(words), replies))
     numbers = {token: number for number, token in enumerate(dict.fromkeys(chain(*tokens)))}
     each = np.array([numbers[token] for token in chain(*tokens)], np.intp)
     reply = np.repeat(np.arange(len(tokens)), np.array([len(own) for own in tokens], np.intp))

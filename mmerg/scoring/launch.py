@@ -6,7 +6,7 @@ from pathlib import Path
 from mmerg.console.tables import FORMATS, deliver
 from mmerg.console.terminal import plural
 from mmerg.errors import ConfigError
-from mmerg.runs.config_diff import config_diff, labels
+from mmerg.runs.config_diff import labels
 from mmerg.runs.manifest import check_runs
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.score_tables import Row, choose, facts, tabulate, terminal
@@ -42,7 +42,6 @@ def score(given: argparse.Namespace) -> int:
         )
     rows = [Row(name, [scores[place] for place in places]) for name, places in zip(names, settings, strict=True)]
     ordered = [abouts[place] for places in settings for place in places]
-    differing = config_diff([about.manifest for about in ordered])
-    parts = terminal(rows, metrics, labels(ordered), differing, given.verbose)
+    parts = terminal(rows, metrics, labels(ordered), given.verbose)
     deliver(given.format, given.out, parts, [tabulate(rows, metrics)], facts(rows, metrics))
     return 0

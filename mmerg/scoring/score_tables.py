@@ -15,7 +15,6 @@ from rich.text import Text
 from mmerg.console.tables import ARROWS, NONE, Table, format_interval, format_number
 from mmerg.console.terminal import escape
 from mmerg.errors import ConfigError, by_reason, did_you_mean
-from mmerg.runs.config_diff import Setting
 from mmerg.scoring.answers import describe_without_logprobs
 from mmerg.scoring.emotions import BASELINES, CLASS_METRICS
 from mmerg.scoring.metric import deciding
@@ -54,20 +53,14 @@ def terminal(
     rows: Sequence[Row],
     metrics: Sequence[str],
     labels: Sequence[str],
-    differing: Sequence[Setting] = (),
     verbose: bool = False,
 ) -> Iterator[RenderableType]:
-    """The runs, numbered from 1; the settings that differ; a table of scores, with means over seeds in the last
+    """The runs, numbered from 1; a table of scores, with means over seeds in the last
     columns; why scores are missing; with `verbose` the signatures. labels: of the runs."""
     runs = [run for row in rows for run in row.runs]
     for number, run in enumerate(runs, start=1):
         yield escape(f"{number}: {run.run}: {run.engine}")
         yield escape(f"   {run.corpus}, protocol {run.protocol}; {run.counted}")
-    if differing:
-        yield Text("settings that differ")
-    for setting in differing:
-        values = (f"{value} in {numbers}" for value, numbers in _by_run(setting.values).items())
-        yield escape(f"  {setting.name}: {'; '.join(values)}")
     both = zip(labels, runs, strict=True)
     columns = [Row(f"{number} {label}", [run]) for number, (label, run) in enumerate(both, start=1)]
     for row in rows:
@@ -173,11 +166,6 @@ def _missing(runs: Sequence[Scores], metrics: Sequence[str]) -> Iterator[Text]:
         if why
     )
     yield from (escape(f"{numbers}: {names}: {why}") for (why, names), numbers in reasons.items())
-    for number, run in enumerate(runs, start=1):
-        if run.uncut:
-            what = "most replies have far fewer tokens than words, so that dist, ead and length say nothing"
-            hint = "where no blanks stand between words, score with --tokenizer char"
-            yield escape(f"{number}: {what}; {hint}")
     for number, run in enumerate(runs, start=1):
         if without := describe_without_logprobs(run.without_usable_logprobs):
             yield escape(f"{number}: {without}")

@@ -30,7 +30,6 @@ class Options:
     differences are tested; empty for the default."""
 
     tokenizer: Tokenizer = "nltk"
-    lower: bool = True
     bert: str | None = None
     bert_layers: int | None = None
     ref_ppl: str | None = None
@@ -44,19 +43,19 @@ DEFAULTS = Options()
 
 
 def add_arguments(parser: argparse.ArgumentParser, resamples: int = DRAWS) -> None:
-    """Options in groups: metrics that count words, metrics by another model, intervals and tests."""
+    """Adds the options of metrics, intervals and tests."""
     own = "a metric of your own (docs/extend.md); may be repeated"
     parser.add_argument("--metric", dest="metrics", metavar="FILE.py:NAME", action="append", default=[], help=own)
-    words = parser.add_argument_group("words (dist, ead, length)").add_argument
-    words("--tokenizer", choices=get_args(Tokenizer), default="nltk", help="default: nltk")
-    words("--keep-case", dest="lower", action="store_false", help="do not lowercase the replies")
+    parser.add_argument(
+        "--tokenizer", choices=get_args(Tokenizer), default="nltk", help="of dist, ead and length; default: nltk"
+    )
     models = parser.add_argument_group("metrics by another model").add_argument
     models("--bert", action="store_true", help="BERTScore against the human replies")
     models("--bert-model", metavar="MODEL", default="roberta-large", help="a folder or hub name; default: %(default)s")
     models("--bert-layers", type=int, metavar="N", help="layer; required for a folder (roberta-large: 17)")
     models("--ref-ppl", metavar="MODEL", help="perplexity under a causal model: a folder, .gguf file or hub name")
     draws = parser.add_argument_group("intervals and tests").add_argument
-    draws("--resamples", "--draws", type=int, metavar="N", default=resamples, help="default: %(default)s")
+    draws("--resamples", type=int, metavar="N", default=resamples, help="default: %(default)s")
     draws("--seed", type=int, metavar="N", default=0, help="default: %(default)s")
 
 
@@ -72,17 +71,14 @@ def check(options: Options) -> None:
     """Raises ConfigError for an invalid option."""
     for name, least in {"resamples": 1, "seed": 0}.items():
         if (value := getattr(options, name)) < least:
-            raise ConfigError(
-                f"{name} is {value}, it must be {least} or more",
-                where=f"--{name}" + ", --draws" * (name == "resamples"),
-            )
+            raise ConfigError(f"{name} is {value}, it must be {least} or more", where=f"--{name}")
 
 
 def standard_metrics(manifest: Manifest, options: Options = DEFAULTS) -> list[Metric]:
     """The metrics of a run with that manifest, judging ones first; loads the models that they need. Raises ConfigError
     as `check` does, and if a model cannot be loaded."""
     check(options)
-    words, lower = options.tokenizer, options.lower
+    words = options.tokenizer
     metrics = [
         accuracy(),
         *baselines(manifest.corpus.labels),
@@ -93,13 +89,12 @@ def standard_metrics(manifest: Manifest, options: Options = DEFAULTS) -> list[Me
     ]
     if options.ref_ppl is not None:
         metrics.append(ref_perplexity(options.ref_ppl))
-    metrics += [distinct(n, words, lower=lower) for n in (1, 2)]
-    metrics += [adjusted(n, words, lower=lower) for n in (1, 2)]
+    metrics += [distinct(n, words) for n in (1, 2)]
+    metrics += [adjusted(n, words) for n in (1, 2)]
     metrics += reference_metrics()
     if options.bert is not None:
         metrics += bert_scores(options.bert, options.bert_layers)
-    cut, cut_signature = tokenizer(words, lower=lower), tokenizer_signature(words, lower=lower)
-    metrics += descriptive(cut, cut_signature, manifest.imported)
+    metrics += descriptive(tokenizer(words), tokenizer_signature(words), manifest.imported)
     for reference in options.metrics:
         where, hint = f"--metric {reference}", "folder/file.py:name; mmerg new metric NAME writes one"
         own = import_name(reference, where, hint)

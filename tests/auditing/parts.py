@@ -26,10 +26,6 @@ def finds_all(planted: list[bool]) -> list[bool]:
     return planted
 
 
-def passes_all(planted: list[bool]) -> list[bool]:
-    return [False for _ in planted]
-
-
 def answers(auditor: Auditor | None) -> Callable[[dict[str, Any]], str]:
     """A server's answers; each output repeats the mark of the dialogue. auditor None: one that draws its verdicts by
     the request, whatever is planted."""

@@ -35,10 +35,9 @@ def cases(n: int, lifts: Mapping[str, Mapping[str, float]], seed: int = 0) -> It
             yield Case.model_validate({**known, "fault": kind, "scores": scores})
 
 
-@pytest.mark.parametrize("per_dialogue", [1, 4])
-def test_an_auc_is_near_the_true_one_and_in_its_interval_as_often_as_it_says(per_dialogue: int) -> None:
-    lift, dialogues, held, values = 1.0, 40, 0, []
-    for seed in range(200):
+def test_an_auc_is_near_the_true_one_and_its_interval_covers_it() -> None:
+    lift, dialogues, per_dialogue, covered, values = 1.0, 40, 4, 0, []
+    for seed in range(100):
         dice = np.random.default_rng(seed)
         shared = np.repeat(dice.normal(size=dialogues), per_dialogue)  # outputs of one dialogue are alike
         clean, faulty = ((shared + dice.normal(size=len(shared))) / sqrt(2) for _ in range(2))
@@ -47,9 +46,9 @@ def test_an_auc_is_near_the_true_one_and_in_its_interval_as_often_as_it_says(per
         assert found.low is not None
         assert found.high is not None
         values.append(found.value)
-        held += found.low <= (1 + erf(lift / 2)) / 2 <= found.high
+        covered += found.low <= (1 + erf(lift / 2)) / 2 <= found.high
     assert np.mean(values) == pytest.approx((1 + erf(lift / 2)) / 2, abs=0.02)
-    assert held >= 0.9 * 200
+    assert covered >= 0.9 * 100
 
 
 def test_an_auc_of_one_has_a_width_and_ties_are_chance() -> None:
@@ -76,7 +75,7 @@ def test_evidence_is_the_log_likelihood_ratio() -> None:
 
 
 def test_a_threshold_keeps_its_specificity_on_the_half_that_did_not_fit_it() -> None:
-    check = measured([*cases(2000, {"likelihood": {FOREIGN: 2.0, FLIPPED: 2.0, WRONG: 2.0}})], "caef", "likelihood", 0)
+    check = measured([*cases(1000, {"likelihood": {FOREIGN: 2.0, FLIPPED: 2.0, WRONG: 2.0}})], "caef", "likelihood", 0)
     assert check
     assert check.specificity
     assert check.specificity.value == pytest.approx(0.9, abs=0.03)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mmerg import compare, export, load, plot, report, score, show, tables
+from mmerg import compare, load, plot, report, score, show, tables
 from mmerg.errors import RunError
 from mmerg.runs.folder import RESULTS
 from mmerg.runs.manifest import (
@@ -35,10 +35,9 @@ CONFIG = {"memory": {"top_k": 3}, "protocol": {"emotions": ["joy"]}, "dataset": 
 MISSING: Any = object()
 COMMANDS: dict[str, Callable[[str, str, str], int]] = {
     "score": lambda run, _, __: score.main([run, "--resamples", "3"]),
-    "compare": lambda run, other, _: compare.main([other, run, "--draws", "3"]),
+    "compare": lambda run, other, _: compare.main([other, run, "--resamples", "3"]),
     "show": lambda run, _, __: show.main([run]),
     "tables": lambda run, _, __: tables.main(["main", run]),
-    "export": lambda run, _, out: export.main([run, "--out", out]),
     "report": lambda run, _, out: report.main([run, "--out", out]),
     "plot": lambda run, _, out: plot.main([run, "--out", out]),
     "sample": lambda run, _, __: show.main([run, "d1/1"]),

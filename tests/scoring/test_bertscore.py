@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mmerg.errors import ConfigError
-from mmerg.scoring.bertscore import bert_scores
+from mmerg.scoring.bertscore import bert_scores, load
 from tests.scoring.answers import answer, compute, count
 
 VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] oh no dear that is hard i am so sorry , . ! ? you"
@@ -21,7 +21,7 @@ PAIRS = [
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random BERT whose words are WORDS, in a folder; its tokeniser names no longest text, as many do."""
+    """A folder with a random BERT whose words are WORDS; its tokenizer has no maximum length, as many have."""
     torch = pytest.importorskip("torch", reason="the extra `metrics` is not installed")
     pytest.importorskip("bert_score", reason="the extra `metrics` is not installed")
     from tokenizers import Tokenizer
@@ -53,7 +53,7 @@ def answers_of(pairs: list[tuple[str, str]]) -> list[Any]:
     return [answer(f"d{n}/1", reply, gold_response=gold) for n, (reply, gold) in enumerate(pairs)]
 
 
-def test_it_is_the_package_s_own(tiny: Path) -> None:
+def test_scores_are_those_of_the_package(tiny: Path) -> None:
     from bert_score import BERTScorer
 
     scorer: Any = BERTScorer(model_type=str(tiny), num_layers=2, device="cpu")
@@ -66,9 +66,7 @@ def test_it_is_the_package_s_own(tiny: Path) -> None:
         assert compute(metric, answers_of(PAIRS)) == pytest.approx(100 * float(together.mean()), abs=0.5)
 
 
-def test_a_pair_s_score_depends_on_the_pair_alone(tiny: Path) -> None:
-    from mmerg.scoring.bertscore import load
-
+def test_a_pair_s_score_does_not_depend_on_other_pairs(tiny: Path) -> None:
     found = []
     for order in (PAIRS, PAIRS[::-1]):
         load.cache_clear()
@@ -78,23 +76,17 @@ def test_a_pair_s_score_depends_on_the_pair_alone(tiny: Path) -> None:
     assert len(set(found[0].values())) == len(PAIRS)
 
 
-def test_what_the_package_breaks_on(tiny: Path) -> None:
+def test_blank_long_and_missing_texts(tiny: Path) -> None:
+    """The package fails on the first two."""
     _, _, metric = bert_scores(str(tiny), 2)
     blank = answer("b/1", " ", gold_response="oh no .")
-    whole = answers_of(PAIRS)
     assert compute(metric, [blank]) == 0
-    assert compute(metric, [*whole, blank]) == pytest.approx(compute(metric, whole) * 4 / 5)
-    silent = [
-        answer("c/1", "oh no .", gold_response=None),
-        answer("d/1", "oh .", gold_response=""),
-        answer("e/1", None),
-    ]
-    assert count(metric, silent) == 0
-    assert compute(metric, [*whole, *silent]) == compute(metric, whole)
     assert 0 < compute(metric, [answer("f/1", "so " * 200, gold_response="😊")]) <= 100
+    missing = [answer("c/1", "oh .", gold_response=None), answer("d/1", "oh .", gold_response=""), answer("e/1", None)]
+    assert count(metric, missing) == 0
 
 
-def test_what_cannot_be_loaded_is_said(tiny: Path, tmp_path: Path) -> None:
+def test_models_that_cannot_be_loaded_are_refused(tiny: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"knows no layer[^$]*--bert-layers"):
         bert_scores(str(tiny))
     with pytest.raises(ConfigError, match="the model cannot be loaded"):

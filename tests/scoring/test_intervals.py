@@ -1,4 +1,4 @@
-"""Intervals: against statsmodels, against simulation, and what always holds."""
+"""Intervals against statsmodels, simulation and theory."""
 
 from collections.abc import Callable, Sequence
 
@@ -33,7 +33,7 @@ def ends(result: Interval) -> tuple[float, float]:
     return result.ends
 
 
-@pytest.mark.parametrize(("right", "n"), [(26, 31), (0, 5), (5, 5), (1, 2), (700, 2610)])
+@pytest.mark.parametrize(("right", "n"), [(26, 31), (0, 5), (700, 2610)])
 def test_wilson_is_that_of_statsmodels(right: int, n: int) -> None:
     from statsmodels.stats.proportion import proportion_confint
 
@@ -54,19 +54,19 @@ def test_samples_of_one_dialogue_count_less() -> None:
     assert result.ends == pytest.approx([100 * end for end in wilson(0.5, 60 * few)])
 
 
-def held(draw: Callable[[np.random.Generator], tuple[Value, list[str]]], by: IntervalBy, truth: float) -> float:
-    """How often the intervals of drawn data hold the truth."""
+def coverage(draw: Callable[[np.random.Generator], tuple[Value, list[str]]], by: IntervalBy, truth: float) -> float:
+    """The share of intervals of drawn data that contain the truth."""
     rng, hits = np.random.default_rng(7), 0
-    for _ in range(300):
+    for _ in range(150):
         low, high = interval(by, *draw(rng), resamples=200, seed=0).ends or (1.0, 0.0)
         hits += low <= truth <= high
-    return hits / 300
+    return hits / 150
 
 
-def test_shares_of_few_or_rare_dialogues_hold_the_truth() -> None:
+def test_intervals_of_shares_cover_few_or_rare_dialogues() -> None:
     for share, count in ((0.6, 6), (0.02, 30)):  # correlation within a dialogue 0.17 and 0.6
         a, b = (3.0, 2.0) if share == 0.6 else (share / 1.5, (1 - share) / 1.5)
-        assert held(lambda rng, n=count, a=a, b=b: beta_shares(rng, n, a, b), "wilson", 100 * share) > 0.93  # type: ignore[misc]
+        assert coverage(lambda rng, n=count, a=a, b=b: beta_shares(rng, n, a, b), "wilson", 100 * share) > 0.93  # type: ignore[misc]
 
 
 def beta_shares(rng: np.random.Generator, count: int, a: float, b: float) -> tuple[Value, list[str]]:
@@ -75,9 +75,9 @@ def beta_shares(rng: np.random.Generator, count: int, a: float, b: float) -> tup
     return mean((100.0 * right).tolist()), grouped(10 * count, 10)
 
 
-def test_skewed_means_and_macro_f1_hold_the_truth() -> None:
-    """Percentiles of draws hold them in 83 to 90 % of cases."""
-    assert held(lambda rng: (mean(rng.exponential(size=15)), apart(15)), "bootstrap", 1.0) > 0.93
+def test_intervals_of_skewed_means_and_macro_f1_cover() -> None:
+    """Percentiles would cover 83 to 90 %."""
+    assert coverage(lambda rng: (mean(rng.exponential(size=15)), apart(15)), "bootstrap", 1.0) > 0.93
 
     gold, right = np.array([0.5, 0.2, 0.2, 0.1]), np.array([0.8, 0.5, 0.5, 0.1])
 
@@ -90,11 +90,10 @@ def test_skewed_means_and_macro_f1_hold_the_truth() -> None:
     shares = (gold * 36 + 1) / 40
     joint = shares[:, None] * np.where(np.eye(4, dtype=bool), right, ((1 - right) / 3)[:, None])
     truth = float(np.mean(200 * np.diag(joint) / (joint.sum(0) + joint.sum(1))))
-    assert held(few_forecasts, "bootstrap", truth) > 0.93
+    assert coverage(few_forecasts, "bootstrap", truth) > 0.93
 
 
-@pytest.mark.parametrize("n", [1, 2])
-def test_the_jackknife_s_standard_error_is_that_of_new_samples(n: int) -> None:
+def test_the_jackknife_s_standard_error_is_that_of_new_samples() -> None:
     """Of 60 corpora of 60 replies each, drawn from a Zipf-like vocabulary."""
     rng = np.random.default_rng(1)
     weights = 1 / np.arange(1, 2001) ** 1.05
@@ -102,7 +101,7 @@ def test_the_jackknife_s_standard_error_is_that_of_new_samples(n: int) -> None:
     estimates, intervals = [], []
     for _ in range(60):
         texts = [" ".join(map(str, rng.choice(2000, size=rng.integers(5, 20), p=weights))) for _ in range(60)]
-        value = distinct(n, "whitespace").prepare(replies(*texts))
+        value = distinct(1, "whitespace").prepare(replies(*texts))
         intervals.append(ends(interval("jackknife", value, apart(60), resamples=10, seed=0)))
         estimates.append(value(np.arange(60)))
     errors = [(high - low) / 2 / 1.96 for low, high in intervals]
@@ -118,7 +117,7 @@ def test_one_dialogue_has_no_interval(by: IntervalBy) -> None:
 
 @pytest.mark.parametrize("by", ["bootstrap", "jackknife"])
 def test_resampling_needs_ten_dialogues(by: IntervalBy) -> None:
-    """With fewer it holds the truth far too seldom: distinct n-grams of 5 replies in 3 of 4 cases at most."""
+    """With fewer they cover too seldom: at most 75 % for distinct n-grams of 5 replies."""
     values = list(map(float, range(10)))
     for count in (2, 5, 9):
         assert of_mean(by, values[:count], apart(count)) == (None, "", "no interval: fewer than 10 dialogues")
@@ -126,7 +125,7 @@ def test_resampling_needs_ten_dialogues(by: IntervalBy) -> None:
 
 
 @pytest.mark.parametrize("by", ["bootstrap", "jackknife"])
-def test_what_never_changes_has_no_interval_of_no_width(by: IntervalBy) -> None:
+def test_constant_values_have_no_interval(by: IntervalBy) -> None:
     for value in (0.0, 0.1, 100.0):
         why = "no interval: it would have no width, every draw giving the same"
         assert of_mean(by, [value] * 12, apart(12), resamples=30) == (None, "", why)
@@ -139,7 +138,7 @@ METRICS: list[Metric] = [
 ]
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(
     st.lists(
         st.lists(st.sampled_from(["so", "it", "is"]), min_size=1, max_size=5).map(" ".join), min_size=2, max_size=9
@@ -148,7 +147,7 @@ METRICS: list[Metric] = [
     st.integers(0, 3),
     st.data(),
 )
-def test_the_interval_holds_the_estimate_and_stays_within_bounds(
+def test_an_interval_contains_the_estimate_and_stays_within_bounds(
     texts: list[str], metric: Metric, seed: int, data: st.DataObject
 ) -> None:
     answers = replies(*texts)
