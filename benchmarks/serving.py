@@ -23,6 +23,7 @@ import httpx
 from benchmarks.parts import CALLS, ROOT, alternating, options, publish
 from mmerg.backends.dry import Dry
 from mmerg.backends.scripted import Scripted
+from mmerg.experiment.talk import with_uploads
 from mmerg.serving.talk import ReplyRequest, Utterance
 from tests.serving.running import running
 from tests.serving.scripts import echo
@@ -39,7 +40,7 @@ def talk(number: int, system: str = "mmerg-merg") -> dict[str, tuple[None, str]]
 def speed(rounds: int) -> dict[str, list[float]]:
     """Milliseconds to the first status, and of overhead a call, once a round."""
     with running(Dry()) as server, httpx.Client(base_url=server.url) as client:
-        offered = server.served.offered["mmerg-merg"]
+        offered = server.state.offered["mmerg-merg"]
         first: list[float] = []
 
         def served() -> float:
@@ -55,7 +56,9 @@ def speed(rounds: int) -> dict[str, list[float]]:
             said = Utterance("you", f"This is number {len(first)}, and I lost my job.")
             asked = ReplyRequest(offered, "chat", (said,), None)
             begun = perf_counter()
-            result = asked.experiment.sample(asked.sample, Dry(), lambda _: None, lambda *_: None)
+            sample, uploads = asked.build_sample()
+            experiment = with_uploads(offered.experiment, uploads)
+            result = experiment.sample(sample, Dry(), lambda _: None, lambda *_: None)
             assert result.calls == CALLS
             return 1000 * (perf_counter() - begun)
 

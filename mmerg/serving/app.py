@@ -6,7 +6,7 @@ import socket
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, JSONResponse
+from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -18,21 +18,21 @@ from mmerg.errors import MmergError
 from mmerg.serving import ollama, openai, page
 from mmerg.serving.guard import Guard, build_config, served_names
 from mmerg.serving.refused import HttpError, error_fields, get_status
-from mmerg.serving.served import AppState
+from mmerg.serving.turns import AppState
 
 FIELDS = 2**20  # bytes of a request besides its files
 SPARE = 100  # connections beside those of turns
 
 
-def build_app(served: AppState, token: str = "") -> FastAPI:
+def build_app(state: AppState, token: str = "") -> FastAPI:
     """The app. token: see `choose_token`."""
-    limits, origins = served.settings.limits, served.settings.origins
+    limits, origins = state.settings.limits, state.settings.origins
     files = max(limits.clip_mb, limits.pictures * limits.picture_mb)
     most = files * 2**20 * 4 // 3 + limits.text * limits.turns * 12 + FIELDS  # pictures may come as base64
-    hosts = served_names(served.settings.host, served.settings.names)
+    hosts = served_names(state.settings.host, state.settings.names)
     app = FastAPI(
         title="mmerg",
-        docs_url=None,  # FastAPI's own come from elsewhere
+        docs_url=None,  # its scripts come from another server
         redoc_url=None,
         middleware=[
             Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"]),
@@ -40,16 +40,12 @@ def build_app(served: AppState, token: str = "") -> FastAPI:
         ],
     )
     for api in (openai, ollama, page):
-        app.include_router(api.routes(served))
+        app.include_router(api.routes(state))
     app.mount("/page", StaticFiles(directory=page.FOLDER))
 
     @app.get("/health")
     async def health() -> dict[str, object]:
         return {"status": "ok"}
-
-    @app.get("/docs", include_in_schema=False)
-    async def docs() -> Response:
-        return FileResponse(page.FOLDER / "docs.html")
 
     @app.exception_handler(MmergError)
     async def expected(request: Request, error: MmergError) -> Response:
@@ -68,28 +64,24 @@ def build_app(served: AppState, token: str = "") -> FastAPI:
 
     @app.exception_handler(ClientDisconnect)
     async def gone(*_: object) -> Response:
-        return Response(status_code=499)  # nobody hears it
+        return Response(status_code=499)  # nobody receives it
 
     return app
 
 
 class Server(uvicorn.Server):
-    """At its end it stops what is under way: the clients get an error."""
+    """Stops turns and transcriptions before it ends: their clients get an error."""
 
-    def __init__(self, config: uvicorn.Config, served: AppState) -> None:
-        super().__init__(config)
-        self._served = served
+    def __init__(self, state: AppState, token: str = "") -> None:
+        logging.getLogger("uvicorn.access").addFilter(_without_query)
+        super().__init__(build_config(build_app(state, token), state.work.most + SPARE))
+        self._state = state
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._served.work.stop()
-        if self._served.speech:
-            self._served.speech.close()
+        self._state.work.stop()
+        if self._state.speech:
+            self._state.speech.close()
         await super().shutdown(sockets)
-
-
-def build_server(served: AppState, token: str = "") -> Server:
-    logging.getLogger("uvicorn.access").addFilter(_without_query)
-    return Server(build_config(build_app(served, token), served.work.most + SPARE), served)
 
 
 def _without_query(record: logging.LogRecord) -> bool:

@@ -1,4 +1,4 @@
-"""Who may ask: no page of another origin, nobody by a foreign name, and with a token nobody without it."""
+"""Access: refuses pages of other origins, foreign host names, and with a token everybody without it."""
 
 import asyncio
 import ipaddress
@@ -7,19 +7,17 @@ import re
 import secrets
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import uvicorn
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
-from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mmerg.serving.refused import HttpError, code_fault, describe_fault
 
 COOKIE = "mmerg"
-FOLDER = Path(__file__).parent / "page"
-OPEN = ("/health", "/page/page.css", "/page/token.js", "/page/icon.svg")  # without it
+OPEN = "/health"  # needs no token
 log = logging.getLogger(__name__)
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src 'self' blob:; "
@@ -33,7 +31,7 @@ HEADERS = [  # of every response; frames of faces stay out of the browser's cach
 
 
 def build_config(app: ASGIApp, connections: int) -> uvicorn.Config:
-    """How any page is served. connections: the most at one time."""
+    """Settings of every server. connections: the most at a time."""
     return uvicorn.Config(
         app,
         log_config=None,
@@ -48,8 +46,8 @@ def build_config(app: ASGIApp, connections: int) -> uvicorn.Config:
 
 @dataclass(frozen=True)
 class Guard:
-    """Middleware that refuses requests before they reach `app`. token: "" for none. hosts: names in the Host header
-    that are answered beside addresses, against DNS rebinding; none for all. origins: of other pages that may ask. most:
+    """Middleware that refuses requests before they reach `app`. token: "" for none. hosts: names accepted in the Host
+    header besides addresses, against DNS rebinding; empty for all. origins: other pages that may send requests. most:
     bytes of a request. refuse: writes an error in the form of the path's API."""
 
     app: ASGIApp
@@ -98,7 +96,7 @@ class Guard:
         if origin is not None and origin.partition("://")[2].lower() != host and origin not in self.origins:
             hint = "start the server with the origin in origins=[…], or let the proxy forward the Host header"
             return self.refuse(path, HttpError("requests from another origin are not allowed", hint=hint, status=403))
-        if not self.token or path in OPEN:
+        if not self.token or path == OPEN:
             return None
         if path == "/" and self._is_token(request.query_params.get("token", "")):
             response = RedirectResponse("/", 303)
@@ -108,17 +106,14 @@ class Guard:
         if (scheme.lower() == "bearer" and self._is_token(key)) or self._is_token(request.cookies.get(COOKIE, "")):
             return None
         hint = "open the address that the server printed, or send the token as `Authorization: Bearer …`"
-        asks = path == "/" and "text/html" in request.headers.get("accept", "")
-        refused = HttpError("the token is missing or wrong", hint=hint, status=401)
-        return FileResponse(FOLDER / "token.html", 401) if asks else self.refuse(path, refused)
+        return self.refuse(path, HttpError("the token is missing or wrong", hint=hint, status=401))
 
     def _is_token(self, given: str) -> bool:
         return secrets.compare_digest(given.encode(), self.token.encode())
 
 
 def served_names(host: str, names: Iterable[str]) -> frozenset[str]:
-    """The names in the Host header that are answered; none for all. On an address that other machines reach the token
-    protects."""
+    """The names to accept in the Host header; empty for all: where other machines have access the token protects."""
     return frozenset(name.lower() for name in ("localhost", host, *names)) if is_loopback(host) else frozenset()
 
 

@@ -1,4 +1,4 @@
-"""The server, from settings to an exit code; `mmerg/serve.py` is its command."""
+"""Runs the server, from settings to an exit code; `mmerg/serve.py` is the command."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from mmerg.console.terminal import console, escape
 from mmerg.errors import ConfigError
 from mmerg.experiment.backbone import BackbonePlan
@@ -25,41 +23,41 @@ from mmerg.serving.offered import offer
 from mmerg.settings.commands import ServeSettings
 
 if TYPE_CHECKING:
-    from mmerg.serving.served import AppState
+    from mmerg.serving.turns import AppState
 
 TOKEN = "MMERG_TOKEN"
-IDLE = ("protocol", "limit", "only_failed", "ids", "repeats", "name", "tags")  # what runs do with samples
+IDLE = ("protocol", "limit", "only_failed", "ids", "repeats", "name", "tags")  # settings of runs
 EVERYWHERE = ("0.0.0.0", "::")
-PATIENCE = 5.0  # seconds that a turn waits for hosts to come back: a user is waiting for it
+PATIENCE = 5.0  # seconds that a turn waits for hosts to come back, as a user is waiting
 
 
 def serve(settings: ServeSettings, overrides: Sequence[str], own: Sequence[Path]) -> int:
-    """Serves until a signal comes. own: the user's folders of configs. Raises MmergError where it cannot."""
+    """Serves until a signal comes. own: the user's folders of configs. Raises MmergError."""
     _refuse_idle(overrides)
     try:
-        from mmerg.serving.app import build_server
-        from mmerg.serving.served import AppState
+        from mmerg.serving.app import Server
         from mmerg.serving.speech import Transcriber
+        from mmerg.serving.turns import AppState
         from mmerg.serving.work import TurnRunner
     except ImportError as error:
         hint = 'pip install "mmerg[serve]"'
         raise ConfigError("the server needs packages that are not installed", where=str(error), hint=hint) from error
     token = choose_token(settings)
-    os.umask(0o077)  # what the server writes is its user's alone
+    os.umask(0o077)  # only its user may read what the server writes
     with ExitStack() as opened:
         heard = opened.enter_context(closing(listener(settings.host, settings.port)))
         speech = Transcriber(settings.speech.model) if settings.speech.model else None
         pool, engine = BackbonePlan.of(settings).open(patience=PATIENCE)
-        work = opened.enter_context(closing(TurnRunner(pool, settings.limits.waiting)))  # its end stops turns under way
-        served = AppState(settings, engine, *offer(settings, engine, overrides, own), work, speech)
+        work = opened.enter_context(closing(TurnRunner(pool, settings.limits.waiting)))  # stops running turns
+        state = AppState(settings, engine, *offer(settings, engine, overrides, own), work, speech)
         logging.basicConfig(format="%(asctime)s %(message)s")
         logging.getLogger("uvicorn.access").setLevel(logging.INFO)
-        page = _announce(console(), served, heard.getsockname()[1], token)
+        page = _announce(state, heard.getsockname()[1], token)
         if settings.browser:
-            threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()  # it may wait for an answer
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # either signal ends the server in good order
-        server = build_server(served, token)
-        gc.freeze()  # else Python takes seconds to look through all that was imported before it ends
+            threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()  # it may block
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # either signal ends the server cleanly
+        server = Server(state, token)
+        gc.freeze()  # else the garbage collector takes seconds at the end
         server.run([heard])
     return 0
 
@@ -73,33 +71,30 @@ def _refuse_idle(overrides: Sequence[str]) -> None:
             raise ConfigError(what, where="command line", hint=hint)
 
 
-def _announce(out: Console, served: AppState, port: int, token: str) -> str:
-    import segno
-
-    engine, host = served.engine, served.settings.host
+def _announce(state: AppState, port: int, token: str) -> str:
+    """Prints what is served and where; returns the address of the page."""
+    host = state.settings.host
     address = f"http://{page_host(host)}:{port}"
     lines = [
-        f"{engine.in_words}: {', '.join(served.offered)}",
-        *(f"{name} is not served: {why.what}" for name, why in served.missing.items()),
-        *filter(None, [served.settings.backbone.note]),
+        f"{state.engine.in_words}: {', '.join(state.offered)}",
+        *(f"{name} is not served: {why.what}" for name, why in state.missing.items()),
+        *filter(None, [state.settings.backbone.note]),
         f"OpenAI's API: {address}/v1; Ollama's API: {address}{'; key: the token below' if token else ''}",
         f"page: {(page := f'{address}/?token={token}' if token else f'{address}/')}",
     ]
     for text in lines:
-        out.print(escape(text), soft_wrap=True)
-    if host in EVERYWHERE and out.is_terminal:
-        segno.make(page, micro=False).terminal(compact=True)
+        console().print(escape(text), soft_wrap=True)
     return page
 
 
 def page_host(host: str) -> str:
-    """The host in the address of a page that is served at `host`; of all interfaces, the address that phones can open:
-    this machine's in its network, its name where it is in none."""
+    """The host in the address of a page served at `host`: for all interfaces this machine's address in its network,
+    which phones can open, or its name without a network."""
     if host not in EVERYWHERE:
         return f"[{host}]" if ":" in host else host
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(("192.0.2.1", 1))  # of no machine, and nothing is sent: it asks for the route alone
+            probe.connect(("192.0.2.1", 1))  # of no machine; sends nothing, and finds the route
             return str(probe.getsockname()[0])
         except OSError:
             return socket.gethostname()
@@ -116,7 +111,7 @@ def listener(host: str, port: int) -> socket.socket:
 
 
 def choose_token(settings: ServeSettings) -> str:
-    """The token that every request must have; "" where only this machine can send requests. Raises ConfigError."""
+    """The token that every request needs; "" if only this machine can send requests. Raises ConfigError."""
     from mmerg.serving.guard import is_loopback
 
     given = os.environ.get(TOKEN, "")

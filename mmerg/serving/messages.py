@@ -1,6 +1,6 @@
-"""Messages as chat programs send them, over either API, made into a talk.
+"""Converts the messages of chat programs, over either API, to a conversation.
 
-System messages are ignored, as agents have prompts of their own, unless persona=true; tools are, as none is called.
+Ignores tools, and system messages unless persona=true, as agents have their own prompts.
 """
 
 import base64
@@ -23,27 +23,22 @@ from mmerg.settings.backbone import SEEDS, Seed
 from mmerg.settings.commands import ServeSettings
 from mmerg.storage.files import describe_error
 
-# How front ends begin prompts for their own use, as for titles and tags: Open WebUI, LibreChat, NextChat, Chatbox,
-# opencode, VS Code; those of Page Assist end with it. A person may write of titles, too, but asks for other things.
+# The start of a user message with which a front end (Open WebUI, LibreChat and others) asks for a title or tags for
+# itself. People write about titles, too, in other words.
 TASK = re.compile(
-    r"\s*(### Task:|使用四到五个字直接返回|summarize in an? [\w-]+ title\b|analyze this conversation and provide:"
-    r"|your task is to reflect the speaker's likely facial expression|please write a brief title for the following "
-    r"|here is the query:(?=.*\btitle for the previous query\b)"
-    r"|(please )?(based on|create|detect|generate|give|provide|summarize)\b[^\n]{0,120}?"
-    r"\b((titles?|tags) (for|of|summarizing) (\w+ ){0,2}(conversation|chat|query)|(conversation|chat) a (title|name)"
-    r"|conversation into an? ([\w-]+ )?title)\b)",
-    re.IGNORECASE | re.DOTALL,
+    r"\s*(### Task:|(please )?(based on|create|detect|generate|give|provide|summarize)\b[^\n]{0,120}?"
+    r"\b(title|tags)s? (for|of|summarizing) (\w+ ){0,2}(conversation|chat|query)\b)",
+    re.IGNORECASE,
 )
-# A system message that asks for a title, as of LobeChat, Cherry Studio and Jan.
+# The start of a system message that asks for a title (LobeChat, Jan and others).
 TITLE = re.compile(
-    r"(?=.*(conversation|chat|thread|message|会话|对话))"
-    r".*?(\b((generate|create|provide|write|output|return)s?( (?!(and|for|in|of|or|to|with|without) )[\w,-]+){0,5}"
-    r"|into( an?)?) (title\b(?! (and|for each|or) )|titles (for|from|within) )|总结[^。]*标题)",
+    r"(?=.{0,300}(conversation|chat|thread|message)).{0,250}?"
+    r"\b((generate|create|output)s?( (?!(and|for|in|of|or|to|with) )[\w,-]+){0,5}|into an?) "
+    r"(title\b(?! (and|or) )|titles for )",
     re.IGNORECASE | re.DOTALL,
 )
-TITLE_WITHIN = 300  # characters
-ATTACHED = re.compile(r"\A\s*<attached_files>.*?</attached_files>\s*", re.DOTALL)  # put before what the user wrote
-REASONING = re.compile(r'<details type="reasoning".*?</details>\s*', re.DOTALL)  # how Open WebUI shows thoughts
+ATTACHED = re.compile(r"\A\s*<attached_files>.*?</attached_files>\s*", re.DOTALL)  # stands before the user's text
+REASONING = re.compile(r'<details type="reasoning".*?</details>\s*', re.DOTALL)  # as Open WebUI shows thoughts
 SYSTEM = ("system", "developer")
 Body = TypeVar("Body", bound=BaseModel)
 AnySeed = Annotated[
@@ -61,12 +56,12 @@ class Sent:
 
 
 def takes(kind: type[BaseModel]) -> dict[str, Any]:
-    """How OpenAPI describes a route whose body `read_body` reads."""
+    """The OpenAPI description of a route that uses `read_body`."""
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": kind.model_json_schema()}}}}
 
 
 async def read_body(request: Request, kind: type[Body]) -> Body:
-    """The request's JSON, whatever its content type says. Raises HttpError where it does not fit `kind`."""
+    """The request's JSON, whatever its content type. Raises HttpError if it does not fit `kind`."""
     try:
         return kind.model_validate_json(await request.body() or b"{}")
     except ValidationError as error:
@@ -74,26 +69,26 @@ async def read_body(request: Request, kind: type[Body]) -> Body:
 
 
 def reply_request(
-    offered: ServedSystem, sent: Sequence[Sent], settings: ServeSettings, seed: int | None
+    served: ServedSystem, sent: Sequence[Sent], settings: ServeSettings, seed: int | None
 ) -> ReplyRequest:
-    """The reply that these messages ask for. Programs send the whole talk with every turn: earlier pictures are left
-    out where the agents would not see them, or where there is no room. With persona=true system messages come first.
-    Raises HttpError where the messages are no talk."""
+    """The reply that these messages ask for. Programs send the whole conversation with every turn: this skips earlier
+    pictures that agents would not see or that exceed the limit. With persona=true system messages come first. Raises
+    HttpError if the messages are no conversation."""
     talk: list[Utterance] = []
     limits, room = settings.limits, settings.limits.pictures
     for after, (number, speaker, message) in enumerate(reversed(list(_turns(sent)))):
-        looked_at = after < offered.settings.frames.last_turns and (not after or len(message.pictures) <= room)
+        looked_at = after < served.settings.frames.last_turns and (not after or len(message.pictures) <= room)
         pictures = message.pictures if looked_at else ()
         room -= len(pictures)
         uploads = tuple(_picture(data, f"message {number}") for data in pictures)
         talk.append(Utterance(speaker, message.text.strip() or WORDLESS, uploads))
     notes = [one.text for one in sent if one.role in SYSTEM and one.text.strip()] if settings.persona else []
     persona = [Utterance("persona", "\n".join(notes))] if notes else []
-    return ReplyRequest(offered, "talk", (*persona, *check_talk(talk[::-1], limits)), seed)
+    return ReplyRequest(served, "talk", (*persona, *check_talk(talk[::-1], limits)), seed)
 
 
 def _turns(sent: Sequence[Sent]) -> Iterator[tuple[int, Speaker, Sent]]:
-    """The messages that are not empty, with their numbers. Raises HttpError for roles out of place."""
+    """The messages that are not empty, with their numbers. Raises HttpError for other roles."""
     for number, message in enumerate(sent, start=1):
         match message.role:
             case role if role in SYSTEM:
@@ -118,7 +113,7 @@ def _picture(data: str, where: str) -> Upload:
 
 
 def read_base64(url: str, where: str) -> str:
-    """The base64 in a data URL. Raises HttpError for any other URL: nothing is fetched, and no file is read."""
+    """The base64 in a data URL. Raises HttpError for any other URL: the server fetches nothing and reads no file."""
     head, comma, data = url.partition(",")
     kind = r"image/[\w.+-]+|application/octet-stream"  # browsers write the latter, or none, of a type they do not know
     if not re.fullmatch(rf"data:({kind})?;base64", head, re.IGNORECASE) or not comma:
@@ -128,10 +123,10 @@ def read_base64(url: str, where: str) -> str:
 
 
 def task_prompt(sent: Sequence[Sent]) -> str:
-    """The prompt that a front end sends for its own use, in a system message or as the user's last; "" where a person
-    writes."""
+    """The prompt that a front end sends for its own use, as a system message or the user's last message; "" for the
+    words of a person."""
     system = [one.text for one in sent if one.role in SYSTEM]
-    if any(TASK.match(text) or TITLE.match(text[:TITLE_WITHIN]) for text in system):
+    if any(TASK.match(text) or TITLE.match(text) for text in system):
         return "\n\n".join(one.text for one in sent)
     last = next((one for one in reversed(sent) if one.role not in SYSTEM), None)
     return last.text if last and last.role == "user" and TASK.match(last.text) else ""

@@ -1,31 +1,25 @@
 """Ollama's API, as far as its own programs and chat programs use it: models, chat, generate.
 
-The agents' outputs go into `thinking`, unless it is switched off; `mmerg` says what made a reply, as in OpenAI's API.
-There is nothing to load or to pull.
+The agents' outputs go into `thinking`, unless the request says think=false; `mmerg` describes the reply, as in OpenAI's
+API. There is nothing to load or to pull.
 """
 
 import json
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Literal
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, JsonValue
 
 from mmerg.errors import MmergError
-from mmerg.serving.answers import Answer, Steps, Wish, answers, respond
+from mmerg.serving.answers import Answer, Step, Wish, answers, respond
 from mmerg.serving.messages import AnySeed, Sent, read_body, takes
-from mmerg.serving.offered import ServedSystem
 from mmerg.serving.refused import error_sentence
-from mmerg.serving.served import AppState
+from mmerg.serving.turns import AppState
 
-TAG = ":latest"  # behind the name of a model that has no other
-LINES = "application/x-ndjson"
 API = "0.34.1"  # the Ollama whose API this is like: programs refuse versions that they take for too old
-NEVER = "2318-01-01T00:00:00Z"  # when a model is unloaded, as Ollama itself writes it
 
 
 class Message(BaseModel):
@@ -37,49 +31,82 @@ class Message(BaseModel):
 class Options(BaseModel):
     seed: AnySeed = None
     stop: str | list[str] | None = None
-    num_predict: int | None = None
 
 
-class Asked(BaseModel):
-    """The parts of a request that are used; the others are for models with samplers and templates. format: none."""
+class Body(BaseModel):
+    """The parts of a request that are used; the others are for models with samplers and templates."""
 
     model: str = ""
     name: str = ""  # in place of model, as Ollama's own program sends it
     stream: bool | None = None
     think: bool | str | None = None
-    format: Literal[""] | None = None
     options: Options | None = None
     keep_alive: JsonValue = None
 
-    def wish(self) -> Wish:
-        options = self.options or Options()
-        stops = [options.stop] if isinstance(options.stop, str) else options.stop or []
-        tokens = options.num_predict if options.num_predict and options.num_predict > 0 else None
-        return Wish(stops, tokens, options.seed)
 
-
-class Chat(Asked):
+class Chat(Body):
     messages: list[Message] | None = None
 
     def sent(self) -> list[Sent]:
         return [Sent(one.role, one.content or "", tuple(one.images or ())) for one in self.messages or ()]
 
-    def fields(self, text: str, **thinking: str) -> dict[str, object]:
+    def fields(self, text: str, thinking: dict[str, str]) -> dict[str, object]:
         return {"message": {"role": "assistant", "content": text, **thinking}}
 
 
-class Generate(Asked):
+class Generate(Body):
     prompt: str | None = None
     images: list[str] | None = None
 
     def sent(self) -> list[Sent]:
         return [Sent("user", self.prompt or "", tuple(self.images or ()))] if self.prompt or self.images else []
 
-    def fields(self, text: str, **thinking: str) -> dict[str, object]:
+    def fields(self, text: str, thinking: dict[str, str]) -> dict[str, object]:
         return {"response": text, **thinking}
 
 
-def routes(served: AppState) -> APIRouter:
+class Lines:
+    """Writes a response as lines of JSON, or as one object."""
+
+    media_type, end = "application/x-ndjson", b""
+
+    def __init__(self, body: Chat | Generate) -> None:
+        self._body = body
+
+    def line(self, text: str, thoughts: str = "", **more: object) -> dict[str, object]:
+        thinking = {"thinking": thoughts} if thoughts and self._body.think is not False else {}
+        head = {"model": self._body.model, "created_at": _now()}
+        return {**head, **self._body.fields(text, thinking), "done": False, **more}
+
+    def whole(self, answer: Answer, thoughts: str) -> dict[str, object]:
+        took = round(answer.seconds * 1e9)
+        about = {"mmerg": answer.about} if answer.about else {}
+        return self.line(
+            answer.text,
+            thoughts,
+            done=True,
+            done_reason=answer.finish,
+            total_duration=took,
+            load_duration=0,
+            prompt_eval_duration=0,
+            eval_duration=took,
+            prompt_eval_count=answer.prompt_tokens,
+            eval_count=answer.response_tokens,
+            **about,
+        )
+
+    def write(self, step: Step) -> Iterator[bytes]:
+        if isinstance(step, Answer):
+            yield _json(self.line(step.text))
+            yield _json(self.whole(step, "") | self._body.fields("", {}))
+        else:  # without a thought it shows that the server is at work
+            yield _json(self.line("", f"{step.thought}\n" if step.thought else ""))
+
+    def fail(self, error: MmergError) -> bytes:
+        return _json(failed(error))
+
+
+def routes(state: AppState) -> APIRouter:
     router = APIRouter(prefix="/api")
 
     @router.head("/version", include_in_schema=False)
@@ -90,24 +117,29 @@ def routes(served: AppState) -> APIRouter:
     @router.head("/tags", include_in_schema=False)
     @router.get("/tags")
     async def tags() -> dict[str, object]:
-        return {"models": [_entry(served, name) | {"modified_at": _now()} for name in served.offered]}
+        return {"models": [_entry(state, name) for name in state.offered]}
 
-    @router.get("/ps")
-    async def loaded() -> dict[str, object]:
-        return {"models": [_entry(served, name) | {"expires_at": NEVER, "size_vram": 0} for name in served.offered]}
-
-    @router.post("/show", openapi_extra=takes(Asked))
+    @router.post("/show", openapi_extra=takes(Body))
     async def show(request: Request) -> dict[str, object]:
-        body = await read_body(request, Asked)
-        return _shown(served, served.model(body.model or body.name))
+        body = await read_body(request, Body)
+        sees = state.model(body.model or body.name).system.sees("V")
+        return {
+            "modelfile": "",
+            "parameters": "",
+            "template": "",
+            "details": _details(state),
+            "model_info": {"general.architecture": "mmerg", "mmerg.context_length": state.engine.context_length},
+            "capabilities": ["completion", *["vision"] * sees, "thinking"],
+            "modified_at": _now(),
+        }
 
     @router.post("/chat", openapi_extra=takes(Chat))
     async def chat(request: Request) -> Response:
-        return await _answered(served, request, await read_body(request, Chat))
+        return await _respond(state, request, await read_body(request, Chat))
 
     @router.post("/generate", openapi_extra=takes(Generate))
     async def generate(request: Request) -> Response:
-        return await _answered(served, request, await read_body(request, Generate))
+        return await _respond(state, request, await read_body(request, Generate))
 
     return router
 
@@ -116,69 +148,25 @@ def failed(error: MmergError) -> dict[str, object]:
     return {"error": error_sentence(error)}
 
 
-async def _answered(served: AppState, request: Request, body: Chat | Generate) -> Response:
-    offered, sent = served.model(body.model), body.sent()
-
-    def line(text: str, thoughts: str = "", /, **more: object) -> dict[str, object]:
-        thinking = {"thinking": thoughts} if thoughts and body.think is not False else {}
-        return {"model": body.model, "created_at": _now(), **body.fields(text, **thinking), "done": False, **more}
-
-    def whole(answer: Answer, thoughts: str) -> dict[str, object]:
-        return line(answer.text, thoughts, **_end(answer))
-
-    async def streamed(steps: Steps) -> AsyncGenerator[bytes, None]:
-        said = False
-        try:
-            async with aclosing(steps):
-                async for one in steps:
-                    if isinstance(one, Answer):
-                        if not said:
-                            yield _json(line(one.text))
-                        said = True
-                        if one.last:
-                            yield _json(line("", **_end(one)))
-                    else:  # without a thought it is a sign of life
-                        yield _json(line("", f"{one.thought}\n" if one.thought else ""))
-        except MmergError as error:
-            yield _json(failed(error))
-
-    if not sent:  # asks for the model to be loaded, or not to be
-        return JSONResponse(line("", done=True, done_reason="unload" if body.keep_alive in (0, "0") else "load"))
-    steps = answers(served, offered, sent, body.wish())
-    return await respond(request, steps, None if body.stream is False else streamed, LINES, whole)
+async def _respond(state: AppState, request: Request, body: Chat | Generate) -> Response:
+    served, sent, form, options = state.model(body.model), body.sent(), Lines(body), body.options or Options()
+    if not sent:  # asks to load the model, or to unload it
+        reason = "unload" if body.keep_alive in (0, "0") else "load"
+        return JSONResponse(form.line("", done=True, done_reason=reason))
+    steps = answers(state, served, sent, Wish(options.stop, options.seed))
+    return await respond(request, steps, form, streams=body.stream is not False)
 
 
-def _end(answer: Answer) -> dict[str, object]:
-    took = round(answer.seconds * 1e9)
-    durations = {"total_duration": took, "load_duration": 0, "prompt_eval_duration": 0, "eval_duration": took}
-    counts = {"prompt_eval_count": answer.prompt_tokens, "eval_count": answer.response_tokens}
-    about = {"mmerg": answer.about} if answer.about else {}
-    return {"done": True, "done_reason": answer.finish, **durations, **counts, **about}
+def _entry(state: AppState, name: str) -> dict[str, object]:
+    tagged = f"{name}:latest"
+    digest = sha256(f"{name} {state.engine.digest}".encode()).hexdigest()  # clients take equal ones for one model
+    fields = {"name": tagged, "model": tagged, "size": 0, "digest": digest}
+    return {**fields, "details": _details(state), "modified_at": _now()}
 
 
-def _entry(served: AppState, name: str) -> dict[str, object]:
-    tagged = f"{name}{TAG}"
-    digest = sha256(f"{name} {served.engine.digest}".encode()).hexdigest()  # clients take equal ones for one model
-    return {"name": tagged, "model": tagged, "size": 0, "digest": digest, "details": _details(served)}
-
-
-def _details(served: AppState) -> dict[str, object]:
-    model = served.engine.model
-    of_it = {"family": "mmerg", "families": ["mmerg"], "parameter_size": "", "quantization_level": ""}
-    return {"parent_model": model, "format": "mmerg", **of_it}
-
-
-def _shown(served: AppState, offered: ServedSystem) -> dict[str, object]:
-    sees = ["vision"] if offered.system.sees("V") else []  # a model without vision gets descriptions of faces
-    return {
-        "modelfile": "",
-        "parameters": "",
-        "template": "",
-        "details": _details(served),
-        "model_info": {"general.architecture": "mmerg", "mmerg.context_length": served.engine.context_length},
-        "capabilities": ["completion", *sees, "thinking"],
-        "modified_at": _now(),
-    }
+def _details(state: AppState) -> dict[str, object]:
+    family = {"family": "mmerg", "families": ["mmerg"], "parameter_size": "", "quantization_level": ""}
+    return {"parent_model": state.engine.model, "format": "mmerg", **family}
 
 
 def _now() -> str:

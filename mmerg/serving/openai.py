@@ -1,15 +1,14 @@
 """OpenAI's API: models, and chat completions, streamed or whole.
 
 While the agents work, a stream carries their outputs as `reasoning_content`, and the current step as events beside an
-empty delta: Open WebUI shows these, other programs ignore them. `mmerg` says what made a reply: its emotion, its plan,
-and by pass the outputs and the audit.
+empty delta: Open WebUI shows these, other programs ignore them. `mmerg` describes the reply: its emotion and plan, and
+by pass the outputs and the audit.
 """
 
 import json
 import time
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing
-from typing import Annotated, Literal
+from collections.abc import Iterator
+from typing import Annotated
 from uuid import uuid4
 
 from fastapi import APIRouter, Request
@@ -17,14 +16,12 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from mmerg.errors import MmergError
-from mmerg.serving.answers import Answer, Steps, Wish, answers, respond
+from mmerg.serving.answers import Answer, Step, Wish, answers, respond
 from mmerg.serving.messages import AnySeed, Sent, read_base64, read_body, takes
 from mmerg.serving.refused import HttpError, error_sentence, get_status
-from mmerg.serving.served import AppState
-from mmerg.serving.updates import Update
+from mmerg.serving.turns import AppState
 
-ALIVE = b": at work\n\n"  # a comment, for proxies and programs that give up on what is silent
-END = b"data: [DONE]\n\n"
+ALIVE = b": at work\n\n"  # a comment, so that proxies and programs do not give up
 
 
 class ImageUrl(BaseModel):
@@ -42,7 +39,7 @@ class Message(BaseModel):
     content: str | list[Part] | None = None
 
     def sent(self, number: int) -> Sent:
-        """Raises HttpError for a part that is neither text nor a picture that came along."""
+        """Raises HttpError for a part that is neither text nor a picture in a data URL."""
         if not isinstance(self.content, list):
             return Sent(self.role, self.content or "")
         where = f"message {number}"
@@ -58,10 +55,6 @@ class StreamOptions(BaseModel):
     include_usage: bool = False
 
 
-class Format(BaseModel):
-    type: Literal["text"] = "text"
-
-
 class Completion(BaseModel):
     """The parts of a request that are used: no tools, as agents call none, and no samplers, as they have their own."""
 
@@ -69,60 +62,47 @@ class Completion(BaseModel):
     messages: Annotated[list[Message], Field(min_length=1)]
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    n: Literal[1] | None = None
     stop: str | list[str] | None = None
     seed: AnySeed = None
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
-    response_format: Format | None = None
-
-    def wish(self) -> Wish:
-        stops = [self.stop] if isinstance(self.stop, str) else self.stop or []
-        return Wish(stops, self.max_tokens, self.seed)
 
 
 class Chunks:
-    """Writes updates and the answer as chunks of a stream, or as one whole."""
+    """Writes a response as chunks of a stream, or as one object."""
+
+    media_type, end = "text/event-stream", b"data: [DONE]\n\n"
 
     def __init__(self, body: Completion) -> None:
-        self._said = False
+        self._role = {"role": "assistant"}
         self._usage = bool(body.stream_options and body.stream_options.include_usage)
         self._head = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": body.model}
 
-    async def streamed(self, steps: Steps) -> AsyncGenerator[bytes, None]:
-        yield self._delta({"role": "assistant", "content": ""})
-        try:
-            async with aclosing(steps):
-                async for one in steps:
-                    for chunk in self._answer(one) if isinstance(one, Answer) else self._update(one):
-                        yield chunk
-        except MmergError as error:
-            yield _data(failed(error))
-        yield END
+    def write(self, step: Step) -> Iterator[bytes]:
+        if self._role:
+            yield self._delta({**self._role, "content": ""})
+            self._role = {}
+        if isinstance(step, Answer):
+            about = {"mmerg": step.about} if step.about else {}
+            yield self._delta({"content": step.text})
+            yield self._status(f"Done in {step.seconds:.1f} s", done=True)
+            yield self._delta({}, step.finish, **about)
+            if self._usage:
+                yield self._chunk([], usage=_usage(step), **about)
+            return
+        if step.thought:
+            yield self._delta({"reasoning_content": f"{step.thought}\n"})
+        if step.status:
+            yield self._status(step.status, done=False)
+        if not (step.thought or step.status):
+            yield ALIVE
+
+    def fail(self, error: MmergError) -> bytes:
+        return _data(failed(error))
 
     def whole(self, answer: Answer, thoughts: str) -> dict[str, object]:
         message = {"role": "assistant", "content": answer.text, "reasoning_content": thoughts}
         choice = {"index": 0, "message": message, "finish_reason": answer.finish, "logprobs": None}
-        more = {"mmerg": answer.about} if answer.about else {}
-        return {**self._head, "object": "chat.completion", "choices": [choice], "usage": _usage(answer), **more}
-
-    def _update(self, update: Update) -> Iterator[bytes]:
-        if update.thought:
-            yield self._delta({"reasoning_content": f"{update.thought}\n"})
-        if update.status:
-            yield self._status(update.status, done=False)
-        if not (update.thought or update.status):
-            yield ALIVE
-
-    def _answer(self, answer: Answer) -> Iterator[bytes]:
-        if not self._said:
-            yield self._delta({"content": answer.text})
-        self._said = True
-        if answer.last:
-            more = {"mmerg": answer.about} if answer.about else {}
-            yield self._status(f"Done in {answer.seconds:.1f} s", done=True)
-            yield self._delta({}, answer.finish, **more)
-            if self._usage:
-                yield self._chunk([], usage=_usage(answer), **more)
+        about = {"mmerg": answer.about} if answer.about else {}
+        return {**self._head, "object": "chat.completion", "choices": [choice], "usage": _usage(answer), **about}
 
     def _delta(self, delta: dict[str, str], finish: str | None = None, **more: object) -> bytes:
         return self._chunk([{"index": 0, "delta": delta, "finish_reason": finish}], **more)
@@ -134,24 +114,23 @@ class Chunks:
         return _data({**self._head, "object": "chat.completion.chunk", "choices": choices, **more})
 
 
-def routes(served: AppState) -> APIRouter:
+def routes(state: AppState) -> APIRouter:
     router = APIRouter(prefix="/v1")
 
     @router.get("/models")
     async def models() -> dict[str, object]:
-        return {"object": "list", "data": [_model(name) for name in served.offered]}
+        return {"object": "list", "data": [_model(name) for name in state.offered]}
 
     @router.get("/models/{name}")
     async def model(name: str) -> dict[str, object]:
-        return _model(served.model(name).id)
+        return _model(state.model(name).id)
 
     @router.post("/chat/completions", openapi_extra=takes(Completion))
     async def complete(request: Request) -> Response:
         body = await read_body(request, Completion)
-        chunks, sent = Chunks(body), [message.sent(number) for number, message in enumerate(body.messages, start=1)]
-        steps = answers(served, served.model(body.model), sent, body.wish())
-        streamed = chunks.streamed if body.stream else None
-        return await respond(request, steps, streamed, "text/event-stream", chunks.whole)
+        sent = [message.sent(number) for number, message in enumerate(body.messages, start=1)]
+        steps = answers(state, state.model(body.model), sent, Wish(body.stop, body.seed))
+        return await respond(request, steps, Chunks(body), streams=bool(body.stream))
 
     return router
 

@@ -1,13 +1,13 @@
-"""The answer to a request that cannot be fulfilled; `app.py` writes it as the client's API does."""
+"""Errors for clients: status, hint and text; `app.py` writes them in the form of the client's API."""
 
 from mmerg.console.terminal import printable
 from mmerg.errors import CallError, Failure, MmergError, SampleError, raised_at
 
-OF_CALLS = {Failure.CONTEXT_OVERFLOW: 400, Failure.IMAGE_REJECTED: 400, Failure.BUSY: 503, Failure.UNREACHABLE: 503}
+CALL_STATUS = {Failure.CONTEXT_OVERFLOW: 400, Failure.IMAGE_REJECTED: 400, Failure.BUSY: 503, Failure.UNREACHABLE: 503}
 
 START = "start the model's server, then try again"
 AGAIN = "try again"
-HINTS = {  # in place of the hints for runs: a chat has no command line
+HINTS = {  # instead of the hints for runs: a chat has no command line
     **{Failure.UNREACHABLE: START, Failure.MODEL_NOT_FOUND: START, Failure.BUSY: "try again in a while"},
     **dict.fromkeys((Failure.TIMEOUT, Failure.RUNNER_CRASH, Failure.LOOP_ABORT, Failure.EMPTY), AGAIN),
     **dict.fromkeys((Failure.TRUNCATED, Failure.THINKING_EXHAUSTED, Failure.SCHEMA_INVALID), AGAIN),
@@ -16,7 +16,7 @@ HINTS = {  # in place of the hints for runs: a chat has no command line
 
 
 class HttpError(MmergError):
-    """The request itself is wrong, or is one too many; `status` is HTTP's."""
+    """The request is wrong, or one too many; `status` is HTTP's."""
 
     def __init__(self, what: str, *, where: str = "", hint: str = "", status: int = 400) -> None:
         super().__init__(what, where=where, hint=hint)
@@ -27,17 +27,17 @@ def get_status(error: MmergError) -> int:
     if isinstance(error, HttpError):
         return error.status
     if isinstance(error, SampleError):
-        return OF_CALLS.get(error.failure, 502 if isinstance(error, CallError) else 500)
+        return CALL_STATUS.get(error.failure, 502 if isinstance(error, CallError) else 500)
     return 503
 
 
 def code_fault() -> HttpError:
-    """The answer to a client where the code has a mistake."""
+    """What a client gets for a bug in the server."""
     return HttpError("internal server error; see the server's log", hint="report it with the log", status=500)
 
 
 def describe_fault(error: Exception) -> str:
-    """A mistake in the code, for the log: without its text, which may quote the user."""
+    """A bug, for the log: without its text, which may quote the user."""
     return f"a fault of the server: {type(error).__name__} at {raised_at(error)}"
 
 
@@ -46,7 +46,7 @@ def error_fields(error: MmergError) -> dict[str, str]:
 
 
 def error_sentence(error: MmergError) -> str:
-    """An error in one line, for APIs that have one text for it; control characters of a model's server spelled out."""
+    """An error in one line, for APIs that have one text for it. Escapes control characters of a model's server."""
     hint = _hint(error)
     return printable(f"{error.what}{f' ({error.where})' if error.where else ''}{f': {hint}' if hint else ''}")
 

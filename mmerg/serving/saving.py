@@ -1,11 +1,12 @@
-"""A chat as run folders, one for each system that answered in it: `mmerg show` and `mmerg report` open them.
+"""Saves a chat as run folders, one for each system that replied: `mmerg show` and `mmerg report` open them.
 
-The server keeps nothing of a chat. Its page holds each reply's trace, and sends those that are to be saved.
+The server keeps nothing of a chat. The page holds each reply's trace, and sends the traces to save.
 """
 
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
@@ -19,11 +20,11 @@ from mmerg.runs.result import Result
 from mmerg.serving.refused import HttpError
 from mmerg.storage.record import Record
 
-REPLY = re.compile(r"[0-9a-zA-Z-]{1,64}/\d{1,6}")  # how the results of a chat are called
+REPLY = re.compile(r"[0-9a-zA-Z-]{1,64}/\d{1,6}")  # the ids of a chat's results
 
 
 class Trace(Record):
-    """All that is known of a reply, or of how it failed; `manifest` says what made it."""
+    """A reply or its failure, with everything that led to it. manifest: what made it."""
 
     manifest: Manifest
     result: Result
@@ -31,7 +32,7 @@ class Trace(Record):
 
 
 class SavedReply(BaseModel):
-    """frames: JPEGs in base64, where their user allows them to be kept."""
+    """frames: JPEGs in base64, if the user wants to save them."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -40,8 +41,8 @@ class SavedReply(BaseModel):
 
 
 def save(runs: Path, replies: Sequence[SavedReply]) -> list[Path]:
-    """Writes replies; returns the folders, one for each system and model that answered. Raises HttpError where there
-    are none, or one is none of a chat, RunError where a folder cannot be written."""
+    """Writes replies; returns the folders, one for each system and model. Raises HttpError without replies or for
+    something else than replies of a chat, RunError if a folder cannot be written."""
     if not replies:
         raise HttpError("there is no reply to save", where="replies", hint="say something first")
     groups: dict[str, list[SavedReply]] = {}
@@ -59,23 +60,18 @@ def _write(runs: Path, replies: Sequence[SavedReply]) -> Path:
     protocol = ProtocolSection(
         description=manifest.protocol.description,
         samples=len(ids),
-        dialogues=len({one.rpartition("/")[0] for one in ids}),  # a chat for each of two columns
+        dialogues=len({id.rpartition("/")[0] for id in ids}),  # two systems side by side are two chats
     )
     folder = runs / f"chat-{manifest.system}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{token_hex(4)}"
     with Run(folder, manifest.model_copy(update={"protocol": protocol})) as run:
         for reply in replies:
-            _record(run, reply)
+            run.record(reply.trace.result.id, partial(_replay, reply.trace))
+            for data in reply.frames:
+                run.keep_frame(sha256(data).hexdigest(), partial(bytes, data))
     return folder
 
 
-def _record(run: Run, reply: SavedReply) -> None:
-    trace = reply.trace
-
-    def replay(emit: Emit) -> Result:
-        for event in trace.events:
-            emit(event)
-        return trace.result
-
-    run.record(trace.result.id, replay)
-    for data in reply.frames:
-        run.keep_frame(sha256(data).hexdigest(), lambda data=data: data)  # type: ignore[misc]
+def _replay(trace: Trace, emit: Emit) -> Result:
+    for event in trace.events:
+        emit(event)
+    return trace.result

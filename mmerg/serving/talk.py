@@ -1,15 +1,13 @@
-"""A talk as any client sends it, checked, and made a sample for the engine."""
+"""A conversation as any client sends it, checked, and as a sample for the engine."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Literal
 
-from mmerg.corpora.dialogue import Sample, Turn
+from mmerg.corpora.dialogue import Sample
 from mmerg.corpora.talk import build_sample
-from mmerg.engine.sample import Experiment
 from mmerg.engine.uploads import Upload, Uploads
-from mmerg.experiment.talk import turns_and_uploads, with_uploads
+from mmerg.experiment.talk import turns_and_uploads
 from mmerg.serving.offered import ServedSystem
 from mmerg.serving.refused import HttpError
 from mmerg.settings.commands import LimitSettings
@@ -28,47 +26,35 @@ class Utterance:
 
 @dataclass(frozen=True)
 class ReplyRequest:
-    """Asks for the reply of a system in a chat. talk: the turns before it. seed: None for the settings'."""
+    """Asks a system for the next turn of a chat. talk: the turns so far. seed: None for the settings' seed."""
 
-    offered: ServedSystem
+    served: ServedSystem
     chat: str
     talk: tuple[Utterance, ...]
     seed: int | None
 
-    @cached_property
-    def _shown(self) -> tuple[list[Turn], Uploads]:
-        name = self.offered.settings.answers_as
-        names = {"you": self.offered.settings.you, "mmerg": name, "persona": f"About {name}"}
-        return turns_and_uploads([(names[one.who], one.text, one.uploads) for one in self.talk])
-
-    @property
-    def sample(self) -> Sample:
-        return build_sample(self.chat, self._shown[0], self.offered.settings.answers_as, self.offered.corpus.labels)
-
-    @property
-    def uploads(self) -> Uploads:
-        return self._shown[1]
-
-    @property
-    def experiment(self) -> Experiment:
-        """The system's own, with this talk's uploads for clips, and frames in memory alone."""
-        return with_uploads(self.offered.experiment, self.uploads, self.seed)
+    def build_sample(self) -> tuple[Sample, Uploads]:
+        """The sample, and the files of its turns."""
+        name = self.served.settings.answers_as
+        names = {"you": self.served.settings.you, "mmerg": name, "persona": f"About {name}"}
+        turns, uploads = turns_and_uploads([(names[turn.who], turn.text, turn.uploads) for turn in self.talk])
+        return build_sample(self.chat, turns, name, self.served.corpus.labels), uploads
 
 
 def check_talk(talk: Sequence[Utterance], limits: LimitSettings) -> tuple[Utterance, ...]:
-    """The last limits.turns turns that are not empty, all but the last cut to limits.text. Raises HttpError where no
-    reply can follow them."""
-    kept = [one for one in talk if one.text.strip() or one.uploads][-limits.turns :]
+    """The last limits.turns turns that are not empty, all but the last cut to limits.text characters. Raises HttpError
+    if no reply can follow them, or the last one or a file is too large."""
+    kept = [turn for turn in talk if turn.text.strip() or turn.uploads][-limits.turns :]
     if not kept or kept[-1].who != "you":
         what = "there is no user turn to reply to"
         raise HttpError(what, where="the talk", hint="end the conversation with a user turn")
-    uploads = [upload for one in kept for upload in one.uploads]
+    uploads = [upload for turn in kept for upload in turn.uploads]
     _limit("text", f"the turn has {len(kept[-1].text)} characters", len(kept[-1].text), limits.text)
     _limit("pictures", f"{len(uploads)} pictures are shown", len(uploads), limits.pictures)
     for upload in uploads:
         size, most = len(upload.data) / 2**20, limits.clip_mb if upload.kind == "clip" else limits.picture_mb
         _limit(f"{upload.kind}_mb", f"a {upload.kind} has {size:.1f} MB", size, most)
-    return (*(replace(one, text=one.text[: limits.text]) for one in kept[:-1]), kept[-1])
+    return (*(replace(turn, text=turn.text[: limits.text]) for turn in kept[:-1]), kept[-1])
 
 
 def _limit(setting: str, what: str, count: float, most: int) -> None:

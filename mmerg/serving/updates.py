@@ -1,4 +1,4 @@
-"""What clients hear of a turn: each event of the trace as updates, for the page as fields, for chat programs in words.
+"""The updates of a turn that clients get: fields for the page, and lines of text for chat programs.
 
 updates = Updates(offered, frames, problems)
 for update in updates.of(event): ...
@@ -17,15 +17,15 @@ from mmerg.serving.refused import describe_failure, hint_for
 from mmerg.serving.saving import Trace
 from mmerg.serving.work import SILENCE, Place
 
-SILENT = "silent"  # the name of an update that says only that the turn is still at work
-LONGEST = 400  # characters of an output in words
+SILENT = "silent"  # the name of an update that says only that the turn is still running
+LONGEST = 400  # characters of an output as text
 
 
 @dataclass(frozen=True)
 class Update:
-    """name and fields: what the page gets, as JSON. thought and status: a line for a chat program's thinking block, and
-    one for its status line; "" for none. cause: the event or the result, where the server itself acts on it, or the
-    story so far, where a pass has written its response. about: what is known of the reply then, see `Updates.about`."""
+    """name, fields: for the page, as JSON. thought, status: a line for a chat program's thinking block, and one for its
+    status line; "" for none. cause: the event or result, if the server itself acts on it. about: of the reply, see
+    `Updates.about`."""
 
     name: str
     fields: Mapping[str, object]
@@ -36,14 +36,14 @@ class Update:
 
 
 class Words(str):
-    """A piece of what the model writes; "" begins anew."""
+    """A piece of the model's text; "" starts a new text."""
 
     __slots__ = ()
 
 
 class Updates:
-    """Those of one turn. frames: JPEGs by hash. problems: why files that were sent give no frames, by "turn 3", once
-    they are decoded."""
+    """The updates of one turn. frames: JPEGs by hash. problems: why files give no frames, by "turn 3"; both are filled
+    while the turn runs."""
 
     def __init__(self, offered: ServedSystem, frames: Mapping[str, bytes], problems: Mapping[str, str]) -> None:
         self._system, self._sources = offered.system, offered.plan.sources
@@ -95,12 +95,12 @@ class Updates:
                 fields = {**_agent(event), "output": event.output, "seconds": self._seconds(event.t, event.stage)}
                 draft = str(self._at("response", event.t) or "") if event.symbol == self._response else ""
                 thought = f"{titled(event.stage)}: {_short(event.output)}"
-                cause, about = (self.story, self.about()) if draft else (None, None)
-                yield Update("said", fields | {"draft": draft}, thought, cause=cause, about=about)
+                yield Update("said", fields | {"draft": draft}, thought)
                 yield from self._next(event.t, event.stage)
             case events.Audited(audit=audit):
                 findings = [
-                    {"check": name, "passed": one.passed, "reason": one.reason} for name, one in audit.findings.items()
+                    {"check": name, "passed": finding.passed, "reason": finding.reason}
+                    for name, finding in audit.findings.items()
                 ]
                 blamed = audit.findings[event.fault] if event.fault else None
                 fields = {"findings": findings, "instruction": blamed.correction if blamed else ""}
@@ -126,12 +126,12 @@ class Updates:
         frames = [
             {
                 "number": number,
-                "turn": one.turn,
-                "time": one.frame.time,
-                "jpeg": b64encode(self._jpegs[one.frame.sha256]).decode(),
-                "description": one.description,
+                "turn": keyframe.turn,
+                "time": keyframe.frame.time,
+                "jpeg": b64encode(self._jpegs[keyframe.frame.sha256]).decode(),
+                "description": keyframe.description,
             }
-            for number, one in enumerate(self.story.keyframes, start=1)
+            for number, keyframe in enumerate(self.story.keyframes, start=1)
         ]
         own = {name: self._problems.get(name, turn.problem) for turn in event.turns for name in [f"turn {turn.turn}"]}
         problem = "; ".join(f"{name}: {text}" for name, text in own.items() if text)
@@ -148,7 +148,7 @@ class Updates:
         return round(sum(call.event.reply.seconds for call in step.calls), 3)
 
     def _next(self, t: int, after: str) -> Iterator[Update]:
-        """Who is asked after the agent `after`, as our loops do it: the stages in order, then the auditor."""
+        """The update for the agent after `after`: the stages in order, then the auditor."""
         stages = [stage.name for stage in self._system.stages]
         agents = [agent.name for agent in self._system.agents]
         if following := agents[agents.index(after) + 1 :] if after in agents else agents:
@@ -161,8 +161,8 @@ class Updates:
         return Update("asked", {"pass": t, "agent": agent}, status=titled(agent) + (f", pass {t}" if t else ""))
 
     def about(self) -> dict[str, object]:
-        """What programs get beside the words: the emotion and plan of the chosen pass, so far of the last one, and by
-        pass what the audit found (null where there is none to read) and what each agent gave."""
+        """What programs get beside the text: the emotion and plan of the selected pass, and for each pass the audit's
+        findings (null without a readable audit) and the agents' outputs."""
         passes = list(self.story.passes.values())
         chosen = self.story.selected.t if self.story.selected else max(self.story.passes, default=0)
         return {
@@ -171,12 +171,12 @@ class Updates:
             "plan": self._at("plan", chosen),
             "response": self._at("response", chosen),
             "selected_pass": chosen,
-            "audits": [one.audited.audit.model_dump()["findings"] if one.audited else None for one in passes],
-            "passes": [{output.stage: output.output for output in one.outputs.values()} for one in passes],
+            "audits": [done.audited.audit.model_dump()["findings"] if done.audited else None for done in passes],
+            "passes": [{output.stage: output.output for output in done.outputs.values()} for done in passes],
         }
 
     def _at(self, part: str, t: int) -> Any:
-        """A part of the result in pass t; None where it is not made."""
+        """A part of the result in pass t; None if it does not exist."""
         place = self._system.result.get(part, "")
         return self.story.passes[t].at(place) if t in self.story.passes else None
 

@@ -113,7 +113,6 @@ class ServeSettings(RunSettings):
     you: Word = "You"
     answers_as: Word = "mmerg"
     persona: bool = False
-    fast: bool = False
     save: bool = True
     limits: LimitSettings = LimitSettings()
     speech: SpeechSettings = SpeechSettings()

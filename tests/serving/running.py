@@ -1,4 +1,4 @@
-"""The server as clients meet it, over a socket, for as long as a block runs; what answers is scripted, or the dry one.
+"""The real server over a socket, with a scripted or the dry backend.
 
 with running(Scripted(script)) as server:
     server.client.get("/page/setup")
@@ -16,26 +16,26 @@ from mmerg.backends.dry import Dry
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Backend, Engine
 from mmerg.errors import MmergError
-from mmerg.serving.app import build_server
+from mmerg.serving.app import Server
 from mmerg.serving.launch import listener
 from mmerg.serving.offered import ServedSystem, offer
-from mmerg.serving.served import AppState
 from mmerg.serving.speech import Transcriber
+from mmerg.serving.turns import AppState
 from mmerg.serving.work import TurnRunner
 from mmerg.settings.commands import ServeSettings
 from mmerg.settings.parse import parse
 from tests.composed import composed
 
-OF_THE_SERVER = ("limits.", "names=", "origins=", "save=", "speech.", "backbone.note=")  # settings that no system reads
+NOT_OF_SYSTEMS = ("limits.", "host=", "names=", "origins=", "runs=", "save=", "speech.", "backbone.note=")
 
 
 @dataclass(frozen=True)
 class Running:
-    """url: without a slash at its end. client: asks there; its connections are kept."""
+    """url: without a slash at its end. client: keeps its connections."""
 
     url: str
     client: httpx.Client
-    served: AppState
+    state: AppState
 
 
 @contextmanager
@@ -46,10 +46,10 @@ def running(
     patience: float = 1.0,
     token: str = "",
 ) -> Iterator[Running]:
-    """backend: None for the dry one. overrides: as the command line has them."""
+    """A running server. backend: None for the dry one. overrides: as on the command line."""
     pool = Pool([Host(backend or Dry(), slots, "scripted")], patience=patience, wait=0.05)
     settings = settings_of(*overrides)
-    words = tuple(word for word in overrides if not word.startswith(OF_THE_SERVER))
+    words = tuple(word for word in overrides if not word.startswith(NOT_OF_SYSTEMS))
     with (
         closing(TurnRunner(pool, settings.limits.waiting)) as work,
         closing(listener("127.0.0.1", 0)) as heard,  # clients may connect before the thread accepts them
@@ -57,25 +57,25 @@ def running(
     ):
         engine = pool.describe()
         speech = Transcriber(settings.speech.model) if settings.speech.model else None
-        served = AppState(settings, engine, *offers(words, engine.model_dump_json()), work, speech)
-        server = build_server(served, token)
+        state = AppState(settings, engine, *offers(words, engine.model_dump_json()), work, speech)
+        server = Server(state, token)
         thread = threading.Thread(target=server.run, args=([heard],))
         thread.start()
         try:
-            yield Running(str(client.base_url).rstrip("/"), client, served)
+            yield Running(str(client.base_url).rstrip("/"), client, state)
         finally:
             server.should_exit = True
             thread.join()
 
 
 def client_of(url: str) -> httpx.Client:
-    """One without certificates, whose loading takes longer than ten requests."""
+    """A client without certificates, which take longer to load than ten requests."""
     return httpx.Client(base_url=url, timeout=60, verify=False)
 
 
 @cache
 def offers(words: tuple[str, ...], engine: str) -> tuple[dict[str, ServedSystem], dict[str, MmergError]]:
-    """The systems of all servers with these settings and this engine (as JSON), prepared once: they hold no state."""
+    """The systems for these settings and this engine (as JSON), prepared once: they hold no state."""
     return offer(settings_of(*words), Engine.model_validate_json(engine), ["backend=dry", *words], [])
 
 

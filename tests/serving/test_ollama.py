@@ -1,4 +1,4 @@
-"""Ollama's API, asked by ollama-python, and by Ollama's own program where it is at hand."""
+"""Ollama's API, with ollama-python and Ollama's own program."""
 
 import os
 import subprocess
@@ -35,7 +35,7 @@ def client(server: Running) -> Iterator[ollama.Client]:
         yield client
 
 
-def test_the_server_is_taken_for_ollamas(server: Running) -> None:
+def test_the_server_looks_like_ollama(server: Running) -> None:
     assert server.client.get("/").text == "Ollama is running"
     assert server.client.head("/").status_code == 200
     assert server.client.get("/api/version").json() == {"version": "0.34.1"}  # VS Code wants 0.6.4 or later
@@ -47,7 +47,6 @@ def test_models_are_listed_and_shown(client: ollama.Client) -> None:
     assert models[0].model == "mmerg-merg:latest"
     assert all(one.modified_at and one.details for one in models)
     assert len({one.digest for one in models}) == len(models)  # llm-ollama takes equal ones for aliases of one model
-    assert [one.name for one in client.ps().models] == [one.model for one in models]
     assert client.show("mmerg-merg:latest").capabilities == ["completion", "vision", "thinking"]
     with pytest.raises(ollama.ResponseError, match="there is no model 'llama3'") as refused:
         client.show("llama3")
@@ -67,11 +66,10 @@ def test_a_chat_is_whole_or_streamed(client: ollama.Client) -> None:
 
 
 def test_thinking_can_be_switched_off(client: ollama.Client) -> None:
-    assert client.chat(MODEL, HEY, think=False).message.thinking is None
     assert not any(part.message.thinking for part in client.chat(MODEL, HEY, think=False, stream=True))
 
 
-def test_pictures_options_and_history_are_heeded(client: ollama.Client, scripted: Scripted) -> None:
+def test_pictures_options_and_history_work(client: ollama.Client, scripted: Scripted) -> None:
     see: dict[str, Any] = {"role": "user", "content": "See?", "images": [picture()]}
     talk = [*HEY, {"role": "assistant", "content": "Oh no."}, see]
     answer = client.chat(MODEL, talk, options={"seed": 5, "stop": ["?"]})
@@ -80,7 +78,7 @@ def test_pictures_options_and_history_are_heeded(client: ollama.Client, scripted
     assert "2. mmerg: Oh no." in scripted.requests[-1].messages[-1].text
 
 
-def test_null_is_as_good_as_nothing_and_a_seed_of_minus_one_as_random(server: Running, scripted: Scripted) -> None:
+def test_null_means_absent_and_seed_minus_one_means_random(server: Running, scripted: Scripted) -> None:
     talk = [{"role": "user", "content": None, "images": None}, {**HEY[0], "images": None}]
     body = {"model": MODEL, "messages": talk, "stream": None, "options": {"seed": -1}}
     lines = server.client.post("/api/chat", json=body).text.splitlines()
@@ -109,23 +107,17 @@ def test_generate_loads_and_answers(client: ollama.Client, scripted: Scripted) -
         ({"messages": [{"role": "tool", "content": "Hi."}]}, "role 'tool' is not allowed here"),
         ({"messages": [HEY[0] | {"images": ["data:image/png;base64,aGk="]}]}, "not valid base64"),
         ({"messages": [HEY[0] | {"images": ["aGk="]}], "stream": False}, "a picture cannot be decoded"),
-        ({"messages": HEY, "format": "json"}, "format: Input should be ''"),
         ({"messages": "Hi."}, "messages: Input should be a valid array"),
     ],
 )
-def test_what_cannot_be_answered_is_refused(server: Running, wrong: dict[str, Any], said: str) -> None:
+def test_bad_requests_are_refused(server: Running, wrong: dict[str, Any], said: str) -> None:
     answer = server.client.post("/api/chat", json={"model": MODEL, **wrong})
     assert answer.status_code == 400
     assert list(answer.json()) == ["error"]
     assert said in answer.json()["error"]
 
 
-def test_what_a_server_of_systems_cannot_do_is_not_there(server: Running) -> None:
-    answer = server.client.post("/api/pull", json={"model": "llama3"})
-    assert (answer.status_code, answer.json()) == (404, {"error": "there is nothing at this address"})
-
-
-def test_a_model_that_fails_is_told_as_ollama_does() -> None:
+def test_a_failing_model_is_an_error_in_the_form_of_ollama() -> None:
     dead = CallError(Failure.OOM, "out of memory")
     with running(Scripted([dead, dead])) as server, ollama.Client(server.url) as client:
         with pytest.raises(ollama.ResponseError, match="out of memory") as whole:
@@ -135,7 +127,7 @@ def test_a_model_that_fails_is_told_as_ollama_does() -> None:
             list(client.chat(MODEL, HEY, stream=True))
 
 
-def test_ollamas_own_program_talks_to_it(server: Running, ollama_binary: Path, tmp_path: Path) -> None:
+def test_ollamas_own_program_works(server: Running, ollama_binary: Path, tmp_path: Path) -> None:
     (tmp_path / "face.png").write_bytes(picture())
     environment = os.environ | {"OLLAMA_HOST": server.url, "HOME": str(tmp_path)}
 
@@ -147,6 +139,4 @@ def test_ollamas_own_program_talks_to_it(server: Running, ollama_binary: Path, t
 
     assert f"{MODEL}:latest" in printed("list")
     assert "completion" in printed("show", MODEL)
-    assert f"{MODEL}:latest" in printed("ps")
-    assert "You said: I lost my job." in printed("run", MODEL, "I lost my job.")
     assert "You said: What is this?" in printed("run", MODEL, "What is this? ./face.png")

@@ -1,4 +1,4 @@
-"""OpenAI's API, asked by OpenAI's own SDK."""
+"""OpenAI's API, with OpenAI's own SDK."""
 
 import base64
 from collections.abc import Iterator
@@ -46,15 +46,15 @@ def say(client: OpenAI, **more: Any) -> Any:
     return client.chat.completions.create(**{**ASKED, **more})
 
 
-def test_every_system_whose_inputs_are_there_is_a_model(client: OpenAI) -> None:
+def test_every_system_with_its_inputs_is_a_model(client: OpenAI) -> None:
     names = [model.id for model in client.models.list()]
     assert names[0] == "mmerg-merg"
     assert {"mmerg-one_pass", "mmerg-self_refine", "mmerg-best_of_n"} < set(names)
-    assert not {"mmerg-trace", "mmerg-hef", "mmerg-few_shot"} & set(names)  # a talk alone has not what they need
+    assert not {"mmerg-trace", "mmerg-hef", "mmerg-few_shot"} & set(names)
     assert client.models.retrieve("mmerg-merg").id == "mmerg-merg"
 
 
-def test_a_whole_reply_says_what_it_took(client: OpenAI, scripted: Scripted) -> None:
+def test_a_whole_reply_reports_its_tokens_and_thoughts(client: OpenAI, scripted: Scripted) -> None:
     before = scripted.calls
     answer = say(client)
     [choice] = answer.choices
@@ -67,7 +67,7 @@ def test_a_whole_reply_says_what_it_took(client: OpenAI, scripted: Scripted) -> 
     assert choice.message.reasoning_content == "Answer: emotion joy; response You said: I lost my job."
 
 
-def test_the_agents_are_seen_at_work(server: Running) -> None:
+def test_a_stream_shows_the_agents_at_work(server: Running) -> None:
     with running(Scripted(blaming("psp"))) as merg, sdk(merg) as client:
         chunks = list(say(client, model="mmerg-merg", stream=True, stream_options={"include_usage": True}))
     assert [bool(chunk.choices) for chunk in chunks] == [True] * (len(chunks) - 1) + [False]  # usage was asked for
@@ -92,21 +92,7 @@ def test_the_agents_are_seen_at_work(server: Running) -> None:
     assert [list(one) for one in about["passes"]] == [["mpa", "caef", "psp", "sgrg"]] * 2
 
 
-def test_the_first_reply_comes_before_its_audit_where_it_is_to_be_fast() -> None:
-    with running(Scripted(blaming("psp")), "fast=true") as merg, sdk(merg) as client:
-        chunks = list(say(client, model="mmerg-merg", stream=True))
-        whole = say(client, model="mmerg-merg")
-    said = [number for number, chunk in enumerate(chunks) if chunk.choices[0].delta.content]
-    audits = [number for number, chunk in enumerate(chunks) if "Audit" in str(chunk.choices[0].delta)]
-    assert len(said) == 1
-    assert said[0] < audits[0]
-    assert len(chunks[-1].mmerg["audits"]) == 2
-    assert whole.choices[0].message.content == "This is a dry run."
-    assert (whole.mmerg["audits"], whole.mmerg["emotion"]) == ([None], whole.mmerg["passes"][0]["caef"]["emotion"])
-    assert whole.usage.completion_tokens > 0
-
-
-def test_system_messages_count_where_they_are_asked_for() -> None:
+def test_persona_passes_system_messages_to_the_agents() -> None:
     scripted = Scripted(echo)
     with running(scripted, "persona=true", "limits.turns=1") as server, sdk(server) as client:
         talk = [*HEY, {"role": "assistant", "content": "Oh."}, {"role": "user", "content": "Yes."}]
@@ -114,67 +100,46 @@ def test_system_messages_count_where_they_are_asked_for() -> None:
     assert "1. About mmerg: You are Pepper, a robot.\n2. You: Yes." in scripted.requests[-1].messages[-1].text
 
 
-@pytest.mark.parametrize(
-    "prompt",
-    [
-        "### Task:\nGive this chat a title.",
-        "Provide a concise, 5-word-or-less title for the conversation, using title case conventions.",
-        "Analyze this conversation and provide:\n1. Its language\n2. A concise title in this language",
-        "Please generate a four to five word title summarizing our conversation without any lead-in.",
-        "Based on the chat history, give this conversation a name.",
-        "使用四到五个字直接返回这句话的简要主题",
-        "Your task is to reflect the speaker's likely facial expression through a fitting emoji.",
-        "Please write a brief title for the following request:\n\nI lost my job.",
-        'Summarize in a 10-word Title. Give the title only. "I lost my job."',
-        "Here is the query:\n\nI lost my job.\n\nCreate a concise phrase as a title for the previous query.",
-        "Create a concise, 3-5 word phrase with an emoji as a title for the previous query.",
-    ],
+TITLES = (
+    ("user", "### Task:\nGive this chat a title."),
+    ("user", "Provide a concise, 5-word-or-less title for the conversation, using title case conventions."),
+    ("user", "Please generate a four to five word title summarizing our conversation without any lead-in."),
+    ("user", "Create a concise, 3-5 word phrase with an emoji as a title for the previous query."),
+    ("system", "You are a title generator. You output ONLY a thread title."),
+    ("system", "Generate a concise title that captures the essence of the conversation."),
+    ("system", "You are a helpful assistant that generates concise, descriptive titles for chat conversations."),
 )
-def test_what_front_ends_ask_for_themselves_is_one_plain_call(client: OpenAI, scripted: Scripted, prompt: str) -> None:
-    before = scripted.calls
-    asked = [{"role": "user", "content": prompt}, {"role": "system", "content": "Be brief."}]
-    answer = say(client, messages=[*HEY, {"role": "assistant", "content": "Oh."}, *asked])
-    assert (answer.choices[0].message.content, scripted.calls) == (prompt, before + 1)
-    [message] = scripted.requests[-1].messages
-    assert (message.role, message.text, scripted.requests[-1].schema) == ("user", prompt, "")
 
 
-def test_a_title_that_a_system_message_asks_for_is_one_plain_call(client: OpenAI, scripted: Scripted) -> None:
-    for prompt in (
-        "Please generate a concise, 5-word-or-less title for the conversation.",
-        "You are an assistant skilled in conversation who needs to summarize talks into titles within 10 characters.",
-        "你是一名擅长会话的助理，你需要将用户的会话总结为 10 个字以内的标题",
-        "You are a title generator. You output ONLY a thread title.",
-        "You are a professional conversation summarizer. Generate a concise title that captures the essence of it.",
-        "You will generate a short title based on the first message a user begins a conversation with.",
-        "You are a helpful assistant that generates concise, descriptive titles for chat conversations.",
-    ):
+def test_a_title_for_the_front_end_is_one_plain_call(client: OpenAI, scripted: Scripted) -> None:
+    for role, prompt in TITLES:
         before = scripted.calls
-        say(client, messages=[{"role": "system", "content": prompt}, {"role": "user", "content": "||>User: Hey."}])
-        assert (scripted.calls, scripted.requests[-1].messages[0].text) == (before + 1, f"{prompt}\n\n||>User: Hey.")
+        answer = say(
+            client, messages=[*HEY, {"role": "assistant", "content": "Oh."}, {"role": role, "content": prompt}]
+        )
+        assert prompt in answer.choices[0].message.content
+        assert (scripted.calls, scripted.requests[-1].schema) == (before + 1, "")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_words_of_a_person_about_titles_reach_the_agents(client: OpenAI) -> None:
+    for text in (
         "Write me a poem about how a name can change a chat.",
-        "Create a song with my dog's name and our chat in it.",
         "Please write a letter on the title that I lost in that conversation.",
         "Give me hope: I read the title of a book, and the chat with her ended.",
         "Summarize what I should say when a chat turns to my job title.",
         "<think> is what they tell me to do.",
-    ],
-)
-def test_what_a_person_asks_reaches_the_agents(client: OpenAI, text: str) -> None:
-    answer = say(client, messages=[*HEY, {"role": "assistant", "content": "Oh."}, {"role": "user", "content": text}])
-    assert answer.choices[0].message.content == f"You said: {text}"
+    ):
+        answer = say(
+            client, messages=[*HEY, {"role": "assistant", "content": "Oh."}, {"role": "user", "content": text}]
+        )
+        assert answer.choices[0].message.content == f"You said: {text}"
 
 
 @pytest.mark.parametrize(
     "thoughts",
     ["", "<think>Is it sad?</think>\n\n", '<details type="reasoning" done="true">\nIs it sad?\n</details>\n'],
 )
-def test_the_history_reaches_the_model_without_what_front_ends_put_around_it(
+def test_the_history_reaches_the_model_without_wrappers_of_front_ends(
     client: OpenAI, scripted: Scripted, thoughts: str
 ) -> None:
     attached = "<attached_files>\n<file name='a.png'/>\n</attached_files>\n\nIt is bad."
@@ -193,16 +158,15 @@ def test_the_history_reaches_the_model_without_what_front_ends_put_around_it(
     assert "attached_files" not in prompt
 
 
-def test_a_picture_is_seen_as_a_jpeg_of_our_own(client: OpenAI, scripted: Scripted) -> None:
-    for kind in (".png", ".jpg", ".webp"):
-        for claimed in ("image/png", "application/octet-stream", ""):  # browsers do not know every type
-            content = [{"type": "text", "text": f"Look: {kind} {claimed}"}, shown(picture(kind), claimed)]
-            say(client, messages=[{"role": "user", "content": content}])
-            [image] = scripted.requests[-1].images
-            assert image.data.startswith(b"\xff\xd8\xff")
+def test_a_picture_becomes_a_jpeg(client: OpenAI, scripted: Scripted) -> None:
+    for kind, claimed in ((".png", "image/png"), (".jpg", "application/octet-stream"), (".webp", "")):
+        content = [{"type": "text", "text": f"Look: {kind}"}, shown(picture(kind), claimed)]
+        say(client, messages=[{"role": "user", "content": content}])
+        [image] = scripted.requests[-1].images
+        assert image.data.startswith(b"\xff\xd8\xff")
 
 
-def test_stop_and_seed_are_heeded(client: OpenAI, scripted: Scripted) -> None:
+def test_stop_and_seed_work(client: OpenAI, scripted: Scripted) -> None:
     assert say(client, stop=["lost", " my"], seed=77).choices[0].message.content == "You said: I "
     assert scripted.requests[-1].sampling.seed == 77
     say(client)
@@ -212,20 +176,20 @@ def test_stop_and_seed_are_heeded(client: OpenAI, scripted: Scripted) -> None:
     assert 0 <= scripted.requests[-1].sampling.seed < 2**31
 
 
-def test_pictures_that_nobody_looks_at_any_longer_are_passed_over(client: OpenAI, scripted: Scripted) -> None:
-    """Programs send the whole talk each time: of its pictures those of the last turn count."""
+def test_pictures_of_earlier_turns_are_skipped(client: OpenAI, scripted: Scripted) -> None:
+    """Programs send the whole conversation each time."""
     seen = {"role": "user", "content": [shown(picture()), shown(picture())]}
     old = [seen, {"role": "user", "content": [shown(b"not a picture")]}, {"role": "assistant", "content": "Oh."}]
     new = {"role": "user", "content": [{"type": "text", "text": "And now?"}, shown(picture())]}
     assert say(client, messages=[*old, new]).choices[0].message.content == "You said: And now?"
     assert len(scripted.requests[-1].images) == 1
     assert "1. You: (shows something and says nothing)" in scripted.requests[-1].messages[-1].text
-    answer = say(client, messages=[seen, {"role": "user", "content": [shown(picture(grey=20))]}])  # both are looked at
+    answer = say(client, messages=[seen, {"role": "user", "content": [shown(picture(grey=20))]}])
     assert answer.choices[0].finish_reason == "stop"
     assert len(scripted.requests[-1].images) == 1
 
 
-def test_a_long_talk_goes_on_without_its_beginning(client: OpenAI, scripted: Scripted) -> None:
+def test_a_long_conversation_loses_its_beginning(client: OpenAI, scripted: Scripted) -> None:
     old = [{"role": "user", "content": f"This is number {number}."} for number in range(8)]
     answer = say(client, messages=[*old, {"role": "assistant", "content": "Oh. " * 100}, *HEY])
     assert answer.choices[0].message.content == "You said: I lost my job."
@@ -235,7 +199,7 @@ def test_a_long_talk_goes_on_without_its_beginning(client: OpenAI, scripted: Scr
     assert prompt.count("Oh.") == 50
 
 
-def test_a_model_says_what_it_lacks(client: OpenAI) -> None:
+def test_an_unavailable_model_is_an_error_with_its_reason(client: OpenAI) -> None:
     with pytest.raises(NotFoundError, match="mmerg-hef is not available: no small empathetic model is set"):
         say(client, model="mmerg-hef")
     with pytest.raises(NotFoundError, match=r"there is no model 'gpt-5'.*one of mmerg-merg, "):
@@ -246,16 +210,13 @@ def test_a_model_says_what_it_lacks(client: OpenAI) -> None:
     ("wrong", "said"),
     [
         ({"messages": [{"role": "assistant", "content": "Hello."}]}, "there is no user turn to reply to"),
-        ({"messages": [{"role": "system", "content": "Be kind."}]}, "there is no user turn to reply to"),
         ({"messages": []}, "messages: List should have at least 1 item"),
         (
             {"messages": [*HEY, {"role": "tool", "content": "x", "tool_call_id": "1"}]},
             "role 'tool' is not allowed here",
         ),
         ({"messages": [{"role": "user", "content": "a" * 201}]}, "the turn has 201 characters, over 200"),
-        ({"n": 2}, "n: Input should be 1"),
         ({"seed": -2}, "seed: Input should be greater"),
-        ({"response_format": {"type": "json_object"}}, "response_format.type: Input should be 'text'"),
         ({"messages": [{"role": "user", "content": [shown(picture())] * 3}]}, "3 pictures are shown, over 2"),
         ({"messages": [{"role": "user", "content": [shown(b"not a picture")]}]}, "a picture cannot be decoded"),
         ({"messages": [{"role": "user", "content": [shown(picture()[:80])]}]}, "cannot be shown to the model: turn 1"),
@@ -263,29 +224,26 @@ def test_a_model_says_what_it_lacks(client: OpenAI) -> None:
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "'image_url' is not supported, or is"),
     ],
 )
-def test_what_cannot_be_answered_is_refused(client: OpenAI, wrong: dict[str, Any], said: str) -> None:
+def test_bad_requests_are_refused(client: OpenAI, wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(BadRequestError, match=said.replace("(", r"\(")) as refused:
         say(client, **wrong)
     assert refused.value.type == "invalid_request_error"
 
 
-@pytest.mark.parametrize(
-    "url",
-    ["http://127.0.0.1/a.png", "file:///etc/passwd", "/etc/passwd", "data:text/html;base64,aGk=", "data:image/png,x"],
-)
-def test_nothing_is_fetched_and_no_file_is_read(client: OpenAI, url: str) -> None:
-    content = [{"type": "image_url", "image_url": {"url": url}}]
-    with pytest.raises(BadRequestError, match="URLs are not fetched"):
-        say(client, messages=[{"role": "user", "content": content}])
+def test_nothing_is_fetched_and_no_file_is_read(client: OpenAI) -> None:
+    for url in ("http://127.0.0.1/a.png", "file:///etc/passwd", "data:text/html;base64,aGk="):
+        content = [{"type": "image_url", "image_url": {"url": url}}]
+        with pytest.raises(BadRequestError, match="URLs are not fetched"):
+            say(client, messages=[{"role": "user", "content": content}])
 
 
-def test_what_is_no_json_is_refused(server: Running) -> None:
-    for body in (b"{", b"[]", b"\xff\xfe", b'{"model": "mmerg-merg"}'):
+def test_bodies_other_than_a_completion_are_refused(server: Running) -> None:
+    for body in (b"{", b"[]", b'{"model": "mmerg-merg"}'):
         answer = server.client.post("/v1/chat/completions", content=body)
         assert (answer.status_code, answer.json()["error"]["type"]) == (400, "invalid_request_error")
 
 
-def test_a_dataset_brings_labels_and_dialogues_for_exemplars(tmp_path: Path) -> None:
+def test_a_dataset_provides_labels_and_exemplars(tmp_path: Path) -> None:
     scripted = Scripted(echo)
     with running(scripted, "dataset=demo", f"cache_dir={tmp_path}") as server, sdk(server) as client:
         assert {"mmerg-few_shot", "mmerg-trace"} < {model.id for model in client.models.list()}
@@ -294,7 +252,7 @@ def test_a_dataset_brings_labels_and_dialogues_for_exemplars(tmp_path: Path) -> 
     assert '"neutral"' in scripted.requests[-1].schema
 
 
-def test_a_model_that_fails_costs_its_turn_alone() -> None:
+def test_a_failing_model_costs_only_its_turn() -> None:
     dead = CallError(Failure.OOM, "out of memory\x1b[2J", where="gpu 1", hint="a smaller model")
     with running(Scripted([dead, dead, '{"emotion": "joy", "response": "Here."}'])) as server, sdk(server) as client:
         with pytest.raises(APIError, match=r"out of memory\\u001b\[2J \(gpu 1\): a smaller model") as whole:

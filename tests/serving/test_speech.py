@@ -1,4 +1,4 @@
-"""Speech to text on the server, by whisper's tiny.en as a package ships it."""
+"""Speech to text on the server, with whisper's tiny.en from a package."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def server() -> Iterator[Running]:
         yield server
 
 
-def test_sound_becomes_words_and_what_is_none_is_refused(server: Running) -> None:
+def test_speech_becomes_words_and_other_files_are_refused(server: Running) -> None:
     def post(sound: bytes) -> tuple[int, dict[str, str]]:
         answer = server.client.post("/page/speech", content=sound)
         return answer.status_code, answer.json()
@@ -34,29 +34,23 @@ def test_sound_becomes_words_and_what_is_none_is_refused(server: Running) -> Non
     assert post(SOUND.read_bytes()) == (200, {"words": "I did not get the job."})
     header = SOUND.read_bytes()[:44]
     assert post(header + bytes(64_000)) == (200, {"words": ""})  # silence
-    title = b"LIST\x10\0\0\0INFOINAM\x04\0\0\0Zo\xeb\0"  # in Latin-1
-    assert post(header[:12] + title + header[12:] + bytes(64_000)) == (200, {"words": ""})
-    for what in (b"", b"no sound", b"#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n"):
+    for what in (b"no sound", b"#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n"):
         status, error = post(what)
         assert (status, error["what"]) == (400, "the sound cannot be decoded")
     status, error = post(header[:40] + (4_000_000).to_bytes(4, "little") + bytes(4_000_000))
     assert (status, error["what"]) == (413, "the speech is longer than 120 seconds")
 
 
-def test_the_page_writes_what_is_said_while_the_button_is_held(server: Running) -> None:
+def test_the_page_transcribes_while_its_button_is_held(server: Running) -> None:
     microphone = ("--use-fake-device-for-media-stream", f"--use-file-for-fake-audio-capture={SOUND}")
     with chromium(*microphone) as browser:
         page = browser.new_page(permissions=["microphone"])
         page.goto(server.url)
-        page.get_by_role("button", name="More").click()
-        page.get_by_role("button", name="Settings").click()
-        page.get_by_label("Hold a button to talk").check()
-        page.keyboard.press("Escape")
         assert page.get_by_text("sound goes to mmerg, which transcribes it and does not keep it").is_visible()
         page.get_by_role("button", name="Hold to talk").hover()
         page.mouse.down()
         expect(page.get_by_role("button", name="Listening …")).to_be_visible()
-        page.wait_for_timeout(4000)  # milliseconds in which the sentence is said twice
+        page.wait_for_timeout(3000)  # milliseconds, longer than the sentence, which repeats
         page.mouse.up()
         expect(page.get_by_label("Your message")).to_have_value(re.compile("did not get .* job"), timeout=60_000)
 
@@ -67,7 +61,6 @@ def test_without_a_model_nothing_is_transcribed() -> None:
         assert server.client.get("/page/setup").json()["speech_seconds"] == 0
 
 
-@pytest.mark.parametrize("model", ["none_such", "tests"])
-def test_a_model_that_is_none_is_said_at_the_start(model: str) -> None:
+def test_a_folder_without_a_model_is_refused_at_the_start() -> None:
     with pytest.raises(ConfigError, match="the speech model cannot be loaded"):
-        Transcriber(model)
+        Transcriber("tests")

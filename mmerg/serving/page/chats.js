@@ -1,4 +1,4 @@
-/** The list of earlier chats, and what can be taken out of one: text, files, a run folder. */
+/** The list of earlier chats, and copying and downloading. */
 
 import { button, make, one, problem, shown } from "./dom.js";
 import * as store from "./store.js";
@@ -35,8 +35,9 @@ export async function copy(words) {
   }
 }
 
-export function download(name, type, content) {
-  const url = URL.createObjectURL(new Blob([content], { type }));
+/** Download `content` as a JSON file. */
+export function download(name, content) {
+  const url = URL.createObjectURL(new Blob([JSON.stringify(content, null, 2)], { type: "application/json" }));
   make("a", { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

@@ -1,33 +1,27 @@
-/** Speech: hold to talk, and replies read aloud. Both are off until they are asked for. mmerg transcribes where the server
-    has a speech model, else the browser does where it can. */
+/** Dictation: while #mic is held, the page records sound, and the server's speech model transcribes it. */
 
 import { one } from "./dom.js";
 import { transcribe, Wrong } from "./wire.js";
 
-const Recognition = window.SpeechRecognition ?? window.webkitSpeechRecognition;
-const BITS = 32_000; // a second: enough for a voice
+const BITS = 32_000; // per second: enough for a voice
 const LEAST = 300; // milliseconds: less holds no word
-const HINT = "Allow the microphone in the address bar, or write.";
 const mic = one("#mic");
-export const speaks = "speechSynthesis" in window;
 
-/** seconds: the most that mmerg transcribes at once; 0 where it has no speech model. */
-export const hears = (seconds) => Boolean(seconds ? navigator.mediaDevices && window.MediaRecorder : Recognition);
-
-/** heard(words): called with what was said while #mic was held. wrong(error): where nothing was heard; null when it begins. */
+/** seconds: the most that the server transcribes at once; 0 hides the button. heard(words): called with the words.
+    wrong(error): called with an error, and with null at the start of a recording. */
 export function listen(seconds, heard, wrong) {
+  mic.hidden = !seconds;
   let [busy, end] = [false, () => {}];
   const begin = async (event) => {
     event.preventDefault();
     if (busy) return;
     busy = true;
-    hush();
     wrong(null);
     show("Starting …", true);
     const released = new Promise((resolve) => { end = () => { show("Transcribing …", false, true); resolve(); }; });
-    const timer = seconds && setTimeout(end, 1000 * (seconds - 1));
+    const timer = setTimeout(end, 1000 * (seconds - 1));
     try {
-      await (seconds ? recorded(released, heard) : recognised(released, heard));
+      heard(await recorded(released));
     } catch (error) {
       wrong(error);
     }
@@ -47,42 +41,22 @@ function show(words, held = false, busy = false) {
   mic.ariaBusy = String(busy);
 }
 
-async function recorded(released, heard) {
-  const stream = await navigator.mediaDevices.getUserMedia({ audio: true }).catch(({ message }) => {
-    throw new Wrong({ what: `The microphone cannot be used: ${message}`, hint: HINT });
-  });
-  let [sound, held] = [null, 0];
+async function recorded(released) {
+  const stream = await navigator.mediaDevices?.getUserMedia({ audio: true }).catch(() => null);
+  if (!stream) throw new Wrong({ what: "The microphone cannot be used", hint: "Allow it in the address bar, and open the page at http://127.0.0.1 or over https; or write." });
   try {
     const recorder = new MediaRecorder(stream, { audioBitsPerSecond: BITS });
-    sound = new Promise((resolve) => { recorder.ondataavailable = ({ data }) => resolve(data); });
+    const sound = new Promise((resolve) => { recorder.ondataavailable = ({ data }) => resolve(data); });
     recorder.start();
     show("Listening …", true);
     const begun = performance.now();
     await released;
-    held = performance.now() - begun;
+    const held = performance.now() - begun;
     recorder.stop();
+    const words = held > LEAST && await transcribe(await sound);
+    if (!words) throw new Wrong({ what: "No speech was heard", hint: "Hold the button for as long as you talk." });
+    return words;
   } finally {
     for (const track of stream.getTracks()) track.stop();
   }
-  const words = held > LEAST && await transcribe(await sound);
-  if (!words) throw new Wrong({ what: "No speech was heard", hint: "Hold the button for as long as you talk." });
-  heard(words);
 }
-
-const recognised = (released, heard) => new Promise((resolve, reject) => {
-  const recogniser = Object.assign(new Recognition(), { continuous: true, interimResults: false, lang: navigator.language });
-  recogniser.onresult = ({ results, resultIndex }) => heard(Array.from(results).slice(resultIndex).filter(({ isFinal }) => isFinal).map(([best]) => best.transcript.trim()).join(" "));
-  recogniser.onerror = ({ error }) => { if (error !== "no-speech" && error !== "aborted") reject(new Wrong({ what: `Nothing could be heard: ${error.replaceAll("-", " ")}`, hint: HINT })); };
-  recogniser.onstart = () => show("Listening …", true);
-  recogniser.onend = resolve;
-  released.then(() => recogniser.stop());
-  recogniser.start();
-});
-
-export function speak(words) {
-  if (!speaks) return;
-  speechSynthesis.cancel();
-  speechSynthesis.speak(new SpeechSynthesisUtterance(words.replace(/[*_`#>]/g, "")));
-}
-
-export const hush = () => { if (speaks) speechSynthesis.cancel(); };

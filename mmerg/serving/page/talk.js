@@ -114,11 +114,6 @@ export class Talk {
     };
   }
 
-  get markdown() {
-    return [`# ${this.title}`, ...this.plain.turns.map(({ who, text, files, emotion }) =>
-      `**${who === "you" ? "You" : "mmerg"}**${emotion ? ` (${emotion})` : ""}\n\n${[text, ...(files ?? []).map((name) => `[${name}]`)].filter(Boolean).join("\n\n")}`)].join("\n\n") + "\n";
-  }
-
   /** Each reply is a request of its own, and fails alone. Returns the records of how they went. */
   async #run(one, asked) {
     this.stopping = new AbortController();
