@@ -1,4 +1,4 @@
-"""The systems that can be served: each config in `conf/system/` whose inputs come from a talk or from the settings.
+"""The systems to serve: each config in `conf/system/` whose inputs come from a conversation or from the settings.
 
 offered, missing = offer(settings, engine, line)
 offered["mmerg-merg"].experiment; missing["mmerg-hef"]    # a ConfigError that says what to set
@@ -27,7 +27,7 @@ from mmerg.settings.parse import parse
 from mmerg.systems.system import System
 
 PREFIX = "mmerg-"
-TITLES = {  # what people call the agents of our systems
+TITLES = {  # readable names of systems and agents
     "merg": "MERG: perception, forecast, plan, reply, audit",
     "merg_small": "MERG for small models",
     "one_pass": "One pass: a single call",
@@ -51,7 +51,7 @@ TITLES = {  # what people call the agents of our systems
 
 
 def titled(name: str) -> str:
-    """The title of a system or an agent; by default its name in words."""
+    """The title of a system or an agent; by default its name."""
     return TITLES.get(name) or name.replace("_", " ").capitalize()
 
 
@@ -89,10 +89,10 @@ class ServedSystem:
 def offer(
     settings: ServeSettings, engine: Engine, overrides: Sequence[str], own: Sequence[Path]
 ) -> tuple[dict[str, ServedSystem], dict[str, MmergError]]:
-    """The systems that can be served, by the name of their model, that of `settings` first; and why the others cannot.
+    """The systems to serve by the name of their model, that of `settings` first; and the errors of the others.
     overrides: of the command line, for all systems. own: the user's folders of configs. Raises MmergError if the system
-    of `settings` lacks something."""
-    first = _offered(settings, engine)
+    of `settings` cannot be served."""
+    first = build_served(settings, engine)
     offered, missing = {first.id: first}, dict[str, MmergError]()
     shared = [override for override in overrides if override.split("=")[0].split(".")[0] not in ("system", "sources")]
     folder = own[0] if own else None
@@ -101,7 +101,7 @@ def offer(
             continue
         try:
             config = compose("serve", [*shared, f"system={name}"], folder)
-            other = _offered(parse(config, ServeSettings, own), engine)
+            other = build_served(parse(config, ServeSettings, own), engine)
         except MmergError as error:
             missing[f"{PREFIX}{name}"] = error
         else:
@@ -109,6 +109,7 @@ def offer(
     return offered, missing
 
 
-def _offered(settings: ServeSettings, engine: Engine) -> ServedSystem:
+def build_served(settings: ServeSettings, engine: Engine) -> ServedSystem:
+    """The system of the settings. Raises MmergError if it lacks something."""
     talk = TalkPlan.of(settings)
     return ServedSystem(settings, talk.experiment(engine), talk.corpus, talk.system)

@@ -18,7 +18,7 @@ from mmerg.backends.protocol import Backend, Engine
 from mmerg.errors import MmergError
 from mmerg.serving.app import Server
 from mmerg.serving.launch import listener
-from mmerg.serving.offered import ServedSystem, offer
+from mmerg.serving.offered import ServedSystem, build_served
 from mmerg.serving.speech import Transcriber
 from mmerg.serving.turns import AppState
 from mmerg.serving.work import TurnRunner
@@ -26,7 +26,8 @@ from mmerg.settings.commands import ServeSettings
 from mmerg.settings.parse import parse
 from tests.composed import composed
 
-NOT_OF_SYSTEMS = ("limits.", "host=", "names=", "origins=", "runs=", "save=", "speech.", "backbone.note=")
+SYSTEMS = ("merg", "one_pass", "self_refine", "few_shot", "hef")  # hef lacks its model: building all takes seconds
+NOT_OF_SYSTEMS = ("limits.", "host=", "names=", "origins=", "persona=", "runs=", "save=", "speech.", "backbone.note=")
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,16 @@ def client_of(url: str) -> httpx.Client:
 
 @cache
 def offers(words: tuple[str, ...], engine: str) -> tuple[dict[str, ServedSystem], dict[str, MmergError]]:
-    """The systems for these settings and this engine (as JSON), prepared once: they hold no state."""
-    return offer(settings_of(*words), Engine.model_validate_json(engine), ["backend=dry", *words], [])
+    """Some systems for these settings and this engine (as JSON), built once: they hold no state."""
+    offered, missing = {}, {}
+    for name in SYSTEMS:
+        try:
+            offered[f"mmerg-{name}"] = build_served(
+                settings_of(*words, f"system={name}"), Engine.model_validate_json(engine)
+            )
+        except MmergError as error:
+            missing[f"mmerg-{name}"] = error
+    return offered, missing
 
 
 @cache

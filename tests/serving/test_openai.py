@@ -46,11 +46,8 @@ def say(client: OpenAI, **more: Any) -> Any:
     return client.chat.completions.create(**{**ASKED, **more})
 
 
-def test_every_system_with_its_inputs_is_a_model(client: OpenAI) -> None:
-    names = [model.id for model in client.models.list()]
-    assert names[0] == "mmerg-merg"
-    assert {"mmerg-one_pass", "mmerg-self_refine", "mmerg-best_of_n"} < set(names)
-    assert not {"mmerg-trace", "mmerg-hef", "mmerg-few_shot"} & set(names)
+def test_systems_are_models(client: OpenAI) -> None:
+    assert [model.id for model in client.models.list()] == ["mmerg-merg", "mmerg-one_pass", "mmerg-self_refine"]
     assert client.models.retrieve("mmerg-merg").id == "mmerg-merg"
 
 
@@ -246,7 +243,6 @@ def test_bodies_other_than_a_completion_are_refused(server: Running) -> None:
 def test_a_dataset_provides_labels_and_exemplars(tmp_path: Path) -> None:
     scripted = Scripted(echo)
     with running(scripted, "dataset=demo", f"cache_dir={tmp_path}") as server, sdk(server) as client:
-        assert {"mmerg-few_shot", "mmerg-trace"} < {model.id for model in client.models.list()}
         answer = say(client, model="mmerg-few_shot")
     assert "Exemplars for Few-shot: 5" in answer.choices[0].message.reasoning_content
     assert '"neutral"' in scripted.requests[-1].schema

@@ -126,7 +126,7 @@ def test_what_cannot_be_decoded_is_told_and_the_turn_goes_on(
         ({"turns": [{"who": "you", "text": "a" * 4001}]}, 400, "the turn has 4001 characters, over 4000"),
         ({"chat": "../../etc"}, 400, "chat: String should match"),
         ({"system": "gpt"}, 404, "there is no model 'gpt'"),
-        ({"system": "mmerg-trace"}, 404, "mmerg-trace is not available"),
+        ({"system": "mmerg-hef"}, 404, "mmerg-hef is not available"),
         ({"seed": 2**31}, 400, "seed"),
         ({"more": 1}, 400, "more: Extra inputs are not permitted"),
     ],

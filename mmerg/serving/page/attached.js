@@ -60,5 +60,5 @@ async function seen(kind, file) {
 export function drawAttached(list, held, remove) {
   list.hidden = !held.length;
   list.replaceChildren(...held.map((one, place) =>
-    make("li", {}, preview(one), button("×", () => remove(place), { "aria-label": `Take off ${shown(one.name)}` }))));
+    make("li", {}, preview(one), button("×", () => remove(place), { "aria-label": `Remove ${shown(one.name)}` }))));
 }
