@@ -1,4 +1,4 @@
-"""Datasets as dialogues: a reader for each, whose `load()` gives a `Corpus`; `protocols` says what turns are targets.
+"""Datasets as dialogues. Each has a reader whose `load()` returns a `Corpus`; a protocol selects the target turns.
 
 samples = select(read_corpus(Meld("~/data/MELD", split="test")), ProtocolSettings()).samples
 """

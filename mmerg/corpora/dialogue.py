@@ -1,4 +1,4 @@
-"""Turns, clips, dialogues and samples: what a corpus reader gives and everything else reads.
+"""Turns, clips, dialogues and samples: what a corpus reader returns and all else uses.
 
 sample = cut(dialogue, target=len(dialogue.turns) - 1, labels=("joy", "sadness"))
 """
@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-LONGER = 1.5  # times its turn by its times; what a clip shows after that is of other turns
+LONGER = 1.5  # a clip that is longer than its turn by this factor shows other turns at its end
 Words = Annotated[str, Field(pattern=r"\S")]
 
 
@@ -26,8 +26,8 @@ class Crop:
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """A video file, a span of it (seconds in the file; None is its start or end), and a part of the picture. An `end`
-    without a start is the latest that the span may reach: the file may be shorter."""
+    """A span of a video file (seconds in the file; None is its start or end), and a part of the picture. If only `end`
+    is given, the file may be shorter."""
 
     path: Path
     start: float | None = None
@@ -41,7 +41,7 @@ class Clip:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One utterance (u_i) by one speaker (s_i). `start` and `end` are seconds on the dialogue's own clock."""
+    """One utterance u_i by one speaker s_i. start, end: seconds on the dialogue's own clock."""
 
     speaker: Words
     text: Words
@@ -53,11 +53,11 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """Turns in order. Beside them, `respond_as` alone reaches a scene.
+    """Turns in order. Of the other fields only `respond_as` reaches a scene.
 
-    respond_as: who speaks next where the data holds no reply. responders: the speakers whose turns may be targets
-    (empty: all). script: the play that is performed. episode: the one on whose clock the times are. conversation: the
-    whole that the dialogue belongs to, by a name that all splits and variants of the data share.
+    respond_as: who speaks next if the data holds no reply. responders: the speakers whose turns may be targets (empty:
+    all). script: the play that is performed. episode: the episode whose clock the times use. conversation: the name of
+    the whole conversation, the same in all splits and variants of the data.
     """
 
     id: Words
@@ -72,10 +72,10 @@ class Dialogue:
 
 @dataclass(frozen=True)
 class Corpus:
-    """A split of a dataset as read. fingerprint: a digest of its files. notes: counts of what was repaired or left out.
-    absent: by turn ("test_dia0/3") the clip file that is not there ("": the data names none)."""
+    """A split of a dataset. fingerprint: a digest of its files. notes: counts of what was repaired or left out. absent:
+    the missing clip file of each turn that lacks its clip ("test_dia0/3")."""
 
-    # How `mmerg.corpora.reading` checks a corpus and all that is in it.
+    # `mmerg.corpora.reading` validates a corpus and its parts with this.
     __pydantic_config__ = ConfigDict(strict=True, revalidate_instances="always", allow_inf_nan=False)
 
     name: str
@@ -88,14 +88,14 @@ class Corpus:
 
     @property
     def noted(self) -> str:
-        """The notes as a list to put behind other words: ", labels_missing 3"."""
+        """The notes as the end of a line: ", labels_missing 3"."""
         return "".join(f", {name} {count}" for name, count in self.notes.items())
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """All that a model may ever see of a sample: the history D = {(s_1,u_1), …, (s_n,u_n)} with its clips, who replies,
-    and the labels it may choose from (MERG, arXiv 2604.18988, section 3)."""
+    """All that a model may see of a sample: the history D = {(s_1,u_1), …, (s_n,u_n)} with its clips, who replies, and
+    the labels to choose from (MERG, arXiv 2604.18988, section 3)."""
 
     id: str
     history: tuple[Turn, ...]
@@ -105,9 +105,9 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A scene and its hidden target turn (None where the data holds no reply). dropped: the history turns (numbered
-    from 1) whose clip was left out because it could show the target. Sources may know the dialogue's situation and its
-    conversation, or its id where it has none."""
+    """A scene and its hidden target turn (None if the data holds no reply). dropped: the history turns (from 1) whose
+    clip was left out because it could show the target. situation, conversation: for sources; a dialogue without a
+    conversation has its id there."""
 
     scene: Scene
     dialogue_id: str
@@ -122,11 +122,11 @@ class Sample:
 
 
 def cut(dialogue: Dialogue, target: int, labels: tuple[str, ...], history: int | None = None) -> Sample:
-    """The sample whose target is turn number `target` (from 0; `len(turns)` is the reply after the last turn). Its
-    history is the `history` turns before it (None: all).
+    """Build the sample whose target is turn number `target` (from 0; `len(turns)` is the reply after the last turn).
 
-    History turns lose their gold emotion, and their clips end where the target starts, so that neither words, labels
-    nor frames of the target reach a prompt (IEMOCAP turns overlap by 0.6 s in the median).
+    history: the number of turns before the target that are shown (None: all). History turns lose their gold emotion,
+    and their clips end where the target starts, so that neither words, labels nor frames of the target reach a prompt.
+    Overlap is common: IEMOCAP turns overlap by 0.6 s in the median.
     """
     gold = dialogue.turns[target] if target < len(dialogue.turns) else None
     first = 0 if history is None else max(0, target - history)
@@ -142,7 +142,7 @@ def cut(dialogue: Dialogue, target: int, labels: tuple[str, ...], history: int |
 
 
 def _before_target(dialogue: Dialogue, number: int, target: int) -> Clip | None:
-    """The clip of a turn, cut off where the target starts; None where no part of it is surely before the target."""
+    """The clip of a turn, cut off where the target starts, or None if no part of it is surely before the target."""
     turn, gold = dialogue.turns[number], dialogue.turns[target]
     clip = turn.clip
     if clip is None:
@@ -153,7 +153,7 @@ def _before_target(dialogue: Dialogue, number: int, target: int) -> Clip | None:
         if gold.clip.start is None:
             return None
         ends.append(gold.clip.start)
-    if turn.start is not None and gold.start is not None:  # whatever `turn.end` says: files are cut wrongly
+    if turn.start is not None and gold.start is not None:  # `turn.end` does not count, as files are cut wrongly
         ends.append(begins + gold.start - turn.start)
     if turn.start is not None and turn.end is not None:
         ends.append(begins + (turn.end - turn.start) * (1.0 if gold.start is None else LONGER))
@@ -161,7 +161,7 @@ def _before_target(dialogue: Dialogue, number: int, target: int) -> Clip | None:
         same = [other.clip for other in dialogue.turns if other.clip and other.clip.path == clip.path]
         later = [other.clip for other in dialogue.turns[number + 1 : target] if other.clip in same]
         ends += [other.start for other in later if other and other.start is not None and other.start > begins]
-        if not ends and (clip.start is not None or len(same) > 1):  # a film that may go on with the target
+        if not ends and (clip.start is not None or len(same) > 1):  # the film may continue with the target
             return None
     end = min(ends, default=None)
     return None if end is not None and end <= begins else replace(clip, end=end)

@@ -1,4 +1,4 @@
-"""What the readers share: finding files and clips, decoding lines of mixed encoding, tables with damaged rows, errors.
+"""Helpers of the readers: they find files and clips, decode lines of mixed encoding, and read tables.
 
 A damaged line is left out and counted in `notes`; the others are read.
 
@@ -19,45 +19,45 @@ from unicodedata import normalize
 from mmerg.errors import ConfigError, CorpusError
 
 C1 = re.compile("[\x80-\x9f]")
-# What text in GBK, Mac Roman or another code page shows when it is read as cp1252, and English text does not: other
-# signs, letters that English loans lack, capitals with an accent side by side or within a word, three letters with an
-# accent in a row ("you¡¯re", "ÎÒÊ§", "IÕm", "nõ", "êáëü").
+# Text in GBK, Mac Roman or another code page, read as cp1252, shows what English text does not: other signs, letters
+# that English loans lack, capitals with an accent side by side or within a word, three letters with an accent in a row
+# ("you¡¯re", "ÎÒÊ§", "IÕm", "nõ", "êáëü").
 GARBLED = re.compile(
     "[^\x00-\x7f\xa0…‘’“”•–—¡¿£€½«»ÀÁÂÄÅÇÈÉÊËÍÎÏÑÓÔÖÚÛÜßàáâäåçèéêëíîïñóôöúûü]|[À-ÖØ-Þ]{2}|[à-öø-ÿ]{3}|[¡«»][À-ÿ¡«»]"
     "|[a-z][À-ÖØ-Þ]|[A-Za-z][À-ÖØ-Þ][A-Za-z]*[a-z]"
 )
-# How ’ “ … in UTF-8 begin where a spreadsheet took them for cp1252, Mac Roman or GBK, and saved them.
+# The first bytes of ’ “ … in UTF-8, as a spreadsheet shows them that took the file for cp1252, Mac Roman or GBK.
 TWICE = re.compile("â€|‚Ä|鈥")
 MAX_PROBLEMS = 10  # in one message
-MAX_JOINED_LINES = 5  # an utterance quoted over more lines than this is a lost quote
+MAX_JOINED_LINES = 5  # a quoted utterance that needs more lines has lost its closing quote
 AS_PUBLISHED = "use the published file"
 TO_UTF8 = "save it as UTF-8, or convert it: iconv -f ENCODING -t UTF-8 FILE"
 MARK = b"\xef\xbb\xbf"  # a byte order mark
 
-# False also for a name that the system refuses, for which the methods of Path raise.
+# These also return False for a name that the system refuses; the methods of Path raise.
 is_file, is_folder = os.path.isfile, os.path.isdir
 
 
 def require_choice(choices: Iterable[str], key: str, value: object) -> None:
-    """Raises ConfigError where the value of the setting `key` is none of the choices."""
+    """Raise ConfigError if the value of the setting `key` is none of the choices."""
     if value not in (words := tuple(choices)):
         raise ConfigError(f"{key} is {value!r}", where=key, hint=f"one of {', '.join(words)}")
 
 
 def unusable(what: str, problems: Sequence[str], where: str, hint: str) -> CorpusError:
-    """The error for what has several problems: up to ten of them, a line each."""
+    """An error that lists up to ten problems, one per line."""
     lines = [what, *(f"  {problem}" for problem in problems[:MAX_PROBLEMS])]
     more = len(problems) - MAX_PROBLEMS
     return CorpusError("\n".join(lines + [f"  and {more} more"] * (more > 0)), where=where, hint=hint)
 
 
 def nonzero(notes: Counter[str]) -> dict[str, int]:
-    """The counts that are not 0, in order of their names."""
+    """The counts that are not 0, sorted by name."""
     return dict(sorted((+notes).items()))
 
 
 def root_folder(root: str | Path, hint: str) -> Path:
-    """The dataset's folder, `~` expanded. Raises CorpusError, with `hint`, where there is none."""
+    """The dataset's folder with `~` expanded. Raises CorpusError if it does not exist."""
     folder = Path(os.path.expanduser(root))  # noqa: PTH111  (Path.expanduser raises for an unknown user)
     if not is_folder(folder):
         what = f"{folder} is not a folder" if os.path.lexists(folder) else f"{folder} does not exist"
@@ -66,13 +66,13 @@ def root_folder(root: str | Path, hint: str) -> Path:
 
 
 def first_file(places: Iterable[Path]) -> Path | None:
-    """The first of the places where there is a file."""
+    """The first of the places that is a file."""
     return next(filter(is_file, places), None)
 
 
 def find(places: Sequence[Path], what: str, hint: str, *, is_there: Callable[[Path], bool] = is_file) -> Path:
-    """The first of the places where there is a file, or with `is_folder` a folder. Raises CorpusError where there is
-    none, which says what lies there instead and which archive is to be unpacked."""
+    """The first of the places that is a file, or a folder with `is_there=is_folder`. Otherwise raises CorpusError and
+    lists what is there instead, and any archive to unpack."""
     if path := next(filter(is_there, places), None):
         return path
     folders = list(dict.fromkeys(place.parent for place in places))
@@ -83,7 +83,7 @@ def find(places: Sequence[Path], what: str, hint: str, *, is_there: Callable[[Pa
 
 
 def read_bytes(path: Path) -> bytes:
-    """The file's bytes. Raises CorpusError where the system refuses."""
+    """The file's bytes. Raises CorpusError if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -92,29 +92,28 @@ def read_bytes(path: Path) -> bytes:
 
 
 def describe_folder(folder: Path) -> str:
-    """What the folder holds, for an error: its first names in order, a slash after a folder's."""
-    try:
-        names = sorted(name + "/" * is_folder(folder / name) for name in os.listdir(folder) if name[0] != ".")  # noqa: PTH208
-    except OSError as error:
-        return f"{folder} cannot be listed ({error.strerror})"
+    """The first names in a folder, for an error message; folders end with a slash."""
+    names = sorted(name + "/" * is_folder(folder / name) for name in os.listdir(folder) if name[0] != ".")  # noqa: PTH208
     return f"{folder} holds {', '.join(names[:12]) or 'nothing'}{', ...' if len(names) > 12 else ''}"
 
 
 class Clips:
-    """Finds the clips of turns in `folders`. Missing ones are listed in `absent` (see `Corpus.absent`) and counted in
-    `notes` (`clips_missing`). Without `look` it finds none and lists none. Links are followed, so that a clip that is
-    the target's own file is recognised."""
+    """Finds the clips of turns in `folders`.
+
+    Missing clips are listed in `absent` (see `Corpus.absent`) and counted in `notes` (`clips_missing`). With look=False
+    none are found and none are listed. Links are followed, so that a link to the target's own file is recognised.
+    """
 
     def __init__(self, folders: Sequence[Path], notes: Counter[str], *, look: bool = True) -> None:
         self.folders, self.notes, self.look = folders, notes, look
         self.absent: dict[str, str] = {}
 
     def find(self, turn: str, name: str) -> Path | None:
-        """The file `name` ("": the turn names none) of a turn ("dia0/3") in the first folder that has it, or None.
-        Raises CorpusError for a folder that may not be searched."""
+        """The file `name` of a turn ("dia0/3") in the first folder that has it, or None. Raises CorpusError if a folder
+        may not be searched."""
         if not self.look:
             return None
-        path = next(filter(None, (self._path(folder, name) for folder in self.folders)), None) if name else None
+        path = next(filter(None, (self._path(folder, name) for folder in self.folders)), None)
         if path is None:
             self.absent[turn] = name
             self.notes["clips_missing"] += 1
@@ -129,13 +128,13 @@ class Clips:
         except PermissionError as error:
             what = f"cannot look for {file.name}: {error.strerror}"
             raise CorpusError(what, where=str(file), hint="check the permissions of the folder") from error
-        except (OSError, ValueError):  # it is not there, or no file can have that name
+        except (OSError, ValueError):  # it does not exist, or no file can have that name
             return None
 
 
 def _composed_otherwise(folder: Path, name: str) -> Path:
-    """The path of a name whose accents are composed in another way in the file system: archives made on a Mac have
-    "é" as two characters."""
+    """The path of a file whose name composes its accents in another way. Archives made on a Mac store "é" as two
+    characters."""
     for part in Path(name).parts:
         same = (there for there in os.listdir(folder) if normalize("NFC", there) == normalize("NFC", part))  # noqa: PTH208
         folder /= next(same, part)
@@ -143,13 +142,13 @@ def _composed_otherwise(folder: Path, name: str) -> Path:
 
 
 def refuse_wide(data: bytes, path: Path) -> None:
-    """Raises CorpusError for a text in UTF-16 or UTF-32 that begins with ASCII, also without a byte order mark."""
+    """Raise CorpusError for UTF-16 and UTF-32, with or without a byte order mark, if the text begins with ASCII."""
     if b"\0" in data[:4]:
         raise CorpusError(f"{path.name} is in UTF-16 or UTF-32, not UTF-8", where=str(path), hint=TO_UTF8)
 
 
 def read_utf8(path: Path) -> bytes:
-    """The bytes of a file in UTF-8, without a byte order mark. Raises CorpusError, with the line, for any other."""
+    """The bytes of a UTF-8 file without a byte order mark. For another encoding raises CorpusError with the line."""
     data = read_bytes(path)
     refuse_wide(data, path)
     try:
@@ -161,9 +160,12 @@ def read_utf8(path: Path) -> bytes:
 
 
 def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:
-    """The lines of a UTF-8 file, without byte order mark and line endings. Lines that are not UTF-8 are read as cp1252
-    (`lines_cp1252`), even where they are garbled then (`lines_garbled`). C1 controls, as of a cp1252 file that was read
-    as Latin-1 and saved as UTF-8, become its characters again (`characters_repaired`)."""
+    """The lines of a UTF-8 file, without byte order mark and line endings.
+
+    Lines that are not UTF-8 are decoded as cp1252 (counted in `lines_cp1252`; in `lines_garbled` if they then look
+    garbled). C1 controls come from a cp1252 file that was read as Latin-1 and saved as UTF-8; they are decoded as
+    cp1252 (`characters_repaired`).
+    """
     lines: list[str] = []
     for raw in data.removeprefix(MARK).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"):
         try:
@@ -181,9 +183,11 @@ def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:
 def read_table(
     data: bytes, path: Path, columns: Sequence[str], notes: Counter[str], *, quoted: bool = True
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """The records of a comma-separated file: the line each starts on (from 1) and its cells, stripped, by column. A
-    record that is misquoted, too short or too long is skipped and counted (`rows_malformed`). Raises CorpusError for
-    another encoding than UTF-8 and cp1252, and where one of `columns` is missing or there twice."""
+    """The records of a comma-separated file: the line on which each starts (from 1), and its stripped cells by column.
+
+    A record that is misquoted, too short or too long is skipped and counted (`rows_malformed`). Raises CorpusError for
+    an encoding other than UTF-8 and cp1252, and if one of `columns` is missing or occurs twice.
+    """
     refuse_wide(data, path)
     lines = decode_lines(data, notes)
     if garbled := notes["lines_garbled"]:
@@ -203,7 +207,7 @@ def read_table(
     while at < len(lines):
         cells, used = None, 0
         while cells is None and used < min(MAX_JOINED_LINES, len(lines) - at):
-            used += 1  # a quote is open: the cell may go on in the next line
+            used += 1  # an open quote may continue on the next line
             cells = _cells("\n".join(lines[at : at + used]), quoted)
         if cells and len(cells) >= least and not (quoted and any(cells[len(header) :])):
             yield at + 1, dict(zip(header, cells, strict=False))
@@ -214,7 +218,7 @@ def read_table(
 
 
 def _cells(text: str, quoted: bool) -> list[str] | None:
-    """The cells of a record, stripped; None where it is misquoted."""
+    """The stripped cells of a record, or None if it is misquoted."""
     try:
         cells = next(csv.reader(StringIO(text, newline="\n"), strict=True), []) if quoted else text.split(",")
     except csv.Error:

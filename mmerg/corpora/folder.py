@@ -1,8 +1,8 @@
-"""Your own dialogues: a folder with `dialogues.jsonl`, a dialogue a line, and clips beside it (docs/datasets.md).
+"""Your own dialogues: a folder with `dialogues.jsonl`, one dialogue per line, and clips (docs/datasets.md).
 
 One error names up to ten wrong lines. No clip is opened.
 
-    demo = Folder(demo_root()).load()    # the one that comes with the package: five drawn dialogues
+    demo = Folder(demo_root()).load()    # the demo of the package: five dialogues with drawn clips
 """
 
 import hashlib
@@ -33,7 +33,7 @@ STRICT = ConfigDict(strict=True, extra="forbid", frozen=True, str_strip_whitespa
 
 
 class TurnLine(BaseModel):
-    """A turn as written. `start` and `end` are seconds in the clip's file; without them it is the whole clip."""
+    """A turn of the file. start, end: seconds in the clip's file; without them, the whole clip."""
 
     model_config = STRICT
 
@@ -71,7 +71,7 @@ class TurnLine(BaseModel):
 
 
 class DialogueLine(BaseModel):
-    """A dialogue as written, one line of the file."""
+    """A line of the file."""
 
     model_config = STRICT
 
@@ -81,21 +81,21 @@ class DialogueLine(BaseModel):
 
 
 def demo_root() -> Path:
-    """The folder of the demo corpus: five dialogues with drawn clips, in the package."""
+    """The folder of the demo corpus in the package."""
     return Path(__file__).parent / "demo"
 
 
 @checked_dataclass(frozen=True)
 class Folder:
-    """A folder dataset. labels: the emotions that turns may carry and a model may choose from; None: MELD's seven."""
+    """A folder dataset. labels: the emotions that turns may have and a model may choose; None for MELD's seven."""
 
     root: str | Path
     file: str = "dialogues.jsonl"
     labels: Sequence[str] | None = None
 
     def load(self) -> Corpus:
-        """Read the file; a turn whose clip is missing goes on as text. Raises CorpusError where the file is missing or
-        empty, and with up to ten lines that cannot be used."""
+        """Read the file. A turn whose clip is missing becomes text only. Raises CorpusError if the file is missing or
+        empty, and for up to ten unusable lines."""
         root = root_folder(self.root, f"set dataset.root to the folder that holds {self.file}")
         path = find([root / self.file], f"no {self.file} in the dataset's folder", LAYOUT)
         data = read_utf8(path)
@@ -110,13 +110,13 @@ class Folder:
                 start = 0.0 if turn.start is None and turn.end is not None else turn.start
                 clip = Clip(file, start, turn.end) if file else None
                 turns.append(Turn(turn.speaker, turn.text, turn.emotion, clip))
-            conversation = f"{digest[:16]}#{line.id}"  # the same wherever the file lies
+            conversation = f"{digest[:16]}#{line.id}"  # does not depend on the path
             dialogues.append(Dialogue(line.id, tuple(turns), line.respond_as, conversation=conversation))
         return Corpus(get_name(root), path.stem, tuple(labels), tuple(dialogues), digest, nonzero(notes), clips.absent)
 
 
 def _lines(data: bytes, path: Path, labels: Sequence[str]) -> Iterator[DialogueLine]:
-    """The lines one by one. Raises CorpusError after the last where any cannot be used."""
+    """The lines one by one. Raises CorpusError after the last line if any is unusable."""
     problems: list[str] = []
     line_of: dict[str, int] = {}
     for number, raw in enumerate(io.BytesIO(data), start=1):

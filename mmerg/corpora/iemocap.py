@@ -1,12 +1,12 @@
-"""IEMOCAP: ten actors in pairs, five sessions of plays and improvisations, an avi a dialogue (Busso et al., 2008).
+"""IEMOCAP: ten actors in pairs, five sessions of plays and improvisations, one avi per dialogue (Busso et al., 2008).
 
-Reads `Session{1..5}/dialog/{transcriptions,EmoEvaluation}` of the full release as it is unpacked; no video is opened.
+Reads `Session{1..5}/dialog/{transcriptions,EmoEvaluation}` of the unpacked full release. No video is opened.
 
     Ses05F_impro01_F000 [006.2901-008.2357]: Excuse me.
     [6.2901 - 8.2357]	Ses05F_impro01_F000	neu	[2.5000, 2.5000, 2.5000]
 
     corpus = Iemocap("~/data/IEMOCAP_full_release", sessions=(5,)).load()
-    select(corpus, ProtocolSettings(targets="labelled", max_per_dialogue=1))    # 31 samples, one a dialogue
+    select(corpus, ProtocolSettings(targets="labelled", max_per_dialogue=1))    # 31 samples, one per dialogue
 """
 
 import re
@@ -26,10 +26,10 @@ LABEL_SETS = {
     "four": ("angry", "happy", "sad", "neutral"),
 }
 WORDS = {"ang": "angry", "hap": "happy", "exc": "excited", "sad": "sad", "fru": "frustrated", "neu": "neutral"}
-OTHER_CODES = ("xxx", "sur", "fea", "oth", "dis", "missing")  # xxx: the evaluators have no majority
+OTHER_CODES = ("xxx", "sur", "fea", "oth", "dis", "missing")  # xxx: no majority of evaluators
 ACTORS = {"F": "Woman", "M": "Man"}
 LEFT, RIGHT = Crop(0.0, 0.0, 0.5, 1.0), Crop(0.5, 0.0, 0.5, 1.0)
-SIDES: dict[str, tuple[Crop | None, Crop | None]] = {  # of who wears the markers, and of the other
+SIDES: dict[str, tuple[Crop | None, Crop | None]] = {  # of the actor with the markers, and of the other
     "auto": (LEFT, RIGHT),
     "swapped": (RIGHT, LEFT),
     "left": (LEFT, LEFT),
@@ -46,7 +46,7 @@ JUDGED = re.compile(rb"\[[^\]]*\]\s+(Ses\w+)\s+([A-Za-z]{3})\b")
 
 
 class Utterance(NamedTuple):
-    """One line of a transcription, times in seconds from the start of the dialogue's recordings; actor is F or M."""
+    """A line of a transcription. start, end: seconds from the start of the recording. actor: F or M."""
 
     start: float
     end: float
@@ -57,12 +57,13 @@ class Utterance(NamedTuple):
 
 @dataclass(frozen=True)
 class Iemocap:
-    """Sessions of IEMOCAP. `root` is IEMOCAP_full_release or a folder that holds it.
+    """Sessions of IEMOCAP.
 
-    label_set: six, or four, which counts excited as happy; turns with another label have none. speaker_side: what a
-    turn's clip shows of the two, filmed side by side: full is both; auto is the left half for who wears the markers
-    (the letter in the dialogue's name) and the right one for the other; swapped is the opposite. `clips=False` reads
-    the words alone. Times are seconds on the clock of the dialogue's avi.
+    root: IEMOCAP_full_release or its parent folder. label_set: six, or four, which counts excited as happy; a turn with
+    any other label has none. speaker_side: the part of the picture that a turn's clip shows, as the actors are filmed
+    side by side. full shows both; auto shows the left half for the actor with the markers (the letter in the dialogue's
+    name) and the right half for the other; swapped is the opposite. clips: False reads only the words. Times are
+    seconds on the clock of the dialogue's avi.
     """
 
     root: str | Path
@@ -72,8 +73,8 @@ class Iemocap:
     clips: bool = True
 
     def load(self) -> Corpus:
-        """The dialogues of the sessions. Raises ConfigError for a session, label set or side that there is not,
-        CorpusError for folders and files that are missing or cannot be used."""
+        """Read the dialogues of the sessions. Raises ConfigError for an unknown session, label set or side, and
+        CorpusError for missing or unusable files."""
         sessions = sorted(set(self.sessions or ()))
         if not sessions or not set(sessions) <= set(range(1, 6)):
             given = ", ".join(map(str, sessions)) or "none"
@@ -104,8 +105,10 @@ class Iemocap:
                 turns: list[Turn] = []
                 for number, utterance in enumerate(utterances, start=1):
                     file = clips.find(f"{dialogue}/{number}", film)
-                    turns.append(self._turn(utterance, codes.get(utterance.id, "missing"), file, notes))
-                play = dialogue.split("_")[1][: len("script01")]  # sessions perform the same plays, in parts and takes
+                    turns.append(self._build_turn(utterance, codes.get(utterance.id, "missing"), file, notes))
+                play = dialogue.split("_")[1][
+                    : len("script01")
+                ]  # all sessions perform the same plays, in parts and takes
                 script = play if play.startswith("script") else None
                 dialogues.append(Dialogue(dialogue, tuple(turns), script=script, conversation=dialogue))
         split = f"session{'+'.join(map(str, sessions))}"
@@ -115,8 +118,8 @@ class Iemocap:
         labels, counts = LABEL_SETS[self.label_set], files.nonzero(notes)
         return Corpus("iemocap", split, labels, tuple(dialogues), digest.hexdigest(), counts, clips.absent)
 
-    def _turn(self, utterance: Utterance, code: str, film: Path | None, notes: Counter[str]) -> Turn:
-        """The turn, without a label where the utterance has none of the set."""
+    def _build_turn(self, utterance: Utterance, code: str, film: Path | None, notes: Counter[str]) -> Turn:
+        """The turn, without a label if the utterance has none of the label set."""
         emotion = "happy" if code == "exc" and self.label_set == "four" else WORDS.get(code)
         if emotion not in LABEL_SETS[self.label_set]:
             notes[f"labels_{code if code in (*WORDS, *OTHER_CODES) else 'unknown'}"] += 1
@@ -130,8 +133,8 @@ class Iemocap:
 
 
 def dialogue_names(session: Path) -> list[str]:
-    """The dialogues of which a session has a transcription or an evaluation, in order; other names of files are passed
-    over. Raises CorpusError where a folder has none."""
+    """The sorted names of dialogues with a transcription or an evaluation; other files are ignored. Raises CorpusError
+    if a folder has none."""
     names: set[str] = set()
     for kind in (TRANSCRIPTIONS, EVALUATIONS):
         folder = session / kind
@@ -147,8 +150,8 @@ def dialogue_names(session: Path) -> list[str]:
 
 
 def read_transcription(data: bytes, dialogue: str, notes: Counter[str]) -> list[Utterance]:
-    """The utterances of `dialogue` in order of start, end and id. Counts `lines_skipped` (bare `F:` and `M:`, remarks),
-    `lines_unreadable` (no id of this dialogue, times or words) and `turns_repeated` (the first counts)."""
+    """The utterances of `dialogue`, sorted by start, end and id. Counts `lines_skipped` (bare `F:` and `M:`, remarks),
+    `lines_unreadable` (no id of this dialogue, times or words) and `turns_repeated` (the first is kept)."""
     utterances: dict[str, Utterance] = {}
     for line in map(str.strip, files.decode_lines(data, notes)):
         match = SPOKEN.fullmatch(line)
@@ -163,8 +166,8 @@ def read_transcription(data: bytes, dialogue: str, notes: Counter[str]) -> list[
 
 
 def read_evaluation(data: bytes, notes: Counter[str]) -> dict[str, str]:
-    """The label that each utterance's evaluators agreed on ("xxx": on none), by utterance. Counts
-    `evaluations_unreadable` (no utterance or label) and `evaluations_repeated` (the first counts)."""
+    """The evaluators' majority label of each utterance ("xxx": none). Counts `evaluations_unreadable` (no utterance or
+    label) and `evaluations_repeated` (the first is kept)."""
     labels: dict[str, str] = {}
     for line in data.removeprefix(files.MARK).splitlines():
         if match := JUDGED.match(line):

@@ -1,6 +1,6 @@
-"""Which turns are targets: from a corpus to samples, as a named protocol says.
+"""Protocols select the target turns of a corpus.
 
-MERG's accuracies on IEMOCAP's Session 5 are all k/31, and the session has 31 dialogues (arXiv 2604.18988).
+MERG's accuracies on IEMOCAP's Session 5 are multiples of 1/31, and the session has 31 dialogues (arXiv 2604.18988).
 
     selection = select(corpus, ProtocolSettings())
     len(selection.samples), selection.left_out    # MELD test: 268, {"dialogues without a history": 12}
@@ -20,15 +20,15 @@ NEUTRAL = "neutral"
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The samples, in the corpus's order, and how many dialogues and turns gave none, by reason."""
+    """The samples in the corpus's order, and the number of dialogues and turns left out, by reason."""
 
     samples: tuple[Sample, ...]
     left_out: Mapping[str, int]
 
 
 def select(corpus: Corpus, protocol: ProtocolSettings) -> Selection:
-    """The samples of a corpus. Settings apply in the order targets, emotions, max_per_dialogue, sample. If a dialogue
-    names its responders, turns of others are no targets. Raises ConfigError for an emotion that is no label."""
+    """Select the samples of a corpus. Settings apply in the order targets, emotions, max_per_dialogue, sample. If a
+    dialogue names its responders, only their turns are targets. Raises ConfigError for an unknown emotion."""
     allowed = _allowed(corpus, protocol)
     left_out: Counter[str] = Counter()
     taken: list[tuple[Dialogue, int]] = []
@@ -59,7 +59,7 @@ def select(corpus: Corpus, protocol: ProtocolSettings) -> Selection:
 
 
 def describe(protocol: ProtocolSettings, selection: Selection) -> str:
-    """The protocol's settings, the number of samples and what was left out, as every output shows them."""
+    """The protocol's settings, the number of samples, and what was left out, in one line."""
     emotions = protocol.emotions if isinstance(protocol.emotions, str) else "+".join(protocol.emotions)
     names = ("max_per_dialogue", "sample", "history", *(["seed"] if protocol.sample is not None else []))
     limits = ((name, getattr(protocol, name)) for name in names)
@@ -69,7 +69,7 @@ def describe(protocol: ProtocolSettings, selection: Selection) -> str:
 
 
 def _allowed(corpus: Corpus, protocol: ProtocolSettings) -> frozenset[str] | None:
-    """The labels that a target may have; None for all and for no label."""
+    """The labels that a target may have, or None if any label or none will do."""
     if protocol.emotions == "all":
         return None
     wanted = [NEUTRAL] if protocol.emotions == "nonneutral" else protocol.emotions
@@ -81,8 +81,8 @@ def _allowed(corpus: Corpus, protocol: ProtocolSettings) -> frozenset[str] | Non
 
 
 def chosen(samples: Sequence[Sample], ids: Sequence[str] | None, limit: int | None) -> list[Sample]:
-    """The samples with these ids (None: all), in order and at most `limit` of them (None: no limit). Raises ConfigError
-    for an id that is not there."""
+    """The samples with these ids (None: all) in the corpus's order, at most `limit` (None: no limit). Raises
+    ConfigError for an unknown id."""
     if ids is not None:
         asked = frozenset(ids)
         if unknown := sorted(asked - {sample.id for sample in samples}):

@@ -1,4 +1,4 @@
-"""The published counts of corpora (`published.yaml`), to compare a copy with.
+"""The published counts of corpora (`published.yaml`), to which a copy is compared.
 
 expected("meld", "test")           # 280 dialogues, 2610 turns, 1256 of them neutral
 expected("iemocap", "session2+5")  # the two sessions together
@@ -18,8 +18,8 @@ from mmerg.errors import CorpusError
 
 @dataclass(frozen=True)
 class Expected:
-    """Counts of a split as published; None, or no label, where none are known. replies: turns of listeners that follow
-    another turn. samples: how many MERG (arXiv 2604.18988) has, by protocol, with sample_labels labels."""
+    """Published counts of a split; None, or no label, if unknown. replies: listeners' turns that follow another turn.
+    samples: the number that MERG (arXiv 2604.18988) has by protocol, with sample_labels labels."""
 
     dialogues: int | None
     turns: int | None
@@ -31,7 +31,7 @@ class Expected:
 
 
 class _Published(BaseModel, frozen=True, extra="forbid"):
-    """A corpus in `published.yaml`. bad_clips: by split and name, how each is bad."""
+    """A corpus in `published.yaml`. bad_clips: the reason for each bad clip, by split and name."""
 
     source: str = ""
     splits: Mapping[str, Expected] = {}
@@ -39,8 +39,7 @@ class _Published(BaseModel, frozen=True, extra="forbid"):
 
 
 def expected(name: str, split: str) -> Expected | None:
-    """The counts of a corpus (`Corpus.name`) in a split (`Corpus.split`); None where none are known. Sessions joined by
-    a plus are summed."""
+    """The counts of a split of a corpus, or None if unknown. Sessions joined by a plus are summed."""
     corpus = _corpora().get(name, _Published())
     sessions = sorted(split.removeprefix("session").split("+")) if split.startswith("session") else []
     if known := corpus.splits.get(f"session{'+'.join(sessions)}" if sessions else split):
@@ -53,13 +52,13 @@ def expected(name: str, split: str) -> Expected | None:
 
 
 def known_bad(name: str, split: str) -> Mapping[str, str]:
-    """How each clip is bad (`ClipError.reason`) that is bad in every copy of a release, by its name without ending."""
+    """The clips that are bad in every copy of a release, by file stem, with the reason (`ClipError.reason`)."""
     return _corpora().get(name, _Published()).bad_clips.get(split, {})
 
 
 def refuse_mixed_up(corpus: Corpus, path: Path, data: bytes, splits: Mapping[str, Iterable[Path]]) -> None:
-    """Raises CorpusError where `corpus`, read from `data` at `path`, has the bytes of another split, or exactly its
-    published counts: a memory that holds the test split would leak it. splits: where each one's file may be."""
+    """Raise CorpusError if a corpus has the bytes or the published counts of another split. Otherwise a memory could
+    contain the test split. data, path: the corpus's file. splits: where each split's file may be."""
     published = _corpora()[corpus.name].splits
     sizes = {split: f"{counts.turns} turns in {counts.dialogues} dialogues" for split, counts in published.items()}
     own = f"{sum(len(dialogue.turns) for dialogue in corpus.dialogues)} turns in {len(corpus.dialogues)} dialogues"

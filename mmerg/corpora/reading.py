@@ -1,4 +1,4 @@
-"""Reads a corpus and checks what its reader gives, whoever wrote the reader.
+"""Reads a corpus and validates it, whoever wrote the reader.
 
 corpus = read_corpus(Meld("~/data/MELD", split="test"))
 """
@@ -19,22 +19,24 @@ CONTRACT = "mmerg new corpus NAME writes an example; see docs/extend.md"
 
 
 def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
-    """What `reader.load()` gives, checked. labels: as configured; None: the reader's own. Raises CorpusError for a
-    corpus that cannot be used and, with file and line, for what a user's reader raises; ConfigError for other labels
-    and for what is no reader."""
+    """Load and validate a corpus.
+
+    labels: as configured, or None for the reader's own. Raises CorpusError for an unusable corpus, and with file and
+    line for anything that a user's reader raises. Raises ConfigError for other labels and for an object that is no
+    reader.
+    """
+    if not callable(load := getattr(reader, "load", None)):
+        what = f"{_name(reader)} is not a reader: it has no load()"
+        raise ConfigError(what, where="dataset.reader", hint=CONTRACT)
     try:
-        load = getattr(reader, "load", None)
-        corpus = load() if callable(load) else None
-    except (Exception, SystemExit) as error:  # a user's code may raise anything
+        corpus = load()
+    except Exception as error:  # a user's code may raise anything
         if isinstance(error, MmergError) or type(reader).__module__.startswith("mmerg."):
             raise
         what = f"{_name(reader)} raised {format_exception(error)}"
         where = raised_at(error, _file(reader))
         raise CorpusError(what, where=where, hint=f"correct the reader; {CONTRACT}") from error
-    if not callable(load):
-        what = f"{_name(reader)} is not a reader: it has no load()"
-        raise ConfigError(what, where="dataset.reader", hint=CONTRACT)
-    corpus = checked(corpus, reader)
+    corpus = check_corpus(corpus, reader)
     if labels is not None and list(labels) != list(corpus.labels):
         what = f"dataset.labels is [{', '.join(map(str, labels))}], and {corpus.name} has [{', '.join(corpus.labels)}]"
         hint = "remove dataset.labels; dataset.label_set chooses a set of labels, protocol.emotions selects targets"
@@ -42,25 +44,25 @@ def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
     return corpus
 
 
-def checked(corpus: object, reader: object) -> Corpus:
-    """`corpus`, as `reader` gave it. Raises CorpusError, naming up to ten places, for wrong types, dialogues without a
-    turn, doubled ids and labels outside the set."""
+def check_corpus(corpus: object, reader: object) -> Corpus:
+    """Return `corpus` unchanged. Raises CorpusError, with up to ten places, for wrong types, dialogues without turns,
+    repeated ids and unknown labels. reader: who made it, for the message."""
     try:
         TypeAdapter(Corpus).validate_python(corpus)
         problems = list(_contradictions(cast(Corpus, corpus)))
     except ValidationError as error:
         problems = [
-            f"{'.'.join(map(str, one['loc'])) or 'corpus'}: {one['msg']}, and it is {one['input']!r:.80}"
-            for one in error.errors(include_url=False)
+            f"{'.'.join(map(str, problem['loc'])) or 'corpus'}: {problem['msg']}, and it is {problem['input']!r:.80}"
+            for problem in error.errors(include_url=False)
         ]
     if not problems:
         return cast(Corpus, corpus)
-    what, hint = f"what {_name(reader)} gives cannot be used", f"correct the reader or its files; {CONTRACT}"
+    what, hint = f"what {_name(reader)} returned cannot be used", f"correct the reader or its files; {CONTRACT}"
     raise unusable(what, problems, _file(reader) or _name(reader), hint)
 
 
 def clip_files(corpus: Corpus) -> set[Path]:
-    """The files of all clips."""
+    """The files of all clips in a corpus."""
     return {turn.clip.path for dialogue in corpus.dialogues for turn in dialogue.turns if turn.clip}
 
 
@@ -83,5 +85,5 @@ def _name(reader: object) -> str:
 
 
 def _file(reader: object) -> str | None:
-    """The file that a reader's class is from; None for one that was made while running."""
+    """The file that defines a reader's class, or None if it has no file."""
     return getattr(sys.modules.get(type(reader).__module__), "__file__", None)

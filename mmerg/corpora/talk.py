@@ -1,4 +1,4 @@
-"""A corpus of no dialogues: a talk that is under way brings its own turns, and has its labels from here.
+"""A corpus without dialogues, for live conversations: they bring their own turns and take the labels from here.
 
 dataset: {name: talk, reader: {_target_: mmerg.corpora.talk.Talk, labels: [joy, sadness]}}
 """
@@ -10,7 +10,7 @@ from mmerg.corpora.dialogue import Corpus, Dialogue, Sample, Turn, cut
 
 
 class Talk:
-    """labels: the emotions that a model may choose from."""
+    """labels: the emotions that a model may choose."""
 
     def __init__(self, labels: Sequence[str]) -> None:
         self._labels = tuple(labels)
@@ -21,5 +21,5 @@ class Talk:
 
 
 def build_sample(talk: str, turns: Sequence[Turn], answers_as: str, labels: tuple[str, ...]) -> Sample:
-    """The reply after the last of `turns`, as a sample whose target nobody knows."""
+    """A sample whose target is the unknown reply after the last turn."""
     return cut(Dialogue(talk, tuple(turns), respond_as=answers_as), len(turns), labels)

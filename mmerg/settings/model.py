@@ -63,7 +63,6 @@ class DatasetSettings(SettingsModel):
     root: Annotated[Path | None, PLACE] = None
     split: Text | None = None
     sessions: Numbers | None = None
-    variant: Text | None = None
     label_set: Text | None = None
     labels: Words | None = None
     emotion_of: EmotionOf = "responder"

@@ -27,7 +27,7 @@ KINDS = (RunSettings, TrainSettings, ImportSettings)
 PATHS = tuple({key: None for kind in KINDS for key in paths_marked(kind, PLACE)})
 _RUNTIME = {key for kind in KINDS for key in paths_marked(kind, RUNTIME_ONLY)}
 _AS_TYPED = tuple(key for key in PATHS if key in _RUNTIME)  # the others are made absolute
-_PASSED_ON = ("root", "split", "sessions", "variant", "label_set")  # by a dataset's config, to its reader
+_PASSED_ON = ("root", "split", "sessions", "label_set")  # by a dataset's config, to its reader
 Settings = TypeVar("Settings", bound=SettingsModel)
 OmegaConf.register_new_resolver("ollama_host", ollama_host, replace=True)  # used by conf/backend
 

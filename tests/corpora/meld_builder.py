@@ -1,4 +1,4 @@
-"""Write a small MELD in the release's exact layout, each of its traps switched on by name."""
+"""Writes a small MELD in the exact layout of the release, with traps that are switched on by name."""
 
 import csv
 import io
@@ -18,10 +18,6 @@ COLUMNS = (
     "StartTime",
     "EndTime",
 )
-
-OLD_COLUMNS = ("Old_Dialogue_ID", "Old_Utterance_ID")
-DYADIC_COLUMNS = (*COLUMNS[1:7], *OLD_COLUMNS, *COLUMNS[7:])
-CSV_NAMES = {"multi": "{}_sent_emo.csv", "dyadic": "{}_sent_emo_dya.csv"}
 
 RELEASE_FOLDERS = {
     "train": "train/train_splits",
@@ -43,19 +39,15 @@ class Line:
     end: str = "00:01:02,500"
     season: str = "3"
     episode: str = "19"
-    old: tuple[int | str, int | str] | None = None  # the row's ids before it was cut into dyads
 
     def cells(self, number: int) -> list[str]:
         ids = [str(self.dialogue), str(self.utterance)]
         words = [str(number), self.text, self.speaker, self.emotion, "neutral"]
-        old = map(str, self.old or ids)
-        return [*words, *ids, self.season, self.episode, self.start, self.end, *old]
+        return [*words, *ids, self.season, self.episode, self.start, self.end]
 
     @property
     def clip(self) -> str:
-        """The name of its clip."""
-        dialogue, utterance = self.old or (self.dialogue, self.utterance)
-        return f"dia{dialogue}_utt{utterance}.mp4"
+        return f"dia{self.dialogue}_utt{self.utterance}.mp4"
 
 
 def three_dialogues() -> list[Line]:
@@ -70,26 +62,13 @@ def three_dialogues() -> list[Line]:
     ]
 
 
-def two_dyads() -> list[Line]:
-    """Dialogue 0 of `three_dialogues` with a third speaker, cut into talks of two: its second turn is in both."""
-    rachel = ("Oh. That way, she can keep track.", "Rachel", "anger")
-    times = ("00:14:40,629", "00:14:47,385")
-    return [
-        Line("Where’s number 27?!", "Mark", "surprise", 0, 0, "00:14:38,127", "00:14:40,378", old=(0, 0)),
-        Line(*rachel, 0, 1, *times, old=(0, 1)),
-        Line(*rachel, 1, 0, *times, old=(0, 1)),
-        Line("Y'know what?", "Ross", "neutral", 1, 1, "0:14:56,000", "0:14:57,500", old=(0, 3)),
-    ]
-
-
 @dataclass
 class Builder:
     """`write(root)` writes the csv and the clips; the switches are the traps."""
 
     split: str = "test"
     lines: list[Line] = field(default_factory=three_dialogues)
-    variant: str = "multi"
-    columns: tuple[str, ...] | None = None  # None: the variant's own
+    columns: tuple[str, ...] = COLUMNS
     newline: str = "\r\n"
     prefix: bytes = b""  # a byte order mark
     encoding: str = "utf-8"
@@ -102,11 +81,10 @@ class Builder:
 
     def csv_bytes(self) -> bytes:
         out = io.StringIO()
-        columns = self.columns or (DYADIC_COLUMNS if self.variant == "dyadic" else COLUMNS)
-        writer = csv.DictWriter(out, columns, lineterminator=self.newline, extrasaction="ignore")
+        writer = csv.DictWriter(out, self.columns, lineterminator=self.newline, extrasaction="ignore")
         writer.writeheader()
         for number, line in enumerate(self.lines, start=1):
-            writer.writerow(dict(zip((*COLUMNS, *OLD_COLUMNS), line.cells(number), strict=True)))
+            writer.writerow(dict(zip(COLUMNS, line.cells(number), strict=True)))
         text = out.getvalue() + self.extra
         if self.c1_controls:
             return self.prefix + text.encode("cp1252").decode("latin-1").encode("utf-8")
@@ -115,7 +93,7 @@ class Builder:
     def write(self, root: Path) -> Path:
         folder = root / self.csv_folder
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / CSV_NAMES[self.variant].format(self.split)
+        path = folder / f"{self.split}_sent_emo.csv"
         path.write_bytes(self.csv_bytes())
         clips = root / (f"MELD.Raw/{RELEASE_FOLDERS[self.split]}" if self.clip_folder is None else self.clip_folder)
         clips.mkdir(parents=True, exist_ok=True)

@@ -1,12 +1,13 @@
-"""Readers as users write them, each with a fault that its name tells; they take what `dataset=folder` passes on."""
+"""Readers as users write them. Each has the fault that its name says, and takes the arguments of `dataset=folder`."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
+from mmerg.corpora.folder import Folder
+from mmerg.corpora.meld import Meld
 from mmerg.errors import MmergError
 
 LABELS = ("joy", "anger")
@@ -35,42 +36,15 @@ class Mislabelled(Sound):
         return replace(super().load(), dialogues=(replace(TALK, turns=turns),))
 
 
-class Reads(Protocol):
-    def load(self) -> Corpus: ...
-
-
-def corpus_or_told(reader: Reads) -> Corpus | None:
-    """What a reader makes of any bytes: a corpus with dialogues, or none and an error of ours that says what to do."""
+def load_or_refuse(reader: Folder | Meld) -> Corpus | None:
+    """A corpus with dialogues, or None if the reader raises an error of mmerg that has a hint."""
     try:
-        outcome: Corpus | MmergError = reader.load()
+        corpus = reader.load()
     except MmergError as error:
-        outcome = error
-    if isinstance(outcome, MmergError):
-        assert outcome.hint
+        assert error.hint  # noqa: PT017 - one example is enough to fail
         return None
-    assert outcome.dialogues
-    return outcome
-
-
-class OddError(Exception):
-    def __str__(self) -> str:
-        raise ValueError("no words")
-
-
-class Wordless(Sound):
-    def load(self) -> Any:
-        raise OddError
-
-
-class Leaving(Sound):
-    def load(self) -> Any:
-        sys.exit(0)
-
-
-class LeavingSooner:
-    @property
-    def load(self) -> Any:
-        sys.exit(0)
+    assert corpus.dialogues
+    return corpus
 
 
 class Raising(Sound):

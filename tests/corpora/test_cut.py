@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmerg.corpora.dialogue import Clip, Dialogue, Turn, cut
@@ -39,7 +39,6 @@ def test_the_scene_holds_nothing_of_the_target() -> None:
         (Clip(FILM, 4.0), Clip(FILM, 4.0, 6.0)),
         (Clip(FILM), Clip(FILM, None, 6.0)),
         (Clip(FILM, 6.0, 7.0), None),
-        (Clip(FILM, 9.0), None),
         (Clip(OTHER, 4.0, 7.0), Clip(OTHER, 4.0, 7.0)),
     ],
 )
@@ -51,11 +50,8 @@ def test_a_clip_of_the_targets_file_ends_where_the_target_starts(clip: Clip, lef
     ("start", "end", "left"),
     [
         (95.0, 99.0, Clip(OTHER, None, 5.0)),  # the file may be longer than the turn
-        (95.0, 100.0, Clip(OTHER, None, 5.0)),
-        (95.0, 104.0, Clip(OTHER, None, 5.0)),
         (95.0, None, Clip(OTHER, None, 5.0)),
         (100.0, 104.0, None),
-        (101.0, 104.0, None),
         (None, None, Clip(OTHER)),
     ],
 )
@@ -102,6 +98,7 @@ def turns(draw: st.DrawFn) -> Turn:
 
 
 @given(st.lists(turns(), min_size=2, max_size=6), st.data())
+@settings(max_examples=50)
 def test_no_history_clip_reaches_into_the_target(all_turns: list[Turn], data: st.DataObject) -> None:
     target = data.draw(st.integers(1, len(all_turns) - 1))
     sample = cut(Dialogue("d", tuple(all_turns)), target, LABELS)

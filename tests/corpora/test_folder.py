@@ -1,4 +1,4 @@
-"""A folder of one's own dialogues: what is read, and that every complaint is said at once and clearly."""
+"""A folder of dialogues: what is read, and that one error lists all problems."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mmerg.corpora.dialogue import Clip
 from mmerg.corpora.folder import EXAMPLE, Folder
 from mmerg.errors import CorpusError
-from tests.corpora.readers import corpus_or_told
+from tests.corpora.readers import load_or_refuse
 
 ANA = {"speaker": "Ana", "text": "I failed again."}
 BEN = {"speaker": "Ben", "text": "That must hurt.", "emotion": "sadness"}
@@ -55,6 +55,14 @@ def test_a_missing_clip_leaves_text_and_is_counted(tmp_path: Path) -> None:
     assert corpus.notes == {"clips_missing": 4}
 
 
+def test_a_conversation_has_one_name_wherever_the_folder_is(tmp_path: Path) -> None:
+    names = []
+    for folder, text in {"mine": EXAMPLE, "moved": EXAMPLE, "other": EXAMPLE.replace("failed", "won")}.items():
+        (tmp_path / folder).mkdir()
+        names.append(Folder(write(tmp_path / folder, text)).load().dialogues[0].conversation)
+    assert names[0] == names[1] != names[2]
+
+
 def test_two_names_of_one_clip_are_one_path(tmp_path: Path) -> None:
     write(tmp_path, {"id": "tea", "turns": [{**ANA, "clip": "./sub/../a.mp4"}, {**BEN, "clip": "link.mp4"}]})
     (tmp_path / "link.mp4").symlink_to(tmp_path / "a.mp4")
@@ -68,17 +76,11 @@ def test_two_names_of_one_clip_are_one_path(tmp_path: Path) -> None:
         ({"speaker": "Ana"}, "turns.0.text: Field required"),
         ({**ANA, "speaker": " "}, "turns.0.speaker: String should have at least 1 character"),
         ({**ANA, "mood": "sad"}, "turns.0.mood: Extra inputs are not permitted"),
-        ({**ANA, "text": 7}, "turns.0.text: Input should be a valid string"),
-        ({**ANA, "clip": "a.mp4", "start": "0"}, "turns.0.start: Input should be a valid number"),
-        ({**ANA, "clip": "a.mp4", "start": -1}, "turns.0.start: Input should be greater than or equal to 0"),
         ({**ANA, "clip": "a.mp4", "start": float("nan")}, "turns.0.start: Input should be a finite number"),
         ({**ANA, "clip": "a.mp4", "start": 2, "end": 2}, "turns.0: end (2 s) is not after start (2 s)"),
-        ({**ANA, "clip": "a.mp4", "end": 0}, "turns.0: end (0 s) is not after start (0 s)"),
         ({**ANA, "end": 2}, "turns.0: start and end are seconds in the clip, and this turn has no clip"),
         ({**ANA, "clip": "../a.mp4"}, "turns.0.clip: '../a.mp4' leaves the dataset's folder"),
-        ({**ANA, "clip": "sub/../../a.mp4"}, "turns.0.clip: 'sub/../../a.mp4' leaves the dataset's folder"),
         ({**ANA, "clip": "/etc/a.mp4"}, "turns.0.clip: '/etc/a.mp4' leaves the dataset's folder"),
-        ({**ANA, "clip": "//etc/a.mp4"}, "turns.0.clip: '//etc/a.mp4' leaves the dataset's folder"),
         ({**ANA, "emotion": "boredom"}, "turns.0.emotion: 'boredom' is not one of neutral, joy"),
     ],
 )
@@ -93,13 +95,10 @@ def test_a_turn_that_cannot_be_used(tmp_path: Path, turn: dict[str, Any], compla
     ("line", "complaint"),
     [
         ("not json", "line 1: Invalid JSON"),
-        ("[]", "line 1: Input should be an object"),
         ('{"id": "\\ud800", "turns": []}', "line 1: Invalid JSON"),
         ("[" * 100_000, "line 1: Invalid JSON"),
         ({"id": "tea", "turns": []}, "line 1: turns: Tuple should have at least 1 item"),
         ({"id": "", "turns": [ANA]}, "line 1: id: String should have at least 1 character"),
-        ({"turns": [ANA]}, "line 1: id: Field required"),
-        ({"id": "tea", "turns": [ANA], "respond_as": ""}, "line 1: respond_as: String should have"),
     ],
 )
 def test_a_line_that_cannot_be_used(tmp_path: Path, line: Any, complaint: str) -> None:
@@ -124,18 +123,17 @@ def test_up_to_ten_problems_are_said_at_once(tmp_path: Path) -> None:
     assert "and 3 more" in error.what
 
 
-@pytest.mark.parametrize("data", [b"", b"\n \n"])
-def test_an_empty_file(tmp_path: Path, data: bytes) -> None:
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"\n \n", "has no dialogue"),
+        (EXAMPLE.replace("Ana", "安").encode("gbk"), "is not in UTF-8"),
+        (EXAMPLE.encode("utf-16-le"), "is in UTF-16 or UTF-32"),
+    ],
+)
+def test_an_empty_file_or_another_encoding(tmp_path: Path, data: bytes, problem: str) -> None:
     (tmp_path / "dialogues.jsonl").write_bytes(data)
-    with pytest.raises(CorpusError, match="has no dialogue"):
-        Folder(tmp_path).load()
-
-
-@pytest.mark.parametrize("encoding", ["gbk", "utf-16", "utf-16-le", "utf-32", "shift_jis", "mac_roman"])
-def test_another_encoding_is_named(tmp_path: Path, encoding: str) -> None:
-    text = EXAMPLE.replace("Ana", {"mac_roman": "Zoë"}.get(encoding, "安"))
-    (tmp_path / "dialogues.jsonl").write_bytes(f"\n{text}\n".encode(encoding))
-    with pytest.raises(CorpusError, match=r"dialogues\.jsonl is (not in UTF-8|in UTF-16 or UTF-32)"):
+    with pytest.raises(CorpusError, match=problem):
         Folder(tmp_path).load()
 
 
@@ -175,8 +173,8 @@ NEAR = st.fixed_dictionaries({"id": NAMES, "turns": st.lists(TURN, max_size=3)})
 
 
 @given(data=st.one_of(st.binary(max_size=200), JSON.map(json.dumps).map(str.encode), NEAR))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_any_bytes_give_a_corpus_or_our_error(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "dialogues.jsonl").write_bytes(data)
-        corpus_or_told(Folder(folder))
+        load_or_refuse(Folder(folder))

@@ -1,4 +1,4 @@
-"""IEMOCAP: order, keys, labels, encodings and damage, on a synthetic copy in the release's layout."""
+"""IEMOCAP: order, labels, sessions and damage on a synthetic copy in the release's layout."""
 
 from pathlib import Path
 
@@ -70,15 +70,9 @@ def test_the_six_labels_and_the_four(tmp_path: Path) -> None:
     ("more", "note"),
     [
         ("F: I was saying\n", "lines_skipped"),
-        ("M:\n", "lines_skipped"),
-        ("(they leave)\n", "lines_skipped"),
-        ("Ses05F_impro01_F009 [016.0000-017.0000]:\n", "lines_unreadable"),
         ("Ses05F_impro01_F009: no times\n", "lines_unreadable"),
-        ("Ses05F_impro01_F009 [-001.0000--01.0000]: unplaced\n", "lines_unreadable"),
         ("Ses05F_impro01_F009 [١٦.٠-١٧.٠]: other digits\n", "lines_unreadable"),
         ("Ses05F_impro02_F009 [016.0000-017.0000]: of another dialogue\n", "lines_unreadable"),
-        ("Ses05F_impro01_X009 [016.0000-017.0000]: of nobody\n", "lines_unreadable"),
-        ("Ses\n", "lines_unreadable"),
         ("Ses05F_impro01_F000 [016.0000-017.0000]: again\n", "turns_repeated"),
     ],
 )
@@ -107,7 +101,6 @@ def test_utterances_without_a_number_are_turns(tmp_path: Path) -> None:
         ("\n[1.0 - 2.0]\tSes05F_impro01_F099\tneu\t[2.5, 2.5, 2.5]\n", "evaluations_without_turn"),
         ("\n[1.0 - 2.0]\tSes05F_impro01_F000\tang\t[2.5, 2.5, 2.5]\n", "evaluations_repeated"),
         ("\n[1.0 - 2.0]\n", "evaluations_unreadable"),
-        ("\n[1.0 - 2.0]\tSes05F_impro01_F000\t\xe9\n", "evaluations_unreadable"),
         ("\nC-E2:\tNeutral;\t([1.0] Ses05F_impro01_F000 ang)\nA remark.\n", ""),
     ],
 )
@@ -152,7 +145,6 @@ def test_the_target_is_the_last_turn_with_a_label(tmp_path: Path) -> None:
         (Iemocap("nowhere", label_set="seven"), "dataset.label_set is 'seven'"),
         (Iemocap("nowhere", speaker_side="top"), "dataset.reader.speaker_side is 'top'"),
         (Iemocap("nowhere", sessions=(5, 0)), "asked for: 0, 5"),
-        (Iemocap("nowhere", sessions=None), "asked for: none"),
     ],
 )
 def test_a_wrong_setting_is_named_before_anything_is_read(reader: Iemocap, complaint: str) -> None:

@@ -45,7 +45,6 @@ def crops(corpus: Corpus) -> list[list[Crop | None]]:
         ("auto", LEFT, RIGHT),
         ("swapped", RIGHT, LEFT),
         ("left", LEFT, LEFT),
-        ("right", RIGHT, RIGHT),
         ("full", None, None),
     ],
 )

@@ -1,16 +1,20 @@
-"""MELD: order, keys, times, encodings, damage and messages, on a synthetic copy; counts on the real csv files."""
+"""MELD: order, ids, times, encodings and damage on a synthetic copy, and counts of the real csv files."""
 
 import hashlib
+import tempfile
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.meld import Meld
 from mmerg.corpora.protocols import select
 from mmerg.errors import ConfigError, CorpusError
 from tests.composed import protocol
+from tests.corpora.readers import load_or_refuse
 
 from .meld_builder import COLUMNS, Builder, Line, three_dialogues
 
@@ -55,7 +59,6 @@ def test_utterances_are_ordered_by_id_across_gaps(tmp_path: Path) -> None:
     ("cell", "seconds"),
     [
         ("01:00:01,250", 3601.25),
-        ("1:00:01,250", 3601.25),
         ("0:14:56,000", 896.0),
         ("00:05:11,82", 311.82),
         ("00:05:11.820", 311.82),
@@ -68,7 +71,7 @@ def test_both_time_formats_and_short_fractions(tmp_path: Path, cell: str, second
     assert corpus.notes == {}
 
 
-@pytest.mark.parametrize("cell", ["", "soon", "00:61:00,000", "00:00:61,000", "١:٠٠:٠٠,٠٠٠", "14:56"])
+@pytest.mark.parametrize("cell", ["", "00:61:00,000", "١:٠٠:٠٠,٠٠٠", "14:56"])
 def test_an_unreadable_time_costs_the_cell(tmp_path: Path, cell: str) -> None:
     line = Line("Hi.", "Ross", "joy", 0, 0, start=cell)
     corpus = load(tmp_path, Builder(lines=[line]))
@@ -77,8 +80,7 @@ def test_an_unreadable_time_costs_the_cell(tmp_path: Path, cell: str) -> None:
     assert corpus.notes == {"times_unreadable": 1}
 
 
-@pytest.mark.parametrize("newline", ["\r\n", "\n", "\r"])
-@pytest.mark.parametrize("prefix", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize(("newline", "prefix"), [("\r\n", b"\xef\xbb\xbf"), ("\n", b""), ("\r", b"")])
 def test_line_endings_and_byte_order_mark(tmp_path: Path, newline: str, prefix: bytes) -> None:
     corpus = load(
         tmp_path, Builder(newline=newline, prefix=prefix, columns=COLUMNS[1:])
@@ -91,34 +93,24 @@ def test_line_endings_and_byte_order_mark(tmp_path: Path, newline: str, prefix: 
     ("words", "encoding"),
     [
         ("That’s you—yeah", "gbk"),
-        ("我失败了。", "gbk"),
         ("残念です", "shift_jis"),
         ("I’m fine…", "mac_roman"),
-        ("Ça va", "mac_roman"),
-        ("Λυπάμαι", "cp1253"),
-        ("καλά", "iso8859_7"),
         ("אני מצטער", "cp1255"),
-        ("Çok üzgünüm, değil mi?", "cp1254"),
         ("Мне жаль", "cp1251"),
-        ("Nagyon sajnálom, hogy ő", "cp1250"),
-        ("Promiň", "cp1250"),
         ("Przykro mi, że jesteś", "cp1250"),
     ],
 )
-def test_another_encoding_is_named(tmp_path: Path, words: str, encoding: str) -> None:
+def test_another_encoding_is_refused(tmp_path: Path, words: str, encoding: str) -> None:
     builder = Builder()
     path = builder.write(tmp_path)
     path.write_bytes(builder.csv_bytes().replace("sorry…".encode(), words.encode(encoding)))
     with pytest.raises(CorpusError, match=r"1 lines of .* are neither UTF-8 nor cp1252"):
         Meld(tmp_path, clips=False).load()
-
-
-@pytest.mark.parametrize("encoding", ["cp1252", "mac_roman", "gbk"])
-def test_utf8_that_a_spreadsheet_took_for_another_encoding_is_named(tmp_path: Path, encoding: str) -> None:
-    builder = Builder()
-    path = builder.write(tmp_path)
-    path.write_bytes(builder.csv_bytes().replace("sorry…".encode(), "I’m".encode().decode(encoding).encode()))
+    path.write_bytes(builder.csv_bytes().replace("sorry…".encode(), "I’m".encode().decode("cp1252").encode()))
     with pytest.raises(CorpusError, match="read in a wrong encoding and saved again"):
+        Meld(tmp_path, clips=False).load()
+    path.write_bytes("Sr No.,Utterance\n".encode("utf-16-le"))
+    with pytest.raises(CorpusError, match="is in UTF-16 or UTF-32, not UTF-8"):
         Meld(tmp_path, clips=False).load()
 
 
@@ -153,7 +145,6 @@ def test_quoted_commas_quotes_and_line_breaks(tmp_path: Path) -> None:
         ('7,No id,Ross,joy,positive,,0,3,19,"00:01:00,000","00:01:01,000"\r\n', "rows_incomplete"),
         ('7,Bad id,Ross,joy,positive,9,two,3,19,"00:01:00,000","00:01:01,000"\r\n', "rows_incomplete"),
         ('7,No speaker,,joy,positive,9,0,3,19,"00:01:00,000","00:01:01,000"\r\n', "rows_incomplete"),
-        ('7, ,Ross,joy,positive,9,0,3,19,"00:01:00,000","00:01:01,000"\r\n', "rows_incomplete"),
     ],
 )
 def test_a_damaged_row_costs_that_row(tmp_path: Path, extra: str, note: str) -> None:
@@ -182,15 +173,136 @@ def test_two_rows_for_one_turn_are_an_error(tmp_path: Path) -> None:
     assert caught.value.where.endswith("line 7, and line 8")
 
 
-def test_an_unknown_split_is_a_setting(tmp_path: Path) -> None:
+def test_an_unknown_split_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"dataset\.split is 'valid'") as caught:
         Meld(tmp_path, "valid").load()
     assert "train, dev, test" in caught.value.hint
 
 
-@pytest.mark.parametrize("folder", ["", "MELD.Raw", "data/MELD", "test", "MELD.Raw/test"])
+@pytest.mark.parametrize("folder", ["MELD.Raw", "data/MELD", "test", "MELD.Raw/test"])
 def test_the_csv_is_found_in_every_layout(tmp_path: Path, folder: str) -> None:
     assert texts(load(tmp_path, Builder(csv_folder=folder))) == plain_texts()
+
+
+EPISODES = [
+    (("3", "19"), ("", "19"), "s03e19", {}),
+    (("3", "19"), ("3", "special"), "s03e19", {}),
+    (("", ""), ("", ""), None, {}),
+    (("3", "19"), ("3", "20"), None, {"episodes_differing": 1}),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "episode", "notes"), EPISODES)
+def test_a_dialogue_names_its_episode_and_conversation(
+    tmp_path: Path, first: tuple[str, str], second: tuple[str, str], episode: str | None, notes: dict[str, int]
+) -> None:
+    lines = three_dialogues()[:2]
+    (lines[0].season, lines[0].episode), (lines[1].season, lines[1].episode) = first, second
+    corpus = load(tmp_path, Builder(lines=lines))
+    [dialogue] = corpus.dialogues
+    assert (dialogue.episode, dialogue.conversation, corpus.notes) == (episode, "meld/test/dia0", notes)
+
+
+def refused(reader: Meld) -> CorpusError:
+    with pytest.raises(CorpusError) as caught:
+        reader.load()
+    assert caught.value.where
+    assert caught.value.hint
+    return caught.value
+
+
+def test_a_missing_csv_names_what_is_there(tmp_path: Path) -> None:
+    Builder(split="dev").write(tmp_path)
+    (tmp_path / "test_sent_emo.csv").mkdir()
+    error = refused(Meld(tmp_path))
+    assert error.what == "no test_sent_emo.csv for MELD's test split"
+    assert str(tmp_path / "data" / "MELD") in error.where
+    assert "MELD.Raw/, dev_sent_emo.csv, test_sent_emo.csv/" in error.where
+    packed = tmp_path / "MELD.Raw/test.tar.gz"
+    packed.write_bytes(b"packed")
+    assert refused(Meld(tmp_path)).hint.startswith(f"unpack {packed}; set dataset.root")
+
+
+def test_clips_that_are_still_packed_are_an_error(tmp_path: Path) -> None:
+    """Otherwise a run would show no frame at all."""
+    Builder(without_clips=frozenset((line.dialogue, line.utterance) for line in three_dialogues())).write(tmp_path)
+    (tmp_path / "train.tar.gz").write_bytes(b"another split's")
+    assert Meld(tmp_path).load().notes == {"clips_missing": 6}
+    packed = tmp_path / "MELD.Raw.tar.gz"
+    packed.write_bytes(b"packed")
+    error = refused(Meld(tmp_path))
+    assert error.hint == f"unpack {packed}, or read only words: dataset.reader.clips=false"
+    assert len(Meld(tmp_path, clips=False).load().dialogues) == 3
+
+
+def test_columns_must_occur_once(tmp_path: Path) -> None:
+    path = Builder().write(tmp_path)
+    header, rows = path.read_bytes().split(b"\r\n", 1)
+    path.write_bytes(header.replace(b"Sentiment", b"Emotion") + b"\r\n" + rows)
+    assert refused(Meld(tmp_path, clips=False)).what == f"{path.name} needs these columns once each: Emotion"
+    path.write_bytes(header.replace(b"Sr No.", b"Sentiment") + b"\r\n" + rows)  # not a column that is read
+    assert len(Meld(tmp_path, clips=False).load().dialogues) == 3
+    path.write_bytes(b"\xef\xbb\xbf\r\n")
+    assert refused(Meld(tmp_path, clips=False)).where.endswith("line 1; it has: nothing")
+
+
+def test_two_splits_of_the_same_bytes_are_refused(tmp_path: Path) -> None:
+    test = Builder().write(tmp_path)
+    dev = Builder(split="dev", csv_folder="dev").write(tmp_path)
+    error = refused(Meld(tmp_path, "test", clips=False))
+    assert error.what.startswith(f"{test} and {dev} are the same file")
+    assert "are the same file" in refused(Meld(tmp_path, "dev", clips=False)).what
+
+
+@needs_real
+def test_the_test_split_under_the_name_of_dev_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "dev_sent_emo.csv").write_bytes((REAL / "test_sent_emo.csv").read_bytes())
+    error = refused(Meld(tmp_path, "dev", clips=False))
+    assert error.what == "dev_sent_emo.csv holds the test split: 2610 turns in 280 dialogues"
+    assert "dev has 1109 turns in 114 dialogues" in error.hint
+
+
+WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=20).filter(str.strip)
+NAME = st.sampled_from(["Ross", "Rachel", "Mark Smith, Jr."])
+
+
+@given(data=st.data())
+@settings(max_examples=20)
+def test_what_is_written_is_what_is_read(data: st.DataObject) -> None:
+    keys = data.draw(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 20)), min_size=1, max_size=8, unique=True))
+    lines = [Line(data.draw(WORDS), data.draw(NAME), "joy", *key) for key in keys]
+    with tempfile.TemporaryDirectory() as folder:
+        Builder(lines=lines).write(Path(folder))
+        corpus = Meld(folder, clips=False).load()
+    read = [(turn.text, turn.speaker) for dialogue in corpus.dialogues for turn in dialogue.turns]
+    by_id = sorted(lines, key=lambda line: (line.dialogue, line.utterance))
+    assert read == [(line.text.strip(), line.speaker) for line in by_id]
+    assert len(corpus.dialogues) == len({key[0] for key in keys})
+    assert corpus.notes == {}
+
+
+NUMBER = st.sampled_from(["0", "1", "x", "", "-1", "99999999999"])
+CELL = st.sampled_from(['"a, b"', "Hé", "", '"', "\x85", "\u2028", "Ross", "joy", "boredom", "0:00:01,5"])
+ROW = st.tuples(
+    *(NUMBER, CELL, st.sampled_from(["Ross", ""]), st.sampled_from(["joy", "anger", ""]), CELL),
+    *(NUMBER, NUMBER, NUMBER, NUMBER, CELL, CELL),
+).map(",".join)
+HEADER = ",".join(COLUMNS).encode() + b"\n"
+ANY_CSV = st.one_of(
+    st.binary(max_size=300).map(HEADER.__add__),
+    st.lists(ROW, max_size=6).map("\n".join).map(str.encode).map(HEADER.__add__),
+)
+
+
+@given(data=ANY_CSV)
+@settings(max_examples=40)
+def test_any_bytes_give_a_corpus_or_an_error_of_mmerg(data: bytes) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "test_sent_emo.csv").write_bytes(data)
+        corpus = load_or_refuse(Meld(folder))
+    if corpus:
+        assert len({dialogue.id for dialogue in corpus.dialogues}) == len(corpus.dialogues)
+        assert all(turn.text and turn.speaker for dialogue in corpus.dialogues for turn in dialogue.turns)
 
 
 @needs_real

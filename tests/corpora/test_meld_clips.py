@@ -12,10 +12,8 @@ from tests.composed import protocol
 from .meld_builder import RELEASE_FOLDERS, Builder, Line
 
 LAYOUTS = [
-    (split, folder)
-    for split, release in RELEASE_FOLDERS.items()
-    for inner in (release, release.split("/")[1], split)
-    for folder in (f"MELD.Raw/{inner}", inner)
+    *((split, f"MELD.Raw/{release}") for split, release in RELEASE_FOLDERS.items()),
+    *(("test", folder) for folder in ("output_repeated_splits_test", "test", "MELD.Raw/test")),
 ]
 
 

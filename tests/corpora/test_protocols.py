@@ -1,11 +1,11 @@
-"""Protocols: which turns are targets, what is left out and why, and how it is described."""
+"""Protocols: which turns are targets, what is left out and why, and the description."""
 
 from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmerg.corpora.dialogue import Corpus, Dialogue, Sample, Turn
@@ -58,19 +58,9 @@ SOME = corpus(FOUR, THREE, ONE, ASKED)
             {"dialogues without a history": 1, "targets over max_per_dialogue": 1},
         ),
         (
-            protocol("all", max_per_dialogue=2),
-            ["four/3", "four/4", "three/2", "three/3", "asked/2", "asked/3"],
-            {"dialogues without a history": 1, "targets over max_per_dialogue": 1},
-        ),
-        (
             protocol("all", emotions="nonneutral"),
             ["four/4", "three/2", "asked/2"],
             {"dialogues without a history": 1, "targets with other emotions": 4},
-        ),
-        (
-            protocol(emotions=["anger"]),
-            ["four/4"],
-            {"dialogues without a history": 1, "targets with other emotions": 2},
         ),
         (
             protocol("all", emotions=["joy", "anger"], max_per_dialogue=1),
@@ -108,7 +98,7 @@ def test_only_responders_turns_are_targets(targets: Any, taken: list[str], witho
     assert selection.left_out == {"dialogues without a target": without}
 
 
-@pytest.mark.parametrize(("history", "shown"), [(None, 3), (1, 1), (2, 2), (3, 3), (9, 3)])
+@pytest.mark.parametrize(("history", "shown"), [(None, 3), (1, 1), (9, 3)])
 def test_so_many_turns_are_shown(history: int | None, shown: int) -> None:
     (sample,) = select(corpus(FOUR), protocol(history=history)).samples
     assert [turn.text for turn in sample.scene.history] == [f"words {at}" for at in (1, 2, 3)][-shown:]
@@ -135,7 +125,6 @@ def test_a_draw_keeps_the_order_and_follows_the_seed() -> None:
             "targets=all emotions=joy+anger max_per_dialogue=1 sample=2 history=4 seed=7, n=2, "
             "1 dialogues without a history, 4 targets with other emotions, 1 targets not drawn",
         ),
-        (protocol("labelled", seed=7), "targets=labelled emotions=all, n=4, 1 dialogues without a history"),
     ],
 )
 def test_the_description_names_the_settings_and_n(asked: ProtocolSettings, description: str) -> None:
@@ -165,7 +154,6 @@ def samples_of(count: int) -> list[Sample]:
     [
         (None, None, ["d0/2", "d1/2", "d2/2", "d3/2"]),
         (None, 2, ["d0/2", "d1/2"]),
-        (None, 9, ["d0/2", "d1/2", "d2/2", "d3/2"]),
         (["d3/2", "d1/2", "d3/2"], None, ["d1/2", "d3/2"]),
         (["d3/2", "d1/2"], 1, ["d1/2"]),
         ([], None, []),
@@ -212,6 +200,7 @@ PROTOCOLS = st.builds(
 
 
 @given(corpora(), PROTOCOLS)
+@settings(max_examples=30)
 def test_every_target_is_one_that_the_protocol_allows(made: Corpus, asked: ProtocolSettings) -> None:
     by_id = {dialogue.id: dialogue for dialogue in made.dialogues}
     selection = select(made, asked)
