@@ -22,7 +22,6 @@ from mmerg.report import main as report
 from mmerg.runs.folder import read_records, read_results
 from mmerg.runs.manifest import JudgingManifest, read_any_manifest, read_manifest
 from mmerg.runs.result import Verdicts
-from mmerg.scoring.metric import deciding
 from mmerg.settings.commands import JudgeSettings
 from mmerg.settings.parse import parse
 from tests import tiny_text
@@ -119,7 +118,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
         yield judged
 
 
-def test_ratings_stand_beside_the_run_and_in_a_folder_of_their_own(whole: Judged) -> None:
+def test_ratings_are_in_the_run_and_in_a_folder(whole: Judged) -> None:
     judgement = whole.rated()
     assert (whole.judging() / "judgement.json").read_bytes() == whole.judgement()
     assert (judgement.n, judgement.no_reply, judgement.failed, judgement.unjudged, judgement.left_out) == (
@@ -141,36 +140,30 @@ def test_ratings_stand_beside_the_run_and_in_a_folder_of_their_own(whole: Judged
     assert manifest.identity == judgement.identity
 
 
-def test_a_report_tells_each_aspect_with_its_scale_and_n(whole: Judged, tmp_path: Path) -> None:
+def test_a_report_shows_the_ratings(whole: Judged, tmp_path: Path) -> None:
     assert report([str(whole.a), "--out", str(tmp_path / "report")]) == 0
     page = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
     tile = page[page.index(f"<dt>judge <bdi>{NAME}</bdi>, 1 to 5</dt>") :].partition("</div>")[0]
-    scores = whole.rated().scores
-    assert tile.count("<span>") == len(scores) == 3
-    for name, score in scores.items():
+    for name, score in whole.rated().scores.items():
         assert f"{score.value:.2f}<small>{name}</small>" in tile
-        assert f"n={SAMPLES + 1}<" in tile
 
 
 def test_a_judge_that_wrote_the_replies_is_refused_unless_asked_for(judged: Judged, server: ScriptedOllama) -> None:
-    """The server's model goes by another name than the run's, and has the same digest."""
+    """The server's model has another name than the run's, and the same digest."""
     edit(judged.a, lambda manifest: manifest["engine"].update(digest="e" * 64))
-    both = (judged.b, judged.a, "judge=pairwise")
-    for arguments in (both, (judged.b, judged.a)):
-        refused = judged(*arguments)
-        assert refused.returncode == 2
-        assert f"wrote the replies of {judged.a.name}, and models favour their own" in refused.stderr
-        assert "own_replies=true" in refused.stderr
+    pair = (judged.b, judged.a, "judge=pairwise")
+    refused = judged(*pair)
+    assert refused.returncode == 2
+    assert f"wrote the replies of {judged.a.name}, and models favour their own" in refused.stderr
     assert server.calls == 0
-    done = judged(*both, "own_replies=true")
+    done = judged(*pair, "own_replies=true")
     assert (done.returncode, done.stdout.count("judged by itself")) == (0, 1)
     assert judged.match().self_judged == (judged.a.name,)
-    assert "judged by itself" not in judged(judged.b, "own_replies=true").stdout
     assert "judged by itself" in judged(judged.a, "own_replies=true").stdout
     assert judged.rated().self_judged
 
 
-def test_a_judge_that_prefers_the_first_is_shown_to(tmp_path: Path) -> None:
+def test_a_judge_that_always_prefers_the_first_reply(tmp_path: Path) -> None:
     first = json.dumps({"reason": "it stands first", "better": "Reply 1"})
     with serving(answer=lambda _: first) as server:
         judged = Judged(tmp_path, server.url)
@@ -185,7 +178,7 @@ def test_a_judge_that_prefers_the_first_is_shown_to(tmp_path: Path) -> None:
     assert all(scores["first"].interval for scores in match.aspects.values())
 
 
-def test_runs_with_the_same_replies_are_compared_in_folders_of_their_own(tmp_path: Path, judged: Judged) -> None:
+def test_runs_with_the_same_replies_get_different_folders(tmp_path: Path, judged: Judged) -> None:
     twin = shutil.copytree(judged.b, tmp_path / "twin")
     places = []
     for other in (judged.b, twin):
@@ -212,7 +205,7 @@ def test_a_run_that_failed_loses_without_a_call(tmp_path: Path, judged: Judged, 
     assert "2 samples failed in a run and get the worst score" in done.stdout
 
 
-def test_what_cannot_be_used_is_counted(tmp_path: Path) -> None:
+def test_unusable_verdicts_are_counted(tmp_path: Path) -> None:
     def sometimes(body: dict[str, Any]) -> str:
         prompt = body["messages"][1]["content"]
         return "a 4, I'd say" if "fluency" in prompt and "you, 2" in prompt else answer(body)
@@ -227,7 +220,7 @@ def test_what_cannot_be_used_is_counted(tmp_path: Path) -> None:
     assert [judgement.scores[aspect].n for aspect in ("empathy", "fluency")] == [SAMPLES + 1, SAMPLES]
 
 
-def test_the_same_command_goes_on_and_then_calls_nothing(judged: Judged, server: ScriptedOllama) -> None:
+def test_the_same_command_resumes(judged: Judged, server: ScriptedOllama) -> None:
     judged(judged.a, "limit=2")
     assert (judged.rated().unjudged, server.calls) == (SAMPLES - 1, 2 * 3)
     assert judged(judged.a).returncode == 0
@@ -238,22 +231,7 @@ def test_the_same_command_goes_on_and_then_calls_nothing(judged: Judged, server:
     assert server.calls == SAMPLES * 3
 
 
-def test_a_partial_judgement_stands_in_its_folder_and_not_in_place_of_a_fuller(judged: Judged) -> None:
-    assert judged(judged.a).returncode == 0
-    before, folder = judged.judgement(), judged.judging()
-    done = judged(judged.a, "judge.sample=2")
-    assert f"judgement-{NAME}.json is kept: it has 5 samples of the same replies, this judgement has 2." in done.stdout
-    assert judged.judgement() == before
-    [partial] = [path for path in (judged.folder / "runs").glob("judge-likert-*") if path != folder]
-    judgement = Judgement.model_validate_json((partial / "judgement.json").read_bytes())
-    assert (judgement.drawn, judgement.n, judgement.left_out) == (2, 2, {"not drawn": SAMPLES - 1})
-    assert judged(judged.a, "judge.name=stricter").returncode == 0  # another rubric has a file of its own
-    assert judged.judgement() == before
-    other = read_judgements(judged.a)["qwen2.5vl-7b@stricter"]
-    assert (other.judge, other.rubric, other.n) == ("qwen2.5vl-7b", "stricter", SAMPLES + 1)
-
-
-def test_a_judgement_is_of_the_replies_that_the_run_has_now(judged: Judged) -> None:
+def test_a_judgement_of_other_replies_or_another_version_is_refused(judged: Judged) -> None:
     assert judged(judged.a).returncode == 0
     assert read_judgements(judged.a)[NAME].n == SAMPLES + 1
     first, *others = read_results(judged.a).values()
@@ -261,13 +239,14 @@ def test_a_judgement_is_of_the_replies_that_the_run_has_now(judged: Judged) -> N
     with pytest.raises(RunError, match=r"this judgement is stale[^$]*mmerg judge"):
         read_judgements(judged.a)
     assert judged(judged.a, "judge.sample=2").returncode == 0
-    assert read_judgements(judged.a)[NAME].n == 2
+    judgement = read_judgements(judged.a)[NAME]
+    assert (judgement.n, judgement.left_out) == (2, {"not drawn": SAMPLES - 1})
     (judged.a / f"judgement-{NAME}.json").write_text('{"scores": {}}', encoding="utf-8")
     with pytest.raises(RunError, match="of another version"):
         read_judgements(judged.a)
 
 
-def test_a_failed_call_costs_one_sample_and_can_be_taken_up_again(tmp_path: Path) -> None:
+def test_a_failed_call_fails_one_sample_and_can_be_retried(tmp_path: Path) -> None:
     ill = [True]
 
     def breaking_off(body: dict[str, Any]) -> str:
@@ -286,34 +265,14 @@ def test_a_failed_call_costs_one_sample_and_can_be_taken_up_again(tmp_path: Path
         assert judged.rated().n == SAMPLES + 1
 
 
-def test_repeats_ask_with_other_seeds_and_their_agreement_is_told(judged: Judged, server: ScriptedOllama) -> None:
-    done = judged(judged.a, judged.b, "judge=pairwise", "judge.repeats=2", "judge.temperature=0.8", "seed=5")
-    assert done.returncode == 0, done.stderr
-    assert server.calls == 20 * SAMPLES
+def test_repeats_use_other_seeds_and_settings_are_in_the_signature(judged: Judged, server: ScriptedOllama) -> None:
+    more = ("judge.repeats=2", "judge.temperature=0.8", "seed=5", "limit=1")
+    assert judged(judged.a, judged.b, "judge=pairwise", *more).returncode == 0
+    assert server.calls == 20
     assert {v.seed for sample in judged.verdicts("pairwise") for v in sample.verdicts} == {5, 6}
     match = judged.match()
     assert match.overall["agree_repeats"].value is not None
     assert "temperature:0.8|repeats:2|seed:5|settings:" in match.overall["win"].signature
-
-
-def test_the_signature_tells_settings_apart_and_a_servers_patch_release_does_not_count(
-    judged: Judged, server: ScriptedOllama
-) -> None:
-    def signature() -> dict[str, str]:
-        return dict(
-            part.split(":", 1) for part in judged.rated().scores["empathy"].signature.replace("||", "|").split("|")
-        )
-
-    assert judged(judged.a).returncode == 0
-    before, whole = signature(), judged.rated().scores["empathy"].signature
-    assert judged(judged.a, "judge.aspects.fluency.sampling.num_predict=300").returncode == 0
-    assert {name for name, value in signature().items() if value != before[name]} == {"settings"}
-    server.version = "99.9.9"
-    for folder in (judged.folder / "runs").glob("judge-likert-*"):
-        shutil.rmtree(folder)
-    assert judged(judged.a).returncode == 0
-    assert {name for name, value in signature().items() if value != before[name]} == {"backend"}
-    assert deciding(judged.rated().scores["empathy"].signature) == deciding(whole)
 
 
 @pytest.mark.parametrize(
@@ -323,20 +282,12 @@ def test_the_signature_tells_settings_apart_and_a_servers_patch_release_does_not
         (("a", "judge=pairwise"), "this judge needs exactly two run folders, not 1"),
         (("a", "a", "judge=pairwise"), "compared with itself"),
         (("other", "a", "judge=pairwise"), "was not the same files"),
-        (("nowhere",), "there is no such folder"),
-        (("a", "judge=best"), "there is no judge=best"),
         (("a", "judge.repeats=3"), "at temperature 0 all repeats are the same"),
-        (("a", "judge.temperature=inf"), "judge.temperature is inf"),
-        (("a", "judge.replies=2"), "exactly two run folders"),
-        (("a", "judge.name=../x"), "judge.name is"),
         (("a", "+judge.aspects.empathy.sampling.heat=1"), "heat"),
         (("a", "backbone=gemma3-12b"), "ollama pull gemma3:12b"),
     ],
 )
-def test_what_is_wrong_is_said_without_a_traceback(
-    whole: Judged, tmp_path: Path, arguments: tuple[str, ...], message: str
-) -> None:
-    """In this process: an exception that nothing catches would be the test's."""
+def test_wrong_arguments_are_refused(whole: Judged, tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     other = build_run(tmp_path / "other", [result("d0/4")], identity="other")
     known = {"a": whole.a, "other": other, "nowhere": tmp_path / "nowhere"}
     done = whole(*(known.get(one, one) for one in arguments))

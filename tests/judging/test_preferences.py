@@ -65,7 +65,7 @@ CHOICES: st.SearchStrategy[Choice | None] = st.sampled_from(["first", "second", 
 SAMPLES = st.lists(st.lists(st.tuples(CHOICES, CHOICES), min_size=1, max_size=3), min_size=1, max_size=5)
 
 
-@settings(max_examples=40)
+@settings(max_examples=10)
 @given(given=SAMPLES)
 def test_swapping_the_runs_swaps_win_and_lose_and_nothing_else(
     given: Sequence[Sequence[tuple[Choice | None, Choice | None]]],

@@ -1,4 +1,4 @@
-"""What is counted: plans by emotion, and verdicts by pass, of each sample's last finished try."""
+"""Counts of plans by emotion, and of verdicts by pass."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,7 +47,7 @@ def test_plans_are_counted_by_emotion_in_the_order_of_labels_and_vocabulary(tmp_
     assert table([planned("a/1", plan="be kind"), result("a/2", None)], "without").empty
 
 
-def test_the_earliest_fault_of_each_pass_is_blamed(tmp_path: Path) -> None:
+def test_each_pass_blames_its_earliest_fault(tmp_path: Path) -> None:
     folder = build(
         tmp_path / "run",
         [
@@ -57,7 +57,7 @@ def test_the_earliest_fault_of_each_pass_is_blamed(tmp_path: Path) -> None:
             (planned("a/4"), ["psp", UNAUDITED]),
             (planned("a/5"), ["mpa", LOST]),
             (result("a/6", None), [UNAUDITED]),
-            (result("a/7", None), ["mpa"]),  # its second pass fell with the host
+            (result("a/7", None), ["mpa"]),  # the host failed in its second pass
         ],
     )
     found = counted(folder, *(f"a/{n}" for n in range(1, 8)))

@@ -1,4 +1,4 @@
-"""Runs are called by the little that tells them apart; a caption says all that a figure is of."""
+"""Short labels of runs, and captions of figures."""
 
 from pathlib import Path
 
