@@ -162,7 +162,7 @@ def test_a_stop_text_stays_whole() -> None:
 @pytest.mark.parametrize("key", PATHS)
 def test_the_home_of_nobody_is_no_path(key: str) -> None:
     name, kind = next(((name, kind) for name, kind in COMMANDS.items() if key in paths_marked(kind, PLACE)))
-    base = {"config": (*BASE, "memory=minilm"), "train": (*TRAINED, "features=minilm")}.get(name, BASE)
+    base = {"rate": (), "config": (*BASE, "memory=minilm"), "train": (*TRAINED, "features=minilm")}.get(name, BASE)
     with pytest.raises(ConfigError, match=f"{key} is ~nosuchuser/x, and there is no such user"):
         parse(composed(*base, f"{key}='~nosuchuser/x'", name=name), kind)
 
