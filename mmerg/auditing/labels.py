@@ -13,7 +13,7 @@ from mmerg.runs.auditor import read_auditor, update_auditor
 from mmerg.runs.folder import read_results
 from mmerg.runs.identity import CORPUS
 from mmerg.runs.manifest import read_manifest
-from mmerg.systems.labels import LabelPrior
+from mmerg.systems.audit import LabelPrior
 
 
 def calibrate_labels(run: Path, file: Path) -> LabelPrior:

@@ -43,7 +43,7 @@ from mmerg.settings.kinds import Plain, folder_name
 from mmerg.settings.model import DatasetSettings, FramesSettings, ProtocolSettings, RunSettings, SystemSettings
 from mmerg.sources.exemplars import Exemplars
 from mmerg.storage.files import Snapshot
-from mmerg.systems.labels import LabelPrior
+from mmerg.systems.audit import LabelPrior
 from mmerg.systems.system import System
 
 

@@ -12,8 +12,7 @@ from mmerg.backends.protocol import Engine
 from mmerg.errors import ConfigError
 from mmerg.storage.files import describe_error
 from mmerg.storage.record import Record, read_record, write_record
-from mmerg.systems.audit import Check
-from mmerg.systems.labels import LabelPrior
+from mmerg.systems.audit import Check, LabelPrior
 
 AGAIN = "calibrate it again: mmerg audit RUN --calibrate auditor.json"
 

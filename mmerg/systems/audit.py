@@ -1,9 +1,11 @@
 """The reply of an auditor: a finding for each audited stage, and the fault that code computes from them (MERG, arXiv
-2604.18988, section 3: GRA). Also how each stage is checked, if measured (`mmerg audit --calibrate`)."""
+2604.18988, section 3: GRA). Also checks and label frequencies as `mmerg audit` measures them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
+from math import log
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, create_model, model_validator
@@ -14,7 +16,7 @@ from mmerg.systems.fields import AtMost
 
 
 class Finding(Record):
-    """The auditor's finding on one stage: reason first, then the verdict, then what to do better."""
+    """The auditor's finding on one stage: the reason, the verdict, and what to do better."""
 
     reason: Annotated[str, AtMost(30), Field(min_length=1, description="what you checked and what you found")]
     passed: Annotated[bool, Field(description="true if the check holds, false if it fails")]
@@ -30,7 +32,7 @@ class Finding(Record):
 
 
 class Verdict(Finding):
-    """A stored finding: also the form of the check, and its score if it has one."""
+    """A stored finding, with the form of the check and its score, if any."""
 
     form: Form = Field(default="finding", exclude_if=lambda form: form == "finding")
     score: float | None = Field(default=None, exclude_if=lambda score: score is None)
@@ -66,6 +68,26 @@ class Check(Record):
         """The log-likelihood ratio of clean over faulty; None if not measured."""
         score = (1.0 if verdict.passed else -1.0) if verdict.score is None else verdict.score
         return None if self.slope is None else self.slope * score + self.intercept
+
+
+class LabelPrior(Record):
+    """Batch calibration (Zhou et al., 2023, arXiv 2309.17249) with label frequencies. mean: of each label's
+    log-probability, over `n` scenes of `corpus`, without their labels; counts: how often each label is correct
+    there."""
+
+    corpus: str
+    fingerprint: str
+    n: int
+    mean: dict[str, float]
+    counts: dict[str, int]
+
+    def calibrated(self, logprobs: Mapping[str, float]) -> dict[str, float]:
+        """The score of each label: log p minus its mean, plus the log of its frequency (add-one smoothing)."""
+        total = sum(self.counts.values()) + len(self.mean)
+        return {
+            label: value - self.mean[label] + log((self.counts.get(label, 0) + 1) / total)
+            for label, value in logprobs.items()
+        }
 
 
 class Audit(Record):

@@ -1,19 +1,20 @@
-"""Builds a system from its settings: imports classes and the loop, finds prompts, and refuses settings that do not
-fit."""
+"""Builds a system from its settings: applies ablations, imports classes, finds prompts, and checks that all parts fit.
+
+Ablations are MERG's (arXiv 2604.18988): without one of MPA, CAEF, PSP, GRA; and the independent organisation, in which
+no stage sees another's output. An auditor always sees what it audits.
+"""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, cast
 
 from pydantic import BaseModel, RootModel
 
-from mmerg.errors import ConfigError
+from mmerg.errors import ConfigError, did_you_mean
 from mmerg.settings.kinds import ClassSpec
 from mmerg.settings.model import LOOPS, TEXT, AuditorSettings, StageSettings, SystemSettings
 from mmerg.storage.files import locate_folder
-from mmerg.systems.ablate import ablated
 from mmerg.systems.audit import Check, audit_class
 from mmerg.systems.check import check_system
 from mmerg.systems.instantiate import import_name, instantiate
@@ -21,10 +22,7 @@ from mmerg.systems.system import Stage, System
 
 COMMON = Path(__file__).parent / "common"
 MEMORY = "M"  # conf/config.yaml sets it for every system, whether a stage sees it or not
-
-FUNCTION = "it needs __call__(self, asked), see docs/extend.md"
-CODE = "name a function (output, state) that gives what is wrong, and how much"
-LOOP = f"{', '.join(LOOPS)}, the dotted name of a function, or a _target_"
+CALLABLE = "a function's dotted name or a _target_, see docs/extend.md"
 
 
 def build(node: SystemSettings, given: Collection[str] = (), group: str = "system") -> System:
@@ -35,12 +33,8 @@ def build(node: SystemSettings, given: Collection[str] = (), group: str = "syste
         what = "it works in mmerg run only, which reads from finished runs how many candidates cost equal tokens"
         raise ConfigError(what, where=where, hint="system.equal_tokens=null system.n=10, or system=best_of_n")
     _check_sources(node, given, where)
-    node = ablated(node, where)
+    node = _ablate(node, where)
     auditor = node.auditor
-    ranked = auditor is not None and node.max_iterations > 0 and (node.loop != "refine" or auditor.score)
-    if node.final_selection == "last" and not ranked:
-        hint = "an auditor, max_iterations over 0 and, in loop=refine, a score; or leave final_selection as it is"
-        raise ConfigError("system.final_selection=last needs several passes with ranks", where=where, hint=hint)
     system = System(
         name=node.name,
         prompts=(*(locate_folder(one, where=f"{where}, prompts") for one in node.prompts), COMMON),
@@ -55,7 +49,7 @@ def build(node: SystemSettings, given: Collection[str] = (), group: str = "syste
         rerun_temperature=node.rerun_temperature,
         loop=node.loop
         if isinstance(node.loop, str) and node.loop in LOOPS
-        else _callable(node.loop, f"{where}, loop", LOOP),
+        else _import_callable(node.loop, f"{where}, loop"),
         stop=auditor.stop if auditor else "",
         score=auditor.score if auditor else "",
         n=node.n,
@@ -78,13 +72,13 @@ def _stage(name: str, node: StageSettings, where: str) -> Stage:
         gives=node.gives,
         sees=tuple(node.sees),
         output=None if node.output == TEXT else _output_class(node.output, where),
-        function=_callable(node.function, f"{where}, function", FUNCTION) if node.function else None,
+        function=_import_callable(node.function, f"{where}, function") if node.function else None,
         check=node.check,
         verdict=Check(form=node.form),
         cite_last=node.cite_last,
         label=_label_field(node, where),
         orders=node.orders,
-        code=tuple(_callable(one, f"{where}, code", CODE) for one in node.code),
+        code=tuple(_import_callable(one, f"{where}, code") for one in node.code),
         logprobs=node.logprobs,
         sampling=overrides,
     )
@@ -115,31 +109,58 @@ def _auditor(node: AuditorSettings, stages: Mapping[str, StageSettings], where: 
     return replace(auditor, output=output, audits=checked)
 
 
-def _callable(node: str | ClassSpec, where: str, hint: str) -> Callable[..., Any]:
-    """The function that a dotted name or `_target_` gives. Raises ConfigError if it cannot be called."""
-    thing = import_name(node, where, hint) if isinstance(node, str) else instantiate(node, where)
+def _import_callable(node: str | ClassSpec, where: str) -> Callable[..., Any]:
+    """Raises ConfigError if the object at a dotted name or `_target_` cannot be called."""
+    thing = import_name(node, where, CALLABLE) if isinstance(node, str) else instantiate(node, where)
     if not callable(thing):
         name = node if isinstance(node, str) else node.target
-        raise ConfigError(f"{name} cannot be called", where=where, hint=hint)
+        raise ConfigError(f"{name} cannot be called", where=where, hint=CALLABLE)
     return cast(Callable[..., Any], thing)
 
 
 def _output_class(dotted: str, where: str) -> type[BaseModel]:
     output = import_name(dotted, f"{where}, output", "name a pydantic class, or text")
-    if not (isinstance(output, type) and issubclass(output, BaseModel) and output.model_fields):
+    fits = isinstance(output, type) and issubclass(output, BaseModel) and not issubclass(output, RootModel)
+    if not (fits and cast("type[BaseModel]", output).model_fields):
         raise ConfigError(f"output {dotted!r} is not a pydantic class with fields", where=where)
-    if issubclass(output, RootModel):
-        hint = "a class with a field that holds it"
-        raise ConfigError(f"output {dotted!r} is a RootModel, which has no fields of its own", where=where, hint=hint)
-    return output
+    return cast("type[BaseModel]", output)
+
+
+def _ablate(node: SystemSettings, where: str) -> SystemSettings:
+    """The settings without the agents in `without`, whose outputs no other agent sees.
+
+    Raises ConfigError for an unknown agent, and if no stage, no input or no response would remain.
+    """
+    without, auditor, place = node.without, node.auditor, f"{where}, system.without"
+    agents = [*node.stages, *([auditor.name] if auditor else [])]
+    if unknown := [name for name in without if name not in agents]:
+        hint = f"{did_you_mean(unknown[0], agents)} its agents: {', '.join(agents)}".strip()
+        raise ConfigError(f"{', '.join(unknown)} is no agent of this system", where=place, hint=hint)
+    removed = {stage.gives: name for name, stage in node.stages.items() if name in without}
+    hidden = {stage.gives for stage in node.stages.values()} if node.organization == "independent" else removed.keys()
+    stages = {}
+    for name, stage in node.stages.items():
+        if name in without:
+            continue
+        sees = [symbol for symbol in stage.sees if symbol not in hidden]
+        if not sees:
+            what = f"stage {name} would have no input: it sees only {', '.join(stage.sees)}"
+            raise ConfigError(what, where=f"{place} and system.organization")
+        stages[name] = stage.model_copy(update={"sees": sees})
+    if writer := removed.get(node.result.get("response", "").split(".")[0]):
+        raise ConfigError(f"without {writer} no stage writes the response", where=place)
+    if auditor:
+        sees = [symbol for symbol in auditor.sees if symbol not in removed]
+        auditor = None if auditor.name in without else auditor.model_copy(update={"sees": sees})
+    result = {key: path for key, path in node.result.items() if path.split(".")[0] not in removed}
+    return node.model_copy(update={"stages": stages, "auditor": auditor, "result": result})
 
 
 def _check_sources(node: SystemSettings, given: Collection[str], where: str) -> None:
-    """Refuses a source for a symbol that no agent sees, unless an agent is excluded."""
+    """Raises ConfigError for a source that no agent sees, removed agents included."""
     symbols = {symbol for stage in node.stages.values() for symbol in stage.sees}
     symbols |= set(node.auditor.sees) if node.auditor else set()
     for symbol in given:
         if symbol not in (MEMORY, *symbols):
-            near = [one for one in sorted(symbols) if get_close_matches(symbol.lower(), [one.lower()])]
-            hint = f"did you mean sources.{near[0]}?" if near else f"stages see {', '.join(sorted(symbols))}"
+            hint = f"stages see {', '.join(sorted(symbols))}"
             raise ConfigError(f"sources.{symbol} is set, but no stage sees {symbol}", where=where, hint=hint)

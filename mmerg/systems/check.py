@@ -1,4 +1,4 @@
-"""Checks that the parts of a system fit: loop and auditor, inputs, vocabularies and results."""
+"""Checks that the parts of a system fit: loop, auditor, inputs, vocabularies and results."""
 
 from collections.abc import Collection
 
@@ -25,26 +25,19 @@ def _check_loop(system: System, node: AuditorSettings, where: str) -> None:
     if system.loop in ("single", "candidates"):
         what = f"loop={system.loop} never asks the auditor"
         raise ConfigError(what, where=where, hint="auditor: null, or loop: audit")
-    if system.rerun == "view" and system.loop == "refine":
-        what = "system.rerun=view asks a faulty stage again, and loop=refine names none"
-        raise ConfigError(what, where=where, hint="rerun: shown, or loop: audit")
     place = f"{where}, auditor"
     if system.loop == "audit" and (node.output or node.stop or node.score):
-        what = "in loop=audit the auditor answers the stages' checks, and has no output, stop or score of its own"
-        raise ConfigError(what, where=place, hint="leave them out, or loop: refine")
+        what = "in loop=audit the auditor answers the stages' checks and has no output, stop or score"
+        raise ConfigError(what, where=place, hint="remove them, or loop: refine")
     if node.output is None:
         for stage in system.checked:
-            if why := form_problem(system, stage, stage.verdict.form):
-                what, hint = why
-                raise ConfigError(what, where=place, hint=hint)
+            if problem := form_problem(system, stage, stage.verdict.form):
+                raise ConfigError(problem[0], where=place, hint=problem[1])
     if system.loop != "refine":
         return
     if node.output is None:
-        what = "loop=refine needs an auditor with an output of its own, which is the feedback"
+        what = "loop=refine needs an auditor with an output, which is the feedback"
         raise ConfigError(what, where=place, hint="output: text, or a class")
-    if formed := [stage for stage in system.checked if stage.verdict.form != "finding"]:
-        what = f"loop=refine takes free feedback and makes no checks, and stage {formed[0].name} has a form of check"
-        raise ConfigError(what, where=where, hint=f"leave out system.stages.{formed[0].name}.form, or loop: audit")
     output = system.auditor.output if system.auditor else None
     for setting, name in (("stop", node.stop), ("score", node.score)):
         if name and not (output and (name in output.model_fields or isinstance(getattr(output, name, None), property))):
@@ -73,14 +66,9 @@ def form_problem(system: System, stage: Stage, form: Form | None) -> tuple[str, 
 
 
 def _check_candidates(system: System, where: str) -> None:
-    """Checks that candidates can be ranked, and that only loop=candidates asks for them."""
-    if system.loop != "candidates":
-        if system.n > 1 and isinstance(system.loop, str):
-            what = f"system.n={system.n} has no effect in loop={system.loop}"
-            raise ConfigError(what, where=where, hint="system=best_of_n, or loop: candidates")
-        return
+    """Checks that candidates can be ranked."""
     symbol = system.symbol("response")
-    if not any(stage.gives == symbol and stage.logprobs for stage in system.stages):
+    if system.loop == "candidates" and not any(stage.gives == symbol and stage.logprobs for stage in system.stages):
         what = "loop=candidates takes the likeliest response, and no stage that gives it has log-probabilities"
         raise ConfigError(what, where=where, hint="result: {response: …}, and logprobs: true at its stage")
 

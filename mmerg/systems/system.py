@@ -15,8 +15,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from mmerg.settings.model import LabelOrder, Rerun, Retain, Selection
-from mmerg.systems.audit import Check, audit_class
-from mmerg.systems.labels import LabelPrior
+from mmerg.systems.audit import Check, LabelPrior, audit_class
 
 FramesSeenBy = Literal["paper", "all", "none"]
 

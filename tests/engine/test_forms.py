@@ -1,11 +1,11 @@
-"""Checks by form: what each is asked, what its score is, and that one without a score is never a pass."""
+"""Checks by form: their prompts and scores. A check without a score never passes."""
 
 import json
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
 import pytest
-import yaml
 
 from mmerg.backends.likelihood import as_written as as_given
 from mmerg.backends.protocol import Finish, Reply, Request, Sampling, TokenLogprob
@@ -21,22 +21,22 @@ from mmerg.runs.selection import describe_selection
 from mmerg.systems.audit import Audit, Check, to_audit
 from mmerg.systems.merg.schemas import Evidence, TextualCue
 from mmerg.systems.system import System
-from tests.engine.parts import ROOT, SCENE, STAGES, as_text, merg, outputs, stage_of, system_of, with_images
+from tests.engine.parts import MERG, SCENE, STAGES, as_text, merg, outputs, stage_of, system_of, with_images
 from tests.engine.parts import audit as findings
 
 SAID = {name: as_text(output) for name, output in outputs().items()}
 
 
 def formed(**forms: str) -> System:
-    """MERG with these forms by stage, by its settings."""
-    config = yaml.safe_load((ROOT / "conf/system/merg.yaml").read_text(encoding="utf-8"))
+    """MERG with these forms of check, by stage."""
+    config = deepcopy(MERG)
     for name, form in forms.items():
         config["stages"][name]["form"] = form
     return system_of(config)
 
 
 def compared(name: str, *decoys: object) -> System:
-    """MERG in which this stage is compared with decoys, and code finds no fault in the others."""
+    """MERG in which a stage is compared with decoys, and code finds no fault in the others."""
     checks = {name: Check(form="comparison", decoys=decoys)}
     fine = Check(form="code")
     stages = (replace(one, verdict=checks.get(one.name, fine), code=(lambda *_: {},)) for one in merg().stages)
@@ -78,11 +78,11 @@ def audited(system: System, script: Any, state: State) -> tuple[Audit, Scripted,
         ("Oh no.", ""),
     ],
 )
-def test_faults_of_a_reply_that_code_finds(reply: str, found: str) -> None:
+def test_code_finds_faults_of_a_reply(reply: str, found: str) -> None:
     assert ", ".join(reply_faults(reply, State(SCENE))) == found
 
 
-def test_cues_of_another_turn_are_found_and_quotes_are_not() -> None:
+def test_code_finds_cues_of_another_turn() -> None:
     right, wrong = (TextualCue(turn=turn, cue="It's fine, really") for turn in (3, 1))
     found = cues_not_in_turn(Evidence(textual_cues=(right, wrong)), State(SCENE))
     assert found == {"turn 1 does not say: It's fine, really": 1.0}
@@ -91,7 +91,7 @@ def test_cues_of_another_turn_are_found_and_quotes_are_not() -> None:
 
 
 def test_forms_by_stage_in_one_audit() -> None:
-    """Evidence by code, the forecast by likelihood, the plan by odds; the reply alone is shown to gra as a finding."""
+    """Evidence by code, the forecast by likelihood, the plan by odds, and the reply by a finding."""
 
     def script(request: Request) -> Reply | str:
         prompt = request.messages[-1].text
@@ -126,13 +126,13 @@ def test_forms_by_stage_in_one_audit() -> None:
     assert "form" not in kept.model_dump(mode="json")["audit"]["findings"]["sgrg"]
 
 
-def test_a_comparison_asks_in_both_orders_so_that_a_place_decides_nothing() -> None:
+def test_a_comparison_asks_in_both_orders() -> None:
     def prefers_the_first(request: Request) -> Reply:
         own = f"1: {SAID['sgrg']}" in request.messages[-1].text
         return first(("1", -0.1 if own else -0.3), ("2", -2.0))
 
     verdict, backend, _ = audited(compared("sgrg", "Off we go.", SAID["sgrg"]), prefers_the_first, whole())
-    assert len(backend.requests) == 2  # a decoy that is its own output says nothing
+    assert len(backend.requests) == 2  # a decoy equal to the output is skipped
     assert verdict.findings["sgrg"].score == pytest.approx((1.9 - 1.7) / 2)
 
 
@@ -143,12 +143,12 @@ def test_a_comparison_asks_in_both_orders_so_that_a_place_decides_nothing() -> N
         (Reply(text="true", finish=Finish.LENGTH), ConfigError, "no log-probabilities"),
     ],
 )
-def test_a_check_without_a_score_is_no_verdict(reply: Reply, error: type[Exception], told: str) -> None:
+def test_a_check_without_a_score_is_an_error(reply: Reply, error: type[Exception], told: str) -> None:
     with pytest.raises(error, match=told):
         audited(formed(**dict.fromkeys(STAGES, "odds")), lambda _: reply, whole())
 
 
-def test_a_false_that_the_schema_forced_on_the_model_fails() -> None:
+def test_a_false_forced_by_the_schema_fails() -> None:
     head = TokenLogprob(token="false", logprob=-12.0, top_logprobs=first(("Well", -0.1), ("So", -2.0)).logprobs)
     reply = Reply(text="false", finish=Finish.STOP, logprobs=(head,))
     verdict, _, _ = audited(formed(**dict.fromkeys(STAGES, "odds")), lambda _: reply, whole())
@@ -157,7 +157,7 @@ def test_a_false_that_the_schema_forced_on_the_model_fails() -> None:
 
 @pytest.mark.parametrize("form", ["odds", "likelihood"])
 def test_an_audit_that_has_no_score_is_never_a_pass(form: str) -> None:
-    """The schema of odds is not kept; the text whose likelihood is asked for is not written."""
+    """The reply ignores the schema of odds, or differs from the text whose likelihood is requested."""
     system = formed(**dict.fromkeys(STAGES, form))
     log: list[events.Event] = []
 
@@ -172,9 +172,8 @@ def test_an_audit_that_has_no_score_is_never_a_pass(form: str) -> None:
     assert outcome.selected.audit is None
 
 
-def test_passes_are_chosen_by_the_evidence_of_measured_checks() -> None:
-    """Evidence is a little wrong in pass 0, and mended in pass 1, whose reply is far worse: its order would win by
-    the checks alone."""
+def test_passes_are_ranked_by_the_evidence_of_measured_checks() -> None:
+    """Pass 0 has slightly wrong evidence; pass 1 has a far worse reply, but would win by the number of checks."""
     texts = {mark: {name: as_text(output) for name, output in outputs(mark).items()} for mark in ("", " again")}
 
     def script(request: Request) -> str:
@@ -200,7 +199,7 @@ def test_passes_are_chosen_by_the_evidence_of_measured_checks() -> None:
     )
 
 
-def test_where_no_stage_has_a_check_there_is_one_pass() -> None:
+def test_without_checks_there_is_one_pass() -> None:
     assert merg().checked_by({name: Check(form=None) for name in STAGES}).auditor is None
 
 
@@ -211,6 +210,6 @@ def test_where_no_stage_has_a_check_there_is_one_pass() -> None:
         ("psp", "comparison", "there is nothing to compare the output of psp with"),
     ],
 )
-def test_a_form_that_a_stage_cannot_have(name: str, form: str, told: str) -> None:
+def test_a_form_that_does_not_fit_the_stage_is_an_error(name: str, form: str, told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         formed(**{name: form})

@@ -16,7 +16,7 @@ from mmerg.experiment.launch import launch
 from mmerg.runs import events
 from mmerg.runs.auditor import read_auditor
 from mmerg.runs.folder import read_results
-from mmerg.systems.labels import LabelPrior
+from mmerg.systems.audit import LabelPrior
 from tests.composed import settings_of
 from tests.systems.played import Played, plainly
 
