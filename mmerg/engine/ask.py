@@ -1,10 +1,10 @@
-"""Asks for the output of one stage: render, call, validate, and repair; or runs the user's function in its place.
+"""Asks for the output of one stage: renders the prompt, calls the model, validates and repairs the reply; or runs the
+user's function instead.
 
-Only this module judges replies. An invalid reply is shown to the model again with the exact complaint, at
-most `system.max_repairs` times. A call that fails is not repaired here: CallError passes through.
+The model sees an invalid reply again with the complaint, at most `system.max_repairs` times. A failed call raises
+CallError and is not repaired here.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,7 @@ from mmerg.engine.clean import clean
 from mmerg.engine.forms import Forms
 from mmerg.engine.labels import ALTERNATIVES, TOKENS, build_schema, orders, read_labels
 from mmerg.engine.prompts import LABEL, Inputs, Prompts, get_bounds, visible
-from mmerg.engine.sources import BoundSource, SourceOutput
+from mmerg.engine.sources import BoundSource
 from mmerg.engine.state import Candidate, Correction, Output, State
 from mmerg.errors import Failure, MmergError, ReplyError, SampleError, format_exception, raised_at
 from mmerg.runs import events
@@ -30,15 +30,15 @@ from mmerg.systems.instantiate import dotted_name
 from mmerg.systems.schema import Bounds, checked, json_schema, parse
 from mmerg.systems.system import Stage, StageFunction, StageInput, System
 
-# What to do when no repairs are left; {setting} is the full name of the stage's token limit.
+# By failure, when no repairs are left. {setting}: the full name of the stage's token limit.
 HINTS = {
     Failure.TRUNCATED: "give the stage more tokens, which makes another run: {setting}",
     Failure.THINKING_EXHAUSTED: "backbone.think=false, the model's instruct tag, or more tokens, each of which makes "
     "another run: {setting}",
     Failure.SCHEMA_INVALID: "see the raw replies: mmerg show RUN SAMPLE --prompts",
 }
-Place = dict[str, Any]  # the fields of events that say where in a run they are
-WISHES = {Failure.TRUNCATED: "; be much shorter"}  # added to the complaint, for the model alone
+Place = dict[str, Any]  # the fields of events: sample, t, stage, attempt
+WISHES = {Failure.TRUNCATED: "; be much shorter"}  # added to the complaint in the prompt
 MEND = (
     "fix it and repeat the command: with other code it is a new run, which takes calls that are the same from the "
     "reply cache (a class with a digest of its own that stayed the same needs only_failed=true)"
@@ -47,8 +47,8 @@ MEND = (
 
 @dataclass(frozen=True)
 class Asker:
-    """Implements `loops.loop.Ask` for one sample. sampling: the backbone's, of which a stage may override parts.
-    sources: inputs by symbol."""
+    """Implements `loops.loop.Ask` for one sample. sampling: of the backbone; stages may override parts. sources: by
+    symbol."""
 
     prompts: Prompts
     backend: Backend
@@ -71,10 +71,10 @@ class Asker:
         bounds = get_bounds(system, stage, state)
         supplied = self._supplied(stage, state, place)
         if stage.function:
-            return _ask_class(stage, stage.function, bounds, state, t, visible(stage, state) | supplied, correction)
+            return _call_function(stage, stage.function, bounds, state, t, visible(stage, state) | supplied, correction)
         if stage.label:
             emotion = self._read_emotion(stage, state, place, supplied, correction)
-            state = replace(state, labels=(emotion,))  # which any other field may explain
+            state = replace(state, labels=(emotion,))  # other fields may explain it
             bounds = get_bounds(system, stage, state)
             if stage.output and json_schema(stage.output, bounds).required == (stage.label,):
                 return stage.output.model_validate({stage.label: emotion})
@@ -139,7 +139,7 @@ class Asker:
         return Forms(self.prompts, auditor, call)
 
     def _audit(self, auditor: Stage, state: State, t: int, candidate: Candidate | None) -> Output:
-        """The findings on the stages that `auditor` audits, each by the form of its check."""
+        """The findings on the audited stages, each by the form of its check."""
         audited = [stage for stage in self.prompts.system.stages if stage.name in auditor.audits]
         asked = tuple(stage.name for stage in audited if stage.verdict.form == "finding")
         forms = self.forms(auditor, state, t)
@@ -151,17 +151,19 @@ class Asker:
         return audit_class(auditor.audits)(**{stage.name: found[stage.name] for stage in audited})
 
     def _supplied(self, stage: Stage, state: State, place: Place) -> Inputs:
+        """The inputs from sources that the stage sees, by symbol."""
         supplied: Inputs = {}
         for symbol in [symbol for symbol in self.sources if symbol in stage.sees]:
             with user_code(f"{stage.name}, pass {place['t']}, sources.{symbol}"):
                 supply = self.sources[symbol](state, state.text_at(self.prompts.system.forecast(stage)))
-                if not isinstance(supply, SourceOutput):
-                    raise TypeError(f"it returned {type(supply).__name__}, not a SourceOutput")
-                content, excluded = tuple(map(dict, supply.content)), supply.excluded
                 event = events.Supplied(
-                    **place, symbol=symbol, content=content, excluded=excluded, problem=supply.problem
+                    **place,
+                    symbol=symbol,
+                    content=tuple(map(dict, supply.content)),
+                    excluded=supply.excluded,
+                    problem=supply.problem,
                 )
-                json.dumps(event.model_dump(mode="json"))  # content that JSON cannot hold is the source's fault, too
+                event.model_dump(mode="json")  # raises here for content that JSON cannot hold
             self.emit(event)
             if supply.content:
                 supplied[symbol] = supply.content
@@ -175,8 +177,8 @@ def name_token_limit(system: System, stage: Stage) -> str:
 
 
 def _read_output(stage: Stage, bounds: Bounds, reply: Reply, stops: tuple[str, ...]) -> tuple[Output, tuple[str, ...]]:
-    """Parses a reply that is not blank, follows the schema, and ended by itself or at a stop text. Also returns what
-    was removed from it. Raises ReplyError for any other reply."""
+    """Parses a reply. Also returns what was removed from it. Raises ReplyError if it is blank, violates the schema, or
+    did not end by itself or at a stop text."""
     limit, text = reply.response_tokens, reply.text.strip()
     if not text and (reply.thinking or reply.taken) and reply.finish is not Finish.ABORT:
         if reply.finish is Finish.LENGTH:
@@ -185,7 +187,7 @@ def _read_output(stage: Stage, bounds: Bounds, reply: Reply, stops: tuple[str, .
             what = "the reply has thoughts only, no answer"
         raise ReplyError(Failure.THINKING_EXHAUSTED, what)
     ends = [] if stage.output else [at for stop in stops if (at := text.find(stop)) >= 0]
-    if ends:  # the server ignored the stop texts, or was not sent them
+    if ends:  # the server ignored the stop texts, or did not get them
         if not (text := text[: min(ends)].strip()):
             raise ReplyError(Failure.EMPTY, "the answer was blank before its stop text")
         return text, reply.taken
@@ -215,13 +217,13 @@ def _check_findings(system: System, stage: Stage, output: Output) -> None:
 def _clean_response(
     system: System, stage: Stage, state: State, supplied: Inputs, output: Output
 ) -> tuple[Output, tuple[str, ...]]:
-    """Cleans the system's response in an output, and returns what was removed. Raises ReplyError if nothing is left."""
+    """Cleans the system's response in an output. Also returns what was removed. Raises ReplyError if it is blank."""
     symbol, _, name = system.result.get("response", "").partition(".")
     if symbol != stage.gives:
         return output, ()
     names = {turn.speaker for turn in state.scene.history} | {state.scene.responder} | _speakers(supplied)
     written = getattr(output, name) if name else str(output)
-    _, response = separate(written)  # texts in JSON may hold thoughts, too
+    _, response = separate(written)  # texts in JSON may also hold thoughts
     if written and not response:
         raise ReplyError(Failure.THINKING_EXHAUSTED, "the reply has thoughts only, no answer")
     words, removed = clean(response, names, state.scene.responder)
@@ -235,7 +237,7 @@ def _clean_response(
 
 
 def _speakers(supplied: Inputs) -> set[str]:
-    """The speakers in exemplars: a model may copy their names, too."""
+    """The speakers in exemplars, whose names a model may copy."""
     items = [item for content in supplied.values() if isinstance(content, tuple) for item in content]
     turns = [turn for item in items for turn in item.get("history", ())]
     return {turn["speaker"] for turn in turns if isinstance(turn, Mapping) and "speaker" in turn}
@@ -257,11 +259,17 @@ def _called(this: Place, request: Request, reply: Reply) -> events.Called:
     )
 
 
-def _ask_class(
-    stage: Stage, by: StageFunction, bounds: Bounds, state: State, t: int, inputs: Inputs, correction: Correction | None
+def _call_function(
+    stage: Stage,
+    function: StageFunction,
+    bounds: Bounds,
+    state: State,
+    t: int,
+    inputs: Inputs,
+    correction: Correction | None,
 ) -> Output:
-    """The output of a stage that the function `by` answers. Raises ReplyError if it does not follow the schema."""
-    who = f"{stage.name}, pass {t}, {dotted_name(by)}"
+    """The output of a stage's function. Raises ReplyError if it violates the schema or is no text."""
+    who = f"{stage.name}, pass {t}, {dotted_name(function)}"
     asked = StageInput(
         sample=state.scene.id,
         t=t,
@@ -273,33 +281,31 @@ def _ask_class(
         previous=correction.previous if correction else None,
         instruction=correction.instruction if correction else "",
     )
-    with user_code(who):
-        given = by(asked)
     try:
-        if stage.output:
-            plain = given.model_dump(mode="json", exclude_unset=True) if isinstance(given, BaseModel) else given
-            return checked(stage.output, bounds, plain)
+        with user_code(who):
+            given = function(asked)
+            if stage.output:
+                plain = given.model_dump(mode="json", exclude_unset=True) if isinstance(given, BaseModel) else given
+                return checked(stage.output, bounds, plain)
     except ReplyError as error:
         raise ReplyError(error.failure, error.what, where=who, hint=MEND) from error
-    except (TypeError, ValueError) as error:
-        what = f"it returned {type(given).__name__}, which JSON cannot hold: {error}"
-        raise ReplyError(Failure.SCHEMA_INVALID, what, where=who, hint=MEND) from error
-    if isinstance(given, str) and given.strip():
-        return given.strip()
-    failure = Failure.EMPTY if isinstance(given, str) else Failure.SCHEMA_INVALID
-    what = "its text is blank" if isinstance(given, str) else f"it returned {type(given).__name__}, not a text"
-    raise ReplyError(failure, what, where=who, hint=MEND)
+    if not isinstance(given, str):
+        what = f"it returned {type(given).__name__}, not a text"
+        raise ReplyError(Failure.SCHEMA_INVALID, what, where=who, hint=MEND)
+    if not given.strip():
+        raise ReplyError(Failure.EMPTY, "its text is blank", where=who, hint=MEND)
+    return given.strip()
 
 
 @contextmanager
 def user_code(who: str) -> Iterator[None]:
-    """Runs the user's code. Turns any error but an MmergError into a SampleError (code_error) that names `who` and the
+    """Turns any error of the user's code, except MmergError, into a SampleError (code_error) that names `who` and the
     line."""
     try:
         yield
     except MmergError:
         raise
-    except (Exception, SystemExit) as error:
+    except Exception as error:
         raise SampleError(
             Failure.CODE_ERROR, format_exception(error), where=f"{who}, {raised_at(error)}", hint=MEND
         ) from error

@@ -1,8 +1,8 @@
 """Removes from a response what a model writes around the spoken words: speaker names, quotation marks, directions.
 
-Only names of the dialogue count as names. A direction in asterisks or round brackets stands by itself, before, after
-or between sentences, so that emphasis (*really*) and asides (the old one) stay. Square brackets are never spoken. A
-sentence in front that tells of the one who answers is a direction, too, where all behind it is in quotation marks.
+Only speakers of the dialogue count as names. A direction in asterisks or round brackets is before, after or between
+sentences, so emphasis (*really*) and asides (the old one) remain. Text in square brackets is always a direction. So is
+a sentence about the responder, if everything after it is in quotation marks.
 
     clean('Rachel: "Oh my God!" *laughs*', ["Rachel"])
     # ("Oh my God!", ("stage directions", "name", "quotation marks"))
@@ -16,7 +16,7 @@ _DIRECTION = re.compile(
 )
 _QUOTES = {"„": "“”", **dict(zip("\"“«»‘'「『＂｢", "\"”»«’'」』＂｣", strict=True))}
 _APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
-OTHERS_NAME = "another's name"  # the model speaks as somebody else
+OTHERS_NAME = "another's name"  # the model speaks as another speaker
 _WIDE_ENDS = "。！？｡"
 _ENDS = f".!?…{_WIDE_ENDS}؟۔।"  # also those of Arabic, Urdu and Hindi
 _SEPARATORS = ",;:，、；：､،؛"
@@ -24,8 +24,8 @@ _PUNCTUATION = f"{_ENDS}{_SEPARATORS}"
 
 
 def clean(text: str, names: Iterable[str], responder: str = "") -> tuple[str, tuple[str, ...]]:
-    """The spoken words, possibly none, and the kinds of what was removed. names: the speakers of the dialogue. A name
-    at the start may have a turn number before it, and a surname and a direction after it."""
+    """The spoken words, possibly none, and the kinds of removals. names: the speakers of the dialogue. A turn number
+    may precede the name; a surname and a direction may follow."""
     narration = re.compile(rf'{re.escape(responder)} [^"“”]+[.!?:,] (?="[^"]+"$|“[^“”]+”$)')
     called = "|".join(re.escape(name) for name in names if name)
     name = re.compile(
@@ -67,7 +67,7 @@ def _is_direction(match: re.Match[str]) -> bool:
 
 
 def _without_quotes(text: str) -> str:
-    """The text inside quotation marks that enclose the whole text. Apostrophes are no quotation marks."""
+    """The text without quotation marks around the whole. Apostrophes are no quotation marks."""
     opening, closing, inner = text[:1], text[-1:], text[1:-1]
     if len(text) < 2 or closing not in _QUOTES.get(opening, ()):
         return text

@@ -1,10 +1,9 @@
-"""Checks by code, for stages with form=code: a function gets an output and the state that it was made in, and gives
-what is wrong with it, in words, and how much of that there is, from 0 to 1. {} is nothing.
+"""Checks by code, for stages with form=code. A function gets an output and its state, and returns descriptions of
+faults, each with its size from 0 to 1.
 
     cues_not_in_turn(evidence, state)    # {"turn 3 does not say: a long sigh": 0.75}
 
-They know English alone, and only faults that were read in replies of small models. What they miss or find by mistake
-is measured as any other check: `mmerg audit RUN`.
+They find faults that small models make in English. `mmerg audit RUN` measures what they miss.
 """
 
 import re
@@ -28,8 +27,8 @@ COPIED = 85.0  # similarity, of 100, from which two texts are the same line
 
 
 def reply_faults(output: Output, state: State) -> dict[str, float]:
-    """Finds a refusal, an assistant's phrase, a narration, a reply that addresses its own speaker, and a repeated line
-    of the scene. A repeated line of another speaker means a confused role."""
+    """Finds refusals, phrases of assistants, narration, replies that address their own speaker, and repeated lines. A
+    repeated line of another speaker means confused roles."""
     text, scene = str(getattr(output, "response", output)), state.scene
     me, others = scene.responder, {turn.speaker for turn in scene.history} - {scene.responder}
     found = {

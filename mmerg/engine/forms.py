@@ -1,10 +1,10 @@
-"""How a check is made other than by the auditor's finding. Each form gives a score of a stage's output, which is higher
-for a better one. A score below the stage's threshold fails: a measured one (`auditor.json`), else 0.
+"""Forms of check besides the auditor's finding. Each scores a stage's output; higher is better. A score below the
+stage's threshold fails: the measured one (`auditor.json`), else 0.
 
-code: functions look for known faults; less the sum of what they find.
-likelihood: how much likelier the scene makes the output, in nats a token: log p(output | scene) − log p(output).
-odds: log p(true) − log p(false), the auditor's next token when it is asked whether the check holds.
-comparison: log p(own) − log p(other), which of two was made for the scene; the mean over decoys and both orders.
+code: minus the sum of the faults that functions find.
+likelihood: log p(output | scene) − log p(output), in nats per token.
+odds: log p(true) − log p(false) of the auditor's next token when asked whether the check holds.
+comparison: log p(own) − log p(other) when asked which of two was made for the scene; the mean over decoys and orders.
 """
 
 import json
@@ -30,15 +30,15 @@ ANEW = "answer anew: this does not fit what is shown"
 
 @dataclass(frozen=True)
 class Forms:
-    """The checks of one pass. call: asks the backbone and records the call. auditor: odds and comparison show what it
-    sees."""
+    """The checks of one pass. call: calls the backbone and records the call. auditor: its inputs are shown for odds and
+    comparison."""
 
     prompts: Prompts
     auditor: Stage
     call: Callable[[Request], Reply]
 
     def verdict(self, stage: Stage, state: State) -> Verdict:
-        """The verdict on the output of `stage`. Raises ReplyError if it has no score."""
+        """The verdict on the output of `stage`. Raises ReplyError without a score."""
         form, threshold, found = stage.verdict.form, stage.verdict.threshold, ""
         assert form is not None
         if form == "code":
@@ -50,8 +50,7 @@ class Forms:
         return Verdict(reason=reason, passed=passed, correction=correction, form=form, score=score)
 
     def score(self, stage: Stage, state: State, form: str) -> float:
-        """The score of the output of `stage` by `form`, which ignores the outputs of later stages. Raises ReplyError if
-        there is none."""
+        """The score of the output of `stage`, without regard to later outputs. Raises ReplyError without a score."""
         by = {"likelihood": self._likelihood, "odds": self._odds, "comparison": self._comparison}
         value = by[form](stage, state) if form in by else -sum(self.faults(stage, state).values())
         return round(value, 6)

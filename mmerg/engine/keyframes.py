@@ -1,8 +1,8 @@
-"""From the clips of a scene to what agents see: keyframes of the last turns, as images or measured descriptions.
+"""Keyframes of the last turns of a scene, as images or measured descriptions.
 
-A model with vision gets JPEGs (in one grid if it takes a single image). A model without gets what image processing
-measures. A turn whose clip is missing or bad has text only, and the trace says why. Grey pictures, or those of
-another conversation, show whether a model looks at all.
+A model with vision gets JPEGs, in one grid if it takes a single image; other models get descriptions that image
+processing measures. A turn with a missing or bad clip has text only, and the trace has the reason. Grey pictures, and
+those of another conversation, are controls for whether a model uses its images.
 """
 
 import threading
@@ -27,7 +27,7 @@ from mmerg.runs.events import OVER_BUDGET, Emit
 from mmerg.settings.model import FramesSettings
 from mmerg.storage.files import Snapshot
 
-COULD_SHOW_TARGET = "could_show_target"  # no part of the clip is certainly before the target
+COULD_SHOW_TARGET = "could_show_target"  # no part of the clip is known to be before the target
 
 
 def recent_clips(scene: Scene, last_turns: int) -> dict[int, Clip | None]:
@@ -37,9 +37,9 @@ def recent_clips(scene: Scene, last_turns: int) -> dict[int, Clip | None]:
 
 
 def shuffle_clips(samples: Sequence[Sample], settings: FramesSettings) -> tuple[Sample, ...]:
-    """With `show=shuffled`, replaces the clips of each sample by those of another conversation's last turns, latest by
-    latest; otherwise returns the samples unchanged. Depends on the ids only. Raises ConfigError if no other
-    conversation has clips."""
+    """With `show=shuffled`, replaces the clips of each sample by those of another conversation's last turns, the latest
+    by the latest; else returns the samples unchanged. Depends on ids only. Raises ConfigError if no other conversation
+    has clips."""
     if settings.show != "shuffled":
         return tuple(samples)
     own = {sample.id: _present_clips(sample.scene, settings.last_turns) for sample in samples}
@@ -64,8 +64,8 @@ def _present_clips(scene: Scene, last_turns: int) -> dict[int, Clip]:
 
 
 def clips_by_file(samples: Iterable[Sample], last_turns: int) -> dict[Path, tuple[Clip, ...]]:
-    """All distinct clips that the samples use of files with more than one. An IEMOCAP dialogue is one AVI of minutes;
-    decoding it per sample would start at its beginning each time."""
+    """The distinct clips of each file with more than one. An IEMOCAP dialogue is one AVI of several minutes, which each
+    decoding starts at its beginning."""
     files: dict[Path, dict[Clip, None]] = {}
     for sample in samples:
         for clip in _present_clips(sample.scene, last_turns).values():
@@ -79,11 +79,10 @@ def files_there(samples: Iterable[Sample], last_turns: int) -> Snapshot:
 
 
 class ClipPrefetcher:
-    """Extracts the clips of planned files ahead of their use: each file once, by the thread that comes first.
+    """Extracts all clips of a planned file in one pass, at its first use. Later reads use the store.
 
-    Later reads use the store. Failed clips are remembered here, since decoding a span outside its file
-    takes a whole pass. there: the files as they were when the run started; one that is missing or changed
-    fails its sample.
+    Remembers failed clips, as decoding a span outside its file takes a whole pass. there: the files at the start of the
+    run; a file that is missing or changed since fails its sample.
     """
 
     def __init__(self, planned: Mapping[Path, tuple[Clip, ...]] | None = None, there: Snapshot | None = None) -> None:
@@ -93,10 +92,8 @@ class ClipPrefetcher:
         self._failed: dict[Clip, ClipError] = {}
 
     def extract(self, clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> list[Outcome]:
-        """As `mmerg.frames.extract.extract`; the first call for a planned file extracts all planned clips of it.
-
-        Raises SampleError (clip_gone) if a file is missing or has another size than at the start.
-        """
+        """As `mmerg.frames.extract.extract`. Raises SampleError (clip_gone) if a file is missing or has another size
+        than at the start."""
         for path in dict.fromkeys(clip.path for clip in clips if clip.path in self.planned):
             with self._locks[path]:
                 if path not in self._taken:
@@ -117,7 +114,7 @@ class ClipPrefetcher:
 
 @dataclass(frozen=True)
 class KeyframeSampler:
-    """Samples keyframes. `prefetcher` knows which clips of the same files other samples need."""
+    """Samples keyframes. prefetcher: shared by all samples of a run."""
 
     settings: FramesSettings
     store: FrameStore
@@ -126,8 +123,8 @@ class KeyframeSampler:
     def initial_state(
         self, scene: Scene, dropped: Sequence[int] = (), *, vision: bool, max_images: int, emit: Emit
     ) -> State:
-        """The initial state of a sample. `dropped` names turns whose clip could show the target; `max_images` is the
-        limit of the model per call."""
+        """The initial state of a sample. dropped: turns whose clip could show the target. max_images: the model's limit
+        per call."""
         clips, most = _present_clips(scene, self.settings.last_turns), self.settings.max_frames
         taken = dict(zip(clips, self.prefetcher.extract(list(clips.values()), self.settings, self.store), strict=True))
         problems = dict.fromkeys(recent_clips(scene, self.settings.last_turns), "")
@@ -144,7 +141,7 @@ class KeyframeSampler:
             frames = own if self.settings.show != "blank" else tuple(map(self._blank, own))
             try:
                 jpegs = [self.store.read(frame.sha256) for frame in frames]
-            except ClipError as error:  # the store was emptied in between
+            except ClipError as error:  # the store was emptied since
                 problems[number] = error.reason
                 continue
             texts = [""] * len(frames)
@@ -177,7 +174,7 @@ def _image(data: bytes) -> Image:
 
 
 def budget(frames: dict[int, tuple[Frame, ...]], bound: int) -> dict[int, tuple[Frame, ...]]:
-    """At most `bound` frames, the latest turns first. A turn with fewer frames keeps its apex and an even spread of the
+    """At most `bound` frames, latest turns first. A turn that loses frames keeps its apex and an even spread of the
     rest."""
     kept: dict[int, tuple[Frame, ...]] = {}
     for number in sorted(frames, reverse=True):

@@ -1,8 +1,8 @@
-"""Emotion labels as a model reads and names them.
+"""Emotion labels: their order in prompts, and their log-probabilities.
 
-Small models prefer certain positions in a list, so one order for all samples would bias every metric. Each
-sample has its own order. A stage with `reads: labels` does not write its emotion: it is asked for the word only,
-with the labels in several orders, and the mean of their log-probabilities counts.
+Small models prefer certain positions in a list, so one order for all samples would bias every metric: each sample has
+its own. A stage with `reads: labels` does not write its emotion. The model names it alone, with the labels in several
+orders, and the mean of the log-probabilities decides.
 """
 
 import json
@@ -48,21 +48,21 @@ def build_schema(labels: Sequence[str]) -> str:
 def likeliest(place: TokenLogprob) -> tuple[dict[str, float], float]:
     """The natural log-probabilities of the top tokens at a place, and an upper bound for all other tokens: that of the
     last one, or half of it if the schema forced a token that is not among them."""
-    told = {one.token: one.logprob for one in place.top_logprobs}
-    forced = place.token not in told
-    told |= {place.token: place.logprob}
-    return told, min(told.values()) - forced * log(2)
+    found = {one.token: one.logprob for one in place.top_logprobs}
+    forced = place.token not in found
+    found |= {place.token: place.logprob}
+    return found, min(found.values()) - forced * log(2)
 
 
 def require_logprobs(reply: Reply, needed_by: str) -> None:
-    """Raises ConfigError if a reply has no log-probabilities, or none of words because its tokens were thoughts."""
+    """Raises ConfigError if a reply has no log-probabilities, or thoughts alone."""
     if reply.logprobs:
         return
     if reply.thinking or reply.taken:
         what = f"the model thinks before it answers, and {needed_by} needs the first token of its answer"
         raise ConfigError(what, where=reply.host, hint="backbone.think=false, or the model's instruct tag")
     what = f"the server gives no log-probabilities, which {needed_by} needs"
-    raise ConfigError(what, where=reply.host, hint="update it (mmerg doctor looks), or do without")
+    raise ConfigError(what, where=reply.host, hint="update it (see mmerg doctor), or use another system")
 
 
 def read_labels(reply: Reply, labels: Sequence[str]) -> dict[str, float]:
@@ -75,9 +75,9 @@ def read_labels(reply: Reply, labels: Sequence[str]) -> dict[str, float]:
     tokens, least = likeliest(place)
     for token, logprob in tokens.items():
         start = token.strip(_AROUND).casefold()
-        begun = [label for label in labels if start and label.casefold().startswith(start)]
-        for label in begun:
-            found[label] = np.logaddexp(found[label], logprob - log(len(begun)))
+        fitting = [label for label in labels if start and label.casefold().startswith(start)]
+        for label in fitting:
+            found[label] = np.logaddexp(found[label], logprob - log(len(fitting)))
     if not np.isfinite([*found.values()]).any():
         what = f"it is none of {', '.join(labels)}: {reply.text[:40]!r}"
         raise ReplyError(Failure.SCHEMA_INVALID, what, where=reply.host)

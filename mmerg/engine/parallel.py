@@ -1,7 +1,4 @@
-"""Several items in flight, with threads: calls wait on a server, and decoding releases the interpreter.
-
-Knows nothing of samples.
-"""
+"""Runs several items at once in threads: calls wait on a server, and decoding releases the interpreter."""
 
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -14,9 +11,8 @@ Out = TypeVar("Out")
 def in_flight(
     items: Iterable[Item], work: Callable[[Item], Out], slots: int, stop: Callable[[], None]
 ) -> Generator[Out, None, None]:
-    """Yields the results of `work` over `items` as they come, at most `slots` at a time. After an error or Ctrl-C it
-    starts no more items and calls `stop` to cancel the calls in flight; results that still arrive come before the
-    error."""
+    """Yields the results of `work` over `items` as they come, with at most `slots` at a time. After an error or Ctrl-C,
+    starts no more items, calls `stop` to cancel calls, and yields results that still arrive before the error."""
     waiting = iter(items)
     with ThreadPoolExecutor(slots, thread_name_prefix="sample") as threads:
         running: set[Future[Out]] = set()
@@ -29,7 +25,7 @@ def in_flight(
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     running.remove(future)
                     yield future.result()
-        except GeneratorExit:  # nobody takes further results
+        except GeneratorExit:
             stop()
             raise
         except BaseException:

@@ -1,8 +1,8 @@
 """Renders a stage's prompt: `system.j2`, `shared.j2` (the frames, dialogue and outputs that it sees), `<stage>.j2`.
 
-What agents have in common comes first, byte-identical, so that a server's prefix cache makes a second agent cheap.
-Templates get the inputs that the stage sees and nothing else; a name that is not there is an error, never empty. What
-other stages gave and shared.j2 does not name is in its `outputs`, so that no output is left out of a prompt in silence.
+Shared parts come first and are byte-identical, so that a server's prefix cache makes further agents cheap. Templates
+get only the inputs that the stage sees; an undefined name is an error. Outputs of other stages that shared.j2 does not
+name are in its `outputs`, so that no prompt lacks an output.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,10 +27,10 @@ from mmerg.systems.schema import Bounds
 from mmerg.systems.system import Stage, System
 from mmerg.systems.wire import as_written
 
-OF_FORMS = {"odds": "odds.j2", "comparison": "compare.j2"}  # templates of an auditor by form of check
+OF_FORMS = {"odds": "odds.j2", "comparison": "compare.j2"}  # templates of the auditor by form of check
 BASE = ("system.j2", "shared.j2", "repair.j2")  # every system has these; mmerg provides defaults
 LABEL = "label"  # the template that asks for the emotion alone
-ANY = "*"  # stands for unknown names, where a template computes a name
+ANY = "*"  # any name, if a template computes one
 Inputs = dict[str, object]
 
 
@@ -45,8 +45,8 @@ class TurnView:
 
 @dataclass(frozen=True)
 class FrameView:
-    """A keyframe in prompts: number from 1, its turn and speaker, time in seconds, and for a model without vision the
-    measured description."""
+    """A keyframe in prompts: number from 1, turn, speaker, time in seconds, and a description for models without
+    vision."""
 
     number: int
     turn: int
@@ -57,14 +57,14 @@ class FrameView:
 
 @dataclass(frozen=True)
 class FramesView:
-    """V: the frames, and whether they come as images, one montage, or descriptions."""
+    """V: the frames, and their form: images, montage or descriptions."""
 
     form: str
     frames: tuple[FrameView, ...]
 
 
 class Prompts:
-    """The templates of one system, read once: a run keeps the prompts that it started with."""
+    """The templates of one system. They are read once, so later changes of files do not affect a run."""
 
     def __init__(self, system: System, emotion_of: EmotionOf = "responder") -> None:
         """emotion_of: whose emotion the dataset's labels name. Raises ConfigError if a stage has no template, or a file
@@ -106,7 +106,7 @@ class Prompts:
     def messages(
         self, stage: Stage, state: State, supplied: Mapping[str, object], outline: str, correction: Correction | None
     ) -> tuple[Message, ...]:
-        """The first messages of a call of `stage`. supplied: inputs from sources other than stages (M)."""
+        """The first messages of a call of `stage`. supplied: inputs from sources."""
         inputs = visible(stage, state) | {k: v for k, v in supplied.items() if k in stage.sees}
         makers = [maker for maker in self.system.stages if maker.gives in inputs and maker.gives not in self._shared]
         known = {"responder": _line(state.scene.responder), "labels": state.listed, "emotion_of": self.emotion_of}
@@ -122,8 +122,8 @@ class Prompts:
         return (self._system, Message("user", f"{shared}\n\n{own}", state.images if "V" in inputs else ()))
 
     def _rendered_check(self, audited: Stage, scope: Inputs) -> tuple[str, str]:
-        """The name of a stage and its check, which may refer only to outputs that the stage saw. The name is followed
-        by earlier stages whose outputs the auditor sees and the stage did not."""
+        """The name of a stage and its check, which may use only outputs that the stage saw. The name also lists earlier
+        stages whose outputs the auditor sees and the stage did not."""
         before = takewhile(lambda one: one.name != audited.name, self.system.stages)
         unseen = {one.gives: one.name for one in before if one.gives in scope and one.gives not in audited.sees}
         known = {name: value for name, value in scope.items() if name not in unseen}
@@ -135,27 +135,26 @@ class Prompts:
         return Message("user", self._render("repair.j2", {"complaint": what, "outline": outline}))
 
     def digests(self) -> Digests:
-        """The system's parts of a run's identity, with every template that it can render."""
+        """The system's parts of a run's identity, with all templates that it can render."""
         return system_digests(self.system, {name: self._sources[name] for name in self._rendered})
 
     def has(self, template: str) -> bool:
         return template in self._sources
 
     def measured(self) -> Digests:
-        """What measured checks depend on: all templates, outputs, inputs and checks of stages, and the code of
-        checks."""
+        """The digests that measured checks depend on: templates, outputs, inputs, checks and their code."""
         system = self.system
         auditor = f"{OUTPUT}{system.auditor.name}" if system.auditor else ""
         by_code = replace(system, stages=tuple(replace(one, verdict=Check(form="code")) for one in system.stages))
         known = system_digests(by_code, self._sources)
         for stage in system.stages:
             seen, code = ", ".join(stage.sees), ", ".join(one.__qualname__ for one in map(unwrap_callable, stage.code))
-            name, by = f"stage {stage.name}", known.get(f"stage {stage.name}", "")  # of a class that answers
-            known[name] = f"{by}; sees {seen}; {stage.check}; code {code}"
+            name = f"stage {stage.name}"
+            known[name] = f"{known.get(name, '')}; sees {seen}; {stage.check}; code {code}"
         return {name: digest for name, digest in known.items() if name != auditor}
 
     def measured_labels(self) -> Digests:
-        """What calibrated labels depend on: the templates and inputs of stages whose labels are read."""
+        """The digests that calibrated labels depend on: templates and inputs of stages whose labels are read."""
         stages = {f"stage {stage.name}" for stage in self.system.stages if stage.label}
         return {name: one for name, one in self.measured().items() if name.startswith(PROMPT) or name in stages}
 
@@ -174,7 +173,7 @@ class Prompts:
         return sources
 
     def _check_uses(self, stage: Stage) -> None:
-        """Raises ConfigError if no template of the stage's prompt uses an input that the stage sees."""
+        """Raises ConfigError if the stage sees an input that its prompt does not use."""
         checks = [_check(one) for one in self.system.stages if one.name in stage.audits]
         own = f"{LABEL if _names_alone(stage) else stage.name}.j2"
         used = self._shared | self._used_by([own, *checks])
@@ -182,11 +181,11 @@ class Prompts:
         unused = [symbol for symbol in stage.sees if symbol not in used | made]
         if unused and ANY not in used:
             what = f"stage {stage.name} sees {', '.join(unused)}, and its prompt does not use it"
-            hint = f"use it in {stage.name}.j2 or shared.j2, or take it out of system.stages.{stage.name}.sees"
+            hint = f"use it in {stage.name}.j2 or shared.j2, or remove it from system.stages.{stage.name}.sees"
             raise ConfigError(what, where=self._folders, hint=hint)
 
     def _used_by(self, names: Iterable[str]) -> set[str]:
-        """The variables that these templates and their includes use; with ANY if a name is computed."""
+        """The variables of these templates and their includes; ANY if a name is computed."""
         sources = self._sources | self._checks
         return {variable for name in self._reach(names) for variable in _parsed(sources[name])[1]}
 
@@ -206,7 +205,7 @@ class Prompts:
     def _render(self, name: str, scope: Mapping[str, object]) -> str:
         try:
             return self._env.get_template(name).render(scope).strip()
-        except (Exception, SystemExit) as error:  # the user's template may raise anything
+        except Exception as error:  # a user's template may raise anything
             why = f"there is no {error}" if isinstance(error, TemplateNotFound) else str(error)
             kind = "" if isinstance(error, TemplateError) else f"{type(error).__name__}: "
             what = f"the prompt {name} cannot be rendered: {kind}{why}"
@@ -216,8 +215,7 @@ class Prompts:
 
 @cache
 def _parsed(source: str) -> tuple[frozenset[str | None], frozenset[str]]:
-    """The templates that this one includes or extends (None: a computed name), and the variables that it uses (ANY for
-    a computed name)."""
+    """The templates that this one includes or extends, and its variables. None and ANY stand for a computed name."""
     environment = Environment()
     environment.filters["as_written"] = as_written
     tree = environment.parse(source)
@@ -226,17 +224,17 @@ def _parsed(source: str) -> tuple[frozenset[str | None], frozenset[str]]:
 
 
 def _names_alone(stage: Stage) -> bool:
-    """Whether the stage gives only the emotion, which is read."""
+    """Whether the stage gives only an emotion, read from label probabilities."""
     return bool(stage.label and stage.output and len(stage.output.model_fields) == 1)
 
 
 def _check(stage: Stage) -> str:
-    """The name of the template of a stage's check, which is a text in the system's YAML."""
+    """The name of the template of a stage's check, a text in the system's YAML."""
     return f"stages.{stage.name}.check"
 
 
 def visible(stage: Stage, state: State) -> Inputs:
-    """The inputs of `state` that `stage` sees, by symbol, as templates get them. Absent inputs are omitted."""
+    """The existing inputs that `stage` sees, by symbol, as templates get them."""
     inputs: Inputs = {}
     turns = [TurnView(n, _line(turn.speaker), _line(turn.text)) for n, turn in enumerate(state.scene.history, start=1)]
     if "V" in stage.sees and state.keyframes:
@@ -251,7 +249,7 @@ def visible(stage: Stage, state: State) -> Inputs:
 
 
 def get_bounds(system: System, stage: Stage, state: State) -> Bounds:
-    """What a reply of `stage` may refer to in `state`."""
+    """The bounds of a reply of `stage`."""
     others = [turn.text for turn in state.scene.history if turn.speaker != state.scene.responder]
     return Bounds(
         inputs=frozenset(visible(stage, state)),
@@ -265,13 +263,13 @@ def get_bounds(system: System, stage: Stage, state: State) -> Bounds:
 
 
 def _cited(stage: Stage, state: State) -> tuple[Turn, ...]:
-    """The turns that `stage` may cite: the last ones."""
+    """The last turns, which `stage` may cite."""
     shown = min(filter(None, (stage.cite_last, state.turns)), default=len(state.scene.history))
     return state.scene.history[-shown:]
 
 
 def form(state: State) -> Form:
-    """How V is sent: images, one montage, descriptions, or none."""
+    """The form of V: images, montage, descriptions or none."""
     if not state.keyframes:
         return "none"
     if not state.images:
@@ -280,5 +278,5 @@ def form(state: State) -> Form:
 
 
 def _line(text: str) -> str:
-    """Collapses white space: a line feed in a transcript must not read as another turn."""
+    """Collapses white space, so that a line feed in a transcript does not look like another turn."""
     return " ".join(text.split())

@@ -29,13 +29,13 @@ from mmerg.systems.system import System
 
 LOOPS: Mapping[str, Loop] = {"audit": audit, "single": single, "refine": refine, "candidates": candidates}
 Fields = dict[str, object]  # of a result
-Decide = Callable[[Emit, Story], Fields]  # how to emit an event, and the story so far
-KeepFrame = Callable[[str, Callable[[], bytes]], None]  # stores a JPEG by hash; reads the bytes only if they are new
+Decide = Callable[[Emit, Story], Fields]  # gets a function that emits an event, and the story so far
+KeepFrame = Callable[[str, Callable[[], bytes]], None]  # stores a JPEG by hash; reads its bytes only if it is new
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What every sample of a run shares. sources: inputs that no stage makes, by symbol."""
+    """What all samples of a run share. sources: by symbol."""
 
     prompts: Prompts
     sampler: KeyframeSampler
@@ -45,18 +45,18 @@ class Experiment:
     sources: Mapping[str, Source] = field(default_factory=dict)
 
     def sample(self, sample: Sample, backend: Backend, emit: Emit, keep_frame: KeepFrame) -> Result:
-        """The result of one sample, failed or not. Raises CallError (interrupted), which leaves no result, and
-        ConfigError for what would fail every sample."""
+        """The result of one sample, failed or not. Raises CallError (interrupted) without a result, and ConfigError for
+        a problem of all samples."""
         system, store = self.prompts.system, self.sampler.store
 
         def decide(note: Emit, story: Story) -> Fields:
             vision, most = self.engine.vision, self.max_images
-            later: list[events.Event] = []  # emitted once the frames are stored, as readers may ask for them
+            later: list[events.Event] = []  # emitted once the frames are stored
             state = self.sampler.initial_state(
                 sample.scene, sample.dropped, vision=vision, max_images=most, emit=later.append
             )
             state = replace(state, labels=listed(system, sample.scene))
-            for image in state.images:  # first, while the bytes are in memory
+            for image in state.images:  # their bytes are in memory
                 keep_frame(image.sha256, partial(bytes, image.data))
             for keyframe in state.keyframes:
                 keep_frame(keyframe.frame.sha256, partial(store.read, keyframe.frame.sha256))
@@ -73,10 +73,8 @@ class Experiment:
                 return _result_fields(system, get_loop(system)(looped, state, asker, note))
             with user_code(f"loop {dotted_name(system.loop)}"):
                 outcome = get_loop(system)(looped, state, asker, note)
-                if not isinstance(outcome, Outcome):
-                    raise TypeError(f"it returned {type(outcome).__name__}, not an Outcome")
                 decided = _result_fields(system, outcome)
-                Result.model_validate({"id": sample.id, "status": "ok", **decided})  # raises for invalid fields
+                Result.model_validate({"id": sample.id, "status": "ok", **decided})  # raises here for invalid fields
                 if not story.selected:
                     raise TypeError("it emitted no Selected event: return finish(…) of mmerg.engine.loops.loop")
                 return decided
@@ -85,13 +83,12 @@ class Experiment:
 
 
 def get_loop(system: System) -> Loop:
-    """The loop of a system: a built-in one or the user's function."""
     return LOOPS[system.loop] if isinstance(system.loop, str) else cast(Loop, system.loop)
 
 
 def tried(sample: Sample, decide: Decide, emit: Emit, places: Mapping[str, str] = NOWHERE) -> Result:
-    """The result of one attempt at a sample: the fields of `attempt`, the target, and counts of its events. places:
-    where the system's state holds its results."""
+    """The result of one attempt at a sample: the fields of `attempt`, the target, and counts of its events. places: of
+    the results in the system's state."""
     scene, target = sample.scene, sample.target
     started = events.SampleStarted(
         sample=sample.id,
@@ -107,9 +104,9 @@ def tried(sample: Sample, decide: Decide, emit: Emit, places: Mapping[str, str] 
 
 
 def attempt(started: events.SampleStarted, decide: Decide, emit: Emit) -> tuple[Fields, Story]:
-    """One attempt at a sample: the fields of its result (from `decide`, or how it failed, and the cost of its calls),
-    and its story. Raises CallError (interrupted), which leaves no result."""
-    begun = time.monotonic()
+    """One attempt at a sample: the fields of its result (from `decide` or the failure, with the cost of its calls), and
+    its story. Raises CallError (interrupted) without a result."""
+    start = time.monotonic()
     sample = started.sample
     story = Story()
 
@@ -136,7 +133,7 @@ def attempt(started: events.SampleStarted, decide: Decide, emit: Emit) -> tuple[
         "cached_calls": sum(reply.cached for reply in calls),
         "prompt_tokens": sum(reply.prompt_tokens for reply in calls),
         "response_tokens": sum(reply.response_tokens for reply in calls),
-        "seconds": round(time.monotonic() - begun, 3),
+        "seconds": round(time.monotonic() - start, 3),
     }
     return fields | decided, story
 

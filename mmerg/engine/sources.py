@@ -1,4 +1,4 @@
-"""The interface for inputs that no stage makes (M: exemplars), by the symbols in `sources` (docs/extend.md)."""
+"""The interface of sources: inputs that no stage makes, such as exemplars M (docs/extend.md)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from mmerg.runs.events import Excluded
 
 @dataclass(frozen=True, slots=True)
 class SourceOutput:
-    """content: what goes into the prompt. excluded: what guards withheld; problem: why there is no content, if
-    something failed. Both are for the trace only."""
+    """content: for the prompt. excluded: withheld by guards; problem: why there is no content. Both are for the trace
+    only."""
 
     content: tuple[Mapping[str, object], ...]
     excluded: tuple[Excluded, ...] = ()
@@ -22,11 +22,10 @@ class SourceOutput:
 class Source(Protocol):
     """Supplies one symbol to the stages that see it. Several threads call it.
 
-    digest: a text that changes whenever the output may change; it is part of the run's identity. sample: may be used
-    to guard against leaks, as it holds the hidden target; the output goes into prompts and the trace.
-    forecast: the emotion of `system.result`, if the stage sees it and it exists. A source may also have a
-    `missing(samples)`: what it lacks, printed before the first call; `facts`, which the run notes beside its
-    settings; and a `close()`, which a run that stops calls from another thread: break off what `supply` waits for.
+    digest: part of the run's identity; must change whenever the output may change. sample: has the hidden target, to
+    guard against leaks; the output goes into prompts and the trace. forecast: the emotion of `system.result`, if the
+    stage sees it and it exists. Optional: `missing(samples)` describes what the source lacks, printed before the first
+    call; `facts`, noted beside the run's settings; `close()`, called from another thread to interrupt `supply`.
     """
 
     @property

@@ -1,7 +1,6 @@
-"""What is known of a sample so far. A state is immutable: to run again from a stage, drop its output and the later
-ones.
+"""The state of a sample. It is immutable: to run again from a stage, drop its output and later ones.
 
-A `State` holds the scene, never the target, so nothing that renders prompts can reach it.
+A `State` has the scene but not the target, so no prompt can show the target.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ Output = BaseModel | str
 
 @dataclass(frozen=True)
 class State:
-    """The scene, its keyframes in order, the images that travel (none for a text-only model), and outputs by symbol.
-    turns: how many of the last turns are shown; None for all. labels: the emotions as prompts and schemas list them, ()
-    for the scene's order."""
+    """The scene, its keyframes in order, the images for the model (none for a text-only model), and outputs by symbol.
+    turns: the number of last turns shown; None: all. labels: the emotions in the order of prompts and schemas; (): the
+    scene's."""
 
     scene: Scene
     keyframes: tuple[Keyframe, ...] = ()
@@ -35,7 +34,7 @@ class State:
 
     @property
     def listed(self) -> tuple[str, ...]:
-        """The emotions that a model may choose from, in the order of its prompt."""
+        """The emotions to choose from, in the order of the prompt."""
         return self.labels or self.scene.labels
 
     def get(self, symbol: str) -> Output | None:
@@ -52,7 +51,7 @@ class State:
         return output if isinstance(output, str) else None
 
     def with_(self, symbol: str, output: Output) -> State:
-        """The state with one more output. An output is never replaced."""
+        """The state with another output. Raises ValueError if it exists."""
         if self.get(symbol) is not None:
             raise ValueError(f"{symbol} is already there")
         return replace(self, outputs=(*self.outputs, (symbol, output)))
@@ -73,9 +72,9 @@ class Draft:
 
 @dataclass(frozen=True)
 class Correction:
-    """Why a stage runs again: its previous output, the reason, and the advice; both are empty for a stage after the
-    faulty one. drafts: all its earlier outputs, oldest first, if the loop shows the history. retained: outputs of other
-    stages in the same pass, by symbol, if they are shown."""
+    """Why a stage runs again: its previous output, the reason and the instruction, both empty for stages after the
+    faulty one. drafts: all earlier outputs, oldest first, if the loop shows them. retained: outputs of other stages in
+    the same pass by symbol, if shown."""
 
     stage: str
     previous: Output
@@ -85,7 +84,7 @@ class Correction:
     retained: Mapping[str, Output] = field(default_factory=dict)
 
     def for_stage(self, stage: Stage, renewed: Set[str]) -> Correction | None:
-        """The part of this that `stage` is shown in a pass that has renewed these symbols, of which it must see one."""
+        """The correction as `stage` sees it. renewed: symbols with new outputs; later stages must see one of them."""
         if stage.name == self.stage:
             return self
         previous = self.retained.get(stage.gives)
@@ -94,8 +93,8 @@ class Correction:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One of several independent candidates. Its number, from 0, is part of the seed. replies: by symbol, the model's
-    reply and the stage's output before cleaning."""
+    """One of several independent candidates. number: from 0, part of the seed. replies: by symbol, the model's reply
+    and the output before cleaning."""
 
     number: int
     replies: dict[str, tuple[Reply, Output]] = field(default_factory=dict)
@@ -103,8 +102,8 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Pass:
-    """Pass t: a complete state, the correction that led to it, and its audit or score, by which it is ranked. It has
-    neither without an auditor, or if the audit could not be read."""
+    """Pass t: a complete state, the correction that led to it, and its audit or score for its rank. It has neither
+    without an auditor or with an unreadable audit."""
 
     t: int
     state: State
@@ -113,8 +112,8 @@ class Pass:
     score: tuple[float, ...] | None = None
 
     def rank(self) -> tuple[float, ...]:
-        """(c1, c2, …, -t) or (*score, -t): the highest wins, and the earlier pass in a tie. () if there is neither
-        audit nor score, which ranks last."""
+        """(c1, c2, …, -t) or (*score, -t): the highest wins, and the earlier pass in a tie. () ranks last: no audit and
+        no score."""
         if self.score is None and self.audit:
             return (*self.audit.checks, -self.t)
         return () if self.score is None else (*self.score, -self.t)

@@ -1,7 +1,7 @@
-"""Clips and pictures that a client sends, and their keyframes. Writes no named file.
+"""Clips and pictures from clients, and their keyframes. Writes no named file.
 
 uploads = Uploads({Path("turn 3"): [Upload("clip", data)]})
-KeyframeSampler(settings, HeldFrames(), prefetcher=uploads)       # takes keyframes as from any clip
+KeyframeSampler(settings, HeldFrames(), prefetcher=uploads)       # samples keyframes as from any clip
 """
 
 import tempfile
@@ -31,14 +31,14 @@ PIXELS: dict[Kind, int] = {"picture": 50_000_000, "clip": 9_000_000}  # of one f
 
 @dataclass(frozen=True)
 class Upload:
-    """A file as the client sent it; `data` may be anything."""
+    """A file from a client. data: not validated."""
 
     kind: Kind
     data: bytes
 
     @classmethod
     def of(cls, data: bytes) -> Self:
-        """A picture if Pillow knows its format, else a clip."""
+        """A picture if Pillow can open it, else a clip."""
         image = _pillow()
         refused = (OSError, ValueError, SyntaxError, image.DecompressionBombError, image.DecompressionBombWarning)
         with suppress(*refused), image.open(BytesIO(data)):
@@ -46,13 +46,13 @@ class Upload:
         return cls("clip", data)
 
     def frames(self, settings: FramesSettings, store: FrameStore) -> tuple[Frame, ...]:
-        """Its keyframes; their JPEGs go to `store`. Raises ClipError."""
+        """The keyframes; stores their JPEGs. Raises ClipError."""
         return (_clip_frames if self.kind == "clip" else _picture_frames)(self.data, settings, store)
 
 
 class Uploads(ClipPrefetcher):
-    """Replaces clips on disk: `files` by the path of the turn's clip. problems: by path, why files give no frames,
-    known once they are decoded."""
+    """Replaces clips on disk. files: by the path of the turn's clip. problems: by path, why files give no frames;
+    filled by decoding."""
 
     def __init__(self, files: Mapping[Path, Sequence[Upload]]) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class Uploads(ClipPrefetcher):
         self.problems: dict[str, str] = {}
 
     def extract(self, clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> list[Outcome]:
-        """The keyframes of each clip, or why there are none."""
+        """The keyframes of each clip, or the error."""
         return [self._decode(clip.path, settings, store) for clip in clips]
 
     def _decode(self, path: Path, settings: FramesSettings, store: FrameStore) -> Outcome:

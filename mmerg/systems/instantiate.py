@@ -2,7 +2,7 @@
 
 import importlib.util
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -15,9 +15,8 @@ from mmerg.settings.kinds import ClassSpec
 
 
 def instantiate(spec: ClassSpec, where: str) -> object:
-    """Makes the object that `spec` describes; arguments may be specs themselves. As in Hydra, `_args_` are positional
-    arguments, and `_partial_` gives a `functools.partial`. Raises ConfigError if the object cannot be imported or made,
-    and the MmergError that it raises itself."""
+    """Makes the object that `spec` describes. Arguments may be specs; as in Hydra, `_partial_` gives a
+    `functools.partial`. Raises ConfigError if the object cannot be imported or made, and any MmergError of its own."""
     return _build(spec.model_dump(by_alias=True), where)
 
 
@@ -30,21 +29,20 @@ def _build(node: object, where: str) -> object:
     if "_target_" not in given:
         return given
     dotted, later = str(given.pop("_target_")), given.pop("_partial_", False)
-    unnamed = cast(Sequence[object], given.pop("_args_", ()))
     hint = "_target_ is the dotted name of a class or function"
     thing = cast(Callable[..., object], import_name(dotted, where, hint))
     try:
-        return partial(thing, *unnamed, **given) if later else thing(*unnamed, **given)
+        return partial(thing, **given) if later else thing(**given)
     except MmergError:
         raise
-    except (Exception, SystemExit) as error:
+    except Exception as error:
         why = " ".join(format_exception(error).split())
         if isinstance(error, ValidationError):
             problems = error.errors(include_url=False)
             why = "; ".join(
                 f"{'.'.join(map(str, one['loc']))} is {one['input']!r:.60}: {one['msg']}" for one in problems
             )
-        inside = error.__traceback__ and error.__traceback__.tb_next  # otherwise the arguments do not fit
+        inside = error.__traceback__ and error.__traceback__.tb_next  # else the arguments do not fit
         place = f", {raised_at(error)}" if inside and not isinstance(error, ValidationError) else ""
         raise ConfigError(f"{dotted} cannot be made: {why}", where=f"{where}{place}") from error
 
@@ -56,17 +54,17 @@ def import_name(dotted: str, where: str, hint: str) -> object:
     module, _, name = (file, "", name) if in_file else dotted.rpartition(".")
     try:
         return cast(object, getattr(_import_file(f"{file}.py") if in_file else importlib.import_module(module), name))
-    except (Exception, SystemExit) as error:
+    except Exception as error:
         why = format_exception(error) if not isinstance(error, ImportError | ValueError) else str(error)
-        place = f", {raised_at(error)}" if isinstance(error, SyntaxError | NameError | SystemExit) else ""
+        place = f", {raised_at(error)}" if isinstance(error, SyntaxError | NameError) else ""
         raise ConfigError(f"{dotted!r} cannot be imported: {why}", where=f"{where}{place}", hint=hint) from error
 
 
 def _import_file(file: str) -> ModuleType:
-    """Imports a Python file under a module name of its own."""
+    """Imports a Python file under a unique module name."""
     path = str(Path(file).expanduser().absolute())
     spec = importlib.util.spec_from_file_location(path.replace(".", "_"), path)
-    assert spec is not None  # true for any name that ends in .py
+    assert spec is not None  # as the name ends in .py
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[module.__name__] = module  # dataclasses look it up
@@ -80,6 +78,6 @@ def dotted_name(thing: object) -> str:
 
 
 def unwrap_callable(thing: object) -> FunctionType | type[object]:
-    """A function itself, also behind `partial`; the class of any other object."""
+    """The function of a function or a `partial`; the class of any other object."""
     thing = thing.func if isinstance(thing, partial) else thing
     return thing if isinstance(thing, FunctionType | type) else type(thing)

@@ -269,7 +269,7 @@ def _validated(cls: type[Record], bounds: Bounds, text: str, node: Node, taken: 
         record = cls.model_validate_json(text, strict=True, context=context)
     except ValidationError as error:
         raise ReplyError(Failure.SCHEMA_INVALID, _complaint(error, node)) from error
-    except (Exception, SystemExit) as error:  # a user's validator may raise anything; pydantic handles ValueError
+    except Exception as error:  # a user's validator may raise anything; pydantic handles ValueError
         what = f"{cls.__name__} raised {format_exception(error)}"
         hint = "raise ValueError in a validator for a wrong reply: the model is shown its text"
         raise SampleError(Failure.CODE_ERROR, what, where=raised_at(error), hint=hint) from error

@@ -1,7 +1,7 @@
-"""The loops whose passes an auditor looks at: MERG's, and Self-Refine.
+"""Loops with an auditor: MERG's, and Self-Refine.
 
-Pass t = 0 is the first full run; every pass is audited, the last one too; at most `max_iterations` refinements. Without
-an auditor there is one pass and it is the response.
+Pass t = 0 is the first full run. Every pass is audited, including the last. There are at most `max_iterations`
+refinements. Without an auditor there is one pass.
 """
 
 from collections.abc import Callable
@@ -22,9 +22,9 @@ _Reader = Callable[[Output, Pass], tuple[Pass, Correction | str]]
 
 
 def audit(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
-    """MERG (arXiv 2604.18988, section 3): run again from the earliest fault; the lexicographic maximum of (c1, …, cn,
-    -t) is the response. With measured checks it is the pass with the largest sum of their log-likelihood ratios of
-    clean over faulty. See `_audited_passes` for its errors."""
+    """MERG (arXiv 2604.18988, section 3): runs again from the earliest fault, and selects the pass with the
+    lexicographic maximum of (c1, …, cn, -t). With measured checks, selects the pass with the largest sum of their
+    log-likelihood ratios of clean over faulty. Errors: see `_audited_passes`."""
     if system.auditor is None:
         return single(system, state, ask, emit)
 
@@ -49,12 +49,12 @@ def audit(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
 
 
 def refine(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
-    """Self-Refine (Madaan et al., 2023, arXiv 2303.17651, algorithm 1): draft, feedback, refinement, until it is good.
+    """Self-Refine (Madaan et al., 2023, arXiv 2303.17651, algorithm 1): draft, feedback, refinement.
 
-    The auditor's output is free feedback on the whole pass: a text, or a class of the user's. Its field `system.stop`
-    ends the loop where it is true; its field `system.score`, a whole number, picks the draft, without it the last one
-    is the response. The stage that writes the response is asked again with every draft and all feedback so far; stages
-    before it keep their output. See `_audited_passes` for its errors.
+    The auditor's output is free feedback on the whole pass: a text, or a user's class. Its field `system.stop` ends the
+    loop if true. Its field `system.score`, a whole number, ranks the drafts; without it the last draft is selected. The
+    stage of the response runs again with all drafts and feedback; earlier stages keep their output. Errors: see
+    `_audited_passes`.
     """
     critic = system.auditor
     if critic is None:
@@ -79,12 +79,11 @@ def refine(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
 def _audited_passes(
     system: System, auditor: Stage, state: State, ask: Ask, emit: Emit, read: _Reader, by: Selection
 ) -> Outcome:
-    """At most `max_iterations` + 1 passes, each shown to `auditor`. `read` takes the auditor's reply. It gives the pass
-    with its audit or score, and the correction for the next pass, or else why the loop ends.
+    """At most `max_iterations` + 1 passes, each audited. read: takes the auditor's reply and returns the pass with its
+    audit or score, and the correction for the next pass or why the loop ends.
 
-    An audit that cannot be read ends the loop, and so does a later pass that cannot be finished, or in which the faulty
-    stage has nothing else to say; the passes that are there stay candidates. Raises SampleError where the first pass
-    fails, and where a call does.
+    The loop also ends with an unreadable audit, with a later pass that cannot be finished, and if the faulty stage
+    repeats its output; earlier passes can still be selected. Raises SampleError if the first pass or a call fails.
     """
     sample = state.scene.id
     passes: list[Pass] = []
@@ -124,9 +123,9 @@ def _audited_passes(
 def _ask_again(
     system: System, auditor: Stage, this: Pass, ask: Ask, emit: Emit, t: int, correction: Correction
 ) -> State | None:
-    """The state up to the output that the faulty stage gives now. None where it has nothing else to say: no other view
-    is better, or, where every agent has temperature 0, it repeats its output, so that the rest would be repeated, too.
-    That is not so where the rest is shown its own last output, which is another prompt, as drafts are."""
+    """The state with the new output of the faulty stage. None if no other view is better, or if the stage repeats its
+    output, every agent has temperature 0, and later stages see neither drafts nor their last outputs: then they would
+    repeat theirs, too."""
     stage = system.stage(correction.stage)
     if system.rerun == "view":
         found = look_again(system, auditor, stage, this, ask, emit, t)
@@ -142,5 +141,5 @@ def _ask_again(
 
 
 def is_final(error: SampleError) -> bool:
-    """Whether asking again cannot help: the model's own reply, or a prompt that grew over what the server takes."""
+    """Whether a retry cannot help: the reply is invalid, or the server refuses the prompt."""
     return isinstance(error, ReplyError) or error.failure in REFUSED

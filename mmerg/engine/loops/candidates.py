@@ -1,4 +1,4 @@
-"""Best of n: the same passes by other seeds, of which the likeliest is taken."""
+"""Best of n: passes with different seeds; selects the likeliest."""
 
 from collections import Counter
 
@@ -13,12 +13,12 @@ from mmerg.systems.system import System
 
 
 def candidates(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
-    """`system.n` independent passes. The emotion is the one that most of them give (self-consistency, Wang et al.,
-    2022, arXiv 2203.11171), the response is the likeliest of these: the maximum of (candidates of the same emotion,
-    mean log-probability of the response's tokens, -t).
+    """`system.n` independent passes. Selects the commonest emotion (self-consistency, Wang et al., 2022, arXiv
+    2203.11171), and of its responses the likeliest: the maximum of (candidates with the same emotion, mean
+    log-probability of the response's tokens, -t).
 
-    A candidate that cannot be used is lost, and the others go on. Raises SampleError where all of them are lost or a
-    call failed, ConfigError where the backend gives no log-probabilities.
+    An invalid candidate is lost. Raises SampleError if all are lost or a call fails, ConfigError if the backend gives
+    no log-probabilities.
     """
     sample, lost = state.scene.id, None
     finished: list[tuple[int, State, float]] = []
@@ -42,13 +42,13 @@ def candidates(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
 
 
 def _mean(path: str, candidate: Candidate) -> float:
-    """The mean log-probability of a token of the response, which stands at `path`. Raises ReplyError where this reply
-    does not give it, ConfigError where no reply can."""
+    """The mean log-probability of the tokens of the response at `path`. Raises ReplyError if this reply does not give
+    it, ConfigError if the backend does not."""
     symbol, _, field = path.partition(".")
     reply, written = candidate.replies[symbol]
     if not reply.logprobs and "log-probabilities" not in reply.taken:
         what = "the backend gives no log-probabilities, by which loop=candidates finds the likeliest reply"
-        hint = "update the server, which mmerg doctor looks at, or take another system"
+        hint = "update the server (see mmerg doctor), or use another system"
         raise ConfigError(what, where=reply.host, hint=hint)
     total, tokens = likelihood(reply, getattr(written, field) if field else str(written), field)
     if total is None:

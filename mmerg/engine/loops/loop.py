@@ -1,7 +1,7 @@
-"""What loops have in common: how they ask, and what they return.
+"""Shared parts of loops.
 
-A loop decides which stages are asked, how often, and which pass the result comes from. It is a function
-`(system, state, ask, emit) -> Outcome` and knows nothing of prompts, backends or the names of systems.
+A loop decides which stages run, how often, and which pass is selected. It is a function
+`(system, state, ask, emit) -> Outcome`, independent of prompts, backends and systems.
 
     def two_drafts(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
         first, second = (complete(system, state, ask, emit, t, candidate=Candidate(t)) for t in (0, 1))
@@ -21,8 +21,8 @@ from mmerg.systems.system import Stage, System
 
 
 class Ask(Protocol):
-    """Answers for one stage in pass t. With a candidate it takes the seed of its number, and keeps the reply there.
-    Raises ReplyError where no reply can be used, CallError where the backend failed."""
+    """Returns the output of a stage in pass t. candidate: gives the seed, and stores the reply. Raises ReplyError if no
+    reply is valid, CallError if the backend fails."""
 
     def __call__(
         self,
@@ -36,14 +36,14 @@ class Ask(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """All passes in order, the selected one, and why the loop ended, in a few words."""
+    """All passes in order, the selected pass, and why the loop ended."""
 
     passes: tuple[Pass, ...]
     selected: Pass
     ended: str
 
 
-Loop = Callable[[System, State, Ask, Emit], Outcome]  # raises SampleError where the sample cannot be finished
+Loop = Callable[[System, State, Ask, Emit], Outcome]  # raises SampleError if the sample fails
 
 
 def complete(
@@ -55,8 +55,8 @@ def complete(
     correction: Correction | None = None,
     candidate: Candidate | None = None,
 ) -> State:
-    """Ask every stage whose output is not there yet. `correction` is shown to the stage that it names; what it retains,
-    to the stages after it."""
+    """Asks every stage without an output. The stage that `correction` names sees it; later stages see what it
+    retains."""
     renewed = {stage.gives for stage in system.stages if correction and correction.stage == stage.name}
     for stage in system.stages:
         if state.get(stage.gives) is None:
@@ -68,22 +68,22 @@ def complete(
 
 
 def single(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
-    """One pass: every stage is asked once, in order. Raises SampleError where a stage fails."""
+    """One pass: asks every stage once, in order. Raises SampleError if a stage fails."""
     only = Pass(0, complete(system, state, ask, emit, 0))
     emit(events.Selected(sample=state.scene.id, t=0, ranks={}, ended="no auditor"))
     return Outcome((only,), only, "no auditor")
 
 
 def select(passes: Sequence[Pass], by: Selection = "lexicographic") -> Pass:
-    """The pass of the highest rank, or with `last` the latest that has one (the paper's row without final selection);
-    where none has, the first."""
+    """The pass with the highest rank; with `last`, the latest with a rank (the paper's row without final selection).
+    The first if none has a rank."""
     if by == "last" and (ranked := [candidate for candidate in passes if candidate.rank()]):
         return ranked[-1]
     return max(passes, key=Pass.rank)
 
 
 def finish(sample: str, passes: Sequence[Pass], ended: str, by: Selection, emit: Emit) -> Outcome:
-    """The outcome of a loop whose passes have ranks; emits what was selected."""
+    """Selects a pass, and emits which."""
     selected = select(passes, by)
     ranks = {candidate.t: rank for candidate in passes if (rank := candidate.rank())}
     emit(events.Selected(sample=sample, t=selected.t, ranks=ranks, ended=ended, by=by))

@@ -1,9 +1,8 @@
-"""Another look at a faulty stage: the same question in another view, and never its draft, which models copy.
+"""Asks a faulty stage again in other views, without its draft, which models copy.
 
-A view is one of `system.rerun_views`: labels (the emotions in another order), last_turns (the last turns alone),
-without_before (without the output of the stage before), and seed (another seed, for a stage with a temperature). Views
-that would change nothing are skipped.
-"""
+Views (`system.rerun_views`): labels (emotions in another order), last_turns (only the last turns), without_before
+(without the output of the previous stage), seed (another seed, for stages with a temperature). Views that change
+nothing are skipped."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -20,11 +19,11 @@ from mmerg.systems.audit import audit_class, to_audit
 from mmerg.systems.schema import vocabularies
 from mmerg.systems.system import Stage, System
 
-TURNS = 2  # that last_turns shows
+TURNS = 2  # of last_turns
 
 
 def views(system: System, stage: Stage, state: State) -> Iterator[tuple[str, Stage, State]]:
-    """`system.max_views` views of a stage that is asked in `state`: the view's name, and what to ask instead."""
+    """`system.max_views` views of a stage in `state`: the name of the view, and the changed stage and state."""
     before = [symbol for symbol, _ in state.outputs if symbol in stage.sees][-1:]
     choosing = stage.output is not None and "emotion" in vocabularies(stage.output)
     changing = {
@@ -48,9 +47,9 @@ def views(system: System, stage: Stage, state: State) -> Iterator[tuple[str, Sta
 
 
 def look_again(system: System, auditor: Stage, stage: Stage, this: Pass, ask: Ask, emit: Emit, t: int) -> State | None:
-    """The state with another output of the stage that failed in the pass `this`: the first that its check passes, or
-    where that gives scores, of all views the one of the best, if it is over that of the pass. None where there is none.
-    Raises SampleError where a call fails."""
+    """The state with a better output of the stage that failed in the pass `this`: the first that passes its check, or
+    if checks have scores, the best of all views, if better than the pass. None if there is none. Raises SampleError if
+    a call fails."""
     check = replace(auditor, audits=(stage.name,), output=audit_class((stage.name,)))
     before, tried = this.state.before(stage.gives), [this.state.get(stage.gives)]
     assert this.audit
@@ -58,7 +57,7 @@ def look_again(system: System, auditor: Stage, stage: Stage, this: Pass, ask: As
     for number, (view, asked, shown) in enumerate(views(system, stage, before), start=1):
         became: Became = "unusable"
         score: float | None = None
-        with suppress(ReplyError):  # of the stage, or of its check: no output is better for it
+        with suppress(ReplyError):  # an invalid output or check
             output = ask(asked, shown, t, candidate=Candidate(number))
             became = "as before"
             if output not in tried:
