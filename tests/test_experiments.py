@@ -24,9 +24,8 @@ def plain_of(experiment: str, *overrides: str) -> dict[str, Any]:
     return resolve(composed(f"+experiment={experiment}", "dataset=demo", *overrides))
 
 
-@pytest.mark.parametrize("experiment", [name for name in NAMES if name.startswith("hef_")])
+@pytest.mark.parametrize("experiment", NAMES)
 def test_every_member_of_every_experiment_composes(experiment: str) -> None:
-    """tests/test_sharing.py runs those of the other experiments."""
     [(key, values)] = swept(experiment).items()
     identities = set()
     for value in values:
