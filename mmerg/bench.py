@@ -22,6 +22,7 @@ from mmerg.experiment.sweep import Outcome, Row, cost, notes
 from mmerg.scoring.launch import add_table_arguments, score
 from mmerg.scoring.standard import add_arguments, check, read_options
 from mmerg.settings.compose import compose
+from mmerg.settings.groups import check_folder
 from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import parse
 
@@ -29,11 +30,11 @@ PAPER = ("qwen3.5-27b", "qwen3.5-9b", "qwen3-vl-32b", "qwen2.5vl-7b", "gemma3-12
 
 
 def bench(out: Console, given: argparse.Namespace) -> int:
-    """Run, score and print; the exit code. Raises MmergError for wrong settings, options or data before the first run,
-    and where nothing could be run."""
+    """Runs the backbones, prints the table and returns the exit code. Raises MmergError if settings, options or data
+    are wrong, before the first run, and if no backbone could run."""
     check(read_options(given))
-    if given.config_dir and not given.config_dir.is_dir():
-        raise ConfigError(f"there is no folder {given.config_dir}", where="--config-dir")
+    if given.config_dir:
+        given.config_dir = check_folder(given.config_dir)
     names = list(dict.fromkeys(given.backbones or PAPER))
     settings = [_settings(given, f"backbone={name}", *given.settings) for name in names]
     load_corpus(settings[0].dataset)  # an error here would be every backbone's
@@ -60,7 +61,7 @@ def _settings(given: argparse.Namespace, *words: str) -> RunSettings:
 
 
 def _run(out: Console, number: int, settings: RunSettings, words: Sequence[str]) -> Row:
-    """A backbone's run, or one a repeat, and what came of it. What is wrong is printed, and stops no other."""
+    """Runs one backbone, once per repeat. Prints its errors, which do not stop the others."""
     from mmerg.experiment.launch import launch  # only once there is something to run: --help stays quick
 
     out.print(Rule(escape(settings.backbone.name)))
@@ -73,7 +74,6 @@ def _run(out: Console, number: int, settings: RunSettings, words: Sequence[str])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command."""
     how = argparse.RawDescriptionHelpFormatter
     parser = Parser(prog="python -m mmerg.bench", description=__doc__, formatter_class=how)
     parser.add_argument(
@@ -89,8 +89,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = [*given.backbones, *given.words]  # a backbone's name has no "="
     given.settings = [word for word in words if "=" in word]
     given.backbones = [word for word in words if "=" not in word]
-    if given.config_dir:
-        given.config_dir = given.config_dir.expanduser().absolute()
     return run_command(lambda: bench(console(), given))
 
 

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from mmerg.console.terminal import start
-from mmerg.experiment.program import is_sweep, run_program
+from mmerg.experiment.program import ROWS, is_sweep, run_program
 
 if TYPE_CHECKING:
     from mmerg.api.run import Run
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 
 def job(settings: RunSettings) -> Iterator[Ended]:
-    """The run, or one a repeat."""
-    from mmerg.experiment.codes import ROWS
+    """Makes the run, or one per repeat."""
     from mmerg.experiment.launch import launch  # only once there is something to run: --help stays quick
 
     sweep = is_sweep()
@@ -30,12 +29,11 @@ def job(settings: RunSettings) -> Iterator[Ended]:
 
 
 def main() -> int:
-    """The command."""
     return run_program("config", job, __doc__)
 
 
 class _Callable(ModuleType):
-    """Importing this module puts it in the place of the function `mmerg.run`: it can be called as that."""
+    """This module, which can also be called as the function `mmerg.run` that it replaces when it is imported."""
 
     def __call__(self, *overrides: str, **settings: Any) -> Run:
         from mmerg.api.run import run

@@ -4,13 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
-from omegaconf import DictConfig, OmegaConf
 
 from mmerg.errors import ConfigError
 from mmerg.experiment.backbone import BackbonePlan
 from mmerg.experiment.plan import plan_prompts, refuse_idle_seeds
 from mmerg.settings.model import RunSettings
-from tests.composed import BASE, composed, resolve, settings_of
+from tests.composed import BASE, settings_of
 
 COLD = "backbone.sampling.temperature=0"
 
@@ -43,16 +42,3 @@ def test_the_temperature_of_the_page_on_reproduction_composes_with_every_backbon
     page = (Path(__file__).parents[1] / "docs/reproduce.md").read_text(encoding="utf-8")
     [advised] = re.findall(r"`(\S*sampling\.temperature=\S*)`", page)
     refuse(settings_of(*BASE, f"backbone={backbone}", "repeats=2", advised))
-
-
-@pytest.mark.parametrize("word", ["off", "on"])
-def test_a_word_that_yaml_takes_for_a_bool_is_to_be_quoted(word: str) -> None:
-    for quotes in ("", '"'):
-        config = OmegaConf.merge(composed(*BASE), OmegaConf.create(f"cache: {quotes}{word}{quotes}"))
-        assert isinstance(config, DictConfig)
-        if quotes:
-            resolve(config)
-        else:
-            with pytest.raises(ConfigError, match=r"cache is (true|false)") as caught:
-                resolve(config)
-            assert caught.value.hint.endswith('write "on" or "off", in quotes')

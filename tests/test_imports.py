@@ -227,7 +227,7 @@ def test_adapters_are_known_to_commands_alone() -> None:
     for family in ("ollama", "embedded"):
         adapters = {m for m in MODULES if m.startswith(f"mmerg.backends.{family}")}
         users = {module for module, names in ARROWS.items() if names & adapters} - adapters
-        assert users <= {"mmerg.doctor", "mmerg.experiment.memory_usage"}
+        assert users <= {"mmerg.doctor", "mmerg.experiment.backbone"}
 
 
 def test_only_its_command_knows_the_server() -> None:

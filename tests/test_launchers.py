@@ -22,10 +22,11 @@ from tests.test_run import Runner, corpus_in
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
 PLAIN = ("memory=none", "backbone.concurrency=1")
 SWEEP = (*PLAIN, "shard=1/2,2/2", "-m")
+ONE = (*PLAIN, "shard=1/1", "-m")
 
 
-def sweep(run: Runner, *more: str) -> subprocess.CompletedProcess[str]:
-    return forked(run.arguments(*more, *SWEEP), cwd=run.runs.parent, env=ENVIRONMENT)
+def sweep(run: Runner, *words: str) -> subprocess.CompletedProcess[str]:
+    return forked(run.arguments(*words), cwd=run.runs.parent, env=ENVIRONMENT)
 
 
 def equals_a_plain_run(run: Runner, folder: Path) -> bool:
@@ -37,11 +38,11 @@ def equals_a_plain_run(run: Runner, folder: Path) -> bool:
     return held(run.folder()) == held(plain.folder())
 
 
-def test_submitit_runs_the_shards(tmp_path: Path) -> None:
+def test_submitit_runs_a_shard(tmp_path: Path) -> None:
     pytest.importorskip("submitit", reason="pip install 'mmerg[slurm]'")
     with scripted_ollama() as server:
         run = Runner(corpus_in(tmp_path), tmp_path / "runs", server.url)
-        done = sweep(run, "hydra/launcher=submitit_local")
+        done = sweep(run, *ONE, "hydra/launcher=submitit_local")
         assert done.returncode == 0, done.stdout + done.stderr
         assert f"when all shards are finished: mmerg merge {run.folder()}" in done.stdout
         assert sorted(file.name for file in tmp_path.iterdir()) == ["corpus", "runs"]
@@ -99,7 +100,8 @@ def test_a_node_of_ray_that_dies_loses_nothing(tmp_path: Path) -> None:
         killer = threading.Thread(target=kill)
         killer.start()
         no_retries = "+hydra.launcher.ray.remote.max_retries=0"  # or Ray itself runs the lost job on the other node
-        done = sweep(run, "hydra/launcher=ray", f"hydra.launcher.ray.init.address={two.address}", no_retries)
+        on_ray = ("hydra/launcher=ray", f"hydra.launcher.ray.init.address={two.address}", no_retries)
+        done = sweep(run, *SWEEP, *on_ray)
         killer.join()
         assert done.returncode == 2, done.stdout + done.stderr
         assert "Ray lost 1 of 2 jobs" in done.stderr

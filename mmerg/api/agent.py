@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from mmerg.errors import ConfigError, RunError
 
@@ -23,15 +22,14 @@ if TYPE_CHECKING:
     from mmerg.systems.audit import Audit
 
 File: TypeAlias = "str | PathLike[str] | bytes"
-Said: TypeAlias = "tuple[str, str] | tuple[str, str, Sequence[File]]"  # speaker, text, pictures and clips
-Turns: TypeAlias = "Iterable[Said]"
+Files: TypeAlias = "File | Sequence[File]"  # pictures and clips
+Turns: TypeAlias = "Iterable[tuple[str, str] | tuple[str, str, Files]]"  # speaker, text, files
 Talk: TypeAlias = "list[tuple[str, str, list[Upload]]]"  # the same with its files read
-TURNS = '[("Ana", "I got the job!")]'  # how turns are given
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What a system says next. story: what its agents were asked and gave. result: the line that a run would have."""
+    """The reply of a system. story: the inputs and outputs of its agents. result: its line in the results of a run."""
 
     result: Result
     story: Story
@@ -42,7 +40,7 @@ class Reply:
 
     @property
     def emotion(self) -> str | None:
-        """The emotion that was forecast; None for a system that forecasts none."""
+        """The forecast emotion; None for a system without a forecast."""
         return self.result.emotion
 
     @property
@@ -52,12 +50,12 @@ class Reply:
 
     @property
     def passes(self) -> list[Pass]:
-        """From 0: what each stage gave, what the audit found, and why a pass began again."""
+        """The passes, from 0: the output of each stage, the audit, and why a stage was rerun."""
         return list(self.story.passes.values())
 
     @property
     def audits(self) -> list[Audit | None]:
-        """The audit of each pass; None where there is none, or it cannot be read."""
+        """The audit of each pass; None if there is none, or it cannot be read."""
         return [this.audited.audit if this.audited else None for this in self.passes]
 
     def __repr__(self) -> str:
@@ -65,8 +63,8 @@ class Reply:
 
 
 class Agent:
-    """A system with its model. Close it, or use it in a `with` block. Several threads may ask at once; how many calls
-    the model takes at once says backbone.concurrency."""
+    """A system with its model. Close it, or use it in a `with` block. Several threads may use it at the same time;
+    backbone.concurrency limits the simultaneous calls to the model."""
 
     def __init__(self, plan: TalkPlan, pool: Pool, engine: Engine) -> None:
         self._plan, self._pool, self._experiment = plan, pool, plan.experiment(engine)
@@ -80,16 +78,16 @@ class Agent:
         self,
         turns: Turns,
         speaker: str = "",
-        frames: Sequence[File] = (),
+        frames: Files = (),
         *,
         seed: int | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> Reply:
         """The reply of `speaker` after the last turn.
 
-        turns: speaker, text and, if there are any, pictures or clips of the turn, as paths or bytes. frames: those of
-        the last turn. on_event: called with each event as it happens, in this thread. Raises ConfigError for turns that
-        are none, and RunError where there is no reply.
+        turns: speaker, text and optionally pictures or clips of each turn, as paths or bytes. frames: those of the
+        last turn. on_event: called with each event as it happens, in this thread. Raises ConfigError if there is no
+        turn or a file cannot be read, and RunError if there is no reply.
         """
         return self._reply(_read_talk(turns, frames), speaker, seed, on_event)
 
@@ -119,14 +117,12 @@ class Agent:
             raise RunError(story.failed.what, where=story.failed.where, hint=story.failed.hint)
         return Reply(result, story)
 
-    async def arespond(
-        self, turns: Turns, speaker: str = "", frames: Sequence[File] = (), *, seed: int | None = None
-    ) -> Reply:
-        """The same for asyncio: a thread asks the model, and the event loop goes on."""
+    async def arespond(self, turns: Turns, speaker: str = "", frames: Files = (), *, seed: int | None = None) -> Reply:
+        """`respond` for asyncio: it runs in a thread."""
         return await asyncio.to_thread(self.respond, turns, speaker, frames, seed=seed)
 
     def close(self) -> None:
-        """Ends calls under way, and a model in this process."""
+        """Cancels running calls and unloads a model in this process."""
         self._pool.close()
 
     def __enter__(self) -> Self:
@@ -137,9 +133,8 @@ class Agent:
 
 
 def open_agent(*overrides: str, config_dir: str | PathLike[str] | None = None, **settings: object) -> Agent:
-    """A system with its model, which stays open until it is closed. Settings are those of `mmerg serve`: without a
-    dataset the labels are Ekman's six and neutral, and there are no exemplars. Raises MmergError where it cannot be
-    opened."""
+    """Opens a system with its model. Settings are those of `mmerg serve`: without a dataset the labels are Ekman's six
+    and neutral, and there are no exemplars. Raises MmergError if it cannot be opened."""
     from mmerg.api.overrides import compose_settings
     from mmerg.experiment.talk import TalkPlan
     from mmerg.settings.commands import ServeSettings
@@ -152,54 +147,34 @@ def respond(
     turns: Turns,
     *overrides: str,
     speaker: str = "",
-    frames: Sequence[File] = (),
+    frames: Files = (),
     config_dir: str | PathLike[str] | None = None,
     **settings: object,
 ) -> Reply:
-    """One reply: opens the model, asks it, and closes it. See `open` and `Agent.respond`."""
-    talk = _read_talk(turns, frames)  # its errors come before those of a model
+    """Opens a system for one reply, and closes it. See `open` and `Agent.respond`."""
+    talk = _read_talk(turns, frames)  # before the model is opened, which takes longer
     with open_agent(*overrides, config_dir=config_dir, **settings) as agent:
         return agent._reply(talk, speaker)
 
 
-def _read_talk(turns: object, frames: object) -> Talk:
-    talk = [_turn(turn) for turn in _many(turns)]
+def _read_talk(turns: Turns, frames: Files) -> Talk:
+    talk = [(name, text, [_upload(file) for files in shown for file in _listed(files)]) for name, text, *shown in turns]
     if not talk:
-        raise ConfigError("there is no turn to reply to", where="turns", hint=TURNS)
-    talk[-1][2].extend(map(_upload, _files(frames)))
+        raise ConfigError("there is no turn to reply to", where="turns", hint='[("Ana", "I got the job!")]')
+    talk[-1][2].extend(map(_upload, _listed(frames)))
     return talk
 
 
-def _check_speaker(speaker: str, known: Sequence[str]) -> None:
-    """Raises ConfigError for a name that is nearly one of the turns'. Somebody new may reply, as Guest 3 to Guest 2."""
+def _listed(files: Files) -> Iterable[File]:
+    return [files] if isinstance(files, str | bytes | PathLike) else files
+
+
+def _check_speaker(speaker: str, known: Collection[str]) -> None:
+    """Raises ConfigError for a name that differs from one of the turns only in its case. Somebody new may reply."""
     alike = [name for name in known if name.casefold() == speaker.casefold()]
-    if len(known) > 1:
-        alike += [name for name in get_close_matches(speaker, known, cutoff=0.75) if name[:-1] != speaker[:-1]]
-    if speaker not in known and alike:
+    if alike and speaker not in known:
         hint = f"did you mean {alike[0]}? the speakers are {', '.join(known)}"
         raise ConfigError(f"no turn has the speaker {speaker!r}", where="speaker", hint=hint)
-
-
-def _many(turns: object) -> list[Any]:
-    if isinstance(turns, Iterable) and not isinstance(turns, str | bytes):
-        return list(turns)
-    raise ConfigError(f"turns must be a list of turns, not {turns!r:.80}", where="turns", hint=TURNS)
-
-
-def _turn(turn: Said) -> tuple[str, str, list[Upload]]:
-    match turn:
-        case (str(name), str(text), *shown) if name.strip() and len(shown) < 2:
-            return name, text, [_upload(file) for files in shown for file in _files(files)]
-    what = f"a turn must be a speaker and a text, not {turn!r:.80}"
-    raise ConfigError(what, where="turns", hint=TURNS)
-
-
-def _files(given: object) -> list[Any]:
-    if isinstance(given, str | bytes | PathLike):
-        return [given]
-    if isinstance(given, Iterable):
-        return list(given)
-    raise ConfigError(f"not a file: {given!r:.80}", where="frames", hint='frames=["ana.jpg"]')
 
 
 def _upload(file: File) -> Upload:
@@ -207,7 +182,6 @@ def _upload(file: File) -> Upload:
 
     try:
         return Upload.of(file if isinstance(file, bytes) else Path(file).expanduser().read_bytes())
-    except (TypeError, ValueError, OSError) as error:
-        reason = getattr(error, "strerror", None) or error
+    except (ValueError, OSError) as error:
         hint = "give the path of a picture or clip, or its bytes"
-        raise ConfigError(f"a file cannot be read: {reason}", where=str(file), hint=hint) from error
+        raise ConfigError(f"a file cannot be read: {error}", where=f"{file!s:.300}", hint=hint) from error

@@ -29,9 +29,7 @@ def compose_settings(
     config_dir: str | PathLike[str] | None,
 ) -> Settings:
     """Composes the settings of a command, as its command line does. Raises ConfigError."""
-    own = [Path(config_dir).expanduser().absolute()] if config_dir else []
-    for folder in own:
-        check_folder(folder)
+    own = [check_folder(Path(config_dir))] if config_dir else []
     return parse(compose(config_name, to_overrides(overrides, settings), *own), kind, own)
 
 

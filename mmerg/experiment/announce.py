@@ -15,8 +15,11 @@ from mmerg.runs.result import Result
 
 
 def announce(out: Console, plan: Plan, asked: str, engine: Engine) -> None:
-    """Prints the corpus, protocol and engine, and the inputs that agents lack."""
+    """Prints the corpus, protocol and engine, and the inputs that agents lack. asked: the samples, if not simply the
+    selected ones."""
     samples = plan.samples
+    of_shard = f" of shard {plan.folder.shard}" if plan.folder.shard else ""
+    asked = asked or f"{len(samples.wanted)} selected{of_shard}"
     corpus = samples.corpus
     out.print(escape(f"{corpus.name} {corpus.split}: {plural(len(corpus.dialogues), 'dialogue')}{corpus.noted}"))
     out.print(escape(f"protocol: {describe(samples.protocol, samples.selection)}; {asked}"))

@@ -5,6 +5,9 @@ with closing(pool), pool.lease() as backend:
     backend.complete(request)
 """
 
+import resource
+import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -15,6 +18,7 @@ from mmerg.backends.protocol import Engine, Sampling
 from mmerg.errors import CallError, ConfigError, MmergError
 from mmerg.experiment.build import make
 from mmerg.runs.manifest import DRY
+from mmerg.runs.memory_usage import MemoryUsage
 from mmerg.settings.backbone import AskingSettings, BackboneSettings, BackendSettings
 
 
@@ -69,6 +73,22 @@ class BackbonePlan:
     @property
     def slots(self) -> int:
         return self.model.concurrency
+
+    def measure_memory(self) -> MemoryUsage | None:
+        """The memory of the model, from the first Ollama host that has it loaded. With the embedded backend, the peak
+        memory of this process. None for other backends."""
+        from mmerg.backends.ollama_host import OllamaHost
+
+        if self.server.name == "embedded":
+            unit = 1 if sys.platform == "darwin" else 1024  # unit of ru_maxrss in bytes
+            return MemoryUsage(gib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30)
+        for host in self.server.hosts if self.server.name == "ollama" else ():
+            with suppress(CallError):
+                loaded = OllamaHost(host).loaded(self.model.model)
+                if loaded and loaded.size:
+                    on_cpu = 100 * (1 - min((loaded.size_vram or 0) / loaded.size, 1))
+                    return MemoryUsage(gib=loaded.size / 2**30, on_cpu=on_cpu)
+        return None
 
 
 def check_hosts(server: BackendSettings, model: BackboneSettings) -> tuple[str, ...]:

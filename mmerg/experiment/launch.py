@@ -1,7 +1,4 @@
-"""One run, from its settings to how it ended; `run.py` is its command.
-
-Steps: plan, open the backend, run the items, report.
-"""
+"""One run: plan, open the backend, run the items, report. `run.py` is the command."""
 
 from __future__ import annotations
 
@@ -18,9 +15,8 @@ from mmerg.corpora.dialogue import Sample
 from mmerg.corpora.reading import clip_files
 from mmerg.errors import preview
 from mmerg.experiment.announce import announce, print_results
-from mmerg.experiment.memory_usage import measure_memory
 from mmerg.experiment.plan import Plan, plan_run
-from mmerg.experiment.work import describe_nothing, describe_wanted, is_new, pending, refusal, run_items
+from mmerg.experiment.work import is_new, pending, refuse_new, run_items
 from mmerg.runs.events import Emit
 from mmerg.runs.folder import Run, read_so_far
 from mmerg.runs.identity import CLIPS
@@ -33,36 +29,32 @@ from mmerg.storage.files import Snapshot
 
 
 def launch(settings: RunSettings, *, brief: bool = False, row: str = "") -> Iterator[Ended]:
-    """Runs what the settings say, once per repeat, and yields how each run ended. brief: without the replies. row: of a
-    sweep, for the folder's name. Raises MmergError if nothing can run; with only_failed, after the others, for repeats
-    that were never started."""
-    repeats = list(plan_run(settings, row).repeats(settings.repeats))
-    new = [plan for plan in repeats if plan.only_failed and is_new(plan.path)]
-    for plan in (plan for plan in repeats if plan not in new):
+    """Makes one run per repeat and yields how each ended. brief: prints no replies. row: the name of a sweep's row.
+    Raises MmergError if nothing can run."""
+    for plan in plan_run(settings, row).repeats(settings.repeats):
         ended = run_plan(plan, console(), brief)
-        print(f"run: {printable(str(plan.path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
+        print(f"run: {printable(str(plan.path))}")  # noqa: T201 - programs read the last line: no wrapping
         yield ended
-    if new:
-        raise refusal(new[0].settings, new[0].identity, new[0].run, len(new))
 
 
 def run_plan(plan: Plan, out: Console, brief: bool = False) -> Ended:
-    """Runs a plan. Raises MmergError if it cannot run, or has to stop."""
+    """Makes the planned run. Raises MmergError if it cannot run, or has to stop."""
+    if plan.only_failed and is_new(plan.path):
+        refuse_new(plan.settings, plan.identity, plan.run)
     _prepare_shard(plan)
     clips = Snapshot.of(clip_files(plan.samples.corpus))
-    wanted, asked = plan.samples.wanted, _asked(plan)
+    wanted = plan.samples.wanted
     then = None if is_new(plan.path) else read_manifest(plan.path)
     before = read_so_far(plan.path, then) if then else Results(Result)
-    if then and _is_finished(plan, clips, then, before):
+    todo = pending(wanted, before, plan.only_failed)
+    if then and not todo and _is_complete(plan, clips, then, before):
         return _print_finished(plan, out, then, before, brief)
-    if then and plan.only_failed:
-        asked = describe_wanted(wanted, before)
     with ExitStack() as opened:
         pool, engine = plan.replies.open(then.engine if then else None)
         opened.enter_context(closing(pool))
         if auditor := plan.system.auditor:
             auditor.check_engine(engine, "auditor")
-        announce(out, plan, asked, engine)
+        announce(out, plan, f"retrying {len(todo)} of {len(wanted)} samples" if plan.only_failed else "", engine)
         for host, why in pool.down().items():
             out.print(escape(f"host {host} is skipped for now: {why}"))
         _open_memories(plan, out)
@@ -78,7 +70,7 @@ def run_plan(plan: Plan, out: Console, brief: bool = False) -> Ended:
 
             progress = run_items(run, wanted, todo, work, pool, out, plan.system.sources.values())
             run.seal(plan.samples.ids)
-            if progress.made and (usage := measure_memory(plan.backbone.server, plan.backbone.model)):
+            if progress.made and (usage := plan.backbone.measure_memory()):
                 write_memory_usage(plan.path, usage)
             results = run.results.only(sample.id for sample in wanted).values()
             print_results(out, plan.backbone, results, brief)
@@ -94,24 +86,18 @@ def _prepare_shard(plan: Plan) -> None:
         write_order(plan.path, ((place, one.id) for place, one in places if shard.holds(one.dialogue_id)))
 
 
-def _asked(plan: Plan) -> str:
-    of_shard = f" of shard {plan.folder.shard}" if plan.folder.shard else ""
-    return f"{len(plan.samples.wanted)} selected{of_shard}"
-
-
-def _is_finished(plan: Plan, clips: Snapshot, then: Manifest, before: Results[Result]) -> bool:
-    whole = plan.only_failed or (then.records == len(before) and before.sealed(plan.samples.ids))
-    same = then.identity.get(CLIPS) == clips.digest()
-    return whole and same and not pending(plan.samples.wanted, before, plan.only_failed)
+def _is_complete(plan: Plan, clips: Snapshot, then: Manifest, before: Results[Result]) -> bool:
+    """Whether the folder is as a finished run leaves it, and the clips are still the same."""
+    sealed = plan.only_failed or (then.records == len(before) and before.sealed(plan.samples.ids))
+    return sealed and then.identity.get(CLIPS) == clips.digest()
 
 
 def _print_finished(plan: Plan, out: Console, then: Manifest, before: Results[Result], brief: bool) -> Ended:
-    wanted = plan.samples.wanted
-    results = before.only(sample.id for sample in wanted).values()
+    results = before.only(sample.id for sample in plan.samples.wanted).values()
     if plan.only_failed:
-        out.print(describe_nothing(wanted, before))
+        out.print("no sample of this run failed: there is nothing to retry")
     else:
-        announce(out, plan, f"{len(results)} selected", then.engine)
+        announce(out, plan, "", then.engine)
         out.print(f"{plural(len(results), 'sample')} {'is' if len(results) == 1 else 'are'} already finished")
         print_results(out, plan.backbone, results, brief)
     return Ended.of(plan.path, results, kept=len(results), made=0)

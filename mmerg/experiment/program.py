@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mmerg.console.terminal import GOES_ON, WRONG, handle_signals, run_command
 from mmerg.errors import ConfigError, did_you_mean
-from mmerg.experiment.codes import CODES
 from mmerg.settings.groups import check_folder, conf_folder, list_options, with_backend
 
 if TYPE_CHECKING:
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 
 MORE_HELP = """`--cfg job` prints all settings, `--cfg job -p system` those of a group; the files in conf/ explain them.
 `--info` says where they come from, and `--hydra-help` lists Hydra's flags."""
+CODES: list[int] = []  # the exit codes of this process's jobs, in order
+ROWS: list[str] = []  # the names of the sweep's rows that started here, the current one last: "top_k=3"
 Job: TypeAlias = "Callable[[Any], int | Iterable[Ended]]"  # from settings to an exit code, or to how runs ended
 
 
@@ -62,7 +63,6 @@ def _run(config_name: str, job: Job, usage: str | None) -> int:
     # Flags come first: Hydra allows none among settings.
     overrides = with_backend([expanded(word) for word in sys.argv[1:]])
     sys.argv[1:] = sorted(overrides, key=lambda word: "=" in word and not word.startswith("-"))
-    _refuse_passwords(sys.argv[1:])
     if {"-sc", "--shell-completion"} & set(sys.argv):
         sys.argv[0] = "mmerg"  # the completed program
     CODES.clear()
@@ -71,9 +71,7 @@ def _run(config_name: str, job: Job, usage: str | None) -> int:
     for option in unknown:
         hint = did_you_mean(option.partition("=")[0], parser._option_string_actions) or "set key=value; see --help"
         raise ConfigError(f"there is no option {option}", where="command line", hint=hint)
-    own = Path(given.config_dir).absolute() if given.config_dir else None
-    if own:
-        check_folder(own)
+    own = check_folder(Path(given.config_dir)) if given.config_dir else None
     try:
         if given.help:
             print(_help(config_name, usage or "", own))  # noqa: T201
@@ -128,12 +126,3 @@ def is_sweep() -> bool:
     from hydra.types import RunMode
 
     return HydraConfig.get().mode == RunMode.MULTIRUN
-
-
-def _refuse_passwords(overrides: Iterable[str]) -> None:
-    for word in (word for word in overrides if "@" in word):
-        from mmerg.settings.kinds import NO_PASSWORD, PASSWORD
-
-        if PASSWORD.search(word):
-            what = f"{word.partition('=')[0]} contains a password"
-            raise ConfigError(what, where="command line", hint=NO_PASSWORD)

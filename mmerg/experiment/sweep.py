@@ -21,7 +21,7 @@ from rich.table import Table
 
 from mmerg.console.terminal import WRONG, console, escape, run_command
 from mmerg.errors import MmergError
-from mmerg.experiment.codes import CODES, ROWS
+from mmerg.experiment.program import CODES, ROWS
 from mmerg.runs.identity import RUNTIME_KEYS
 from mmerg.runs.result import Ended
 from mmerg.runs.shards import SHARDS

@@ -1,16 +1,16 @@
-"""Runs the items of a folder in parallel: keeps finished ones, and runs and writes the others.
+"""Runs the items of a folder in parallel, for runs (`launch.py`) and judgings (`judging/launch.py`).
 
-What runs (`launch.py`) and judgings (`judging/launch.py`) have in common, and what `only_failed=true` takes up of them.
-
-    todo = pending(wanted, run.results, only_failed=False)
-    progress = run_items(run, wanted, todo, work, pool, console())
+todo = pending(wanted, run.results, only_failed=False)
+progress = run_items(run, wanted, todo, work, pool, console())
 """
 
+import glob
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import NoReturn, Protocol, TypeVar
 
 from rich.console import Console
 
@@ -30,7 +30,7 @@ from mmerg.runs.result import Results, SampleLine
 from mmerg.settings.kinds import Plain
 
 DRY_RUN = "this was a dry run: no model was called, and its {} and scores are meaningless"
-_FEW = 8  # the most differences in a message
+_FEW = 8  # differences in a message
 
 
 class Named(Protocol):
@@ -48,8 +48,8 @@ def pending(wanted: Sequence[Item], known: Results[Line], only_failed: bool) -> 
     """The items of `wanted` without a record or without events. With `only_failed` the items whose record is a failure
     or has no events, as a killed process leaves a failure that it retried."""
     if only_failed:
-        begun = [item for item in wanted if item.id in known]
-        return [item for item in begun if item.id in known.lost or known[item.id].status == "failed"]
+        started = [item for item in wanted if item.id in known]
+        return [item for item in started if item.id in known.lost or known[item.id].status == "failed"]
     return [item for item in wanted if item.id not in known or item.id in known.lost]
 
 
@@ -97,44 +97,25 @@ def run_items(
 
 
 def is_new(path: Path) -> bool:
-    """Whether no run was started in this folder, so that none can have failed."""
+    """Whether no run was started in this folder."""
     return not (path / MANIFEST).exists()
 
 
-def refusal(settings: Plain, identity: Digests, path: Path, count: int = 1) -> ConfigError:
-    """The error if failed samples are requested of a run, the first of `count`, that was never started. identity: what
-    is known of it before a model is asked."""
-    would = "this would be a new run" if count == 1 else f"{count} repeats would be new runs"
-    return ConfigError(
-        f"{would}, in which nothing failed: {_nearest(settings, identity, path)}",
+def refuse_new(settings: Plain, identity: Digests, path: Path) -> NoReturn:
+    """Raises ConfigError because `only_failed=true` names a run that does not exist. The error lists how it differs
+    from the most similar run in the same folder. identity: its parts that are known before a model is called."""
+    alike = re.sub(r"(-\w+=.*)?-\w+$", "-", path.name)  # without the row of a sweep and the digest
+    compared = [f"no run in {path.parent} has a name like {alike}…"]
+    fewest: int | float = math.inf
+    for folder in sorted(path.parent.glob(f"{glob.escape(alike)}*/")):
+        with suppress(RunError):  # commands on that run report it
+            then = read_manifest(folder)
+            later = {part: digest for part, digest in then.identity.items() if part.startswith(KNOWN_LATER)}
+            changed = changes(then, then.model_copy(update={"settings": settings, "identity": identity | later}))
+            if len(changed) < fewest:
+                fewest, compared = len(changed), [f"compared with {folder.name}, {changed[0]}", *changed[1:]]
+    raise ConfigError(
+        f"this would be a new run, in which nothing failed: {preview(compared, _FEW, '; ')}",
         where=str(path),
         hint="restore what changed, or remove only_failed to run all samples; finished calls come from the reply cache",
     )
-
-
-def _nearest(settings: Plain, identity: Digests, path: Path) -> str:
-    """How the run differs from the most similar one in the same folder."""
-    alike = re.sub(r"(-\w+=.*)?-\w+$", "-", path.name)  # without the row of a sweep and the digest
-    differences: dict[str, list[str]] = {}
-    for folder in sorted(path.parent.glob("*/")):
-        if folder.name.startswith(alike):
-            with suppress(RunError):  # commands on that run report it
-                then = read_manifest(folder)
-                later = {part: digest for part, digest in then.identity.items() if part.startswith(KNOWN_LATER)}
-                now = then.model_copy(update={"settings": settings, "identity": identity | later})
-                differences[folder.name] = changes(then, now)
-    if not differences:
-        return f"no run in {path.parent} has a name like {alike}…"
-    name, changed = min(differences.items(), key=lambda one: len(one[1]))
-    return f"compared with {name}, {preview(changed, _FEW, '; ')}"
-
-
-def describe_wanted(wanted: Sequence[Named], before: Results[Line]) -> str:
-    return f"retrying {len(pending(wanted, before, only_failed=True))} of {len(wanted)} samples, which failed before"
-
-
-def describe_nothing(wanted: Sequence[Named], before: Results[Line]) -> str:
-    left = len(pending(wanted, before, only_failed=False))
-    are = "is" if left == 1 else "are"
-    rest = f"; {left} of {len(wanted)} {are} not done yet: run the same command without only_failed to finish"
-    return f"no sample of this run failed: there is nothing to retry{rest * (left > 0)}"

@@ -26,16 +26,13 @@ def groups(own: Path | None = None) -> list[str]:
     return sorted(found - {"hydra", "rating"})  # rating: forms, which no config composes
 
 
-def check_folder(own: Path) -> None:
-    """Raises ConfigError if a user's folder has no configs."""
-    hint = "give the folder above the groups: DIR where the config is DIR/system/mine.yaml"
-    if not own.is_dir():
-        raise ConfigError("there is no such folder", where=str(own), hint=hint)
-    if own.name in groups() and any(own.glob("*.yaml")):
-        what, hint = f"this is the folder of one group, {own.name}", f"the folder above: --config-dir {own.parent}"
-        raise ConfigError(what, where=str(own), hint=hint)
-    if not any(file for ending in ("yaml", "py") for file in own.rglob(f"*.{ending}")):
-        raise ConfigError("the folder has no configs: no file *.yaml", where=str(own), hint=hint)
+def check_folder(own: Path) -> Path:
+    """The absolute path of a user's folder of configs. Raises ConfigError if it has none."""
+    folder = own.expanduser().absolute()
+    if not (any(folder.glob("*/**/*.yaml")) or any(folder.rglob("*.py"))):
+        hint = "give the folder above the groups: DIR where the config is DIR/system/mine.yaml"
+        raise ConfigError("there is no folder of configs here", where=str(folder), hint=hint)
+    return folder
 
 
 def list_options(group: str, own: Path | None = None) -> list[str]:
@@ -84,19 +81,13 @@ def _text(backbone: str) -> str:
 
 
 def ollama_host() -> str:
-    """The address in OLLAMA_HOST, where Ollama's programs look for the server. A password is masked, as the settings
-    refuse it."""
+    """The address in OLLAMA_HOST, where Ollama's programs look for the server."""
     given = os.environ.get("OLLAMA_HOST", "").strip("\"' ")
     if not given:
         return OLLAMA
     scheme, _, rest = given.rpartition("://")
-    place, slash, path = rest.partition("/")
-    _, at, place = place.rpartition("@")
+    place, _, path = rest.partition("/")
     host, _, port = place.rpartition(":") if re.search(r":\d*$", place) else (place, "", "")
-    ports = {"http": "80", "https": "443"}
     host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)
-    return (
-        f"{scheme or 'http'}://{'***@' if at else ''}{host}:{port or ports.get(scheme, '11434')}{slash}{path}".rstrip(
-            "/"
-        )
-    )
+    port = port or {"http": "80", "https": "443"}.get(scheme, "11434")
+    return f"{scheme or 'http'}://{host}:{port}/{path}".rstrip("/")

@@ -3,6 +3,7 @@
 settings = parse(compose("config", ["dataset=meld", "limit=3"]), RunSettings)
 """
 
+import os
 import pickle
 import re
 import sys
@@ -12,7 +13,7 @@ from typing import Any, TypeVar
 
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, ListConfig, OmegaConf
-from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException, UnsupportedInterpolationType
+from omegaconf.errors import OmegaConfBaseException
 from pydantic import ValidationError
 
 from mmerg.errors import ConfigError
@@ -20,7 +21,7 @@ from mmerg.settings.commands import ImportSettings, TrainSettings
 from mmerg.settings.groups import conf_folder, groups, ollama_host, suggest_options
 from mmerg.settings.kinds import PLACE, RUNTIME_ONLY, Plain, SettingsModel, SparseSettings
 from mmerg.settings.model import RunSettings
-from mmerg.settings.problems import CONFIGURATION, Problem, as_typed, combine_problems, no_value, of_validation
+from mmerg.settings.problems import SET_IT, Problem, as_typed, combine_problems, no_value, of_validation
 from mmerg.settings.tree import get_fields, get_path, is_settings, leaves, paths_marked, unwrap_optional
 
 KINDS = (RunSettings, TrainSettings, ImportSettings)
@@ -75,7 +76,8 @@ def parsed(config: DictConfig, kind: type[Settings], own: Sequence[Path] = ()) -
         _settle(config, own)
         plain: Any = OmegaConf.to_container(config, resolve=True)
     except OmegaConfBaseException as error:
-        plain, unresolved = OmegaConf.to_container(config), [_unresolved(error)]
+        key, what = getattr(error, "full_key", None) or "?", str(error).splitlines()[0]
+        plain, unresolved = OmegaConf.to_container(config), [Problem(key, what, f"{SET_IT}: {key}=…")]
     reader = get_path(plain, "dataset.reader")
     if isinstance(reader, dict) and reader.get("root", "given") in (None, ""):
         missing.append("dataset.root")
@@ -132,7 +134,7 @@ def _settle(config: DictConfig, own: Sequence[Path]) -> None:
     them."""
     for key in PATHS:
         if isinstance(path := OmegaConf.select(config, key), str) and path:
-            OmegaConf.update(config, key, _literal(_whole(key, path)))
+            OmegaConf.update(config, key, _whole(key, path))
     if isinstance(label_set := OmegaConf.select(config, "dataset.label_set"), int):
         OmegaConf.update(config, "dataset.label_set", str(label_set))
     for group in ("system", "judge") if own else ():  # the user's templates lie next to the user's config
@@ -140,38 +142,18 @@ def _settle(config: DictConfig, own: Sequence[Path]) -> None:
         prompts = OmegaConf.select(config, key)
         if prompts and isinstance(prompts, str | ListConfig):
             named = [prompts] if isinstance(prompts, str) else prompts
-            OmegaConf.update(config, key, [_beside(key, one, [folder / group for folder in own]) for one in named])
+            OmegaConf.update(config, key, [_beside(one, [folder / group for folder in own]) for one in named])
 
 
-def _beside(key: str, prompts: object, configs: Sequence[Path]) -> object:
+def _beside(prompts: object, configs: Sequence[Path]) -> object:
     """A folder of templates that lies next to the user's configs, as an absolute path."""
     if not isinstance(prompts, str) or prompts.startswith("package:"):
         return prompts
-    name = _whole(key, prompts) if prompts.startswith("~") else prompts
-    folders = [folder / name for folder in configs]
-    return _literal(str(next(filter(Path.is_dir, folders), folders[0])))
+    folders = [folder / os.path.expanduser(prompts) for folder in configs]  # noqa: PTH111
+    return str(next(filter(Path.is_dir, folders), folders[0]))
 
 
 def _whole(key: str, path: str) -> str:
     """A path with ~ expanded. Paths that a run reads are made absolute."""
-    try:
-        home = Path(path).expanduser()
-    except RuntimeError as error:
-        hint = f"write the whole path; for a name that begins with ~, {key}=./~…"
-        raise ConfigError(f"{key} is {path}, and there is no such user", where=CONFIGURATION, hint=hint) from error
-    if key in _AS_TYPED or path.startswith("package:"):
-        return str(home) if path.startswith("~") else path
-    return str(home.absolute())
-
-
-def _literal(path: str) -> str:
-    """A path as a config holds it: `${…}` in it is text, not a reference."""
-    return re.sub(r"(\\*)\$\{", lambda match: match[1] * 2 + r"\${", path)
-
-
-def _unresolved(error: OmegaConfBaseException) -> Problem:
-    """The problem of a reference to a missing setting."""
-    key = getattr(error, "full_key", None) or "?"
-    looks_like = isinstance(error, InterpolationResolutionError | UnsupportedInterpolationType)
-    escape = r"; where a path has ${…} in its name, write \${…}" if looks_like else ""
-    return Problem(key, str(error).splitlines()[0], f"set it on the command line: {key}=…{escape}")
+    home = os.path.expanduser(path)  # noqa: PTH111 - pathlib raises for an unknown user
+    return home if key in _AS_TYPED or path.startswith("package:") else str(Path(home).absolute())

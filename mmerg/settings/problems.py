@@ -18,6 +18,7 @@ from mmerg.settings.tree import every_key, get_keys, model_at
 
 Node = TypeVar("Node", bound=SettingsModel)
 COMMAND_LINE, CONFIGURATION = "command line", "configuration"
+SET_IT = "set it on the command line"
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
 
@@ -33,7 +34,7 @@ class Problem:
 
 
 def no_value(key: str, where: str = CONFIGURATION) -> Problem:
-    return Problem(key, f"{key} has no value", f"set it on the command line: {key}=…", where)
+    return Problem(key, f"{key} has no value", f"{SET_IT}: {key}=…", where)
 
 
 def combine_problems(problems: Sequence[Problem]) -> ConfigError:
@@ -73,17 +74,8 @@ def of_validation(error: ValidationError, kind: type[SettingsModel], where: str 
         match invalid["type"]:
             case "extra_forbidden":
                 yield unknown(kind, key, where)
-            case "missing" if key.endswith("._target_"):
-                what = f"{key.removesuffix('._target_')} has settings, but names no class"
-                yield Problem(key, what, f"remove the settings, or name a class: {key}=…", where)
             case "missing":
                 yield no_value(key, where)
-            case "model_type" if part := model_at(kind, key):  # as where a row chooses an option of a group
-                hint = f"its settings by name: {', '.join(get_keys(part)) or '_target_, a class, and its arguments'}"
-                hint += "" if value is None or "." in key else f"; {key}={value} goes on the command line"
-                yield Problem(key, f"{what}, but it has several settings", hint, where)
-            case "too_short" if value:  # its wrong items have errors of their own
-                continue
             case "literal_error":
                 yield Problem(key, what, describe_choices(value, re.findall(r"'([^']*)'", context["expected"])), where)
             case _:
@@ -101,10 +93,7 @@ def read_settings(kind: type[Node], plain: Mapping[str, object], where: str) -> 
 
 def describe_choices(value: Any, allowed: Sequence[str]) -> str:
     """The valid values, and the nearest one."""
-    words = f"one of {', '.join(allowed)}"
-    if isinstance(value, bool) and "off" in allowed:
-        return f'{words}; in YAML on and off are true and false: write "on" or "off", in quotes'
-    return "; ".join(filter(None, (words, did_you_mean(str(value).lower(), allowed))))
+    return "; ".join(filter(None, (f"one of {', '.join(allowed)}", did_you_mean(str(value).lower(), allowed))))
 
 
 def as_typed(value: Any) -> str:

@@ -32,11 +32,6 @@ def refused(*settings: str) -> ConfigError:
         ("memory.min_similarity=nan", "memory.min_similarity is nan", "a finite number"),
         ("+sources.N={_target_:a.B,far:-inf}", "sources.N.far is -inf", "numbers, which nan and inf are not"),
         ("+sources.N={_target_:a.B,k:{n:[nan]}}", "sources.N.k is {'n': [nan]}", "numbers, which nan and inf are not"),
-        (
-            "dataset.reader=3",
-            "dataset.reader is 3, but it has several settings",
-            "and its arguments",
-        ),
     ],
 )
 def test_what_a_setting_may_be(setting: str, what: str, hint: str) -> None:

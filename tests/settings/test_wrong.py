@@ -5,15 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mmerg.errors import ConfigError
-from mmerg.judge import split
 from mmerg.settings.commands import COMMANDS
 from mmerg.settings.compose import compose
 from mmerg.settings.explain import find_problems
-from mmerg.settings.model import RunSettings
 from tests.processes import in_process
 
 
@@ -50,18 +46,6 @@ def test_what_was_meant(argument: str, name: str, what: str, hint: str) -> None:
 )
 def test_the_rest_is_nothing_to_complain_about(argument: str) -> None:
     assert not list(find_problems(argument, COMMANDS["config"], sweep=True))
-
-
-@given(st.text(max_size=12))
-def test_no_argument_is_too_odd(text: str) -> None:
-    for argument in (text, f"{text}=1", f"frames.{text}=1"):
-        list(find_problems(argument, RunSettings, sweep=True))
-
-
-def test_no_argument_is_too_long() -> None:
-    long = f"ids=[{'x' * 5000}]"
-    assert not list(find_problems(long, RunSettings))
-    assert split(["runs/one", long]) == ([Path("runs/one")], [long])
 
 
 def test_a_group_of_the_users_own_is_no_misspelt_setting(tmp_path: Path) -> None:
