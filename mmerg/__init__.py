@@ -9,16 +9,14 @@
     mmerg.load("runs/meld-merg-…", "runs/meld-trace-…").samples
 
 Overrides are those of the command line, and keyword arguments are settings: `limit=2` is the override "limit=2", and
-`**{"backbone.concurrency": 4}` one below. config_dir: a folder of configs of your own, as for `--config-dir`. What goes
-wrong raises MmergError, which says what happened, where, and what to do next.
+`**{"backbone.concurrency": 4}` a nested one. config_dir: a folder with your own configs, as for `--config-dir`. Errors
+are MmergErrors, which say what happened, where, and what to do next.
 """
 
 from __future__ import annotations
 
-import os
-import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -70,26 +68,14 @@ __all__ = [
 ]
 
 
-def _end_interrupted(kind: type[BaseException], error: BaseException, trace: Any) -> None:
-    if issubclass(kind, KeyboardInterrupt):
-        print("interrupted", file=sys.stderr)  # noqa: T201
-        os._exit(130)
-    sys.__excepthook__(kind, error, trace)
-
-
-if sys.argv[:1] == ["-m"]:  # python -m mmerg.NAME: Ctrl-C while its modules are imported
-    sys.excepthook = _end_interrupted
-
-
 def load(*runs: str | PathLike[str]) -> Tidy:
-    """What run folders hold, as data frames (see `mmerg.tidy.frames.Tidy`). Raises RunError where one is no run."""
+    """Reads run folders as data frames (see `mmerg.tidy.frames.Tidy`). Raises RunError for a folder without a run."""
     from mmerg.tidy.frames import load as load_runs
 
     return load_runs(runs)
 
 
 def __getattr__(name: str) -> object:
-    """Imports what is asked for."""
     wanted = "open_agent" if name == "open" else name
     for module, names in _PLACES.items():
         if wanted in names:

@@ -21,18 +21,18 @@ eval "$(mmerg -sc install=bash)" lets Tab complete commands, options and setting
 
 
 def main() -> int:
-    """The command that the first argument names, with the others as its own."""
+    """Runs the command that the first argument names."""
     try:
         return _main()
-    except KeyboardInterrupt:  # while its modules are imported, which takes seconds
+    except KeyboardInterrupt:  # during imports, which take seconds
         print("interrupted", file=sys.stderr)  # noqa: T201
         return 130
 
 
 def _main() -> int:
-    from mmerg.console.terminal import WRONG, commands, run_command, tolerate_closed_output
+    from mmerg.console.terminal import WRONG, commands, replace_unprintable, run_command
 
-    tolerate_closed_output()
+    replace_unprintable()
     name, rest = (sys.argv[1] if len(sys.argv) > 1 else "--help"), sys.argv[2:]
     if name in ("-h", "--help", "help"):
         lines = "\n".join(f"  {name:<10}  {what}" for name, what in commands().items())
@@ -45,14 +45,14 @@ def _main() -> int:
         return 0
     if name in ("-sc", "--shell-completion"):
         return _complete(rest)
-    if name not in commands() or not _in_folder():
+    if name not in commands():
         return run_command(lambda: _refuse(name))
     sys.argv[:] = [f"mmerg {name}", *rest]
     return int(import_module(f"mmerg.{name}{'_' * iskeyword(name)}").main())
 
 
 def _complete(arguments: list[str]) -> int:
-    """Hydra's shell completion for `mmerg COMMAND …`. The shell gives the line as typed so far in COMP_LINE."""
+    """Completes `mmerg COMMAND …` with Hydra. The shell puts the typed line into COMP_LINE."""
     from mmerg.console.terminal import commands
 
     _, _, typed = os.environ.get("COMP_LINE", "").partition(" ")
@@ -69,20 +69,10 @@ def _complete(arguments: list[str]) -> int:
     return int(import_module(f"mmerg.{name}{'_' * iskeyword(name)}").main())
 
 
-def _in_folder() -> bool:
-    """Whether the working directory is still there."""
-    try:
-        return bool(os.getcwd())  # noqa: PTH109
-    except FileNotFoundError:
-        return False
-
-
 def _refuse(name: str) -> int:
     from mmerg.console.terminal import commands
     from mmerg.errors import ConfigError, did_you_mean
 
-    if name in commands():
-        raise ConfigError("the working directory was removed", where="command line", hint="cd to a folder that exists")
     near = did_you_mean(name, commands()).replace("mean ", "mean mmerg ")
     hint = near or f"one of {', '.join(commands())}"
     raise ConfigError(f"there is no command {name}", where="command line", hint=hint)

@@ -96,25 +96,15 @@ def test_a_backbone_that_is_not_pulled_is_named_and_skipped(bench: Bencher, caps
     assert "ollama pull llava:13b" in capsys.readouterr().err
 
 
-def test_repeats_are_one_row(bench: Bencher, capsys: pytest.CaptureFixture[str]) -> None:
-    seeds = ("repeats=3", "backbone.sampling.temperature=0.5")
-    assert bench("--backbones", *TWO[:1], *seeds) == 0
-    assert main(["--dataset", "folder", "--n", "3", *bench.settings, *seeds, "--backbones", TWO[0]]) == 0
-    assert "mean of 1,2,3" in " ".join(capsys.readouterr().out.split())
-
-
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
         (("--resamples", "0"), "resamples is 0"),
-        (("--backbones", "qwen2.5vl-7"), "did you mean backbone=qwen2.5vl-7b?"),
         (("--backbones", *TWO, "limt=3"), "did you mean limit?"),
-        (("dataset.root=/nowhere", "--backbones", *TWO), "/nowhere does not exist"),
-        (("--n", "0"), "protocol.sample"),
         (("--config-dir", "/nowhere"), "there is no folder"),
     ],
 )
-def test_what_is_wrong_is_told_once_before_the_first_run(
+def test_errors_come_before_the_first_run(
     wrong: tuple[str, ...], told: str, bench: Bencher, server: ScriptedOllama, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert bench(*wrong) == 2

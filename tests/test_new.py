@@ -69,11 +69,9 @@ def test_the_name_stands_everywhere(work: Path) -> None:
     ("words", "told"),
     [
         ("system merg", "mmerg has system=merg itself"),
-        ("corpus meld", "mmerg has dataset=meld itself"),
         ("system mine --from mreg", "did you mean system=merg?"),
-        *((f"system {name}", "cannot be the name") for name in ("my-system", "class", "Mine", "2nd", "../mine", "é")),
-        *((f"backbone {name}", "no backbone") for name in ("a/b", "small x'y")),
-        ("backbone gemma3-12b", "itself"),
+        *((f"system {name}", "cannot be the name") for name in ("my-system", "class", "../mine")),
+        ("backbone small x'y", "no backbone"),
     ],
 )
 def test_a_wrong_name_is_refused(

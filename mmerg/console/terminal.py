@@ -1,4 +1,4 @@
-"""How commands speak: errors as what, where and next on stderr; foreign text escaped; fixed width when piped."""
+"""Output and exit codes of commands: errors with what, where and next; escaped foreign text; a fixed width in pipes."""
 
 import argparse
 import ast
@@ -8,8 +8,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,16 +17,16 @@ from rich.text import Text
 
 from mmerg.errors import MmergError, did_you_mean
 
-WRONG, INTERRUPTED = 2, 130
-GOES_ON = "the same command resumes"  # said when a command was interrupted
-STARTS_OVER = "the same command starts over"  # said of one that keeps nothing
+WRONG, INTERRUPTED, CLOSED = 2, 130, 141  # exit codes
+GOES_ON = "the same command resumes"  # printed after an interruption
+STARTS_OVER = "the same command starts over"  # for a command that keeps nothing
 
-# Control characters could steer the terminal, bidi controls could reorder what is read. Line feed and tab may stay.
+# Control characters could steer the terminal, and bidi controls reorder text. Line feed and tab stay.
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors read as those of all commands."""
+    """An argument parser that prints errors as all commands do."""
 
     def __init__(self, prog: str, description: str | None, **how: Any) -> None:
         by_name = sys.argv[0] if sys.argv[0].startswith("mmerg ") else ""
@@ -54,78 +53,42 @@ def commands() -> dict[str, str]:
 
 
 def printable(text: str) -> str:
-    """Foreign text (transcripts, replies, file names) with control characters spelled out."""
+    """Escapes control characters in foreign text: transcripts, replies, file names."""
     return _STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def escape(text: str) -> Text:
-    """Foreign text for a console: no markup, no control characters."""
+    """Foreign text for a console, without markup and control characters."""
     return Text(printable(text))
 
 
 def plural(count: int, noun: str) -> str:
-    """A count with its noun: 1 sample, 2 samples."""
+    """A count with its noun: "1 sample", "2 samples"."""
     return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def console() -> Console:
-    """Where tables go. Piped output gets a fixed width, so that it reads the same everywhere."""
+    """The console for tables. Piped output has a fixed width, so it is the same everywhere."""
     made = Console(highlight=False)
     return made if made.is_terminal else Console(highlight=False, width=120)
 
 
-def tolerate_closed_output() -> None:
-    """Keeps a run going whatever becomes of its output. A character that the terminal lacks is replaced. Where nobody
-    reads on (`| head`, a full disk behind `>`) output stops and work goes on; `run_command` then says what was lost."""
+def replace_unprintable() -> None:
+    """Prints ? for a character that the terminal lacks."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    out = sys.stdout
-    if isinstance(out, io.TextIOWrapper):
-        sys.stdout = _Tolerant(out.buffer, out.encoding, out.errors, None, out.line_buffering, out.write_through)
-
-
-class _Tolerant(io.TextIOWrapper):
-    """Standard output that writes nothing more once a write failed. lost: the error, unless the reader went away."""
-
-    lost: OSError | None = None
-
-    def write(self, text: str) -> int:
-        with self._silenced():
-            super().write(text)
-        return len(text)
-
-    def flush(self) -> None:
-        with self._silenced():
-            super().flush()
-
-    def raise_lost(self) -> None:
-        """Raises MmergError where output was lost, and only once, as the rows of a sweep share the output."""
-        self.flush()
-        lost, self.lost = self.lost, None
-        if lost:
-            what = f"the output cannot be written: {lost.strerror or lost}"
-            hint = "free disk space, or print elsewhere; the command's own files are complete"
-            raise MmergError(what, where="standard output", hint=hint)
-
-    @contextmanager
-    def _silenced(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            self.lost = None if isinstance(error, BrokenPipeError) else error
-            # What is still buffered would fail again when the interpreter ends; from here on all is swallowed.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
 
 
 def start(main: Callable[[], int]) -> NoReturn:
-    """Runs a command that was begun as `python -m mmerg.NAME`, and ends the process with its exit code."""
-    tolerate_closed_output()
+    """Runs the command of `python -m mmerg.NAME`, and exits with its code."""
+    replace_unprintable()
     sys.exit(main())
 
 
 def handle_signals(*more: int) -> list[int]:
-    """Lets SIGTERM and `more` signals do what Ctrl-C does. Later ones do nothing. The list gets all that came."""
+    """Makes SIGTERM and `more` signals do what Ctrl-C does. Later ones do nothing. The returned list gets all signals
+    that arrive."""
     came: list[int] = []
 
     def interrupt(number: int, _: object) -> None:
@@ -139,20 +102,17 @@ def handle_signals(*more: int) -> list[int]:
 
 
 def run_command(command: Callable[[], int], interrupted: str | None = GOES_ON) -> int:
-    """Runs `command` and gives its exit code: 2 after an error of mmerg's, a path that the system refuses, or output
-    that could not be written, all of which are printed; 130 after Ctrl-C, with `interrupted` as the text. Without one,
-    KeyboardInterrupt is raised."""
-    try:
-        import fcntl  # noqa: F401 - what Windows lacks
-    except ModuleNotFoundError:
-        what, hint = "mmerg runs on Linux and macOS", "on Windows, install WSL (wsl --install) and use mmerg there"
-        return _print_error(MmergError(what, where=sys.platform, hint=hint))
+    """Runs `command` and returns its exit code: 2 after an error of mmerg or a path that the system refuses, which it
+    prints; 130 after Ctrl-C, when it prints `interrupted`, or raises KeyboardInterrupt if that is None; 141 if nobody
+    reads the output any more, as after `| head`."""
     try:
         code = command()
-        if isinstance(sys.stdout, _Tolerant):
-            sys.stdout.raise_lost()
+        sys.stdout.flush()
     except MmergError as error:
         return _print_error(error)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes it again at exit
+        return CLOSED
     except OSError as error:
         if error.errno not in (errno.ENAMETOOLONG, errno.EACCES):
             raise
@@ -167,6 +127,5 @@ def run_command(command: Callable[[], int], interrupted: str | None = GOES_ON) -
 
 
 def _print_error(error: MmergError) -> int:
-    """Prints the error, and gives the exit code."""
     print(printable(f"error: {error}"), file=sys.stderr)  # noqa: T201
     return WRONG

@@ -126,8 +126,6 @@ class Knows:
     ("key", "more"),
     [
         ("system.stages.psp.function", ["~system.stages.psp.sampling"]),
-        ("system.auditor.function", ["~system.auditor.sampling"]),
-        ("system.loop", []),
         ("sources.M", []),
     ],
 )
@@ -163,14 +161,10 @@ def test_a_name_and_tags_name_the_folder_and_decide_nothing(tmp_path: Path, serv
         settings_of(*given(tmp_path, server.url, "name=a/b"))
 
 
-def test_a_host_that_is_listed_twice_is_refused(tmp_path: Path, server: ScriptedOllama) -> None:
+@pytest.mark.parametrize(
+    ("hosts", "message"), [("http://h:port", "not a host's address"), ("http://h:1,http://h:1/", "is listed twice")]
+)
+def test_wrong_hosts_are_refused(hosts: str, message: str, tmp_path: Path) -> None:
     corpus_in(tmp_path)
-    with pytest.raises(ConfigError, match="is listed twice"):
-        run(*given(tmp_path, f"{server.url},{server.url}/"))
-
-
-@pytest.mark.parametrize("host", ["http://127.0.0.1:99999", "http://h:port"])
-def test_what_is_no_address_is_told_in_a_sentence(host: str, tmp_path: Path) -> None:
-    corpus_in(tmp_path)
-    with pytest.raises(ConfigError, match="not a host's address"):
-        run(*given(tmp_path, host))
+    with pytest.raises(ConfigError, match=message):
+        run(*given(tmp_path, hosts))
