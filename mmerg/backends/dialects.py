@@ -1,6 +1,6 @@
-"""What each OpenAI-style server calls its samplers and where it describes its models, in one table.
+"""The names of samplers and the descriptions of models in OpenAI-style servers, in one table.
 
-A server ignores a name that it does not know, without an error: so each gets its own names. They were tried on
+Servers silently ignore a sampler with an unknown name, so each server gets its own names. They were tried on
 llama-server (llama.cpp of 2026-11) and vLLM 0.32, and read in SGLang's sources.
 
     DIALECTS["vllm"].sampling(Sampling(repeat_penalty=1.1, repeat_last_n=-1))    # {…, "repetition_penalty": 1.1}
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue
 
 from mmerg.backends.protocol import Sampling
 from mmerg.errors import ConfigError
@@ -21,20 +21,19 @@ OPENAI = {"num_predict": "max_tokens", **{name: name for name in _ALIKE}}
 OWN_NAME = {name: name for name in ("top_k", "min_p", "repeat_penalty", "repeat_last_n")}
 REPETITION = {"top_k": "top_k", "min_p": "min_p", "repeat_penalty": "repetition_penalty"}
 OFF = {"top_k": 0, "min_p": 0.0, "repeat_penalty": 1.0}
-WHOLE = {"repeat_last_n": -1}  # the penalty looks at the whole prompt and reply
+WHOLE = {"repeat_last_n": -1}  # the penalty applies to the whole prompt and reply
 
 Facts = Mapping[str, JsonValue]
 
 
-@dataclass(frozen=True)
-class Description:
-    """What a server says of a model, as it says it. version: the server's. context: tokens of one call, None where the
-    answer lacks it, as is vision. more: what else decides replies, beside the model's entry in the list of models."""
+class Description(BaseModel):
+    """What a server says about itself and a model. context: tokens of one call. context and vision are None if the
+    server does not say. more: what else decides replies, besides the model's entry in the list of models."""
 
-    version: object = "unknown"
-    context: object = None
-    vision: object = None
-    more: Facts = field(default_factory=dict)
+    version: str = "unknown"
+    context: int | None = None
+    vision: bool | None = None
+    more: dict[str, JsonValue] = {}
 
 
 def response_format(schema: str) -> dict[str, object]:
@@ -45,12 +44,15 @@ def response_format(schema: str) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Dialect:
-    """How one kind of server is asked. names: its name for each sampler of `Sampling`. without: samplers without a name
-    and the value that the server always uses; any other is refused. fixed: fields of every request, which else the
-    model's files decide. thinking: whether the model's template has a switch for thinking. template: whether the server
-    gives the chat template. prompt_logprobs: whose way to give log-probabilities of a prompt. longer: how to start it
-    with a longer context. about: where it describes itself. read: makes a description of the model's entry in the list
-    of models and the responses at `about`; raises KeyError or TypeError where they lack it."""
+    """How to call one kind of server.
+
+    names: the server's name of each sampler in `Sampling`. without: samplers that the server lacks, with the value that
+    it always uses; any other value is refused. fixed: fields of every request, which the model's files decide
+    otherwise. thinking: whether requests can switch thinking. template: whether the server shows the chat template.
+    prompt_logprobs: whose API gives log-probabilities of a prompt. longer: how to start the server with a longer
+    context. about: where it describes itself. read: makes a description from the model's entry in the list of models
+    and the responses at `about`; raises KeyError, TypeError or ValueError if something is missing.
+    """
 
     name: str
     names: Mapping[str, str]
@@ -66,7 +68,7 @@ class Dialect:
     about: tuple[str, ...] = ()
 
     def sampling(self, sampling: Sampling) -> dict[str, object]:
-        """The samplers under the server's names. Raises ConfigError for one that the server cannot be given."""
+        """The samplers under the server's names. Raises ConfigError for a sampler that the server lacks."""
         values = vars(sampling)
         for name, value in self.without.items():
             idle = name == "repeat_last_n" and sampling.repeat_penalty == OFF["repeat_penalty"]
@@ -87,19 +89,21 @@ def _llama_server(model: Facts, props: Facts) -> Description:
     if not isinstance(modalities := props["modalities"], dict):
         raise TypeError("modalities are no object")
     template = {"chat_template": props["chat_template"]}
-    return Description(props["build_info"], model["n_ctx"], modalities["vision"], template)  # the context of a slot
+    vision, context = modalities["vision"], model["n_ctx"]  # n_ctx is of a slot
+    return Description(version=props["build_info"], context=context, vision=vision, more=template)
 
 
 def _vllm(model: Facts, version: Facts) -> Description:
-    return Description(version["version"], model["max_model_len"])
+    return Description(version=version["version"], context=model["max_model_len"])
 
 
 def _sglang(model: Facts, server: Facts, about: Facts) -> Description:
     more = {name: about.get(name) for name in ("model_path", "weight_version")}
-    return Description(server["version"], model.get("max_model_len"), about.get("has_image_understanding"), more)
+    vision = about.get("has_image_understanding")
+    return Description(version=server["version"], context=model.get("max_model_len"), vision=vision, more=more)
 
 
-# Samplers that a Request does not name are switched off by name, as a GGUF may carry its own defaults for them.
+# Samplers that a Request does not name are switched off, as a GGUF may have its own defaults for them.
 LLAMA_SERVER = Dialect(
     "llama-server",
     OPENAI | OWN_NAME,

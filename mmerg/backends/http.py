@@ -1,5 +1,5 @@
-"""An httpx client of one server. Deadlines hold, the size of responses is limited, a call can be cancelled, and every
-failure is a `CallError`. Proxies are not used and redirects are not followed.
+"""An httpx client of one server, with deadlines, limits on the size of responses, cancellation, and a `CallError` for
+every failure. It uses no proxies and follows no redirects.
 
 http = Http("http://127.0.0.1:11434", OLLAMA)
 with http.post("/api/chat", {"model": "m"}) as response:
@@ -24,17 +24,17 @@ from mmerg.backends.network import Call, Network
 from mmerg.backends.server_errors import Server
 from mmerg.errors import CallError, ConfigError, Failure
 
-BODY_BYTES = 2**26  # of a response, if the request's extension `most` sets no other limit
-ERROR_BYTES = 2**16  # of an error's text
-MODEL_CALLS = ("/api/chat", "/api/embed", "/v1/chat/completions", "/generate")  # others must be answered soon
+BODY_BYTES = 2**26  # limit of a response, unless the request's extension `most` sets another
+ERROR_BYTES = 2**16  # of an error response that are read
+MODEL_CALLS = ("/api/chat", "/api/embed", "/v1/chat/completions", "/generate")  # others must respond soon
 
 Parsed = TypeVar("Parsed")
 
 
 class Http(httpx.BaseTransport):
-    """Requests to the host at `address`; also a transport for other clients of httpx. where: the host's name in errors.
-    token: sent with each request, and shown in no error. file: the Unix socket of a server in this process, whose
-    connections are not kept, as an idle one would block one of its few threads."""
+    """Sends requests to the host at `address`; also a transport for other httpx clients. where: the host's name in
+    errors. token: sent with each request and shown in no error. file: the Unix socket of a server in this process. Its
+    connections are not kept, as an idle connection would block one of the server's few threads."""
 
     def __init__(
         self,
@@ -61,50 +61,45 @@ class Http(httpx.BaseTransport):
         self._client = httpx.Client(base_url=address, headers=json_body, transport=self, trust_env=False)
 
     def post(self, path: str, body: object, most: int | None = None) -> AbstractContextManager[httpx.Response]:
-        """The response to a POST of `body` as JSON, which is read in the block. most: the bytes that it may have."""
+        """Posts `body` as JSON. The block reads the response, which may have at most `most` bytes."""
         limits = {} if most is None else {"most": most}
         return self._client.stream("POST", path, content=json.dumps(body), extensions=limits)
 
     def read(self, parse: Callable[[bytes], Parsed], path: str) -> Parsed:
-        """What `parse` makes of the whole response to a GET, which must come within the stall deadline."""
+        """Parses the whole response to a GET, which must come within the stall deadline."""
         return self.parse(parse, self._client.get(path).content)
 
     def parse(self, parse: Callable[[bytes], Parsed], data: bytes) -> Parsed:
-        """What `parse` makes of a response, or of a line of one. Raises CallError if it raises ValidationError."""
+        """Parses a response or a line of a response. Raises CallError if `parse` raises ValidationError."""
         try:
             return parse(data)
         except ValidationError as error:
             what = f"the response cannot be read: {error.errors()[0]['msg']}: {self.without_token(data)[:100]!r}"
-            raise self.unexpected(what) from (None if self._token else error)  # which shows the response as it came
-
-    def context_length(self, value: object) -> int:
-        """A model's context in tokens as a response gives it, 0 for None. Raises CallError if it is not a number."""
-        if value is None or (type(value) is int and 0 <= value <= 2**62):
-            return value or 0
-        raise self.unexpected(f"the model's context length is {str(value)[:50]!r}")
+            raise self.unexpected(what) from (None if self._token else error)  # the cause shows the response as it came
 
     def unexpected(self, what: str) -> CallError:
-        """The error for a response that such a server does not give."""
+        """The error for a response that this kind of server does not give."""
         return CallError(Failure.SERVER_ERROR, what, where=self.host, hint=self._server.address)
 
     def error(self, status: int, data: bytes, model: str = "") -> CallError:
-        """The error for a response of `status`; 200 stands for an error inside a response that began well."""
+        """The error for a response with `status`; 200 stands for an error inside a response that began well."""
         return self._server.classify(status, self.without_token(data), model=model, where=self.host)
 
     def without_token(self, data: bytes) -> str:
-        """The text of a response as an error may show it."""
+        """A response as text, with the token masked."""
         text = data.decode(errors="replace")
         return text.replace(self._token, "***") if self._token else text
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """The response, if its status is 200; the body follows as it comes. Raises CallError."""
+        """Returns the response once its head is read. Raises CallError if its status is not 200."""
         call = Call(self.deadlines, self.closed, brief=not request.url.path.endswith(MODEL_CALLS))
-        # Only the token of the settings is sent, never a key that a client finds in the environment. Compressed bodies
-        # are not asked for, as the limit would not hold for what is in them.
-        own = [one for one in request.headers.raw if one[0].lower() not in {b"authorization", b"accept-encoding"}]
-        own += [(b"Authorization", f"Bearer {self._token}".encode())] if self._token else []
-        sent = httpcore.Request(request.method, str(request.url), headers=own, content=request.stream)
-        with self._named(call), call.made():
+        # Only the token of the settings is sent, never a key that a client finds in the environment. Compression is not
+        # accepted, as the size limit would not apply to the content.
+        names = {b"authorization", b"accept-encoding"}
+        sent_headers = [header for header in request.headers.raw if header[0].lower() not in names]
+        sent_headers += [(b"Authorization", f"Bearer {self._token}".encode())] if self._token else []
+        sent = httpcore.Request(request.method, str(request.url), headers=sent_headers, content=request.stream)
+        with self._errors(call), call.active():
             response = self._send(sent, call)
             if response.status != 200:
                 raise self._refused(request, response)
@@ -114,32 +109,28 @@ class Http(httpx.BaseTransport):
                 response.close()
                 raise httpcore.ReadError("it does not state its length")
         call.most = call.received + request.extensions.get("most", BODY_BYTES)
-        body = Body(response, self._named(call))
+        body = Body(response, self._errors(call))
         return httpx.Response(200, headers=headers, stream=body, extensions={"timer": call.timer})
 
     def close(self) -> None:
-        """Refuse new requests, break off those in flight, and close the idle connections."""
+        """Refuses new requests, cancels those in flight, and closes idle connections."""
         self.closed.cancel()
         for connection in self._pool.connections:
             if connection.is_idle():  # a call that takes it now is interrupted before it sends
                 connection.close()
 
     def _send(self, request: httpcore.Request, call: Call) -> httpcore.Response:
-        """The response, its head read. If a kept connection turns out to be dead, the request is sent again."""
+        """Sends a request, and again if its kept connection turns out to be dead."""
         while True:
             try:
-                response = self._pool.handle_request(request)
+                return self._pool.handle_request(request)
             except (httpcore.NetworkError, httpcore.RemoteProtocolError):
                 if call.received or not call.reused:
                     raise
-            else:
-                if call.received:
-                    return response
-                response.close()  # it came before the request was sent, so it answers something else
             call.reused = False
 
     def _refused(self, request: httpx.Request, response: httpcore.Response) -> CallError:
-        """The error for a response of another status than 200."""
+        """The error for a response whose status is not 200."""
         data = b""
         for part in response.iter_stream():
             data += part
@@ -150,8 +141,8 @@ class Http(httpx.BaseTransport):
         return self.error(response.status, data[:ERROR_BYTES], model)
 
     @contextmanager
-    def _named(self, call: Call) -> Iterator[None]:
-        """Raises CallError for what goes wrong with the call."""
+    def _errors(self, call: Call) -> Iterator[None]:
+        """Raises CallError for whatever goes wrong with the call."""
         try:
             yield
         except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, UnicodeError) as error:
@@ -180,11 +171,11 @@ class Http(httpx.BaseTransport):
 class Body(httpx.SyncByteStream):
     """The body of a response, as it comes."""
 
-    def __init__(self, response: httpcore.Response, named: AbstractContextManager[None]) -> None:
-        self._response, self._named = response, named
+    def __init__(self, response: httpcore.Response, errors: AbstractContextManager[None]) -> None:
+        self._response, self._errors = response, errors
 
     def __iter__(self) -> Iterator[bytes]:
-        with self._named:
+        with self._errors:
             yield from self._response.iter_stream()
 
     def close(self) -> None:
@@ -192,8 +183,8 @@ class Body(httpx.SyncByteStream):
 
 
 def lines(response: httpx.Response) -> Iterator[bytes]:
-    """The lines of a response that are not blank, as they come. From the first on the stall deadline holds. (httpx's
-    own `iter_lines` also splits at characters that JSON may hold, as U+0085.)"""
+    """The lines of a response that are not blank, as they come. From the first line on, the stall deadline applies.
+    (httpx's own `iter_lines` also splits at characters that JSON may contain, such as U+0085.)"""
     rest = bytearray()
     for part in response.iter_raw():
         rest += part
@@ -206,8 +197,8 @@ def lines(response: httpx.Response) -> Iterator[bytes]:
 
 
 def split_address(address: str) -> SplitResult:
-    """The parts of a server's address. Raises ConfigError if it is not one, or holds a user name or password, which
-    would be written into files; the error does not show them."""
+    """Splits a server's address. Raises ConfigError if it is not an address, or contains a user name or password, which
+    would be written to files. The error does not show them."""
     hint = "write it like http://127.0.0.1:11434"
     if "@" in address:
         masked = repr(f"{address.partition('//')[0]}//***@{address.rpartition('@')[2]}")

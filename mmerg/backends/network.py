@@ -1,5 +1,5 @@
-"""The connections that httpcore speaks HTTP over. Each wait on one ends with the deadline of its call, or once it is
-cancelled, and no call receives more than it may. Opening a connection ends with its deadline alone.
+"""Network connections for httpcore. A wait on a connection ends at the call's deadline or when the call is cancelled,
+and no call receives more bytes than its limit. Opening a connection ends only at its deadline.
 """
 
 import socket
@@ -14,12 +14,12 @@ import httpcore
 from mmerg.backends.cancel import CancelToken, current_token
 from mmerg.backends.deadlines import Deadlines, Timer
 
-HEAD_BYTES = 2**20  # of a head, with the interim ones before it
+HEAD_BYTES = 2**20  # limit of a response's head, with interim responses (1xx) before it
 
 
 class Call:
-    """One request. received: the bytes that came so far. reused: whether it went over a kept connection. hung_up:
-    whether the server closed the connection."""
+    """One request. received: bytes so far. most: the limit of these. reused: whether the connection is a kept one.
+    hung_up: whether the server closed it."""
 
     def __init__(self, deadlines: Deadlines, closed: CancelToken, brief: bool) -> None:
         self.connect, self.timer = deadlines.connect, Timer(deadlines, brief)
@@ -28,8 +28,8 @@ class Call:
         self.reused, self.hung_up = False, False
 
     @contextmanager
-    def made(self) -> Iterator[None]:
-        """In the block, requests of this thread are this call's."""
+    def active(self) -> Iterator[None]:
+        """In the block, this thread's connections serve this call."""
         before = _CALL.set(self)
         try:
             yield
@@ -38,11 +38,12 @@ class Call:
 
     @contextmanager
     def waiting(self, on: httpcore.NetworkStream) -> Iterator[float]:
-        """The seconds that the wait in the block may take. Raises CallError interrupted once a token is cancelled."""
+        """Yields the seconds that the wait in the block may take. Raises CallError interrupted once the call is
+        cancelled."""
 
         def shut() -> None:
-            with suppress(OSError):  # the server was quicker
-                # ssl's own shutdown would take the session from under the reader
+            with suppress(OSError):  # the server has closed the connection
+                # ssl's own shutdown would end the session while it is read
                 socket.socket.shutdown(on.get_extra_info("socket"), socket.SHUT_RDWR)
 
         closed, thread = self.tokens
@@ -50,17 +51,17 @@ class Call:
             yield self.timer.left()
 
     def to_connect(self) -> float:
-        """The seconds that opening a connection may take."""
+        """The seconds that opening a connection may take. Raises CallError interrupted if the call is cancelled."""
         for token in self.tokens:
             token.check()
         return min(self.connect, self.timer.left())
 
 
-_CALL: ContextVar[Call] = ContextVar("call")  # that this thread makes
+_CALL: ContextVar[Call] = ContextVar("call")  # this thread's
 
 
 class Stream(httpcore.NetworkStream):
-    """A connection, used by one call after the other. The time-outs of httpcore and httpx are not used."""
+    """A connection, which serves one call after another. It ignores the time-outs of httpcore and httpx."""
 
     def __init__(self, inner: httpcore.NetworkStream, call: Call) -> None:
         self._inner, self._call = inner, call

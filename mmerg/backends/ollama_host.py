@@ -1,4 +1,4 @@
-"""What an Ollama host has: which engine answers, what is loaded, and embeddings. Every failure is a `CallError`.
+"""An Ollama host: its engine, its loaded models, and embeddings. Every failure is a `CallError`.
 
 engine = OllamaHost("http://127.0.0.1:11434").describe("qwen2.5vl:7b", load={"num_ctx": 12288})
 """
@@ -23,7 +23,7 @@ from mmerg.errors import CallError, Failure
 if TYPE_CHECKING:
     from ollama import ListResponse, ProcessResponse
 
-# The server's options that decide how a model is loaded (api/types.go, Runner): a change of one reloads it.
+# The options that decide how the server loads a model (api/types.go, Runner), each with its least value.
 LOAD_OPTIONS: Load = {"num_ctx": 1, "num_batch": 1, "num_gpu": -1, "main_gpu": 0, "use_mmap": False, "num_thread": 0}
 
 Made = TypeVar("Made")
@@ -35,51 +35,45 @@ class _Version(BaseModel):
 
 
 class OllamaHost(Http):
-    """One host. setting: the option that holds its address, for hints."""
+    """One host. setting: the setting with its address, for hints."""
 
     def __init__(self, host: str, deadlines: Deadlines | None = None, setting: str = "backend.hosts") -> None:
         super().__init__(host, replace(OLLAMA, start=OLLAMA.start.replace("backend.hosts", setting)), deadlines)
         import ollama  # takes half a second
 
-        self.architecture = ""  # of the model described last, as its weights name it: qwen35, gemma3
+        self.architecture = ""  # of the model described last, as in its weights: qwen35, gemma3
         self._ollama = ollama.Client(host, transport=self, follow_redirects=False, trust_env=False)
 
     def serves(self, model: str) -> tuple[str, str]:
-        """The server's version, and the digest of the manifest of `model`. Raises CallError, as all here."""
+        """The server's version, and the digest of the manifest of `model`."""
         version = self.read(_Version.model_validate_json, "/api/version").version  # ollama.Client has no call for it
-        listed = _find(self._asked(self._ollama.list).models, model)
+        listed = _find(self._ask(self._ollama.list).models, model)
         if listed is None:
             raise self.error(404, f"model '{model}' not found".encode(), model)
         return version, listed.digest or ""
 
     def describe(self, model: str, load: Load) -> Engine:
-        """The engine behind `model`: version, manifest digest, capabilities, context length."""
+        """The engine that serves `model`."""
         version, digest = self.serves(model)
-        shown = self._asked(lambda: self._ollama.show(model))
+        shown = self._ask(lambda: self._ollama.show(model))
         info = shown.modelinfo or {}
         self.architecture = str(info.get("general.architecture", ""))
-        length = info.get(f"{self.architecture}.context_length")
         capabilities = tuple(shown.capabilities or ())
         if "thinking" not in capabilities and may_think(shown.template or ""):
             capabilities = (*capabilities, "thinking")
-        return Engine(
-            backend="ollama",
-            version=version,
-            model=model,
-            digest=digest,
-            capabilities=capabilities,
-            context_length=self.context_length(length),
-            load=dict(load),
-        )
+        described = {"backend": "ollama", "version": version, "model": model, "digest": digest, "load": load}
+        length = info.get(f"{self.architecture}.context_length") or 0
+        described |= {"capabilities": capabilities, "context_length": length}
+        return self._ask(lambda: Engine.model_validate(described))
 
     def loaded(self, model: str) -> ProcessResponse.Model | None:
-        """How `model` sits in the host's memory now (sizes in bytes); None if it is not loaded."""
-        return _find(self._asked(self._ollama.ps).models, model)
+        """How `model` is loaded now (sizes in bytes); None if it is not loaded."""
+        return _find(self._ask(self._ollama.ps).models, model)
 
     def embed(self, model: str, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """One vector for each text, L2-normalised by the server. No text is cut: if one is too long, all fail."""
-        sent = [text.encode(errors="replace").decode() for text in texts]  # half of a surrogate pair cannot be sent
-        vectors = self._asked(lambda: self._ollama.embed(model, sent, truncate=False, keep_alive="30m")).embeddings
+        """A vector for each text, L2-normalised by the server. No text is truncated: if one is too long, all fail."""
+        sent = [text.encode(errors="replace").decode() for text in texts]  # a lone surrogate cannot be sent
+        vectors = self._ask(lambda: self._ollama.embed(model, sent, truncate=False, keep_alive="30m")).embeddings
         lengths = {len(vector) for vector in vectors}
         useful = len(lengths) <= 1 and 0 not in lengths and all(isfinite(x) for vector in vectors for x in vector)
         if len(vectors) != len(texts) or not useful:
@@ -88,8 +82,8 @@ class OllamaHost(Http):
             raise CallError(Failure.SERVER_ERROR, what, where=where, hint="use an embedding model")
         return vectors
 
-    def _asked(self, call: Callable[[], Made]) -> Made:
-        """What a method of ollama's client returns. Raises CallError if it cannot read the response."""
+    def _ask(self, call: Callable[[], Made]) -> Made:
+        """What `call` returns. Raises CallError if it cannot read the response."""
         try:
             return call()
         except (ValueError, TypeError, RecursionError) as error:

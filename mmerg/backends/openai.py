@@ -1,8 +1,8 @@
-"""The backend that asks an OpenAI-style server: llama-server, vLLM, SGLang, or another one.
+"""A backend for OpenAI-style servers: llama-server, vLLM, SGLang, or another.
 
-Every sampler is sent under the server's own name (`dialects.py`). `mmerg doctor` finds those that a server ignores. No
-such server gives a digest of the weights: the digest is of its description of the model, so other weights with the same
-name, path and size go unnoticed.
+Every sampler is sent under the server's own name (`dialects.py`). `mmerg doctor` finds samplers that a server ignores.
+These servers give no digest of the weights. The digest is of the server's description of the model, so other weights
+with the same name, path and size go unnoticed.
 
     backend = OpenAI(host="http://127.0.0.1:8000", model="Qwen/Qwen2.5-VL-7B-Instruct", dialect="vllm",
                      load={"num_ctx": 16384})
@@ -27,11 +27,11 @@ from mmerg.backends.server_errors import Server
 from mmerg.backends.thinking import may_think
 from mmerg.errors import CallError, ConfigError, Failure, did_you_mean
 
-# Part of the keys of stored replies: raise it when `chat.py` and `dialects.py` send another request, or when another
-# reply is made of the same response.
+# Part of the keys of stored replies: increase it when `chat.py` or `dialects.py` send another request or read another
+# reply from the same response.
 REVISION = 3
 NO_VISION = (Failure.IMAGE_REJECTED, Failure.BAD_REQUEST)
-CHANGING = ("meta", "created", "permission", "n_ctx")  # of a model's entry: no part of its digest
+CHANGING = ("meta", "created", "permission", "n_ctx")  # keys of a model's entry that are not part of its digest
 
 SERVER = Server(
     "OpenAI-style server",
@@ -45,7 +45,7 @@ _facts = TypeAdapter(dict[str, JsonValue]).validate_json
 
 
 class _Models(BaseModel):
-    """The server's list of models, whose entries hold what it says of each."""
+    """The server's list of models, with a description of each."""
 
     data: list[dict[str, JsonValue]]
 
@@ -54,7 +54,7 @@ class OpenAI(Adapter):
     """A `Backend` over one model at one server.
 
     dialect: the kind of server, a key of `DIALECTS`. load: `num_ctx`, the tokens that a call may need. token_env: the
-    environment variable with the server's token, which is written nowhere.
+    environment variable with the server's token, which is never saved.
     """
 
     def __init__(
@@ -82,14 +82,14 @@ class OpenAI(Adapter):
         http = Http(address, server, deadlines, where=host, token=token_from(token_env))
         super().__init__(http, model, check_wait)
         self._think, self._num_ctx = think, int(load["num_ctx"])
-        self._vision: dict[tuple[str, str], bool] = {}  # by version and digest, as tried where the server does not say
+        self._vision: dict[tuple[str, str], bool] = {}  # by version and digest: tried, as the server does not say
 
     def _ask(self, request: Request) -> Reply:
         return chat.complete(self._server, request, self.model, self._dialect, self._think)
 
     def _describe(self) -> Engine:
         version, digest, described = self._serves()
-        context = self._server.context_length(described.context)
+        context = described.context or 0
         if 0 < context < self._num_ctx:
             what = f"num_ctx {self._num_ctx} is more than the server's {context} tokens"
             hint = f"set backbone.load.num_ctx={context}, or {self._dialect.longer}, as far as the model goes"
@@ -105,15 +105,15 @@ class OpenAI(Adapter):
             model=self.model,
             digest=digest,
             capabilities=("completion", *["vision"] * bool(vision), *["thinking"] * thinking),
-            context_length=context,  # where it ends a reply does, and Phi's long rope begins by it
+            context_length=context,  # replies end there, and Phi scales its positions by it
             load={"num_ctx": self._num_ctx, "dialect": self._dialect.name, "think": self._think, "adapter": REVISION},
         )
 
     def _may_think(self) -> bool:
-        return not self._dialect.template or super()._may_think()  # without its template nobody knows
+        return not self._dialect.template or super()._may_think()  # unknown without the template
 
     def _serves(self) -> tuple[str, str, Description]:
-        """The server's version, the digest of what it says of the model, and the rest."""
+        """The server's version, the digest of its description of the model, and the description."""
         dialect, read = self._dialect, self._server.read
         listed = read(_Models.model_validate_json, "/v1/models").data
         try:
@@ -123,18 +123,18 @@ class OpenAI(Adapter):
                 what = f"the host does not serve {self.model}; it serves {names}"[:500]
                 hint = "set backbone.model to one of these, or load the model there"
                 raise CallError(Failure.MODEL_NOT_FOUND, what, where=self.host, hint=hint)
-            meta = entry.get("meta")  # llama-server's, of the model's file
+            meta = entry.get("meta")  # llama-server describes the model's file here
             facts = {"aliases": [], **entry, **(meta if isinstance(meta, dict) else {})}
             described = dialect.read(facts, *(read(_facts, path) for path in dialect.about))
-        except (KeyError, TypeError) as error:
-            raise self._server.unexpected(f"its responses are not those of {dialect.name}: {error}") from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._server.unexpected(f"its responses are not those of {dialect.name}: {error}"[:300]) from error
         facts |= described.more
         lasting = {name: _file_name(value) for name, value in facts.items() if name not in CHANGING}
         digest = hashlib.sha256(json.dumps(lasting, sort_keys=True).encode()).hexdigest()
-        return str(described.version), digest, described
+        return described.version, digest, described
 
     def _takes_images(self) -> bool:
-        """Whether the model takes an image: then a prompt with one is longer than the same without."""
+        """Whether an image makes a prompt longer, which shows that the model takes images."""
 
         def tokens(*images: Image) -> int:
             request = Request((Message("user", "Hi", images),), Sampling(num_predict=1))
@@ -150,19 +150,19 @@ class OpenAI(Adapter):
 
 
 def _names(entry: Facts) -> list[JsonValue]:
-    """The names under which calls may ask for a listed model."""
+    """The names of a listed model in calls."""
     aliases = entry.get("aliases")
     return [entry["id"], *(aliases if isinstance(aliases, list) else ())]
 
 
 def _file_name(value: object) -> object:
-    """The last name of a path, as a model lies in different folders on different machines; any other value as it is."""
+    """The last part of an absolute path, as machines keep a model in different folders; other values unchanged."""
     return value.rpartition("/")[2] if isinstance(value, str) and value.startswith("/") else value
 
 
 def token_from(variable: str) -> str:
-    """The token in the environment variable of that name, "" where no name is given. Raises ConfigError, which does not
-    show it, where it is nothing that a request can carry."""
+    """The token in the environment variable with this name; "" without a name. Raises ConfigError, which does not show
+    the token, if a request cannot carry it."""
     token = os.environ.get(variable, "").strip() if variable else ""
     if variable and not (token and token.isascii() and token.isprintable() and " " not in token):
         what = f"the environment variable {variable} holds {'nothing that could be a' if token else 'no'} token"

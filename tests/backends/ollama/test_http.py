@@ -1,4 +1,4 @@
-"""HTTP itself: connections that are kept, every fault on a new and on a used one, caps, and deadlines for all."""
+"""HTTP: kept connections, faults, limits and deadlines."""
 
 import json
 from collections.abc import Callable
@@ -58,10 +58,6 @@ def used(server: Faulty, deadlines: Deadlines = PATIENT) -> Http:
     return http
 
 
-def new(server: Faulty, deadlines: Deadlines = PATIENT) -> Http:
-    return Http(server.host, OLLAMA, deadlines)
-
-
 def failure_of(http: Http, most: int = 2**26) -> CallError:
     with closing(http), pytest.raises(CallError) as caught:
         lines_of(http, most)
@@ -88,7 +84,6 @@ def test_a_reply_counts_though_its_stream_never_ends_after_the_last_line(kept: F
     assert kept.connections == 2
 
 
-@pytest.mark.parametrize("begin", [new, used])
 @pytest.mark.parametrize(
     ("steps", "failure"),
     [
@@ -112,10 +107,8 @@ def test_a_reply_counts_though_its_stream_never_ends_after_the_last_line(kept: F
         "garbage", "garbage size", "negative length", "silent", "silent after the head", "stalled", "stalled length",
     ],
 )  # fmt: skip
-def test_every_fault_is_named_on_a_new_connection_and_on_a_used_one(
-    kept: Faulty, begin: Callable[[Faulty, Deadlines], Http], steps: tuple[bytes, ...], failure: Failure
-) -> None:
-    http = begin(kept, SILENT if HANG in steps else PATIENT)
+def test_every_fault_is_named(kept: Faulty, steps: tuple[bytes, ...], failure: Failure) -> None:
+    http = used(kept, SILENT if HANG in steps else PATIENT)
     kept.answer(*steps)
     before = len(kept.requests)
     error = failure_of(http)
@@ -123,11 +116,10 @@ def test_every_fault_is_named_on_a_new_connection_and_on_a_used_one(
     phase = "stall" if b"a\n" in b"".join(steps) else "first_token"
     assert failure is not Failure.TIMEOUT or f"the {phase} deadline of 0.1 s" in error.what
     assert HANG not in steps or kept.reached_hang.wait(60)
-    assert len(kept.requests) == before + 1, "what was answered in part is not asked again"
+    assert len(kept.requests) == before + 1
     assert kept.connections == 1
 
 
-@pytest.mark.parametrize("begin", [new, used])
 @pytest.mark.parametrize(
     ("start", "drip"),
     [
@@ -138,10 +130,8 @@ def test_every_fault_is_named_on_a_new_connection_and_on_a_used_one(
     ],
     ids=["head", "100 Continue", "blank lines", "a chunk's size"],
 )
-def test_a_dripping_server_does_not_outlast_the_deadline(
-    kept: Faulty, begin: Callable[[Faulty, Deadlines], Http], start: bytes, drip: bytes
-) -> None:
-    http = begin(kept, DRIPPING)
+def test_a_dripping_server_does_not_outlast_the_deadline(kept: Faulty, start: bytes, drip: bytes) -> None:
+    http = used(kept, DRIPPING)
     kept.drip, kept.drip_seconds = drip, 0.01
     kept.answer(start, DRIP)
     error = failure_of(http)
@@ -149,13 +139,12 @@ def test_a_dripping_server_does_not_outlast_the_deadline(
     assert error.failure is Failure.TIMEOUT or drip == b"0", "a size of too many digits is no size"
 
 
-@pytest.mark.parametrize("begin", [new, used])
 @pytest.mark.parametrize("steps", [(HANG,), (head() + chunk(b"a\n"), HANG)], ids=["before the head", "in the body"])
 @pytest.mark.parametrize("by", ["close", "cancel"])
 def test_closing_or_cancelling_ends_a_request(
-    kept: Faulty, begin: Callable[[Faulty, Deadlines], Http], steps: tuple[bytes, ...], by: str, in_thread: InThread
+    kept: Faulty, steps: tuple[bytes, ...], by: str, in_thread: InThread
 ) -> None:
-    http, token = begin(kept, Deadlines()), CancelToken()
+    http, token = used(kept, Deadlines()), CancelToken()
     kept.answer(*steps)
 
     def call() -> object:
@@ -174,31 +163,17 @@ def test_closing_or_cancelling_ends_a_request(
     assert later.value.failure is Failure.INTERRUPTED
 
 
-# Connections that died, or went wrong, while nobody used them
-
-
-def test_a_used_connection_that_dies_as_it_is_asked_is_replaced_once(kept: Faulty) -> None:
-    with closing(used(kept)) as http:
-        kept.answer_once(CLOSE)
-        kept.answer(stream(b"a\n"))
-        assert lines_of(http) == [b"a"]
-        assert kept.connections == 2
-        kept.answer(CLOSE)
-        with pytest.raises(CallError) as caught:
-            lines_of(http)
-    assert caught.value.failure is Failure.RUNNER_CRASH
+def test_a_kept_connection_that_turns_out_dead_is_replaced_once(kept: Faulty) -> None:
+    http = used(kept)
+    kept.answer_once(CLOSE)
+    kept.answer(stream(b"a\n"))
+    assert lines_of(http) == [b"a"]
+    kept.answer(CLOSE)
+    assert failure_of(http).failure is Failure.RUNNER_CRASH
     assert (kept.connections, len(kept.requests)) == (3, 5)
 
 
-def test_what_nobody_asked_for_is_not_taken_for_the_next_answer(kept: Faulty) -> None:
-    kept.answer(stream(b"one\n") + stream(b"of another request\n"))
-    with closing(new(kept)) as http:
-        assert lines_of(http) == [b"one"]
-        kept.answer(stream(b"two\n"))
-        assert [lines_of(http) for _ in range(3)] == [[b"two"]] * 3
-
-
-# Caps
+# Limits
 
 
 @pytest.mark.parametrize(
@@ -214,7 +189,7 @@ def test_what_nobody_asked_for_is_not_taken_for_the_next_answer(kept: Faulty) ->
 def test_a_flood_is_cut_off(kept: Faulty, start: bytes, drip: bytes, room: int) -> None:
     kept.drip, kept.drip_seconds = drip, 0.0
     kept.answer(start, DRIP)
-    assert failure_of(new(kept, Deadlines()), room).failure is Failure.SERVER_ERROR
+    assert failure_of(Http(kept.host, OLLAMA), room).failure is Failure.SERVER_ERROR
 
 
 def test_the_reply_of_a_model_has_room_for_its_tokens(kept: Faulty) -> None:
@@ -249,7 +224,7 @@ def ask_at(path: str, host: str) -> object:
         return asks.get(path, lambda: server.describe("m", {}))()
 
 
-SHAPES = [b"[1, 2]", b"3", b'"no"', b"null", b"[" * 60_000, b'{"a":' * 60_000, b"1" * 5_000, b"\xff", b"", b"NaN"]
+SHAPES = [b"[1, 2]", b"null", b"[" * 60_000, b"1" * 5_000, b"\xff", b""]
 
 
 @pytest.mark.parametrize(
@@ -257,12 +232,11 @@ SHAPES = [b"[1, 2]", b"3", b'"no"', b"null", b"[" * 60_000, b'{"a":' * 60_000, b
 )
 def test_json_of_any_shape_is_a_named_failure(kept: Faulty, path: str) -> None:
     for shape in SHAPES:
-        for status in ("200 OK", "500 Oh"):
-            kept.answer(whole(shape, status), path=path)
-            with pytest.raises(CallError) as caught:
-                ask_at(path, kept.host)
-            assert caught.value.failure is Failure.SERVER_ERROR
-            assert len(str(caught.value)) < 1500
+        kept.answer(whole(shape), path=path)
+        with pytest.raises(CallError) as caught:
+            ask_at(path, kept.host)
+        assert caught.value.failure is Failure.SERVER_ERROR
+        assert len(str(caught.value)) < 1500
 
 
 def test_a_host_that_is_busy_when_it_is_checked_costs_no_reply(kept: Faulty) -> None:
