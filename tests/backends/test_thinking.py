@@ -46,12 +46,12 @@ BEHIND_THOUGHTS = [
 
 
 @pytest.mark.parametrize("before", BEHIND_THOUGHTS)
-@pytest.mark.parametrize("words", [WORDS, '{"why": "she {lost} it", "emotion": "joy"}'])
-def test_words_behind_thoughts(before: str, words: str) -> None:
-    thoughts, left = separate(before + words)
-    assert left == words
-    assert "He is sad {very}." in thoughts
-    assert separate(left) == ("", left)
+def test_words_behind_thoughts(before: str) -> None:
+    for words in (WORDS, '{"why": "she {lost} it", "emotion": "joy"}'):
+        thoughts, left = separate(before + words)
+        assert left == words
+        assert "He is sad {very}." in thoughts
+        assert separate(left) == ("", left)
 
 
 @pytest.mark.parametrize(
