@@ -1,4 +1,4 @@
-"""Trains HEF's small empathetic model: `mmerg train sem dataset=empathetic dataset.root=… out=sem.json`.
+"""Trains HEF's small empathetic model: `mmerg train dataset=empathetic dataset.root=… out=sem.json`.
 
 Fits scikit-learn's logistic regression of emotions on the training split, over words or embeddings (`features=minilm`),
 prints its scores on the validation split, and writes one JSON file for `mmerg run system=hef sem=…`. Needs the extra
@@ -8,12 +8,10 @@ Exit code 0 trained, 2 configuration or input wrong, 130 interrupted.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from mmerg.console.terminal import STARTS_OVER, run_command, start
+from mmerg.console.terminal import STARTS_OVER, start
 from mmerg.errors import ConfigError
 from mmerg.experiment.program import run_program
 
@@ -23,10 +21,9 @@ if TYPE_CHECKING:
 
 
 def job(settings: TrainSettings) -> int:
-    """The training."""
+    """Trains and writes the model."""
     if find_spec("sklearn") is None:
-        hint = "pip install 'mmerg[hef]'"
-        raise ConfigError("scikit-learn is not installed", where="mmerg train sem", hint=hint)
+        raise ConfigError("scikit-learn is not installed", where="mmerg train", hint="pip install 'mmerg[hef]'")
     from mmerg.corpora.reading import read_corpus  # only once there is something to train: --help stays quick
     from mmerg.experiment.build import make
     from mmerg.sem.training import train
@@ -42,21 +39,7 @@ def job(settings: TrainSettings) -> int:
     return train(settings, read, make(embedder) if embedder else None)
 
 
-def check_line(arguments: Sequence[str]) -> int:
-    """Raises ConfigError where the command line does not begin with what is trained."""
-    if arguments[:1] != ["sem"] and not any(word.startswith("-") for word in arguments):
-        hint = "mmerg train sem dataset=empathetic dataset.root=… out=sem.json"
-        what = f"there is nothing to train called {arguments[0]!r}" if arguments else "say what is to be trained"
-        raise ConfigError(what, where="command line", hint=hint)
-    return 0
-
-
 def main() -> int:
-    """The command."""
-    arguments = sys.argv[1:]
-    if code := run_command(lambda: check_line(arguments)):
-        return code
-    sys.argv[1:] = arguments[1:] if arguments[:1] == ["sem"] else arguments
     return run_program("train", job, __doc__, interrupted=STARTS_OVER)
 
 

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from rich.console import Console
 from rich.text import Text
 
-from mmerg.errors import MmergError, did_you_mean
+from mmerg.errors import MmergError
 
 WRONG, INTERRUPTED, CLOSED = 2, 130, 141  # exit codes
 GOES_ON = "the same command resumes"  # printed after an interruption
@@ -33,12 +33,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(by_name or prog, description=description, **how)
 
     def error(self, message: str) -> NoReturn:
-        hint = ""
-        if message.startswith("unrecognized arguments: -"):
-            unknown = message.split()[2].partition("=")[0]
-            message, hint = f"there is no option {unknown}", did_you_mean(unknown, self._option_string_actions)
-        hint = hint or f"{self.prog} --help"
-        sys.exit(_print_error(MmergError(message, where="command line", hint=hint)))
+        sys.exit(_print_error(MmergError(message, where="command line", hint=f"{self.prog} --help")))
 
 
 def commands() -> dict[str, str]:

@@ -1,10 +1,9 @@
 """Imports the replies of another system as a run folder; `import_.py` is the command.
 
-What such a run cannot know (passes, calls, tokens, seconds) its results hold as 0, and views show as –.
+Passes, calls, tokens and seconds are unknown: results hold 0 and views show –.
 """
 
 import hashlib
-import tempfile
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -19,16 +18,17 @@ from mmerg.corpora.dialogue import Sample
 from mmerg.corpora.files import read_utf8, unusable
 from mmerg.corpora.protocols import Selection
 from mmerg.engine.sample import Fields, tried
-from mmerg.errors import Failure, RunError, SampleError, preview
+from mmerg.errors import Failure, SampleError, preview
 from mmerg.experiment.plan import SamplePlan
 from mmerg.experiment.session import git_commit, versions
+from mmerg.experiment.work import pending
 from mmerg.runs.events import Emit
 from mmerg.runs.folder import Run
 from mmerg.runs.identity import CONFIG, CORPUS, combined, settings_digest
 from mmerg.runs.manifest import IMPORTED, Manifest, Session
 from mmerg.runs.result import Result
 from mmerg.settings.commands import ImportSettings
-from mmerg.storage.files import PART, describe_error, private_folder, writing
+from mmerg.storage.files import describe_error
 from mmerg.storage.record import Record
 
 LONGEST = 10_000  # characters of a reply; longer text is no turn of a dialogue
@@ -43,7 +43,7 @@ class Line(Record):
 
 def import_replies(settings: ImportSettings) -> int:
     """Writes the run. Returns 0, or 1 if samples have no reply. Raises MmergError, with nothing written, if the file or
-    the corpus cannot be used, or the run exists."""
+    the corpus cannot be used."""
     out = console()
     samples = SamplePlan.of(settings.dataset, settings.protocol)
     corpus, selection = samples.corpus, samples.selection
@@ -74,7 +74,7 @@ def import_replies(settings: ImportSettings) -> int:
     bare = sum(line.emotion is None for line in lines.values())
     if 0 < bare < len(lines):
         out.print(f"{bare} of {len(lines)} replies have no emotion, which counts as wrong")
-    print(f"run: {printable(str(path))}")  # noqa: T201 - the last line is for programs to read: no wrapping
+    print(f"run: {printable(str(path))}")  # noqa: T201 - programs read the last line: no wrapping
     return 1 if absent else 0
 
 
@@ -107,7 +107,7 @@ def _lines(file: Path, content: bytes, selection: Selection, labels: tuple[str, 
 
 
 def _write(path: Path, manifest: Manifest, selection: Selection, lines: Mapping[str, Line]) -> list[Result]:
-    """Writes the folder as a whole. Raises RunError if it exists or cannot be written."""
+    """Writes the run folder, or what an interrupted import left undone. Raises RunError if it cannot be written."""
 
     def imported(sample: Sample, emit: Emit) -> Result:
         def decide(*_: object) -> Fields:
@@ -117,17 +117,8 @@ def _write(path: Path, manifest: Manifest, selection: Selection, lines: Mapping[
 
         return tried(sample, decide, emit).model_copy(update={"seconds": 0.0})
 
-    if path.exists():
-        hint = "use that run, or remove its folder and import again"
-        raise RunError("these replies were imported before", where=str(path), hint=hint)
-    with writing(path):
-        private_folder(path.parent)
-        folder = tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.", suffix=PART)
-    with folder as part:
-        made = Path(part) / path.name
-        with Run(made, manifest) as run:
-            results = [run.record(sample.id, partial(imported, sample)) for sample in selection.samples]
-            run.seal(result.id for result in results)
-        with writing(path):
-            made.rename(path)
-    return results
+    with Run(path, manifest) as run:
+        for sample in pending(selection.samples, run.results, only_failed=False):
+            run.record(sample.id, partial(imported, sample))
+        run.seal(sample.id for sample in selection.samples)
+        return list(run.results.values())

@@ -20,7 +20,7 @@ from mmerg.storage.files import describe_error, write_whole
 from mmerg.storage.record import Record, read_record
 from mmerg.storage.words import bare_words, distinctive, split_ngrams
 
-HINT = "mmerg train sem dataset=… dataset.root=… out=sem.json makes one"
+HINT = "mmerg train dataset=… dataset.root=… out=sem.json makes one"
 RUN = 3  # words in a row that are known again
 SAME = 0.4  # share of a dialogue's runs that stand in one conversation of the training: over it, it is a copy
 LEAST_SAME = 8  # runs: fewer may be the same by chance

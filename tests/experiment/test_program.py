@@ -42,7 +42,7 @@ def outside_runs(folder: Path) -> list[str]:
         (("run", "dataset=demo", "ids=[\x1b[31m"), r"'ids=[\x1b[31m' cannot be read as a setting"),
         (("run", "dataset=demo", "--config-dir=nowhere"), "give the folder above the groups"),
         (("run", "dataset=demo", "--config-dri=system"), "did you mean --config-dir?"),
-        (("score", "--tokeniser", "char", "run"), "did you mean --tokenizer?"),
+        (("score", "--tokeniser", "char", "run"), "unrecognized arguments: --tokeniser"),
         (("run", "-m", "--cfg", "job"), "Only one of"),
         (("run",), "no dataset is chosen"),
         (("run", "dataset=demo", "backend.hosts=[http://me:secret@gpu1:1]"), "backend.hosts is ['http://***@gpu1:1']"),

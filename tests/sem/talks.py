@@ -65,9 +65,9 @@ def write_talks(root: Path, labels: list[str], each: int = 6) -> Path:
 
 
 def train(talks: Path, out: Path, *settings: str) -> int:
-    """`mmerg train sem` on talks of Ekman's six."""
+    """`mmerg train` on talks of Ekman's six."""
     line = ["dataset=empathetic", f"dataset.root={talks}", "dataset.label_set=ekman", f"out={out}", *settings]
-    return main_of("mmerg.train", "sem", *line)
+    return main_of("mmerg.train", *line)
 
 
 class Hashed:

@@ -1,4 +1,4 @@
-"""`mmerg train sem` and `system=hef` with what it makes: whole or refused, from the split to the prompt."""
+"""`mmerg train` and `system=hef` with what it makes: whole or refused, from the split to the prompt."""
 
 import json
 import re
@@ -108,7 +108,7 @@ def test_data_that_teach_nothing_are_told(
 
 def test_a_corpus_without_splits_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = ["dataset=iemocap", f"dataset.root={tmp_path}", f"out={tmp_path}/sem"]
-    assert main_of("mmerg.train", "sem", *line) == 2
+    assert main_of("mmerg.train", *line) == 2
     assert "has no splits" in capsys.readouterr().err
 
 
