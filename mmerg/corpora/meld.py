@@ -108,8 +108,8 @@ class Meld:
             turns.append(self._build_turn(where, cells, clip, notes))
         episodes = {episode for _, cells in rows if (episode := _numbers(cells, "Season", "Episode"))}
         notes["episodes_differing"] += len(episodes) > 1
-        episode = "s{:02}e{:02}".format(*episodes.pop()) if len(episodes) == 1 else None
-        return Dialogue(name, tuple(turns), episode=episode, conversation=f"meld/{self.split}/dia{number}")
+        clock = "s{:02}e{:02}".format(*episodes.pop()) if len(episodes) == 1 else None
+        return Dialogue(name, tuple(turns), episode=clock, conversation=f"meld/{self.split}/dia{number}")
 
     def _build_turn(self, where: str, cells: Cells, clip: Path | None, notes: Counter[str]) -> Turn:
         emotion = cells["Emotion"] or None

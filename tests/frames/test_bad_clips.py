@@ -47,7 +47,7 @@ def test_files_that_are_no_video_are_unreadable(tmp_path: Path, clip100: Path, s
     assert {name: reason(one) for name, one in zip(names, outcomes, strict=True)} == dict.fromkeys(names, "unreadable")
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(
     container=st.sampled_from(["mp4", "avi"]),
     kept=st.floats(0.0, 1.0),
@@ -105,13 +105,13 @@ def test_a_bad_clip_costs_no_other(tmp_path: Path, clip100: Path, store: FrameSt
     assert all(25 <= number < 50 for number in codes(outcomes[6], store))
 
 
-@pytest.mark.parametrize(("limit", "expected"), [(1.0, "too_long"), (3.0, "too_long"), (3.96, "too_long"), (4.0, "")])
+@pytest.mark.parametrize(("limit", "expected"), [(1.0, "too_long"), (3.96, "too_long"), (4.0, "")])
 def test_a_clip_longer_than_the_limit_is_refused(clip100: Path, store: FrameStore, limit: float, expected: str) -> None:
     (outcome,) = extract([Clip(clip100)], FramesSettings(max_seconds=limit), store)
     assert (reason(outcome) if isinstance(outcome, ClipError) else "") == expected
 
 
-@pytest.mark.parametrize("end", [1.5, 4.0, 75.0, 1e6])
+@pytest.mark.parametrize("end", [1.5, 75.0])
 def test_a_whole_file_is_as_long_as_it_is_wherever_it_may_be_ended(
     clip100: Path, store: FrameStore, end: float
 ) -> None:

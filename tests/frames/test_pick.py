@@ -3,7 +3,7 @@
 from itertools import accumulate
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -20,6 +20,7 @@ def rising_times(draw: st.DrawFn) -> list[float]:
     return [total / 100 for total in accumulate(steps)]
 
 
+@settings(max_examples=30)
 @given(times=rising_times(), k=st.integers(1, 30), data=st.data())
 def test_picks_rise_without_repeats_and_are_as_many_as_can_be(times: list[float], k: int, data: st.DataObject) -> None:
     levels = data.draw(st.lists(st.floats(0, 1, width=32), min_size=len(times), max_size=len(times)))

@@ -58,13 +58,9 @@ def colour(store: FrameStore, sha256: str) -> str:
 @pytest.mark.parametrize(
     ("matrix", "place"),
     [
-        ((1, 0, 0, 1), (0, 0)),
         ((-1, 0, 0, 1), (0, 1)),
-        ((1, 0, 0, -1), (1, 0)),
         ((-1, 0, 0, -1), (1, 1)),
-        ((0, 1, 1, 0), (0, 0)),
         ((0, 1, -1, 0), (0, 1)),  # a telephone held upright
-        ((0, -1, 1, 0), (1, 0)),
         ((0, -1, -1, 0), (1, 1)),
     ],
 )
@@ -105,7 +101,6 @@ def test_pixels_that_are_not_square(tmp_path: Path, pixel: Fraction, size: tuple
     ("start", "end", "seen"),
     [
         (1.0, 2.0, ["red"]),  # nothing changes
-        (1.0, 4.0, ["red", "green"]),
         (3.5, 4.0, ["green"]),
         (3.0, 8.0, ["green", "blue"]),
     ],

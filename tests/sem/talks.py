@@ -71,8 +71,8 @@ def train(talks: Path, out: Path, *settings: str) -> int:
 
 
 class Hashed:
-    """An embedder: the sum of a vector a word. salt: makes it another one, below 0 one that is broken. kill_at: at this
-    call it ends its own process, as the system does."""
+    """An embedder that adds a vector per word. salt: makes it another embedder, below 0 a broken one. kill_at: the call
+    in which it kills its own process."""
 
     def __init__(self, salt: int = 0, kill_at: int | None = None, **_: object) -> None:
         self._salt, self._left = salt, kill_at
@@ -94,10 +94,3 @@ class Hashed:
 
 
 HASHED = ("features=minilm", "features.embedder._target_=tests.sem.talks.Hashed")
-
-
-class Unnamed(Hashed):
-    """The same with an identity in words."""
-
-    def identity(self) -> str:
-        return "hashed"

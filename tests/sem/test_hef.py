@@ -1,5 +1,6 @@
-"""`system=hef` with a small empathetic model: what its one call sees, and what a run refuses."""
+"""`system=hef` with a small empathetic model: what its call sees, and which runs are refused."""
 
+import json
 import re
 from pathlib import Path
 
@@ -60,11 +61,11 @@ def test_without_a_lexicon_the_run_says_what_is_off(
 
 def test_another_model_is_another_run_and_its_place_is_not(talks: Path, sem: Path, tmp_path: Path) -> None:
     base = ("dataset=empathetic", f"dataset.root={talks}", "dataset.label_set=ekman", "system=hef", "backend=dry")
-    moved, other = tmp_path / "a" / "sem.json", tmp_path / "b" / "sem.json"
-    for folder, settings in ((moved, ()), (other, ("k1=2",))):
-        folder.parent.mkdir()
-        train(talks, folder, f"lexicon={talks}/vad.txt", *settings)
-    names = [plan_run(settings_of(*base, f"sem={folder}")).path.name for folder in (sem, moved, other)]
+    moved, other = tmp_path / "moved.json", tmp_path / "other.json"
+    moved.write_bytes(sem.read_bytes())
+    changed = json.loads(sem.read_text(encoding="utf-8"))
+    other.write_text(json.dumps({**changed, "bias": [0.0] * 6}), encoding="utf-8")
+    names = [plan_run(settings_of(*base, f"sem={file}")).path.name for file in (sem, moved, other)]
     assert names[0] == names[1] != names[2]
 
 
@@ -83,12 +84,11 @@ def test_a_run_that_does_not_fit_the_model_is_refused_before_the_first_call(
     assert not (tmp_path / "runs").exists() or not list((tmp_path / "runs").glob("*/manifest.json"))
 
 
-@pytest.mark.parametrize("more", ["", " today"])
 def test_dialogues_that_were_trained_on_are_known_under_any_name_and_with_a_word_more(
-    more: str, talks: Path, sem: Path, tmp_path: Path
+    talks: Path, sem: Path, tmp_path: Path
 ) -> None:
     text = (talks / "train.csv").read_text(encoding="utf-8").replace("hit:", "hit:9")
-    rows = re.sub(r"(Talk \d+( \w+){8}|Oh)", rf"\1{more}", text).splitlines(keepends=True)
+    rows = re.sub(r"(Talk \d+( \w+){8}|Oh)", r"\1 today", text).splitlines(keepends=True)
     (tmp_path / "test.csv").write_text("".join(rows[:-2]), encoding="utf-8")
     with pytest.raises(ConfigError, match="was trained or validated on test_hit:900_conv:00, which is evaluated"):
         hef(tmp_path, sem, tmp_path)

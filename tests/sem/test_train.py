@@ -1,4 +1,4 @@
-"""`mmerg train` and `system=hef` with what it makes: whole or refused, from the split to the prompt."""
+"""`mmerg train`: what it prints and writes, and what it refuses."""
 
 import json
 import re
@@ -12,23 +12,20 @@ from tests.processes import main_of
 from tests.sem.talks import EKMAN, MOODS, planted, train, write_talks
 
 
-def test_it_prints_figures_with_n_and_ends_with_the_folder(
+def test_it_prints_scores_with_n_and_ends_with_the_file(
     talks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert train(talks, tmp_path / "sem.json") == 0
+    (tmp_path / "vad.txt").write_text("angryword\t0.1\t0.9\t0.5\nnirgends\t0.1\t0.9\t0.5\n", encoding="utf-8")
+    assert train(talks, tmp_path / "sem.json", f"lexicon={tmp_path}/vad.txt") == 0
     printed = capsys.readouterr().out
     share, ece = r"100\.00 90\.36–100\.00 36", r"\d+\.\d\d \d+\.\d\d–\d+\.\d\d 36"
     assert re.search(rf"percent 95 % interval n .*top1 {share} top3 {share} ece {ece}", flat(printed))
-    assert "cause words are off without a lexicon" in printed
+    assert re.search(r"\d+ words in S, 1 of them in the lexicon, \d high", flat(printed))
     assert printed.splitlines()[-1] == f"sem: {tmp_path}/sem.json"
-    (tmp_path / "vad.txt").write_text("angryword\t0.1\t0.9\t0.5\nnirgends\t0.1\t0.9\t0.5\n", encoding="utf-8")
-    assert train(talks, tmp_path / "other", f"lexicon={tmp_path}/vad.txt") == 0
-    printed = flat(capsys.readouterr().out)
-    assert re.search(r"\d+ words in S, 1 of them in the lexicon, \d high", printed)
 
 
 def flat(text: str) -> str:
-    """A text as it is where no terminal breaks its lines."""
+    """A text without line breaks."""
     return " ".join(text.split())
 
 
@@ -49,8 +46,6 @@ def test_the_artefact_says_what_it_was_made_from(sem: Path) -> None:
         (["오늘 회사에서 해고를 당했습니다", "정말 마음이 아프네요 괜찮으세요"], True),
         (["오늘 회사에서 승진을 했습니다", "정말 마음이 기쁘네요 축하드려요"], False),
         (["Tôi đã mất việc hôm nay.", "Ôi không."], True),  # with a short turn, but the whole of it
-        (["TOI DA MAT VIEC HOM NAY", "oi khong"], True),
-        (["I've lost my job today.", "Oh no, that's hard."], True),
         (["Ive lost my job today", "Oh no thats hard"], True),
         (["Hi, how are you?", "Fine, thanks."], False),  # two people may say it by chance
         (["그렇습니다그렇습니다", "안녕히계세요감사합니다"], False),  # no three words
@@ -70,34 +65,26 @@ def test_a_copy_of_a_talk_of_few_words_is_known(turns: list[str], known: bool, s
 def test_the_same_data_give_the_same_bytes(talks: Path, sem: Path, tmp_path: Path) -> None:
     assert train(talks, tmp_path / "again", f"lexicon={talks}/vad.txt") == 0
     assert (tmp_path / "again").read_bytes() == sem.read_bytes()
-    assert train(talks, tmp_path / "other", f"lexicon={talks}/vad.txt", "C=0.5") == 0
-    assert read(tmp_path / "other").weights != read(sem).weights
 
 
 def test_nothing_is_overwritten_and_nothing_is_left_half(
-    talks: Path, sem: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    talks: Path, sem: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = sem.read_bytes()
-    assert train(talks, sem) == 2
-    assert sem.read_bytes() == before
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    assert train(talks, tmp_path / "file" / "sem") == 2
-    assert train(talks, tmp_path / "sem", "validation=train") == 2
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    assert train(talks, tmp_path / "link") == 2
-    assert train(talks, tmp_path) == 2
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "link"]
-    (tmp_path / "empty").mkdir()
-    monkeypatch.chdir(tmp_path / "empty")
     capsys.readouterr()
-    assert train(talks, Path()) == 2  # before any work: nothing could take this folder's place
-    printed = capsys.readouterr()
-    assert "the output file already exists" in printed.err
-    assert not printed.out
+    for out in (sem, tmp_path / "link"):
+        assert train(talks, out) == 2
+        printed = capsys.readouterr()
+        assert "the output file already exists" in printed.err
+        assert not printed.out  # refused before any work
+    assert sem.read_bytes() == before
+    assert train(talks, tmp_path / "sem", "validation=train") == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["link"]
 
 
-@pytest.mark.parametrize(("labels", "message"), [(["sad"], "5 of 6 labels have no sample"), (["glum"], "not emotions")])
-def test_data_that_teach_nothing_are_told(
+@pytest.mark.parametrize(("labels", "message"), [(["sad"], "5 of 6 labels have no sample")])
+def test_data_without_some_label_are_refused(
     labels: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_talks(tmp_path, labels, 30)
@@ -106,7 +93,7 @@ def test_data_that_teach_nothing_are_told(
     assert not (tmp_path / "sem").exists()
 
 
-def test_a_corpus_without_splits_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_corpus_without_splits_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = ["dataset=iemocap", f"dataset.root={tmp_path}", f"out={tmp_path}/sem"]
     assert main_of("mmerg.train", *line) == 2
     assert "has no splits" in capsys.readouterr().err
@@ -116,7 +103,6 @@ def test_a_corpus_without_splits_is_told(tmp_path: Path, capsys: pytest.CaptureF
     ("changes", "message"),
     [
         ({"labels": ["a", "b"]}, "do not have the sizes of labels and words"),
-        ({"weights": [[0.0]] * 6}, "do not have the sizes of labels and words"),
         ({"bias": [float("nan")] * 6}, "bias.0: Input should be a finite number"),
         ({"version": 6}, "version: Input should be 7"),
         ({"code": "os.system"}, "code: Extra inputs are not permitted"),
