@@ -51,4 +51,4 @@ def check_data(settings: RunSettings) -> int:
 def _check_memory(source: Exemplars) -> Section:
     """Checks the corpus that exemplars come from."""
     problems, shown = check_counts(source.source, "memory")
-    return Section([*problems, *source.foreign()], [*shown, escape(f"memory: {source.long_enough}")])
+    return Section([*problems, *source.foreign()], shown)

@@ -13,13 +13,13 @@ from mmerg.storage.words import plain_words
 
 Spoken = tuple[tuple[str, str], ...]  # turns as (speaker, text)
 
-ENOUGH_TURNS = 3  # of fewer turns, two dialogues can have the same words by chance ("Hey!" "Hey.")
+ENOUGH_TURNS = 3  # two dialogues of fewer turns can have the same words by chance ("Hey!" "Hey.")
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a turn comes from, for guards to compare. words: digest of the words of the whole dialogue, "" where it has
-    fewer than three turns. start, end: seconds in the episode."""
+    """Where a turn comes from; guards compare origins. words: a digest of all words of the dialogue, "" if it has fewer
+    than three turns. start, end: seconds in the episode."""
 
     dialogue: str
     words: str = ""
@@ -32,8 +32,8 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A turn that may serve as an exemplar. id: that of its sample in its own corpus. history: the last turns before
-    it. emotion: the label of the reply itself."""
+    """A turn that may serve as an exemplar. id: the id of its sample in its own corpus. history: the last turns before
+    it. emotion: the label of the reply."""
 
     id: str
     origin: Origin
@@ -44,8 +44,8 @@ class Entry:
 
 
 def build_key(key: KeySettings, history: Sequence[tuple[str, str]], situation: str | None, emotion: str | None) -> str:
-    """The text by which a turn is searched, "" where it has none: the words of the last `key.turns` turns or the
-    situation. With `key.emotion` the emotion follows on a line of its own. Speakers are left out."""
+    """The text by which a turn is found, or "": the words of the last `key.turns` turns without speakers, or the
+    situation. With `key.emotion` the emotion follows on its own line."""
     words = "" if key.text == "history" else (situation or "").strip()
     if not words and key.text != "situation":
         words = history_text(history[-key.turns :])
@@ -53,7 +53,7 @@ def build_key(key: KeySettings, history: Sequence[tuple[str, str]], situation: s
 
 
 def history_text(history: Iterable[tuple[str, str]]) -> str:
-    """The words of turns, a line a turn."""
+    """The words of turns, one turn per line."""
     return "\n".join(words for _, text in history if (words := _one_line(text)))
 
 
@@ -72,11 +72,11 @@ def get_origin(dialogue: Dialogue) -> Origin:
 
 
 def build_entries(corpus: Corpus, key: KeySettings) -> tuple[tuple[Entry, ...], Mapping[str, int]]:
-    """The entries of `corpus` in the order of their ids, and how many turns were left out, by reason.
+    """The entries of `corpus`, sorted by id, and the number of turns left out, by reason.
 
-    An entry is a turn with words, a history and a text to search by, of a speaker whose replies are evaluated. If the
-    text is the situation, which all turns of a dialogue share, only the last turn is an entry. Raises ConfigError where
-    `key` asks for the situation and no dialogue has one, CorpusError where no entry is left.
+    An entry is a turn with words, a history and a key text, by a speaker whose turns may be targets. If the key is the
+    situation, which all turns of a dialogue share, only the last turn is an entry. Raises ConfigError if `key` needs a
+    situation and no dialogue has one, and CorpusError if no entry is left.
     """
     named = f"{corpus.name} {corpus.split}"
     if key.text == "situation" and not any(dialogue.situation for dialogue in corpus.dialogues):
@@ -91,7 +91,7 @@ def build_entries(corpus: Corpus, key: KeySettings) -> tuple[tuple[Entry, ...], 
             if dialogue.responders and turn.speaker not in dialogue.responders:
                 continue
             history = spoken(dialogue.turns[max(0, number - key.turns) : number])
-            reply = _one_line(turn.text)  # a line feed must not read as another exemplar
+            reply = _one_line(turn.text)  # a line feed would look like another exemplar
             if not reply:
                 left_out["blank replies"] += 1
             elif not build_key(key, history, dialogue.situation, None):
@@ -112,7 +112,7 @@ def spoken(turns: Iterable[Turn]) -> Spoken:
 
 
 def to_line(entry: Entry) -> str:
-    """The entry as a line of JSON, for the digest of all."""
+    """The entry as a line of JSON, for the digest of the memory."""
     return json.dumps(asdict(entry), sort_keys=True) + "\n"
 
 

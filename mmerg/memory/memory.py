@@ -1,4 +1,4 @@
-"""Answers a query with the entries most similar to it, without those that a guard keeps back.
+"""Finds the entries most similar to a query, without those that a guard excludes.
 
 retrieved = memory.nearest(Query(origin, text, history), MemorySettings(name="mine", top_k=2))
 """
@@ -22,13 +22,13 @@ from mmerg.storage.words import split_words
 if TYPE_CHECKING:
     from faiss import IndexFlatIP
 
-PLACES = 6  # of a cosine, so that a text's with itself is 1
-KEPT = 4096  # vectors, of the texts that were last asked for: 6 MiB where they have 384 dimensions
+PLACES = 6  # of a cosine, so that the cosine of a text with itself is 1
+CACHED = 4096  # vectors of the latest texts: 6 MiB at 384 dimensions
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """An entry and the cosine of its text and the query's; guard: what kept it back, empty where nothing did."""
+    """An entry and the cosine of its text and the query's. guard: the guard that excluded it, or ""."""
 
     entry: Entry
     similarity: float
@@ -37,8 +37,8 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """hits: the exemplars, best first. excluded: the entries that guards kept back and that rank above the last of
-    them. problem: why there is neither; the same text for all such queries."""
+    """hits: the exemplars, best first. excluded: the entries excluded by guards that rank above the last hit. problem:
+    why there is neither, or ""."""
 
     hits: tuple[Hit, ...]
     excluded: tuple[Hit, ...]
@@ -47,8 +47,8 @@ class Retrieved:
 
 @dataclass(frozen=True)
 class Memory:
-    """An open memory. digest: SHA-256 (hex) of all that decides its answers. index: the vectors of the entries, in
-    their order. Safe to use from several threads."""
+    """An open memory; several threads may use it. digest: SHA-256 (hex) of all that decides its answers. index: the
+    vectors of the entries, in order."""
 
     digest: str
     entries: Sequence[Entry]
@@ -57,12 +57,11 @@ class Memory:
     index: IndexFlatIP
 
     def nearest(self, query: Query, wanted: MemorySettings) -> Retrieved:
-        """At most `wanted.top_k` entries of at least `min_similarity` whose replies have at least `min_words`, the most
-        similar first, without those that guards withhold.
+        """The at most `wanted.top_k` most similar entries with `min_similarity` and `min_words` that no guard excludes.
 
-        wanted.emotion: prefer puts entries of the query's emotion first, require leaves the others out, require_or_any
-        is TRACE's (arXiv 2509.21849): require, or any where that gives nothing. A query without a text or a vector gets
-        no entry, and the reason.
+        wanted.emotion: prefer puts entries with the query's emotion first, require omits the others, and require_or_any
+        is require, or any if that finds nothing (TRACE, arXiv 2509.21849). A query without a text or a vector gets no
+        entry but a problem.
         """
         if wanted.emotion == "require_or_any":
             precise = self.nearest(query, wanted.model_copy(update={"emotion": "require"}))
@@ -83,9 +82,9 @@ class Memory:
         return Retrieved(tuple(hits), tuple(excluded), problem)
 
     def _ranking(self, query: Query, wanted: MemorySettings) -> Iterator[tuple[Entry, float]]:
-        """The entries that may be hits, with their cosines, the most similar first; of equal ones the first in order.
+        """The entries that may be hits with their cosines, the most similar first; ties in the order of entries.
 
-        Every entry is ranked: nobody knows how many of them the guards keep back.
+        All entries are ranked, since guards may exclude any number of them.
         """
         [found], [numbers] = self.index.search(self._vector(query.text)[None], self.index.ntotal)
         cosines = found.astype(np.float64).round(PLACES)
@@ -100,8 +99,8 @@ class Memory:
                 yield self.entries[number], float(cosine)
 
     def _likeness(self, query: Query, entry: Entry, similarity: float) -> float:
-        """The cosine of the two histories: that of the ranking where it compares histories, else from the embedder.
-        Without words on one side it is -1, without any 1."""
+        """The cosine of the two histories: from the ranking if that compares histories, else from the embedder. If only
+        one has words it is -1; if none has, 1."""
         if self.key.text == "history" and not self.key.emotion and query.text == query.history:
             return similarity
         history = history_text(entry.history)
@@ -119,9 +118,8 @@ class Memory:
 
     @cached_property
     def _vector(self) -> Callable[[str], Vectors]:
-        """Embeds a text, [dimensions], and remembers it: every pass of a sample asks again, and samples share
-        entries."""
-        return lru_cache(maxsize=KEPT)(self._embed)
+        """Embed a text, [dimensions], with a cache: each pass of a sample asks again, and samples share entries."""
+        return lru_cache(maxsize=CACHED)(self._embed)
 
     def _embed(self, text: str) -> Vectors:
         vector: Vectors = check_vectors(self.embedder.embed([text]), [repr(text)], self.index.d)[0]

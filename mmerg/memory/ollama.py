@@ -1,7 +1,7 @@
-"""Embeds texts with any embedding model that Ollama serves, on one host or on several that hold the same model.
+"""Embeds texts with an embedding model on Ollama, on one host or on several with the same model.
 
-Each text is sent alone, and a host gets one at a time, so that no vector depends on other texts. A `Pool` retries a
-call, moves it to another host and waits for lost hosts, as it does for chat calls.
+Each text is sent alone, one at a time per host, so that no vector depends on other texts. As for chat calls, a `Pool`
+retries a call, moves it to another host, and waits for lost hosts.
 """
 
 import json
@@ -17,7 +17,7 @@ from mmerg.memory.vectors import Vectors, unit
 
 
 class Server(Protocol):
-    """One host: the version of its server and the digest of a model, and vectors. Both raise CallError."""
+    """A host. `serves` returns the server's version and the model's digest. Both methods raise CallError."""
 
     def serves(self, model: str) -> tuple[str, str]: ...
     def embed(self, model: str, texts: Sequence[str]) -> Sequence[Sequence[float]]: ...
@@ -25,7 +25,7 @@ class Server(Protocol):
 
 
 class _Embedding:
-    """The model on one host as a Backend, for `Pool`: its reply to a text is the vector, as JSON."""
+    """The model on one host as a Backend for `Pool`. Its reply to a text is the vector as JSON."""
 
     def __init__(self, server: Server, model: str) -> None:
         self._server, self._model = server, model
@@ -41,25 +41,18 @@ class _Embedding:
 
 
 class Ollama:
-    """connect: makes the client of a host's address. wait, patience: seconds, see `Pool`. Raises ConfigError if there
-    is no host."""
+    """connect: opens a host by its address. wait: seconds between two attempts. Raises ConfigError if there is no
+    host."""
 
-    def __init__(
-        self,
-        model: str,
-        hosts: Sequence[str],
-        connect: Callable[[str], Server],
-        wait: float = 1.0,
-        patience: float = 600.0,
-    ) -> None:
+    def __init__(self, model: str, hosts: Sequence[str], connect: Callable[[str], Server], wait: float = 1.0) -> None:
         if not hosts:
             hint = "memory.embedder.hosts=[http://127.0.0.1:11434]"
             raise ConfigError("memory.embedder.hosts is empty", where="configuration", hint=hint)
         served = [Host(_Embedding(connect(host), model), 1, host) for host in hosts]
-        self._pool = Pool(served, patience=patience, wait=wait, attempts=3)
+        self._pool = Pool(served, patience=600.0, wait=wait, attempts=3)
 
     def identity(self) -> str:
-        """Raises ConfigError if two hosts hold different models, CallError if none answers."""
+        """Raises ConfigError if two hosts have different models, CallError if no host answers."""
         known = self._engine.model_dump(include={"model", "digest", "version"})
         return json.dumps({"kind": "ollama"} | known, sort_keys=True)
 
@@ -74,11 +67,11 @@ class Ollama:
             try:
                 return unit(list(threads.map(self._vector, texts)))
             except KeyboardInterrupt:
-                self.close()  # before the threads are waited for
+                self.close()  # first, as leaving the block waits for the threads
                 raise
 
     def close(self) -> None:
-        """Refuse new calls and break off those in flight."""
+        """Refuse new calls and cancel those in flight."""
         self._pool.close()
 
     def _vector(self, text: str) -> list[float]:

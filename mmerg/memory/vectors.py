@@ -1,4 +1,4 @@
-"""What an embedder is, and the checks of its vectors."""
+"""The protocol of embedders, and checks of their vectors."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -9,26 +9,26 @@ import numpy.typing as npt
 from mmerg.errors import ConfigError
 
 WHERE, HINT = "memory.embedder", "use a model that returns a vector for every text"
-AT_ONCE = 128  # texts between two reports of progress
+BATCH = 128  # texts between two reports of progress
 Vectors = npt.NDArray[np.float32]
 
 
 class NoVectorError(ConfigError):
-    """The embedder gave no vector for a text. This ends a build; in a run a sample goes without exemplars."""
+    """The embedder returned no vector for a text. This ends a build; in a run the sample gets no exemplars."""
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors. Safe to call from several threads. May have a `close()` that breaks off `embed`."""
+    """Turns texts into vectors. Several threads call it. It may have a `close()` that cancels `embed`."""
 
     def identity(self) -> str:
         """All that a vector depends on: digests of model and tokenizer, versions, pooling, lengths, machine."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """A vector of length 1 for each text, float32 [texts, dimensions]. It depends on its text alone."""
+        """A unit vector per text, float32 [texts, dimensions], that depends only on its text."""
 
 
 def unit(vectors: npt.ArrayLike) -> Vectors:
-    """`vectors` [texts, dimensions] scaled to length 1; one of zeros becomes NaN."""
+    """Scale `vectors` [texts, dimensions] to length 1. A vector of zeros becomes NaN."""
     array = np.asarray(vectors, dtype=np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         scaled: Vectors = (array / np.linalg.norm(array, axis=-1, keepdims=True)).astype(np.float32)
@@ -36,8 +36,8 @@ def unit(vectors: npt.ArrayLike) -> Vectors:
 
 
 def check_vectors(vectors: Vectors, names: Sequence[str], dimensions: int | None = None) -> Vectors:
-    """`vectors`, checked. names: what each is of, for errors. Raises NoVectorError for one that is not of length 1,
-    ConfigError for an array of another shape."""
+    """Return `vectors` unchanged. names: of the texts, for errors. Raises NoVectorError for a vector that is not of
+    length 1, and ConfigError for an array of another shape."""
     if vectors.ndim != 2 or vectors.shape != (len(names), dimensions or vectors.shape[1]):
         what = f"the embedder returned an array of shape {vectors.shape} for {len(names)} texts"
         other = f", and other texts have {dimensions} dimensions" if dimensions else ""
@@ -53,13 +53,13 @@ def check_vectors(vectors: Vectors, names: Sequence[str], dimensions: int | None
 def embed_all(
     embedder: Embedder, texts: Sequence[str], names: Sequence[str], progress: Callable[[int, int], None]
 ) -> Vectors:
-    """The checked vectors of many texts, [texts, dimensions]. Equal texts are embedded once. names: what each text is
-    of, for errors. progress: called with how many of how many distinct texts are embedded."""
+    """The checked vectors of many texts, [texts, dimensions]. Equal texts are embedded once. names: of the texts, for
+    errors. progress: called with the number of distinct texts that are embedded, and of all."""
     name_of = dict(zip(reversed(texts), reversed(names), strict=True))  # the first name of each text
     distinct = list(dict.fromkeys(texts))
     parts: list[Vectors] = []
-    for start in range(0, len(distinct), AT_ONCE):
-        batch = distinct[start : start + AT_ONCE]
+    for start in range(0, len(distinct), BATCH):
+        batch = distinct[start : start + BATCH]
         dimensions = parts[0].shape[1] if parts else None
         parts.append(check_vectors(embedder.embed(batch), [name_of[text] for text in batch], dimensions))
         progress(start + len(batch), len(distinct))

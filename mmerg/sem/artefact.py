@@ -1,5 +1,5 @@
-"""A trained small empathetic model: one JSON file of words and numbers. Loading it runs no code of its author's, and
-needs no scikit-learn."""
+"""A trained small empathetic model: one JSON file of words and numbers. Loading it runs no foreign code and needs no
+scikit-learn."""
 
 import hashlib
 import json
@@ -21,15 +21,15 @@ from mmerg.storage.record import Record, read_record
 from mmerg.storage.words import bare_words, distinctive, split_ngrams
 
 HINT = "mmerg train dataset=… dataset.root=… out=sem.json makes one"
-RUN = 3  # words in a row that are known again
-SAME = 0.4  # share of a dialogue's runs that stand in one conversation of the training: over it, it is a copy
-LEAST_SAME = 8  # runs: fewer may be the same by chance
-DIGITS = 8  # of the digest of a run
+RUN = 3  # words in a row
+SAME = 0.4  # a dialogue is a copy of a training conversation that contains this share of its runs
+LEAST_SAME = 8  # fewer runs may be equal by chance
+DIGITS = 8  # hexadecimal digits of a run's digest
 Floats = npt.NDArray[np.floating[Any]]
 
 
 class Data(Record):
-    """A split of a corpus. digest: SHA-256 (hex) of what was used: histories, and labels where they were used."""
+    """A split of a corpus. digest: SHA-256 (hex) of the histories, and of the labels if they were used."""
 
     corpus: str
     split: str
@@ -38,8 +38,8 @@ class Data(Record):
 
 
 class Causes(Record):
-    """The set S: the k1 words of highest salience of every history in `over`. high: those whose intensity and IDF are
-    both above the means over S; None without a lexicon. lexicon: SHA-256 (hex) of its file."""
+    """The set S: the k1 most salient words of each history in `over`. high: the words whose intensity and IDF are both
+    above the means over S, or None without a lexicon. lexicon: SHA-256 (hex) of its file."""
 
     over: Data
     k1: int
@@ -51,12 +51,12 @@ class Causes(Record):
 
 
 class Sem(Record):
-    """A multinomial logistic regression over the tf-idf of a history's words or, with an embedder, over its embedding.
-    The paper's model, ESCM, is published only compiled.
+    """A multinomial logistic regression over tf-idf or, with an embedder, over embeddings of histories. The paper's
+    model, ESCM, is published only in compiled form.
 
-    scores, confusion: on the validation split; confusion[i][j] counts samples of labels[i] that were taken for
-    labels[j]. embedder: its identity. conversations: of both splits, the `run_digests` of each one, joined.
-    words, idf: the columns of tf-idf, none with an embedder. weights: [labels, columns]. bias: [labels].
+    scores, confusion: on the validation split; confusion[i][j] counts samples with labels[i] that were predicted as
+    labels[j]. embedder: its identity. conversations: the joined `run_digests` of each conversation of both splits.
+    words, idf: the columns of tf-idf, empty with an embedder. weights: [labels, columns]. bias: [labels].
     """
 
     version: Literal[7] = 7
@@ -91,20 +91,22 @@ class Sem(Record):
 
     @cached_property
     def _runs(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-        """The digests of all runs in their order, and the number of the conversation of each."""
+        """The sorted digests of all runs, and the number of each one's conversation."""
         digests = np.frombuffer(bytes.fromhex("".join(self.conversations)), ">u4")
-        numbers = np.repeat(np.arange(len(self.conversations)), [len(one) // DIGITS for one in self.conversations])
+        numbers = np.repeat(
+            np.arange(len(self.conversations)), [len(digests) // DIGITS for digests in self.conversations]
+        )
         order = np.argsort(digests, kind="stable")
         return digests[order].astype(np.uint32), numbers[order]
 
     @property
     def transductive(self) -> bool:
-        """Whether cause words come from another split than the one the model is fitted to."""
+        """Whether S is over another split than the training split."""
         return self.causes.over.split != self.trained_on.split
 
     def predict(self, history: Sequence[str], embedding: Floats | None = None) -> dict[str, float]:
-        """The probability of each label, the most probable first; equal ones in the order of labels. history: the texts
-        of its turns. embedding: of its text, [dimensions], for a model with an embedder."""
+        """The probability of each label, the highest first; ties in the order of labels. history: the texts of the
+        turns. embedding: of the history, [dimensions], for a model with an embedder."""
         if embedding is None:
             counts = Counter(self._column[word] for word in words_in(history) if word in self._column)
             columns = list(counts)
@@ -117,10 +119,12 @@ class Sem(Record):
         return {self.labels[number]: float(chances[number]) for number in np.argsort(-chances, kind="stable")}
 
     def was_fitted_to(self, texts: Sequence[str]) -> bool:
-        """Whether the turns of a sample are a copy of a conversation of the training or validation data, or nearly one,
-        whatever that is called there: its containment (Broder, 1997) of runs of three words is at least `SAME`. One of
-        few words is a copy where all of it is contained and no turn is short, or it is the whole conversation and not
-        all of its turns are short."""
+        """Whether the turns of a sample are nearly a copy of a training or validation conversation.
+
+        This is so if one conversation contains a share `SAME` of its runs of three words (containment, Broder, 1997). A
+        sample of few words is a copy if a conversation contains all of it and no turn is short, or if it is the whole
+        conversation and not all turns are short.
+        """
         own, (digests, numbers) = run_digests(texts), self._runs
         wanted = np.array([int(digest, 16) for digest in own], np.uint32)
         ends = zip(np.searchsorted(digests, wanted), np.searchsorted(digests, wanted, "right"), strict=True)
@@ -132,26 +136,26 @@ class Sem(Record):
         return 0 < len(own) == same and (any if whole else all)(map(distinctive, texts))
 
     def cause_words(self, history: Sequence[str]) -> tuple[list[str], list[str]]:
-        """The words of a history that are in S, high ones and low ones, each once, in order."""
+        """The high and the low words of S in a history, each once, in order."""
         in_s, high = set(self.causes.words), set(self.causes.high or ())
         words = dict.fromkeys(word for word in words_in(history) if word in in_s)
         return [word for word in words if word in high], [word for word in words if word not in high]
 
 
 def run_digests(texts: Sequence[str]) -> list[str]:
-    """What a model keeps of a dialogue to know it again: a digest of each run of three words, each once."""
+    """The digests by which a model recognises a dialogue: one for each distinct run of three words."""
     runs = dict.fromkeys(split_ngrams(" ".join(word for text in texts for word in bare_words(text)), RUN))
     return [hashlib.sha256(" ".join(run).encode()).hexdigest()[:DIGITS] for run in runs]
 
 
 def write(path: Path, model: Sem) -> None:
-    """The file, whole or not at all, with a field a line. Raises RunError where it cannot be written."""
+    """Write the file with one field per line, whole or not at all. Raises RunError if it cannot be written."""
     fields = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in model.model_dump(mode="json").items())
     write_whole(path, "{\n" + ",\n".join(fields) + "\n}\n")
 
 
 def read(path: Path) -> Sem:
-    """The model in a file. Raises ConfigError where there is none, and where it cannot be used."""
+    """The model in a file. Raises ConfigError if the file is missing or unusable."""
     try:
         return read_record(path, Sem)
     except FileNotFoundError as error:

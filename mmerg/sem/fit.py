@@ -1,4 +1,4 @@
-"""Fits scikit-learn's models to labelled histories. Nothing is random: the same data give the same model."""
+"""Fits scikit-learn's models to labelled histories. The same data give the same model."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -26,14 +26,14 @@ def vectorizer(**settings: Any) -> "TfidfVectorizer":
 
 
 def fit(features: Any, golds: Sequence[str], c: float, max_iter: int) -> "LogisticRegression":
-    """features: [samples, columns], dense or sparse. golds: a label each."""
+    """Fit a logistic regression. features: [samples, columns], dense or sparse. golds: [samples]."""
     from sklearn.linear_model import LogisticRegression
 
     return LogisticRegression(C=c, max_iter=max_iter).fit(features, golds)
 
 
 def extract_weights(model: "LogisticRegression") -> tuple[Floats, Floats]:
-    """Weights [labels, columns] and bias [labels] of a softmax. For two labels scikit-learn has those of a sigmoid."""
+    """Weights [labels, columns] and bias [labels] of a softmax. For two labels scikit-learn fits a sigmoid."""
     weights, bias = model.coef_, model.intercept_
     if len(weights) == 1:
         weights, bias = np.vstack([-weights / 2, weights / 2]), np.hstack([-bias / 2, bias / 2])
@@ -48,8 +48,8 @@ def fit_causes(
     k1: int,
     lexicon: Lexicon | None,
 ) -> Causes:
-    """The set S over the histories, which are `over`. The salience of a word is coefficient × tf-idf for the label that
-    is predicted; a word that speaks against it is never taken."""
+    """The set S over the histories of `over`. The salience of a word is coefficient × tf-idf for the predicted label;
+    words with a negative salience are never in S."""
     features, weights = words.transform(histories).tocsr(), extract_weights(model)[0]
     predicted = np.searchsorted(model.classes_, model.predict(features))
     top: set[int] = set()
@@ -62,8 +62,10 @@ def fit_causes(
     idf = vectorizer(vocabulary=names).fit(histories).idf_
     if not lexicon:
         return Causes(over=over, k1=k1, words=names, mean_idf=idf.mean())
-    intensity = np.array([lexicon.of(word) for word in names])
-    above = [values - values.mean() > ROUNDING for values in (idf, intensity)]  # the mean of equal values may be less
+    intensity = np.array([lexicon.intensity.get(word, 0.0) for word in names])
+    above = [
+        values - values.mean() > ROUNDING for values in (idf, intensity)
+    ]  # the mean of equal values may be slightly less
     high = tuple(name for name, *both in zip(names, *above, strict=True) if all(both))
     means = {"mean_idf": idf.mean(), "mean_intensity": intensity.mean()}
     return Causes(over=over, k1=k1, words=names, high=high, lexicon=lexicon.digest, **means)

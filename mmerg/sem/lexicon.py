@@ -1,4 +1,4 @@
-"""Intensity of emotion by word, from NRC-VAD (Mohammad, 2018), a file that the user brings.
+"""Emotional intensity of words from NRC-VAD (Mohammad, 2018), a file that the user provides.
 
 word    valence arousal dominance
 abduction       0.062   0.99    0.673
@@ -19,19 +19,15 @@ HINT = "use NRC-VAD as published: each line has a word, valence, arousal and dom
 
 @dataclass(frozen=True)
 class Lexicon:
-    """intensity: by word. digest: SHA-256 (hex) of the file."""
+    """intensity: by word; a missing word has 0 (KEMP, AAAI 2022). digest: SHA-256 (hex) of the file."""
 
     intensity: Mapping[str, float]
     digest: str
 
-    def of(self, word: str) -> float:
-        """0 for a word that the lexicon does not have (KEMP, AAAI 2022)."""
-        return self.intensity.get(word, 0.0)
-
 
 def read_lexicon(path: Path) -> Lexicon:
-    """The lexicon in a file of version 1, with values in [0, 1], or version 2, with values in [-1, 1]. Raises
-    ConfigError, with the line, for what is neither."""
+    """Read a lexicon of version 1, with values in [0, 1], or version 2, with values in [-1, 1]. For any other file
+    raises ConfigError with the line."""
     try:
         data = path.read_bytes()
         lines = data.decode("utf-8-sig").splitlines()
@@ -46,12 +42,12 @@ def read_lexicon(path: Path) -> Lexicon:
             valence, arousal = map(float, rest[:2])
         except ValueError:
             valence = arousal = math.nan
-        if not (-1 <= valence <= 1 and -1 <= arousal <= 1):  # nor is NaN
+        if not (-1 <= valence <= 1 and -1 <= arousal <= 1):  # also true for NaN
             what = f"the lexicon has no valence and arousal between -1 and 1: {line[:80]!r}"
             raise ConfigError(what, where=f"{path}, line {number}", hint=HINT)
         values[" ".join(split_words(word))] = (valence, arousal)
     below = sum(value < 0 for pair in values.values() for value in pair)
-    if not values or 0 < below < len(values) / 20:  # in version 2 it is about half of them
+    if not values or 0 < below < len(values) / 20:  # in version 2 about half are below 0
         mixed = f"{below} of {2 * len(values)} values are below 0: it is neither version 1, from 0 to 1, nor version 2"
         raise ConfigError(mixed if values else "the lexicon has no words", where=str(path), hint=HINT)
     if below:
@@ -60,5 +56,5 @@ def read_lexicon(path: Path) -> Lexicon:
 
 
 def intensity(valence: float, arousal: float) -> float:
-    """How far a word is from neutral and calm, both in [0, 1], scaled as in KEMP (AAAI 2022) and HEF."""
+    """The distance from neutral and calm, scaled as in KEMP (AAAI 2022) and HEF. valence, arousal: in [0, 1]."""
     return (math.hypot(valence - 0.5, arousal / 2) - 0.06467) / 0.607468

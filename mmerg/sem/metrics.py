@@ -14,11 +14,14 @@ TOPS = (1, 3, 10, 20)  # as in the paper
 def evaluate(
     chances: Sequence[Mapping[str, float]], golds: Sequence[str], dialogues: Sequence[str]
 ) -> dict[str, Score]:
-    """topk: percent of samples whose label is among the k most probable. ece: expected calibration error in percent,
-    over ten bins of the probability of the predicted label (Guo et al., 2017). chances: each sample's labels with their
-    probabilities, the most probable first. dialogues: each sample's."""
-    ranks = np.array([list(one).index(gold) for one, gold in zip(chances, golds, strict=True)])
-    sure = np.array([next(iter(one.values())) for one in chances])
+    """Compute accuracy and calibration.
+
+    topk: percent of samples whose label is among the k most probable. ece: expected calibration error in percent, over
+    ten bins of the probability of the predicted label (Guo et al., 2017). chances: for each sample, labels with their
+    probabilities, the most probable first. dialogues: the dialogue of each sample.
+    """
+    ranks = np.array([list(labels).index(gold) for labels, gold in zip(chances, golds, strict=True)])
+    sure = np.array([next(iter(labels.values())) for labels in chances])
     bins = np.minimum((sure * BINS).astype(int), BINS - 1)
     away = (ranks == 0) - sure
 

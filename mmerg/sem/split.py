@@ -1,4 +1,4 @@
-"""The splits of a corpus that the small empathetic model is fitted to and validated on."""
+"""The splits of a corpus on which the small empathetic model is trained and validated."""
 
 import hashlib
 import json
@@ -16,9 +16,12 @@ from mmerg.settings.model import ProtocolSettings
 
 @dataclass(frozen=True)
 class Split:
-    """histories, golds, dialogues: of each sample the texts of the turns before the reply, its label, the name of its
-    conversation. runs: of each conversation the joined `run_digests` of its samples, replies too. unlabelled: histories
-    with words, with a label or without. left_out: how many targets are not samples, for want of a label or words."""
+    """A split with labelled samples.
+
+    histories, golds, dialogues: for each sample the texts of the turns before the reply, the label, and the name of the
+    conversation. runs: for each conversation the joined `run_digests` of its samples with replies. unlabelled: all
+    histories with words. left_out: the number of targets without a label or words.
+    """
 
     corpus: Corpus
     histories: tuple[tuple[str, ...], ...]
@@ -35,7 +38,7 @@ class Split:
 
     @property
     def samples(self) -> Data:
-        """What the samples are made of."""
+        """The data of the samples."""
         return build_data(self.corpus, list(zip(self.histories, self.golds, strict=True)))
 
 
@@ -59,13 +62,13 @@ def build_split(corpus: Corpus, protocol: ProtocolSettings) -> Split:
 
 
 def build_data(corpus: Corpus, used: Sequence[object]) -> Data:
-    """A split with the digest of what is used of it."""
+    """Describe the used part of a split with a digest."""
     digest = hashlib.sha256(json.dumps(used).encode()).hexdigest()
     return Data(corpus=corpus.name, split=corpus.split, samples=len(used), digest=digest)
 
 
 def refuse_unfit(settings: TrainSettings, fitted_to: Split, validated_on: Split) -> None:
-    """Raises CorpusError or ConfigError where a label has no sample or a split has none."""
+    """Raise CorpusError or ConfigError if a label or the validation split has no sample."""
     where, labels = f"dataset={fitted_to.corpus.name}, split={settings.split}", fitted_to.corpus.labels
     if missing := [label for label in labels if label not in fitted_to.golds]:
         what = f"{len(missing)} of {len(labels)} labels have no sample: {', '.join(missing)}"

@@ -1,4 +1,4 @@
-"""Trains the small empathetic model, from settings to the file; `mmerg/train.py` is its command."""
+"""Trains the small empathetic model for the command in `mmerg/train.py`."""
 
 import os
 from collections import Counter
@@ -22,8 +22,8 @@ from mmerg.storage.files import private_folder, writing
 
 
 def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embedder | None) -> int:
-    """Fits, validates, writes; 0. read: gives a split of the corpus by its name. Raises MmergError, with nothing
-    written, where one of these cannot be done."""
+    """Fit, validate and write the model; returns 0. read: reads a split by its name. Raises MmergError before anything
+    is written."""
     out, file = console(), Path(settings.out)
     if settings.split == settings.validation:
         what = f"split and validation are both {settings.split}"
@@ -34,7 +34,7 @@ def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embe
     with writing(file):
         private_folder(file.parent)
     lexicon = read_lexicon(Path(settings.lexicon)) if settings.lexicon else None
-    identity = embedder.identity() if embedder else None  # before any work, as it may lack a file
+    identity = embedder.identity() if embedder else None  # first, as a file may be missing
     names = (settings.split, settings.validation, settings.causes_split or settings.split)
     splits = {name: build_split(read(name), settings.protocol) for name in dict.fromkeys(names)}
     for split in splits.values():
@@ -71,7 +71,7 @@ def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embe
         weights=weights.tolist(),
         bias=bias.tolist(),
     )
-    sem = _validated(sem, validated_on, embedded(validated_on))
+    sem = _validate(sem, validated_on, embedded(validated_on))
     write(file, sem)
     rows = [
         (one.name, format_number(one.value), format_interval(*one.interval) if one.interval else NONE, str(one.n))
@@ -79,12 +79,12 @@ def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embe
     ]
     title = f"{validated_on.corpus.name} {validated_on.corpus.split}"
     out.print(Table(title, ("metric", "percent", "95 % interval", "n"), rows))
-    out.print(escape(_told(causes, lexicon, sem.transductive)))
+    out.print(escape(_describe_causes(causes, lexicon, sem.transductive)))
     print(f"sem: {printable(str(file))}")  # noqa: T201 - the last line is for programs to read: no wrapping
     return 0
 
 
-def _validated(sem: Sem, split: Split, vectors: Vectors | None) -> Sem:
+def _validate(sem: Sem, split: Split, vectors: Vectors | None) -> Sem:
     """The model with its scores on a split."""
     embeddings = [None] * len(split.histories) if vectors is None else list(vectors)
     chances = [sem.predict(*one) for one in zip(split.histories, embeddings, strict=True)]
@@ -93,7 +93,7 @@ def _validated(sem: Sem, split: Split, vectors: Vectors | None) -> Sem:
     return sem.model_copy(update={"scores": evaluate(chances, split.golds, split.dialogues), "confusion": confusion})
 
 
-def _told(causes: Causes, lexicon: Lexicon | None, transductive: bool) -> str:
+def _describe_causes(causes: Causes, lexicon: Lexicon | None, transductive: bool) -> str:
     over = f" of {causes.over.corpus} {causes.over.split} (transductive)" if transductive else ""
     if not lexicon or causes.high is None:
         return f"{len(causes.words)} words in S{over}, cause words are off without a lexicon"

@@ -11,5 +11,5 @@ def words_in(history: Sequence[str]) -> list[str]:
 
 
 def join_history(history: Sequence[str]) -> str:
-    """The turns, each on a line, as an embedder sees them."""
+    """The text for an embedder, one turn per line."""
     return "\n".join(" ".join(text.split()) for text in history)

@@ -34,7 +34,6 @@ class EmbedderSettings(ClassSpec):
 
     folder: Annotated[Path | None, PLACE] = None
     max_length: Annotated[int, Field(ge=8)] = 256
-    threads: Annotated[Count, RUNTIME_ONLY] = 0
     hosts: Annotated[Hosts, RUNTIME_ONLY] = ()
 
 

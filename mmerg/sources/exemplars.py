@@ -1,7 +1,7 @@
 """Exemplars from a memory of dialogues that are never evaluated: the source of M (MERG, arXiv 2604.18988, section 3).
 
-The sample's dialogue and hidden reply go to the guards alone. A prompt shows of an exemplar what its template names
-(`common/exemplars.j2`); the trace has all of it.
+Only guards see the sample's dialogue and hidden reply. A prompt shows the parts of an exemplar that its template names
+(`common/exemplars.j2`); the trace shows all.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,17 +20,16 @@ from mmerg.memory.vectors import Embedder
 from mmerg.runs.events import Excluded
 from mmerg.settings.problems import read_settings
 from mmerg.settings.sources import KeySettings, MemorySettings
-from mmerg.storage.words import split_words
 from mmerg.systems.system import System
 
-FOREIGN = 0.5  # of the tokens: over this the embedder does not know the language; of English it is a tenth
-# The memories of a run's one corpus for exemplars, by key and embedder: sources that search alike share vectors, too.
+FOREIGN = 0.5  # share of unknown tokens above which the embedder does not know the language; in English it is 0.1
+# A run's memories by key and embedder, so that sources with the same key share vectors.
 Opened = dict[tuple[KeySettings, int], tuple[Memory, Mapping[str, int]]]
 
 
 class Exemplars:
-    """A memory as a source: its corpus is read when it is made, and it can be asked once it is open. source: its
-    corpus; evaluated: that of the samples; opened: shared by a run's sources."""
+    """A memory as a source. Call `open` before `supply`. source: its corpus. evaluated: the corpus of the samples.
+    opened: shared by all sources of a run."""
 
     memory: Memory
 
@@ -50,12 +49,12 @@ class Exemplars:
 
     @property
     def digest(self) -> str:
-        """Of the corpus. The memory that is made of it has one of its own once it is open."""
+        """The digest of the corpus; the open memory has its own."""
         return self.source.fingerprint
 
     def open(self, samples: Sequence[Sample], watch: Watch) -> None:
-        """Open the memory, built where it is not there yet. Raises CorpusError where not one of `samples` has a text to
-        search it by; a single one without goes without exemplars."""
+        """Open the memory, and build it if it does not exist. Raises CorpusError if none of `samples` has a key text; a
+        single sample without one gets no exemplars."""
         key = self.wanted.key, id(self.embedder)
         if key not in self._opened:
             folder = self._cache / "memory"
@@ -67,7 +66,7 @@ class Exemplars:
             raise CorpusError(what, where=f"memory.key.text={self.wanted.key.text}", hint=hint)
 
     def missing(self, samples: Sequence[Sample]) -> str:
-        """Which situations are not there to search by; "" where all are, or the last turns were meant."""
+        """A note on missing situations, or "" if none is missing or the key is the history."""
         key, dialogues = self.wanted.key, self.source.dialogues
         lacking = sum(not sample.situation for sample in samples)
         without_situation = sum(not dialogue.situation for dialogue in dialogues)
@@ -77,15 +76,8 @@ class Exemplars:
         without = f"{lacking} of {len(samples)} samples and {of_memory} have no situation"
         return f"{without}: they are compared by their last {key.turns} turns"
 
-    @property
-    def long_enough(self) -> str:
-        """How many replies of the memory have the words that an exemplar must have."""
-        replies = [turn.text for dialogue in self.source.dialogues for turn in dialogue.turns[1:]]
-        enough = sum(len(split_words(reply)) >= self.wanted.min_words for reply in replies)
-        return f"{enough} of {len(replies)} replies have {self.wanted.min_words} words or more (min_words)"
-
     def foreign(self) -> list[str]:
-        """The problem where the embedder does not know most tokens, so that likeness means nothing; else none."""
+        """A problem if the embedder does not know most tokens, so that similarity means nothing."""
         unknown = getattr(self.embedder, "unknown", None)
         dialogues = (*self.source.dialogues, *self._dialogues.values())
         share = unknown([turn.text for dialogue in dialogues for turn in dialogue.turns]) if unknown else 0.0
@@ -96,7 +88,7 @@ class Exemplars:
         return [f"memory: {what}: it was trained on another language; {hint}"]
 
     def supply(self, sample: Sample, state: State, forecast: str | None) -> SourceOutput:  # noqa: ARG002 - for other sources
-        """The exemplars for a sample of the evaluated corpus."""
+        """The exemplars for a sample."""
         nearest = self.memory.nearest(self.query(sample, forecast), self.wanted)
         excluded = (
             Excluded(id=hit.entry.id, guard=hit.guard, similarity=hit.similarity, reply=hit.entry.reply)
@@ -105,10 +97,10 @@ class Exemplars:
         return SourceOutput(tuple(map(self._content, nearest.hits)), tuple(excluded), nearest.problem)
 
     def query(self, sample: Sample, emotion: str | None = None) -> Query:
-        """What the memory is searched by: the history that prompts show, which `protocol.history` may have cut short.
-        The guards compare the dialogue's own last turns."""
+        """The query for a sample: the history that prompts show, which `protocol.history` may shorten. Guards get the
+        dialogue's last turns in any case."""
         key = self.wanted.key
-        own = Dialogue(sample.dialogue_id, sample.scene.history)  # of a talk that is under way, which no corpus has
+        own = Dialogue(sample.dialogue_id, sample.scene.history)  # for a live conversation, which no corpus has
         dialogue = self._dialogues.get(sample.dialogue_id, own)
         target = int(sample.id.removeprefix(f"{dialogue.id}/")) - 1  # as `cut` names samples
         return Query(
@@ -120,11 +112,11 @@ class Exemplars:
         )
 
     def close(self) -> None:
-        """Break off what the embedder waits for, where it can."""
+        """Cancel what the embedder waits for, if it can."""
         getattr(self.embedder, "close", lambda: None)()
 
     def section(self) -> dict[str, object]:
-        """What a manifest says of the memory."""
+        """The manifest's section on the memory."""
         return {
             "corpus": {"name": self.source.name, "split": self.source.split},
             "entries": len(self.memory.entries),
@@ -148,7 +140,7 @@ class Exemplars:
 
 
 class FromMemory:
-    """A memory as the config has it (conf/memory/minilm.yaml explains each key): nothing is read or built yet."""
+    """A memory as configured (conf/memory/minilm.yaml explains each key). Nothing is read or built yet."""
 
     def __init__(self, *, embedder: Embedder | None = None, **settings: Any) -> None:
         name = settings.setdefault("name", "memory")
@@ -163,9 +155,8 @@ class FromMemory:
         cache: Path,
         opened: Opened,
     ) -> Exemplars | None:
-        """The source, its corpus read; None where no exemplars are wanted. symbol: how stages see it; remembered: reads
-        the corpus that exemplars come from. Raises ConfigError where the settings do not fit each other, the system or
-        the corpus that is evaluated."""
+        """The source, or None if no exemplars are wanted. symbol: its name in stages. remembered: reads the corpus of
+        exemplars. Raises ConfigError if the settings do not fit each other, the system or the evaluated corpus."""
         if not self.settings.top_k:
             return None
         key, one = "memory", "memory=minilm"
@@ -178,7 +169,8 @@ class FromMemory:
         return Exemplars(self.settings, self.embedder, remembered(), evaluated, cache, opened)
 
     def _refuse_without_forecast(self, key: str, symbol: str, system: System) -> None:
-        """To require an emotion or to search by it, all stages that ask must see the forecast; else one of them."""
+        """To require an emotion or to search by it, all stages with this source must see the forecast; else one of
+        them."""
         emotion, asking = self.settings.emotion, [agent for agent in system.agents if symbol in agent.sees]
         blind = [agent.name for agent in asking if not system.forecast(agent)]
         needs = ""

@@ -1,4 +1,4 @@
-"""What a small empathetic model says of a dialogue: probable emotions and cause words, the source W of HEF (2024).
+"""Probable emotions and cause words from a small empathetic model: the source W of HEF (2024).
 
 sources: {W: {_target_: mmerg.sources.sem.Sem, file: sem.json, k2: 20}}
 """
@@ -23,8 +23,8 @@ PLACES = 4  # of a probability
 
 
 class Sem:
-    """The model in `file`; conf/system/hef.yaml explains each setting. Raises ConfigError where it cannot be read, or
-    was made otherwise than the settings say."""
+    """The model in `file`; conf/system/hef.yaml explains each setting. Raises ConfigError if it cannot be read or does
+    not fit the settings."""
 
     def __init__(self, *, embedder: Embedder | None = None, **settings: Any) -> None:
         self.settings = read_settings(SemSettings, settings, "the small empathetic model")
@@ -40,7 +40,7 @@ class Sem:
 
     @property
     def facts(self) -> dict[str, object]:
-        """Together with the settings these decide which row of the paper a run is."""
+        """With the settings, these identify the run's row in the paper."""
         causes = self._model.causes
         features = "embedding" if self._model.embedder else "tf-idf"
         return {"k1": causes.k1, "lexicon": causes.high is not None, "features": features}
@@ -57,8 +57,8 @@ class Sem:
         return SourceOutput(({"emotions": emotions, "high": high, "low": low},))
 
     def missing(self, samples: Sequence[Sample]) -> str:
-        """What the model lacks. Raises ConfigError where it has other labels than the samples, or was made from their
-        words."""
+        """A note on what the model lacks, or "". Raises ConfigError if its labels are not those of the samples, or if
+        it was trained on their words."""
         model = self._model
         for sample in samples:
             if set(sample.scene.labels) != set(model.labels):
@@ -81,7 +81,7 @@ class Sem:
         return ""
 
     def close(self) -> None:
-        """Break off what the embedder waits for, where it can."""
+        """Cancel what the embedder waits for, if it can."""
         getattr(self._embedder, "close", lambda: None)()
 
     def _refuse_other_embedder(self) -> None:
@@ -94,7 +94,7 @@ class Sem:
             raise ConfigError(what, where="sources.W.embedder", hint=f"{hint}; or another model: {HINT}")
 
     def _refuse_other_causes(self) -> None:
-        """S over the evaluated split is not S over the training split: a run's settings must say which it takes."""
+        """Raise ConfigError if the settings do not say whether S is over the evaluated split or the training split."""
         over, transductive = self._model.causes.over, self._model.transductive
         if self._with_causes and self.settings.transductive != transductive:
             is_over = f"the small empathetic model has its S from {over.corpus} {over.split}"

@@ -1,4 +1,4 @@
-"""What a dialogue is about, as a speaker wrote it down before: an input of TRACE (arXiv 2509.21849).
+"""The situation of a dialogue as a speaker described it before: an input of TRACE (arXiv 2509.21849).
 
 sources: {S: {_target_: mmerg.sources.situation.Situation}}
 """
@@ -11,7 +11,7 @@ from mmerg.engine.state import State
 
 
 class Situation:
-    """Supplies the situation, where the corpus has one."""
+    """Supplies the situation if the corpus has one."""
 
     digest = "1"
 

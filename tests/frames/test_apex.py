@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks.apex import talk
 from mmerg.corpora.dialogue import Clip
 from mmerg.frames.extract import extract
-from mmerg.frames.picture import Picture, from_jpeg
+from mmerg.frames.picture import Picture
 from mmerg.frames.store import Frame, FrameStore
 from mmerg.settings.model import FramesSettings
 from tests.frames.clips import HEIGHT, WIDTH, write
@@ -29,9 +29,6 @@ def test_a_planted_expression_is_shown_beside_the_usual_look(tmp_path: Path, sto
     [peak] = [frame for frame in frames if frame.role == "apex of a face"]
     assert begins <= peak.time < ends
     assert taken(tmp_path / "talk.mp4", store) == frames  # as the store has them
-    [alone] = taken(tmp_path / "talk.mp4", store, FramesSettings(method="apex", per_clip=1))
-    assert alone.sha256 == peak.sha256
-    assert from_jpeg(store.read(alone.sha256)).shape == (alone.height, alone.width, 3)
 
 
 def test_without_a_face_the_region_that_moves_is_looked_at(tmp_path: Path, store: FrameStore) -> None:

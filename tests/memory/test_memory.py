@@ -45,9 +45,8 @@ def test_that_nothing_is_like_it_enough_is_told(memory: Memory) -> None:
     assert (answer.hits, answer.problem) == ((), "min_similarity, min_words or emotion exclude every entry")
 
 
-@pytest.mark.parametrize("emotion", ["joy", "sadness", "anger", None])
-@pytest.mark.parametrize("least", [None, 0.8, 0.999])
-@pytest.mark.parametrize("top_k", [1, 2])
+@pytest.mark.parametrize("emotion", ["joy", "anger", None])
+@pytest.mark.parametrize(("least", "top_k"), [(None, 1), (0.8, 2), (0.999, 1)])
 def test_precise_then_fuzzy_is_as_by_brute_force(
     memory: Memory, emotion: str | None, least: float | None, top_k: int
 ) -> None:
@@ -71,7 +70,7 @@ def test_the_forecast_emotion_is_required(memory: Memory) -> None:
     assert replies(memory, replace(QUERY, emotion="anger"), emotion="require") == []
 
 
-@pytest.mark.parametrize(("least", "left"), [(1, [1, 2, 3]), (2, [2, 3]), (3, [3]), (4, [])])
+@pytest.mark.parametrize(("least", "left"), [(2, [2, 3]), (4, [])])
 def test_a_reply_of_too_few_words_is_no_exemplar(least: int, left: list[int], tmp_path: Path) -> None:
     source = corpus(*(dialogue(f"of {count}", "X: aaaa", f"Y: {'yes ' * count}") for count in (1, 2, 3)))
     memory, _ = open_memory(tmp_path, source, Key(), Letters(), Watching())

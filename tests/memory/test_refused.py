@@ -11,7 +11,6 @@ from tests.memory.parts import corpus, dialogue
 
 TEST = corpus(dialogue("t1", "A: x", "B: y"), dialogue("t2", "A: x", "B: y"), split="test", fingerprint="t")
 DEV = corpus(dialogue("d1", "A: x", "B: y"), split="dev", fingerprint="d")
-WHOLE = "A: one", "B: two", "A: three", "B: four", "A: five"
 
 
 def named(corpus: Corpus, *conversations: str | None) -> Corpus:
@@ -29,14 +28,13 @@ def test_another_split_is_taken() -> None:
 @pytest.mark.parametrize(
     ("source", "why"),
     [
-        (replace(DEV, split="test"), "contains the evaluated data: mine test"),
         (replace(DEV, fingerprint="t"), "mine dev has the same files as mine test"),
         (
             replace(DEV, dialogues=TEST.dialogues[1:]),
             "1 dialogues of the memory have the id of an evaluated dialogue: t2",
         ),
     ],
-    ids=["split", "fingerprint", "ids"],
+    ids=["fingerprint", "ids"],
 )
 def test_the_evaluated_corpus_is_refused(source: Corpus, why: str) -> None:
     with pytest.raises(ConfigError, match=why) as caught:
@@ -55,20 +53,3 @@ def test_a_conversation_of_both_is_refused_and_told() -> None:
         ConfigError, match=r"5 conversations are in both the memory and the evaluated data: c0, c1, c2 and 2 more\n"
     ):
         refuse_evaluated(named(corpus(*parts, fingerprint="o"), *names), whole)
-
-
-def test_two_folders_of_one_name_are_told_apart_by_their_words() -> None:
-    evaluated = corpus(dialogue("t1", *WHOLE), dialogue("t2", "A: Hello.", "B: Hi."), fingerprint="t")
-    refuse_evaluated(
-        corpus(dialogue("d1", *WHOLE[:2], "A: else"), dialogue("d2", "A: Hello."), fingerprint="d"), evaluated
-    )
-    for turns in (WHOLE[1:4], ("A: hello", "B: hi")):
-        with pytest.raises(ConfigError, match="contains the evaluated data: mine train"):
-            refuse_evaluated(corpus(dialogue("d1", *turns), fingerprint="d"), evaluated)
-
-
-def test_where_conversations_are_known_a_name_and_split_say_nothing() -> None:
-    source = replace(DEV, split="test")
-    refuse_evaluated(named(source, "c3"), named(TEST, "c1", "c2"))
-    with pytest.raises(ConfigError, match="contains the evaluated data"):
-        refuse_evaluated(named(source, "c3"), named(TEST, "c1", None))

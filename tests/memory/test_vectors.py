@@ -36,7 +36,7 @@ def nearest(vectors: Vectors, query: Vectors, top_k: int = 50) -> list[tuple[int
     ]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(count=st.integers(1, 300), dimensions=st.sampled_from([2, 5, 32]), seed=st.integers(0, 999))
 def test_the_order_is_that_of_all_cosines(count: int, dimensions: int, seed: int) -> None:
     vectors, [query] = random(count, dimensions, seed), random(1, dimensions, seed + 1000)
@@ -46,7 +46,7 @@ def test_the_order_is_that_of_all_cosines(count: int, dimensions: int, seed: int
     assert np.allclose([exact[number] for number, _ in ranking], [score for _, score in ranking], atol=2e-6)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(kinds=st.lists(st.integers(0, 2), min_size=1, max_size=50))
 def test_scores_that_are_told_as_equal_come_by_number(kinds: list[int]) -> None:
     near = np.array([[np.cos(angle), np.sin(angle)] for angle in (0.0, 4e-4, 6e-4)], dtype=np.float32)

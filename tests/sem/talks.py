@@ -5,6 +5,7 @@ import os
 import random
 import signal
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
@@ -87,10 +88,13 @@ class Hashed:
                 os.kill(os.getpid(), signal.SIGKILL)
         if self._salt < 0:
             return np.zeros((len(texts), DIMENSIONS), np.float32)
-        return unit([np.sum([self._word(word) for word in split_words(text)], axis=0) for text in texts])
+        words = (map(_embed_word, [self._salt] * len(own), own) for own in map(split_words, texts))
+        return unit([np.sum(list(vectors), axis=0) for vectors in words])
 
-    def _word(self, word: str) -> Vectors:
-        return np.random.default_rng([self._salt, crc32(word.encode())]).normal(size=DIMENSIONS).astype(np.float32)
+
+@cache
+def _embed_word(salt: int, word: str) -> Vectors:
+    return np.random.default_rng([salt, crc32(word.encode())]).normal(size=DIMENSIONS).astype(np.float32)
 
 
 HASHED = ("features=minilm", "features.embedder._target_=tests.sem.talks.Hashed")

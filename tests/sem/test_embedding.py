@@ -26,7 +26,7 @@ def hashed(talks: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_planted_words_are_learnt_from_embeddings() -> None:
     labels, embedder = ["afraid", "joyful", "sad"], Hashed()
-    taught, tested = planted(labels, 100, seed=0), planted(labels, 100, seed=1)
+    taught, tested = planted(labels, 60, seed=0), planted(labels, 30, seed=1)
     vectors = [embedder.embed([join_history(one.history) for one in samples]) for samples in (taught, tested)]
     model = fit(vectors[0], [one.label for one in taught], c=1.0, max_iter=300)
     assert model.score(vectors[1], [one.label for one in tested]) > 0.9
