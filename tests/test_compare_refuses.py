@@ -25,9 +25,9 @@ def test_runs_of_different_corpora_are_refused(
     pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     edit(pair[1], lambda manifest: manifest["identity"].update(corpus="other"))
-    assert "these runs cannot be compared: demo test was not the same files" in refused(capsys, *pair)
+    assert "these runs cannot be compared: the files of demo test differ" in refused(capsys, *pair)
     other = run(tmp_path / "other", results("xx"), corpus="meld", identity="of meld")
-    assert "another corpus (demo test and meld test)" in refused(capsys, pair[0], other)
+    assert "different corpora (demo test and meld test)" in refused(capsys, pair[0], other)
 
 
 @pytest.mark.parametrize("change", [{"gold_emotion": "fear"}, {"gold_response": "Another."}])

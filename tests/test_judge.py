@@ -281,7 +281,7 @@ def test_repeats_use_other_seeds_and_settings_are_in_the_signature(judged: Judge
         ((), "this judge needs one run folder or more, not 0"),
         (("a", "judge=pairwise"), "this judge needs exactly two run folders, not 1"),
         (("a", "a", "judge=pairwise"), "compared with itself"),
-        (("other", "a", "judge=pairwise"), "was not the same files"),
+        (("other", "a", "judge=pairwise"), "the files of demo test differ"),
         (("a", "judge.repeats=3"), "at temperature 0 all repeats are the same"),
         (("a", "+judge.aspects.empathy.sampling.heat=1"), "heat"),
         (("a", "backbone=gemma3-12b"), "ollama pull gemma3:12b"),

@@ -17,12 +17,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from mmerg.errors import ConfigError
 from mmerg.runs.result import Result
 from mmerg.scoring.extras import device, fingerprint, loading, require
-from mmerg.scoring.metric import Mask, Metric, Value, mean
+from mmerg.scoring.metric import Metric, Value, mean
+from mmerg.scoring.reference import has_reply_and_gold
 
 UNBOUNDED = 1_000_000  # tokens
 Three = tuple[float, float, float]
@@ -37,27 +36,23 @@ class PairScorer:
 
 
 def bert_scores(model: str = "roberta-large", layers: int | None = None) -> list[Metric]:
-    """bert_p, bert_r, bert_f1: precision, recall, F1. Counts samples that did not fail and have a gold response that is
-    not blank; a blank reply scores 0. Raises ConfigError if the model cannot be loaded."""
+    """bert_p, bert_r, bert_f1. A blank reply scores 0. Raises ConfigError if the model cannot be loaded."""
     scorer = load(model, layers)
-
-    def mask(results: Sequence[Result]) -> Mask:
-        return np.array([result.ok and bool((result.gold_response or "").strip()) for result in results], bool)
 
     def prepare(part: int, results: Sequence[Result]) -> Value:
         return mean([100 * scorer.score(one.response or "", one.gold_response or "")[part] for one in results])
 
     needs = "a reply and a gold response"
     return [
-        Metric(f"bert_{name}", scorer.signature, needs, mask, partial(prepare, part), higher_is_better=True)
-        for part, name in enumerate(("p", "r", "f1"))
+        Metric(name, scorer.signature, needs, has_reply_and_gold, partial(prepare, part), higher_is_better=True)
+        for part, name in enumerate(("bert_p", "bert_r", "bert_f1"))
     ]
 
 
 @lru_cache(maxsize=1)
 def load(model: str, layers: int | None) -> PairScorer:
-    """The scorer of a hub name or folder; `layers` None: the layer that the package recommends for a name. Raises
-    ConfigError if it cannot be loaded."""
+    """The scorer of a model on the hub or in a folder. layers: None for the package's default. Raises ConfigError if
+    the model cannot be loaded."""
     require("torch", "transformers", "bert_score")
     import torch
     from bert_score import BERTScorer
@@ -65,13 +60,13 @@ def load(model: str, layers: int | None) -> PairScorer:
 
     if layers is None and model not in model2layers:
         what = "bert-score knows no layer for this model"
-        raise ConfigError(what, where=f"--bert {model}", hint="name one with --bert-layers, 17 for roberta-large")
+        raise ConfigError(what, where=f"--bert {model}", hint="set --bert-layers, 17 for roberta-large")
     with loading(model, "--bert"):
         scorer = BERTScorer(model_type=model, num_layers=layers, idf=False, device=device(), batch_size=1)
-    lm: Any = scorer._model  # it has no public access
+    lm: Any = scorer._model  # not public
     tokenizer: Any = scorer._tokenizer
     weights = fingerprint(lm, tokenizer)
-    if tokenizer.model_max_length > UNBOUNDED:  # the package fails on its value for "any length"
+    if tokenizer.model_max_length > UNBOUNDED:  # the package fails on the value for unlimited
         tokenizer.model_max_length = int(lm.config.max_position_embeddings) - 2  # RoBERTa models reserve two
 
     @cache

@@ -1,5 +1,5 @@
-"""Compares several runs with a first one on all metrics, with warnings. Runs that differ in
-their seeds alone are compared as one setting, unless there is no other setting.
+"""Compares several runs with a first one on all metrics. Runs that differ only in their seeds are one setting, unless
+there is no other setting.
 
 compared = compare_sides([read_run(a)], [[read_run(b)]], Options(resamples=2000))
 compared.pairs[0].comparisons[0].difference, compared.warnings
@@ -17,7 +17,7 @@ from mmerg.scoring.answers import ScoredRun, describe_without_logprobs, without_
 from mmerg.scoring.emotions import BASELINES
 from mmerg.scoring.metric import Metric, deciding
 from mmerg.scoring.paired import Comparison, Pairing, compare, pair
-from mmerg.scoring.shares import LEVEL, holm
+from mmerg.scoring.shares import holm
 from mmerg.scoring.spread import by_seeds, get_seed
 from mmerg.scoring.standard import Options, standard_metrics
 from mmerg.storage.record import Record
@@ -31,8 +31,6 @@ class Pair(Record):
     """Two runs, or two settings with equally many seeds. samples: those that both finished; a_alone, b_alone: those
     that only one of them finished. settings: the differing ones, with both values."""
 
-    a: str
-    b: str
     a_runs: tuple[str, ...]
     b_runs: tuple[str, ...]
     samples: int
@@ -40,6 +38,14 @@ class Pair(Record):
     b_alone: int
     settings: dict[str, tuple[str, ...]]
     comparisons: tuple[Comparison, ...]
+
+    @property
+    def a(self) -> str:
+        return ", ".join(self.a_runs)
+
+    @property
+    def b(self) -> str:
+        return ", ".join(self.b_runs)
 
     @property
     def differences(self) -> list[Comparison]:
@@ -95,7 +101,7 @@ def compare_sides(first: Side, others: Sequence[Side], options: Options) -> Comp
         draws=options.resamples,
         seed=options.seed,
         pairs=tuple(pairs),
-        warnings=(*_run_warnings(first, others, sides), *chain(*map(_pair_warnings, pairs))),
+        warnings=tuple(_warnings(first, others, sides)),
     )
 
 
@@ -113,10 +119,10 @@ def check_comparable(a: ScoredRun, b: ScoredRun) -> None:
     differences = []
     files, other_files = (run.manifest.identity.get("corpus") for run in (a, b))
     if not files or not other_files:
-        differences.append("a manifest does not say of which files its run is (identity.corpus)")
+        differences.append("a manifest does not identify its corpus files (identity.corpus)")
     elif files != other_files:
         one, other = (f"{run.manifest.corpus.name} {run.manifest.corpus.split}" for run in (a, b))
-        differences.append(f"another corpus ({one} and {other})" if one != other else f"{one} was not the same files")
+        differences.append(f"different corpora ({one} and {other})" if one != other else f"the files of {one} differ")
     settings = config_diff([a.manifest, b.manifest])
     differences += [f"{one.name} is {' and '.join(one.values)}" for one in settings if one.name.startswith("protocol.")]
     labels, others = (", ".join(sorted(set(run.manifest.corpus.labels))) or "none" for run in (a, b))
@@ -147,13 +153,12 @@ def _pairing(a: Side, b: Side) -> Pairing:
     pairing, where = pair(a, b), " and ".join(str(run.path) for run in (*a, *b))
     if not pairing.a:
         counts = [", ".join(str(len(run.answers)) for run in side) for side in (a, b)]
-        what = f"no sample was finished by both runs: {counts[0]} by the one, {counts[1]} by the other"
-        raise RunError(what, where=where, hint="run one of them on the ids of the other: ids=[…]")
+        what = f"both runs finished no sample in common; A finished {counts[0]} samples, B {counts[1]}"
+        raise RunError(what, where=where, hint="run one of them on the samples of the other: ids=[…]")
     both = zip(pairing.a, pairing.b, strict=True)
     if apart := [a.id for a, b in both if (a.gold_emotion, a.gold_response) != (b.gold_emotion, b.gold_response)]:
-        what = (
-            f"the runs disagree on gold labels or replies in {len(apart)} of {len(pairing.a)} samples: {preview(apart)}"
-        )
+        samples = f"{len(apart)} of {len(pairing.a)} samples: {preview(apart)}"
+        what = f"the runs disagree on gold labels or replies in {samples}"
         raise RunError(what, where=where, hint="run one of them again: its calls come from the reply cache")
     return pairing
 
@@ -161,12 +166,9 @@ def _pairing(a: Side, b: Side) -> Pairing:
 def _pair(a: Side, b: Side, pairing: Pairing, options: Options) -> Pair:
     metrics, others = (standard_metrics(side[0].manifest, options) for side in (a, b))
     primary = _primary(metrics, options)
-    a_runs, b_runs = (tuple(run.run for run in side) for side in (a, b))
     return Pair(
-        a=", ".join(a_runs),
-        b=", ".join(b_runs),
-        a_runs=a_runs,
-        b_runs=b_runs,
+        a_runs=tuple(run.run for run in a),
+        b_runs=tuple(run.run for run in b),
         samples=pairing.samples,
         a_alone=pairing.a_alone,
         b_alone=pairing.b_alone,
@@ -185,7 +187,7 @@ def _comparison(metric: Metric, other: Metric, pairing: Pairing, options: Option
     if sides[0] == sides[1]:
         return compare(metric, pairing, draws=options.resamples, seed=options.seed, tested=tested)
     a, b = ("|".join(part for part in one if part not in two) for one, two in (sides, reversed(sides)))
-    return Comparison(  # such as perplexity under its own model
+    return Comparison(  # such as self_ppl of two models
         metric=metric.name,
         left_out=pairing.samples,
         higher_is_better=metric.higher_is_better,
@@ -214,32 +216,16 @@ def _corrected(pairs: Sequence[Pair]) -> list[Pair]:
     return [pair.model_copy(update={"comparisons": tuple(map(correct, pair.comparisons))}) for pair in pairs]
 
 
-def _run_warnings(first: Side, others: Sequence[Side], sides: Sequence[tuple[Side, Side]]) -> Iterator[str]:
-    """Warnings about the runs. sides: the runs of `first`, and of each other side, that are compared."""
-    baseline = first[0]
+def _warnings(first: Side, others: Sequence[Side], sides: Sequence[tuple[Side, Side]]) -> Iterator[str]:
+    """Warns of unfinished or skipped runs. sides: the compared runs of `first` and of each other side."""
     for run in (*first, *chain(*others)):
         if without := describe_without_logprobs(without_usable_logprobs(run.answers)):
             yield f"{run.run}: {without}"
         if (missing := run.manifest.protocol.samples - len(run.answers)) > 0:
             yield f"{run.run} is not finished: {missing} samples of its protocol have no result yet"
     for other, (a, b) in zip(others, sides, strict=True):
-        if left_out := [run.run for run in (*first, *other) if run not in (*a, *b)]:
-            yield f"not compared, as the other side has fewer seeds: {', '.join(left_out)}"
-    for run in chain(*others):
-        if run.manifest.identity == baseline.manifest.identity:
-            yield f"{baseline.run} and {run.run} have one identity: the same corpus, engine, prompts and settings"
-
-
-def _pair_warnings(pair: Pair) -> Iterator[str]:
-    """Warns of differences smaller than these samples can show."""
-    missed = [
-        f"{one.metric} ({one.n})"
-        for one in pair.comparisons
-        if one.difference and (one.detectable is None or abs(one.difference) < one.detectable)
-        if one.p_holm is not None and one.p_holm >= LEVEL
-    ]
-    if missed:
-        yield f"so few pairs cannot show a difference as small as found with {pair.b}: {', '.join(missed)}"
+        if skipped := [run.run for run in (*first, *other) if run not in (*a, *b)]:
+            yield f"not compared, as the other side has fewer seeds: {', '.join(skipped)}"
 
 
 def format_p(p: float | None) -> str:

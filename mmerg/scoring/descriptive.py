@@ -1,4 +1,4 @@
-"""Metrics that describe a run and do not judge it: lengths, passes, cost.
+"""Metrics that describe a run without judging it: lengths, passes, cost.
 
 [metric.name for metric in descriptive(words, "tok:whitespace|case:keep")]
 """
@@ -18,20 +18,13 @@ from mmerg.scoring.words import Words
 
 
 def descriptive(words: Words, words_signature: str, imported: bool = False) -> list[Metric]:
-    """length in tokens of the reply; passes; selected, the mean number of the selected pass from 0 (the "Avg." of
-    MERG's table on iterations); rerun, the share of samples with more than one pass, ×100; idle, the share of passes
-    after the first that say what the one before said, ×100; mended and spoiled, the share of them that made a wrong
-    forecast right, or a right one wrong; handed_on, the share of four words in a row of stages that stand in the
-    stage before, ×100; cleaned, the share of samples with a reply of
-    which something was taken off, ×100; calls and the server's token counts, failed samples
-    included; seconds, and their 95 % quantile; reply_tok_s and prompt_tok_s, tokens a second as the server times them;
-    excluded, the share of exemplars that guards kept back, ×100. imported: another system wrote the
-    replies, so that length alone is known."""
+    """The metrics that docs/metrics.md lists under Reply, Loop and Cost. `selected` is the "Avg." of MERG's table on
+    iterations. imported: another system wrote the replies, so that only their length is known."""
     length = f"mean|{words_signature}|failed:left-out"
     of_reply = rate("length", length, "a reply", lambda result: len(words(result.response or "")), ok)
     if not imported:
         return [of_reply, *_MADE_HERE]
-    unknown, none = "passes and calls of ours: another system wrote the replies", lambda _: 0.0
+    unknown, none = "passes and calls: another system wrote the replies", lambda _: 0.0
     return [of_reply, *(rate(metric.name, "made-elsewhere", unknown, none, none) for metric in _MADE_HERE)]
 
 
@@ -39,7 +32,7 @@ def _later_passes(result: Result) -> float:
     return max(0.0, result.passes - 1.0)
 
 
-def _kept_back(result: Result) -> float:
+def _count_excluded(result: Result) -> float:
     return float(sum(result.excluded.values()))
 
 
@@ -47,17 +40,13 @@ def _fresh(results: Sequence[Result]) -> Mask:
     return np.array([result.ok and not result.cached_calls for result in results], bool)
 
 
-def _reply_rate(result: Result) -> float:
-    return median(result.timing.reply_rates)
-
-
 def _timed(results: Sequence[Result]) -> Mask:
     return np.array([bool(result.timing.reply_rates) for result in results], bool)
 
 
-def _over(take: Callable[[Floats], float], of: Callable[[Result], float], results: Sequence[Result]) -> Value:
-    """The value of `take` over a number of each result. Not the mean: a hanging host can outweigh a hundred samples."""
-    numbers = np.array([of(result) for result in results], float)
+def _over(take: Callable[[Floats], float], number: Callable[[Result], float], results: Sequence[Result]) -> Value:
+    """`take` of a number of each result. Not the mean, as one hanging host can outweigh a hundred samples."""
+    numbers = np.array([number(result) for result in results], float)
 
     def value(indices: Indices) -> float:
         return float(take(numbers[indices])) if len(indices) else float("nan")
@@ -82,6 +71,7 @@ _seconds = attrgetter("seconds")
 _share = partial(rate, interval_by="wilson")
 _cost = partial(rate, interval_by=None)
 _FRESH = "a reply without cached calls"
+_UNCACHED = "cached:left-out|failed:left-out"
 _TIMED = "an uncached call that the server timed"
 _MADE_HERE = (
     _cost("passes", "mean|failed:left-out", "a reply", attrgetter("passes"), ok),
@@ -118,15 +108,17 @@ _MADE_HERE = (
         _cost(name, "mean|failed:in", "a result", attrgetter(name))
         for name in ("calls", "prompt_tokens", "response_tokens")
     ),
-    # Of samples without failures and cached replies: those take no time to speak of. Samples in flight together slow
-    # each other down.
+    # Cached replies take no time. Samples in flight together slow each other down.
+    Metric("seconds", f"median|{_UNCACHED}", _FRESH, _fresh, partial(_over, np.median, _seconds), None),
+    Metric("seconds_p95", f"q95|{_UNCACHED}", _FRESH, _fresh, partial(_over, _p95, _seconds), None),
+    # Medians, as the first call of a run may wait for the model to load.
     Metric(
-        "seconds", "median|cached:left-out|failed:left-out", _FRESH, _fresh, partial(_over, np.median, _seconds), None
-    ),
-    Metric("seconds_p95", "q95|cached:left-out|failed:left-out", _FRESH, _fresh, partial(_over, _p95, _seconds), None),
-    # Medians: the first call of a run may wait for the model to be loaded.
-    Metric(
-        "reply_tok_s", "median-of-medians|cached:left-out", _TIMED, _timed, partial(_over, np.median, _reply_rate), None
+        "reply_tok_s",
+        "median-of-medians|cached:left-out",
+        _TIMED,
+        _timed,
+        partial(_over, np.median, lambda result: median(result.timing.reply_rates)),
+        None,
     ),
     _cost(
         "prompt_tok_s",
@@ -139,7 +131,7 @@ _MADE_HERE = (
         "excluded",
         "kept-back/found|failed:in|scale:100",
         "retrieved exemplars",
-        _kept_back,
-        lambda result: _kept_back(result) + result.exemplars,
+        _count_excluded,
+        lambda result: _count_excluded(result) + result.exemplars,
     ),
 )

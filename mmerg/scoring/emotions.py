@@ -1,7 +1,7 @@
-"""How well the emotion of the hidden target turn is forecast: accuracy, F1, and the confusion matrix.
+"""Metrics of emotion forecasts: accuracy, F1, and the confusion matrix. ×100, higher is better.
 
-MERG, arXiv 2604.18988, section 4: the emotion that the response should carry, against the label of the real next turn.
-×100, higher is better. Its accuracy of 83.87 on IEMOCAP is 26 of 31.
+A forecast is the emotion that the response should carry; the gold label is that of the real next turn (MERG, arXiv
+2604.18988, section 4, whose accuracy of 83.87 on IEMOCAP is 26 of 31).
 
     score(accuracy(), run.answers).value
 """
@@ -11,50 +11,35 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mmerg.runs.result import Result
 from mmerg.scoring.metric import Counts, Floats, Mask, Metric, Sums, Value, mean, pooled
 from mmerg.scoring.score import Confusion
 
 NEUTRAL = "neutral"
-CLASS_METRICS = {
-    "precision": [2],
-    "recall": [1],
-    "f1": [1, 2],
-}  # the errors in each denominator, see `Forecasts.counts`
+# The errors in each denominator, as numbered in `_label_counts`.
+CLASS_METRICS = {"precision": [2], "recall": [1], "f1": [1, 2]}
 TINY = 1e-12  # replaces a count of 0 in a denominator
 
 
-class Forecasts:
-    """Gold labels and forecasts of results as arrays of shape [results], None if missing; a failed sample has no
-    forecast."""
-
-    def __init__(self, results: Sequence[Result]) -> None:
-        self.results = results
-        self.gold: NDArray[np.object_] = np.array([result.gold_emotion for result in results], object)
-        named = [result.emotion if result.ok else None for result in results]
-        self.named: NDArray[np.object_] = np.array(named, object)
-        self.has_gold: Mask = np.array([label is not None for label in self.gold], bool)
-        self.has_name: Mask = np.array([label is not None for label in self.named], bool)
-
-    def judged(self, *, failed: bool) -> Mask:
-        """The results whose forecast can be judged: those with a gold label and a forecast; with `failed` all with a
-        gold label, and a missing forecast is wrong. None if results that did not fail have no forecast: the system
-        makes none."""
-        if not self.has_name.any() and any(result.ok for result in self.results):
-            return self.has_name
-        return self.has_gold if failed else self.has_gold & self.has_name
-
-    def counts(self, labels: Sequence[str]) -> Floats:
-        """Shape [3, labels, results]: whether each result is a hit of each label, misses it, or names it wrongly."""
-        gold = np.array([self.gold == label for label in labels], float)
-        named = np.array([self.named == label for label in labels], float)
-        return np.array([gold * named, gold * (1 - named), named * (1 - gold)])
+def _label_counts(results: Sequence[Result], labels: Sequence[str]) -> Floats:
+    """Shape [3, labels, results]: whether each result is a hit of each label, misses it, or forecasts it wrongly. A
+    failed sample has no forecast."""
+    golds = [result.gold_emotion for result in results]
+    forecasts = [result.emotion if result.ok else None for result in results]
+    gold = np.array([[one == label for one in golds] for label in labels], float)
+    forecast = np.array([[one == label for one in forecasts] for label in labels], float)
+    return np.array([gold * forecast, gold * (1 - forecast), forecast * (1 - gold)])
 
 
 def _judged(results: Sequence[Result], *, failed: bool = True) -> Mask:
-    return Forecasts(results).judged(failed=failed)
+    """The results that accuracy is over: those with a gold label and a forecast; with `failed` all with a gold label,
+    as a missing forecast is wrong. None if the system makes no forecasts."""
+    has_forecast = np.array([result.ok and result.emotion is not None for result in results], bool)
+    if not has_forecast.any() and any(result.ok for result in results):
+        return has_forecast
+    has_gold = np.array([result.gold_emotion is not None for result in results], bool)
+    return has_gold if failed else has_gold & has_forecast
 
 
 def accuracy(*, ok_only: bool = False) -> Metric:
@@ -76,13 +61,13 @@ def f1(weighted: bool = False) -> Metric:
     weights (macro_f1) rare emotions weigh as much as neutral, else in proportion to gold (weighted_f1). As
     scikit-learn's `f1_score(labels=…, average=…, zero_division=0)`.
 
-    A label that is forecast and never gold has no F1 of its own; it costs recall of the others. A failed sample is a
-    forecast of none of them. Any draw of the results is over the labels of all of them, with an F1 of 0 for one that
-    the draw lacks: else a rare label that is missed would come and go."""
+    A label that is never gold has no F1 of its own; forecasting it lowers the recall of others. A failed sample
+    forecasts nothing. Every draw averages over the labels of all results, with an F1 of 0 for labels that the draw
+    lacks."""
 
     def prepare(results: Sequence[Result]) -> Value:
         labels = sorted({result.gold_emotion for result in results if result.gold_emotion is not None})
-        hits, missed, wrong = Forecasts(results).counts(labels)
+        hits, missed, wrong = _label_counts(results, labels)
 
         def average(sums: Floats) -> Floats:
             hits, errors, gold = np.split(sums, 3)
@@ -142,12 +127,12 @@ def class_metrics(labels: Sequence[str]) -> Iterator[Metric]:
     F1 over both. None without such samples."""
 
     def prepare(label: str, wrong: Sequence[int], results: Sequence[Result]) -> Value:
-        counts = Forecasts(results).counts([label])[:, 0]
+        counts = _label_counts(results, [label])[:, 0]
         weights = 2.0 if len(wrong) > 1 else 1.0
         return pooled(weights * counts[0], weights * counts[0] + counts[wrong].sum(axis=0))
 
     def mask(label: str, wrong: Sequence[int], results: Sequence[Result]) -> Mask:
-        return _judged(results) & Forecasts(results).counts([label])[[0, *wrong], 0].any(axis=0)
+        return _judged(results) & _label_counts(results, [label])[[0, *wrong], 0].any(axis=0)
 
     for label in labels:
         needs = {"precision": f"the forecast {label}", "recall": f"the gold label {label}", "f1": f"the label {label}"}

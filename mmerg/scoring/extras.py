@@ -48,8 +48,7 @@ def loading(reference: str, option: str) -> Iterator[None]:
 
 
 def fingerprint(model: Any, tokenizer: Any) -> str:
-    """12 hex digits of SHA-256 over all loaded weights and the vocabulary: equal for a folder, hub name or GGUF
-    file."""
+    """12 hex digits of SHA-256 over all loaded weights and the vocabulary: equal for a folder and a hub name."""
     import torch
 
     digest = hashlib.sha256(json.dumps(tokenizer.get_vocab(), sort_keys=True).encode())

@@ -27,17 +27,16 @@ Scorer = Callable[[str, str], Any]  # of a reply and its reference
 
 def reference_metrics() -> list[Metric]:
     """bleu, rouge_l, meteor, chrf."""
-    missing = "" if find_spec("rouge_score") else "rouge-score (pip install rouge-score)"
-    wordnet = _wordnet()
+    sacrebleu = f"sacrebleu-{version('sacrebleu')}"
+    rouge = "" if find_spec("rouge_score") else "rouge-score (pip install rouge-score)"
+    rouge_signature = f"f1|stem:no{'' if rouge else '|rouge-score-' + version('rouge-score')}"
+    wordnet = _load_wordnet()
+    no_meteor = _metric("meteor", "wordnet:none", _bleu, "WordNet (python -m nltk.downloader wordnet)")
     return [
-        _metric("bleu", f"order:4|smooth:exp|tok:13a|case:mixed|level:corpus|sacrebleu-{version('sacrebleu')}", _bleu),
-        _metric(
-            "rouge_l", f"f1|stem:no{'' if missing else '|rouge-score-' + version('rouge-score')}", _rouge_l, missing
-        ),
-        meteor(wordnet)
-        if wordnet
-        else _metric("meteor", "wordnet:none", _bleu, "WordNet (python -m nltk.downloader wordnet)"),
-        _metric("chrf", f"nc:6|nw:0|beta:2|level:response|sacrebleu-{version('sacrebleu')}", _chrf),
+        _metric("bleu", f"order:4|smooth:exp|tok:13a|case:mixed|level:corpus|{sacrebleu}", _bleu),
+        _metric("rouge_l", rouge_signature, _rouge_l, rouge),
+        meteor(wordnet) if wordnet else no_meteor,
+        _metric("chrf", f"nc:6|nw:0|beta:2|level:response|{sacrebleu}", _chrf),
     ]
 
 
@@ -48,21 +47,25 @@ def meteor(wordnet: Any) -> Metric:
         from nltk.tokenize.destructive import NLTKWordTokenizer
         from nltk.translate.meteor_score import meteor_score
 
-        cut = NLTKWordTokenizer().tokenize
-        return mean([100 * meteor_score([cut(gold)], cut(reply), wordnet=wordnet) for reply, gold in _pairs(results)])
+        split = NLTKWordTokenizer().tokenize
+        pairs = [(split(reply), split(gold)) for reply, gold in _pairs(results)]
+        return mean([100 * meteor_score([gold], reply, wordnet=wordnet) for reply, gold in pairs])
 
     name = f"wordnet-{wordnet.get_version()}"
     return _metric("meteor", f"alpha:0.9|beta:3|gamma:0.5|{name}|tok:nltk-{version('nltk')}", prepare)
 
 
+def has_reply_and_gold(results: Sequence[Result]) -> Mask:
+    """The samples that did not fail and have a gold response that is not blank."""
+    return np.array([one.ok and bool((one.gold_response or "").strip()) for one in results], bool)
+
+
 def _metric(name: str, signature: str, prepare: Callable[[Sequence[Result]], Value], missing: str = "") -> Metric:
-    """missing: what is not installed, so that no sample counts."""
-
-    def mask(results: Sequence[Result]) -> Mask:
-        return np.array([one.ok and bool((one.gold_response or "").strip()) and not missing for one in results], bool)
-
+    """missing: a package that is not installed; then no sample counts."""
     signature = f"{signature}|refs:1|failed:left-out|scale:100"
-    return Metric(name, signature, "a reply and a gold response", mask, prepare, higher_is_better=True, missing=missing)
+    needs = "a reply and a gold response"
+    mask = has_reply_and_gold if not missing else lambda results: np.zeros(len(results), bool)
+    return Metric(name, signature, needs, mask, prepare, higher_is_better=True, missing=missing)
 
 
 def _pairs(results: Sequence[Result]) -> list[tuple[str, str]]:
@@ -116,7 +119,7 @@ def _scorer(name: str) -> Scorer:
 
 
 @cache
-def _wordnet() -> Any:
+def _load_wordnet() -> Any:
     """NLTK's WordNet; None if it is not installed."""
     from nltk.corpus import wordnet
 

@@ -23,7 +23,7 @@ from mmerg.scoring.spread import Spread, over
 
 
 class Row(NamedTuple):
-    """Runs that differ only in their seeds, mostly one, and their name in a table."""
+    """A run, or runs that differ only in their seeds, and their name in a table."""
 
     name: str
     runs: Sequence[Scores]
@@ -35,8 +35,8 @@ class Row(NamedTuple):
 
 
 def choose(runs: Sequence[Scores], columns: str) -> list[str]:
-    """The metrics in `columns`, separated by commas; "": all that are not of a single label, judging ones first. Raises
-    ConfigError for an unknown one."""
+    """The metrics in `columns`, separated by commas; "" for all that are not of a single label, judging ones first.
+    Raises ConfigError for an unknown metric."""
     known = {name: score.higher_is_better for run in runs for name, score in run.scores.items()}
     if not columns:
         overall = dict.fromkeys(name for run in runs for name in run.overall)
@@ -50,13 +50,10 @@ def choose(runs: Sequence[Scores], columns: str) -> list[str]:
 
 
 def terminal(
-    rows: Sequence[Row],
-    metrics: Sequence[str],
-    labels: Sequence[str],
-    verbose: bool = False,
+    rows: Sequence[Row], metrics: Sequence[str], labels: Sequence[str], verbose: bool = False
 ) -> Iterator[RenderableType]:
-    """The runs, numbered from 1; a table of scores, with means over seeds in the last
-    columns; why scores are missing; with `verbose` the signatures. labels: of the runs."""
+    """The runs, numbered from 1; a table of scores, with means over seeds in the last columns; reasons for missing
+    scores; with `verbose` the signatures. labels: of the runs."""
     runs = [run for row in rows for run in row.runs]
     for number, run in enumerate(runs, start=1):
         yield escape(f"{number}: {run.run}: {run.engine}")
@@ -81,7 +78,7 @@ def terminal(
 
 
 def tabulate(rows: Sequence[Row], metrics: Sequence[str]) -> Table:
-    """A row for each of `rows`, a column per metric, and the best comparable scores in bold."""
+    """A row per setting, a column per metric, and the best comparable scores in bold."""
     runs = [run for row in rows for run in row.runs]
     columns = [[row.score(name) for row in rows] for name in metrics]
     cells = [[_cell(score, "\n{}") for score in column] for column in columns]

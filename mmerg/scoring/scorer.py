@@ -1,6 +1,6 @@
 """Scores a run: every metric with n, interval and signature, stored in the run folder as `scores.json`.
 
-The same run, options and file before give the same bytes, whatever the order of its samples.
+The same run, options and earlier file give the same bytes, in any order of samples.
 
     scores = score_run(read_run(folder), Options())
     write_scores(folder, scores)
@@ -61,7 +61,7 @@ def _memory(run: ScoredRun) -> Iterator[Score]:
 
 
 def _score(metric: Metric, answers: Sequence[Result], dialogues: Indices, options: Options) -> Score:
-    """One metric over those of `answers` that count for it. dialogues: the number of each answer's dialogue."""
+    """One metric over the answers that count for it. dialogues: the number of each answer's dialogue."""
     mask = metric.mask(answers)
     kept = list(compress(answers, mask))
     score = Score(
@@ -83,12 +83,10 @@ def _score(metric: Metric, answers: Sequence[Result], dialogues: Indices, option
 
 
 def write_scores(folder: Path, scores: Scores) -> Scores:
-    """Writes `scores` to a run's folder, whole or not at all; returns the content of the file.
-
-    Scores that were not asked for this time (those by a large model, say) stay from the file before if it is of the
-    same run with the same results: they would come out the same. Raises RunError where it cannot be written.
+    """Writes `scores` to a run's folder, whole or not at all; returns the content of the file. Keeps other scores of
+    the file, such as BERTScore, if the run and its results are the same. Raises RunError if the file cannot be written.
     """
-    with suppress(OSError, ValueError):  # of another version or damaged: ignored
+    with suppress(OSError, ValueError):  # no file, or of another version
         before = read_record(folder / SCORES, Scores)
         if (before.identity, before.results) == (scores.identity, scores.results):
             others = {name: score for name, score in before.scores.items() if name not in scores.scores}

@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser, resamples: int = DRAWS) -> No
     models("--bert", action="store_true", help="BERTScore against the human replies")
     models("--bert-model", metavar="MODEL", default="roberta-large", help="a folder or hub name; default: %(default)s")
     models("--bert-layers", type=int, metavar="N", help="layer; required for a folder (roberta-large: 17)")
-    models("--ref-ppl", metavar="MODEL", help="perplexity under a causal model: a folder, .gguf file or hub name")
+    models("--ref-ppl", metavar="MODEL", help="perplexity under a causal model: a folder or hub name")
     draws = parser.add_argument_group("intervals and tests").add_argument
     draws("--resamples", type=int, metavar="N", default=resamples, help="default: %(default)s")
     draws("--seed", type=int, metavar="N", default=0, help="default: %(default)s")

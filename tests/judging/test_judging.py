@@ -101,7 +101,7 @@ def test_pairs_are_what_both_runs_have(tmp_path: Path) -> None:
 def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
     a = read_run(build_run(tmp_path / "a", [result("d0/4")]))
     other = read_run(build_run(tmp_path / "b", [result("d0/4")], corpus="meld", identity="other"))
-    with pytest.raises(RunError, match=r"another corpus \(demo test and meld test\)"):
+    with pytest.raises(RunError, match=r"different corpora \(demo test and meld test\)"):
         select_items(a, other)
     with pytest.raises(ConfigError, match="compared with itself"):
         select_items(a, a)

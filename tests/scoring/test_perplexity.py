@@ -1,8 +1,7 @@
-"""Perplexities: of the generating model by hand, of another model against transformers' own loss."""
+"""Perplexity under the generating model by hand, and under another model against transformers' own loss."""
 
 import re
 import shutil
-from itertools import pairwise
 from math import exp, isnan
 from pathlib import Path
 from typing import Any
@@ -11,17 +10,15 @@ import pytest
 
 from mmerg.errors import ConfigError
 from mmerg.scoring.perplexity import ref_perplexity, self_perplexity
-from tests import tiny_text
 from tests.scoring.answers import answer, compute, count
 from tests.scoring.run_builder import manifest_of
-from tools.tiny_vision import VOCABULARY, WIDTH, byte_alphabet, gguf
 
 MANIFEST = manifest_of([])
 SPOKEN = "<s> <unk> oh no dear that is hard i am so sorry , . keys again my lost"
 WORDS = SPOKEN.split()
 
 
-def test_tokens_weigh_alike_whichever_reply_they_are_of() -> None:
+def test_self_perplexity_weighs_all_tokens_alike() -> None:
     answers = [
         answer("a/1", logprobs=(-1.0, -2.0, -3.0)),
         answer("b/1", logprobs=(-0.5,)),
@@ -33,7 +30,7 @@ def test_tokens_weigh_alike_whichever_reply_they_are_of() -> None:
     assert isnan(compute(self_perplexity(MANIFEST), answers[2:]))
 
 
-def test_replies_in_json_and_replies_chosen_by_it_are_figures_of_their_own() -> None:
+def test_replies_in_json_or_selected_by_it_have_another_signature() -> None:
     node = {"result": {"response": "o.reply"}, "loop": "candidates"}
     signature = self_perplexity(manifest_of([], config={"system": node})).signature
     assert "|reply:in-json|chosen-by-it|" in signature
@@ -74,7 +71,7 @@ def loss(folder: Path, words: str, scored: int) -> float:
         return float(model(input_ids=ids, labels=labels).loss) * scored
 
 
-def test_another_model_s_perplexity_is_its_own_loss(tiny: Path) -> None:
+def test_reference_perplexity_is_the_model_s_loss(tiny: Path) -> None:
     answers = [answer("a/1", "oh no"), answer("b/1", "that is so hard ."), answer("c/1", None)]
     plain = ref_perplexity(str(tiny))
     total = loss(tiny, "<s> oh no", 2) + loss(tiny, "<s> that is so hard .", 5)
@@ -85,7 +82,7 @@ def test_another_model_s_perplexity_is_its_own_loss(tiny: Path) -> None:
     assert list(plain.mask(long)) == [False, True]
 
 
-def test_the_signature_names_the_model_by_its_weights(tiny: Path, tmp_path: Path) -> None:
+def test_the_signature_depends_on_the_weights(tiny: Path, tmp_path: Path) -> None:
     signature = ref_perplexity(str(tiny)).signature
     assert signature.startswith(f"lm:{tiny.name}|weights:")
     assert "|start:bos|float32|context:none|weight:token|failed:left-out||transformers-" in signature
@@ -101,31 +98,11 @@ def test_the_signature_names_the_model_by_its_weights(tiny: Path, tmp_path: Path
     assert ref_perplexity(str(folder)).signature != signature
 
 
-def test_a_model_that_is_not_there(tiny: Path, tmp_path: Path) -> None:
+def test_missing_or_damaged_models_are_refused(tiny: Path, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged"
     shutil.copytree(tiny, damaged)
     weights = (damaged / "model.safetensors").read_bytes()
     (damaged / "model.safetensors").write_bytes(weights[: len(weights) // 2])
-    (tmp_path / "damaged.gguf").write_bytes(b"GGUF" + bytes(40))
-    for reference in (*map(str, (tmp_path, damaged, tmp_path / "none.gguf", tmp_path / "damaged.gguf")), ""):
+    for reference in (*map(str, (tmp_path, damaged)), ""):
         with pytest.raises(ConfigError, match="the model cannot be loaded"):
             ref_perplexity(reference)
-
-
-def test_a_gguf_s_perplexity_is_that_of_its_weights_and_tokens(tmp_path: Path) -> None:
-    """A model of letters, quantised as files are: behind each of a word its next one is likely, and nothing else."""
-    for package in ("torch", "gguf", "accelerate"):
-        pytest.importorskip(package, reason="the extra `metrics` is not installed")
-    pairs, named = tiny_text.parts()
-    pairs["tokenizer.ggml.tokens"] = [*byte_alphabet()[:255], "ot", "<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-    pairs["tokenizer.ggml.merges"] = ["o t"]
-    for name, rows in named.items():
-        rows[:] = rows if "norm" in name else 0.0
-    tokens = [*b"keys l", 255]
-    for number, (token, following) in enumerate(pairwise([*tokens, tokens[0]])):
-        named["token_embd.weight"][token, number] = named["output.weight"][following, number] = 1.0
-    (tmp_path / "letters.gguf").write_bytes(gguf(pairs, named))
-    metric = ref_perplexity(str(tmp_path / "letters.gguf"))
-    others = exp(WIDTH**0.5) + VOCABULARY - 1  # a vector of length 1 is scaled to the square root of its width
-    assert compute(metric, [answer("a/1", "keys lot")]) == pytest.approx(others / exp(WIDTH**0.5), rel=1e-3)
-    assert compute(metric, [answer("a/1", "otl syek")]) == pytest.approx(others, rel=1e-3)
