@@ -40,7 +40,7 @@ Drawn: TypeAlias = "tuple[Figure | None, str]"  # a figure, or None and why ther
 
 
 def plot(out: Console, given: argparse.Namespace) -> int:
-    """Draws and writes. Raises RunError where a run cannot be read or a file cannot be written, ConfigError where there
+    """Draws and writes. Raises RunError if a run cannot be read or a file cannot be written, ConfigError if there
     is not one label a run."""
     paths, target = given.runs, given.out or (given.runs[0] / "plots" if len(given.runs) == 1 else Path("plots"))
     if given.labels and (len(given.labels), len(set(given.labels))) != (len(paths), len(paths)):

@@ -1,4 +1,4 @@
-"""`python -m mmerg.compare` over run folders: what it prints, keeps and warns of."""
+"""The command `compare`: its tables, files, warnings and refusals."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -63,7 +63,7 @@ def test_two_runs(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> 
     assert max(map(len, table)) <= 120
 
 
-def test_primary_figures_alone_are_tested_and_corrected_over_all_runs(
+def test_only_primary_metrics_are_tested_and_corrected_over_all_runs(
     pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     third = run(tmp_path / "third", results("..........", shift=2))
@@ -83,17 +83,7 @@ def test_primary_figures_alone_are_tested_and_corrected_over_all_runs(
     assert [(one.p, one.p_holm) for one in declared] == [(0.625, 0.625), (0.0625, 0.125)]
 
 
-@pytest.mark.parametrize(("name", "why"), [("calls", "describes a run"), ("bert_f1", "no such metric")])
-def test_what_cannot_be_tested_is_refused(
-    pair: tuple[str, str], name: str, why: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([*pair, *FEW, "--primary", name]) == 2
-    assert why in " ".join(capsys.readouterr().err.split())
-
-
-def test_the_same_command_gives_the_same_bytes_and_leaves_the_runs_as_they_are(
-    pair: tuple[str, str], tmp_path: Path
-) -> None:
+def test_the_same_command_gives_the_same_bytes_and_changes_no_run(pair: tuple[str, str], tmp_path: Path) -> None:
     def state() -> dict[Path, bytes]:
         return {file: file.read_bytes() for one in pair for file in Path(one).rglob("*") if file.is_file()}
 
@@ -125,7 +115,7 @@ def test_perplexities_of_two_models_are_not_compared(
     assert found.difference == pytest.approx(2.718281828**1.1 - 2.718281828**1.0)
 
 
-def test_the_settings_that_differ_are_named(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_differing_settings_are_listed(pair: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     edit(pair[1], lambda manifest: manifest["settings"]["system"].update(max_iterations=7))
     edit(pair[1], lambda manifest: manifest["engine"].update(version="2"))
     [found] = kept(*pair).pairs
@@ -144,7 +134,7 @@ def seeds(folder: Path, name: str, *patterns: str, first: int = 0) -> list[str]:
     return made
 
 
-def test_seeds_of_one_setting_are_compared_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_seeds_are_averaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a = seeds(tmp_path, "a", "xxxx....", "xxx.....")
     b = seeds(tmp_path, "bb", "xxxxxx..", "xxxxx...")
     edit(a[1], lambda manifest: manifest["protocol"].update(samples=9))
@@ -164,7 +154,49 @@ def test_seeds_of_one_setting_are_compared_as_such(tmp_path: Path, capsys: pytes
     assert row(shown, "acc").startswith("acc ↑ 43.75 ± 8.84 68.75 ± 8.84 +25.00 ")
 
 
-def test_what_is_written_goes_through_links(tmp_path: Path) -> None:
+def refuse(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The error, without line breaks."""
+    assert main([*arguments, *FEW]) == 2
+    return " ".join(capsys.readouterr().err.split())
+
+
+def test_runs_of_other_corpora_protocols_or_gold_data_are_refused(
+    pair: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = run(tmp_path / "other", results("xx"), corpus="meld", identity="of meld")
+    assert "different corpora (demo test and meld test)" in refuse(capsys, pair[0], other)
+    edit(pair[1], lambda manifest: manifest["settings"]["protocol"].update(history=3))
+    assert "protocol.history is – and 3" in refuse(capsys, *pair)
+    edit(pair[1], lambda manifest: manifest["identity"].update(corpus="other"))
+    assert "these runs cannot be compared: the files of demo test differ" in refuse(capsys, *pair)
+    changed = [one.model_copy(update={"gold_emotion": "fear"} if one.id == "d3/3" else {}) for one in results("xxxxx.")]
+    runs = [run(tmp_path / name, lines) for name, lines in (("a", results("xxxxx.")), ("b", changed))]
+    assert "disagree on gold labels or replies in 1 of 6 samples: d3/3" in refuse(capsys, *runs)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--primary", "calls"), "describes a run"),
+        (("--primary", "bert_f1"), "no such metric"),
+        (("--seed", "-1"), "seed is -1"),
+        (("nowhere",), "this is not a run folder"),
+    ],
+)
+def test_wrong_arguments_are_refused(
+    pair: tuple[str, str], arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert message in refuse(capsys, *pair, *arguments)
+
+
+def test_a_single_run_and_an_unwritable_file_are_refused(
+    pair: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "a single run cannot be compared" in refuse(capsys, pair[0])
+    assert "cannot be written" in refuse(capsys, *pair, "--json", str(Path(pair[0]) / "results.jsonl" / "out.json"))
+
+
+def test_output_files_may_be_links(tmp_path: Path) -> None:
     first, second = two_runs(tmp_path)
     commands: dict[str, Callable[[str], int]] = {
         "compare": lambda out: main([first, second, *FEW, "--json", out]),

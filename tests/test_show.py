@@ -1,4 +1,4 @@
-"""What `show` prints of a run and of its samples, from the run folder alone."""
+"""The command `show`: the table of a run and the trace of a sample."""
 
 import json
 import re
@@ -79,7 +79,7 @@ def show(tmp_path_factory: pytest.TempPathFactory) -> Shown:
     return Shown(run, server)
 
 
-def test_the_story_of_a_sample(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_trace_of_a_sample(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
     assert show("story/4") == 0
     shown = capsys.readouterr().out
     result = read_results(show.folder)["story/4"]
@@ -119,7 +119,7 @@ def test_the_story_of_a_sample(show: Shown, capsys: pytest.CaptureFixture[str]) 
     assert (result.selected_pass, str(result.response) in shown) == (1, True)
 
 
-def test_prompts_are_shown_only_where_asked_for(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prompts_are_optional(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
     show("story/4")
     without = capsys.readouterr().out
     assert len(re.findall(r"cost: \d+ \+ \d+ tokens, \d+\.\d\d s, on http://127", without)) == 8
@@ -136,9 +136,7 @@ def test_prompts_are_shown_only_where_asked_for(show: Shown, capsys: pytest.Capt
     assert "SECRET" not in before_the_reveal
 
 
-def test_a_sample_that_failed_and_one_whose_audit_cannot_be_read(
-    show: Shown, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failed_sample_and_an_unreadable_audit(show: Shown, capsys: pytest.CaptureFixture[str]) -> None:
     assert show("ill/2") == 0
     shown = capsys.readouterr().out
     story = yaml.safe_load(shown)
@@ -175,7 +173,7 @@ def test_an_unknown_sample(show: Shown, capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize("arguments", [(), ("story/4",)])
-def test_a_folder_that_is_no_run(
+def test_other_folders_are_refused(
     arguments: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for folder in (tmp_path, tmp_path / "nowhere"):
@@ -186,7 +184,7 @@ def test_a_folder_that_is_no_run(
     assert "the manifest cannot be read" in capsys.readouterr().err
 
 
-def test_without_a_run_those_that_are_there_are_named(
+def test_without_arguments_existing_runs_are_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""`python -m mmerg.tables` as a whole: which runs are taken, what is printed and written, what is refused."""
+"""The command `tables`: its runs, its text, and refusals."""
 
 import json
 import re
@@ -17,7 +17,7 @@ def make(tmp_path: Path) -> Maker:
     return Maker(tmp_path)
 
 
-def test_a_judges_ratings_fill_the_columns_of_people(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ratings_by_a_judge(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:
     run = make("run")
     rate(run, "larger", 3.9)
     drawn = match("main", run)
@@ -70,7 +70,7 @@ def test_text(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:
         assert part in flat
 
 
-def test_without_runs_named_those_that_are_scored_are_taken(
+def test_without_arguments_all_scored_runs_are_shown(
     make: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make("a")
@@ -89,27 +89,20 @@ def test_without_runs_named_those_that_are_scored_are_taken(
     assert f"mmerg score {tmp_path / 'runs' / 'unscored'}" in shown.err
 
 
-def test_without_any_run_the_papers_tables_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_which_tables_a_run_is_in(make: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In those of its dataset, or in all if no table has its dataset."""
+    runs = {dataset: make(dataset, dataset={"name": dataset}) for dataset in ("demo", "iemocap")}
+    capsys.readouterr()
     assert main(["--runs", str(tmp_path / "none")]) == 0
     shown = capsys.readouterr().out
     assert "Main results, IEMOCAP" in shown
     assert "Main results, MELD" in shown
     assert "run 1" not in shown
-
-
-def test_a_run_of_another_dataset_is_not_dropped(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:
-    run = make("run", dataset={"name": "demo"})
-    capsys.readouterr()
-    assert main([str(run)]) == 0
-    assert capsys.readouterr().out.count("run 1 is run: demo") == 2
-
-
-def test_a_run_of_a_printed_dataset_stands_there_alone(make: Maker, capsys: pytest.CaptureFixture[str]) -> None:
-    run = make("run")
-    capsys.readouterr()
-    assert main([str(run)]) == 0
+    assert main([str(runs["demo"])]) == 0
+    assert capsys.readouterr().out.count("run 1 is demo: demo") == 2
+    assert main([str(runs["iemocap"])]) == 0
     shown = capsys.readouterr().out
-    assert shown.count("run 1 is run: ") == 1
+    assert shown.count("run 1 is iemocap: ") == 1
     assert "Main results, MELD" not in shown
 
 

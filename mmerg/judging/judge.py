@@ -1,8 +1,7 @@
-"""Asks a judge about one item: every aspect in a call of its own, in every order of the replies, as often as wanted.
+"""Asks a judge about one item: a call per aspect, order of the replies, and repeat.
 
-The judge is a system of stages that see D, the history, and R, the replies, and nothing of each other. An answer that
-cannot be used even after repairs is an unusable verdict, never a guess; a call that fails fails the item. Where a run
-gave no reply there is nothing to ask."""
+The judge is a system whose stages see only D, the history, and R, the replies. An answer that is invalid even after
+repairs is an unusable verdict, never a guess; a failed call fails the item. An item without a reply needs no call."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -31,14 +30,14 @@ _CHOICES: dict[str, Choice] = dict(zip(("Reply 1", "Reply 2", "tie"), get_args(C
 
 
 def judge_system(rubric: RubricSettings) -> System:
-    """The system of a rubric's aspects. Raises ConfigError where it does not hold."""
+    """The system of a rubric's aspects. Raises ConfigError if an aspect has another kind of output."""
     shared = {"name": rubric.name, "prompts": rubric.prompts, "max_repairs": rubric.max_repairs}
     settings = SystemSettings.model_validate(shared | {"stages": rubric.aspects, "result": {}, "loop": "single"})
     system = build(settings, given=[REPLIES], group="judge")
     wanted = Rating if rubric.replies == 1 else Preference
     for stage in system.stages:
         if stage.output is None or not issubclass(stage.output, wanted):
-            what = f"aspect {stage.name} does not give a {wanted.__name__}, as a judge of {rubric.replies} replies does"
+            what = f"aspect {stage.name} must give a {wanted.__name__}, as replies is {rubric.replies}"
             hint = f"output: {wanted.__module__}.{wanted.__name__}"
             raise ConfigError(what, where=f"judge={rubric.name}", hint=hint)
     return system
@@ -46,7 +45,7 @@ def judge_system(rubric: RubricSettings) -> System:
 
 @dataclass(frozen=True)
 class Judge:
-    """What all items share. sampling holds the first repeat's seed, later ones add 1 each."""
+    """A judge of items. sampling: with the seed of the first repeat; each later one adds 1."""
 
     prompts: Prompts
     sampling: Sampling
@@ -55,13 +54,13 @@ class Judge:
 
     @property
     def rounds(self) -> list[tuple[tuple[int, ...], int]]:
-        """How an item is asked about: each order of its replies, with the number of the repeat. Rounds with the same
-        prompt follow each other, so that a server's prefix cache serves them."""
+        """The calls per item and aspect: each order of the replies, and the number of the repeat. Rounds with the same
+        prompt follow each other, so that the server's prefix cache helps."""
         return list(product(permutations(range(self.replies)), range(self.repeats)))
 
     def item(self, item: Item, backend: Backend, emit: Emit) -> Verdicts:
-        """The verdicts on one item, or how a call failed. Raises CallError where it is interrupted, and ConfigError for
-        what would fail every item."""
+        """The verdicts on one item, or the failure of a call. Raises CallError if it is interrupted, and ConfigError if
+        every item would fail."""
 
         def decide(note: Emit, _: object) -> Fields:
             return {"verdicts": tuple(self._verdicts(item, backend, note)), "no_reply": item.no_reply}
@@ -91,7 +90,7 @@ class Judge:
 
 
 def _to_fields(answer: Output) -> Fields:
-    """The fields of a verdict that the judge's answer gives."""
+    """The judge's answer as fields of a verdict."""
     if isinstance(answer, Preference):
         return {"choice": _CHOICES[answer.better], "reason": answer.reason}
     assert isinstance(answer, Rating)

@@ -1,4 +1,4 @@
-"""The scores over a judge's verdicts, as files keep them.
+"""The files with the scores over a judge's verdicts.
 
 judgement.json in a judging's folder holds a `Judgement` of one run or a `Match` of two; beside a judged run,
 judgement-<judge's backbone>@<rubric>.json holds the latest `Judgement` of its replies."""
@@ -23,10 +23,10 @@ JUDGEMENT, VERDICTS = "judgement.json", "verdicts.jsonl"  # of a judging's folde
 
 
 class _Judged(Record):
-    """judge: the name of its backbone. judging: the folder with the verdicts. drawn: samples to judge. n: those that
-    are judged, of which no_reply had no call, as a run failed there. failed: samples on which a call failed. unjudged:
-    samples that are still to be judged. left_out: samples that were not drawn, by reason. verdicts: answers asked for
-    on the n samples; unusable: those of them that cannot be used. identity: what decides the verdicts."""
+    """judge: the name of its backbone. judging: the folder with the verdicts. drawn: samples to judge. n: judged
+    samples; no_reply: those without calls, as a run failed. failed: samples with a failed call. unjudged: samples not
+    judged yet. left_out: samples that were not drawn, by reason. verdicts: on the n samples, including unusable ones.
+    identity: what affects the verdicts."""
 
     judge: str
     engine: str
@@ -44,18 +44,18 @@ class _Judged(Record):
 
     @property
     def rubric(self) -> str:
-        """By what it was judged: likert. The judging's folder is named judge-<rubric>-<judge>-<hash>."""
+        """The name of the rubric, such as likert. The folder is named judge-<rubric>-<judge>-<hash>."""
         return self.judging.removeprefix("judge-").rpartition("-")[0].removesuffix(f"-{self.judge}")
 
     @property
     def name(self) -> str:
-        """What tells it from others of the same run: gemma3-12b@likert."""
+        """Unique among judgements of a run: gemma3-12b@likert."""
         return f"{self.judge}@{self.rubric}"
 
 
 class Judgement(_Judged):
-    """The ratings of one run, by aspect. self_judged: the judge is the model that wrote the replies. replies: which the
-    run held then (`replies_digest`)."""
+    """The ratings of one run, by aspect. self_judged: the judge is the model that wrote the replies. replies: their
+    digest."""
 
     run: str
     replies: str
@@ -65,8 +65,8 @@ class Judgement(_Judged):
 
 
 class Match(_Judged):
-    """Run A against run B; replies: of each, see `Judgement`. Scores by aspect (see `preferences`), and over all of
-    them; signs: tests by aspect. self_judged: the runs whose replies the judge itself wrote."""
+    """Run A against run B. replies: their digests. aspects, overall: scores by aspect and over all (see
+    `preferences`). signs: tests by aspect. self_judged: the runs whose replies the judge wrote."""
 
     runs: tuple[str, str]
     replies: tuple[str, str]
@@ -77,14 +77,14 @@ class Match(_Judged):
 
 
 def replies_digest(results: Iterable[Result]) -> str:
-    """SHA-256 (hex) over all replies of a run, by id; None, for a sample that failed, among them."""
+    """SHA-256 (hex) of all replies of a run, by id; the reply of a failed sample is None."""
     replies = sorted((result.id, result.response) for result in results)
     return hashlib.sha256(json.dumps(replies).encode()).hexdigest()
 
 
 def read_judgements(run: Path) -> dict[str, Judgement]:
-    """The judgements beside the run in folder `run`, by their names. Raises RunError where one cannot be read, or is
-    not of the run's replies as they are now."""
+    """The judgements of the run in folder `run`, by name. Raises RunError if one cannot be read, or the run's replies
+    have changed since."""
     judgements = {}
     for file in sorted(run.glob(judgement_file("*"))):
         one = _read(file, Judgement)
@@ -94,14 +94,14 @@ def read_judgements(run: Path) -> dict[str, Judgement]:
 
 
 def read_matches(about: RunRef) -> list[Match]:
-    """The pairwise judgements beside a run in which it is run A. Raises RunError where one cannot be read, or is not of
-    the run's replies as they are now."""
+    """The pairwise judgements in which a run is run A. Raises RunError if one cannot be read, or the run's replies
+    have changed since."""
     matches = []
     for file in sorted(about.path.resolve().parent.glob(f"judge-*/{JUDGEMENT}")):
         try:
             manifest = read_any_manifest(file.parent)
         except RunError:
-            continue  # a folder that is damaged, or of another version, is nobody's
+            continue  # damaged or of another version
         first, *others = manifest.judged if isinstance(manifest, JudgingManifest) else [None]
         if others and first and (first.run, first.identity) == (about.run, about.manifest.identity):
             match = read_match(file.parent)
@@ -111,8 +111,7 @@ def read_matches(about: RunRef) -> list[Match]:
 
 
 def read_match(folder: Path) -> Match:
-    """The pairwise judgement of a judging's folder. Raises RunError where it cannot be read, as the judging was broken
-    off."""
+    """The pairwise judgement in a judging's folder. Raises RunError if it cannot be read."""
     return _read(folder / JUDGEMENT, Match)
 
 

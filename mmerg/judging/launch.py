@@ -1,4 +1,4 @@
-"""The judging of finished runs, from a composed config to an exit code; `mmerg/judge.py` is its command."""
+"""Judges finished runs; `mmerg/judge.py` is the command."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -20,7 +20,7 @@ from mmerg.judging.items import JudgingSet, select_items
 from mmerg.judging.judge import Judge, judge_system
 from mmerg.judging.judgement import JUDGEMENT, VERDICTS, Judgement, Match, judgement_file, replies_digest
 from mmerg.judging.metrics import preferences, ratings, signs
-from mmerg.judging.tables import compared, rated
+from mmerg.judging.tables import tabulate_match, tabulate_ratings
 from mmerg.runs.folder import Folder
 from mmerg.runs.identity import CONFIG, ENGINE, combined, engine_text, settings_digest
 from mmerg.runs.manifest import Judged, JudgingManifest
@@ -33,8 +33,8 @@ from mmerg.storage.record import write_record
 
 
 def launch(settings: JudgeSettings, folders: Sequence[Path]) -> int:
-    """Judges the runs in `folders`: 0 all fine, 1 calls failed for some samples. Raises MmergError where nothing could
-    be judged, or the judge would judge replies of its own unasked."""
+    """Judges the runs in `folders` and returns the exit code: 0 all fine, 1 calls failed for some samples. Raises
+    MmergError for wrong settings or runs, and if the judge wrote the replies and own_replies is false."""
     out, rubric = console(), settings.judge
     if rubric.repeats > 1 and not rubric.temperature:
         what = f"judge.repeats is {rubric.repeats}, but at temperature 0 all repeats are the same"
@@ -67,7 +67,7 @@ def launch(settings: JudgeSettings, folders: Sequence[Path]) -> int:
 
 
 def _sets(rubric: RubricSettings, seed: int, folders: Sequence[Path]) -> list[JudgingSet]:
-    """What is to be judged: run by run, or two runs against each other."""
+    """A set per run, or one of two runs."""
     pairs = rubric.replies == 2
     if not folders or (pairs and len(folders) != 2):
         need = "exactly two run folders" if pairs else "one run folder or more"
@@ -80,7 +80,7 @@ def _sets(rubric: RubricSettings, seed: int, folders: Sequence[Path]) -> list[Ju
 
 @dataclass(frozen=True)
 class Judging:
-    """What the judgings of one command share."""
+    """Judges sets of items with one judge."""
 
     settings: JudgeSettings
     backbone: BackbonePlan
@@ -109,14 +109,14 @@ class Judging:
         return f"{decides}||backend:{engine.backend}-{engine.version}"
 
     def own(self, selected: JudgingSet) -> tuple[str, ...]:
-        """The runs whose replies the judge's model wrote; a dry judge is none."""
+        """The runs whose replies the judge's model wrote; none for a dry judge."""
         return tuple(
             run.run for run in selected.runs if not self.backbone.dry and same_model(self.engine, run.manifest.engine)
         )
 
     def run(self, selected: JudgingSet, pool: Pool) -> int:
-        """Judges what of `selected` is not judged yet, in a folder that has another name for every config, prompt and
-        reply that is judged; the exit code."""
+        """Judges the remaining items of `selected` and returns the exit code. The folder's name has a hash of settings,
+        prompts and replies."""
         out = self.out
         plain = self.settings.plain()
         known = {CONFIG: settings_digest(plain), **self.judge.prompts.digests(), "judged": selected.digest()}
@@ -131,7 +131,7 @@ class Judging:
             settings=plain,
             sessions=(new_session(plain),),
         )
-        # Other runs may reply the same.
+        # Other pairs of runs may have the same replies.
         pair = {"pair": "".join(run.run for run in selected.runs)} if len(selected.runs) > 1 else {}
         mark = combined(known | pair)[:8]
         path = Path(self.settings.runs) / f"judge-{self.settings.judge.name}-{folder_name(self.backbone.name)}-{mark}"
@@ -144,11 +144,9 @@ class Judging:
         about = {"judge": self.backbone.name, "judging": path.name, "identity": manifest.identity}
         made = self._judgement(selected, verdicts, about)
         write_record(path / JUDGEMENT, made)
-        file = selected.runs[0].path / judgement_file(made.name)
-        # A dry run's ratings stand in no table.
         if isinstance(made, Judgement) and not self.backbone.dry:
-            write_record(file, made)
-        for part in rated(made) if isinstance(made, Judgement) else compared(made):
+            write_record(selected.runs[0].path / judgement_file(made.name), made)
+        for part in tabulate_ratings(made) if isinstance(made, Judgement) else tabulate_match(made):
             out.print(part)
         if failed := failures(verdicts):
             out.print(failed)
@@ -158,7 +156,7 @@ class Judging:
     def _judgement(
         self, selected: JudgingSet, samples: Sequence[Verdicts], about: Mapping[str, object]
     ) -> Judgement | Match:
-        """The scores of what has been judged so far. about: the fields that name the judging."""
+        """The scores of all items judged so far. about: the fields that name the judging."""
         judged = [one for one in samples if one.status == "ok"]
         verdicts = [verdict for one in judged for verdict in one.verdicts]
         aspects, signature = self.aspects, self.signature
@@ -198,5 +196,5 @@ class Judging:
 
 
 def same_model(engine: Engine, other: Engine) -> bool:
-    """Whether two engines, as manifests hold them, run one model: the same name, or the same weights under another."""
+    """Whether two engines run the same model: the same name, or the same weights."""
     return engine.model == other.model or bool(engine.digest and engine.digest == other.digest)

@@ -1,12 +1,12 @@
-"""Scores over verdicts. Each is a mean over samples, with an interval by dialogue.
+"""Scores over verdicts. Each is a mean over samples, with an interval over dialogues.
 
-Shares are in percent and get Wilson's interval, with n samples however many verdicts each has: wider than need be
-rather than too narrow, and with a width even where all verdicts are alike. Ratings and margins get a bootstrap.
-Unusable verdicts count nowhere. A run that gave no reply has the lowest rating and loses its pair without being judged:
-else a run gained by failing where replies are hard.
+Shares are in percent with Wilson's interval. Its n is the number of samples, however many verdicts each has, so that it
+is too wide rather than too narrow. Ratings and margins get a bootstrap. Unusable verdicts count nowhere. A failed
+sample has the lowest rating, or loses its pair, without being judged; otherwise a run would gain by failing where
+replies are hard.
 
-A pair is shown in both orders. It is won only where both prefer A, lost only where both prefer B, and else a tie:
-verdicts that contradict each other say that the order decided. Over repeats more than half must be won (or lost)."""
+A pair is shown in both orders. A run wins it if both orders prefer that run; if they contradict each other, the order
+decided, and the pair is a tie. Over repeats, more than half must be won."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -26,9 +26,9 @@ from mmerg.storage.record import Record
 
 A, B = 0, 1
 ENDS = {"win": 1, "tie": 0, "lose": -1}
-# By metric the cases of a sample's usable verdicts on one aspect. first: of verdicts that are no tie, those for the
-# reply shown first; 50 % is no bias. flips: of pairs, those whose two orders prefer different runs. agree_…: of two
-# verdicts on a pair that differ in nothing but the order, or the seed, those that say the same.
+# By metric, the cases among a sample's usable verdicts on one aspect. first: verdicts for the reply shown first, of
+# those that are not a tie; 50 % is no bias. flips: pairs whose two orders prefer different runs. agree_…: equal
+# verdicts on a pair, of two that differ only in the order or the seed.
 METRICS: dict[str, Callable[[Sequence[Verdict]], list[bool]]] = {
     "first": lambda verdicts: [one.choice == "first" for one in verdicts if one.choice != "tie"],
     "flips": lambda verdicts: [{one.preferred, other.preferred} == {A, B} for one, other in _both_orders(verdicts)],
@@ -47,8 +47,8 @@ def mean(
     signature: str,
     higher_is_better: bool | None = None,
 ) -> Score:
-    """The mean over samples of the mean of each one's cases; a sample without cases does not count. dialogues: where
-    each sample is from."""
+    """The mean over samples of the mean of their cases; samples without cases do not count. dialogues: of each
+    sample."""
     kept = [(fmean(of_one), dialogue) for of_one, dialogue in zip(cases, dialogues, strict=True) if of_one]
     why = "no sample has verdicts for it"
     score = Score(name=name, value=None, n=0, higher_is_better=higher_is_better, signature=signature, why=why)
@@ -64,20 +64,21 @@ def mean(
 def ratings(samples: Sequence[Verdicts], aspects: Sequence[str], signature: str) -> dict[str, Score]:
     """Mean ratings by aspect, 1 to 5, higher is better; a sample's rating is the mean over its repeats."""
     dialogues = [sample.dialogue for sample in samples]
-    cases = {aspect: [_ratings(sample, aspect) for sample in samples] for aspect in aspects}
+
+    def rate(sample: Verdicts, aspect: str) -> list[int]:
+        given = [one.score for one in sample.verdicts if one.aspect == aspect and one.score is not None]
+        return [LEVELS[0]] if sample.no_reply else given
+
     return {
-        aspect: mean(aspect, of_aspect, dialogues, "bootstrap", signature, higher_is_better=True)
-        for aspect, of_aspect in cases.items()
+        aspect: mean(
+            aspect, [rate(one, aspect) for one in samples], dialogues, "bootstrap", signature, higher_is_better=True
+        )
+        for aspect in aspects
     }
 
 
-def _ratings(sample: Verdicts, aspect: str) -> list[int]:
-    given = [one.score for one in sample.verdicts if one.aspect == aspect and one.score is not None]
-    return [LEVELS[0]] if sample.no_reply else given
-
-
 def preferences(samples: Sequence[Verdicts], aspects: Sequence[str], signature: str) -> dict[str, Score]:
-    """The scores over `aspects` together, each sample counting once. win, tie, lose: of pairs; margin: pairs won less
+    """The scores over `aspects` together; each sample counts once. win, tie, lose: of pairs; margin: pairs won minus
     pairs lost; the others: see `METRICS`."""
     dialogues = [sample.dialogue for sample in samples]
     ended = [list(outcomes(sample, aspects)) for sample in samples]
@@ -94,7 +95,8 @@ def preferences(samples: Sequence[Verdicts], aspects: Sequence[str], signature: 
 
 
 def outcomes(sample: Verdicts, aspects: Sequence[str]) -> Iterator[int]:
-    """How the pair ended in each aspect that has usable verdicts; once where a run gave no reply."""
+    """The outcome of the pair in each aspect with usable verdicts: 1 won, 0 tie, -1 lost. One outcome if a run gave no
+    reply."""
     if sample.no_reply:
         yield (B in sample.no_reply) - (A in sample.no_reply)
         return
@@ -105,14 +107,14 @@ def outcomes(sample: Verdicts, aspects: Sequence[str]) -> Iterator[int]:
 
 
 def _both_orders(verdicts: Sequence[Verdict]) -> list[tuple[Verdict, Verdict]]:
-    """Of each repeat the verdicts with A first and with B first, where both are usable."""
+    """The verdicts of each repeat with A first and with B first, if both are usable."""
     by_first = {(verdict.repeat, verdict.order[0]): verdict for verdict in verdicts}
     repeats = [repeat for repeat, first in by_first if first == A and (repeat, B) in by_first]
     return [(by_first[repeat, A], by_first[repeat, B]) for repeat in repeats]
 
 
 def _usable(sample: Verdicts, aspects: Sequence[str]) -> Iterator[list[Verdict]]:
-    """The usable verdicts on each aspect that has some."""
+    """The usable verdicts on each aspect."""
     for aspect in aspects:
         if usable := [verdict for verdict in sample.verdicts if verdict.usable and verdict.aspect == aspect]:
             yield usable
@@ -129,15 +131,15 @@ class Sign(Record):
 
 
 def signs(samples: Sequence[Verdicts], aspects: Sequence[str]) -> dict[str, Sign]:
-    """By aspect, how likely chance prefers one run in so many of the dialogues, or more: two-sided, 1 without votes.
-    Pairs of a dialogue are not independent, so each dialogue has one vote, for the run that won more of it."""
+    """An exact, two-sided sign test by aspect; p is 1 without votes. Pairs of a dialogue are not independent, so each
+    dialogue has one vote, for the run that won more of its pairs."""
     counted = []
     for aspect in aspects:
         votes: Counter[str] = Counter()
         for sample in samples:
             votes[sample.dialogue] += sum(outcomes(sample, [aspect]))
         counted.append((sum(vote > 0 for vote in votes.values()), sum(vote < 0 for vote in votes.values())))
-    ps = [mcnemar(won, lost) for won, lost in counted]  # the same test: a fair coin, thrown once a vote
+    ps = [mcnemar(won, lost) for won, lost in counted]  # the same binomial test
     return {
         aspect: Sign(won=won, lost=lost, p=p, p_holm=corrected)
         for aspect, (won, lost), p, corrected in zip(aspects, counted, ps, holm(ps), strict=True)

@@ -1,4 +1,4 @@
-"""What a judge answers. The reason stands before the verdict, since a model writes fields in order."""
+"""The answers of a judge. The reason comes before the verdict, as a model writes fields in order."""
 
 from typing import Annotated, Literal
 

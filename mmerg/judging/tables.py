@@ -1,4 +1,4 @@
-"""A judgement for the terminal: scores with their intervals and n, and what they leave out. Prints nothing itself."""
+"""Tables of a judgement for the terminal, and notes on skipped samples."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -24,18 +24,18 @@ TRUST = {
 }
 
 
-def rated(judgement: Judgement) -> Iterator[RenderableType]:
+def tabulate_ratings(judgement: Judgement) -> Iterator[RenderableType]:
     """The ratings of a run."""
     yield escape(f"{judgement.run}, {judgement.corpus}, protocol {judgement.protocol}")
     yield escape(_counts(judgement))
     rows = {name: {"rating": score} for name, score in judgement.scores.items()}
     yield table("1 to 5, mean over samples [95 %]", rows, {"rating": "rating"})
-    yield from methods(judgement.scores.values())
+    yield from describe_intervals(judgement.scores.values())
     if judgement.self_judged:
         yield escape(f"judged by itself: {judgement.judge} wrote these replies")
 
 
-def compared(match: Match) -> Iterator[RenderableType]:
+def tabulate_match(match: Match) -> Iterator[RenderableType]:
     """Run A against run B."""
     yield escape(f"A {match.runs[0]}\nB {match.runs[1]}\n{match.corpus}")
     yield escape(_counts(match))
@@ -51,7 +51,7 @@ def compared(match: Match) -> Iterator[RenderableType]:
     yield table(
         "consistency of the judge, % (prefers first: of verdicts that are not a tie; 50 means no bias)", rows, TRUST
     )
-    yield from methods(match.overall.values())
+    yield from describe_intervals(match.overall.values())
     for run in match.self_judged:
         yield escape(f"judged by itself: {match.judge} wrote the replies of {run}")
 
@@ -74,13 +74,13 @@ def _counts(one: Judgement | Match) -> str:
 def table(
     title: str, by_row: Mapping[str, Mapping[str, Score]], columns: Mapping[str, str], first: str = "aspect"
 ) -> Table:
-    """A row per aspect (or what `first` says), a column per metric by its heading, n at the end."""
+    """A row per aspect, a column per metric, n at the end. columns: headings by metric; first: heading of the rows."""
     rows = [line(name, [scores[column] for column in columns]) for name, scores in by_row.items()]
     return Table(title, (first, *columns.values(), "n"), rows)
 
 
-def methods(scores: Iterable[Score]) -> Iterator[Text]:
-    """How intervals were computed, or why a score has none, a line each."""
+def describe_intervals(scores: Iterable[Score]) -> Iterator[Text]:
+    """A line for each method of intervals, or reason for a missing one."""
     kept = [score for score in scores if score.value is not None]
     texts = (f"interval: {score.method}" if score.method else score.why for score in kept)
     yield from map(escape, dict.fromkeys(filter(None, texts)))

@@ -18,7 +18,7 @@ _FILES = ("merg", "trace", "hef")  # of several tables each
 
 
 class Published(Record):
-    """A row as printed; None: not in the paper. n: samples as its digits tell, None where they do not."""
+    """A row as printed; None: not in the paper. n: samples as its digits tell, None if they do not."""
 
     name: str
     scores: tuple[float | None, ...]

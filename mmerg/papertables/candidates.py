@@ -42,15 +42,15 @@ class Candidate(RunRef):
 
 
 def read_candidate(path: Path) -> Candidate:
-    """The run in folder `path`. Raises UnscoredError where it has no scores, or they are not of its results as they are
-    now, RunError where a file cannot be read."""
+    """The run in folder `path`. Raises UnscoredError if it has no scores, or they are not of its results as they are
+    now, RunError if a file cannot be read."""
     manifest = read_manifest(path)
     scores = read_scores(path, manifest.identity)
     return Candidate(path, manifest, scores, read_judgements(path), read_rated(path))
 
 
 def judged_by(runs: Sequence[Candidate], judge: str) -> list[Candidate]:
-    """The runs with the ratings of `judge` (a backbone, or backbone@rubric) alone. Raises ConfigError where it judged
+    """The runs with the ratings of `judge` (a backbone, or backbone@rubric) alone. Raises ConfigError if it judged
     none of them."""
     names = {name: one.judge for run in runs for name, one in run.judges.items()}
     names |= {name: one.judge for run in runs for name, one in run.people.items()}
@@ -69,5 +69,5 @@ def judged_by(runs: Sequence[Candidate], judge: str) -> list[Candidate]:
 
 
 def get_dataset(manifest: Manifest | JudgingManifest) -> str | None:
-    """The dataset of a run; None where the manifest is of something else."""
+    """The dataset of a run; None if the manifest is of something else."""
     return manifest.setting("dataset.name") if isinstance(manifest, Manifest) else None

@@ -21,7 +21,7 @@ ROW, PANEL = 0.17, 1.15  # inches: a row's height, and a panel's least width wit
 
 
 def draw_scores(runs: Sequence[RunData]) -> Figure | None:
-    """The metrics for which any run has a value; None where there are none."""
+    """The metrics for which any run has a value; None if there are none."""
     scores = {TITLES[metric]: [run.score(metric) for run in runs] for metric in plotted_metrics(runs)}
     labels = [run.label for run in runs]
     return draw_panels(scores, labels, "Scores with 95 % intervals", caption(runs)) if scores else None

@@ -30,7 +30,7 @@ def confusion_counts(confusion: Confusion) -> DataFrame:
 
 def plan_counts(run: RunData, field: str) -> DataFrame:
     """Forecast emotions by words of a field of the plan: first the labels and the vocabulary of the run, then others
-    that occur. Empty where no sample has a forecast and a plan with this field."""
+    that occur. Empty if no sample has a forecast and a plan with this field."""
     from pandas import DataFrame
 
     counts: Counter[tuple[str, str]] = Counter()
@@ -53,7 +53,7 @@ def draw_confusion(run: RunData, confusion: Confusion) -> Figure:
 
 
 def draw_plans(run: RunData, field: str) -> Figure | None:
-    """A field of the plan by forecast emotion; None where no sample has both."""
+    """A field of the plan by forecast emotion; None if no sample has both."""
     counts = plan_counts(run, field)
     title = f"{field.capitalize()} by forecast emotion, n={counts.to_numpy().sum()}"
     return None if counts.empty else draw_matrix(counts, title, describe_runs([run.about]), "forecast emotion", field)

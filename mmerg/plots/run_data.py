@@ -23,7 +23,7 @@ Read = TypeVar("Read")
 
 class RunData:
     """A run's results by sample, its scores and planted faults. unscored, unplanted: why these cannot be used. label:
-    the name of the run in a plot. Raises RunError where the results cannot be read."""
+    the name of the run in a plot. Raises RunError if the results cannot be read."""
 
     def __init__(self, about: RunRef, label: str = "") -> None:
         self.about, self.label = about, label

@@ -108,5 +108,5 @@ def image(figure: Figure, ending: str) -> bytes:
 
 
 def write(figure: Figure, path: Path) -> None:
-    """Write a PNG, SVG or PDF by the name's ending. Raises RunError where it cannot be written."""
+    """Write a PNG, SVG or PDF by the name's ending. Raises RunError if it cannot be written."""
     write_whole(path, image(figure, path.suffix[1:]))

@@ -1,7 +1,6 @@
-"""What a judge is shown: a golden file an aspect, what calls share comes first, and nothing that it must not know."""
+"""The prompts of judges: golden files, shared prefixes, and no leaks."""
 
 import os
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -30,29 +29,22 @@ def test_prompt_is_as_in_its_golden_file(name: str, aspect: str) -> None:
     assert prompt == file.read_text(encoding="utf-8")
 
 
-def test_calls_are_one_an_aspect_and_differ_in_the_aspect_alone() -> None:
-    told = prompts(judge("likert"), ITEM)
-    assert len(told) == 3
-    assert len({prompt.split("Question:")[0] for prompt in told}) == 1
-    assert len({prompt.split("Question:")[1] for prompt in told}) == 3
+def test_calls_differ_only_in_the_aspect() -> None:
+    texts = prompts(judge("likert"), ITEM)
+    assert len(texts) == len({text.split("Question:")[1] for text in texts}) == 3
+    assert len({text.split("Question:")[0] for text in texts}) == 1
 
 
-def test_a_comparison_asks_in_both_orders_and_aspects_of_an_order_follow_each_other() -> None:
+def test_pairs_are_judged_in_both_orders_one_after_the_other() -> None:
     _, backend, _ = asked(judge("pairwise"), PAIR, always_first)
-    orders = [shown(request) for request in backend.requests]
     a, b = PAIR.replies
-    assert orders == [(a, b)] * 5 + [(b, a)] * 5
+    assert [shown(request) for request in backend.requests] == [(a, b)] * 5 + [(b, a)] * 5
     before = [user_of(request).split("Question:")[0] for request in backend.requests]
     assert len(set(before[:5])) == len(set(before[5:])) == 1
 
 
-def test_an_item_holds_nothing_but_history_and_replies() -> None:
-    """What is not in an item cannot be in a prompt."""
-    assert {field.name for field in fields(Item)} == {"id", "dialogue", "history", "responder", "replies"}
-    assert ITEM.scene.labels == ()
-    assert all(turn.emotion is None and turn.clip is None for turn in ITEM.scene.history)
-
-
-def test_neither_ids_nor_names_are_in_a_prompt() -> None:
+def test_ids_and_labels_are_not_in_prompts() -> None:
     item = Item("SECRET-id/4", "SECRET-dialogue", PAIR.history, "Ben", PAIR.replies)
     assert not [prompt for prompt in prompts(judge("pairwise"), item) if "SECRET" in prompt]
+    assert item.scene.labels == ()
+    assert all(turn.emotion is None and turn.clip is None for turn in item.scene.history)

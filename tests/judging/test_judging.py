@@ -1,4 +1,4 @@
-"""Verdicts: what is asked how often, with which seeds, and what becomes of answers that cannot be used."""
+"""Verdicts on one item, and the choice of items."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from tests.judging.parts import ITEM, asked, judge, node, rating, user_of
 from tests.scoring.run_builder import build_run, result
 
 
-def test_a_rating_is_asked_for_each_aspect() -> None:
+def test_each_aspect_is_rated() -> None:
     found, backend, _ = asked(judge("likert"), ITEM, lambda r: rating(5 if "Question: fluency" in user_of(r) else 2))
     assert [(v.aspect, v.score, v.reason) for v in found.verdicts] == [
         ("empathy", 2, "because"),
@@ -32,7 +32,6 @@ BAD = [
     "CORRECT",
     rating(6),
     rating(True),
-    rating(4.0),
     rating("4"),
     '{"score": 4}',
     '{"score": 4, "reason": "one"} {"score": 2, "reason": "other"}',
@@ -40,7 +39,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("text", BAD)
-def test_an_answer_that_cannot_be_used_is_asked_for_again_and_then_counted(text: str) -> None:
+def test_an_invalid_answer_is_retried_and_then_unusable(text: str) -> None:
     def answer(request: Request) -> str:
         return text if "Question: empathy" in user_of(request) else rating(3)
 
@@ -55,7 +54,7 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again_and_then_counted(text:
     assert (scores["empathy"].value, scores["empathy"].n, scores["fluency"].value) == (None, 0, 3.0)
 
 
-def test_a_failed_call_fails_the_item_and_an_interrupted_one_decides_nothing() -> None:
+def test_a_failed_call_fails_the_item_and_an_interrupted_one_is_raised() -> None:
     def broken(request: Request) -> str | Exception:
         return CallError(Failure.TIMEOUT, "too late") if "Question: fluency" in user_of(request) else rating(3)
 
@@ -70,15 +69,15 @@ def test_a_failed_call_fails_the_item_and_an_interrupted_one_decides_nothing() -
 
 
 def test_an_aspect_of_the_wrong_kind_is_refused() -> None:
-    with pytest.raises(ConfigError, match="does not give a Rating"):
+    with pytest.raises(ConfigError, match="must give a Rating"):
         judge_system(node("pairwise").model_copy(update={"replies": 1}))
     likert = node("likert")
     more = {**likert.aspects, "wit": StageSettings(sees=("D", "R"), gives="wit")}
-    with pytest.raises(ConfigError, match="aspect wit does not give a Rating"):
+    with pytest.raises(ConfigError, match="aspect wit must give a Rating"):
         judge_system(likert.model_copy(update={"aspects": more}))
 
 
-def test_about_a_sample_without_a_reply_nothing_is_asked(tmp_path: Path) -> None:
+def test_failed_samples_need_no_call(tmp_path: Path) -> None:
     run = read_run(build_run(tmp_path / "a", [result("d0/4"), result("d1/4", None)]))
     chosen = select_items(run)
     assert [(item.id, item.no_reply) for item in chosen.items] == [("d0/4", ()), ("d1/4", (0,))]
@@ -90,7 +89,7 @@ def test_about_a_sample_without_a_reply_nothing_is_asked(tmp_path: Path) -> None
         select_items(read_run(build_run(tmp_path / "b", [result("d1/4", None)])))
 
 
-def test_pairs_are_what_both_runs_have(tmp_path: Path) -> None:
+def test_pairs_are_the_samples_of_both_runs(tmp_path: Path) -> None:
     a = build_run(tmp_path / "a", [result("d0/4", "a0"), result("d1/4", None), result("d2/4", "a2")])
     b = build_run(tmp_path / "b", [result("d2/4", "b2\nmore"), result("d1/4", "b1"), result("d3/4", "b3")])
     chosen = select_items(read_run(a), read_run(b))
@@ -112,7 +111,7 @@ def test_runs_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
         select_items(a, read_run(build_run(tmp_path / "d", [result("d9/4")])))
 
 
-def test_a_draw_is_the_same_each_time_and_told(tmp_path: Path) -> None:
+def test_drawing_items_depends_on_the_seed_alone(tmp_path: Path) -> None:
     run = read_run(build_run(tmp_path / "a", [result(f"d{n}/4") for n in range(9)]))
     chosen, drawn = select_items(run), select_items(run, count=4, seed=1)
     assert drawn == select_items(run, count=4, seed=1)
@@ -123,7 +122,7 @@ def test_a_draw_is_the_same_each_time_and_told(tmp_path: Path) -> None:
     assert chosen.digest() != drawn.digest()
 
 
-def test_the_digest_is_of_what_the_judge_is_shown(tmp_path: Path) -> None:
+def test_the_digest_covers_what_the_judge_sees(tmp_path: Path) -> None:
     def digest(name: str, *results: object, **more: object) -> str:
         return select_items(read_run(build_run(tmp_path / name, list(results), **more))).digest()  # type: ignore[arg-type]
 
@@ -135,7 +134,7 @@ def test_the_digest_is_of_what_the_judge_is_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("other", "same"), [({"digest": "e"}, True), ({"model": "n"}, True), ({"model": "n", "digest": "e"}, False)]
 )
-def test_one_model_is_known_by_its_name_or_its_weights(other: dict[str, str], same: bool) -> None:
+def test_models_are_the_same_by_name_or_weights(other: dict[str, str], same: bool) -> None:
     engine = Engine(backend="b", version="1", model="m", digest="d")
     assert same_model(engine, engine.model_copy(update=other)) == same
     one, two = (engine.model_copy(update={"model": name, "digest": ""}) for name in "mn")

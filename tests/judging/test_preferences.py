@@ -1,4 +1,4 @@
-"""Win, tie and lose, and what they say of the judge itself."""
+"""Win, tie and lose, ratings, and the consistency of the judge."""
 
 from collections.abc import Sequence
 
@@ -30,29 +30,29 @@ def scores(*samples: Verdicts) -> dict[str, float | None]:
     return {name: score.value for name, score in preferences(samples, ["empathy"], "").items()}
 
 
-def test_a_judge_that_always_prefers_the_first_is_all_position_bias_and_all_ties() -> None:
+def test_a_judge_that_always_prefers_the_first_only_ties() -> None:
     found = [asked(judge("pairwise", repeats=2), PAIR, always_first)[0]]
     scores = {name: score.value for name, score in preferences(found, ASPECTS, "").items()}
     assert (scores["win"], scores["tie"], scores["lose"]) == (0, 100, 0)
     assert (scores["first"], scores["flips"], scores["agree_orders"], scores["agree_repeats"]) == (100, 100, 0, 100)
 
 
-def test_only_both_orders_together_win() -> None:
+def test_a_win_needs_both_orders() -> None:
     assert scores(sample(("first", "second")))["win"] == 100
     assert scores(sample(("second", "first")))["lose"] == 100
     for pair in (("first", "first"), ("second", "second"), ("first", "tie"), ("tie", "second"), ("tie", "tie")):
         assert scores(sample(pair))["tie"] == 100
-    assert scores(sample(("first", "tie")))["flips"] == 0  # not the same, and no contradiction
+    assert scores(sample(("first", "tie")))["flips"] == 0  # different, but not contradictory
 
 
-def test_over_repeats_more_than_half_decide() -> None:
+def test_a_win_needs_more_than_half_of_the_repeats() -> None:
     won, lost, tied = ("first", "second"), ("second", "first"), ("first", "first")
     assert scores(sample(won, won, lost))["win"] == 100  # type: ignore[arg-type]
     assert scores(sample(won, lost))["tie"] == 100  # type: ignore[arg-type]
     assert scores(sample(won, tied, tied))["tie"] == 100  # type: ignore[arg-type]
 
 
-def test_unusable_verdicts_are_no_case() -> None:
+def test_unusable_verdicts_do_not_count() -> None:
     half = sample((None, "second"))
     scores = preferences([half, sample(("first", "second"), name="d1/4")], ["empathy"], "")
     assert (scores["win"].value, scores["win"].n) == (100, 1)
@@ -67,7 +67,7 @@ SAMPLES = st.lists(st.lists(st.tuples(CHOICES, CHOICES), min_size=1, max_size=3)
 
 @settings(max_examples=10)
 @given(given=SAMPLES)
-def test_swapping_the_runs_swaps_win_and_lose_and_nothing_else(
+def test_swapping_the_runs_only_swaps_win_and_lose(
     given: Sequence[Sequence[tuple[Choice | None, Choice | None]]],
 ) -> None:
     names = [f"d{n}/4" for n in range(len(given))]
@@ -84,7 +84,7 @@ def test_swapping_the_runs_swaps_win_and_lose_and_nothing_else(
         assert abs(here["win"] + (here["tie"] or 0) + (here["lose"] or 0) - 100) < 1e-9
 
 
-def test_a_failed_reply_loses_and_says_nothing_of_the_judge() -> None:
+def test_a_failed_reply_loses_without_a_verdict() -> None:
     def failed(name: str, *runs: int) -> Verdicts:
         return Verdicts(id=name, status="ok", dialogue=name[:2], no_reply=runs)
 
@@ -121,7 +121,7 @@ def test_ratings_are_means_over_samples_of_means_over_repeats() -> None:
     assert (more.value, more.why) == (3.0, "no interval: fewer than 10 dialogues")
 
 
-def test_the_margin_and_its_sign_test_say_which_run_is_better() -> None:
+def test_margins_and_sign_tests() -> None:
     won, lost, tied = ("first", "second"), ("second", "first"), ("first", "first")
     pairs = [won] * 6 + [lost] + [tied] * 3
     samples = [sample(pair, name=f"d{number}/1") for number, pair in enumerate(pairs)]  # type: ignore[arg-type]
