@@ -1,4 +1,4 @@
-"""What two run folders hold, for tests that hold them against each other file by file."""
+"""The contents of run folders, for tests that compare them file by file."""
 
 import json
 import re
@@ -10,8 +10,7 @@ from mmerg.runs.folder import FRAMES, LOCK, RESULTS
 from mmerg.runs.manifest import MANIFEST
 from mmerg.runs.samples import SAMPLES
 
-# How answers were had, not what they are (docs/runs.md): of a result, of a reply, of a start, of a config.
-# Quotes within a text are escaped.
+# Runtime fields (docs/runs.md) of results, replies, starts and configs. Quotes within a text are escaped.
 OF_RESULT = re.compile(rb'"(cached_calls|seconds)": [0-9.]+|"digest": "\w+"|"timing": {[^}]*}')
 OF_REPLY = ("cached", "host", "seconds", "prompt_seconds", "reused_tokens")
 OF_START = ("sessions", "digest")
@@ -19,7 +18,7 @@ OF_CONFIG = ("runs", "cache_dir")
 
 
 def held(run: Path) -> dict[str, Any]:
-    """All files of a run folder by path, less how answers were had: results as bytes, events parsed."""
+    """All files of a run folder by path, without runtime fields: results as bytes, events parsed."""
     contents: dict[str, Any] = {}
     for file in sorted(path for path in run.rglob("*") if path.is_file() and path.name != LOCK):
         name = str(file.relative_to(run))
@@ -36,7 +35,7 @@ def held(run: Path) -> dict[str, Any]:
 
 
 def all_events(run: Path) -> list[Event]:
-    """Of every finished sample, one after the other."""
+    """The events of all finished samples."""
     files = sorted((run / SAMPLES).glob("*.jsonl"))
     return [EVENT.validate_python(json.loads(line)) for file in files for line in file.read_bytes().splitlines()]
 
@@ -50,7 +49,7 @@ def _events(file: Path) -> list[Any]:
         if event["kind"] == "called":
             for name in OF_REPLY:
                 del event["reply"][name]
-        events.append(list(event.items()))  # in order: fields stand as they are written
+        events.append(list(event.items()))  # compares the order of fields
     return events
 
 

@@ -1,4 +1,4 @@
-"""The examples run as they stand."""
+"""The examples in docs/ run unchanged."""
 
 import subprocess
 import sys
@@ -14,17 +14,17 @@ SAID = "I got the job!\nBut I have to move.\n"
 
 
 def printed(name: str, *arguments: object) -> list[str]:
-    """The lines that an example prints to a user who says `SAID`."""
+    """The lines that an example prints for the input `SAID`."""
     command = [sys.executable, str(EXAMPLES / name), *map(str, arguments)]
     return subprocess.run(command, input=SAID, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
 
 
-def test_a_robot_looks_and_answers() -> None:
+def test_robot() -> None:
     lines = printed("robot.py", demo_root() / "fine_1.mp4", "backend=dry")
     assert [line.partition("] ")[2] for line in lines] == ["This is a dry run."] * 2
 
 
-def test_openais_sdk_gets_the_words_and_what_made_them() -> None:
+def test_openai_sdk() -> None:
     with running(Scripted(blaming("psp"))) as server:
         first, about, *_ = printed("openai_sdk.py", f"{server.url}/v1")
     assert first == "This is a dry run."

@@ -1,6 +1,6 @@
-"""`auditor.json`: how each stage is checked, as `mmerg audit RUN --calibrate auditor.json` measured it on one model.
+"""`auditor.json`: the checks of each stage, as `mmerg audit RUN --calibrate auditor.json` measured them on one model.
 
-A run with `auditor=auditor.json` uses it, and refuses it for another model, other prompts or other stages.
+A run with `auditor=auditor.json` uses them, and refuses them for another model, other prompts or other stages.
 """
 
 from collections.abc import Mapping
@@ -18,10 +18,9 @@ AGAIN = "calibrate it again: mmerg audit RUN --calibrate auditor.json"
 
 
 class Auditor(Record):
-    """run: the folder that was measured. dialogues: how many were drawn, by `seed`; half of them were used to fit.
-    model, digest, think: the measured model. fingerprint: of the corpus. prompts: the digests of templates, schemas,
-    checks and inputs of stages, named as in a run's identity. labels: calibrates emotions that are read from label
-    probabilities."""
+    """run: the measured folder. dialogues: the number drawn with `seed`; half of them fitted the checks. model, digest,
+    think: the measured model. fingerprint: of the corpus. prompts: digests of templates, schemas, checks and inputs,
+    named as in a run's identity. labels: calibrates emotions that are read from label probabilities."""
 
     run: str = ""
     dialogues: int = 0
@@ -40,7 +39,7 @@ class Auditor(Record):
         return [name for name, check in self.checks.items() if check.form]
 
     def describe(self) -> str:
-        """How each stage is checked, and whether there is a loop."""
+        """Describes the check of each stage, and whether there is a loop."""
         lines = [
             f"{name}: {check.form} from {check.threshold:.3g}" if check.form else f"{name}: no check, as {check.why}"
             for name, check in self.checks.items()
@@ -48,14 +47,14 @@ class Auditor(Record):
         return "\n".join([*lines, *(["no stage has a check, so runs have no audit loop"] if not self.checked else [])])
 
     def check_prompts(self, prompts: Mapping[str, str], where: str) -> None:
-        """Raises ConfigError if a run has other prompts than those measured."""
+        """Raises ConfigError if the prompts differ from the measured ones."""
         changed = sorted(name for name, digest in prompts.items() if self.prompts.get(name) != digest)
         if changed:
             what = f"the auditor was measured with other prompts: {', '.join(changed)}"
             raise ConfigError(what, where=where, hint=AGAIN)
 
     def check_corpus(self, fingerprint: str, where: str) -> None:
-        """Raises ConfigError if the auditor was fitted on gold labels of the evaluated split."""
+        """Raises ConfigError if the auditor was fitted on gold labels of this corpus."""
         of_labels = self.labels.fingerprint if self.labels else ""
         fitted = {"the label frequencies": of_labels, "checks fitted on the labels": self.fingerprint}
         if own := [name for name, other in fitted.items() if other and other == fingerprint]:
@@ -63,7 +62,7 @@ class Auditor(Record):
             raise ConfigError(what, where=where, hint="calibrate on another split, for example that of the exemplars")
 
     def check_engine(self, engine: Engine, where: str) -> None:
-        """Raises ConfigError if a run has another model, or another value of `think`."""
+        """Raises ConfigError for another model, or another value of `think`."""
         if engine.digest != self.digest:
             what = f"the auditor was measured on another model: {self.model} {self.digest[:12]}, not {engine.model}"
             raise ConfigError(f"{what} {engine.digest[:12]}", where=where, hint=AGAIN)
@@ -73,8 +72,8 @@ class Auditor(Record):
 
 
 def update_auditor(path: Path, engine: Engine, prompts: Mapping[str, str], **measured: object) -> Auditor:
-    """Merges measurements of a model into its file. Raises ConfigError if the file is no auditor, RunError if it cannot
-    be written."""
+    """Merges measurements into the file of the model. Raises ConfigError if the file is no auditor, RunError if it
+    cannot be written."""
     own = {"model": engine.model, "digest": engine.digest, "think": engine.think, "prompts": dict(prompts)}
     if path.exists():
         before = read_auditor(path)

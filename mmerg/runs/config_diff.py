@@ -1,4 +1,4 @@
-"""The settings that differ between runs and affect results, and labels of runs based on them."""
+"""The differences between runs that affect results, and labels of runs based on them."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,12 +10,12 @@ from mmerg.runs.manifest import Manifest, RunRef, Started, short
 
 NONE, MODEL, COMMIT = "–", "model digest", "commit"
 
-# Copies of other groups' settings.
+# Copies of settings of other groups.
 _COPIES = ("dataset.reader.", "dataset.memory.reader.", "backend.adapter.", "engine.")
-_RENAMED = {"model": "gguf"}  # last names that differ between a setting and its copy
-_OF_SYSTEM = ("system.", "memory.", "sources.", "dataset.memory.", "frames.")  # what a system may lack
+_RENAMED = {"model": "gguf"}  # settings whose copy has another name
+_OF_SYSTEM = ("system.", "memory.", "sources.", "dataset.memory.", "frames.")  # a system may lack these
 DIGEST = " digest"  # ends the name of a part of the identity
-_FOLLOWS = {  # parts of the identity, by prefix, and the settings that they follow from
+_FOLLOWS = {  # parts of the identity, by prefix, and the settings that explain them
     CORPUS: ("dataset.",),
     CLIPS: ("dataset.",),
     SOURCE: ("memory.", "dataset.memory.", "sources.", "system.name"),
@@ -23,28 +23,28 @@ _FOLLOWS = {  # parts of the identity, by prefix, and the settings that they fol
     "model": ("backbone.model", "backbone.gguf"),
     "": ("system.name",),  # templates, schemas, classes
 }
-_ADDED_BY = ("system.", "sources.", "frames.seen_by", "backbone.")  # what one run may read and another does not
-_IDLE = {  # settings without effect, given another value of these
+_ADDED_BY = ("system.", "sources.", "frames.seen_by", "backbone.")  # explain a part that one run lacks
+_IDLE = {  # settings, and those without effect for one of their values
     "system.without": ("system.", "sources.", "memory.", "dataset.memory."),
     "frames.seen_by": ("frames.",),
 }
-# Labels use names for the first five; values of stages are too long.
+# Labels have names for the first five; values of stages are too long.
 _NOT_IN_LABELS = ("backbone.", "backend.", "engine.", "dataset.", "system.name", "system.stages.")
 _LONGEST_VALUE, _LONGEST_CHANGE = 20, 200  # characters in a label, and in a change
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting by its path, or something else that affects results (`engine.version`, `model digest`, `commit`), with
-    a text for each run; NONE if the run lacks it."""
+    """A setting by its path, or another difference (`engine.version`, `model digest`, `commit`), with a text for each
+    run; NONE if the run lacks it."""
 
     name: str
     values: tuple[str, ...]
 
 
 def config_diff(manifests: Sequence[Started]) -> list[Setting]:
-    """The differences between runs: settings in order, then the digests of inputs, the engine, and the commit. For
-    imported replies, only their writer and target are known."""
+    """The differences between runs: settings in order, digests of inputs, the engine, and the commit. Of imported
+    replies only the writer and the target are known."""
     commits = [short(one.sessions[0].git_commit or NONE) if one.sessions else NONE for one in manifests]
     settings = _differing(
         [_settings(one.settings) for one in manifests],
@@ -81,8 +81,8 @@ def _change(setting: Setting) -> str:
 
 
 def labels(abouts: Sequence[RunRef]) -> list[str]:
-    """A short, unique label for each run: the user's name if there is one, else its backbone, with system, corpus,
-    differing settings and a number as needed."""
+    """A short, unique label for each run: the user's name, else the backbone, with system, corpus, settings and a
+    number as needed."""
     given = [about.manifest.own_name for about in abouts]
     clear = [bool(name) and given.count(name) == 1 for name in given]
     names = [name or about.manifest.backbone for name, about in zip(given, abouts, strict=True)]
@@ -104,19 +104,14 @@ def labels(abouts: Sequence[RunRef]) -> list[str]:
     return names
 
 
-def settings_diff(settings: Sequence[Mapping[str, object]]) -> list[Setting]:
-    """As `config_diff`, for settings only."""
-    return _differing([_settings(one) for one in settings])
-
-
 def alike_but_for(manifest: Started, *settings: str) -> str:
-    """The same text for runs that differ only in the settings at these dotted paths."""
+    """A text that is equal for runs that differ only in the settings at these dotted paths."""
     digests = {name: part for name, part in manifest.identity.items() if name not in ("config", *settings)}
     return json.dumps([canonical(manifest.settings, *settings), digests], sort_keys=True)
 
 
 def _differing(settings: Sequence[Mapping[str, str]], *rest: Sequence[Mapping[str, str]]) -> list[Setting]:
-    """The differences, as a mapping per run, without those that follow from another."""
+    """The differences between mappings, one for each run, without those that another difference explains."""
     several = len({leaves.get("system.name") for leaves in settings}) > 1
     differing = []
     for runs in (settings, *rest):
@@ -128,13 +123,13 @@ def _differing(settings: Sequence[Mapping[str, str]], *rest: Sequence[Mapping[st
 
 
 def _follows_from_system(name: str, values: Sequence[str]) -> bool:
-    """Whether a difference follows from the systems: one of them lacks the setting."""
+    """Whether one of the systems lacks the setting."""
     kept = name == "system.name" or (name.endswith(".transductive") and "true" in values)
     return name.startswith(_OF_SYSTEM) and NONE in values and not kept
 
 
 def _explains(cause: Setting, effect: Setting) -> bool:
-    """Whether a difference follows from another one: it has that name, is its copy, or has no effect because of it."""
+    """Whether one difference explains another: the effect is a digest of it, its copy, or idle because of it."""
     if effect.name.endswith(DIGEST):
         causes = next(causes for begin, causes in _FOLLOWS.items() if effect.name.startswith(begin))
         return cause.name.startswith((*causes, *_ADDED_BY) if NONE in effect.values else causes)
@@ -154,7 +149,7 @@ def _digests(manifest: Started) -> dict[str, str]:
 
 
 def _settings(settings: Mapping[str, object]) -> dict[str, str]:
-    """The settings that affect results, by the users' names: source M is `memory`."""
+    """The settings that affect results, by their names for users: source M is `memory`."""
     leaves = dict(_leaves(canonical(settings)))
     if settings.get("memory"):
         leaves = {name.replace("sources.M.", "memory.", 1): text for name, text in leaves.items()}

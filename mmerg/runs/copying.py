@@ -16,9 +16,9 @@ Run = tuple[str, ...]
 
 
 def copied_by(story: Story, response: str, symbol: str) -> dict[str, int]:
-    """Counts the four-word sequences of a reply ("all"), and those also in the history, its last turn, the exemplars,
-    the instructions (prompt text that is no data, also the auditor's), or "any" of these. A count of 0 is omitted; {}
-    for a reply of fewer than four words. symbol: names the reply in the system's state."""
+    """Counts the four-word sequences of a reply ("all"), and those that are also in the history, its last turn, the
+    exemplars, the instructions (prompt text that is no data, also the auditor's), or "any" of these. Omits counts of 0;
+    {} for a reply under four words. symbol: of the reply in the system's state."""
     own = split_ngrams(response)
     if not own or not story.started:
         return {}
@@ -34,8 +34,8 @@ def copied_by(story: Story, response: str, symbol: str) -> dict[str, int]:
 
 
 def _instructions(story: Story, first: Pass, own: Iterable[Run], symbol: str) -> set[Run]:
-    """The sequences in the prompts' instructions of the first pass. Once the reply is an output, prompts show it, so
-    its overlap with instructions appears once more."""
+    """The sequences in the instructions of the first pass. Prompts after the reply show it, so a sequence counts there
+    only if it appears more often than in the reply."""
     data = _in((keyframe.description for keyframe in story.keyframes), own)
     wanted, found = frozenset(own), set[Run]()
     shown: Counter[Run] = Counter()
@@ -43,7 +43,7 @@ def _instructions(story: Story, first: Pass, own: Iterable[Run], symbol: str) ->
         data |= _in((text for event in step.supplied for text in texts_in(event.content)), own)
         for call in step.calls[:1] if shown else step.calls:
             prompt = [line for message in call.event.messages for line in message.text.splitlines()]
-            if not call.event.attempt:  # a repair shows the model's own words
+            if not call.event.attempt:  # a repair shows the model's reply
                 counts = Counter(run for line in prompt for run in wanted & _line_runs(line))
                 found |= {run for run, count in counts.items() if count > shown[run]}
         if step.output and step.output.symbol == symbol:
@@ -58,13 +58,13 @@ def _in(texts: Iterable[str], own: Iterable[Run]) -> set[Run]:
     return {run for text in texts for run in _line_runs(text)} & set(own)
 
 
-@lru_cache(maxsize=10_000)  # instructions are the same in all prompts, and a dialogue in all prompts of a sample
+@lru_cache(maxsize=10_000)  # prompts share instructions and dialogues
 def _line_runs(line: str) -> frozenset[Run]:
     return frozenset(split_ngrams(line))
 
 
 def texts_in(value: object) -> Iterator[str]:
-    """Every text in an output, at any depth."""
+    """All texts in an output, at any depth."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list | tuple):

@@ -1,6 +1,6 @@
-"""The events of a sample, typed: one line each in its file, read back as the same types.
+"""The events of a sample: typed records, one line each in its file.
 
-Images are named by hash. Two runs that did the same differ in `at` alone.
+Images are named by hash. Runs with the same events differ only in `at`.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,12 +31,12 @@ ENDED = {
     "no auditor": "the system has no auditor",
     **BEST_OF_N,
 }
-# Far above real values: a damaged file must not cost its reader memory or time.
+# Far above real values, so that damaged files are refused.
 Count = Annotated[int, Field(ge=0, le=2**53)]
 Pass = Annotated[int, Field(ge=0, le=10_000)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Likelihood = Annotated[float, Field(allow_inf_nan=False)]
-OVER_BUDGET = "over_budget"  # the frames are good, but later turns took all that a sample may have
+OVER_BUDGET = "over_budget"  # later turns have used up the frames of the sample
 
 
 class _Event(Record):
@@ -45,7 +45,7 @@ class _Event(Record):
 
 
 class _OfPass(_Event):
-    kind: str  # named here, so that it is written before t; each event says which it is
+    kind: str  # here, so that it is written before t
     t: Pass
 
 
@@ -96,7 +96,7 @@ class Called(_OfStage):
 
 
 class Refused(_OfStage):
-    """A whole reply that is invalid. The model is shown the complaint if it gets another attempt."""
+    """An invalid reply. The prompt of the next attempt shows the complaint."""
 
     kind: Literal["refused"] = "refused"
     attempt: int
@@ -105,8 +105,7 @@ class Refused(_OfStage):
 
 
 class Cleaned(_OfStage):
-    """What was removed from a reply before its use, such as words around its JSON or a speaker's name. `Called` holds
-    the original reply, with its thoughts apart."""
+    """Removals from a reply, such as words around its JSON or a speaker's name. `Called` has the original reply."""
 
     kind: Literal["cleaned"] = "cleaned"
     attempt: int
@@ -114,7 +113,7 @@ class Cleaned(_OfStage):
 
 
 class Excluded(Record):
-    """An exemplar that a leak guard withheld."""
+    """An exemplar withheld by a leak guard."""
 
     id: str
     guard: str
@@ -123,7 +122,7 @@ class Excluded(Record):
 
 
 class Supplied(_OfStage):
-    """What a source, such as the exemplars M, added to a prompt."""
+    """The content of a source, such as exemplars M, in a prompt."""
 
     kind: Literal["supplied"] = "supplied"
     symbol: str
@@ -151,7 +150,7 @@ class Audited(_OfPass):
 
 
 class Unaudited(_OfPass):
-    """The audit of pass t could not be read. The loop ends, and every audited pass ranks before this one."""
+    """The audit of pass t is unreadable. The loop ends, and every audited pass ranks before this one."""
 
     kind: Literal["unaudited"] = "unaudited"
     failure: Failure
@@ -160,7 +159,7 @@ class Unaudited(_OfPass):
 
 
 class PassLost(_OfPass):
-    """A later pass, or a candidate, failed. Other candidates continue; any other loop ends."""
+    """A later pass or a candidate failed. Other candidates continue; other loops end."""
 
     kind: Literal["pass_lost"] = "pass_lost"
     failure: Failure
@@ -168,7 +167,7 @@ class PassLost(_OfPass):
 
 
 class Rerun(_OfStage):
-    """Pass t runs again from `stage`. Its prompt holds the reason and the correction, unless other views follow."""
+    """Pass t runs again from `stage`. Its prompt has the reason and the correction, unless other views follow."""
 
     kind: Literal["rerun"] = "rerun"
     reason: str
@@ -184,7 +183,7 @@ class LabelsRead(_OfStage):
 
 
 class Viewed(_OfStage):
-    """The stage was asked again in another view, with the result of its check."""
+    """The stage ran again in another view, with the result of its check."""
 
     kind: Literal["viewed"] = "viewed"
     view: str
@@ -196,14 +195,13 @@ class Selected(_OfPass):
     """The pass whose response is final."""
 
     kind: Literal["selected"] = "selected"
-    ranks: Mapping[Pass, tuple[int | Likelihood, ...]]  # the ranks that were compared
+    ranks: Mapping[Pass, tuple[int | Likelihood, ...]]
     ended: Ended
     by: Selection = "lexicographic"
 
 
 class Verdict(Record):
-    """One reply of the judge on one aspect: a `score` for a single reply, a `choice` (by place) between two, or a
-    `failure`."""
+    """A judge's verdict on one aspect: a `score` of one reply, a `choice` between two by place, or a `failure`."""
 
     aspect: str
     round: int  # from 0, over orders and repeats

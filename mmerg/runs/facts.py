@@ -1,9 +1,9 @@
-"""What a sample's events come to, for its result line: so tables and metrics need no events.
+"""Computes the fields of a result line from a sample's events, so that tables and metrics need no events.
 
-Which of a call's log-probabilities belong to the response: a server gives one for each token that it generated, of its
-thinking (Ollama puts that in front), of line feeds, a cut stop text or JSON around the response, and on some servers of
-the end token. A token that holds a character of the response belongs to it, whole. llama.cpp gives none for a last
-token that holds the stop text, too (".\\n").
+Also finds the log-probabilities of the response's tokens. A server gives one for each generated token, including
+thinking (first, on Ollama), line feeds, a removed stop text, JSON around the response, and on some servers the end
+token. A token with a character of the response belongs to it. llama.cpp gives none for a last token that also has the
+stop text (".\\n").
 """
 
 import json
@@ -19,15 +19,15 @@ from mmerg.runs.result import Timing
 from mmerg.runs.story import Story
 from mmerg.storage.words import split_ngrams
 
-ROUNDING = 1e-4  # what a server's single precision may add to 0, the logarithm of certainty
+ROUNDING = 1e-4  # log-probabilities may exceed 0 by this much in a server's single precision
 NOWHERE: Mapping[str, str] = {}
-TAIL = 16  # characters that one token may hold
-BROKEN = "\ufffd"  # what a server writes for a part of a multi-byte character
+TAIL = 16  # the most characters of one token
+BROKEN = "\ufffd"  # a server's text for a part of a multi-byte character
 
 
 def collect_facts(story: Story, response: str | None = None, places: Mapping[str, str] = NOWHERE) -> dict[str, object]:
-    """The fields of a `Result` that follow from the events of its attempt. response: the final one, if there is one.
-    places: where the system's state holds its results: "R", or "o.reply" for a field of an output."""
+    """The fields of a `Result` that follow from the events of its attempt. response: the final one, if any. places: of
+    the results in the system's state, such as "R", or "o.reply" for a field of an output."""
     exemplars = {(event.symbol, str(item["id"])) for event in story.supplied for item in event.content if "id" in item}
     excluded = {(kept.guard, event.symbol, kept.id) for event in story.supplied for kept in event.excluded}
     cleaned = Counter(kind for call in story.calls if call.cleaned for kind in call.cleaned.taken)
@@ -64,8 +64,8 @@ def collect_facts(story: Story, response: str | None = None, places: Mapping[str
 
 
 def _handed_on(outputs: Sequence[Produced]) -> dict[str, tuple[int, int]]:
-    """For each stage but the first: how many of its four-word sequences also appear in the stage before it, and how
-    many it has."""
+    """For each stage but the first: the number of its four-word sequences that also appear in the previous stage's
+    output, and their number in all."""
     copied = {}
     for before, this in pairwise(outputs):
         known = {run for text in texts_in(before.output) for run in split_ngrams(text)}
@@ -76,7 +76,7 @@ def _handed_on(outputs: Sequence[Produced]) -> dict[str, tuple[int, int]]:
 
 
 def _forecasts(story: Story, place: str) -> tuple[str | None, ...]:
-    """The emotion of each pass; a pass that ended before its forecast has that of the pass before."""
+    """The emotion of each pass. A pass that ended before its forecast has the previous one."""
     symbol = place.partition(".")[0]
     labels: list[str | None] = []
     for this in story.passes.values():
@@ -85,25 +85,25 @@ def _forecasts(story: Story, place: str) -> tuple[str | None, ...]:
 
 
 def _response_call(story: Story, symbol: str, response: str) -> Reply | None:
-    """The last reply, up to the selected pass, of the stage that gave the response: a pass that runs again from a later
-    stage keeps the response, and the last of several attempts was accepted."""
+    """The last reply, up to the selected pass, of the stage that gave the response. Passes may keep an earlier
+    response, and the last of several attempts is valid."""
     last = story.selected.t if story.selected else -1
     stages = [one.stage for this in story.passes.values() for one in this.outputs.values() if one.symbol == symbol]
     calls = [call.event for call in story.calls if [call.event.stage] == stages[-1:] and call.event.t <= last]
-    holding = [one for one in calls if response in one.reply.text]  # other views of the stage may have been asked, too
+    holding = [one for one in calls if response in one.reply.text]  # the stage may also have run in other views
     return (holding or calls)[-1].reply if calls else None
 
 
 def likelihood(reply: Reply, response: str, field: str = "") -> tuple[float | None, int]:
-    """The sum of the natural logarithms of the response's tokens, and their number. None if these tokens are unclear,
-    or a value is no logarithm of a probability."""
+    """The sum of the log-probabilities (natural logarithm) of the response's tokens, and their number. None if the
+    tokens are unclear, or a value is no log-probability."""
     own = of_response(reply.logprobs, reply.text, response, field) or ()
     proper = bool(own) and all(logprob <= ROUNDING for logprob in own)  # false for NaN
     return sum(own) if proper else None, len(own)
 
 
 def _timing(replies: Iterable[Reply]) -> Timing:
-    """The speed of calls that the cache did not answer."""
+    """The speed of calls that were not cached."""
     fresh = [reply for reply in replies if not reply.cached]
     rests = [(reply.response_tokens, reply.seconds - reply.prompt_seconds) for reply in fresh]
     return Timing(
@@ -117,9 +117,8 @@ def _timing(replies: Iterable[Reply]) -> Timing:
 def of_response(
     logprobs: Sequence[TokenLogprob], text: str, response: str, field: str = ""
 ) -> tuple[float, ...] | None:
-    """The natural logarithms of the tokens of `response` in the reply's `text`: the whole text, or the JSON string of
-    `field`. None if the response is not there in one piece, as when its middle was removed, or the tokens are not those
-    of the text."""
+    """The log-probabilities of the tokens of `response` in `text`, or in the JSON string of `field`. None if the
+    response is not in one piece, as after a removal in its middle, or the tokens do not match the text."""
     start = text.find(response)
     start, end = _in_json(text, response, field) if field else (start, start + len(response))
     spans = _spans([entry.token for entry in logprobs], text)
@@ -130,7 +129,7 @@ def of_response(
 
 
 def _in_json(text: str, response: str, field: str) -> tuple[int, int]:
-    name = re.escape(json.dumps(field)[1:-1])  # which may have a letter in front: mmerg/systems/wire.py
+    name = re.escape(json.dumps(field)[1:-1])  # may have a prefix, see mmerg/systems/wire.py
     for match in re.finditer(rf'"(?:[a-z]+_)?{name}"\s*:\s*("((?:[^"\\]|\\.)*)")', text):
         try:
             value = json.loads(match[1])
@@ -145,11 +144,11 @@ def _in_json(text: str, response: str, field: str) -> tuple[int, int]:
 
 
 def _spans(tokens: Sequence[str], text: str) -> list[tuple[int, int]] | None:
-    """The position of each token in `text`; tokens of thinking and after the end lie outside."""
+    """The position of each token in `text`, outside of it for tokens of thinking and after the end."""
     first = "".join(tokens).rfind(text)
     if first >= 0:
         return list(pairwise(accumulate(map(len, tokens), initial=-first)))
-    # Characters are split over tokens, which share what stands between their neighbours, or the last token is missing.
+    # Characters are split over tokens, which share the text between their neighbours, or the last token is missing.
     spans: list[tuple[int, int]] = []
     at = broken = 0  # such tokens since the last whole one
     for token in tokens:

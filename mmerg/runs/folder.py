@@ -1,13 +1,13 @@
-"""A run folder: written by one process at a time, resumed by the same command.
+"""A run folder. One process writes it at a time; the same command resumes it.
 
     runs/meld-merg-qwen3.5-27b-1a2b3c4d/
-      manifest.json          what the run is made with, and every start of it
+      manifest.json          the settings, engine and inputs, and every start
       samples/<id>.jsonl     the events of a finished sample
-      results.jsonl          a line a sample; in corpus order once the command has ended
+      results.jsonl          a line for each sample; in corpus order once the command has ended
       frames/                the JPEGs that events name by hash
-      .lock                  held by the process that writes
+      .lock                  held by the writing process
 
-A sample is finished if it has both its events and its line; else it is done again.
+A sample is finished if it has both events and a line; else it runs again.
 """
 
 import os
@@ -35,10 +35,10 @@ RESULTS, FRAMES, LOCK = "results.jsonl", "frames", ".lock"
 
 
 class Folder(Generic[Line]):
-    """An open folder with a manifest, events, and a record per sample in `file`. A context manager; several threads may
-    call `record`. Raises RunError if writing fails.
+    """An open folder with a manifest, events, and a record for each sample in `file`. A context manager; several
+    threads may call `record`. Raises RunError if writing fails.
 
-    manifest: only a run with its `identity` may continue here; its one session is this start.
+    manifest: its `identity` must be that of the folder; its only session is this start.
     """
 
     def __init__(self, path: Path, manifest: Started, record: type[Line], file: str, *, folders: Sequence[str]) -> None:
@@ -51,7 +51,7 @@ class Folder(Generic[Line]):
         self._opened, self._writer = ExitStack(), ExitStack()
 
     def __enter__(self) -> Self:
-        """Raises RunError if another process writes the folder or it belongs to another identity."""
+        """Raises RunError if another process writes the folder, or it has another identity."""
         with writing(self.path):
             private_folder(self.path)
         with ExitStack() as undo:
@@ -65,15 +65,15 @@ class Folder(Generic[Line]):
         self._opened.close()
 
     def record(self, sample: str, work: Callable[[Emit], Line]) -> Line:
-        """One attempt at a sample: `work` emits its events as they happen and returns its record."""
+        """Runs one attempt at a sample: `work` emits its events and returns its record."""
         with recording(self.path, sample) as emit:
             record = work(emit).sealed(self._manifest.identity)
-            self._add(record)  # before its events are in place: a line and the events of two tries never stand together
+            self._add(record)  # before its events are in place, so that line and events are of the same attempt
         self.results.lost.discard(sample)
         return record
 
     def seal(self, order: Iterable[str]) -> None:
-        """Sorts the records in corpus order, so that the same run gives the same bytes, and writes their number to the
+        """Sorts the records in corpus order, so that equal runs have equal bytes, and writes their number to the
         manifest, so that a removed line is detected."""
         order = list(order)
         with self._guard:
@@ -85,7 +85,7 @@ class Folder(Generic[Line]):
             write_record(self.path / MANIFEST, manifest, durable=True)
 
     def _begin(self) -> None:
-        """Compares the existing manifest with this start's, adds the start, and reads existing records."""
+        """Checks the existing manifest, adds this start, and reads existing records."""
         file, start = self.path / MANIFEST, self._manifest.sessions[0]
         manifest: Started = self._manifest.model_copy(update={"sessions": ()})
         if file.exists():
@@ -102,7 +102,7 @@ class Folder(Generic[Line]):
             for folder in self._folders:
                 private_folder(folder)
                 remove_parts(folder)
-            remove_parts(self.path, f".{self._file.name}.")  # others write reports and scores here
+            remove_parts(self.path, f".{self._file.name}.")  # other commands write other files here
             remove_parts(self.path, f".{MANIFEST}.")
         start = start.model_copy(update={"at": datetime.now(UTC).isoformat(timespec="seconds")})
         manifest = manifest.sealed().model_copy(update={"sessions": (*manifest.sessions, start)})
@@ -113,14 +113,14 @@ class Folder(Generic[Line]):
         else:
             self._rewrite()
 
-    def _other(self, begun: Started, changed: Sequence[str]) -> RunError:
-        """The error if the folder's run was started with something that has changed since."""
-        engine, now = begun.engine, self._manifest.engine
-        new = "tags=[new]" if isinstance(begun, Manifest) else f"runs={self.path.parent}-2"
+    def _other(self, then: Started, changed: Sequence[str]) -> RunError:
+        """The error for a run whose settings, data or engine have changed since its start."""
+        engine, now = then.engine, self._manifest.engine
+        new = "tags=[new]" if isinstance(then, Manifest) else f"runs={self.path.parent}-2"
         same = engine.key() == now.key()
         old = "restore what changed and run the same command again"
         served = [(one.backend, one.version, one.model, one.digest) for one in (engine, now)]
-        if served[0] != served[1]:  # else a load option or mmerg's adapter has changed
+        if served[0] != served[1]:  # else a load option or the adapter has changed
             model = f"{engine.model}, digest {short(engine.digest)}, on {engine.backend} {engine.version}"
             old = f"point backend.hosts=[…] to a server that has {model}"
         return RunError(
@@ -144,7 +144,7 @@ class Folder(Generic[Line]):
         """Appends a sample's record; it replaces an earlier one."""
         with self._guard, writing(self._file):
             self._check_unchanged()
-            if record.id in self.results:  # of the earlier try: a killed process leaves the sample to be done again
+            if record.id in self.results:  # without the old events, a killed process leaves the sample unfinished
                 events_file(self.path, record.id).unlink(missing_ok=True)
                 self.results.lost.add(record.id)
             line = left = record.line().encode(errors="replace")
@@ -152,7 +152,7 @@ class Folder(Generic[Line]):
                 while left:
                     left = left[self._out.write(left) :]
             except OSError:
-                self._out.truncate(self._size)  # nothing may follow a torn line
+                self._out.truncate(self._size)  # no line may follow an incomplete one
                 raise
             self._size += len(line)
             self.results.put(record.id, line)
@@ -167,14 +167,14 @@ class Folder(Generic[Line]):
 
 
 class Run(Folder[Result]):
-    """An open run folder; several threads may call `keep_frame`, too."""
+    """An open run folder. Several threads may call `keep_frame`."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         super().__init__(path, manifest, Result, RESULTS, folders=(SAMPLES, FRAMES))
         self._sound_frames: set[str] = set()
 
     def keep_frame(self, sha256: str, read: Callable[[], bytes]) -> None:
-        """Writes a JPEG to frames/, once; `read` gives its bytes."""
+        """Writes a JPEG to frames/ once. read: returns its bytes."""
         if sha256 in self._sound_frames:
             return
         path = self.path / FRAMES / f"{sha256}.jpg"
@@ -185,13 +185,12 @@ class Run(Folder[Result]):
 
 
 def read_results(path: Path) -> Results[Result]:
-    """The results by id, in the order of the file. Raises RunError if the folder is no run, or its files were
-    changed."""
+    """The results by id, in the order of the file. Raises RunError if the folder is no run or was changed."""
     return read_records(path, Result, RESULTS)
 
 
 def read_records(path: Path, record: type[Line], file: str) -> Results[Line]:
-    """As `read_results`, also for a judging."""
+    """As `read_results`, for any folder with a manifest."""
     manifest = read_any_manifest(path)
     results, names = _read(path, path / file, record, manifest.identity)
     if manifest.records is None:
@@ -210,7 +209,7 @@ def read_records(path: Path, record: type[Line], file: str) -> Results[Line]:
 
 
 def read_so_far(path: Path, manifest: Manifest) -> Results[Result]:
-    """The results of a run that may lack files, which its next start redoes: `lost` are samples without events."""
+    """The results of a run that may be unfinished. `lost`: samples without events, which the next start runs again."""
     return _read(path, path / RESULTS, Result, manifest.identity)[0]
 
 
@@ -230,7 +229,7 @@ def remove_parts(folder: Path, begin: str = "") -> None:
 
 @contextmanager
 def hold(folder: Path) -> Iterator[None]:
-    """Keeps other processes from writing the folder. Raises RunError if one does, or the lock cannot be made."""
+    """Locks the folder. Raises RunError if another process has the lock, or it cannot be made."""
     lock = FileLock(folder / LOCK, timeout=0, mode=0o600)
     try:
         lock.acquire()

@@ -1,23 +1,22 @@
-"""What decides a run's results. Each part has a name in the `identity` of a manifest:
+"""The identity of a run: digests of everything that affects its results, by name in the manifest:
 
     config          the settings, without those below
     corpus, clips   the files of the corpus; the names and sizes of its clips
-    engine          backend, server version, model and its digest, and the options that it is loaded with
+    engine          backend, server version, model, its digest and load options
     prompt NAME     a template that the system can render
     output STAGE    the schema of a stage's output
-    FILE            a file of the user's: the code of a class or function, or a file that a setting of it names
-    stage, loop, source NAME    the `digest` of a class of the user's that has one
-    auditor         the checks of stages as they were measured (auditor.json)
-    source SYMBOL, memory SYMBOL    the corpus that exemplars come from, and the memory made of it
+    FILE            a user's file: the code of a class or function, or a file that its settings name
+    stage, loop, source NAME    the `digest` of a user's class, if it has one
+    auditor         measured checks of stages (auditor.json)
+    source SYMBOL, memory SYMBOL    the corpus of exemplars, and the memory made from it
 
-Not part of the identity: settings marked RUNTIME_ONLY (hosts, cache, limit, …), folders of files, settings without an
-effect (frames where no agent sees any), the order of a list in which order means nothing, versions of packages, and the
-commit. The sessions of a manifest note these.
+Not part of the identity: settings marked RUNTIME_ONLY (hosts, cache, limit, …), folders of files, settings without
+effect (frames if no agent sees any), the order of unordered lists, versions of packages, and the commit. The sessions
+of a manifest have these.
 
-The name of a run's folder ends in eight digits of all that is known before a model is asked: everything but clips,
-engine and memories. In one folder a run goes on only while all parts are the same. The reply cache keeps a reply by the
-digest of its request and the engine (`mmerg.backends.cache`).
-"""
+The name of a run's folder ends in eight digits of the parts known before the first call: all but clips, engine and
+memories. A run continues in its folder only if all parts are equal. The reply cache uses the digest of a request and
+the engine instead (`mmerg.backends.cache`)."""
 
 import copy
 import hashlib
@@ -43,8 +42,8 @@ from mmerg.systems.system import System
 Digests = dict[str, str]  # keyed by the names above
 CONFIG, CORPUS, CLIPS, ENGINE, AUDITOR = "config", "corpus", "clips", "engine", "auditor"
 PROMPT, OUTPUT, SOURCE, MEMORY = "prompt ", "output ", "source ", "memory "
-_PARTS = (CONFIG, CORPUS, CLIPS, ENGINE, AUDITOR)  # names that no file has
-KNOWN_LATER = (CLIPS, ENGINE, MEMORY)  # known once clips are listed and a server is asked
+_PARTS = (CONFIG, CORPUS, CLIPS, ENGINE, AUDITOR)  # files of these names get that of their folder
+KNOWN_LATER = (CLIPS, ENGINE, MEMORY)  # known once clips are listed and a server has replied
 RUNTIME_KEYS = tuple(
     dict.fromkeys(key for kind in (RunSettings, JudgeSettings) for key in paths_marked(kind, RUNTIME_ONLY))
 )
@@ -53,7 +52,7 @@ _PLACES = (  # of these paths only the last name counts
     *("backend.adapter.model", "backend.adapter.mmproj"),  # copies of the backbone's
     "judge.prompts",  # the content has a digest of its own
 )
-_CODE = re.compile(r"/.*\.py:\w+")  # a name in a user's file, whose digest replaces its path
+_CODE = re.compile(r"/.*\.py:\w+")  # a name in a user's file, which has a digest
 _EMBEDDER = re.compile(r"sources\.[^.]+\.embedder")  # the same settings as memory.embedder
 _SEM = "mmerg.sources.sem.Sem"
 _NO_MEMORY = ("mmerg.sources.situation.Situation", _SEM)  # any other source may need the corpus for exemplars
@@ -68,9 +67,9 @@ def run_digests(
     sources: Mapping[str, object],
     readers: Mapping[str, object],
 ) -> Digests:
-    """The parts of a run's identity that are known before a model is asked. corpus: its fingerprint. of_system: its
-    `system_digests`. readers: by symbol, what reads the files in a source's settings: the source or its embedder.
-    Raises ConfigError if a user's class has no digest and no file."""
+    """The parts of a run's identity known before the first call. corpus: its fingerprint. of_system: its
+    `system_digests`. readers: by symbol, the source or embedder that reads the files in a source's settings. Raises
+    ConfigError if a user's class has no digest and no file."""
     plain, files = copy.deepcopy(settings), dict(of_system)
     nodes, given = plain["system"]["stages"], plain["sources"]
     if system.auditor:
@@ -90,13 +89,12 @@ def run_digests(
 
 
 def system_digests(system: System, templates: Mapping[str, str]) -> Digests:
-    """What affects a system's calls besides settings: templates, output schemas, and the user's classes and
-    functions."""
+    """The parts for a system: templates, output schemas, and the user's classes and functions."""
     digests = {f"{PROMPT}{name}": _sha256(text) for name, text in templates.items()}
     for agent in system.agents:
         if agent.output:
             digests[f"{OUTPUT}{agent.name}"] = _sha256(schema_digest(agent.output))
-            if not agent.output.__module__.startswith("mmerg."):  # for the validators
+            if not agent.output.__module__.startswith("mmerg."):  # as it may have validators
                 _add_code(digests, f"{OUTPUT}{agent.name}, class", agent.output)
         if agent.function:
             _add_code(digests, f"stage {agent.name}", agent.function)
@@ -125,7 +123,7 @@ def _sha256(text: str) -> str:
 
 
 def _sizes(settings: Plain) -> Digests:
-    """The sizes of the model's files. Two may share a name."""
+    """The sizes of the model's files, as different files may share a name."""
     files = [Path(str(get_path(settings, f"backbone.{key}") or "")) for key in ("gguf", "mmproj")]
     return {file.name: str(file.stat().st_size) for file in files if file.is_file()}
 
@@ -145,7 +143,7 @@ def _add_code(digests: Digests, name: str, thing: object) -> None:
 
 
 def _add_file(digests: Digests, file: Path) -> str:
-    """Adds the SHA-256 of a file, and returns its key: the file's name, with its folder's if another file has the same
+    """Adds the SHA-256 of a file, and returns its key: the file's name, with its folder's for a second file of that
     name. Raises OSError."""
     digest = compute_sha256(file)
     free = file.name not in _PARTS and digests.get(file.name, digest) == digest
@@ -155,8 +153,8 @@ def _add_file(digests: Digests, file: Path) -> str:
 
 
 def name_files(node: object, reader: object, digests: Digests) -> object:
-    """The settings of `reader` with only the last name of each file path, so that files may lie anywhere. Adds the
-    files' digests, unless `reader` has a `digest` that covers them."""
+    """The settings of `reader` with only the last name of each path. Adds the files' digests, unless `reader` has a
+    `digest`."""
     own = bool(_own_digest(reader))
 
     def named(node: object) -> object:
@@ -165,7 +163,7 @@ def name_files(node: object, reader: object, digests: Digests) -> object:
         if isinstance(node, list):
             return [named(inner) for inner in node]
         if not isinstance(node, str) or not ("/" in node or Path(node).suffix):
-            return node  # a word, even if a file of that name exists in the working directory
+            return node  # a word, even if the working directory has a file of that name
         file, in_file, name = node.rpartition(".py:")
         try:
             path = Path(f"{file}.py" if in_file else node).expanduser()
@@ -179,7 +177,7 @@ def name_files(node: object, reader: object, digests: Digests) -> object:
 
 
 def _own_digest(thing: object) -> str:
-    """The `digest` of a thing; "" if it has none."""
+    """The attribute `digest`; "" if there is none."""
     digest = getattr(thing, "digest", None)
     return digest if isinstance(digest, str) else ""
 
@@ -190,7 +188,7 @@ def runtime_settings(plain: Plain) -> Plain:
 
 
 def with_runtime_settings(plain: Plain, runtime: Plain) -> Plain:
-    """The config with the runtime settings of another start."""
+    """The config with other runtime settings."""
     changed = copy.deepcopy(plain)
     for path, value in runtime.items():
         above, _, last = path.rpartition(".")
@@ -204,8 +202,8 @@ def settings_digest(plain: Mapping[str, object]) -> str:
 
 
 def canonical(plain: Mapping[str, object], *but_for: str) -> Plain:
-    """The settings that affect results in canonical form, without the dotted paths `but_for`. A missing setting, as in
-    the manifest of imported replies, counts as off."""
+    """The settings that affect results, in canonical form, without the dotted paths `but_for`. A missing setting counts
+    as off, for imported replies."""
     kept: Plain = _without_folders(plain)
     for part, settle in (("protocol", _canonical_protocol), ("system", _canonical_system)):
         if isinstance(kept.get(part), dict):
@@ -230,8 +228,7 @@ def canonical(plain: Mapping[str, object], *but_for: str) -> Plain:
 
 
 def _without_folders(node: Any, path: str = "") -> Any:
-    """A copy without runtime settings and folders of files. The corpus has its own digest, so its root does not
-    count."""
+    """A copy without runtime settings, folders of files, and the root of the corpus, which has a digest."""
     of_corpus = path.split(".", maxsplit=1)[0] == "dataset"
     if isinstance(node, Mapping):
         above = f"{_EMBEDDER.sub('memory.embedder', path)}." if path else ""

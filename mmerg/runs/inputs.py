@@ -1,4 +1,4 @@
-"""The inputs of a system's agents, besides each other's outputs, from the settings of its run. Systems with different
+"""The inputs of a system's agents besides each other's outputs, by the settings of its run. Systems with different
 inputs differ in more than their method."""
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ SOURCES = {
 
 
 def list_inputs(manifest: Manifest) -> tuple[str, ...]:
-    """Descriptions of the inputs. Absent inputs are omitted; those of imported replies are unknown."""
+    """Descriptions of the inputs; () for imported replies."""
     return () if manifest.imported else tuple(_inputs(manifest))
 
 
@@ -33,7 +33,7 @@ def _inputs(manifest: Manifest) -> Iterator[str]:
         if "top_k" not in source:
             target = source["_target_"]
             yield SOURCES.get(target, f"{symbol} of {target}")
-        elif source not in memories:  # what is searched in the same way finds the same exemplars
+        elif source not in memories:  # equal settings find the same exemplars
             memories.append(source)
     if count := sum(source["top_k"] for source in memories):
         by = " found by situation" if any("situation" in str(get_path(one, "key.text")) for one in memories) else ""
@@ -41,8 +41,8 @@ def _inputs(manifest: Manifest) -> Iterator[str]:
 
 
 def unequal_inputs(runs: Sequence[RunRef]) -> str:
-    """Which runs see inputs that others do not; "" if all see the same. A run is named by its system, unless another
-    run of that system sees something else."""
+    """Describes which runs see inputs that others do not; "" if all are equal. Names a run by its system, unless
+    another run of that system has other inputs."""
     of_system: dict[str, set[tuple[str, ...]]] = {}
     for run in runs:
         of_system.setdefault(run.manifest.system, set()).add(list_inputs(run.manifest))
@@ -53,8 +53,8 @@ def unequal_inputs(runs: Sequence[RunRef]) -> str:
     unknown = names.pop((), {})
     shared = set(next(iter(names), ())).intersection(*names)
     more, less = [], []
-    for told, who in names.items() if len(names) > 1 else ():
-        if own := [one for one in told if one not in shared]:
+    for inputs, who in names.items() if len(names) > 1 else ():
+        if own := [one for one in inputs if one not in shared]:
             more.append(f"{_and(who)} {'see' if len(who) > 1 else 'sees'} {_and(own)}")
         else:
             less.append(f"{_and(who)} {'do' if len(who) > 1 else 'does'} not")

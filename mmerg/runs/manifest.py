@@ -1,4 +1,4 @@
-"""`manifest.json`: what a run was made with, written and read as one class; and the runs that commands are given.
+"""`manifest.json`: the settings, engine and inputs of a run; and references to runs.
 
 manifest = read_manifest(Path("runs/meld-merg-qwen3.5-27b-1a2b3c4d"))
 manifest.corpus.name, manifest.backbone, manifest.setting("system.max_iterations")    # "meld", "qwen3.5-27b", 2
@@ -17,7 +17,6 @@ from pydantic import AfterValidator, Field, ValidationError
 from mmerg.backends.protocol import SHOWN_DIGEST, Engine
 from mmerg.errors import RunError, preview
 from mmerg.runs.events import Count
-from mmerg.runs.samples import SAMPLES
 from mmerg.runs.shards import SHARDS
 from mmerg.settings.commands import JudgeSettings
 from mmerg.settings.kinds import Plain
@@ -34,7 +33,7 @@ AGAIN = "rename or remove the folder, then run the same command again: finished 
 
 
 def _checked(settings: Plain) -> Plain:
-    """Validates settings as this version knows them. Imported replies have few."""
+    """Validates settings. Those of imported replies are incomplete."""
     try:
         (JudgeSettings if "judge" in settings else RunSettings).model_validate(settings)
     except ValidationError as error:
@@ -50,14 +49,14 @@ class Split(Record):
 
 
 class Corpus(Split):
-    """Which dialogues, their label set, and what the reader noted."""
+    """The dialogues, their label set, and notes of the reader."""
 
     labels: tuple[str, ...]
     notes: dict[str, Any] = Field(default_factory=dict)
 
 
 class ProtocolSection(Record):
-    """The result of the protocol: n, and why dialogues were excluded."""
+    """The result of the protocol: the number of samples, and of excluded dialogues by reason."""
 
     description: str
     samples: Count
@@ -66,7 +65,7 @@ class ProtocolSection(Record):
 
 
 class MemorySection(Record):
-    """Where exemplars come from."""
+    """The memory of exemplars."""
 
     corpus: Split
     entries: Count
@@ -86,8 +85,8 @@ class Session(Record):
 
 
 class Started(Record):
-    """The fields of any manifest. identity: digests; only runs with the same may continue in the folder. records: the
-    number of lines, None until a start ends. digest: of everything but the user's name and tags."""
+    """The fields of any manifest. identity: see `mmerg.runs.identity`. records: the number of lines; None until a start
+    ends. digest: of everything but the user's name and tags."""
 
     format: Literal[2] = 2
     identity: dict[str, str]
@@ -111,7 +110,7 @@ class Started(Record):
 
 
 class Manifest(Started):
-    """The manifest of a run. memories: where exemplars come from, by symbol. name and tags are the user's."""
+    """The manifest of a run. memories: by symbol. name, tags: the user's."""
 
     corpus: Corpus
     protocol: ProtocolSection
@@ -121,7 +120,7 @@ class Manifest(Started):
 
     @property
     def imported(self) -> bool:
-        """Whether another system wrote the replies; then passes, calls, tokens and times are unknown."""
+        """Whether replies are imported, so that passes, calls, tokens and times are unknown."""
         return self.engine.backend == IMPORTED
 
     @property
@@ -146,7 +145,7 @@ class Judged(Record):
 
 
 class JudgingManifest(Started):
-    """The manifest of a judging: of which runs, how many items, and what was left out."""
+    """The manifest of a judging: the runs, the number of items, and of excluded items by reason."""
 
     judged: tuple[Judged, ...]
     items: Count
@@ -176,7 +175,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
-    """As `read_manifest`, also for a judging. Raises RunError also if it was changed after it was written."""
+    """As `read_manifest`, also for a judging. Raises RunError also if the manifest was changed."""
     file = path / MANIFEST
     try:
         content = json.loads(file.read_bytes().decode())
@@ -197,7 +196,7 @@ def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
             hint=AGAIN,
         ) from error
     if manifest.sealed(manifest.records) != manifest:
-        what, hint = "this manifest was changed after the run wrote it", "restore it, or run the same in a new folder"
+        what, hint = "this manifest was changed after the run wrote it", "restore it, or run again in a new folder"
         raise RunError(what, where=str(file), hint=hint)
     return manifest
 
@@ -219,19 +218,18 @@ def read_run_refs(paths: Sequence[Path]) -> list[RunRef]:
 
 
 def _no_run(path: Path) -> RunError:
-    """The error for a folder without a manifest; it names runs in, above or beside it."""
+    """The error for a folder without a manifest; names runs in and beside it."""
     if (path / SHARDS).is_dir():
         what, hint = "its shards are not merged yet", f"merge them: mmerg merge {path}"
     elif path.exists():
-        around = [one for one in path.absolute().parents if (one / MANIFEST).is_file() and (one / SAMPLES).is_dir()]
-        near = preview([str(one) for one in (*runs_in(path), *around)], 3, " ")
+        near = preview([str(one) for one in runs_in(path)], 3, " ")
         what = f"it has no {MANIFEST}"
         hint = f"name a run folder: {near}" if near else "see `ls runs/`"
     else:
         what = "there is no such folder"
         beside = {one.name: str(one) for folder in (path.parent / "runs", path.parent) for one in runs_in(folder)}
-        meant = [name for name in beside if name.startswith(path.name)] or get_close_matches(path.name, beside, 3)
-        hint = f"did you mean {' or '.join(beside[name] for name in meant[:3])}?" if meant else "see `ls runs/`"
+        meant = get_close_matches(path.name, beside, 3)
+        hint = f"did you mean {' or '.join(beside[name] for name in meant)}?" if meant else "see `ls runs/`"
     return RunError(f"this is not a run folder: {what}", where=str(path), hint=hint)
 
 
@@ -242,6 +240,6 @@ def runs_in(folder: Path) -> list[Path]:
 
 
 def short(digest: object) -> str:
-    """The first digits of a digest or commit, with its suffix, as in `…-dirty`."""
+    """The first digits of a digest or commit, with a suffix such as `-dirty`."""
     digits, hyphen, rest = str(digest).partition("-")
     return f"{digits[:SHOWN_DIGEST]}{hyphen}{rest}"

@@ -1,4 +1,4 @@
-"""Several runs sample by sample: what each replied, and what became of it against the first run.
+"""Compares runs sample by sample with the first run.
 
 [line.sample for line in matrix([read_results(a), read_results(b)]) if line.worse]
 """
@@ -13,8 +13,8 @@ JUDGED = {"changed": "other reply or label", "better": "label became right", "wo
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A sample with its result in each run (None: missing). first: the number of the first run that has one. changed: a
-    run's reply or label differs from the first run's; better, worse: a run has the label right and the first has not,
+    """A sample and its result in each run (None: missing). first: the number of the first run with a result. changed: a
+    reply or label differs from the first run's. better, worse: a run has the correct label and the first run has not,
     or the reverse."""
 
     sample: str
@@ -27,7 +27,7 @@ class Line:
 
 
 def matrix(runs: Sequence[Mapping[str, Result]]) -> list[Line]:
-    """A line per sample that any run finished, in the order of the first run. A failed sample has no correct label."""
+    """A line for each sample of any run, in the order of the first run. A failed sample has no correct label."""
     return [
         _line(sample, [run.get(sample) for run in runs]) for sample in dict.fromkeys(key for run in runs for key in run)
     ]
@@ -38,7 +38,7 @@ def _line(sample: str, results: Sequence[Result | None]) -> Line:
     replies = {(one.response, one.emotion, one.failure) for one in there}
     gold = next((one.gold_emotion for one in there if one.gold_emotion), "")
     right = [one.emotion == gold for one in there] if gold else []
-    held = results[0] is not None  # otherwise the first run has nothing to compare with
+    held = results[0] is not None  # else there is nothing to compare with
     return Line(
         sample,
         tuple(results),

@@ -1,4 +1,4 @@
-"""The memory of a run's model, beside the run as `memory.json`. It does not affect results."""
+"""The memory of a run's model, in the run's `memory.json`."""
 
 from contextlib import suppress
 from pathlib import Path

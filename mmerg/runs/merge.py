@@ -1,7 +1,7 @@
-"""Merges the shards of a run: the run folder then holds what one process would have written.
+"""Merges the shards of a run into the folder that one process would have written.
 
-The shards stay as they are, and nobody else may write them meanwhile. The run's manifest is removed first and written
-last: a merge that was killed leaves no run, and the same command merges again."""
+The shards remain. The run's manifest is removed first and written last, so a killed merge leaves no run and the same
+command merges again."""
 
 import shutil
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from mmerg.storage.record import write_record
 
 @dataclass(frozen=True)
 class Merged:
-    """The result of a merge. missing: samples of the protocol that no shard finished."""
+    """The result of a merge. missing: unfinished samples of the protocol."""
 
     shards: int
     samples: int
@@ -31,7 +31,7 @@ class Merged:
 
     @property
     def code(self) -> int:
-        """The exit code: 0 all fine, 1 some samples failed or are missing."""
+        """The exit code: 1 if samples failed or are missing, else 0."""
         return 1 if self.failed or self.missing else 0
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ class Merged:
 
 @dataclass
 class _Part:
-    """A shard that was started. order: its samples by their places in the corpus. lines: of finished samples."""
+    """A started shard. order: its samples by place in the corpus. lines: of finished samples."""
 
     shard: Shard
     path: Path
@@ -71,8 +71,8 @@ class _Part:
 def merge(run: Path, partial: bool = False) -> Merged:
     """Merges the shards in `run`. partial: even if shards or samples are missing.
 
-    Raises MmergError, with nothing changed, where a shard is missing, unfinished, being written, or made with other
-    settings; and where the folder holds what no shard does.
+    Raises MmergError, with nothing changed, if a shard is missing, unfinished, being written, or has other settings, or
+    if the folder has samples that no shard has.
     """
     parts = _parts(run)
     manifest = _manifest(parts)
@@ -97,17 +97,17 @@ def merge(run: Path, partial: bool = False) -> Merged:
 
 
 def _parts(run: Path) -> list[_Part]:
-    """The shards that were started. Raises MmergError if there are none, or their numbers differ."""
-    begun = {shard: path for shard, path in shards_in(run).items() if (path / MANIFEST).exists()}
-    if not begun:
+    """The started shards. Raises MmergError if there are none, or their numbers differ."""
+    started = {shard: path for shard, path in shards_in(run).items() if (path / MANIFEST).exists()}
+    if not started:
         hint = "run one with mmerg run … shard=1/4, then name the folder that contains shards/"
         raise RunError("there is no shard to merge", where=str(run / SHARDS), hint=hint)
-    keep_number(run, next(iter(begun)).of_all)
-    return [_Part(shard, path, read_manifest(path)) for shard, path in begun.items()]
+    keep_number(run, next(iter(started)).of_all)
+    return [_Part(shard, path, read_manifest(path)) for shard, path in started.items()]
 
 
 def _manifest(parts: Sequence[_Part]) -> Manifest:
-    """The run's manifest: that of any shard, with the starts of all. Raises RunError if they differ."""
+    """The shards' manifest, with the starts of all. Raises RunError if they differ."""
     first = parts[0].manifest
     for part in parts:
         if differs := changes(first, part.manifest):
@@ -126,18 +126,15 @@ def _in_corpus_order(parts: Sequence[_Part]) -> Results[Result]:
 
 def _unfinished(run: Path, parts: Sequence[_Part], missing: int) -> RunError:
     """The error for missing samples; it names the shards to run."""
-    begun, of_all = {part.shard for part in parts}, parts[0].shard.of_all
-    half = [part.shard for part in parts if len(part.lines) < len(part.order)]
-    absent = [one for number in range(1, of_all + 1) if (one := Shard(number, of_all)) not in begun]
-    again = half or absent
+    done, of_all = {part.shard for part in parts if len(part.lines) == len(part.order)}, parts[0].shard.of_all
+    again = [shard for number in range(1, of_all + 1) if (shard := Shard(number, of_all)) not in done]
     names = preview([str(shard) for shard in again])
-    without = " without limit=" * any("limit" in part.manifest.sessions[-1].how for part in parts)
-    hint = f"mmerg run … shard={again[0]}{without} finishes it; mmerg merge --partial merges the finished samples"
+    hint = f"mmerg run … shard={again[0]} finishes it; mmerg merge --partial merges the finished samples"
     return RunError(f"{missing} samples are not finished, in shards {names}", where=str(run / SHARDS), hint=hint)
 
 
 def _refuse_others(run: Path, results: Results[Result]) -> None:
-    """Raises RunError if the folder is a run with samples that no shard has."""
+    """Raises RunError if the run has samples that no shard has."""
     if not (run / MANIFEST).exists():
         return
     what = ""

@@ -1,6 +1,6 @@
-"""A sample's line in `results.jsonl`: its outputs, and all that tables and metrics need; and collections of such lines.
+"""A sample's line in `results.jsonl`, with all that tables and metrics need; and collections of lines.
 
-`cached_calls`, `seconds`, `timing` and so `digest` differ between a run and its replay; all else is equal.
+Only `cached_calls`, `seconds`, `timing` and `digest` differ between a run and its replay.
 """
 
 import hashlib
@@ -24,11 +24,11 @@ class SampleLine(Record):
     id: str
     status: Literal["ok", "failed"]
     dialogue: str = ""
-    digest: str = ""  # of everything else and the run's identity; detects changed records
+    digest: str = ""  # of all other fields and the run's identity; detects changed records
 
     def sealed(self, identity: Mapping[str, str]) -> Self:
-        """The record with its digest in a run of this identity. Default values do not count, so that a later version
-        with one more field gives the same digest."""
+        """The record with its digest in a run of this identity. Omits default values, so that a version with more
+        fields has the same digest."""
         fields = self.model_dump(mode="json", exclude_defaults=True, exclude={"digest"})
         text = json.dumps([dict(identity), fields], sort_keys=True, ensure_ascii=False)
         return self.model_copy(update={"digest": hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]})
@@ -37,12 +37,12 @@ class SampleLine(Record):
         return json.dumps(self.model_dump(mode="json"), ensure_ascii=False) + "\n"
 
     def comparable(self) -> dict[str, object]:
-        """The fields that two runs with the same replies share."""
+        """The fields that runs with equal replies share."""
         return self.model_dump(mode="json", exclude=set(RUNTIME_FIELDS))
 
 
 class Timing(Record):
-    """The speed of calls that the cache did not answer."""
+    """The speed of calls that were not cached."""
 
     calls: Count = 0
     prompt_tokens: Count = 0  # without those from the server's prefix cache
@@ -51,8 +51,7 @@ class Timing(Record):
 
 
 class Result(SampleLine):
-    """The line of a sample's last attempt. The server counts tokens; passes count from 0; gold_* is the hidden target,
-    for scoring."""
+    """The line of a sample's last attempt. Token counts are the server's; passes count from 0; gold_* is the target."""
 
     response: str | None = None
     emotion: str | None = None
@@ -111,11 +110,11 @@ class Result(SampleLine):
 
 
 class Verdicts(SampleLine):
-    """A judge's verdicts on a sample, a line in `verdicts.jsonl` of a judging folder. If a call failed, the sample is
-    failed and none of its verdicts counts."""
+    """A judge's verdicts on a sample: a line in `verdicts.jsonl`. If a call fails, the sample fails and has no
+    verdict that counts."""
 
     verdicts: tuple[Verdict, ...] = ()
-    no_reply: tuple[int, ...] = ()  # numbers of judged runs without a reply, so that the judge was not asked
+    no_reply: tuple[int, ...] = ()  # numbers of judged runs without a reply
     calls: Count = 0
     cached_calls: Count = 0
     prompt_tokens: Count = 0
@@ -126,8 +125,8 @@ class Verdicts(SampleLine):
 
 
 class Ended(Record):
-    """How one start of a run ended. samples, failed, unaudited: of the requested samples. kept: finished before. calls:
-    all of the samples' calls; made: those that this start made."""
+    """The end of one start of a run. samples, failed, unaudited: of the requested samples. kept: finished before.
+    calls: of all samples; made: by this start."""
 
     run: str
     samples: int
@@ -151,7 +150,7 @@ class Ended(Record):
 
     @property
     def code(self) -> int:
-        """The exit code: 0 all fine, 1 some samples failed."""
+        """The exit code: 1 if samples failed, else 0."""
         return 1 if self.failed else 0
 
 
@@ -159,9 +158,8 @@ Line = TypeVar("Line", bound=SampleLine)
 
 
 class Results(Mapping[str, Line], Generic[Line]):
-    """Records by sample id, in the order in which ids first appeared. Each is stored as the bytes of its line, to save
-    memory, and parsed on access. clean: the file has exactly these lines, in this order. lost: samples without their
-    events."""
+    """Records by sample id, in order of first appearance. Stores the bytes of lines to save memory, and parses them on
+    access. clean: the file has exactly these lines in this order. lost: samples without events."""
 
     def __init__(self, record: type[Line], lines: dict[str, bytes] | None = None) -> None:
         self.record = record
@@ -175,7 +173,7 @@ class Results(Mapping[str, Line], Generic[Line]):
         self.lines[sample] = line
 
     def only(self, samples: Iterable[str]) -> "Results[Line]":
-        """The records of `samples`, in their order; samples without a record are omitted."""
+        """The records of `samples`, in their order. Omits samples without a record."""
         some = Results(self.record, {sample: self.lines[sample] for sample in samples if sample in self.lines})
         some.lost = self.lost
         return some
@@ -186,7 +184,7 @@ class Results(Mapping[str, Line], Generic[Line]):
         return self.only([*known, *sorted(self.keys() - known.keys())])
 
     def sealed(self, samples: Iterable[str]) -> bool:
-        """Whether the command that wrote these finished: one line per sample, in the order of `samples`."""
+        """Whether the writing command ended: one line for each sample, in the order of `samples`."""
         return self.clean and list(self.in_order(samples)) == list(self)
 
     def parse(self, line: bytes) -> Line:
@@ -207,9 +205,8 @@ class Results(Mapping[str, Line], Generic[Line]):
 
 
 def read_lines(path: Path, record: type[Line], identity: Mapping[str, str]) -> Results[Line]:
-    """The records of a file; none if it is missing. A later line of a sample replaces an earlier one; an incomplete
-    last line is ignored. Raises RunError if the file cannot be read, or a line is no record of a run with this
-    identity."""
+    """The records of a file; none if it is missing. Later lines of a sample replace earlier ones; an incomplete last
+    line is ignored. Raises RunError if the file cannot be read, or a line is no record of this identity."""
     results, foreign = Results(record), []
     try:
         with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""The events of a run's samples: `samples/<quoted id>.jsonl`, a line an event, whole and of one try.
+"""The events of a run's samples: `samples/<quoted id>.jsonl`, one line for each event of one attempt.
 
 with recording(run, "test_dia0/3") as emit:
     emit(event)
@@ -17,14 +17,14 @@ from mmerg.runs.events import EVENT, Emit, Event, SampleDone, SampleFailed, Samp
 from mmerg.storage.files import PART, describe_error, replacing, writing
 
 SAMPLES, ENDING = "samples", ".jsonl"
-_LONGEST = 200  # bytes of a name; file systems allow 255, and a `.part` is longer
+_LONGEST = 200  # bytes of a name; file systems allow 255, with `.part`
 AGAIN = "remove the file, then run the same command again: finished calls come from the reply cache"
 LAST = (SampleDone, SampleFailed)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def file_name(sample: str) -> str:
-    """The name of a sample's file: another one for every id, safe in any file system.
+    """The name of a sample's file, unique for its id and safe in any file system.
 
     >>> file_name("test_dia0/3")
     'test_dia0%2F3.jsonl'
@@ -43,8 +43,8 @@ def events_file(run: Path, sample: str) -> Path:
 
 @contextmanager
 def recording(run: Path, sample: str) -> Iterator[Emit]:
-    """Writes the events of one attempt as they happen. The file appears when the block ends without an error; an error
-    leaves nothing, and a killed process a `.part`. Raises RunError if writing fails."""
+    """Writes the events of one attempt as they happen. The file appears when the block ends. An error leaves no file, a
+    killed process a `.part`. Raises RunError if writing fails."""
     path, written = events_file(run, sample), hashlib.sha256()
     with replacing(path, prefix=f"{path.stem}.", buffering=0) as file:
 
@@ -61,8 +61,8 @@ def recording(run: Path, sample: str) -> Iterator[Emit]:
 
 
 def read_events(run: Path, sample: str) -> list[Event]:
-    """The events of the sample's last finished attempt; if there is none, of the current one. Raises RunError if the
-    file cannot be read."""
+    """The events of the sample's last finished attempt, else of the current one. Raises RunError if the file cannot be
+    read or was changed."""
     path = events_file(run, sample)
     whole = path.exists()
     if not whole:

@@ -6,7 +6,7 @@ from mmerg.runs.events import BEST_OF_N, ENDED, Selected
 
 
 def describe_selection(selected: Selected, checks: Sequence[str]) -> str:
-    """Names the check that decided, and why the loop ended. checks: their names; [] without audits."""
+    """Describes why the pass was selected, and why the loop ended. checks: their names; [] without audits."""
     t, ended = selected.t, ENDED.get(selected.ended, selected.ended)
     if t not in selected.ranks:
         return f"Pass {t} is the only one: {ended}"
@@ -14,7 +14,7 @@ def describe_selection(selected: Selected, checks: Sequence[str]) -> str:
 
 
 def describe_rank(selected: Selected, t: int) -> str:
-    """The rank of pass t: its points, or how many candidates agree with it and their likelihood."""
+    """The rank of pass t: its points, or the votes for its emotion and its likelihood."""
     first, *rest, _ = selected.ranks[t]
     candidates = selected.ended in BEST_OF_N
     counted = f"{first:g} {'vote' if candidates else 'point'}{'s' * (first != 1)}"

@@ -1,4 +1,4 @@
-"""A shard of a run: a run folder of its own, with the samples of some of the dialogues, chosen by hash.
+"""Shards of a run. Each is a run folder with the samples of some dialogues, chosen by hash.
 
 runs/meld-merg-qwen3.5-27b-1a2b3c4d/
   shards/00003-of-00064/   like any run folder, and
@@ -47,7 +47,7 @@ class Shard:
 
 
 def assign_shard(dialogue: str, of_all: int) -> int:
-    """The shard of all samples of a dialogue. Their prompts share a beginning, which a server's prefix cache keeps."""
+    """The shard of a dialogue. Its samples stay together, as a server's prefix cache keeps their shared beginning."""
     digest = hashlib.sha256(dialogue.encode()).digest()
     return int.from_bytes(digest[:8], "big") % of_all + 1
 
@@ -68,7 +68,7 @@ def keep_number(run: Path, of_all: int) -> None:
 
 
 def write_order(shard: Path, samples: Iterable[tuple[int, str]]) -> None:
-    """Writes the shard's samples with their places. Every start with the same identity writes the same."""
+    """Writes the shard's samples with their places."""
     write_whole(shard / ORDER, (f"{json.dumps(place_and_id)}\n".encode() for place_and_id in samples))
 
 

@@ -1,10 +1,9 @@
-"""The trace of a sample, built from its events by pass and stage. All commands, reports and pages use it, so that
-events are interpreted in one place.
+"""The trace of a sample by pass and stage, built from its events. All commands, reports and pages use it.
 
     story = Story(read_events(run, "d1/4"))
     story.passes[1].outputs["P"].output, story.why
 
-A live reader starts with `Story()` and adds events as they come.
+A live reader starts with `Story()` and adds events.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,8 +21,7 @@ Status = Literal["audited", "unaudited", "lost", "no auditor", "idle", "finished
 
 @dataclass
 class Call:
-    """A call with its number in the sample, from 1. refused: why its reply was invalid. cleaned: what was removed from
-    it."""
+    """A call with its number in the sample, from 1. refused: why its reply is invalid. cleaned: removals from it."""
 
     number: int
     event: events.Called
@@ -33,7 +31,7 @@ class Call:
 
 @dataclass
 class Step:
-    """What a stage or the auditor did in a pass. verdict: a judge's."""
+    """The events of a stage or the auditor in a pass. verdict: of a judge."""
 
     supplied: list[events.Supplied] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
@@ -44,8 +42,8 @@ class Step:
 
 @dataclass
 class Pass:
-    """Pass t. rerun: why it started; None for a pass from the start. steps: by stage, in order. outputs: by symbol,
-    those kept from the pass before first. views: those in which the rerun's stage was asked again."""
+    """Pass t. rerun: why it started; None for a first or independent pass. steps: by stage, in order. outputs: by
+    symbol, first those of the previous pass that remain. views: of the stage that runs again."""
 
     t: int
     rerun: events.Rerun | None = None
@@ -62,7 +60,7 @@ class Pass:
         return [event for step in self.steps.values() for event in step.supplied]
 
     def at(self, place: str) -> Any:
-        """The output at a path of a system's result, "e.emotion" or "R"; None if there is none."""
+        """The output at a path such as "e.emotion" or "R"; None if there is none."""
         symbol, _, name = place.partition(".")
         output = self.outputs[symbol].output if symbol in self.outputs else None
         return output.get(name) if name and isinstance(output, Mapping) else output
@@ -74,7 +72,8 @@ class Pass:
 
 
 class Story:
-    """started, frames, selected, failed: the event, or None so far. passes: by t, in order. calls: of all passes."""
+    """started, frames, selected, failed: the event, if there is one yet. passes: by t, in order. calls: of all
+    passes."""
 
     def __init__(self, trace: Iterable[events.Event] = ()) -> None:
         self.started: events.SampleStarted | None = None
@@ -155,10 +154,10 @@ class Story:
 
     @property
     def repeated(self) -> dict[int, str]:
-        """The passes in which every stage that ran again gave its output as before, and the stage that each began from.
-        {2: "mpa"}: pass 2 began from mpa and gave what pass 1 gave. A pass counts once it has ended.
+        """The finished passes with the same outputs as the previous pass, and the stage from which each started.
+        {2: "mpa"}: pass 2 started from mpa and gave the outputs of pass 1.
 
-        MERG's loop goes on then: by arXiv 2604.18988, section 3, it ends with a passed audit or the last pass alone.
+        MERG's loop continues then: by arXiv 2604.18988, section 3, only a passed audit or the last pass ends it.
         """
         ended = [*self.passes.values()][: None if self.selected else -1]
         return {
@@ -168,7 +167,7 @@ class Story:
         }
 
     def status(self, this: Pass) -> Status:
-        """How a pass ended: "failed" if the sample failed first."""
+        """How a pass ended; "failed" if the sample failed before."""
         if this.audited:
             return "audited"
         if this.unaudited or this.lost:
@@ -181,11 +180,11 @@ class Story:
 
     @property
     def why(self) -> str:
-        """Why a pass was selected, and why the loop ended; "" if none was."""
+        """Why the pass was selected and the loop ended; "" before."""
         return describe_selection(self.selected, self.checks) if self.selected else ""
 
     def rank(self, t: int) -> str:
-        """The rank of pass t; "" if checks decide, which its audit describes."""
+        """The rank of pass t; "" if checks decide."""
         ranked = self.selected and not self.checks and t in self.selected.ranks
         return describe_rank(self.selected, t) if self.selected and ranked else ""
 

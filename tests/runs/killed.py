@@ -1,9 +1,9 @@
-"""A run that is killed again and again against one that nobody disturbs: nothing lost, doubled or changed.
+"""Compares a run that is killed repeatedly with an undisturbed one: nothing may be lost, duplicated or changed.
 
-A process works on 24 samples with four threads; it is ended with SIGKILL after a random time, and started again, so
-many times, and then left to its end; every third sample fails. Then the same with only_failed, which takes these up and
-does them well. The results must be those of an undisturbed run byte for byte, each sample's events whole and of the
-same try as its line, and no sample that had been finished before a kill done again.
+A process runs 24 samples with four threads, a third of which fail. SIGKILL ends it after a random time, several times;
+then it may finish. The same follows with only_failed, which retries the failures. The results must equal those of an
+undisturbed run byte for byte, a sample's events and line must be of the same attempt, and no finished sample may run
+again.
 
     python -m tests.runs.killed 50
 """
@@ -32,7 +32,7 @@ SAMPLES_OF_IT, PAUSE = 24, 0.002  # seconds from one event to the next
 
 
 def work(folder: Path, only_failed: bool) -> None:
-    """What is killed: does what is left, and writes down the samples that it begins."""
+    """The killed process: runs pending samples, and records those that it starts."""
     samples = [result(f"d{number}/é {number}") for number in range(SAMPLES_OF_IT)]
     with Run(folder, manifest_of([])) as run, (folder.parent / "begun").open("a", encoding="utf-8") as begun:
 
@@ -65,7 +65,7 @@ def ended(process: BaseProcess) -> int | None:
 
 
 def finished_in(folder: Path, only_failed: bool) -> set[str]:
-    """The samples that have events and a whole line, both of one try; with only_failed those that came out well."""
+    """The samples with events and a line of the same attempt; with only_failed, those that did not fail."""
     finished = set()
     results = read_results(folder)
     for sample in set(results) - results.lost:
@@ -77,7 +77,7 @@ def finished_in(folder: Path, only_failed: bool) -> set[str]:
 
 
 def disturbed(folder: Path, kills: int, seed: int = 0) -> dict[str, int]:
-    """Kills, then lets it end; returns what was counted. Raises AssertionError where anything is lost or doubled."""
+    """Kills the run, then lets it end, and returns counts. Raises AssertionError if anything is lost or duplicated."""
     draw = random.Random(seed)
     run = folder / "run"
     again = landed = before_the_end = 0
@@ -94,10 +94,8 @@ def disturbed(folder: Path, kills: int, seed: int = 0) -> dict[str, int]:
         landed += process.is_alive()
         process.kill()
         process.join()
-        begun = (
-            set((folder / "begun").read_text(encoding="utf-8").split("\n")) if (folder / "begun").exists() else set()
-        )
-        again += len(done & begun)
+        started = (folder / "begun").read_text(encoding="utf-8").split("\n") if (folder / "begun").exists() else []
+        again += len(done & set(started))
         now = finished_in(run, only_failed) if (run / MANIFEST).exists() else set()
         assert done <= now, f"lost: {done - now}"
         done = now
@@ -108,7 +106,7 @@ def disturbed(folder: Path, kills: int, seed: int = 0) -> dict[str, int]:
 
 
 def compared(folder: Path, kills: int) -> dict[str, int]:
-    """A disturbed run and one that was not hold the same."""
+    """Compares a disturbed run with an undisturbed one."""
     for name in ("calm", "wild"):
         (folder / name).mkdir()
     for only_failed in (False, True):

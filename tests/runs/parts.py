@@ -1,4 +1,4 @@
-"""A small run folder, and what processes of their own do with it."""
+"""A small run folder, and functions for other processes."""
 
 import os
 import resource
@@ -31,7 +31,7 @@ def result(sample: str, **changes: Any) -> Result:
 
 
 def do(run: Run, one: Result) -> None:
-    """A sample as it is worked on: its events, then its result."""
+    """Runs a sample: records an event and the result."""
 
     def work(emit: events.Emit) -> Result:
         emit(events.SampleDone(sample=one.id))
@@ -41,7 +41,7 @@ def do(run: Run, one: Result) -> None:
 
 
 def exit_code(target: Callable[..., None], *arguments: object) -> int | None:
-    """How a process of its own ends that does `target(*arguments)`."""
+    """The exit code of a process that calls `target(*arguments)`."""
     process = server().Process(target=target, args=arguments)
     process.start()
     process.join()
@@ -49,7 +49,7 @@ def exit_code(target: Callable[..., None], *arguments: object) -> int | None:
 
 
 def begin(folder: Path) -> None:
-    """Another process that would write the run."""
+    """Tries to open the run from another process."""
     try:
         Run(folder, MADE).__enter__()
     except RunError:
@@ -58,7 +58,7 @@ def begin(folder: Path) -> None:
 
 
 def fill_the_disk(folder: Path) -> None:
-    """Writes where no byte has room, then where a part of a line has, then where there is room again."""
+    """Writes with no space, with space for a part of a line, and with space again."""
     with Run(folder, MADE) as run:
         size = (folder / RESULTS).stat().st_size
         errors = []

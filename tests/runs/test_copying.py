@@ -1,4 +1,4 @@
-"""What a reply copies: of the history, exemplars, and what prompts say beside data."""
+"""The parts of prompts that a reply copies: history, exemplars and instructions."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def test_what_a_reply_copies(reply: str, copied: dict[str, int], repeats: str) -
     assert result("a", reply, copied=copied).repeats == repeats
 
 
-def test_a_reply_of_another_system_is_held_against_the_history_alone() -> None:
+def test_an_imported_reply_is_compared_with_the_history_only() -> None:
     started = story(LAST).started
     assert started
     assert copied_by(Story([started]), LAST, "") == {"all": 6, "any": 6, "history": 6, "last turn": 6}

@@ -1,4 +1,4 @@
-"""What systems are told, and how it is said that they are not told the same."""
+"""The inputs of systems, and descriptions of unequal inputs."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def run(system: str, *settings: str, name: str = "", engine: Engine = ENGINE) ->
 
 
 @pytest.mark.parametrize(
-    ("run", "told"),
+    ("run", "inputs"),
     [
         (run("one_pass"), "the dialogue, frames"),
         (run("one_pass", "frames=none"), "the dialogue"),
@@ -40,11 +40,11 @@ def run(system: str, *settings: str, name: str = "", engine: Engine = ENGINE) ->
         (run("hef", "ablation=hef/without_sem"), "the dialogue"),
     ],
 )
-def test_what_a_system_is_told_follows_from_its_settings(run: RunRef, told: str) -> None:
-    assert ", ".join(list_inputs(run.manifest)) == told
+def test_inputs_follow_from_settings(run: RunRef, inputs: str) -> None:
+    assert ", ".join(list_inputs(run.manifest)) == inputs
 
 
-def test_who_is_told_more_is_said_first() -> None:
+def test_unequal_inputs_are_described() -> None:
     plain, shot, merg, code = run("one_pass", "frames=none"), run("one_shot"), run("merg"), run("trace_code")
     assert unequal_inputs([plain, plain]) == unequal_inputs([shot, merg]) == unequal_inputs([]) == ""
     found = "2 exemplars found by situation"
@@ -58,7 +58,7 @@ def test_who_is_told_more_is_said_first() -> None:
     assert unequal_inputs([merg, other]) == "inputs differ: merg sees 1 exemplar, merg-2 does not"
 
 
-def test_nothing_is_known_of_replies_of_others() -> None:
+def test_inputs_of_imported_replies_are_unknown() -> None:
     other = run("one_pass", name="CEM", engine=ENGINE.model_copy(update={"backend": IMPORTED}))
     assert list_inputs(other.manifest) == ()
     assert unequal_inputs([run("merg"), other]) == "inputs differ: what one_pass saw is not known"

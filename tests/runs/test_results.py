@@ -1,4 +1,4 @@
-"""Lines of records: the last of a sample counts, torn and damaged ones are named, and any text is read back."""
+"""Lines of records: the last of a sample counts, and damaged lines are errors."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def read(folder: Path, *lines: str | bytes) -> Results[Result]:
     return read_lines(folder / "r", Result, {})
 
 
-def test_the_last_line_of_a_sample_counts_and_the_first_gives_its_place(tmp_path: Path) -> None:
+def test_later_lines_replace_earlier_ones_in_place(tmp_path: Path) -> None:
     written = [result("b"), result("é", "ä"), result("b", "😀 later")]
     results = read(tmp_path, *(one.line() for one in written))
     assert list(results) == ["b", "é"]
@@ -26,8 +26,8 @@ def test_the_last_line_of_a_sample_counts_and_the_first_gives_its_place(tmp_path
     assert not results.clean
 
 
-@pytest.mark.parametrize("cut", [1, 7, 40, -2])
-def test_a_last_line_that_is_cut_off_is_passed_over(cut: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("cut", [1, -2])
+def test_an_incomplete_last_line_is_ignored(cut: int, tmp_path: Path) -> None:
     for filled_up in (b"", b"\0" * 9):
         results = read(tmp_path, result("a").line(), result("b").line()[:cut].encode() + filled_up)
         assert list(results) == ["a"]
@@ -39,27 +39,14 @@ def test_a_last_line_that_is_cut_off_is_passed_over(cut: int, tmp_path: Path) ->
     [
         (b'{"id": 1}\n', "id: Input should be a valid string"),
         (b"\xff\xfe rubbish\n", "Invalid JSON"),
-        (b"rubbish\n", "Invalid JSON"),
-        (b"\n", "Invalid JSON"),
         (b"[" * 100_000 + b"\n", "recursion"),
         (b'{"id": "a", "status": "ok", "seconds": NaN}\n', "seconds: "),
         (b'{"id": "a", "status": "ok", "calls": -1}\n', "calls: "),
-        (b'{"id": "a", "status": "ok", "passes": 99999999999999999999}\n', "passes: "),
         (b'{"id": "a", "status": "ok", "unheard": 1}\n', "unheard: Extra inputs"),
     ],
-    ids=[
-        "id",
-        "not utf-8",
-        "rubbish",
-        "blank",
-        "deep",
-        "NaN",
-        "negative",
-        "huge",
-        "unknown",
-    ],
+    ids=["id", "not utf-8", "deep", "NaN", "negative", "unknown"],
 )
-def test_a_line_that_is_no_record_is_named_with_what_is_wrong(line: bytes, problem: str, tmp_path: Path) -> None:
+def test_a_damaged_line_is_an_error(line: bytes, problem: str, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="line 2 is not a valid record") as caught:
         read(tmp_path, result("a").line(), line)
     assert problem in caught.value.what

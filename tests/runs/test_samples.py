@@ -1,4 +1,4 @@
-"""The events of a sample: read back as they were written, there whole or not at all, under a name for any id."""
+"""The events of a sample: written as a whole, read back unchanged, in a file for any id."""
 
 import os
 from contextlib import suppress
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mmerg.backends.protocol import Finish, Reply, TokenLogprob
@@ -92,7 +92,7 @@ def test_an_event_is_read_back_as_the_same_type_with_the_same_content(event: eve
 
 @pytest.mark.parametrize("place", [0, 1, -1])
 @pytest.mark.parametrize("times", [0, 2])
-def test_a_line_that_is_missing_or_doubled_is_noticed(run: Path, place: int, times: int) -> None:
+def test_a_missing_or_duplicated_line_is_an_error(run: Path, place: int, times: int) -> None:
     file = write(run, *ALL[:-1])
     lines = file.read_bytes().splitlines(keepends=True)
     lines[place] *= times
@@ -101,7 +101,7 @@ def test_a_line_that_is_missing_or_doubled_is_noticed(run: Path, place: int, tim
         read_events(run, "a")
 
 
-def test_events_are_there_as_they_happen_and_the_file_at_the_end(run: Path) -> None:
+def test_events_are_written_as_they_happen_and_the_file_at_the_end(run: Path) -> None:
     with recording(run, "a") as emit:
         assert read_events(run, "a") == []
         for number, event in enumerate(ALL, start=1):
@@ -112,7 +112,7 @@ def test_events_are_there_as_they_happen_and_the_file_at_the_end(run: Path) -> N
     assert [path.name for path in (run / SAMPLES).iterdir()] == ["a.jsonl"]
 
 
-def test_a_later_try_takes_the_place_of_the_earlier_once_it_has_ended(run: Path) -> None:
+def test_a_finished_attempt_replaces_the_earlier(run: Path) -> None:
     write(run, *ALL)
     with recording(run, "a") as emit:
         emit(ALL[-1])
@@ -120,7 +120,7 @@ def test_a_later_try_takes_the_place_of_the_earlier_once_it_has_ended(run: Path)
     assert read_events(run, "a") == ALL[-1:]
 
 
-def test_a_try_that_breaks_off_leaves_what_was_there(run: Path) -> None:
+def test_an_interrupted_attempt_changes_nothing(run: Path) -> None:
     write(run, *ALL)
     with suppress(KeyboardInterrupt), recording(run, "a") as emit:
         emit(ALL[0])
@@ -129,8 +129,9 @@ def test_a_try_that_breaks_off_leaves_what_was_there(run: Path) -> None:
     assert len(list((run / SAMPLES).iterdir())) == 1
 
 
+@settings(max_examples=10)
 @given(cut=st.integers(min_value=0, max_value=4000))
-def test_of_a_try_under_way_the_whole_lines_are_read(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
+def test_complete_lines_of_a_running_attempt_are_read(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
     run = tmp_path_factory.mktemp("run")
     (run / SAMPLES).mkdir()
     whole = write(run, *ALL)
@@ -146,13 +147,11 @@ def test_of_a_try_under_way_the_whole_lines_are_read(tmp_path_factory: pytest.Te
         (b'{"kind": "sample_done"}', "sample_done.sample: Field required"),
         (b'{"kind":"sample_done","sample":"b"}', "it belongs to sample 'b'"),
         (b"[" * 200_000, "recursion"),
-        (b"rubbish", "Invalid JSON"),
-        (b"", "Invalid JSON"),
         (b"\xff\xfe{}", "Invalid JSON"),
     ],
-    ids=["field", "other sample", "deep", "rubbish", "blank", "not utf-8"],
+    ids=["field", "other sample", "deep", "not utf-8"],
 )
-def test_a_line_that_is_no_event_is_named(line: bytes, problem: str, run: Path) -> None:
+def test_a_damaged_line_is_an_error(line: bytes, problem: str, run: Path) -> None:
     file = write(run, ALL[13])
     file.write_bytes(file.read_bytes() + line + b"\n")
     with pytest.raises(RunError, match="line 2 is not an event of this sample") as caught:
@@ -168,7 +167,7 @@ ODD = [
 ]
 
 
-def test_ids_of_any_kind_have_files_of_their_own(run: Path) -> None:
+def test_every_id_has_its_own_file(run: Path) -> None:
     for sample in ODD:
         write(run, events.SampleDone(sample=sample), sample=sample)
     names = sorted(path.name for path in (run / SAMPLES).iterdir())
@@ -188,7 +187,7 @@ def test_two_ids_never_share_a_file(ids: list[str]) -> None:
     assert all(name.isascii() and len(name) <= 220 and not set(name) & set("/\\\0*?") for name in names)
 
 
-def test_a_file_that_cannot_be_written_is_our_own_error(run: Path) -> None:
+def test_a_file_that_cannot_be_written_is_a_run_error(run: Path) -> None:
     events_file(run, "a").mkdir()
     with pytest.raises(RunError, match="cannot be written"):
         write(run, ALL[0])

@@ -1,10 +1,10 @@
-"""A story grows with its events, and knows what each pass kept."""
+"""The trace of a sample, by pass."""
 
 from mmerg.runs.story import Story
 from tests.reporting.parts import Told, events_of
 
 
-def test_a_pass_keeps_the_outputs_of_the_stages_before_its_start() -> None:
+def test_a_pass_keeps_the_outputs_of_earlier_stages() -> None:
     story = Story(events_of(Told("a", ("1011", "1101", "1111"))))
     assert [[(symbol, output.t) for symbol, output in this.outputs.items()] for this in story.passes.values()] == [
         [("E", 0), ("e", 0), ("P", 0), ("R", 0)],
@@ -19,7 +19,7 @@ def test_a_pass_keeps_the_outputs_of_the_stages_before_its_start() -> None:
     assert [story.status(this) for this in story.passes.values()] == ["audited"] * 3
 
 
-def test_a_live_story_says_so_far() -> None:
+def test_a_live_story_may_be_unfinished() -> None:
     *trace, selected, done = events_of(Told("a", ("1101", "x")))
     story = Story()
     for event in trace:

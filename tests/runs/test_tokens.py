@@ -1,4 +1,4 @@
-"""Which log-probabilities are the response's own."""
+"""The log-probabilities of the response's tokens."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ def numbered(tokens: Sequence[str]) -> list[TokenLogprob]:
         (["\ufffd", "\ufffd", " no", "\n", "😊"], "😊 no\n😊", "😊 no", (-1, -2, -3)),
     ],
 )
-def test_tokens_of_the_response_alone(tokens: list[str], text: str, response: str, own: tuple[float, ...]) -> None:
+def test_tokens_of_the_response(tokens: list[str], text: str, response: str, own: tuple[float, ...]) -> None:
     assert of_response(numbered(tokens), text, response) == own
 
 
@@ -46,7 +46,7 @@ def test_tokens_of_the_response_alone(tokens: list[str], text: str, response: st
         (["Oh", "\ufffd", " no"], "Oh 😊 no, that is so hard.", "Oh 😊 no, that is so hard."),
     ],
 )
-def test_none_where_tokens_and_response_do_not_fit(tokens: list[str], text: str, response: str) -> None:
+def test_none_if_tokens_and_response_do_not_fit(tokens: list[str], text: str, response: str) -> None:
     assert of_response(numbered(tokens), text, response) is None
 
 
@@ -60,7 +60,7 @@ def test_a_field_of_json(name: str) -> None:
     assert of_response(numbered(tokens), text, "yes", "reply") is None
 
 
-def test_of_a_reply_that_was_cleaned_the_tokens_that_are_left() -> None:
+def test_tokens_of_a_cleaned_reply() -> None:
     plain = ["Ben", ":", " ", '"', "Oh", " no", '."', " *", "sighs", "*"]
     assert of_response(numbered(plain), "".join(plain), "Oh no.") == (-5, -6, -7)
     field = ['{"', "reply", '":"', "Ben", ":", " Say", ' \\"', "no", '\\"', "!", ' *sighs*"}']
