@@ -1,8 +1,8 @@
-"""Marks on schema fields: bounds that are known only per sample (labels, numbered turns and frames, absent inputs),
-and lengths in words.
+"""Marks on schema fields: bounds that depend on the sample (labels, numbers of turns and frames, absent inputs), and
+lengths in words.
 
-`schema.py` turns the marks into the JSON schema of one call; validation holds a reply to the same bounds through
-pydantic's context. Without a context a record is being read back, which was checked when it was made.
+`schema.py` turns marks into the JSON schema of one call. Validation checks the same bounds with pydantic's context;
+without a context, as when records are read from files, it checks none.
 
     class Forecast(BaseModel):
         reasoning: Annotated[str, Field(min_length=1), AtMost(40)]
@@ -22,12 +22,12 @@ from pydantic_core import CoreSchema, core_schema
 from mmerg.storage.words import UNSPACED
 
 QUOTE = "x-quote"
-REMOVED = "removed"  # key in pydantic's context under which validation records what it cut
-ROOM = 12  # characters per word: about twice the usual, so that few texts are cut
+REMOVED = "removed"  # key in pydantic's context for removals from the reply
+ROOM = 12  # characters per word, about twice the usual, so that few texts are shortened
 _SENTENCE = re.compile(r"[.!?…][\"'”’)\]]*(?=\s|$)")
 _SPEAKER = re.compile(r"^(?:\d+\. )?[^:]{1,40}: ")  # the start of a turn in a prompt
 _BLANK = re.compile(r"\S(?=\s)")
-LEAST = 3  # words of a quote: two are found in almost any turn
+LEAST = 3  # words of a quote; two appear in almost any turn
 QUOTED = "a sentence of one turn, copied word for word"
 
 
@@ -52,7 +52,7 @@ class _Mark:
 
 
 class Choice(_Mark):
-    """A word of the vocabulary `of` (emotion labels of the sample, stances of a plan, …)."""
+    """A word of the vocabulary `of`, such as the sample's emotions or the stances of a plan."""
 
     def complaint(self, value: str, bound: tuple[str, ...]) -> str:
         return "" if value in bound else f"{value!r} is not one of {', '.join(bound)}"
@@ -71,8 +71,8 @@ class Index(_Mark):
 
 @dataclass(frozen=True)
 class Quote(_Mark):
-    """At least three words, or a whole turn, of the speakers who are answered (of any speaker if nobody else has
-    spoken). Case and punctuation do not count. A copied speaker's name is removed."""
+    """At least three words, or a whole turn, of the speakers who are answered; of any speaker if there is no other.
+    Ignores case and punctuation. A speaker's name in front is removed."""
 
     of: str = QUOTE
 
@@ -93,8 +93,7 @@ class Quote(_Mark):
 
 
 def quotes(turns: tuple[str, ...]) -> tuple[str, ...]:
-    """The quotes that a grammar allows: every sentence of these turns with `LEAST` words or more, and short turns as a
-    whole."""
+    """The quotes for a grammar: every sentence of `LEAST` words or more, and turns without one as a whole."""
     choices: dict[str, None] = {}
     for turn in (" ".join(turn.split()) for turn in turns):
         ends = [0, *(end.end() for end in _SENTENCE.finditer(turn)), len(turn)]
@@ -104,8 +103,8 @@ def quotes(turns: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class AtMost(_Mark):
-    """A text of at most `of` words, as the prompt asks. A text of `ROOM` characters per word or more is cut after a
-    sentence, or else after a word. A grammar stops there, so a text of exactly that length is cut, too."""
+    """A text of at most `of` words. Texts of `ROOM` characters per word or more are shortened to whole sentences or
+    words, also at exactly that length, where a grammar may have stopped."""
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {**handler(core), "maxLength": self.of * ROOM, "x-words": self.of}
@@ -118,8 +117,8 @@ class AtMost(_Mark):
 
 
 def shortened(text: str, most: int) -> str:
-    """A text shorter than `most` characters, unchanged. Of a longer text: its whole sentences within `most`, or its
-    whole words if the sentences are less than half of it, or else its first `most` characters."""
+    """A text under `most` characters, unchanged. Else its whole sentences within `most`, if at least half of it; else
+    its whole words, if at least half; else its first `most` characters."""
     if len(text) < most:
         return text
     for ends in (_SENTENCE, _BLANK):
@@ -147,5 +146,5 @@ def _spaced(text: str) -> str:
 
 
 def needs(symbol: str) -> dict[str, str]:
-    """`json_schema_extra` for a field that is requested only if the agent sees the input `symbol`."""
+    """`json_schema_extra` of a field that is requested only if the agent sees the input `symbol`."""
     return {"x-needs": symbol}

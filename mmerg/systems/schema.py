@@ -1,7 +1,7 @@
-"""From a schema class to the JSON schema of one call, to its outline in the prompt, and back from the reply.
+"""The JSON schema of one call and its outline in the prompt, made from a schema class; and parsing of the reply.
 
-The server's grammar, the outline and the validation hold a reply to the same bounds. The validation alone decides, as
-servers ignore parts of a schema, or all of it.
+The server's grammar, the outline and the validation have the same bounds. Only the validation decides, as servers may
+ignore a schema or parts of it.
 """
 
 import json
@@ -25,7 +25,7 @@ from mmerg.systems.wire import Node, from_wire, get_items, nodes_at, to_wire, wi
 Record = TypeVar("Record", bound=BaseModel)
 IDLE = {"title", "default", "format", "uniqueItems", "examples", "deprecated"}  # no grammar can enforce these
 PLAIN = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
-LIMITS = {  # and their text in the outline
+LIMITS = {  # with their text in the outline
     "x-words": "at most {} words",  # maxLength leaves room for these
     "maxLength": "at most {} characters",
     "x-form": "{}",  # replaces a pattern, or the list of all quotes
@@ -38,21 +38,21 @@ LIMITS = {  # and their text in the outline
     "minItems": "",
     "maxItems": "",
 }
-# The keys of a node, in the order of digests (part of a run's identity) and of what servers get.
+# The keys of a node, in the order of digests (part of a run's identity) and of requests.
 KEYS = (
     *("type", "enum", "description", "minLength", "maxLength", "pattern", "minimum", "maximum"),
     *("exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "items", "properties"),
     *("required", "additionalProperties", "const", "$defs", "x-choice", "x-index", "x-needs", "x-quote"),
     *("x-words", "x-form"),
 )
-_BETWEEN = re.compile(r"\s|```(?:json)?")  # is no word around JSON
-GRAMMATICAL = re.compile(r"\^(?!.*(\\|\(\?)).*\$")  # a pattern that servers' grammars read as pydantic does
+_BETWEEN = re.compile(r"\s|```(?:json)?")  # may surround JSON
+GRAMMATICAL = re.compile(r"\^(?!.*(\\|\(\?)).*\$")  # a pattern with the same meaning in grammars and pydantic
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a reply may refer to: the agent's inputs, the words of each vocabulary, the numbers of turns and frames, and
-    turns that may be quoted."""
+    """The bounds of a reply. inputs: of the agent. choices: the words of each vocabulary. counts: the numbers of turns
+    and frames. quotable: texts of turns."""
 
     inputs: frozenset[str]
     choices: Mapping[str, tuple[str, ...]]
@@ -65,8 +65,8 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Schema:
-    """The JSON schema of one call as sent to a server; its outline for the prompt, one line per field (the server's
-    grammar is not part of the prompt); and the schema with the names of the class."""
+    """text: the JSON schema of one call as sent to a server. outline: for the prompt, one line for each field. node:
+    the schema with the names of the class."""
 
     text: str
     outline: str
@@ -74,13 +74,12 @@ class Schema:
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The fields, all of them required, by their names in the class."""
+        """The class names of all fields."""
         return tuple(nodes_at(self.node, "properties"))
 
 
 def json_schema(cls: type[BaseModel], bounds: Bounds) -> Schema:
-    """The JSON schema of one call: references inlined, every field required, in class order, no other fields. Fields
-    have their wire names."""
+    """The JSON schema of one call: without references, every field required, in class order, with wire names."""
     return _build(cls, bounds if _quotes(cls) else replace(bounds, quotable=()))
 
 
@@ -90,7 +89,7 @@ def _quotes(cls: type[BaseModel]) -> bool:
     return any("x-quote" in node for node in _nodes(_plain_schema(cls)))
 
 
-@lru_cache(maxsize=512)  # samples with as many turns and frames share a schema, except for quotes
+@lru_cache(maxsize=512)  # samples with equal numbers of turns and frames share a schema, except for quotes
 def _build(cls: type[BaseModel], bounds: Bounds) -> Schema:
     node = _concrete(_plain_schema(cls), bounds)
     sent = to_wire(node)
@@ -98,13 +97,13 @@ def _build(cls: type[BaseModel], bounds: Bounds) -> Schema:
 
 
 def schema_digest(cls: type[BaseModel]) -> str:
-    """A digest that equal schema classes share, wherever they are defined."""
+    """A text that is equal for equal schema classes, wherever they are defined."""
     return _dump(_plain_schema(cls), "x-words")
 
 
 def vocabularies(cls: type[BaseModel]) -> set[str]:
-    """The vocabularies that a class chooses from, at any depth. Raises ConfigError, naming the field, for a type that
-    no grammar or outline can express, or that has no values."""
+    """The vocabularies of a class, at any depth. Raises ConfigError for a field whose type no grammar or outline can
+    express."""
     return {_text(node, "x-choice") for node in _nodes(_plain_schema(cls)) if "x-choice" in node}
 
 
@@ -129,8 +128,7 @@ def _dump(node: Node, *but_for: str) -> str:
 
 @cache
 def _plain_schema(cls: type[BaseModel]) -> Node:
-    """The JSON schema that pydantic makes of a class, with unresolved references. Omits docstrings, which are for
-    readers of the code and absent under `python -OO`."""
+    """The JSON schema of a class without references and docstrings, which `python -OO` removes."""
     try:
         schema = cls.model_json_schema()
     except PydanticUserError as error:
@@ -141,8 +139,7 @@ def _plain_schema(cls: type[BaseModel]) -> Node:
 
 
 def _inlined(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str, ...]) -> Node:
-    """The node with references resolved and `X | None` replaced by X: such a field is optional only because it may not
-    be requested."""
+    """The node with references resolved, and X for `X | None`: such a field may only not be requested."""
     any_of, ref = node.get("anyOf", []), _text(node, "$ref")
     either = any_of if isinstance(any_of, list) else []
     options = [option for option in either if isinstance(option, dict) and option.get("type") != "null"]
@@ -173,7 +170,7 @@ def _inlined(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str,
 
 
 def _concrete(node: Node, bounds: Bounds) -> Node:
-    """The node as one call requests it."""
+    """The node for one call."""
     kept: Node = {key: node.get(key) for key in ("type", "enum", "description")}
     if "const" in node:
         kept["enum"] = [node["const"]]
@@ -234,9 +231,9 @@ def _kind(node: Node) -> str:
 
 
 def parse(cls: type[Record], bounds: Bounds, text: str) -> tuple[Record, tuple[str, ...]]:
-    """The record in a model's `text`, and what was removed: words around the JSON object, ends of long texts. Of
-    several objects, the last valid one counts, unless the text has only objects that differ. Raises ReplyError
-    (schema_invalid) with the complaint for the model as `what`."""
+    """The record in a model's `text`, and the removals: words around the JSON object, ends of long texts. Uses the last
+    valid object, unless the text consists of different objects. Raises ReplyError (schema_invalid) with the complaint
+    for the model as `what`."""
     node = json_schema(cls, bounds).node
 
     def read(part: str, taken: list[str]) -> tuple[Record, tuple[str, ...]]:
@@ -252,18 +249,18 @@ def parse(cls: type[Record], bounds: Bounds, text: str) -> tuple[Record, tuple[s
     for one in reversed(objects):
         with suppress(ReplyError):
             return read(one, ["words around the JSON"])
-    # The complaint is about the last object, unless a brace behind it shows that it lies in a broken one.
+    # The complaint is about the last object, unless a later brace shows that it is inside of a broken one.
     return read(objects[-1] if objects and text[: text.rfind("}") + 1].endswith(objects[-1]) else text, [])
 
 
 def checked(cls: type[Record], bounds: Bounds, value: object) -> Record:
-    """The record in a `value` that code returns, with the names of the class and the same bounds. Raises ReplyError
-    (schema_invalid), and TypeError or ValueError if JSON cannot hold it."""
+    """The record in a `value` that code returns, with class names. Raises ReplyError (schema_invalid), and TypeError or
+    ValueError if JSON cannot hold it."""
     return _validated(cls, bounds, json.dumps(value), {}, [])
 
 
 def _validated(cls: type[Record], bounds: Bounds, text: str, node: Node, taken: list[str]) -> Record:
-    """The record in JSON with the names of the class. node: maps names in complaints to the wire; {}: none."""
+    """The record in JSON with class names. node: gives wire names for complaints; {}: class names."""
     context = {**bounds.choices, **bounds.counts, QUOTE: bounds.quotable, REMOVED: taken}
     try:
         record = cls.model_validate_json(text, strict=True, context=context)
@@ -291,7 +288,7 @@ def _is_json(text: str) -> bool:
 
 
 def _complaint(error: ValidationError, node: Node) -> str:
-    """Each violation and its place, by the names that `node` gives."""
+    """Each violation and its place."""
     lines = []
     for item in error.errors(include_url=False, include_input=False)[:8]:
         place = wire_place(item["loc"], node)

@@ -1,8 +1,7 @@
-"""A system as data: stages in order, an auditor or none, and how they are looped. Made from YAML by `build.py`.
+"""A system as data: stages in order, an auditor or none, and a loop. `build.py` makes it from YAML.
 
-Inputs go by the symbols of the paper (MERG, arXiv 2604.18988, section 3): D dialogue history, V keyframes, M exemplars,
-and one symbol for each stage's output (E, e, P, R for MERG's four).
-"""
+Symbols are those of the paper (MERG, arXiv 2604.18988, section 3): D dialogue history, V keyframes, M exemplars, and
+one for each stage's output (E, e, P, R for MERG's four)."""
 
 from __future__ import annotations
 
@@ -22,10 +21,10 @@ FramesSeenBy = Literal["paper", "all", "none"]
 
 @dataclass(frozen=True)
 class StageInput:
-    """The input of a stage's function. inputs: what the stage sees, by symbol (D: turns with number, speaker and text;
-    V: frames; outputs of stages and sources); absent inputs are omitted. labels: the emotions of the corpus. images:
-    JPEGs, if the stage sees V and the model has vision. previous: the stage's last output, if it runs again.
-    instruction: how to correct that; empty if another stage failed."""
+    """The input of a stage's function. inputs: by symbol (D: turns with number, speaker and text; V: frames; outputs of
+    stages and sources); absent inputs are omitted. labels: the emotions of the corpus. images: JPEGs, if the stage sees
+    V and the model has vision. previous: the stage's last output, if it runs again. instruction: how to correct it;
+    empty if another stage failed."""
 
     sample: str
     t: int
@@ -38,13 +37,12 @@ class StageInput:
     instruction: str = ""
 
 
-# Answers a stage in place of a model (`function:`, docs/extend.md): a text, or a record of the stage's output class or
-# the mapping that makes one. Threads share it. Its `digest`, or else the SHA-256 of its file, joins the identity of a
-# run.
+# Answers a stage instead of a model (`function:`, docs/extend.md). Returns a text, a record of the output class, or its
+# mapping. Threads share it. Its `digest`, or else the SHA-256 of its file, is part of the run's identity.
 StageFunction = Callable[[StageInput], object]
 
 
-# The faults of an output, each with its size from 0 to 1. Gets the output and the `engine.state.State`.
+# Returns the faults of an output, each with its size from 0 to 1. Gets the output and the `engine.state.State`.
 CodeCheck = Callable[[Any, Any], Mapping[str, float]]
 
 
@@ -53,11 +51,11 @@ FINDING = Check()
 
 @dataclass(frozen=True)
 class Stage:
-    """One agent. output: a frozen pydantic class, or None for plain text. function: answers in place of a model. check:
-    the auditor's question about it, a template; verdict: how it is checked; code: the functions of form=code. audits:
-    the stages that this auditor checks. cite_last: how many of the last turns it may cite; None: any. label: the field
-    whose emotion is read from label probabilities, averaged over `orders`, and calibrated with a `prior`. sampling:
-    overrides the backbone's samplers."""
+    """One agent. output: a frozen pydantic class; None: plain text. function: answers instead of a model. check: the
+    auditor's question about it, a template; verdict: the form of check; code: functions of form=code. audits: the
+    stages that this auditor checks. cite_last: the number of last turns it may cite; None: all. label: the field of an
+    emotion that is read from label probabilities, averaged over `orders` and calibrated with `prior`. sampling:
+    overrides the backbone's."""
 
     name: str
     gives: str
@@ -78,13 +76,12 @@ class Stage:
 
 @dataclass(frozen=True)
 class System:
-    """prompts: folders of templates, of one name the first folder's counts. vocabulary: the words that schemas choose
-    from. result: where response, emotion and plan stand among the outputs ("R", "e.emotion", "P"). loop: the name of
-    a built-in loop, or a function of the user's. stop, score: fields of the auditor's output. retain: which agents a
-    rerun shows their last output. rerun_temperature: of a stage that gets a correction; None: its own. n: candidates of
-    loop=candidates. label_order: see `mmerg.engine.labels`. rerun: how a faulty stage is asked again: shown its output,
-    or at most max_views times in other views, see `mmerg.engine.loops.views`. greedy: whether every agent has
-    temperature 0, by the samplers of the run."""
+    """prompts: folders of templates; earlier ones take precedence. vocabulary: words that schemas choose from. result:
+    the paths of response, emotion and plan in the outputs ("R", "e.emotion", "P"). loop: the name of a built-in loop,
+    or a user's function. stop, score: fields of the auditor's output. retain: which agents see their last output in a
+    rerun. rerun_temperature: of a stage that gets a correction; None: its own. n: the candidates of loop=candidates.
+    label_order: see `mmerg.engine.labels`. rerun: how a faulty stage runs again: with its output shown, or at most
+    max_views times in other views, see `mmerg.engine.loops.views`. greedy: every agent has temperature 0."""
 
     name: str
     prompts: tuple[Path, ...]
@@ -118,8 +115,7 @@ class System:
         return (*self.stages, self.auditor) if self.auditor else self.stages
 
     def checked_by(self, checks: Mapping[str, Check]) -> System:
-        """The same system with measured checks, by which passes are ranked; without auditor and loop if no stage has a
-        check."""
+        """The system with measured checks, which rank passes; without auditor if no stage has a check."""
         stages = tuple(replace(stage, verdict=checks.get(stage.name, Check(form=None))) for stage in self.stages)
         names = tuple(stage.name for stage in stages if stage.verdict.form)
         auditor = replace(self.auditor, audits=names, output=audit_class(names)) if self.auditor and names else None
@@ -127,11 +123,10 @@ class System:
         return replace(self, stages=stages, auditor=auditor, final_selection=by)
 
     def stage(self, name: str) -> Stage:
-        """The stage of this name."""
         return next(stage for stage in self.stages if stage.name == name)
 
     def symbol(self, part: str) -> str:
-        """The output that holds a part of `result`: "e" for the emotion at "e.emotion"; "" if there is none."""
+        """The symbol of a part of `result`: "e" for the emotion at "e.emotion"; "" if there is none."""
         return self.result.get(part, "").partition(".")[0]
 
     def sees(self, symbol: str) -> bool:
@@ -139,14 +134,13 @@ class System:
         return any(symbol in agent.sees for agent in self.agents)
 
     def forecast(self, stage: Stage) -> str:
-        """The path of the emotion in `result` ("e.emotion") for a stage that sees it; "" if it does not, or runs before
-        it."""
+        """The path of the emotion in `result` ("e.emotion") if the stage sees it and runs later, else ""."""
         path, symbol = self.result.get("emotion", ""), self.symbol("emotion")
         earlier = [agent.gives for agent in takewhile(lambda agent: agent.name != stage.name, self.agents)]
         return path if symbol in stage.sees and symbol in earlier else ""
 
     def showing_frames_to(self, seen_by: FramesSeenBy) -> System:
-        """The same system with V shown as its config says (paper), to every agent (all), or to none."""
+        """The system with V shown as in its config (paper), to every agent (all), or to none."""
 
         def change(stage: Stage) -> Stage:
             rest = tuple(symbol for symbol in stage.sees if symbol != "V")

@@ -1,9 +1,8 @@
-"""Field names as models write them: they sort in the order of the class.
+"""Wire names: field names in requests and replies, which sort in the order of the class.
 
-A model writes fields in the order of the JSON schema, and reasons before it decides only if that is the order of the
-class. But some servers (Ollama 0.34) sort an object's properties by name. So where the names of a class do
-not sort as they stand, all of them are lettered: `a_reason`, `b_passed`, `c_correction`. docs/quality.md
-compares them with plain names and with numbers.
+A model writes fields in the order of the JSON schema, and so reasons before it decides. But some servers (Ollama 0.34)
+sort properties by name. If the names of a class are not sorted, all get letters: `a_reason`, `b_passed`,
+`c_correction`. docs/quality.md compares them with plain names and numbers.
 """
 
 import json
@@ -20,13 +19,13 @@ Node: TypeAlias = dict[str, JsonValue]  # of a JSON schema
 
 
 def nodes_at(node: Node, key: str) -> dict[str, Node]:
-    """The nodes at `key` (properties, $defs) by name, in order; {} where there are none."""
+    """The nodes at `key` (properties, $defs) by name, in order; {} if there are none."""
     inner = node.get(key)
     return {name: one for name, one in inner.items() if isinstance(one, dict)} if isinstance(inner, dict) else {}
 
 
 def get_items(node: Node) -> Node:
-    """The schema of a list's items; {} if the node is no list."""
+    """The schema of a list's items; {} for other nodes."""
     items = node.get("items")
     return items if isinstance(items, dict) else {}
 
@@ -41,7 +40,7 @@ def wire_names(fields: Iterable[str]) -> dict[str, str]:
 
 
 def to_wire(node: Node) -> Node:
-    """A JSON schema with wire names instead of class names."""
+    """The JSON schema with wire names."""
     sent = dict(node)
     if items := get_items(node):
         sent["items"] = to_wire(items)
@@ -53,7 +52,7 @@ def to_wire(node: Node) -> Node:
 
 
 def as_written(output: BaseModel | str) -> str:
-    """A stage's output as the model should write it: with the requested fields only."""
+    """A stage's output as a model writes it, with the requested fields only."""
 
     def renamed(value: JsonValue) -> JsonValue:
         if isinstance(value, list):
@@ -69,11 +68,10 @@ def as_written(output: BaseModel | str) -> str:
 
 
 def from_wire(text: str, node: Node) -> str:
-    """A reply's JSON with class names; a text that is no JSON as it is. node: the JSON schema with class names.
+    """A reply's JSON with class names; other texts unchanged. node: the JSON schema with class names.
 
-    A model that no grammar binds may leave the letters out, so an object with plain names alone is taken, too. Raises
-    ReplyError (schema_invalid) where an object has a name twice, or letters some of its names and not others.
-    """
+    Without a grammar a model may omit all letters, which is valid. Raises ReplyError (schema_invalid) if an object has
+    a name twice, or letters only some of its names."""
     try:
         value = json.loads(text, object_pairs_hook=_object)
     except (ValueError, RecursionError):  # validation reports the problem
@@ -82,7 +80,7 @@ def from_wire(text: str, node: Node) -> str:
 
 
 def wire_place(place: Iterable[str | int], node: Node) -> str:
-    """The place of a value in a reply, `d_sgrg.a_reason`. node: the JSON schema with class names."""
+    """The place of a value in a reply, such as `d_sgrg.a_reason`. node: the JSON schema with class names."""
     parts = []
     for part in place:
         fields = nodes_at(node, "properties")

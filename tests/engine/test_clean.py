@@ -1,4 +1,4 @@
-"""What is taken off a reply, and what is not."""
+"""What `clean` removes from a reply, and what remains."""
 
 import pytest
 from hypothesis import given
@@ -44,7 +44,7 @@ NAME, QUOTES, DIRECTIONS = "name", "quotation marks", "stage directions"
         ("『大丈夫ですか？』", "大丈夫ですか？", {QUOTES}),
     ],
 )
-def test_names_quotation_marks_and_directions_are_taken_off(raw: str, said: str, taken: set[str]) -> None:
+def test_names_quotation_marks_and_directions_are_removed(raw: str, said: str, taken: set[str]) -> None:
     left, kinds = clean(raw, NAMES)
     assert (left, set(kinds), len(kinds)) == (said, taken, len(taken))
 
@@ -75,7 +75,7 @@ def test_names_quotation_marks_and_directions_are_taken_off(raw: str, said: str,
         "",
     ],
 )
-def test_what_is_said_stays(words: str) -> None:
+def test_spoken_words_remain(words: str) -> None:
     assert clean(words, NAMES) == (words, ())
 
 
@@ -83,7 +83,7 @@ def test_what_is_said_stays(words: str) -> None:
     "raw",
     ['Ana looks away, worried. "No. Not now."', "Ana smiles: “No. Not now.”", 'Ana: Ana says, "No. Not now."'],
 )
-def test_what_is_told_of_the_one_who_answers_is_taken_off(raw: str) -> None:
+def test_narration_about_the_responder_is_removed(raw: str) -> None:
     left, taken = clean(raw, NAMES, "Ana")
     assert left == "No. Not now."
     assert {DIRECTIONS, QUOTES} <= set(taken)
@@ -92,12 +92,12 @@ def test_what_is_told_of_the_one_who_answers_is_taken_off(raw: str) -> None:
 @pytest.mark.parametrize(
     "words", ['Rachel said, "No."', 'Ana is "fine"', 'Ana left. "No." She did.', 'Anabel nods. "No."', "Ana nods."]
 )
-def test_what_the_one_who_answers_tells_stays(words: str) -> None:
+def test_words_of_the_responder_remain(words: str) -> None:
     assert clean(words, NAMES, "Ana") == (words, ())
 
 
 @given(st.text(st.sampled_from("Ana:. \"'“”()[]*!?\nx"), max_size=40))
-def test_what_was_cleaned_is_clean(raw: str) -> None:
+def test_cleaning_is_idempotent(raw: str) -> None:
     left, taken = clean(raw, NAMES)
     assert clean(left, NAMES) == (left, ())
     assert len(left) <= len(raw)

@@ -1,4 +1,4 @@
-"""What stages hand on: cues of the last turns, choices before their reasons, and how much of it is copied."""
+"""What stages pass on: cues of the last turns, choices before reasons, and the share of copies."""
 
 import json
 from dataclasses import replace
@@ -24,7 +24,7 @@ LONG = replace(SCENE, history=(*(Turn("Eve", f"Word {n}.") for n in range(1, 6))
 @pytest.mark.parametrize(
     ("k", "shown", "first"), [(4, None, 5), (None, None, 1), (9, None, 1), (4, 2, 7), (None, 2, 7)]
 )
-def test_cues_are_of_the_last_turns(k: int | None, shown: int | None, first: int) -> None:
+def test_cues_cite_the_last_turns(k: int | None, shown: int | None, first: int) -> None:
     system = merg()
     assert system.stages[0].cite_last == 4
     stage, state = replace(system.stages[0], cite_last=k), State(LONG, turns=shown)
@@ -35,7 +35,7 @@ def test_cues_are_of_the_last_turns(k: int | None, shown: int | None, first: int
     assert (turn["minimum"], turn["maximum"]) == (first, 8)
     own = Prompts(system).messages(stage, state, {}, "", None)[1].text.partition("Your step")[2]
     named = [line.partition(".")[0] for line in own.splitlines() if line[:1].isdigit()]
-    assert named == ([str(n) for n in range(5, 9)] if k == 4 and not shown else [])  # where there are others, too
+    assert named == ([str(n) for n in range(5, 9)] if k == 4 and not shown else [])  # if there are other turns
     text = json.dumps({"textual_cues": [{"turn": 3, "cue": "Word 3"}]})
     if first > 3:
         with pytest.raises(ReplyError, match=f"turn 3 is too early, name {first} to 8"):
@@ -51,7 +51,7 @@ def test_a_plan_is_chosen_before_its_reasons() -> None:
     assert class_names(asked["properties"]) == ["goal", "stance", "tactic", "tone", "reasoning"]
 
 
-def test_copies_are_counted_by_four_words_in_a_row_of_the_stage_before() -> None:
+def test_copied_four_word_sequences_are_counted() -> None:
     outputs: dict[str, object] = {
         "mpa": {"cues": [{"turn": 1, "cue": "She lost the job today."}]},
         "caef": {"emotion": "joy", "reasoning": "As she LOST the job, she is sad."},

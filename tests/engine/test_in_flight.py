@@ -1,4 +1,4 @@
-"""Many at once: no more than there are slots, nothing lost, and what an error leaves standing."""
+"""Parallel items: the number of slots, and errors."""
 
 import threading
 
@@ -8,9 +8,9 @@ from mmerg.engine.parallel import in_flight
 from mmerg.errors import CallError, Failure
 
 
-def test_so_many_at_once_and_no_more() -> None:
+def test_slots_bound_the_items_at_once() -> None:
     slots, guard, now, most = 3, threading.Lock(), [0], [0]
-    meeting = threading.Barrier(slots)  # passed only if so many are at work at once
+    meeting = threading.Barrier(slots)  # passes only with all slots in use
 
     def work(item: int) -> int:
         with guard:
@@ -25,8 +25,8 @@ def test_so_many_at_once_and_no_more() -> None:
     assert most == [slots]
 
 
-def test_an_error_stops_the_rest_and_keeps_what_ended_well() -> None:
-    """`b` fails while `a` and `c` are at work: told to stop, `c` breaks off and `a` ends well. `d` never begins."""
+def test_an_error_stops_the_rest_and_keeps_results() -> None:
+    """`b` fails while `a` and `c` run. After the stop `c` fails, `a` gives a result, and `d` does not start."""
     stopped, begun = threading.Event(), threading.Barrier(3)
     started: list[str] = []
 
@@ -48,7 +48,7 @@ def test_an_error_stops_the_rest_and_keeps_what_ended_well() -> None:
     assert sorted(started) == ["a", "b", "c"]
 
 
-def test_a_reader_that_gives_up_stops_the_rest() -> None:
+def test_closing_the_generator_stops_the_rest() -> None:
     stopped = threading.Event()
 
     def work(item: int) -> int:

@@ -1,4 +1,4 @@
-"""From clips to what agents see: the budget, images, one montage, descriptions, and turns that go on as text."""
+"""Keyframes of scenes: budget, images, montages, descriptions, and turns without frames."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -28,25 +28,13 @@ TAKEN = st.dictionaries(st.integers(1, 30), st.integers(0, 12).map(taken), max_s
 
 
 @given(TAKEN, st.integers(1, 20))
-def test_the_budget_is_used_up_and_never_passed(frames: dict[int, tuple[Frame, ...]], bound: int) -> None:
-    kept = budget(frames, bound)
-    assert sum(map(len, kept.values())) == min(bound, sum(map(len, frames.values())))
+def test_the_budget_prefers_late_turns_and_an_even_spread(frames: dict[int, tuple[Frame, ...]], bound: int) -> None:
+    kept, left = budget(frames, bound), bound
     assert list(kept) == sorted(kept)
-
-
-@given(TAKEN, st.integers(1, 20))
-def test_the_latest_turns_are_served_first(frames: dict[int, tuple[Frame, ...]], bound: int) -> None:
-    kept = budget(frames, bound)
-    left = bound
     for number in sorted(frames, reverse=True):
-        take = min(left, len(frames[number]))
-        assert len(kept.get(number, ())) == take
-        left -= take
-
-
-@given(TAKEN, st.integers(1, 20))
-def test_a_turn_cut_short_keeps_an_even_spread(frames: dict[int, tuple[Frame, ...]], bound: int) -> None:
-    for number, some in budget(frames, bound).items():
+        assert len(kept.get(number, ())) == min(left, len(frames[number]))
+        left -= len(kept.get(number, ()))
+    for number, some in kept.items():
         places = [frames[number].index(frame) for frame in some]
         gaps = [b - a for a, b in pairwise(places)]
         assert all(gap > 0 for gap in gaps)
@@ -56,7 +44,7 @@ def test_a_turn_cut_short_keeps_an_even_spread(frames: dict[int, tuple[Frame, ..
 
 @pytest.fixture(scope="module")
 def clips(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Three clips that show different scenes, one that is no video, one that is not there."""
+    """Three clips with different scenes, a file that is no video, and a missing file."""
     folder = tmp_path_factory.mktemp("clips")
     made = {name: numbered(folder / f"{name}.avi", 30, "MJPG", scenes) for name, scenes in SCENES.items()}
     (folder / "bad.mp4").write_bytes(b"this is no video")
@@ -71,7 +59,7 @@ SCENES: dict[str, Callable[[int], int]] = {
 
 
 def sample(*paths: Path | None, dropped: tuple[int, ...] = ()) -> Sample:
-    """A turn for each path; None is a turn without a clip."""
+    """A sample with a turn for each path; None: no clip."""
     turns = tuple(Turn("Ana", f"turn {n}", clip=Clip(path) if path else None) for n, path in enumerate(paths, start=1))
     return Sample(Scene("d/9", turns, "Ben", ("joy",)), "d", Turn("Ben", "hidden"), dropped)
 
@@ -80,7 +68,7 @@ _FEW = {"per_clip": 2, "long_side": 96, "last_turns": 3}
 
 
 class Looked:
-    """What a look gave: the state and its one event."""
+    """The initial state of a sample and its event."""
 
     def __init__(
         self, sample: Sample, folder: Path, *, vision: bool = True, max_images: int = 8, **own: int | str
@@ -122,7 +110,7 @@ def test_a_model_with_vision_gets_images(clips: dict[str, Path], tmp_path: Path)
     ]
 
 
-def test_a_model_that_takes_one_image_gets_one_grid_of_all(clips: dict[str, Path], tmp_path: Path) -> None:
+def test_a_model_that_takes_one_image_gets_a_grid(clips: dict[str, Path], tmp_path: Path) -> None:
     looked = Looked(sample(clips["one"], clips["two"]), tmp_path, max_images=1)
     assert looked.turns == [1, 1, 2, 2]
     [grid] = looked.state.images
@@ -139,14 +127,14 @@ def test_a_model_without_vision_gets_descriptions_and_no_image(clips: dict[str, 
     assert looked.event.form == "descriptions"
     descriptions = [keyframe.description for keyframe in looked.state.keyframes]
     assert all("brightness" in text for text in descriptions)
-    # Each clip is measured by itself: its first frame has none before it.
+    # The first frame of each clip has no previous frame.
     assert ["changed by" in text for text in descriptions] == [False, True, False, True]
     assert [text for turn in looked.event.turns for text in turn.descriptions] == descriptions
 
 
 @pytest.mark.parametrize("vision", [True, False])
 @pytest.mark.parametrize(("clip", "problem"), [("bad", "unreadable"), ("gone", "missing")])
-def test_a_bad_clip_costs_its_turn_the_frames(
+def test_a_turn_with_a_bad_clip_has_no_frames(
     clips: dict[str, Path], tmp_path: Path, clip: str, problem: str, vision: bool
 ) -> None:
     looked = Looked(sample(clips["one"], clips[clip]), tmp_path, vision=vision)
@@ -158,14 +146,13 @@ def test_a_bad_clip_costs_its_turn_the_frames(
 @pytest.mark.parametrize(
     ("vision", "max_images", "max_frames", "turns"),
     [
-        (True, 3, 8, [2, 3, 3]),  # the model's own bound
-        (True, 8, 3, [2, 3, 3]),  # the setting's
-        (True, 1, 5, [1, 2, 2, 3, 3]),  # a grid is one image however many frames it holds
-        (False, 1, 5, [1, 2, 2, 3, 3]),  # words are no images
-        (False, 3, 8, [1, 1, 2, 2, 3, 3]),
+        (True, 3, 8, [2, 3, 3]),  # of the model
+        (True, 8, 3, [2, 3, 3]),  # of the settings
+        (True, 1, 5, [1, 2, 2, 3, 3]),  # a grid is one image
+        (False, 1, 5, [1, 2, 2, 3, 3]),  # descriptions are no images
     ],
 )
-def test_the_bound_is_the_settings_or_the_models(
+def test_the_bound_is_of_the_settings_or_the_model(
     clips: dict[str, Path], tmp_path: Path, vision: bool, max_images: int, max_frames: int, turns: list[int]
 ) -> None:
     three = sample(clips["one"], clips["two"], clips["three"])
@@ -174,14 +161,14 @@ def test_the_bound_is_the_settings_or_the_models(
     assert len(looked.state.images) <= max_images
 
 
-def test_a_turn_whose_frames_later_turns_took_is_said_to_be_over_budget(clips: dict[str, Path], tmp_path: Path) -> None:
+def test_turns_over_budget_are_reported(clips: dict[str, Path], tmp_path: Path) -> None:
     looked = Looked(sample(clips["one"], clips["one"], clips["one"]), tmp_path, per_clip=2, max_frames=2)
     problems = {turn.turn: turn.problem for turn in looked.event.turns}
     assert "over_budget" in problems.values()
     assert problems[max(problems)] == ""
 
 
-def test_an_apex_outlasts_the_budget() -> None:
+def test_the_budget_keeps_an_apex() -> None:
     frames = tuple(
         frame.model_copy(update={"role": "apex of a face" if n == 3 else "context"}) for n, frame in enumerate(taken(4))
     )
@@ -189,7 +176,7 @@ def test_an_apex_outlasts_the_budget() -> None:
     assert frames[3] in budget({1: frames}, 2)[1]
 
 
-def test_captions_are_drawn_into_what_travels_and_not_into_the_store(clips: dict[str, Path], tmp_path: Path) -> None:
+def test_captions_are_drawn_into_sent_images_only(clips: dict[str, Path], tmp_path: Path) -> None:
     looked = Looked(sample(clips["one"], clips["two"]), tmp_path, captions=True)
     own = [looked.store.read(keyframe.frame.sha256) for keyframe in looked.state.keyframes]
     assert len({image.sha256 for image in looked.state.images} | {k.frame.sha256 for k in looked.state.keyframes}) == 8
@@ -202,7 +189,7 @@ def test_captions_are_drawn_into_what_travels_and_not_into_the_store(clips: dict
 
 
 @pytest.mark.parametrize("vision", [True, False])
-def test_blank_frames_are_grey_and_as_many(clips: dict[str, Path], tmp_path: Path, vision: bool) -> None:
+def test_blank_frames_are_grey(clips: dict[str, Path], tmp_path: Path, vision: bool) -> None:
     own = Looked(sample(clips["one"], clips["two"]), tmp_path, vision=vision)
     blank = Looked(sample(clips["one"], clips["two"]), tmp_path, vision=vision, show="blank")
     assert blank.turns == own.turns
@@ -217,7 +204,7 @@ SHUFFLED = FramesSettings(show="shuffled", last_turns=2)
 
 
 def talks(*counts: int) -> list[Sample]:
-    """A sample a conversation, with so many clips in its turns."""
+    """Samples of different conversations, with these numbers of clips."""
     samples = []
     for number, count in enumerate(counts):
         paths = [Path(f"/{number}/{turn}.mp4") for turn in range(count)]
@@ -227,7 +214,7 @@ def talks(*counts: int) -> list[Sample]:
     return samples
 
 
-def test_shuffled_clips_are_of_another_conversation_whoever_else_is_asked_for() -> None:
+def test_shuffled_clips_are_of_another_conversation() -> None:
     own = talks(3, 1, 0, 2, 4)
     given = shuffle_clips(own, SHUFFLED)
     assert [one.id for one in given] == [one.id for one in own]

@@ -1,4 +1,4 @@
-"""The loop, the stop rule and the selection, driven by a function that answers for stages."""
+"""MERG's loop: reruns, stop rule and selection, with scripted outputs of stages."""
 
 import itertools
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ TUPLES: list[Verdicts] = [(a, b, c, d) for a, b, c, d in itertools.product((Fals
 
 @dataclass
 class Answers:
-    """Answers each stage; audits come from `verdicts` in order. `breaks` maps (stage, t) to an error."""
+    """Scripted outputs. verdicts: of audits, by pass. breaks: errors by (stage, t)."""
 
     verdicts: Sequence[Verdicts]
     breaks: dict[tuple[str, int], Exception] = field(default_factory=dict)
@@ -54,7 +54,7 @@ ALL: Verdicts = (True, True, True, True)
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_a_fault_reruns_exactly_the_suffix_with_its_instruction(stage: str) -> None:
+def test_a_fault_reruns_its_stage_and_later_ones(stage: str) -> None:
     answers, log = Answers([fail(stage), ALL]), list[events.Event]()
     outcome = refine(merg(), State(SCENE), answers, log.append)
     again = [(name, why) for t, name, why in answers.asked if t == 1]
@@ -77,7 +77,7 @@ def test_a_fault_reruns_exactly_the_suffix_with_its_instruction(stage: str) -> N
     assert (rerun.t, rerun.stage, rerun.correction) == (1, stage, f"mend {stage}")
 
 
-@pytest.mark.parametrize("most", [0, 1, 2, 5])
+@pytest.mark.parametrize("most", [0, 2])
 def test_every_pass_is_audited_and_their_number_is_bounded(most: int) -> None:
     answers = Answers([fail("sgrg")] * 6)
     outcome = refine(merg(max_iterations=most), State(SCENE), answers, lambda _: None)
@@ -106,7 +106,7 @@ UNREADABLE = ReplyError(Failure.SCHEMA_INVALID, "no JSON", hint="see it")
 
 
 @pytest.mark.parametrize("by", ["lexicographic", "last"])
-def test_an_unreadable_first_audit_costs_no_sample(by: FinalSelection) -> None:
+def test_an_unreadable_first_audit_keeps_the_reply(by: FinalSelection) -> None:
     log: list[events.Event] = []
     answers = Answers([ALL], {("gra", 0): UNREADABLE})
     outcome = refine(merg(final_selection=by), State(SCENE), answers, log.append)
@@ -119,8 +119,8 @@ def test_an_unreadable_first_audit_costs_no_sample(by: FinalSelection) -> None:
 
 
 @pytest.mark.parametrize("by", ["lexicographic", "last"])
-def test_an_unreadable_later_audit_ends_the_loop_and_an_audited_pass_wins(by: FinalSelection) -> None:
-    """However many of its checks failed."""
+def test_an_unreadable_later_audit_selects_an_audited_pass(by: FinalSelection) -> None:
+    """Even if its checks failed."""
     answers, log = Answers([(False,) * 4, ALL], {("gra", 1): UNREADABLE}), list[events.Event]()
     outcome = refine(merg(final_selection=by), State(SCENE), answers, log.append)
     assert (outcome.ended, outcome.selected.t, len(outcome.passes)) == ("unaudited", 0, 2)
@@ -145,11 +145,8 @@ def test_a_failed_call_fails_the_sample_in_any_pass(t: int) -> None:
 def test_without_an_auditor_there_is_one_pass() -> None:
     answers = Answers([])
     outcome = refine(merg(auditor=None), State(SCENE), answers, lambda _: None)
-    assert (len(outcome.passes), outcome.ended, outcome.selected.state.get("R")) == (
-        1,
-        "no auditor",
-        "That must hurt. 0",
-    )
+    assert (len(outcome.passes), outcome.ended) == (1, "no auditor")
+    assert outcome.selected.state.get("R") == "That must hurt. 0"
     assert [name for _, name, _ in answers.asked] == list(STAGES)
 
 

@@ -1,4 +1,4 @@
-"""Sources by symbol: several at once, and the forecast that each may use, looked for where it is asked."""
+"""Sources by symbol, and the forecasts that they get."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from tests.outside.outside_parts import Label
 
 
 def early_and_late(*early: str, late: tuple[str, ...] = ("e",)) -> System:
-    """As TRACE: a stage that gives the emotion, then one that plans and one that writes; M is seen on all sides."""
+    """A stage that gives the emotion, and one that replies and sees M."""
     label = f"{Label.__module__}.Label"
     stages = {
         "asi": {"sees": ["D", *early], "gives": "e", "output": label},
@@ -37,7 +37,7 @@ def early_and_late(*early: str, late: tuple[str, ...] = ("e",)) -> System:
 
 @dataclass
 class Noting:
-    """A source that notes what it is asked with."""
+    """Records the forecasts that it gets."""
 
     digest: str = "1"
     asked: list[str | None] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Noting:
     ("early", "late", "forecasts"),
     [(("M",), ("e",), [None, "joy"]), ((), ("e",), ["joy"]), (("M",), (), [None, None])],
 )
-def test_each_stage_that_asks_brings_the_forecast_that_it_sees(
+def test_a_source_gets_the_forecast_that_the_stage_sees(
     early: tuple[str, ...], late: tuple[str, ...], forecasts: list[str | None], tmp_path: Path
 ) -> None:
     system = early_and_late(*early, late=late)
@@ -72,7 +72,7 @@ def prepared(system: System, **settings: Any) -> object:
     return source.prepare("M", system, MEMORY, lambda: MEMORY, Path("nowhere"), {})
 
 
-def test_an_emotion_can_be_preferred_where_a_later_stage_sees_the_forecast() -> None:
+def test_preferring_an_emotion_needs_a_stage_that_sees_the_forecast() -> None:
     assert prepared(early_and_late("M"), emotion="prefer")
     for settings in ({"emotion": "require"}, {"key": {"emotion": True}}):
         assert prepared(early_and_late(), **settings)
@@ -82,7 +82,7 @@ def test_an_emotion_can_be_preferred_where_a_later_stage_sees_the_forecast() -> 
         prepared(early_and_late("M", late=()), emotion="prefer")
 
 
-def test_a_memory_of_ones_own_takes_the_settings_of_a_memory_alone() -> None:
+def test_invalid_settings_of_a_memory() -> None:
     for wrong, message in (({"topk": 3}, "topk"), ({"emotion": "prefr"}, "prefer"), ({"top_k": 51}, "50")):
         with pytest.raises(ConfigError, match=message):
             FromMemory(embedder=Letters(), **wrong)

@@ -1,4 +1,4 @@
-"""Reruns that look anew, in other views and without the draft, until a check passes; and those that change nothing."""
+"""Reruns in other views, without the draft, until a check passes; and reruns that change nothing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -23,8 +23,8 @@ LONG = replace(SCENE, history=(*SCENE.history, Turn("Ben", "Sure?")))
 
 @dataclass
 class Answers:
-    """Blames `fault` in each whole audit. A stage says what `says` has for its draw; a check of it alone passes what is
-    in `good`."""
+    """Scripted outputs. fault: the stage that fails every audit. says: its output by candidate. good: outputs that pass
+    the check of the stage alone."""
 
     fault: str
     says: Mapping[int, str]
@@ -62,7 +62,7 @@ def viewed(told: list[events.Event]) -> list[tuple[str, str]]:
     return [(one.view, one.became) for one in told if isinstance(one, events.Viewed)]
 
 
-def test_a_faulty_stage_is_asked_anew_until_its_check_passes() -> None:
+def test_a_faulty_stage_runs_in_views_until_its_check_passes() -> None:
     answers = Answers("caef", {0: "", 1: "", 2: " 2", 3: " 3"}, good=(" 3",))
     ended, told = rerun(answers)
     assert viewed(told) == [("labels", "as before"), ("last_turns", "failed"), ("without_before", "passed")]
@@ -75,7 +75,7 @@ def test_a_faulty_stage_is_asked_anew_until_its_check_passes() -> None:
     assert [one.view for one in story.passes[1].views] == [*EVERY]
 
 
-def test_where_the_check_gives_scores_the_best_view_is_taken_if_it_is_better() -> None:
+def test_with_scores_the_best_view_is_selected_if_it_is_better() -> None:
     def taken(*scores: float) -> tuple[str, list[tuple[str, float | None]]]:
         told: list[events.Event] = []
         answers, left = Answers("caef", {n: f" {n}" for n in range(4)}), iter(scores)
@@ -98,7 +98,7 @@ def test_where_the_check_gives_scores_the_best_view_is_taken_if_it_is_better() -
     assert taken(-1.0, -2.0, -1.0, -3.0)[0] == "face wins 0"
 
 
-def test_where_no_view_is_better_the_loop_ends_and_the_pass_repeats_the_one_before() -> None:
+def test_without_a_better_view_the_loop_ends() -> None:
     ended, told = rerun(Answers("caef", {0: "", 1: " 1", 2: "unusable", 3: " 1"}), max_iterations=3)
     assert ended == "idle"
     assert viewed(told) == [("labels", "failed"), ("last_turns", "unusable"), ("without_before", "as before")]
@@ -135,13 +135,13 @@ def test_what_a_view_shows() -> None:
     assert ("E" in visible(one, labels), "E" in visible(blind, full)) == (True, False)
 
 
-def test_a_rerun_that_repeats_its_output_ends_the_loop_where_nothing_is_drawn() -> None:
+def test_a_repeated_output_ends_the_loop_at_temperature_0() -> None:
     same = Answers("psp", {0: ""})
     alone = {"rerun": "shown", "retain": "faulty", "max_iterations": 3}
     ended, told = rerun(same, greedy=True, **alone)
     assert (ended, [name for name, t, *_ in same.asked if t]) == ("idle", ["psp"])
     assert Story(told).repeated == {1: "psp"}
-    # Another draw may be better, and an agent that is shown its last output may give another one.
+    # Another sample may be better, and so may an agent that sees its last output.
     for more in ({"greedy": False}, {"greedy": True, "retain": "all"}):
         goes_on = Answers("psp", {0: ""})
         assert rerun(goes_on, **(alone | more))[0] == "max_iterations"

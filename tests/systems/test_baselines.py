@@ -1,4 +1,4 @@
-"""Baselines with a loop: what is asked again, what it is shown, and which draft is taken."""
+"""Baselines with a loop: calls, prompts, and the selected draft."""
 
 import json
 
@@ -13,7 +13,7 @@ TRAITS = [name for name, field in Feedback.model_fields.items() if field.annotat
 
 
 def rated(*ratings: int, good: bool = False) -> Script:
-    """Drafts by number, each rated with so many points a trait; `good`: the last of them is good enough."""
+    """Drafts by number. ratings: points of each for all traits. good: the last is good enough."""
     drafts, left = iter(range(len(ratings))), list(ratings)
 
     def answer(stage: str, asked: Request) -> str:
@@ -32,18 +32,18 @@ def response(played: Played) -> object:
 @pytest.mark.parametrize(
     ("ratings", "taken"), [((2, 1, 1), 0), ((1, 1, 1), 0), ((1, 2, 1), 1), ((1, 2, 3), 2), ((2, 2, 3), 2)]
 )
-def test_a_refinement_is_taken_only_where_it_is_rated_better(ratings: tuple[int, ...], taken: int) -> None:
+def test_a_refinement_needs_a_better_rating(ratings: tuple[int, ...], taken: int) -> None:
     played = Played("self_refine", "system.max_iterations=2", script=rated(*ratings))
     assert played.asked == ["answer", "critic"] * 3
     assert (response(played), played.outcome.ended) == (f"Draft {taken}.", "max_iterations")
 
 
-def test_a_draft_is_written_again_with_all_drafts_and_feedback_before_it() -> None:
+def test_a_refinement_sees_all_drafts_and_feedback() -> None:
     played = Played("self_refine", "system.max_iterations=2", script=rated(1, 1, 1))
     again = played.prompt(4)
     for said in ("Draft 0.", "mend 2", "Draft 1.", "mend 1"):
         assert said in again
-    assert "Draft 0." not in played.prompt(3)  # the critic sees the draft at hand alone
+    assert "Draft 0." not in played.prompt(3)  # the critic sees only the current draft
 
 
 def test_the_critic_ends_the_loop() -> None:
@@ -69,7 +69,7 @@ def audited(*passes: bool) -> Script:
     ("passes", "taken", "ended"),
     [((True,), 0, "passed"), ((False, True), 1, "passed"), ((False, False, False), 0, "max_iterations")],
 )
-def test_the_reply_alone_is_audited(passes: tuple[bool, ...], taken: int, ended: str) -> None:
+def test_only_the_reply_is_audited(passes: tuple[bool, ...], taken: int, ended: str) -> None:
     played = Played("direct_audit", "system.max_iterations=2", script=audited(*passes))
     assert played.asked == ["answer", "gra"] * len(passes)
     assert (response(played), played.outcome.ended) == (f"Draft {taken}.", ended)

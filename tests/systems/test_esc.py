@@ -1,4 +1,4 @@
-"""MultiAgentESC: the stages in order, the vote, and what fails."""
+"""MultiAgentESC: order of stages, vote, and invalid proposals."""
 
 import json
 
@@ -19,7 +19,7 @@ def answering(stage: str, answer: str) -> Script:
     return script
 
 
-def test_each_stage_is_asked_once_and_the_reflection_has_the_last_word() -> None:
+def test_the_response_is_of_the_reflection() -> None:
     last = json.dumps({"reflection": "too cold", "response": "I am so sorry."})
     played = Played("multi_agent_esc", script=answering("reflection", last))
     assert played.asked == STAGES
@@ -29,13 +29,13 @@ def test_each_stage_is_asked_once_and_the_reflection_has_the_last_word() -> None
 @pytest.mark.parametrize(
     ("votes", "winner"), [((1, 1, 2), 1), ((2, 3, 3), 3), ((3, 2, 3), 3), ((3, 1, 2), 3), ((2, 1, 3), 2)]
 )
-def test_most_votes_win_and_empathy_decides_between_equals(votes: tuple[int, ...], winner: int) -> None:
+def test_most_votes_win_and_empathy_decides_a_tie(votes: tuple[int, ...], winner: int) -> None:
     said = dict(zip(Votes.model_fields, votes, strict=True))
     played = Played("multi_agent_esc", script=answering("vote", json.dumps(said)))
     assert f"by the strategy of proposal {winner}," in played.prompt(STAGES.index("reply"))
 
 
-def test_proposals_of_one_strategy_are_asked_for_again() -> None:
+def test_proposals_need_different_strategies() -> None:
     asked: list[str] = []
 
     def script(asking: str, request: Request) -> str:

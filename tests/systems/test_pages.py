@@ -69,22 +69,24 @@ def test_no_module_of_the_engine_names_a_system() -> None:
         assert not [mark for mark in marks if mark in source]
 
 
-def test_every_system_runs_on_the_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """All commands read the runs."""
-    words = ("dataset=demo", "backend=dry", "limit=2", "frames.per_clip=1", f"runs={tmp_path}")
+def test_systems_run_on_the_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Commands read the runs. The systems of ON_A_SERVER run below."""
+    words = ("dataset=demo", "backend=dry", "limit=1", f"runs={tmp_path}")
+    names = [name for name in NAMES if name not in ON_A_SERVER]
     runs = []
-    for name in NAMES:
+    for name in names:
         [ended] = launch(settings_of(*words, f"system={name}", *OWN.get(name, ())))
-        results = read_results(Path(ended.run))
-        assert [result.status for result in results.values()] == ["ok", "ok"]
-        assert all(result.response and result.emotion for result in results.values())
+        [result] = read_results(Path(ended.run)).values()
+        assert result.ok
+        assert result.response
+        assert result.emotion
         assert read_manifest(Path(ended.run)).setting("system.name") == name
-        assert (show([ended.run]), show([ended.run, next(iter(results))])) == (0, 0)
+        assert (show([ended.run]), show([ended.run, result.id])) == (0, 0)
         runs.append(ended.run)
     capsys.readouterr()
     assert (score([*runs, "--resamples", "20"]), tables(["main", *runs])) == (0, 0)
     printed = capsys.readouterr().out
-    assert not [name for name in NAMES if name not in printed]
+    assert not [name for name in names if name not in printed]
 
 
 @pytest.fixture(scope="module")

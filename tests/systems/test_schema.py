@@ -1,4 +1,4 @@
-"""Schemas per call: what the server's grammar, the prompt's outline and our validation agree on."""
+"""Schemas of calls: the server's grammar, the prompt's outline and the validation agree."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ BLIND = Bounds(frozenset("D"), BOUNDS.choices, {"turn": range(1, 4), "frame": ra
 
 
 def sent(cls: type[BaseModel], bounds: Bounds) -> Any:
-    """The schema as a server gets it."""
+    """The schema in a request."""
     return json.loads(json_schema(cls, bounds).text)
 
 
 def fields_of(cls: type[BaseModel], bounds: Bounds) -> dict[str, Any]:
-    """The schema of each field, by its name in the class."""
+    """The schema of each field, by class name."""
     fields = sent(cls, bounds)["properties"]
     return dict(zip(class_names(fields), fields.values(), strict=True))
 
 
 @pytest.mark.parametrize("cls", [Evidence, Forecast, Plan, audit_class(STAGES)])
-def test_every_field_is_required_in_class_order_and_nothing_else_is_allowed(cls: Any) -> None:
+def test_every_field_is_required_in_class_order(cls: Any) -> None:
     schema = sent(cls, BOUNDS)
     assert schema["required"] == list(schema["properties"])
     assert list(fields_of(cls, BOUNDS)) == list(cls.model_fields)
@@ -57,14 +57,14 @@ def test_every_field_is_required_in_class_order_and_nothing_else_is_allowed(cls:
     jsonschema.Draft202012Validator.check_schema(schema)
 
 
-def test_choices_and_numbers_are_bounded_by_the_sample() -> None:
+def test_the_sample_bounds_choices_and_numbers() -> None:
     evidence = sent(Evidence, BOUNDS)["properties"]
     assert evidence["textual_cues"]["items"]["properties"]["a_turn"]["maximum"] == 3
     assert evidence["visual_cues"]["items"]["properties"]["a_frame"]["maximum"] == 2
     assert fields_of(Forecast, BOUNDS)["emotion"]["enum"] == ["neutral", "joy", "sadness"]
 
 
-def test_what_needs_frames_is_not_asked_of_an_agent_without_them() -> None:
+def test_fields_about_frames_need_frames() -> None:
     assert list(sent(Evidence, BLIND)["properties"]) == ["textual_cues"]
     assert list(sent(Forecast, BLIND)["properties"]) == ["a_textual", "b_reasoning", "c_emotion"]
     assert "frame" not in json_schema(Forecast, BLIND).outline
@@ -79,25 +79,18 @@ def forecast(**changes: Any) -> str:
     ("text", "complaint"),
     [
         ("CORRECT", "JSON"),
-        ("", "JSON"),
-        ('{"emotion": "joy"', "JSON"),
         (f"[{forecast()}]", "object"),
         (f"{forecast()} {forecast(reasoning='other')}", "several JSON objects that differ"),
-        (f"```json\n{forecast()}\n```\n```\n{forecast(reasoning='other')}\n```", "several JSON objects that differ"),
         (f"Sure! {forecast(emotion='happy')}", "'happy' is not one of neutral, joy, sadness"),
         (forecast(emotion="happy"), "'happy' is not one of neutral, joy, sadness"),
         (forecast(emotion="absent"), "emotion: Field required"),
         (forecast(visual="absent"), '"b_visual" is missing'),
-        (forecast(visual=None), '"b_visual" is missing'),
-        (forecast(consistency=1), "consistency"),
         (forecast(reasoning=""), "reasoning"),
         (forecast(extra=1), "extra"),
         (forecast(reasoning="x").replace('"x"', '"\\udde6"'), "surrogate"),
-        ("[]", "object"),
-        ("null", "object"),
     ],
 )
-def test_a_reply_outside_the_schema_is_refused_with_the_exact_complaint(text: str, complaint: str) -> None:
+def test_an_invalid_reply_gets_an_exact_complaint(text: str, complaint: str) -> None:
     with pytest.raises(ReplyError) as caught:
         parse(Forecast, BOUNDS, text)
     assert caught.value.failure is Failure.SCHEMA_INVALID
@@ -106,15 +99,15 @@ def test_a_reply_outside_the_schema_is_refused_with_the_exact_complaint(text: st
 
 @pytest.mark.parametrize(
     "around",
-    ["```json\n{}\n```", "Sure! Here it is:\n{}", "{}\nI hope this helps.", "<answer>{}</answer>", "\n {} \n"],
+    ["```json\n{}\n```", "Sure! Here it is:\n{}", "<answer>{}</answer>", "\n {} \n"],
 )
-def test_words_around_the_one_object_are_cut_away(around: str) -> None:
+def test_words_around_an_object_are_removed(around: str) -> None:
     record, taken = parse(Forecast, BOUNDS, around.replace("{}", forecast()))
     assert record == parse(Forecast, BOUNDS, forecast())[0]
     assert taken == (("words around the JSON",) if around.strip() != "{}" else ())
 
 
-def test_the_last_object_that_holds_to_the_schema_counts() -> None:
+def test_the_last_valid_object_counts() -> None:
     draft, last = forecast(reasoning="a draft"), forecast(reasoning="the last")
     for text in (
         f"She is {{very}} sad.\n{draft}\n{last}",
@@ -131,29 +124,26 @@ def test_the_last_object_that_holds_to_the_schema_counts() -> None:
     [
         ("word " * 95 + "word", None),  # 479 characters
         ("It is so. " * 60, "It is so. " * 47 + "It is so."),
-        ("It is so. " * 30 + "on and on " * 30, "It is so. " * 29 + "It is so."),
         ("It is so. " + "on and on " * 60, "It is so. " + "on and on " * 46 + "on and on"),
         ("on and on " * 48, "on and on " * 47 + "on and on"),
         ("on " * 159 + "one", "on " * 158 + "on"),  # 480 characters: a grammar may have stopped there
-        ("They said 3.14159 " * 40, "They said 3.14159 " * 26 + "They said"),
         ("x" * 500, "x" * 480),
-        ("Why? " + "x" * 500, "Why? " + "x" * 475),
     ],
 )
-def test_a_text_that_is_too_long_ends_at_a_sentence_or_a_word(text: str, left: str | None) -> None:
+def test_long_texts_are_shortened_to_sentences_or_words(text: str, left: str | None) -> None:
     record, taken = parse(Forecast, BOUNDS, forecast(reasoning=text))
     assert (record.reasoning, taken) == ((text, ()) if left is None else (left, ("end of reasoning",)))
     assert Forecast.model_validate_json(forecast(reasoning=text)).reasoning == text  # as it is read back
 
 
-def test_lengths_are_asked_for_in_words_and_the_grammar_leaves_room() -> None:
+def test_lengths_are_in_words_and_the_grammar_leaves_room() -> None:
     assert fields_of(Forecast, BOUNDS)["reasoning"]["maxLength"] == 480
     outline = json_schema(Forecast, BOUNDS).outline
     assert '- "d_reasoning": text, at most 40 words (what' in outline
     assert "characters" not in outline
 
 
-def test_a_failing_check_needs_a_correction_and_a_verdict_is_never_guessed() -> None:
+def test_an_incomplete_audit_is_invalid() -> None:
     cls = audit_class(STAGES)
     good = audit(dict.fromkeys(STAGES, True)).model_dump()
     parse(cls, BOUNDS, json.dumps(good))
@@ -195,7 +185,7 @@ def test_the_outline_names_each_field_with_its_bounds() -> None:
     assert 'one of "neutral", "joy", "sadness"' in json_schema(Forecast, BOUNDS).outline
 
 
-def test_what_was_not_asked_for_is_refused() -> None:
+def test_fields_that_were_not_requested_are_invalid() -> None:
     with pytest.raises(ReplyError, match="consistency, visual: was not asked for"):
         parse(Forecast, BLIND, forecast())
     cues = {"textual_cues": [{"turn": 1, "cue": "a"}], "visual_cues": [{"frame": 1, "cue": "b"}]}
@@ -213,7 +203,7 @@ class Scored(BaseModel):
     when: int | None = None
 
 
-def test_bounds_of_fields_reach_the_server_the_outline_and_the_parser() -> None:
+def test_bounds_of_fields_are_in_schema_outline_and_parser() -> None:
     schema = fields_of(Scored, BOUNDS)
     assert schema["level"] == {"type": "integer", "minimum": 1, "maximum": 5}
     assert schema["share"] == {"type": "number", "exclusiveMinimum": 0.0, "exclusiveMaximum": 1.0}
@@ -268,16 +258,8 @@ class Anything(BaseModel):
     value: Any
 
 
-class Bare(BaseModel):
-    items: list[Any]
-
-
 class Renamed(BaseModel):
     feeling: Annotated[str, Field(alias="theFeeling")]
-
-
-class Renaming(BaseModel):
-    inner: Renamed
 
 
 class Called(BaseModel):
@@ -293,13 +275,11 @@ class Called(BaseModel):
         (Weights, "Weights.weights is a dict"),
         (Holder, "Holder.inner has no fields"),
         (Anything, "Anything.value may be anything"),
-        (Bare, "Bare.items may be anything"),
         (Renamed, "Renamed has a field with an alias"),
-        (Renaming, "Renaming has a field with an alias"),
         (Called, "Called is of a type that JSON does not know (Cannot generate a JsonSchema for core_schema."),
     ],
 )
-def test_what_no_model_can_be_asked_for_is_told_with_its_field(cls: type[BaseModel], message: str) -> None:
+def test_an_unsupported_type_is_an_error(cls: type[BaseModel], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         vocabularies(cls)
     assert caught.value.what.startswith(message)
@@ -308,21 +288,21 @@ def test_what_no_model_can_be_asked_for_is_told_with_its_field(cls: type[BaseMod
 
 
 class Word(StrEnum):
-    """Left out of digests, as every docstring."""
+    """Not in digests."""
 
     YES = "yes"
 
 
 class Documented(BaseModel):
-    """This, too."""
+    """Not in digests, either."""
 
     word: Word
     kind: Literal["a"]
     both: Literal["a", 1]
 
 
-def test_docstrings_decide_nothing_with_or_without_optimisation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`python -OO` leaves them out."""
+def test_docstrings_do_not_affect_digests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`python -OO` removes them."""
     source = Path(schemas.__file__).read_text(encoding="utf-8")
     optimised = ModuleType("optimised")
     monkeypatch.setitem(sys.modules, "optimised", optimised)  # where pydantic looks names up
@@ -335,7 +315,7 @@ def test_docstrings_decide_nothing_with_or_without_optimisation(monkeypatch: pyt
     for documented in (Documented, Evidence):
         assert documented.__doc__
         assert documented.__doc__.splitlines()[0] not in schema_digest(documented)
-    assert "Left out" not in schema_digest(Documented)
+    assert "Not in digests" not in schema_digest(Documented)
 
 
 @pytest.mark.parametrize(
@@ -358,7 +338,7 @@ def test_a_grammar_offers_sentences_to_quote(turns: tuple[str, ...], offered: li
     assert parse(Cause, bounds, reply.text)[0].trigger_spans[0] in offered
 
 
-def test_a_quote_is_words_of_those_who_are_answered() -> None:
+def test_quotes_are_words_of_the_other_speakers() -> None:
     said = ("I failed again. It\u2019s over!", "\U0001f62d", "Really?")
     bounds = Bounds(frozenset("D"), {"cause": ("loss",)}, {}, said)
 

@@ -1,4 +1,4 @@
-"""Fields as models write them: in the order of the class on every server, those that sort names included."""
+"""Wire names: models write fields in the order of the class, also on servers that sort names."""
 
 import json
 from functools import partial
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, create_model
 
@@ -32,7 +32,7 @@ NAMES = st.text("abzABZ09_é", min_size=1, max_size=4).filter(lambda name: name[
 
 
 def as_sorted(schema: Any) -> Any:
-    """A JSON schema as Ollama 0.34 reads it, into maps that have their keys in the order of the alphabet."""
+    """A JSON schema as Ollama 0.34 reads it, with sorted keys."""
     return json.loads(json.dumps(schema, sort_keys=True))
 
 
@@ -52,15 +52,16 @@ CLASSES = FIELDS(
 ).map(class_of)
 
 
+@settings(max_examples=15)
 @given(CLASSES)
-def test_on_a_server_that_sorts_names_fields_come_in_class_order_and_records_are_the_same(cls: type[BaseModel]) -> None:
+def test_a_server_that_sorts_names_gives_equal_records(cls: type[BaseModel]) -> None:
     schema = json.loads(json_schema(cls, UNBOUND).text)
     reply = json.dumps(least(as_sorted(schema), 0))
     assert reply == json.dumps(least(schema, 0))
     record, taken = parse(cls, UNBOUND, reply)
     assert not taken
     assert list(record.model_dump()) == list(cls.model_fields)
-    assert parse(cls, UNBOUND, record.model_dump_json()) == (record, ())  # by a model that no grammar binds
+    assert parse(cls, UNBOUND, record.model_dump_json()) == (record, ())  # without a grammar
     assert parse(cls, UNBOUND, as_written(record)) == (record, ())
     assert checked(cls, UNBOUND, record.model_dump()) == record
 
@@ -71,16 +72,16 @@ def test_on_a_server_that_sorts_names_fields_come_in_class_order_and_records_are
         (["emotion", "response"], ["emotion", "response"]),
         (["reason", "passed", "correction"], ["a_reason", "b_passed", "c_correction"]),
         ([*"jabcdefghi"], ["a_j", "b_a", "c_b", "d_c", "e_d", "f_e", "g_f", "h_g", "i_h", "j_i"]),
-        (["a", "B"], ["a_a", "b_B"]),  # byte by byte a capital comes first
+        (["a", "B"], ["a_a", "b_B"]),  # capitals sort first
         ([*map(str, range(27))], ["aa_0", *(f"a{chr(97 + n)}_{n}" for n in range(1, 26)), "ba_26"]),
         ([], []),
     ],
 )
-def test_names_are_lettered_where_they_do_not_sort(fields: list[str], names: list[str]) -> None:
+def test_names_get_letters_unless_they_are_sorted(fields: list[str], names: list[str]) -> None:
     assert wire_names(fields) == dict(zip(fields, names, strict=True))
 
 
-def test_schema_and_outline_show_the_same_names_at_every_depth() -> None:
+def test_schema_and_outline_have_the_same_names() -> None:
     asked = json_schema(audit_class(STAGES), UNBOUND)
     schema = json.loads(asked.text)
     assert list(schema["properties"]) == schema["required"] == ["a_mpa", "b_caef", "c_psp", "d_sgrg"]
@@ -104,9 +105,7 @@ AUDIT = json.loads(as_written(audit(dict.fromkeys(STAGES, True))))
     ("cls", "reply", "complaint"),
     [
         (Plan, {**WRITTEN, "goal": "comfort"}, '"goal" must be named "a_goal", as the other fields are'),
-        (Plan, {**PLAN, "a_goal": "comfort"}, '"goal" must be named "a_goal", as the other fields are'),
         (Plan, {**WRITTEN, "a_goal": "win"}, "a_goal: 'win' is not one of"),
-        (Plan, {**PLAN, "goal": "win"}, "a_goal: 'win' is not one of"),
         (Plan, {**PLAN, "c_goal": "comfort"}, "c_goal: Extra inputs are not permitted"),
         (audit_class(STAGES), {**AUDIT, "d_sgrg": {"a_reason": "r", "b_passed": True}}, "d_sgrg.c_correction: Field"),
         (
@@ -117,21 +116,19 @@ AUDIT = json.loads(as_written(audit(dict.fromkeys(STAGES, True))))
         (audit_class(STAGES), {"a_mpa": AUDIT["a_mpa"]}, "b_caef: Field required; c_psp: Field required"),
     ],
 )
-def test_a_reply_that_mixes_names_is_refused_and_complaints_have_the_models_names(
-    cls: type[BaseModel], reply: Any, complaint: str
-) -> None:
+def test_a_reply_with_mixed_names_is_invalid(cls: type[BaseModel], reply: Any, complaint: str) -> None:
     with pytest.raises(ReplyError) as caught:
         parse(cls, BOUNDS, json.dumps(reply))
     assert complaint in caught.value.what
 
 
 @pytest.mark.parametrize("name", ["a_reason", "reason"])
-def test_a_reply_with_a_name_twice_is_refused(name: str) -> None:
+def test_a_reply_with_a_name_twice_is_invalid(name: str) -> None:
     with pytest.raises(ReplyError, match=f'"{name}" appears twice'):
         parse(Preference, UNBOUND, f'{{"{name}": "a", "{name}": "b", "b_better": "tie"}}')
 
 
-def test_a_run_on_a_server_that_sorts_names_is_as_on_one_that_keeps_them(tmp_path: Path) -> None:
+def test_runs_are_equal_on_servers_that_sort_names(tmp_path: Path) -> None:
     def sorting(body: dict[str, Any]) -> str:
         return json.dumps(least(as_sorted(body["format"]), 0)) if "format" in body else merg_answer(body)
 

@@ -1,4 +1,4 @@
-"""What the baselines answer where it is no plain text."""
+"""Outputs of the baselines that are no plain text."""
 
 from typing import Annotated
 
@@ -9,13 +9,13 @@ from mmerg.systems.fields import AtMost, Choice
 
 
 class Label(Record):
-    """e: an emotion, of whom the dataset says."""
+    """e: the emotion of the person that the dataset labels."""
 
     emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that is asked for")]
 
 
 class Answer(Record):
-    """A: an emotion, of whom the dataset says, and the next turn's words."""
+    """A: the emotion of the person that the dataset labels, and the words of the next turn."""
 
     emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that is asked for")]
     response: Annotated[str, AtMost(40), Field(min_length=1, description="the next turn, word for word")]
@@ -25,8 +25,8 @@ Points = Annotated[int, Field(ge=0, le=3)]
 
 
 class Feedback(Record):
-    """The critic's word on a draft: what to do better, then ten traits of a reply in a dialogue, 0 to 3 points each
-    (Madaan et al., 2023, arXiv 2303.17651, on dialogue responses)."""
+    """The critic's feedback on a draft: what to do better, then ten traits of a reply, 0 to 3 points each (Madaan et
+    al., 2023, arXiv 2303.17651, on dialogue responses)."""
 
     feedback: Annotated[str, AtMost(60), Field(min_length=1, description="what is weak, and how to mend it")]
     relevant: Points

@@ -1,4 +1,4 @@
-"""What MultiAgentESC's agents answer where it is no plain text."""
+"""Outputs of MultiAgentESC's agents that are no plain text."""
 
 from collections import Counter
 from typing import Annotated
@@ -21,7 +21,7 @@ class Proposal(Record):
 
 
 class Proposals(Record):
-    """p: three, of different strategies."""
+    """p: three proposals with different strategies."""
 
     proposals: Annotated[tuple[Proposal, ...], Field(min_length=3, max_length=3)]
 
@@ -42,12 +42,12 @@ class Votes(Record):
 
     @property
     def winner(self) -> int:
-        """The proposal with most votes, from 1; the judge named first decides between equals."""
+        """The proposal with most votes, from 1; the first judge decides a tie."""
         return Counter((self.empathy, self.helpfulness, self.naturalness)).most_common(1)[0][0]
 
 
 class Reflection(Record):
-    """R: what the reply lacks, and the reply as it is to be said."""
+    """R: what the reply lacks, and the final reply."""
 
     reflection: Text
     response: Annotated[str, AtMost(40), Field(min_length=1, description="the next turn, word for word")]

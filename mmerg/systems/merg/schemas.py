@@ -1,9 +1,9 @@
-"""What MERG's agents answer (arXiv 2604.18988, section 3): evidence E, emotion e, plan P. R is plain text.
+"""Outputs of MERG's agents (arXiv 2604.18988, section 3): evidence E, emotion e, plan P. R is plain text.
 
-A model writes fields in order: a forecast has its reasoning first, so that it can change what it names. A plan has its
-choices first, as its reasons were copied from the forecast and the choices the same for most scenes. Lengths are asked
-for in words, with room for twice as much, so that a reply closes within its token limit; they stay under the 2,000
-characters that grammars enforce. What needs the frames is asked for, and required, only of an agent that sees them.
+A model writes fields in order. A forecast has its reasoning first, so that it can affect the emotion. A plan has its
+choices first; otherwise its reasons were copied from the forecast, and most scenes got the same choices. Lengths are in
+words, with room for twice as many, so that a reply ends within its token limit, and under the 2,000 characters that
+grammars enforce. Fields about frames are requested only of agents that see them.
 """
 
 from typing import Annotated, Literal
@@ -32,7 +32,7 @@ class VisualCue(Record):
 
 
 class Evidence(Record):
-    """E, by MPA: concrete cues, each grounded in a turn or a frame; observations, no conclusions."""
+    """E, by MPA: concrete cues, each with its turn or frame; observations, no conclusions."""
 
     textual_cues: Annotated[tuple[TextualCue, ...], Field(min_length=1, max_length=4)]
     visual_cues: Annotated[tuple[VisualCue, ...], Field(max_length=4, json_schema_extra=needs("V"))] = ()

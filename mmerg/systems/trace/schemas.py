@@ -1,4 +1,4 @@
-"""What TRACE's agents answer (arXiv 2509.21849, section 3): emotion e, cause c, strategy s. R is plain text."""
+"""Outputs of TRACE's agents (arXiv 2509.21849, section 3): emotion e, cause c, strategy s. R is plain text."""
 
 from typing import Annotated
 
@@ -18,7 +18,7 @@ class Emotion(Record):
 
 
 class Cause(Record):
-    """c = (S_trigger, c_sum, c_cat), by CAE: the words that set the emotion off, and why."""
+    """c = (S_trigger, c_sum, c_cat), by CAE: the words that caused the emotion, and why."""
 
     trigger_spans: Annotated[
         tuple[Annotated[str, AtMost(40), Quote(), Field(min_length=1)], ...],
