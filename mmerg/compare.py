@@ -3,8 +3,8 @@
 Compares each run with the first. Runs that differ only in the seed are averaged. Prints the settings that differ, the
 difference of every metric with its 95 % interval, and the smallest difference that this many pairs can detect. Tests
 only the primary metrics (acc, dist2 and bert_f1, or those named by --primary), with McNemar's exact test for shares and
-a permutation test otherwise, Holm-corrected. `mmerg show RUN RUN` lists the samples that changed. Does not call the
-models that wrote the replies, and writes only `--json FILE`.
+a permutation test otherwise, Holm-corrected. `mmerg report RUN RUN` lists the samples that changed. Does not call
+the models that wrote the replies, and writes only `--json FILE`.
 Exit code 0 compared, 2 the runs cannot be compared or an option is wrong, 130 interrupted.
 """
 
@@ -28,16 +28,13 @@ from mmerg.storage.record import to_json
 
 
 def compare(given: argparse.Namespace) -> int:
-    """Compare all runs with the first, print, and keep as JSON. Raises RunError and ConfigError."""
+    """Compares all runs with the first, prints, and writes JSON. Raises RunError and ConfigError."""
     options, out = read_options(given), console()
     if len(given.run) < 2:
         raise ConfigError("a single run cannot be compared", where="arguments", hint="give two runs or more")
     runs = [read_run(about.path) for about in read_run_refs(given.run)]
     first, *others = by_setting(runs)
-    progress = Console(stderr=True)
-    if not progress.is_terminal:
-        progress.print(f"comparing {len(runs)} runs …")
-    with progress.status("comparing"):
+    with Console(stderr=True).status(f"comparing {len(runs)} runs"):
         compared = compare_sides(first, others, options)
     called = {run.run: label for run, label in zip(runs, labels(runs), strict=True)}
     for part in terminal(compared, called, given.verbose):

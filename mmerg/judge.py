@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def split(arguments: Sequence[str]) -> tuple[list[Path], list[str]]:
-    """Run folders, and what Hydra gets. Folders come first: up to an option, or a key=value that is no folder."""
+    """Run folders and the arguments for Hydra, which begin with an option, or a key=value that is no folder."""
 
     def is_run(argument: str) -> bool:
         is_folder = os.path.isdir(argument)  # noqa: PTH112  (Path's raises for a name as long as a setting may be)

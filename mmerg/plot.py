@@ -45,7 +45,7 @@ def plot(out: Console, given: argparse.Namespace) -> int:
     paths, target = given.runs, given.out or (given.runs[0] / "plots" if len(given.runs) == 1 else Path("plots"))
     if given.labels and (len(given.labels), len(set(given.labels))) != (len(paths), len(paths)):
         what = f"{len(paths)} runs need as many labels, all different, not {', '.join(given.labels)}"
-        raise ConfigError(what, where="--labels", hint="give each run a label of its own, in the order of the runs")
+        raise ConfigError(what, where="--labels", hint="give each run its own label, in the order of the runs")
     abouts = read_run_refs(paths)
     runs = [RunData(about, label) for about, label in zip(abouts, given.labels or labels(abouts), strict=True)]
     written = 0
@@ -85,7 +85,7 @@ def _draw_run(run: RunData, name: str) -> Drawn:
         stories = (Story(read_events(about.path, id)) for id in run.results)
         blame = count_blame(about, (verdict for story in stories for verdict in iterate_verdicts(story)))
         audited = any(count_audits(blame)) or UNAUDITED in blame.index
-        return draw_blame(blame, about) if audited else None, f"no pass of {about.run} came to an audit"
+        return draw_blame(blame, about) if audited else None, f"no pass of {about.run} was audited"
     if not run.scores:
         return None, describe_unscored([run])
     confusion = run.scores.confusion

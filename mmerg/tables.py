@@ -1,8 +1,8 @@
 """Prints the papers' tables beside your runs: `mmerg tables [TABLE …] [RUN …]`.
 
 Tables: main (the default), ablations, iterations, topk, backbones (MERG), trace, hef. Without RUN, all scored runs
-under `--runs` on the table's dataset are used. Runs stand below the paper's rows, each value with its interval and n.
-No run is tested against a paper, since the papers do not fully say how they measured.
+under `--runs` on the table's dataset are used. Runs are below the paper's rows, each value with its interval and n. No
+run is tested against a paper, since the papers do not fully say how they measured.
 Exit code 0 printed, 2 a run or an option is wrong, 130 interrupted.
 """
 
@@ -21,7 +21,7 @@ from mmerg.runs.manifest import MANIFEST, check_runs, read_any_manifest
 
 
 def tables(given: argparse.Namespace) -> int:
-    """Draw, then print or write. Raises ConfigError and RunError."""
+    """Prints or writes the tables. Raises ConfigError and RunError."""
     names = [name for name in NAMES if name in given.words] or ["main"]
     papers = {name: published(name) for name in names}
     paths = [Path(word) for word in given.words if word not in NAMES]
@@ -30,23 +30,23 @@ def tables(given: argparse.Namespace) -> int:
             hint = f"tables: {', '.join(NAMES)}; for runs see `ls runs/`"
             raise ConfigError(f"{path} is neither a table nor a run folder", where="arguments", hint=hint)
     datasets = {paper.dataset for several in papers.values() for paper in several}
-    left_out: list[str] = []
+    skipped: list[str] = []
     if paths:
         runs = [read_candidate(about.path) for about in check_runs(paths)]
     else:
-        runs, left_out = _scored(given.runs, datasets)
+        runs, skipped = _scored(given.runs, datasets)
     if given.judge:
         runs = judged_by(runs, given.judge)
     drawn: list[RunTable] = []
     for several in papers.values():
-        # a run stands in the tables of its dataset; where there is none, in all
+        # A run is in the tables of its dataset, or in all if there are none.
         placed = [(paper, [run for run in runs if _belongs_to(run, paper, datasets)]) for paper in several]
         none = not any(own for _, own in placed)
         drawn += [add_runs(paper, own) for paper, own in placed if own or none]
     shown = list(map(draw, drawn))
     deliver(given.format, given.out, shown, shown, (fact for table in drawn for fact in facts(table)))
-    for line in left_out:
-        print(printable(f"left out: {line}"), file=sys.stderr)  # noqa: T201
+    for line in skipped:
+        print(printable(f"skipped: {line}"), file=sys.stderr)  # noqa: T201
     return 0
 
 
@@ -55,16 +55,16 @@ def _belongs_to(run: Candidate, paper: PaperTable, datasets: set[str]) -> bool:
 
 
 def _scored(folder: Path, datasets: set[str]) -> tuple[list[Candidate], list[str]]:
-    """The scored runs of these datasets below a folder, and why others are left out."""
-    runs, left_out = [], []
+    """The scored runs of these datasets in a folder, and why others are skipped."""
+    runs, skipped = [], []
     files = sorted(folder.glob(f"*/{MANIFEST}"), reverse=True)
     for path in sorted({file.parent.resolve(): file.parent for file in files}.values()):  # a link is the run itself
         try:
             if get_dataset(read_any_manifest(path)) in datasets:
                 runs.append(read_candidate(path))
         except RunError as error:
-            left_out.append(str(error))
-    return runs, left_out
+            skipped.append(str(error))
+    return runs, skipped
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

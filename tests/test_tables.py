@@ -85,7 +85,7 @@ def test_without_arguments_all_scored_runs_are_shown(
     assert "run 1 is a (" in flat
     assert "run 2 is b" in flat
     assert "run 3 is" not in flat
-    assert "left out: this run has no scores" in shown.err
+    assert "skipped: this run has no scores" in shown.err
     assert f"mmerg score {tmp_path / 'runs' / 'unscored'}" in shown.err
 
 

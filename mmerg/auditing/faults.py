@@ -2,11 +2,11 @@
 
 foreign: another dialogue's output, which has nothing to do with the scene.
 wrong: a forecast of the run itself that the gold label contradicts. Nothing is planted.
-flipped: the forecast asked anew with another label, so with reasons of its own.
-hot: a draw at temperature 1.5 against the run's own output. A weak one: it may be as good.
+flipped: a forecast generated for another label, with its own reasons.
+hot: an output sampled at temperature 1.5. A weak fault, as it may be as good as the run's own.
 human: the human turn as the clean output, the model's own as the faulty one.
 refusal, phrase, own name, narration, last turn: a reply that code makes.
-roles: the reply that the other speaker would give.
+roles: a reply generated for the other speaker.
 """
 
 import random
@@ -105,7 +105,7 @@ class Auditing:
                 yield Case.model_validate({**known, "fault": kind, "scores": scores})
 
     def _faults(self, state: State, stage: Stage, result: Result, ask: Asker) -> Iterator[tuple[str, Output]]:
-        """The faulty outputs of a stage, each after its kind. Skips one that the model cannot write."""
+        """The kinds and outputs of the faults of a stage. Skips those that the model cannot generate."""
         system, before, scene = self.prompts.system, state.before(stage.gives), state.scene
         emotion, response = system.result.get("emotion", ""), system.result.get("response", "").partition(".")
         own = dict(state.outputs)[stage.gives]

@@ -1,7 +1,7 @@
-"""The first passes of a finished run, read from its folder, and material for faults in them.
+"""The first passes of a finished run, and outputs for faults in them.
 
-Uses pass 0, as every finished sample has one that no audit has changed. The selected pass is biased: the auditor
-ranked it first.
+Every finished sample has a pass 0, which no audit has changed. The selected pass would be biased, as the auditor ranked
+it first.
 """
 
 import random
@@ -91,7 +91,7 @@ class FirstPasses:
             state = self._with(state, stage, first.outputs[stage.gives].output)
         messages = (message for call in story.calls for message in call.event.messages)
         sent = next((message.images for message in messages if message.images), ())
-        if not sent and story.frames and story.frames.form == "images":  # only functions of the user's saw them
+        if not sent and story.frames and story.frames.form == "images":  # only the user's functions saw them
             sent = tuple(keyframe.frame.sha256 for keyframe in story.keyframes)
         supplied = {one.symbol: SourceOutput(one.content) for one in first.supplied}
         return FirstPass(story.started, state, sent, supplied)

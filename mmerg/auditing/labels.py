@@ -1,5 +1,5 @@
-"""Calibrates emotions that are read from label probabilities: the model's scores over scenes, and how often each label
-is right, from a finished run on another split than the evaluated one."""
+"""Calibrates emotions that are read from label probabilities, by a finished run on another split: the model's mean
+score and the frequency of each label."""
 
 from collections import Counter
 from pathlib import Path
@@ -17,8 +17,8 @@ from mmerg.systems.audit import LabelPrior
 
 
 def calibrate_labels(run: Path, file: Path) -> LabelPrior:
-    """Writes the prior of the run's labels to `file`, beside its other contents. Makes no call. Raises MmergError if
-    the run read no labels, or the file is of another model."""
+    """Adds the prior of the run's labels to `file`, without any call. Raises MmergError if the run read no labels, or
+    the file is of another model."""
     manifest, results = read_manifest(run), read_results(run).values()
     corpus, read = manifest.corpus, [result.label_logprobs for result in results if result.label_logprobs]
     if not read:
@@ -34,9 +34,7 @@ def calibrate_labels(run: Path, file: Path) -> LabelPrior:
     )
     settings = restore_settings(run, manifest).model_copy(update={"auditor": None})
     prompts = plan_prompts(settings).measured_labels()
-    prompts |= {
-        name: manifest.identity[name] for name in prompts.keys() & manifest.identity.keys()
-    }  # as the run had them
+    prompts |= {name: manifest.identity[name] for name in prompts.keys() & manifest.identity.keys()}  # of the run
     if file.exists():
         read_auditor(file).check_engine(manifest.engine, str(file))
     update_auditor(file, manifest.engine, prompts, labels=prior)

@@ -1,6 +1,6 @@
 """Measures the checks of a finished run, from its folder to an exit code; `mmerg/audit.py` is the command.
 
-Steps: the run's settings and system, its finished samples, the hosts, samples in flight, scores.
+Steps: the run's settings and system, its finished samples, the hosts, samples in parallel, scores.
 """
 
 import os

@@ -1,9 +1,8 @@
 """How well scores separate clean from faulty outputs.
 
 AUC: the share of pairs of a clean and a faulty output in which the clean one has the higher score; ties count half.
-Intervals come from a bootstrap over dialogues, so outputs of one dialogue stay together; where no draw differs, from
-Wilson's for as many dialogues. A check that cannot be read counts against the auditor: it passes nothing clean and
-finds nothing faulty.
+Intervals come from a bootstrap over dialogues; if all draws are equal, from Wilson's method for that many dialogues. An
+unreadable check counts against the auditor: it passes no clean output and detects no fault.
 """
 
 from collections.abc import Iterable, Sequence

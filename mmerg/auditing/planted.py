@@ -46,7 +46,7 @@ class Planted(Record):
         return f"{made}; {unread} of them have a check that cannot be read{failed}"
 
     def tables(self) -> Iterator[Table]:
-        """AUC and sensitivity by kind of fault, those of replies that are made by themselves; all checks together."""
+        """AUC and sensitivity by kind of fault, with faults of replies in tables of their own; all checks together."""
         made = {ROLES, *BY_CODE}
         for kinds in ([kind for kind in KINDS if kind not in made], [kind for kind in KINDS if kind in made]):
             columns = [kind for kind in kinds if any(kind in row for row in self.aucs.values())]
@@ -102,8 +102,8 @@ def _cell(one: Measure | None) -> str:
 
 
 def read_planted(run: Path, identity: Mapping[str, str]) -> Planted | None:
-    """The measurements of the run in folder `run`; None if there are none. Raises RunError if the file cannot be read,
-    or the run has changed since."""
+    """The measurements of the run in folder `run`, or None. Raises RunError if the file cannot be read, or the run has
+    changed since."""
     file, again = run / PLANTED, f"mmerg audit {run}"
     try:
         planted = read_record(file, Planted)

@@ -1,1 +1,1 @@
-"""The scores that papers print, as data with their source, one file per paper; `published` reads them."""
+"""The scores that papers print, with their source, in a file per paper; `published` reads them."""

@@ -3,7 +3,7 @@
     [iterations] = published("iterations")
     iterations.printed(iterations.rows[1])["acc"], iterations.rows[1].n    # 83.87, 31
 
-Columns have the names of our metrics, where there is one.
+Columns are named like our metrics, if there is one.
 """
 
 from functools import cache

@@ -1,4 +1,4 @@
-"""A run that may stand in a paper's table, with its scores and ratings.
+"""A run for a paper's table, with its scores and ratings.
 
 run = read_candidate(Path("runs/iemocap-merg-qwen3.5-27b-1a2b3c4d"))
 run.score("acc")
@@ -25,11 +25,11 @@ class Candidate(RunRef):
 
     @property
     def name(self) -> str:
-        """The user's own name for the run before that of its folder."""
+        """The name that the user gave the run, and that of its folder."""
         return f"{name} ({self.run})" if (name := self.manifest.own_name) else self.run
 
     def score(self, column: str) -> Score | None:
-        """The score of a column: of `scores.json`, else the rating of people, else of a judge, where there is one."""
+        """The score of a column: from `scores.json`, else a rating by people or a judge, if there is only one."""
         if column in self.scores.scores:
             return self.scores.scores[column]
         raters = [rated.scores for rated in self.people.values() if column in rated.scores]
@@ -37,21 +37,21 @@ class Candidate(RunRef):
         return raters[0][column] if len(raters) == 1 else None
 
     def find_judgements(self, columns: Collection[str]) -> list[Judgement]:
-        """Those who rated any of these aspects."""
+        """The judgements of any of these aspects."""
         return [judge for judge in self.judges.values() if judge.scores.keys() & set(columns)]
 
 
 def read_candidate(path: Path) -> Candidate:
-    """The run in folder `path`. Raises UnscoredError if it has no scores, or they are not of its results as they are
-    now, RunError if a file cannot be read."""
+    """The run in folder `path`. Raises UnscoredError if it has no scores or stale ones, RunError if a file cannot be
+    read."""
     manifest = read_manifest(path)
     scores = read_scores(path, manifest.identity)
     return Candidate(path, manifest, scores, read_judgements(path), read_rated(path))
 
 
 def judged_by(runs: Sequence[Candidate], judge: str) -> list[Candidate]:
-    """The runs with the ratings of `judge` (a backbone, or backbone@rubric) alone. Raises ConfigError if it judged
-    none of them."""
+    """The runs with only the ratings of `judge` (a backbone, or backbone@rubric). Raises ConfigError if it judged none
+    of them."""
     names = {name: one.judge for run in runs for name, one in run.judges.items()}
     names |= {name: one.judge for run in runs for name, one in run.people.items()}
     if judge not in (*names, *names.values()):
@@ -69,5 +69,5 @@ def judged_by(runs: Sequence[Candidate], judge: str) -> list[Candidate]:
 
 
 def get_dataset(manifest: Manifest | JudgingManifest) -> str | None:
-    """The dataset of a run; None if the manifest is of something else."""
+    """The dataset of a run; None for a judging."""
     return manifest.setting("dataset.name") if isinstance(manifest, Manifest) else None

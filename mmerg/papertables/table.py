@@ -21,8 +21,8 @@ from mmerg.scoring.score import Score
 from mmerg.scoring.spread import Spread, by_seeds, over
 
 NO_TEST = "The paper does not fully say how it measured: no run is tested against its values."
-RATED = ("empathy", "coherence", "fluency")  # by people in the papers, by a model here: not one scale
-HEADS = {  # of columns, as papers print them
+RATED = ("empathy", "coherence", "fluency")
+HEADS = {  # columns, as papers print them
     "self_ppl": "PPL (self)",
     "ppl": "PPL",
     "acc": "Acc",
@@ -41,7 +41,7 @@ HEADS = {  # of columns, as papers print them
 
 @dataclass(frozen=True)
 class TableRow:
-    """A row of the paper, of a run, or of the mean of runs that differ in their seeds."""
+    """A row of the paper, of a run, or of the mean over seeds."""
 
     name: str
     by: Literal["paper", "ours", "seeds"]
@@ -52,8 +52,7 @@ class TableRow:
 
 @dataclass(frozen=True)
 class RunTable:
-    """A paper's table with runs. notes: on the runs, and how they were measured. unequal: which runs are told what
-    others are not."""
+    """A paper's table with runs. notes: on the runs and metrics. unequal: the inputs that runs do not share."""
 
     paper: PaperTable
     rows: tuple[TableRow, ...]
@@ -97,17 +96,17 @@ def _notes(paper: PaperTable, runs: Sequence[Candidate], rows: Sequence[TableRow
     yield from paper.notes
     if any(row.n is not None for row in paper.rows):
         yield "The interval of the paper's accuracy is Wilson's, from the inferred n."
-    called = [f" ({label})" for label in labels(runs)] if runs[1:] else [""] * len(runs)
-    for number, (run, label) in enumerate(zip(runs, called, strict=True), start=1):
-        told = ", ".join(list_inputs(run.manifest)) or "unknown inputs"
-        yield f"run {number} is {run.name}{label}: {_describe_run(paper, run)}; it sees {told}"
+    named = [f" ({label})" for label in labels(runs)] if runs[1:] else [""] * len(runs)
+    for number, (run, label) in enumerate(zip(runs, named, strict=True), start=1):
+        inputs = ", ".join(list_inputs(run.manifest)) or "unknown inputs"
+        yield f"run {number} is {run.name}{label}: {_describe_run(paper, run)}; it sees {inputs}"
     yield from (f"{names}: {note}" for note, names in by_reason((row.note, row.name) for row in rows).items() if note)
     measured = {(score.signature, name) for run in runs for name in paper.columns if (score := run.score(name))}
     yield from (f"ours, {names}: {text}" for text, names in by_reason(sorted(measured)).items() if text)
 
 
 def _describe_run(paper: PaperTable, run: Candidate) -> str:
-    """The data of a run, and who rated it."""
+    """The data of a run, and its raters."""
     scores = run.scores
     parts = [f"{scores.corpus}, protocol {scores.protocol}", scores.counted]
     if set(RATED) & set(paper.columns):
@@ -123,7 +122,7 @@ def _describe_run(paper: PaperTable, run: Candidate) -> str:
 
 
 def draw(table: RunTable) -> Table:
-    """Below a score its interval and n."""
+    """The table as text; below each score its interval and n."""
     columns = table.paper.columns
     rows = [(row.name, *(_cell(row, column) for column in columns)) for row in table.rows]
     heads = [HEADS.get(column, column.removeprefix("pairs_").replace("top", "top-")) for column in columns]
@@ -146,7 +145,7 @@ def _cell(row: TableRow, column: str) -> str:
 
 
 def facts(table: RunTable) -> Iterator[Mapping[str, object]]:
-    """The rows of a CSV: a score each."""
+    """The rows of a CSV, one per score."""
     for row in table.rows:
         about = {"table": table.paper.title, "dataset": table.paper.dataset, "by": row.by, "row": row.name}
         about |= {"run": row.run}

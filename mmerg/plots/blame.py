@@ -1,4 +1,4 @@
-"""Which agent the auditor blames in each pass: the earliest stage whose check failed, or none.
+"""The agent that the auditor blames in each pass: the earliest stage whose check failed, or none.
 
 MERG, arXiv 2604.18988, section 3: the earliest failed agent a* is the source of error.
 """
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
-Verdict: TypeAlias = tuple[int, str]  # a pass, and the stage that was blamed or one of the words below
+Verdict: TypeAlias = tuple[int, str]  # a pass, and the blamed stage or one of the constants below
 TITLE = "The earliest agent whose check failed, by pass"
 PASSED, UNAUDITED, UNFINISHED = "passed all", "unaudited", "not finished"
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oooo")
 
 
 def count_blame(about: RunRef, verdicts: Iterable[Verdict]) -> DataFrame:
-    """The number of samples of a run by verdict and pass; verdicts are its stages in their order, then other words."""
+    """The number of samples of a run by verdict (its stages in order, then the constants) and pass."""
     from pandas import DataFrame
 
     counted = Counter(verdicts)
@@ -41,7 +41,7 @@ def count_blame(about: RunRef, verdicts: Iterable[Verdict]) -> DataFrame:
 
 
 def count_audits(blame: DataFrame) -> list[int]:
-    """How many samples have an audit that could be read, by pass."""
+    """The number of samples with a readable audit, by pass."""
     return [int(count) for count in blame.drop([UNAUDITED, UNFINISHED], errors="ignore").sum()]
 
 
@@ -65,8 +65,8 @@ def iterate_verdicts(story: Story) -> Iterator[Verdict]:
 
 
 def draw_blame(blame: DataFrame, about: RunRef) -> Figure:
-    """Bars grouped by verdict, one for each pass. Its length is the share of the samples that began the pass, the
-    number beside it their count."""
+    """Bars grouped by verdict, one for each pass. Their length is the share of the samples in the pass, the number
+    beside them the count."""
     from matplotlib.ticker import PercentFormatter
 
     passes, rows = len(blame.columns), np.arange(len(blame))

@@ -1,4 +1,4 @@
-"""Scores side by side: a panel for each, a row for each run, a dot with its 95 % interval, and n beside it."""
+"""Scores of runs: a panel per metric, a row per run, a dot with its 95 % interval, and n."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def _draw_panel(axes: Axes, heading: str, scores: Sequence[Score | None]) -> Non
         write_at_right(row, n, va="center_baseline")
     axes.xaxis.set_major_locator(MaxNLocator(2, min_n_ticks=2))
     low, high = axes.dataLim.intervalx if np.isfinite(axes.dataLim.intervalx).all() else (0.0, 1.0)
-    room = 0.12 * (high - low) or 0.05 * abs(high) or 1.0  # also where all values are equal
+    room = 0.12 * (high - low) or 0.05 * abs(high) or 1.0  # if all values are equal
     low, high = low - room, high + room
     axes.set_xlim(low, high)
-    if heading.endswith("%"):  # there is no share below 0 or over 100: room for dots, but no tick
+    if heading.endswith("%"):  # no ticks below 0 or over 100
         axes.set_xticks([tick for tick in axes.get_xticks() if max(low, 0.0) <= tick <= min(high, 100.0)])
         axes.set_xlim(low, high)
     axes.tick_params(axis="y", length=0)

@@ -29,8 +29,8 @@ def confusion_counts(confusion: Confusion) -> DataFrame:
 
 
 def plan_counts(run: RunData, field: str) -> DataFrame:
-    """Forecast emotions by words of a field of the plan: first the labels and the vocabulary of the run, then others
-    that occur. Empty if no sample has a forecast and a plan with this field."""
+    """Forecast emotions by values of a field of the plan: the labels and vocabulary of the run, then others that occur.
+    Empty if no sample has both."""
     from pandas import DataFrame
 
     counts: Counter[tuple[str, str]] = Counter()
@@ -60,7 +60,7 @@ def draw_plans(run: RunData, field: str) -> Figure | None:
 
 
 def draw_matrix(counts: DataFrame, title: str, caption: str, rows: str, columns: str, apart: int = 0) -> Figure:
-    """`rows` and `columns` name the axes. apart: the number of columns at the right that a line sets apart."""
+    """`rows` and `columns` name the axes. apart: the number of columns right of a line."""
     cells = counts.to_numpy()
     sums = cells.sum(axis=1)
     shares = 100 * cells / np.where(sums, sums, 1)[:, None]

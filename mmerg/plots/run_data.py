@@ -22,8 +22,8 @@ Read = TypeVar("Read")
 
 
 class RunData:
-    """A run's results by sample, its scores and planted faults. unscored, unplanted: why these cannot be used. label:
-    the name of the run in a plot. Raises RunError if the results cannot be read."""
+    """The results of a run by sample, its scores and planted faults. unscored, unplanted: why these cannot be used.
+    label: the name of the run in a plot. Raises RunError if the results cannot be read."""
 
     def __init__(self, about: RunRef, label: str = "") -> None:
         self.about, self.label = about, label
@@ -39,7 +39,7 @@ class RunData:
 
 
 def read_or_why(read: Callable[[], Read]) -> tuple[Read | None, str]:
-    """What `read` gives and "", or None and why it cannot be read."""
+    """The value of `read` and "", or None and why it cannot be read."""
     try:
         return read(), ""
     except RunError as error:
@@ -52,7 +52,7 @@ def plotted_metrics(runs: Sequence[RunData]) -> list[str]:
 
 
 def describe_unscored(runs: Sequence[RunData]) -> str:
-    """Why none of these runs has a score to draw."""
+    """The reason why no run has a score to draw."""
     return "; ".join(f"{run.about.run}: {run.unscored}" for run in runs if run.unscored) or "no run has a score"
 
 
@@ -69,13 +69,13 @@ def describe_runs(abouts: Sequence[RunRef]) -> str:
 
 
 def caption(runs: Sequence[RunData]) -> str:
-    """The caption of a plot of scores: the runs, scores that were measured in several ways, and runs without scores."""
+    """The caption of a plot of scores: the runs, metrics with different signatures, and runs without scores."""
     signatures = {m: {deciding(one.signature) for run in runs if (one := run.score(m))} for m in plotted_metrics(runs)}
     mixed = [TITLES[metric] for metric, ways in signatures.items() if len(ways) > 1]
     missing = sum(run.scores is None for run in runs)
     parts = (
         describe_runs([run.about for run in runs]),
-        f"measured differently in these runs (see signatures): {', '.join(mixed)}" if mixed else "",
+        f"measured differently (see signatures): {', '.join(mixed)}" if mixed else "",
         f"{missing} of {len(runs)} runs not scored" if missing else "",
     )
     return " · ".join(part for part in parts if part)

@@ -1,6 +1,6 @@
-"""How all plots look, and how they become files: a column of a paper wide, or wider where a plot needs it.
+"""The style of all plots, and their files: as wide as a column of a paper, or wider if needed.
 
-A user's own settings of matplotlib are neither used nor changed.
+The user's settings of matplotlib are neither used nor changed.
 
     with styled():
         figure = draw_matrix(counts, "Tone by forecast emotion", caption, "forecast emotion", "tone")
@@ -38,7 +38,7 @@ _DATES_AND_PROGRAMS = {
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw and write within it."""
+    """The style, within which plots are drawn and written."""
     import matplotlib.style
 
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # most fonts of paper.mplstyle may be missing
@@ -54,7 +54,7 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
 
 
 def add_texts(figure: Figure, title: str, caption: str) -> None:
-    """Put the title above and the caption below, in lines that fit; the figure grows by them."""
+    """Adds the title above and the caption below, in lines that fit; the figure grows."""
     width, height = figure.get_size_inches()
     titles, captions = _wrap(title, width, LARGE, "bold"), _wrap(caption, width)
     figure.set_size_inches(width, height + LINE * (1.2 * len(titles) + len(captions) + 1))
@@ -64,14 +64,14 @@ def add_texts(figure: Figure, title: str, caption: str) -> None:
 
 
 def remove_title(figure: Figure) -> None:
-    """Leave the title to the paper's own caption; the figure shrinks by it."""
+    """Removes the title, for a paper with a caption; the figure shrinks."""
     width, height = figure.get_size_inches()
     figure.set_size_inches(width, height - 1.2 * LINE * (1 + figure.get_suptitle().count("\n")))
     figure.suptitle("")
 
 
 def _wrap(text: str, width: float, size: float = SMALL, weight: str = "normal") -> list[str]:
-    """The text in lines that fit a figure of this width, by the mean width of its letters."""
+    """The text in lines that fit a figure of this width, by its mean width of characters."""
     text = label(text, 2000)
     letters_an_inch = len(text) / max(text_width(text, size, weight), 0.01)
     return textwrap.wrap(text, max(1, int(0.97 * (width - 0.12) * letters_an_inch)))
@@ -95,18 +95,18 @@ def label(text: str, longest: int = LONGEST) -> str:
 
 
 def add_legend(place: Axes, axes: Axes) -> None:
-    """Fill `place` with the legend of `axes`, a line an entry."""
+    """Fills `place` with the legend of `axes`."""
     place.axis("off")
     place.legend(handles=axes.get_legend_handles_labels()[0], loc="upper left")
 
 
 def image(figure: Figure, ending: str) -> bytes:
-    """A figure as a file of this ending, without a date or a program's name: the same bytes for the same figure."""
+    """A figure as a file, without date and program, so that the same figure gives the same bytes."""
     data = io.BytesIO()
     figure.savefig(data, format=ending, metadata=dict.fromkeys(_DATES_AND_PROGRAMS[ending]))
     return data.getvalue()
 
 
 def write(figure: Figure, path: Path) -> None:
-    """Write a PNG, SVG or PDF by the name's ending. Raises RunError if it cannot be written."""
+    """Writes a PNG, SVG or PDF by the name's ending. Raises RunError if it cannot be written."""
     write_whole(path, image(figure, path.suffix[1:]))

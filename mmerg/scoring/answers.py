@@ -28,14 +28,14 @@ def dialogue(result: Result) -> str:
 
 
 def without_usable_logprobs(results: Iterable[Result]) -> tuple[str, ...]:
-    """The samples that are left out of `self_ppl`, as one of their log-probabilities cannot be one."""
+    """The samples that `self_ppl` skips because a log-probability is impossible."""
     return tuple(one.id for one in results if one.ok and one.logprob is None and one.logprob_tokens > 0)
 
 
 def describe_without_logprobs(samples: Sequence[str]) -> str:
-    """Which samples have no self_ppl, and why; "" if all have one."""
-    why = "the server gave a token a probability above 1, or none that is a number"
-    return f"self_ppl is without {preview(samples)}: {why}" if samples else ""
+    """The samples without self_ppl, and the reason; "" if there are none."""
+    why = "the server gave a token a probability above 1 or NaN"
+    return f"self_ppl skips {preview(samples)}: {why}" if samples else ""
 
 
 def read_run(path: Path) -> ScoredRun:

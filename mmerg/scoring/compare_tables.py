@@ -1,4 +1,4 @@
-"""Comparisons for a terminal: a table per pair of runs, with the settings that differ, and notes.
+"""Tables of comparisons for a terminal, with the settings that differ, and notes.
 
 for part in terminal(compared, {"run-a": "mine", "run-b": "yours"}):
     console.print(part)
@@ -32,7 +32,7 @@ def terminal(compared: Compared, labels: Mapping[str, str], verbose: bool = Fals
         yield from map(escape, lines)
     yield from (escape(f"warning: {warning}") for warning in compared.warnings)
     how = "--verbose prints signatures and how each metric is computed"
-    yield escape(_how(compared) if verbose else f"{how}; mmerg show RUN RUN lists the samples that changed")
+    yield escape(_how(compared) if verbose else f"{how}; mmerg report RUN RUN lists the samples that changed")
 
 
 def _heading(pair: Pair, labels: Mapping[str, str], inputs: Mapping[str, tuple[str, ...]]) -> str:
@@ -67,7 +67,7 @@ def _side(value: float | None, sd: float | None) -> str:
 
 
 def _notes(pair: Pair) -> Iterator[str]:
-    """McNemar's two counts of tested metrics, and why scores are missing."""
+    """McNemar's counts of tested metrics, and reasons for missing scores."""
     if pair.baselines:
         yield pair.baselines
     for one in pair.comparisons:
@@ -81,7 +81,7 @@ def _how(compared: Compared) -> str:
     return (
         f"\np: {compared.describe_p()}.\n"
         f"p Holm: corrected for all tests here ({len(compared.tested)}); * below 0.05.\n"
-        "95 % interval: Newcombe's for shares, a jackknife for dist and ead, else draws of dialogues. All but\n"
-        "the first need 10 dialogues, and costs have none. With several seeds their variance is in it, and in p.\n"
-        "detectable: what so many pairs find with 80 % power at 5 %. left out: pairs that one side has no score for."
+        "95 % interval: Newcombe's for shares, a jackknife for dist and ead, else a bootstrap over dialogues. All but\n"
+        "the first need 10 dialogues, and costs have none. Interval and p include the variance over seeds.\n"
+        "detectable: by so many pairs with 80 % power at the 5 % level. left out: pairs without a score on one side."
     )

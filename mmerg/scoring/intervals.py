@@ -1,20 +1,20 @@
 """95 % intervals. Samples of one dialogue are not independent, so whole dialogues are drawn or excluded.
 
-wilson: for shares (Wilson 1927). Where dialogues have several samples, n is the effective one, n over the design
+wilson: for shares (Wilson 1927). If dialogues have several samples, n is the effective one, n over the design
 effect (Dean and Pagano 2015), times (z/t)² with t of one degree of freedom less than dialogues (Korn and Graubard
-1998). Where fewer than 5 dialogues have the rarer outcome, their correlation cannot be told: n is the dialogues.
+1998). If fewer than 5 dialogues have the rarer outcome, their correlation is unknown, and n is the number of dialogues.
 bootstrap: dialogues drawn with repetition (Efron and Tibshirani 1993), seeded.
 - Metrics of sums, such as means and perplexity: studentized, the error of each draw from linearization (chapter 12).
 - F1 and other metrics of counts: percentiles. Each draw adds pseudo-counts of Jeffreys' prior, Gamma(1/2), to the hits
-  and errors of each label, but none that would move a count of 0 off its bound (as Brown, Cai and DasGupta 2001 do for
-  one share). Without them a rare label that is always missed would add no variance.
-- All else: percentiles. They are expanded, as t is wider than z (Hesterberg 2015, arXiv 1411.5279).
-jackknife: estimate ± t standard errors, from leaving out one dialogue, or one of 200 groups of them, at a time (Efron
-and Stein 1981; for counts of kinds, Heltshe and Forrester 1983). For metrics over distinct n-grams: a dialogue that a
+  and errors of each label, except where they would move a count of 0 off its bound (as Brown, Cai and DasGupta 2001 do
+  for one share). Without them, a rare label that is always missed would add no variance.
+- All else: percentiles, expanded as t is wider than z (Hesterberg 2015, arXiv 1411.5279).
+jackknife: estimate ± t standard errors, from omitting one dialogue, or one of 200 groups of them, at a time (Efron and
+Stein 1981; for counts of kinds, Heltshe and Forrester 1983). For metrics over distinct n-grams: a dialogue that a
 bootstrap draws twice adds no distinct ones, so every resample lies below the estimate.
 
-Under 10 dialogues neither of the last two holds the truth often enough, so there is no interval. How often all hold it
-is measured by `benchmarks/coverage.py`.
+With fewer than 10 dialogues, the last two cover the truth too seldom, so there is no interval.
+`benchmarks/coverage.py` measures the coverage of all.
 
     interval("bootstrap", value, dialogues, resamples=1000, seed=0)
 """
@@ -40,7 +40,7 @@ ROUNDING = 1e-9  # summation order changes sums by less
 
 
 class Interval(NamedTuple):
-    """Its ends, or None and `why`; `method` says how it was computed."""
+    """ends: None if there is no interval; `why` gives the reason. method: how it was computed."""
 
     ends: tuple[float, float] | None
     method: str = ""
@@ -189,9 +189,9 @@ def _with_pseudo_counts(counts: Counts, parts: Floats, drawn: Floats, seed: int)
     below, above = noise.copy(), noise.copy()
     below[:, :labels][none[:, :labels]] = 0.0
     above[:, labels : 2 * labels][none[:, labels : 2 * labels]] = 0.0
-    taken_off = np.arange(counts.blocks)[:, None, None] < counts.blocks // 2
-    lower = counts.finish(totals + np.where(taken_off, above, below).reshape(totals.shape))
-    upper = counts.finish(totals + np.where(taken_off, below, above).reshape(totals.shape))
+    subtracted = np.arange(counts.blocks)[:, None, None] < counts.blocks // 2
+    lower = counts.finish(totals + np.where(subtracted, above, below).reshape(totals.shape))
+    upper = counts.finish(totals + np.where(subtracted, below, above).reshape(totals.shape))
     outside = compute_tail(drawn.shape[1])
     return float(np.quantile(lower, outside)), float(np.quantile(upper, 1 - outside)), float(upper.std())
 

@@ -1,8 +1,5 @@
-"""The interface of metrics. A metric is prepared once for a list of results, and then gives a value for any selection
-of them, with repeats.
-
-The same few numpy operations then serve the value itself, a bootstrap (dialogues drawn with repetition), and paired
-tests (two runs' results in one list, exchanged pairwise).
+"""The interface of metrics. A metric is prepared once for a list of results, and then gives the value of any selection
+of them, with repeats: of all, of a bootstrap's draw, or of two runs' results with some exchanged.
 
     kept = list(itertools.compress(run.answers, metric.mask(run.answers)))
     value = metric.prepare(kept)
@@ -37,8 +34,8 @@ class Metric:
     only recorded, such as versions of packages and servers. needs: what a sample must have to count, in a few words.
     mask: shape [results], which of them count. prepare: takes the results that count, and gives the value of any
     indices into them. interval_by: wilson for shares (0 or 100 a result), jackknife for what repeated results lower
-    (distinct n-grams), bootstrap for all else, None for costs, whose interval says nothing. higher_is_better: None for
-    what describes and does not judge. missing: a package that is not installed, so that no result counts.
+    (distinct n-grams), bootstrap for all else, None for costs. higher_is_better: None if the metric describes and does
+    not judge. missing: a package that is not installed, so that no result counts.
     """
 
     name: str
@@ -52,7 +49,7 @@ class Metric:
 
     @property
     def why_none(self) -> str:
-        """Why there is no value if no result counts."""
+        """The reason for no value if no result counts."""
         return f"{self.missing} is not installed" if self.missing else f"no sample has {self.needs}"
 
 

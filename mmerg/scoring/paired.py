@@ -1,19 +1,19 @@
-"""Two runs on the samples that both finished: the difference of a metric, its interval, and how likely chance gives it.
+"""Two runs on the samples that both finished: the difference of a metric, its interval, and p.
 
-A dialogue is drawn, left out or exchanged whole, since its samples are not independent.
+Dialogues are drawn, omitted or exchanged whole, since their samples are not independent.
 
-difference: B − A, with its 95 % interval: for shares Newcombe's (1998, method 10), with the effective n of `intervals`
-where dialogues have several samples; for all else as in `intervals`.
-p: for shares McNemar's exact test; for all else, and where dialogues have several samples, a permutation test: the two
-runs' results of a dialogue are exchanged or not, p = (1 + hits) / (1 + draws), a hit being a difference at least as
-large, either way (Phipson and Smyth 2010, arXiv 1603.05766). Where all 2^k exchanges of k dialogues are no more than
-the draws, each is looked at, and p is exact.
-detectable: the smallest difference that so many pairs find with 80 % power at 5 %: of McNemar's test at the observed
-discordance, or 2.8 standard errors.
+difference: B − A with its 95 % interval. For shares Newcombe's (1998, method 10), with the effective n of `intervals`
+if dialogues have several samples; for all else as in `intervals`.
+p: for shares McNemar's exact test. For all else, and if dialogues have several samples, a permutation test: the two
+runs' results of a dialogue are exchanged or not, p = (1 + hits) / (1 + draws), and a hit is a difference at least as
+large in either direction (Phipson and Smyth 2010, arXiv 1603.05766). If k dialogues have at most as many
+exchanges, 2^k, as there are draws, all are tried, and p is exact.
+detectable: the smallest difference that this many pairs detect with 80 % power at the 5 % level: with McNemar's test at
+the observed discordance, or 2.8 standard errors.
 
-With several seeds a score is the mean over them; a dialogue is drawn or exchanged with its samples of all seeds. How
-much the difference varies from seed to seed is added: its variance over seeds, by their number, to that of dialogues,
-and both ends, p and detectable are those of the sum, with the degrees of freedom of Welch and Satterthwaite.
+With several seeds, a score is the mean over them, and a dialogue is drawn or exchanged with its samples of all seeds.
+The variance of the mean over seeds is added to that over dialogues, and the interval, p and detectable follow from the
+sum, with Welch's and Satterthwaite's degrees of freedom.
 
     pairing = pair([read_run(a)], [read_run(b)])
     compare(accuracy(), pairing, draws=2000, seed=0)
@@ -39,8 +39,8 @@ from mmerg.storage.record import Record
 
 @dataclass(frozen=True)
 class Pairing:
-    """The results of both sides on the samples that both finished, ordered by id; and how many samples only one has.
-    seeds: the runs per side, whose results follow each other."""
+    """The results of both sides on their common samples, ordered by id. a_alone, b_alone: the number of other samples.
+    seeds: the number of runs per side, whose results follow each other."""
 
     a: tuple[Result, ...]
     b: tuple[Result, ...]
@@ -53,17 +53,17 @@ class Pairing:
         return len(self.a) // self.seeds
 
     def mask(self, metric: Metric) -> Pairing:
-        """The pairing without samples for which a run lacks the score."""
+        """The samples for which all runs have the score."""
         sides = [metric.mask(side).reshape(self.seeds, -1) for side in (self.a, self.b)]
         kept = np.flatnonzero(np.tile(np.all(sides, axis=(0, 1)), self.seeds))
         return replace(self, a=tuple(self.a[place] for place in kept), b=tuple(self.b[place] for place in kept))
 
 
 class Comparison(Record):
-    """One metric of two runs, or of two settings with several seeds; then values are means over seeds, and a_sd and
-    b_sd standard deviations. n: pairs of samples, from `dialogues` dialogues; left_out: pairs that one side has no
-    value for. a_right, b_right: of shares, pairs that only A (McNemar's b) or only B (c) has right. p: None if not
-    tested; p_holm: corrected for all tests of a command. Missing values are None; `why` gives the reason."""
+    """One metric of two runs, or of two settings with several seeds, whose values are means over seeds and a_sd, b_sd
+    standard deviations. n: pairs of samples, from `dialogues` dialogues; left_out: pairs without a value on one side.
+    a_right, b_right: of shares, pairs that only A (McNemar's b) or only B (c) has right. p: None if not tested; p_holm:
+    corrected for all tests of a command. Missing values are None; `why` gives the reason."""
 
     metric: str
     n: int = 0
@@ -88,7 +88,7 @@ class Comparison(Record):
 
 
 def pair(a: Sequence[ScoredRun], b: Sequence[ScoredRun]) -> Pairing:
-    """The samples that all runs finished. Both sides have equally many runs."""
+    """The samples that all runs finished. Both sides have the same number of runs."""
     of_a, of_b = ([{answer.id: answer for answer in run.answers} for run in side] for side in (a, b))
     in_a, in_b = (set.intersection(*map(set, side)) for side in (of_a, of_b))
     common = sorted(in_a & in_b)
@@ -102,7 +102,7 @@ def pair(a: Sequence[ScoredRun], b: Sequence[ScoredRun]) -> Pairing:
 
 
 def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, tested: bool = True) -> Comparison:
-    """The score of B minus that of A, over the pairs for which both have one; with p if `tested`."""
+    """The score of B minus that of A over the pairs with both scores; with p if `tested`."""
     kept, seeds = pairing.mask(metric), pairing.seeds
     n, dialogues = kept.samples, [dialogue(answer) for answer in kept.a]
     comparison = partial(
@@ -143,14 +143,14 @@ def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, tested: 
 
 
 class Pairs:
-    """n results of A for each seed, one seed after the other, followed by those of B. names: the dialogues of A's."""
+    """The results of A, seed by seed, then those of B. names: the dialogue of each result of A."""
 
     def __init__(self, value: Value, names: Sequence[str], seeds: int = 1) -> None:
         self.of_one, self.seeds = value, seeds
         self.dialogues = Dialogues(names)
         self.a = self.dialogues.results
         self.b = self.a + len(names)
-        self.independent = len(self.dialogues) == len(names)  # each pair is a dialogue by itself
+        self.independent = len(self.dialogues) == len(names)  # one pair per dialogue
         self.observed = self.difference(self.a)
         self.wider = 1.0
 
@@ -170,12 +170,12 @@ class Pairs:
 
     @cached_property
     def right(self) -> NDArray[np.bool_]:
-        """Shape [2, n], of shares: which pairs A has right, and B."""
+        """Shape [2, n], of shares: the pairs that A and B have right."""
         return (each(self.value, 2 * len(self.a)) > 0).reshape(2, len(self.a))
 
     @property
     def right_alone(self) -> tuple[int, int]:
-        """How many pairs A alone has right, and B alone."""
+        """The number of pairs that only A, and only B, has right."""
         return int(np.sum(self.gaps < 0)), int(np.sum(self.gaps > 0))
 
     @cached_property
@@ -190,7 +190,7 @@ class Pairs:
         return float(len(self.a)) if self.independent else self.dialogues.effective_n(self.gaps)
 
     def bounds(self, by: IntervalBy | None, draws: int, seed: int) -> tuple[Interval, float | None]:
-        """The interval of the difference, and the smallest difference that so many pairs can show."""
+        """The interval of the difference, and the smallest detectable difference."""
         if by is None:
             return Interval(None), None
         if by == "wilson":
@@ -221,7 +221,7 @@ class Pairs:
         return resampled(by, value, self.observed, dialogues, draws=draws, seed=seed)
 
     def _wider(self, error: float) -> float:
-        """How many times as wide an interval is that has the variance over seeds in it. error: that of dialogues."""
+        """The factor by which the variance over seeds widens an interval. error: the standard error over dialogues."""
         if self.seeds == 1 or not error:
             return 1.0
         own, count = len(self.dialogues) - 1, self.seeds - 1
@@ -240,7 +240,7 @@ class Pairs:
         return Interval((100 * low, 100 * high), method)
 
     def smallest_shift(self) -> float | None:
-        """Of shares, what so many pairs can show."""
+        """The smallest detectable difference of shares."""
         if len(self.dialogues) < 2:
             return None
         if self.independent:
@@ -256,7 +256,7 @@ class Pairs:
         return 100 * float(self.gaps.std()) / sqrt(self.effective_n)
 
     def test(self, shares: bool, draws: int, seed: int) -> tuple[float, str]:
-        """p and how it was computed: McNemar's test for shares of independent pairs, else a permutation test."""
+        """p and its method: McNemar's test for shares of independent pairs, else a permutation test."""
         if shares and self.independent:
             return mcnemar(*self.right_alone), "McNemar, exact"
         from scipy.stats import permutation_test
@@ -267,7 +267,7 @@ class Pairs:
         enough = abs(self.observed) / self.wider * (1 - ROUNDING) - ROUNDING
 
         def hit(exchanged: Floats, _: Floats) -> float:
-            """Whether the difference is as large with these dialogues exchanged, or is none."""
+            """1 if the difference is as large, or NaN, with these dialogues exchanged."""
             shift = np.where(exchanged[self.dialogues.numbers], n, 0)
             return float(not abs(self.value(self.b - shift) - self.value(self.a + shift)) < enough)
 

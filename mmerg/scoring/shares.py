@@ -1,5 +1,5 @@
-"""Shares of pairs, each right or wrong on either side: the interval of their difference, McNemar's exact test, and the
-smallest difference that so many pairs can show with it; and p-values corrected for each other.
+"""Shares of pairs, each right or wrong on either side: the interval of their difference, McNemar's exact test, the
+smallest difference that it detects, and Holm's correction.
 
 newcombe(both=20, one=0, other=4, neither=7)    # -0.006 and 0.263, about a difference of 0.129
 mcnemar(b=1, c=8)                        # 0.0391
@@ -19,9 +19,7 @@ DETECTABLE = 1.959964 + 0.841621  # in standard errors: the normal quantiles of 
 
 def newcombe(both: float, one: float, other: float, neither: float) -> tuple[float, float]:
     """The 95 % interval (-1 to 1) of the second share minus the first, from the number of pairs that both have right,
-    only the first, only the second, and neither: Wilson's intervals of both shares, squared and added, with their
-    correlation. It has width even if no pair differs (Newcombe, Statistics in Medicine 1998, 17:2635, his method
-    10)."""
+    only the first, only the second, and neither (Newcombe, Statistics in Medicine 1998, 17:2635, method 10)."""
     n = both + one + other + neither
     first, second = (both + one) / n, (both + other) / n
     (low, high), (low_second, high_second) = wilson(first, n), wilson(second, n)
@@ -56,7 +54,7 @@ def smallest_shift(n: int, discordance: float) -> float | None:
     rejected = binom.ppf(LEVEL / 2, differing, 0.5) - 1  # the largest count of the rarer kind at which the test rejects
 
     def missing(shift: float) -> float:
-        """How far the test's power, over all numbers of differing pairs, is below the wanted one."""
+        """The wanted power minus the test's, over all numbers of differing pairs."""
         share = max(discordance, shift)
         rarer = (1 - shift / share) / 2 if share else 0.5
         return POWER - float(np.sum(binom.pmf(differing, n, share) * binom.cdf(rejected, differing, rarer)))

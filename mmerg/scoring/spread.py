@@ -1,8 +1,7 @@
-"""Runs that differ only in their seed, and scores over them: mean and standard deviation, if they may be
-averaged.
+"""Mean and standard deviation of scores over runs that differ only in their seed.
 
-The standard deviation (with n − 1) says how much a score varies by the sampler's luck; the interval over samples, which
-stands beside each run, says how much the choice of samples does. Neither contains the other.
+The standard deviation (with n − 1) is the variation by sampling tokens; the interval of each run's score is that by
+sampling dialogues. Neither contains the other.
 """
 
 from collections.abc import Sequence
@@ -37,7 +36,7 @@ def by_seeds(manifests: Sequence[Manifest]) -> list[list[int]]:
 
 
 def over(scores: Sequence[Score | None]) -> Spread | None:
-    """Of one score for each of two or more seeds; None unless all have a value, the same n and the same signature."""
+    """The mean over two or more seeds; None unless all have a value, the same n and the same signature."""
     there = [score for score in scores if score]
     values = [score.value for score in there if score.value is not None]
     if not 1 < len(values) == len(scores) or len({(score.n, deciding(score.signature)) for score in there}) > 1:

@@ -9,7 +9,6 @@ from mmerg.audit import main
 from mmerg.auditing.faults import BY_CODE, FLIPPED, FOREIGN, HOT, HUMAN, KINDS, ROLES, WRONG, Auditing
 from mmerg.auditing.first_passes import FirstPasses
 from mmerg.auditing.launch import restore_settings
-from mmerg.auditing.planted import PLANTED
 from mmerg.backends.protocol import Engine, Sampling
 from mmerg.backends.scripted import Scripted
 from mmerg.errors import CallError, ConfigError, Failure
@@ -125,7 +124,7 @@ def test_a_calibrated_auditor_in_use(tmp_path: Path, capsys: pytest.CaptureFixtu
             run(tmp_path, server.url, f"auditor={file}")
 
 
-def test_a_check_by_code_is_measured_with_its_functions(tmp_path: Path) -> None:
+def test_a_check_by_code_is_refused_with_other_functions(tmp_path: Path) -> None:
     file, given = tmp_path / "auditor.json", ("dataset=demo", "backend=dry")
     prompts, checks = plan_prompts(settings_of_run(*given)).measured(), {"sgrg": Check(form="code")}
     update_auditor(file, ENGINE, prompts, checks=checks)
@@ -134,10 +133,7 @@ def test_a_check_by_code_is_measured_with_its_functions(tmp_path: Path) -> None:
     other = "system.stages.sgrg.code=[mmerg.engine.code.cues_not_in_turn]"
     with pytest.raises(ConfigError, match="measured with other prompts: stage sgrg"):
         plan_prompts(settings_of_run(*given, f"auditor={file}", other))
-    with pytest.raises(ConfigError, match="loop=refine uses free-text feedback, so measured checks have no effect"):
-        plan_prompts(settings_of_run(*given, f"auditor={file}", "system=self_refine"))
-    plain, named = (plan_run(settings_of_run(*given, "system=one_pass", *more)) for more in ((), (f"auditor={file}",)))
-    assert plain.run == named.run  # so that a sweep over systems can name an auditor
+    named = plan_run(settings_of_run(*given, "system=one_pass", f"auditor={file}"))  # as in a sweep over systems
     assert "has no effect: system=one_pass has no auditor" in named.note
 
 
@@ -166,12 +162,8 @@ def test_the_auditor_gets_the_frames_of_the_run(tmp_path: Path, form: str, capab
             assert main([str(path), *FOREIGN_ONLY]) == 2
 
 
-def test_systems_other_than_merg(tmp_path: Path, server: ScriptedOllama, capsys: pytest.CaptureFixture[str]) -> None:
-    corpus(tmp_path / "data")
-    of_one_emotion = run(tmp_path, server.url, "system=direct_audit", "ids=[d0/4,d3/4]")
-    assert main([str(of_one_emotion), *FOREIGN_ONLY]) == 2
-    assert "there is no fault to measure" in capsys.readouterr().err
-    assert not (of_one_emotion / PLANTED).exists()
+def test_systems_other_than_merg(tmp_path: Path, server: ScriptedOllama) -> None:
+    corpus(tmp_path / "data", dialogues=3)
     path = run(tmp_path, server.url, "system=direct_audit")
     assert main([str(path), *FOREIGN_ONLY]) == 0
     assert planted_of(path).aucs["answer finding"][FOREIGN].value == 1
@@ -199,23 +191,25 @@ def test_the_worth_of_a_loop(tmp_path: Path) -> None:
     )
 
 
-def test_an_unreadable_audit_is_counted_and_never_a_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    corpus(tmp_path / "data")
-    right = answers(finds_all)
-    broken = False
+def test_an_unreadable_audit_is_counted_and_never_a_pass(
+    path: Path, server: ScriptedOllama, capsys: pytest.CaptureFixture[str]
+) -> None:
+    valid = server.answer
 
     def answer(body: dict[str, Any]) -> str:
-        said = right(body)
-        return "{" if broken and '"d_sgrg"' in said else said
+        text = valid(body)
+        return "{" if '"d_sgrg"' in text else text
 
-    with scripted_ollama(answer=answer) as server:
-        path = run(tmp_path, server.url)
-        broken = True
-        assert main([str(path), *FOREIGN_ONLY]) == 0
+    server.answer = answer
+    try:
+        assert main([str(path), *FOREIGN_ONLY, "--seed", "7"]) == 0  # the seed makes other faults
+    finally:
+        server.answer = valid
     found = planted_of(path)
-    assert {case.scores["finding"] for case in found.cases if case.fault} == {None}
-    assert {row[FOREIGN].value for row in found.aucs.values()} == {0}
-    assert f"{4 * DIALOGUES} of them have a check that cannot be read" in " ".join(capsys.readouterr().out.split())
+    unread = [case for case in found.cases if case.scores["finding"] is None]
+    assert unread
+    assert not [case for case in found.cases if case.fault and case.scores["finding"] == 1]
+    assert f"{len(unread)} of them have a check that cannot be read" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_failed_call_fails_one_sample(path: Path) -> None:
