@@ -70,7 +70,7 @@ def build_app(state: AppState, token: str = "") -> FastAPI:
 
 
 class Server(uvicorn.Server):
-    """Stops turns and transcriptions before it ends: their clients get an error."""
+    """Stops running turns before it ends: their clients get an error."""
 
     def __init__(self, state: AppState, token: str = "") -> None:
         logging.getLogger("uvicorn.access").addFilter(_without_query)
@@ -79,8 +79,6 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._state.work.stop()
-        if self._state.speech:
-            self._state.speech.close()
         await super().shutdown(sockets)
 
 

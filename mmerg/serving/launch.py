@@ -36,7 +36,6 @@ def serve(settings: ServeSettings, overrides: Sequence[str], own: Sequence[Path]
     _refuse_idle(overrides)
     try:
         from mmerg.serving.app import Server
-        from mmerg.serving.speech import Transcriber
         from mmerg.serving.turns import AppState
         from mmerg.serving.work import TurnRunner
     except ImportError as error:
@@ -46,10 +45,9 @@ def serve(settings: ServeSettings, overrides: Sequence[str], own: Sequence[Path]
     os.umask(0o077)  # only its user may read what the server writes
     with ExitStack() as opened:
         heard = opened.enter_context(closing(listener(settings.host, settings.port)))
-        speech = Transcriber(settings.speech.model) if settings.speech.model else None
         pool, engine = BackbonePlan.of(settings).open(patience=PATIENCE)
         work = opened.enter_context(closing(TurnRunner(pool, settings.limits.waiting)))  # stops running turns
-        state = AppState(settings, engine, *offer(settings, engine, overrides, own), work, speech)
+        state = AppState(settings, engine, *offer(settings, engine, overrides, own), work)
         logging.basicConfig(format="%(asctime)s %(message)s")
         logging.getLogger("uvicorn.access").setLevel(logging.INFO)
         page = _announce(state, heard.getsockname()[1], token)

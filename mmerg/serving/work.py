@@ -1,8 +1,8 @@
-"""Turns at work: each waits for a slot, first come first served, then runs in a thread and reports what happens.
+"""Runs turns: each waits for a slot, first come first served, then runs in a thread and reports what happens.
 
 A turn whose client disconnects is stopped, with its call to the model; its slot is free once its thread has ended.
 
-    async for step in work.turn(job):      # Place(2), Place(0), all that `job` reports, and what it returns
+    async for report in work.turn(job):      # Place(2), Place(0), all that `job` reports, and its result
         ...
 """
 
@@ -28,54 +28,58 @@ SILENCE, ENDED, STOPPED = object(), object(), object()
 
 @dataclass(frozen=True)
 class Place:
-    """How many turns must end before this one begins; 0: it begins."""
+    """How many turns are waiting or running before this one, less the slots; 0 when it starts."""
 
     place: int
 
 
 class TurnRunner:
-    """Runs turns on the slots of `pool`; at most `waiting` others wait. most: turns at once, with those that wait.
-    silence: seconds without a report after which SILENCE comes."""
+    """Runs turns on the slots of `pool`; at most `waiting` others wait. most: turns at once, running and waiting.
+    silence: seconds without a report until SILENCE is reported."""
 
     def __init__(self, pool: Pool, waiting: int) -> None:
         self._pool, self._waiting = pool, waiting
         self.most = pool.slots + waiting
-        self._threads = ThreadPoolExecutor(pool.slots, thread_name_prefix="turn")
-        self._turns: list[Reports] = []  # in the order in which they came: the first `pool.slots` run, the others wait
+        self._threads = ThreadPoolExecutor(pool.slots, thread_name_prefix="turn")  # starts turns in their order
+        self._turns: set[Reports] = set()
         self.silence = 15.0
 
     async def turn(self, job: Job) -> AsyncGenerator[object, None]:
-        """The turn's places in the queue, what `job` reports, and what it returns. Raises what `job` raises, and
-        HttpError (503) where too many turns wait or no model's server is there."""
-        if len(self._turns) >= self.most:
+        """The turn's place in the queue, what `job` reports, and its result. Raises what `job` raises, and HttpError
+        (503) if too many turns wait or no model server answers."""
+        if (place := len(self._turns)) >= self.most:
             what = f"{self._waiting} turns are already waiting for the model"
             raise HttpError(what, where="limits.waiting", hint="try again in a while", status=503)
         loop, token, reports = asyncio.get_running_loop(), CancelToken(), Reports()
+        waits = max(0, place + 1 - self._pool.slots)
 
         def report(what: object) -> None:
             token.check()
             loop.call_soon_threadsafe(reports.put_nowait, what)
 
+        def leave() -> None:
+            self._turns.discard(reports)
+            reports.put_nowait(ENDED)
+
         def run() -> object:
             try:
                 with token.scope():
-                    if waited:
+                    if waits:
                         report(Place(0))
                     with self._pool.lease() as backend:
                         return job(backend, report)
             except (ConfigError, RunError) as error:  # their hints are for runs
                 raise HttpError(error.what, where=error.where, hint=START, status=503) from None
-            finally:  # before the thread begins another turn
-                loop.call_soon_threadsafe(self._leave, reports)
+            finally:  # before the thread starts another turn
+                loop.call_soon_threadsafe(leave)
 
-        self._turns.append(reports)
-        waited, future = self._tell_place(reports), None
+        self._turns.add(reports)
+        future = None
         try:
-            if not waited:  # sent before the turn's thread competes for the interpreter
-                yield Place(0)
+            yield Place(waits)  # before the turn's thread competes for the interpreter
             future = self._threads.submit(run)
-            while (one := await self._next(reports)) is not ENDED:
-                yield one
+            while (item := await self._next(reports)) is not ENDED:
+                yield item
             yield await asyncio.wrap_future(future)
         except MmergError:
             raise
@@ -84,36 +88,21 @@ class TurnRunner:
             raise code_fault() from None
         finally:
             token.cancel()
-            if not future or future.cancel():  # it has not begun
-                self._leave(reports)
-
-    def _leave(self, reports: Reports) -> None:
-        """Ends a turn, and tells those behind it their new place."""
-        index = self._turns.index(reports)
-        del self._turns[index]
-        reports.put_nowait(ENDED)
-        for behind in self._turns[index:]:
-            self._tell_place(behind)
-
-    def _tell_place(self, reports: Reports) -> bool:
-        """Whether the turn has to wait; it then hears its place. One that has waited reports 0 from its thread."""
-        place = self._turns.index(reports) + 1 - self._pool.slots
-        if place > 0:
-            reports.put_nowait(Place(place))
-        return place > 0
+            if not future or future.cancel():  # it has not started
+                leave()
 
     async def _next(self, reports: Reports) -> object:
         try:
             async with asyncio.timeout(self.silence):
-                one = await reports.get()
+                item = await reports.get()
         except TimeoutError:
             return SILENCE
-        if one is STOPPED:
+        if item is STOPPED:
             raise HttpError("the server was stopped in the middle of this reply", hint=RESTART, status=503)
-        return one
+        return item
 
     def stop(self) -> None:
-        """Ends all turns with an error, from the event loop: the server itself ends."""
+        """Ends all turns with an error, from the event loop, before the server ends."""
         for reports in self._turns:
             reports.put_nowait(STOPPED)
 

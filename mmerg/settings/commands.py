@@ -96,12 +96,6 @@ class LimitSettings(SettingsModel):
     waiting: Positive = 200
 
 
-class SpeechSettings(SettingsModel):
-    """The transcription of speech on the page: see `conf/serve.yaml`."""
-
-    model: Word | None = None
-
-
 class ServeSettings(RunSettings):
     """The server, its address and its systems: see `conf/serve.yaml`, which explains each key."""
 
@@ -115,7 +109,6 @@ class ServeSettings(RunSettings):
     persona: bool = False
     save: bool = True
     limits: LimitSettings = LimitSettings()
-    speech: SpeechSettings = SpeechSettings()
 
 
 Share = Annotated[Number, Field(ge=0, lt=1)]

@@ -4,7 +4,6 @@ import { copy, download, drawChats } from "./chats.js";
 import { Composer } from "./composer.js";
 import { all, make, one, problem, seconds, shown } from "./dom.js";
 import { idle, short } from "./record.js";
-import { listen } from "./speech.js";
 import * as store from "./store.js";
 import { Talk, latest } from "./talk.js";
 import { drawTurns } from "./turns.js";
@@ -225,7 +224,6 @@ async function start(setup) {
   one("#open-chats").addEventListener("click", () => { list(); one("#chats").showModal(); });
   for (const button of all(".new-chat")) button.addEventListener("click", () => show(null, true));
   one("#theme").addEventListener("change", ({ target }) => setTheme(target.value));
-  listen(setup.speech_seconds, (words) => composer.add(words), (error) => composer.complain(error));
   addEventListener("popstate", () => show(location.hash.slice(1), false));
   addEventListener("beforeunload", (event) => { if (!kept && !one("#unkept").hidden) event.preventDefault(); });
   for (const event of ["pagehide", "visibilitychange"]) addEventListener(event, () => { if (!kept) keep(); });
@@ -252,12 +250,11 @@ async function start(setup) {
 }
 
 /** What the server has. */
-function offer({ backbone, systems, saves, speech_seconds, goes_to }) {
+function offer({ backbone, systems, saves, goes_to }) {
   one("#note").textContent = shown(backbone.note);
   for (const name of ["#system", "#beside"]) one(name).append(...systems.map((system) => make("option", { value: system.id }, shown(short(system)))));
   one("#as-run").hidden = !saves;
-  const sound = speech_seconds ? " While you hold the microphone, sound goes to mmerg, which transcribes it and does not keep it." : "";
-  one("#privacy").textContent = `What you write and show goes to ${shown(goes_to)} and no further; this chat is kept in this browser.${sound}`;
+  one("#privacy").textContent = `What you write and show goes to ${shown(goes_to)} and no further; this chat is kept in this browser.`;
   one("#theme").value = document.documentElement.dataset.theme;
 }
 

@@ -42,9 +42,6 @@ export async function check(kind, file) {
   throw new Wrong(await answer.json());
 }
 
-/** The words in a recording; "" for none. */
-export const transcribe = async (sound) => (await (await ask("/page/speech", { method: "POST", body: sound })).json()).words;
-
 /** The events of one turn, [name, data] each. Files are [field, File] pairs. A reply that ends without saying so is an error. */
 export async function* turn(talk, files, signal) {
   const body = new FormData();
