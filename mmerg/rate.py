@@ -48,16 +48,16 @@ def main() -> int:
         return 0
 
     def job(settings: RateSettings) -> int:
-        from mmerg.rating import launch  # only once there is something to do: --help stays quick
+        from mmerg.rating import launch, power  # after --help, which stays quick
 
         folder, *others = map(Path, paths or ["."])
         match action:
             case "new":
                 return launch.new(settings, folder, others)
             case "plan":
-                return launch.plan(settings)
+                return power.plan(settings)
             case "import":
-                return launch.bring_in(settings, folder, others[0])
+                return launch.import_ratings(settings, folder, others[0])
             case _:
                 return {"serve": launch.serve, "score": launch.score, "export": launch.export}[action](settings, folder)
 

@@ -1,4 +1,4 @@
-"""Exports a study to Potato, Pearmut or a spreadsheet, with the same items and sides, as text, and imports the answers.
+"""Exports a study as text to Potato, Pearmut or a spreadsheet, with the same items and sides, and imports the ratings.
 
 csv: one file, a row per rater, place and question; fill in the column `value`.
 potato: a folder per rater with config.yaml and data.json (potatoannotator.com); import the whole folder at the end.
@@ -111,17 +111,15 @@ def _pearmut(study: Study, out: Path) -> None:
     write_whole(out, json.dumps(campaign, indent=1, ensure_ascii=False))
 
 
-def bring_in(study: Study, folder: Path, form: str, file: Path) -> int:
+def import_ratings(study: Study, folder: Path, form: str, file: Path) -> int:
     """Imports the answers in a file or folder of another tool, all or none; importing twice adds nothing. Returns their
     number. Raises RunError and CorpusError, naming up to ten answers that do not fit the study."""
     reader = {"csv": _read_csv, "potato": _read_potato, "pearmut": _read_pearmut}[form]
     try:
         answers = list(reader(study, file))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        other = f"{error} is missing" if isinstance(error, KeyError) else "some of its rows have other parts"
-        reason = describe_error(error) if isinstance(error, OSError | ValueError) else other
-        hint = "check the file and format=csv, potato or pearmut; save tables as CSV in UTF-8"
-        raise RunError(f"this is not a {form} file of this study: {reason}", where=str(file), hint=hint) from error
+        what = f"this is not a {form} file of this study: {type(error).__name__}: {error}"
+        raise RunError(what, where=str(file), hint="check the file and format=; save tables as CSV in UTF-8") from error
     if not answers:
         raise ConfigError("the file has no answers", where=str(file), hint=f"check that its format is {form}")
     problems, entries = [], []
@@ -150,7 +148,7 @@ def _read_csv(_: Study, file: Path) -> Iterator[Given]:
 
 
 def _point(value: str) -> int | str:
-    """A cell: spreadsheets write 4 as 4.0, or as 4,0."""
+    """A cell: spreadsheets write 4 as 4.0 or 4,0."""
     number = value.removesuffix(".0").removesuffix(",0")
     return int(number) if number.isdigit() else value
 

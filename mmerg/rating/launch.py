@@ -12,7 +12,7 @@ from random import Random
 
 from mmerg.console.terminal import console, escape, plural
 from mmerg.errors import ConfigError
-from mmerg.rating import exchange, power
+from mmerg.rating import exchange
 from mmerg.rating.answers import StudyAnswers
 from mmerg.rating.draw import StudyDraw
 from mmerg.rating.form import read_form
@@ -33,6 +33,7 @@ from mmerg.rating.study import (
 )
 from mmerg.runs.manifest import read_run_refs
 from mmerg.scoring.answers import read_run
+from mmerg.serving.launch import check_packages, listener, page_host
 from mmerg.settings.commands import RateSettings
 from mmerg.storage.files import get_name, write_whole
 from mmerg.storage.record import write_record
@@ -70,20 +71,17 @@ def new(settings: RateSettings, folder: Path, runs: Sequence[Path]) -> int:
 
 def serve(settings: RateSettings, folder: Path) -> int:
     """Serves the page of a study until a signal comes, and prints the raters' links."""
-    try:
-        from mmerg.rating.page import build_server
-        from mmerg.serving.launch import listener, page_host
-    except ImportError as error:
-        hint = 'pip install "mmerg[serve]"'
-        raise ConfigError("the server needs packages that are not installed", where=str(error), hint=hint) from error
+    check_packages()
+    from mmerg.rating.page import build_server
+
     study, links = read_study(folder), read_links(folder)
-    with closing(listener(settings.host, settings.port)) as heard, Store(folder, study) as store:
-        address = f"http://{page_host(settings.host)}:{heard.getsockname()[1]}"
+    with closing(listener(settings.host, settings.port)) as listening, Store(folder, study) as store:
+        address = f"http://{page_host(settings.host)}:{listening.getsockname()[1]}"
         for rater, token in links.items():
             done = f"{len(store.log.submitted(rater))} of {len(store.log.orders[rater])} done"
             console().print(escape(f"{rater} ({done}): {address}/#{token}"), soft_wrap=True)
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # either signal ends the server cleanly
-        build_server(store, links, settings).run([heard])
+        build_server(store, links, settings).run([listening])
     return 0
 
 
@@ -104,12 +102,6 @@ def score(settings: RateSettings, folder: Path) -> int:
     return 0
 
 
-def plan(settings: RateSettings) -> int:
-    """Prints how many items and raters detect a difference."""
-    console().print(power.plan(settings))
-    return 0
-
-
 def export(settings: RateSettings, folder: Path) -> int:
     """Writes a study for another tool."""
     ending = {"csv": ".csv", "pearmut": ".json", "potato": ""}[settings.format]
@@ -120,9 +112,9 @@ def export(settings: RateSettings, folder: Path) -> int:
     return 0
 
 
-def bring_in(settings: RateSettings, folder: Path, file: Path) -> int:
+def import_ratings(settings: RateSettings, folder: Path, file: Path) -> int:
     """Adds the ratings made in another tool."""
-    count = exchange.bring_in(read_study(folder), folder, settings.format, file)
-    said = f"{plural(count, 'answer')} in {file}; mmerg rate score {folder} reads them"
-    console().print(escape(said), soft_wrap=True)
+    count = exchange.import_ratings(read_study(folder), folder, settings.format, file)
+    text = f"{plural(count, 'answer')} in {file}; mmerg rate score {folder} reads them"
+    console().print(escape(text), soft_wrap=True)
     return 0

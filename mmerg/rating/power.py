@@ -9,6 +9,7 @@ from math import sqrt
 import numpy as np
 
 from mmerg.console.tables import NONE, Table
+from mmerg.console.terminal import console
 from mmerg.scoring.metric import Floats, Indices
 from mmerg.scoring.shares import LEVEL
 from mmerg.settings.commands import RateSettings
@@ -37,8 +38,8 @@ def items_for(raters: int, difference: float, spread: Spread, power: float) -> i
     return int(enough[0]) if len(enough) else None
 
 
-def plan(settings: RateSettings) -> Table:
-    """The table of items by raters, for Likert and for pairs."""
+def plan(settings: RateSettings) -> int:
+    """Prints how many items and raters detect a difference, for Likert ratings and for pairs."""
     spread, margin = (settings.sd_items, settings.sd_raters, settings.sd_noise), 2 * settings.share - 1
     scale = sqrt((1 - margin**2) / (spread[0] ** 2 + spread[2] ** 2))
     pairs = (spread[0] * scale, spread[1] * scale, spread[2] * scale)
@@ -49,7 +50,6 @@ def plan(settings: RateSettings) -> Table:
         rows.append((f"{raters} raters", *(NONE if count is None else str(count) for count in counts)))
     heads = ("raters", f"items for {settings.difference:g} points", f"items for {100 * settings.share:g} % wins")
     people = f", not {settings.people} people who share the items" if settings.people else ""
-    notes = [
-        f"Assumes that each rater rates every item{people}. –: even {MOST} items are not enough, as raters differ."
-    ]
-    return Table(f"items needed for {settings.power:.0%} power at {LEVEL:.0%}", heads, rows, notes)
+    note = f"Assumes that each rater rates every item{people}. –: even {MOST} items are not enough, as raters differ."
+    console().print(Table(f"items needed for {settings.power:.0%} power at {LEVEL:.0%}", heads, rows, [note]))
+    return 0

@@ -6,7 +6,7 @@ last of several answers of a rater to a question at a place counts.
 
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -47,15 +47,13 @@ class Entry(Record):
 class Log:
     """The entries of a study so far, in order."""
 
-    def __init__(self, study: Study, entries: Iterable[Entry] = ()) -> None:
+    def __init__(self, study: Study) -> None:
         self.study = study
         self.orders = {rater: list(order) for rater, order in study.orders.items()}
         self.ids: set[str] = set()
         self.entries: list[Entry] = []
         self.answers: dict[tuple[str, int], dict[str, Point | str]] = {}
         self.last: dict[str, str] = {}
-        for entry in entries:
-            self.add(entry)
 
     def add(self, entry: Entry) -> None:
         self.ids.add(entry.id)
@@ -105,11 +103,11 @@ class Log:
         """An open item of another, inactive rater that `rater` has not seen, as RATER/PLACE; None if there is none. A
         rater who has not started counts as inactive since the first entry of anybody. Repeats are not passed on."""
         quiet = (datetime.now(UTC) - QUIET).isoformat(timespec="milliseconds")
-        begun = self.entries[0].at if self.entries else quiet
+        start = self.entries[0].at if self.entries else quiet
         seen = {shown.item for shown in self.orders[rater]}
         taken = {str(entry.value) for entry in self.entries if entry.question == TAKE}
         for other, order in self.study.orders.items():
-            if other != rater and self.last.get(other, begun) < quiet:
+            if other != rater and self.last.get(other, start) < quiet:
                 done = set(self.submitted(other))
                 for place, shown in enumerate(order):
                     name = f"{other}/{place}"
@@ -164,13 +162,13 @@ class Store:
     def _write(self, entry: Entry) -> None:
         entry = entry.model_copy(update={"at": entry.at or datetime.now(UTC).isoformat(timespec="milliseconds")})
         with writing(self.folder / RATINGS):
-            line, begun = entry.model_dump_json().encode() + b"\n", self._out.tell()
+            line, end = entry.model_dump_json().encode() + b"\n", self._out.tell()
             try:
                 while line:
                     line = line[self._out.write(line) :]
                 os.fsync(self._out.fileno())
             except OSError:
-                self._out.truncate(begun)  # nothing may follow an incomplete line
+                self._out.truncate(end)  # nothing may follow an incomplete line
                 raise
         self.log.add(entry)
 

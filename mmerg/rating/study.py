@@ -108,25 +108,20 @@ def read_links(folder: Path) -> dict[str, str]:
 
 
 def find_runs(folder: Path, key: Key) -> tuple[dict[int, Path], list[str]]:
-    """The folder of each candidate's run, and why others are left out: a run may be gone, or have other replies now."""
+    """The folder of each candidate's run, and why others are excluded: a run may be missing, or have changed."""
     runs, problems = {}, []
     known = _read(folder / PRIVATE, Private).runs if (folder / PRIVATE).exists() else {}
     for number, candidate in enumerate(key.candidates):
         if candidate.name == HUMAN:
             continue
         path = Path(known.get(candidate.name, candidate.name))
-        if not path.is_dir():
-            problems.append(f"the run {candidate.name} is missing: {path}")
-            continue
         try:
-            same = replies_digest(read_results(path).values()) == candidate.replies
-            why = "its replies are not the rated ones"
+            if replies_digest(read_results(path).values()) == candidate.replies:
+                runs[number] = path
+            else:
+                problems.append(f"the run {candidate.name} has changed: its replies are not the rated ones")
         except RunError as error:
-            same, why = False, error.what
-        if same:
-            runs[number] = path
-        else:
-            problems.append(f"the run {candidate.name} has changed: {why}")
+            problems.append(f"the run {candidate.name} is missing or has changed: {error.what}")
     return runs, problems
 
 

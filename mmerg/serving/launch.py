@@ -13,6 +13,7 @@ import threading
 import webbrowser
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,13 +35,11 @@ PATIENCE = 5.0  # seconds that a turn waits for hosts to come back, as a user is
 def serve(settings: ServeSettings, overrides: Sequence[str], own: Sequence[Path]) -> int:
     """Serves until a signal comes. own: the user's folders of configs. Raises MmergError."""
     _refuse_idle(overrides)
-    try:
-        from mmerg.serving.app import Server
-        from mmerg.serving.turns import AppState
-        from mmerg.serving.work import TurnRunner
-    except ImportError as error:
-        hint = 'pip install "mmerg[serve]"'
-        raise ConfigError("the server needs packages that are not installed", where=str(error), hint=hint) from error
+    check_packages()
+    from mmerg.serving.app import Server
+    from mmerg.serving.turns import AppState
+    from mmerg.serving.work import TurnRunner
+
     token = choose_token(settings)
     os.umask(0o077)  # only its user may read what the server writes
     with ExitStack() as opened:
@@ -58,6 +57,16 @@ def serve(settings: ServeSettings, overrides: Sequence[str], own: Sequence[Path]
         gc.freeze()  # else the garbage collector takes seconds at the end
         server.run([heard])
     return 0
+
+
+def check_packages() -> None:
+    """Raises ConfigError if the packages of a server are not installed."""
+    if missing := [name for name in ("fastapi", "python_multipart", "uvicorn") if not find_spec(name)]:
+        what, hint = (
+            f"the server needs packages that are not installed: {', '.join(missing)}",
+            'pip install "mmerg[serve]"',
+        )
+        raise ConfigError(what, hint=hint)
 
 
 def _refuse_idle(overrides: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Studies for tests, drawn from runs whose every name is a word that no rater may ever see."""
+"""Studies for tests, drawn from runs with names that no rater may see."""
 
 import threading
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ BARE: dict[str, Any] = {"visual": "none", "gold": 0.0, "repeats": 0.0}
 
 
 def runs(folder: Path, count: int = 12, *names: str, replies: int = 0) -> list[Path]:
-    """Runs over `count` dialogues. replies: turns all replies, as a run has that was made again."""
+    """Runs over `count` dialogues. replies: changes all replies."""
     made = []
     for number, name in enumerate(names or NAMES):
         lines = [
@@ -42,7 +42,7 @@ def runs(folder: Path, count: int = 12, *names: str, replies: int = 0) -> list[P
 
 
 def study(folder: Path, count: int = 12, **settings: Any) -> Path:
-    """A study of the usual runs in `folder`/study; text alone, without checks and repeats unless they are set."""
+    """A study of the usual runs in `folder`/study; by default only text, without checks and repeats."""
     place = folder / "study"
     paths = [path for name in NAMES if (path := folder / name).exists()] or runs(folder, count)
     assert new(RateSettings(**BARE | {"items": count} | settings), place, paths) == 0
@@ -54,7 +54,7 @@ def drawn(folder: Path, **settings: Any) -> Study:
 
 
 class Rater:
-    """Who rates by HTTP, as the page does."""
+    """A rater who uses HTTP as the page does."""
 
     def __init__(self, client: httpx.Client, token: str) -> None:
         self.client, self.sent = client, 0
@@ -79,7 +79,7 @@ class Rater:
 
 @contextmanager
 def serving(folder: Path, **settings: Any) -> Iterator[dict[str, Rater]]:
-    """The raters of a study that is served for as long as the block runs."""
+    """Serves a study, and gives its raters."""
     links = read_links(folder)
     with closing(listener("127.0.0.1", 0)) as heard, Store(folder, read_study(folder)) as store:
         server = build_server(store, links, RateSettings(**settings))

@@ -1,4 +1,4 @@
-"""How a study is drawn: what is in it, balance by seed, blindness of its folder, and what is refused."""
+"""The draw of a study: its items, balance by seed, a blind folder, and refusals."""
 
 import shutil
 from collections import Counter
@@ -127,7 +127,7 @@ def test_a_clip_is_cut_cropped_and_without_metadata(tmp_path: Path) -> None:
         ({"items": 3, "raters": 4, "people": 3}, "4 raters per item are asked for, and there are 3 people"),
     ],
 )
-def test_what_cannot_be_drawn_is_named_and_leaves_nothing(tmp_path: Path, settings: Any, what: str) -> None:
+def test_an_impossible_draw_is_named_and_leaves_nothing(tmp_path: Path, settings: Any, what: str) -> None:
     paths = runs(tmp_path)
     with pytest.raises(ConfigError, match=what):
         new(RateSettings(**BARE | settings), tmp_path / "study", paths)
@@ -155,7 +155,7 @@ def test_runs_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         ("title:", "titel:", "title: Field required"),
     ],
 )
-def test_a_form_that_cannot_be_used_is_named(tmp_path: Path, old: str, new: str, what: str) -> None:
+def test_an_invalid_form_is_named(tmp_path: Path, old: str, new: str, what: str) -> None:
     text = (Path(__file__).parents[2] / "conf/rating/likert.yaml").read_text()
     assert old in text
     (tmp_path / "own.yaml").write_text(text.replace(old, new))

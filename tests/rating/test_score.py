@@ -1,4 +1,4 @@
-"""What is found in studies of known truth, and what is named where a figure cannot be had."""
+"""Scores of studies with known truth, and the reasons for missing scores."""
 
 import re
 from collections.abc import Sequence
@@ -25,8 +25,8 @@ FEW: dict[str, Any] = {"draws": 200}
 
 
 def answer(folder: Path, better: float = 0.0, bad: Sequence[str] = (), only: Sequence[str] = (), seed: int = 0) -> None:
-    """Raters who rate the second run `better` points above the first. bad: those who answer checks at random too; only:
-    those who rate at all."""
+    """Writes ratings; the second run is `better` points above the first. bad: raters who answer checks at random
+    too. only: the raters who rate; all by default."""
     made, key, random = read_study(folder), read_key(folder), np.random.default_rng(seed)
     entries: list[Entry] = []
     for rater, order in made.orders.items():
@@ -54,7 +54,7 @@ def scored(folder: Path) -> StudyResults:
     return read_record(folder / "scores.json", StudyResults)
 
 
-def test_a_better_run_is_found_with_agreement_beside_it(tmp_path: Path) -> None:
+def test_a_better_run_is_found(tmp_path: Path) -> None:
     folder = study(tmp_path, 40, human=True)
     answer(folder, better=1.2)
     found = scored(folder).all
@@ -71,7 +71,7 @@ def test_a_better_run_is_found_with_agreement_beside_it(tmp_path: Path) -> None:
     assert "0 of 3 raters gave consent on the rating page" in methods  # these ratings were made elsewhere
 
 
-def test_better_is_not_said_where_raters_agree_by_chance_alone(tmp_path: Path) -> None:
+def test_better_needs_agreement_above_chance(tmp_path: Path) -> None:
     folder = study(tmp_path, 40, design="pairwise")
     answer(folder, better=0.6)
     pairs = scored(folder).all.pairs
@@ -108,10 +108,10 @@ def test_ratings_are_read_with_the_run_and_stale_ones_are_named(tmp_path: Path) 
     assert any("zebra has changed: its replies" in one for one in scored(folder).warnings)
     file = tmp_path / "zebra" / "results.jsonl"
     file.write_bytes(file.read_bytes().replace(b"I hear you", b"I see you", 1))
-    assert any("zebra has changed: 1 of" in one for one in scored(folder).warnings)
+    assert any("zebra is missing or has changed: 1 of" in one for one in scored(folder).warnings)
 
 
-def test_one_rater_alone_and_missing_ratings_are_named(tmp_path: Path) -> None:
+def test_a_single_rater_and_missing_ratings_are_named(tmp_path: Path) -> None:
     folder = study(tmp_path, 12)
     with pytest.raises(ConfigError, match="no ratings yet"):
         score(RateSettings(**FEW), folder)
@@ -138,7 +138,7 @@ def test_one_label_throughout_has_no_alpha_and_no_interval(tmp_path: Path) -> No
     assert scored(folder).raters["r1"].straight == 100
 
 
-def test_intervals_hold_the_truth_over_raters_and_dialogues() -> None:
+def test_intervals_cover_the_truth() -> None:
     held = 0
     for seed in range(60):
         random = np.random.default_rng(seed)
