@@ -32,12 +32,12 @@ from mmerg.settings.backbone import DoctorSettings
 from mmerg.settings.commands import DoctorRunSettings
 
 Settings: TypeAlias = DoctorSettings | DoctorRunSettings
-CALLS = 35  # of the checks of a host, about, and with each call at once some more
+CALLS = 35  # of the checks per host, about; simultaneous calls come on top
 MARKS = {"ok": "✓", "failed": "✗", "open": "?"}
 
 
 def examine(settings: Settings) -> int:
-    """Reports on every host, and gives the exit code. Raises CallError where no host could be examined."""
+    """Reports on every host and returns the exit code. Raises CallError if no host could be examined."""
     out = console()
     failed = 0
     hosts = check_hosts(settings.backend, settings.backbone)
@@ -45,7 +45,7 @@ def examine(settings: Settings) -> int:
     out.print(f"about {CALLS} short calls per host: about a minute on a GPU, longer on a CPU")
     for host in hosts:
         out.print(escape(f"{host}, backbone {settings.backbone.name}"))
-        for name, (status, text) in _findings(settings, host, absent):
+        for name, (status, text) in _check_host(settings, host, absent):
             out.print(escape(f"  {MARKS[status]} {name}: {text}"), soft_wrap=True)
             failed += status == "failed"
     if len(absent) == len(hosts):
@@ -54,31 +54,31 @@ def examine(settings: Settings) -> int:
     return 1 if failed else 0
 
 
-def _findings(settings: Settings, host: str, absent: list[CallError]) -> Iterator[tuple[str, Finding]]:
-    """The checks of a host, one by one. `absent` gets the error where there is no server, or it lacks the model or
-    cannot load it: no further call is made then."""
+def _check_host(settings: Settings, host: str, absent: list[CallError]) -> Iterator[tuple[str, Finding]]:
+    """Yields each check of a host with its finding. If there is no server, or it lacks the model or cannot load it, the
+    checks end and `absent` gets the error."""
     with closing(make(settings.backend.adapter, host=host)) as backend:
         try:
             engine: Engine = backend.describe()
             yield "server", ("ok", f"{engine.backend} {engine.version}")
-            yield from _of_model(settings, host, backend, engine)
+            yield from _check_model(settings, host, backend, engine)
         except CallError as error:
             absent.append(error)
             yield "model" if error.failure in USELESS else "server", _failed(error)
 
 
-def _of_model(settings: Settings, host: str, backend: Backend, engine: Engine) -> Iterator[tuple[str, Finding]]:
+def _check_model(settings: Settings, host: str, backend: Backend, engine: Engine) -> Iterator[tuple[str, Finding]]:
     capabilities = ", ".join(engine.capabilities)
     yield "model", ("ok", f"{engine.model}, digest {engine.digest[:SHOWN_DIGEST]}, {capabilities}")
     yield "context", probes.context(engine)
     if engine.vision:
-        yield "frame", _tried(partial(_frame, settings, backend, engine))
+        yield "frame", _run(partial(_frame, settings, backend, engine))
     else:
         yield "vision", ("ok", "no: the model gets measured descriptions of frames")
     if isinstance(settings, DoctorRunSettings) and settings.auditor:
         yield "auditor", _auditor(settings, settings.auditor, engine)
     for name, probe in _probes(settings, host, backend, engine).items():
-        yield name, _tried(probe)
+        yield name, _run(probe)
 
 
 def _auditor(settings: DoctorRunSettings, path: str, engine: Engine) -> Finding:
@@ -91,8 +91,8 @@ def _auditor(settings: DoctorRunSettings, path: str, engine: Engine) -> Finding:
     return "ok", auditor.describe().replace("\n", "; ")
 
 
-def _tried(probe: Callable[[], Finding]) -> Finding:
-    """What a probe finds. Raises CallError where the server cannot load the model: so would every other call."""
+def _run(probe: Callable[[], Finding]) -> Finding:
+    """The finding of a probe. Raises CallError if the server cannot load the model, as every other call would."""
     try:
         return probe()
     except CallError as error:

@@ -1,14 +1,13 @@
-"""What the backends over a server share: which load options they take, and which replies count.
+"""The common part of backends that call a server: load options, and which replies are valid.
 
-A reply does not name the engine that gave it, and a server can be updated between two calls. So the host is asked again
-after each reply (a millisecond), which counts only if version and digest are those of the first description.
+A reply does not name its engine, and a server can be updated between two calls. So the host is described again after
+each reply (a millisecond). The reply is valid only if version and digest are those of the first description.
 """
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Any
 
 import httpx
 from pydantic import ValidationError
@@ -18,8 +17,8 @@ from mmerg.backends.protocol import Engine, Finish, Reply, Request, engine_chang
 from mmerg.backends.retry import retry
 from mmerg.errors import CallError, ConfigError, Failure
 
-CHECKS = 4  # tries of the check after a reply
-ANSWER_BYTES, TOKEN_BYTES = 2**20, 2**12  # a reply may have so many, and so many more for each token allowed
+CHECKS = 4  # attempts of the check after a reply
+BASE_BYTES, TOKEN_BYTES = 2**20, 2**12  # limit of a response, and its increase for each token allowed
 
 Load = Mapping[str, int | str | bool | float]
 Read = Callable[[httpx.Response], Reply]
@@ -31,7 +30,7 @@ class Adapter(ABC):
     def __init__(self, server: Http, model: str, check_wait: float) -> None:
         self.host, self.model = server.host, model
         self._server, self._check_wait = server, check_wait
-        self._engine: Engine | None = None  # the first description, which all replies must be of
+        self._engine: Engine | None = None  # the first description
 
     @abstractmethod
     def _describe(self) -> Engine: ...
@@ -41,17 +40,17 @@ class Adapter(ABC):
 
     @abstractmethod
     def _serves(self) -> tuple[str, str, *tuple[object, ...]]:
-        """The server's version and the digest of the model, now; what follows is the subclass's own."""
+        """The server's current version and the digest of the model; subclasses may add more."""
 
     def describe(self) -> Engine:
-        """The engine that the host serves now. Raises ConfigError where it cannot do what the settings ask for."""
+        """The engine that the host serves now. Raises ConfigError if it does not support the settings."""
         engine = self._describe()
         self._engine = self._engine or engine
         return engine
 
     def complete(self, request: Request) -> Reply:
-        """The reply of the engine of the first description. Raises CallError model_not_found where the host has another
-        one now."""
+        """The reply of the engine that was described first. Raises CallError model_not_found if the host serves another
+        engine now."""
         engine = self._engine
         if request.images and not (engine or self.describe()).vision:
             what = f"model {self.model} has no vision, and the request has {len(request.images)} images"
@@ -67,7 +66,7 @@ class Adapter(ABC):
         self._server.close()
 
     def _may_think(self) -> bool:
-        """Whether the model may write thoughts before its words."""
+        """Whether the model may write thoughts before its reply."""
         engine = self._engine or self.describe()
         return "thinking" in engine.capabilities or engine.think
 
@@ -78,8 +77,8 @@ class Adapter(ABC):
 
 
 def ask_with_stops(ask: Callable[[Request], Reply], request: Request, may_think: bool) -> Reply:
-    """The reply to `request`. Servers end thoughts at a stop text, too, so a model that may think is not sent any. If
-    another model is found to think, it is asked again without them. The caller cuts the words at stop texts itself."""
+    """The reply to `request`. Servers end thoughts at a stop text, too, so stop texts are not sent to a model that may
+    think. If another model turns out to think, it is asked again without them. Callers cut replies at stop texts."""
     without = replace(request, sampling=replace(request.sampling, stop=()))
     reply = ask(without if may_think else request)
     only_thoughts = (reply.thinking or reply.taken) and not reply.text.strip()
@@ -89,31 +88,23 @@ def ask_with_stops(ask: Callable[[Request], Reply], request: Request, may_think:
 
 
 def reply_to(server: Http, path: str, body: Mapping[str, object], num_predict: int, read: Read) -> Reply:
-    """The reply that `read` makes of the response to a chat call. Raises ConfigError for a call without a limit."""
+    """Makes a chat call; `read` makes the reply from the response. Raises ConfigError for a call without a limit."""
     if num_predict <= 0:
         what = f"num_predict is {num_predict}: without a limit a model may write for minutes"
         raise ConfigError(what, where="backbone.sampling", hint="set num_predict above 0")
     begin = time.monotonic()
     try:
-        with server.post(path, body, ANSWER_BYTES + TOKEN_BYTES * num_predict) as response:
+        with server.post(path, body, BASE_BYTES + TOKEN_BYTES * num_predict) as response:
             reply = read(response)
     except ValidationError as error:
         raise server.unexpected(f"the reply cannot be read: {error.errors()[0]['msg']}") from None
     return reply.model_copy(update={"seconds": time.monotonic() - begin, "host": server.host})
 
 
-def check_load(load: Load, least: Load, where: str) -> None:
-    """Raises ConfigError where num_ctx is missing, and for options that are not in `least`, or whose value is below the
-    one there or of another type."""
-    wrong = [f"{name}={value}" for name, value in load.items() if not _is_option(value, least.get(name))]
-    if wrong or "num_ctx" not in load:
-        takes = ", ".join(
-            f"{name} ({'true or false' if low is False else f'from {low}'})" for name, low in least.items()
-        )
-        what = f"unknown load option, or invalid value: {', '.join(wrong)}" if wrong else "num_ctx is not set"
-        hint = f"backbone.load takes {takes}; num_ctx, the context in tokens, must be given (12288, say)"
+def check_load(load: Load, options: Collection[str], where: str) -> None:
+    """Raises ConfigError if num_ctx is missing or a name is not in `options`."""
+    unknown = ", ".join(load.keys() - set(options))
+    if unknown or "num_ctx" not in load:
+        what = f"unknown load option: {unknown}" if unknown else "num_ctx is not set"
+        hint = f"backbone.load takes {', '.join(options)}; num_ctx, the context in tokens, is required (12288, say)"
         raise ConfigError(what, where=where, hint=hint)
-
-
-def _is_option(value: Any, least: Any) -> bool:
-    return type(value) is type(least) and value >= least  # to isinstance a bool is an int, too

@@ -1,8 +1,8 @@
-"""A wrapper that keeps every whole reply in an SQLite file, so that a run can be replayed exactly and at no cost.
+"""Keeps complete replies in an SQLite file, so that a run can be replayed exactly and at no cost.
 
 The key is a digest of the request and the engine. A reply cut at its token limit is kept, so that a replay makes the
-same repairs; failed calls and replies that broke off are not. Several processes may share one file, which must lie on a
-local disk (write-ahead log). It names its engines, so that a run can be replayed without a server.
+same repairs; failed calls and aborted replies are not. Several processes may share a file, which must be on a local
+disk (write-ahead log). The file lists its engines, so that a run can be replayed without a server.
 
     backend = Cache(Ollama(...), Path("runs/cache.sqlite"), mode="on")
     again = Cache(replay(stored_engine(path, "ollama", "qwen2.5vl:7b", {"num_ctx": 12288})), path, "read")
@@ -27,24 +27,24 @@ from mmerg.errors import CallError, ConfigError, Failure, unwritable
 from mmerg.storage.files import describe_error
 
 log = logging.getLogger(__name__)
-BUSY_SECONDS = 30.0  # how long to wait for another process that is writing
-POLL = 0.02  # seconds between two looks whether another's call has ended
+BUSY_SECONDS = 30.0  # wait for another process that writes
+POLL = 0.02  # seconds between checks whether an identical call has ended
 TABLES = """
     BEGIN IMMEDIATE;
     CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL);
     CREATE TABLE IF NOT EXISTS engines (key TEXT PRIMARY KEY, engine TEXT NOT NULL);
     COMMIT"""
 
-REPLIES = "replies.sqlite"  # what the file is called in a folder for it
+REPLIES = "replies.sqlite"  # the file's name in its folder
 Mode = Literal["off", "read", "on"]
 
 
 class Cache:
-    """`inner` with its replies kept in `path`.
+    """`inner` with a cache of its replies at `path`.
 
-    mode: `on` reads and writes, `read` writes nothing. A hit is the reply as it was stored, with `cached=True`.
-    Identical calls at once, also of other processes, reach `inner` once. A stored reply that cannot be read is named in
-    a warning, and asked for again. Raises ConfigError or RunError where the file cannot be used.
+    mode: `on` reads and writes, `read` only reads. A hit is the stored reply with `cached=True`. Simultaneous identical
+    calls, also of other processes, reach `inner` once. A stored reply that cannot be read is reported in a warning and
+    requested again. Raises ConfigError or RunError if the file cannot be used.
     """
 
     def __init__(self, inner: Backend, path: Path, mode: Mode = "on") -> None:
@@ -75,7 +75,7 @@ class Cache:
                 self._database.close()
 
     def engines(self) -> list[Engine]:
-        """Those whose replies the file holds."""
+        """The engines whose replies the file contains."""
         with self._connection() as database:
             return [Engine.model_validate_json(text) for (text,) in database.execute("SELECT engine FROM engines")]
 
@@ -102,8 +102,8 @@ class Cache:
 
     @contextmanager
     def _locked(self, key: str) -> Iterator[None]:
-        """Others, in any thread or process, wait with the same call (or with opening the file) until the block
-        ends."""
+        """Makes identical calls of other threads and processes wait until the block ends. The key "open" does the same
+        for opening the file."""
         token = current_token()
         path = self._path.with_name(f"{self._path.name}.{key[:32]}.lock")
         lock = FileLock(path, thread_local=False)
@@ -118,7 +118,7 @@ class Cache:
             yield
         finally:
             with suppress(OSError):
-                path.unlink()  # before it is given up: who waits for it then makes another
+                path.unlink()  # before the release: whoever waits for the lock then makes another
             lock.release()
 
     @contextmanager
@@ -134,14 +134,14 @@ class Cache:
     def _open(self) -> sqlite3.Connection:
         if self._mode == "on":
             self._path.parent.mkdir(parents=True, exist_ok=True)
-        elif not self._path.is_file():  # a pipe would keep SQLite waiting for ever
+        elif not self._path.is_file():
             raise self._unusable("the file does not exist; run with cache=on first")
         place = f"{self._path.absolute().as_uri()}?mode={'rwc' if self._mode == 'on' else 'ro'}"
         database = sqlite3.connect(place, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         if self._mode == "on":
-            with self._locked("open"):  # SQLite does not wait for who is about to write, where it sets the log
+            with self._locked("open"):  # setting the journal mode does not wait for other writers
                 database.executescript(TABLES)
-                database.execute("PRAGMA journal_mode = WAL")  # it keeps its other log where there can be none
+                database.execute("PRAGMA journal_mode = WAL")  # without effect on disks that do not support it
             database.execute("PRAGMA synchronous = NORMAL")
         return database
 
@@ -156,8 +156,7 @@ def with_cache(inner: Backend, path: Path, mode: Mode) -> Backend:
 
 
 def replay(engine: Engine) -> Backend:
-    """The `inner` of a cache where there is no server: every call that the cache lacks fails its sample
-    (not_cached)."""
+    """The `inner` of a cache without a server: calls that are not in the cache fail with not_cached."""
 
     def refuse(request: Request) -> CallError:
         what = f"this call is not in the cache: {request.digest()[:SHOWN_DIGEST]}"
@@ -168,9 +167,9 @@ def replay(engine: Engine) -> Backend:
 
 
 def stored_engine(path: Path, backend: str, model: str, load: Mapping[str, int | str | bool | float]) -> Engine:
-    """The one engine of `backend` and `model` in the cache at `path` whose load options include `load`.
+    """The engine of `backend` and `model` in the cache at `path` whose load options include `load`.
 
-    Raises ConfigError, which lists the engines, where there is none, or more than one (two versions of a server, say).
+    Raises ConfigError, which lists the engines, if there is none or more than one (two versions of a server, say).
     """
     with closing(Cache(Scripted([]), path, "read")) as cache:
         stored = cache.engines()

@@ -1,4 +1,4 @@
-"""Cancels calls from another thread: all calls of a backend that closes, or those of one thread.
+"""Cancels calls from another thread: all calls of a backend that closes, or all calls of one thread.
 
 token = CancelToken()
 with token.scope():                 # in the thread that calls
@@ -14,7 +14,7 @@ from mmerg.errors import CallError, Failure
 
 
 class CancelToken:
-    """Cancelled once, from any thread."""
+    """Can be cancelled once, from any thread."""
 
     def __init__(self) -> None:
         self.cancelled = False
@@ -34,8 +34,8 @@ class CancelToken:
 
     @contextmanager
     def on_cancel(self, callback: Callable[[], object]) -> Iterator[None]:
-        """While the block runs, `cancel` calls `callback`, which must end what the block waits for. Raises CallError
-        interrupted before or after the block if this is cancelled, whatever the block raised."""
+        """While the block runs, `cancel` calls `callback`, which must end the block's wait. Before and after the block,
+        raises CallError interrupted if the token is cancelled, whatever the block raised."""
         with self._lock:
             self.check()
             self._callbacks.append(callback)
@@ -47,7 +47,7 @@ class CancelToken:
             self.check()
 
     def wait(self, seconds: float) -> None:
-        """Wait. Raises CallError interrupted as soon as this token, or the thread's, is cancelled."""
+        """Sleeps. Raises CallError interrupted as soon as this token or the thread's token is cancelled."""
         woken = threading.Event()
         with self.on_cancel(woken.set), current_token().on_cancel(woken.set):
             woken.wait(seconds)

@@ -1,6 +1,6 @@
-"""One call to /v1/chat/completions: what is sent in a server's dialect, and what is read from its answer.
+"""Calls to /v1/chat/completions: requests in a server's dialect, and replies from its responses.
 
-Nothing is streamed: in a stream some servers leave out the log-probabilities of tokens whose text they hold back.
+Nothing is streamed, as some servers omit log-probabilities in a stream for tokens whose text they withhold.
 
     reply = complete(host, request, "Qwen/Qwen2.5-VL-7B-Instruct", DIALECTS["vllm"])
 """
@@ -27,7 +27,7 @@ def _at(first: str, *path: str | int) -> Any:
 
 
 class Completion(BaseModel):
-    """The parts of an answer that are read, each from its place. An error may lack any of them."""
+    """The parts of a response that are used. An error response may lack any of them."""
 
     error: object = None
     message: dict[str, object] | None = _at("choices", 0, "message")
@@ -43,7 +43,7 @@ class Completion(BaseModel):
 
 
 def complete(host: Http, request: Request, model: str, dialect: Dialect, think: bool = False) -> Reply:
-    """The reply to `request`. Raises CallError, and ConfigError for a sampler that the server does not take."""
+    """The reply to `request`. Raises CallError, and ConfigError for a sampler that the server lacks."""
     if request.likelihood_of:
         if not dialect.prompt_logprobs:
             return as_written(request, complete(host, writing(request), model, dialect, think))
@@ -57,7 +57,7 @@ def complete(host: Http, request: Request, model: str, dialect: Dialect, think: 
         if completion.message is None:
             raise host.unexpected(f"the response contains no reply: {host.without_token(raw)[:100]!r}")
         logprobs = (request.logprobs and completion.logprobs) or ()
-        if not request.alternatives:  # one is always asked for
+        if not request.alternatives:  # one alternative is always requested
             logprobs = tuple(entry.model_copy(update={"top_logprobs": ()}) for entry in logprobs)
         return Reply(
             text=completion.content or "",
@@ -83,8 +83,8 @@ COUNTS = (AliasPath("usage", "prompt_tokens"), AliasPath("meta_info", "prompt_to
 
 
 class _Prompt(BaseModel):
-    """What is read of a prompt: in vLLM's answer a token's own entry comes first at its place; in SGLang's an entry is
-    the logarithm, the token's number and its text. The first token has no logarithm."""
+    """Log-probabilities of a prompt. vLLM: a dict for each place, with the prompt's own token first. SGLang: the
+    log-probability, number and text of each token. The first token of a prompt has none."""
 
     vllm: list[dict[str, _Logprob] | None] | None = _at("prompt_logprobs")
     sglang: list[tuple[float | None, int, str | None]] | None = _at("meta_info", "input_token_logprobs")
@@ -102,7 +102,7 @@ class _Tokens(BaseModel):
 
 
 def _read_prompt(host: Http, request: Request, model: str, dialect: Dialect, think: bool) -> Reply:
-    """The text of `likelihood_of` with its tokens, as the server reads it at the end of the prompt."""
+    """The text of `likelihood_of` with the log-probabilities of its tokens at the end of the prompt."""
     text = request.likelihood_of
     ended = replace(request, messages=(*request.messages, Message("assistant", text)), likelihood_of="", logprobs=False)
     room = request.sampling.num_predict
@@ -111,7 +111,7 @@ def _read_prompt(host: Http, request: Request, model: str, dialect: Dialect, thi
     path = "/v1/chat/completions"
     if dialect.prompt_logprobs == "vllm":
         body |= {"add_generation_prompt": False, "prompt_logprobs": 1}
-    else:  # SGLang's chat gives none of a prompt; its own endpoint takes no images with tokens
+    else:  # SGLang gives them only at its own endpoint, which takes tokens without images
         if request.images:
             what = "SGLang gives no log-probabilities of a prompt with images"
             raise CallError(
@@ -139,7 +139,7 @@ def _read_prompt(host: Http, request: Request, model: str, dialect: Dialect, thi
 
 
 def request_body(request: Request, model: str, dialect: Dialect, think: bool = False) -> dict[str, object]:
-    """The body of the call, as the server wants it."""
+    """The JSON body of the call."""
     fields: dict[str, object] = {
         "model": model,
         "messages": [{"role": message.role, "content": _content(message)} for message in request.messages],
@@ -152,7 +152,10 @@ def request_body(request: Request, model: str, dialect: Dialect, think: bool = F
     if request.schema:
         fields |= dialect.schema(request.schema)
     if request.logprobs:
-        fields |= {"logprobs": True, "top_logprobs": max(request.alternatives, 1)}  # without a number some give none
+        fields |= {
+            "logprobs": True,
+            "top_logprobs": max(request.alternatives, 1),
+        }  # some servers need a number
     return fields
 
 

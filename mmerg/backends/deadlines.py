@@ -8,8 +8,8 @@ import httpcore
 
 @dataclass(frozen=True)
 class Deadlines:
-    """Seconds: to connect; from the request to the first line of the response (the server's queue and the evaluation
-    of the prompt count); between two lines; and for the whole call."""
+    """Limits in seconds: to connect; from the request to the first line of the response, including the server's queue
+    and the evaluation of the prompt; between two lines; and for the whole call."""
 
     connect: float = 5.0
     first_token: float = 600.0
@@ -18,7 +18,7 @@ class Deadlines:
 
 
 class Timer:
-    """The deadlines of a call that starts now. A `brief` call must be answered within the stall deadline."""
+    """Applies the deadlines to a call that starts now. A `brief` call must end within the stall deadline."""
 
     def __init__(self, deadlines: Deadlines, brief: bool) -> None:
         self._deadlines = deadlines
@@ -27,13 +27,13 @@ class Timer:
         self.enter(first)
 
     def enter(self, phase: str, seconds: float | None = None) -> None:
-        """Start the deadline called `phase`; seconds: in place of its own."""
+        """Starts the deadline `phase`, with `seconds` in place of its usual length."""
         seconds = getattr(self._deadlines, phase) if seconds is None else seconds
         self._until = min(time.monotonic() + seconds, self._end)
         self.phase = self._total if self._until == self._end else phase
 
     def left(self) -> float:
-        """Seconds to the deadline that passes first. Raises ReadTimeout if it has passed."""
+        """Seconds until the next deadline. Raises ReadTimeout if it has passed."""
         if (left := self._until - time.monotonic()) <= 0:
             raise httpcore.ReadTimeout
         return left

@@ -1,5 +1,5 @@
-"""A backend without a model, to see in seconds whether a system runs. It answers a schema with the least that the
-schema allows, and free text with one sentence. Every table names it.
+"""A backend without a model, which shows in seconds whether a system runs. A reply under a schema is the smallest that
+the schema allows; any other is one sentence. Every table names it.
 
     mmerg run dataset=demo backend=dry
 """
@@ -18,10 +18,11 @@ TEXT = "This is a dry run."
 
 @dataclass(frozen=True)
 class Dry:
-    """Answers at once. The request's digest picks the word of an enumeration, so that results differ."""
+    """Replies at once. The request's digest selects the word of an enumeration, so that results differ. model: the
+    model of the settings, which is not used."""
 
     host: str = "dry"
-    model: str = ""  # what would answer
+    model: str = ""
 
     def describe(self) -> Engine:
         digest = hashlib.sha256(TEXT.encode()).hexdigest()
@@ -39,7 +40,7 @@ class Dry:
 
 
 def least(schema: dict[str, JsonValue], pick: int) -> JsonValue:
-    """The least value that a JSON schema of mmerg allows, without patterns. pick: chooses a word of an enumeration."""
+    """The smallest value that a JSON schema of mmerg allows, ignoring patterns. pick: selects from an enumeration."""
     match schema:
         case {"enum": list(words)}:
             return words[pick % len(words)]

@@ -1,10 +1,10 @@
-"""A backend without a server: llama.cpp in this process, for one GGUF file (and its projector, if it has vision).
+"""A backend without a server: llama.cpp in this process, for a GGUF file (and its projector, if it has vision).
 
 For laptops, tests and offline use; for a large model use Ollama. Needs Linux or macOS and
 `pip install "mmerg[embedded]"`.
 
-xllamacpp always opens an HTTP server. Here it listens on a socket file in a folder of this user's alone, and wants a
-random key. Calls use it, so deadlines, Ctrl-C and errors are those of other servers.
+xllamacpp always opens an HTTP server. Here it listens on a Unix socket in a private folder and requires a random key.
+Calls go through it, so deadlines, Ctrl-C and errors work as with other servers.
 
     backend = Embedded("models/SmolLM2-135M-Instruct.gguf", load={"num_ctx": 8192})
     reply = backend.complete(Request((Message("system", "Be brief."), Message("user", "Hello")), Sampling()))
@@ -32,19 +32,18 @@ from mmerg.backends.thinking import may_think
 from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.storage.files import compute_sha256, locate
 
-# Part of the keys of stored replies: raise it when `chat.py`, `_grammar` or LLAMA_SERVER send another request, or when
-# another reply is made of the same response.
+# Part of the keys of stored replies: raise it when `chat.py`, `_grammar` or LLAMA_SERVER send another request, or read
+# another reply from the same response.
 REVISION = 3
 
 DEFAULTS = {
     "num_ctx": 4096,  # tokens of context for each slot
-    "num_batch": 512,  # tokens evaluated at once; a call can be stopped only in between
-    "parallel": 1,  # slots; each computes a shared prefix anew, so more rarely pay on a CPU
-    "gpu_layers": -1,  # layers on the GPU where the installed build has one; -1 is all
-    "threads": 0,  # 0 is all cores that this process may use but one; more than it may use are never taken
-    "cache_ram": 512,  # MiB a slot for prefixes that were pushed out of it, as frames are by agents that see none
+    "num_batch": 512,  # tokens per evaluation; a call can be stopped only in between
+    "parallel": 1,  # slots; each evaluates a shared prefix itself, so on a CPU more are rarely faster
+    "gpu_layers": -1,  # layers on the GPU if the installed build supports one; -1 is all
+    "threads": 0,  # 0 is all cores that this process may use but one, which is also the maximum
+    "cache_ram": 512,  # MiB per slot for prefixes that left it, such as frames when an agent sees none
 }
-LEAST = dict.fromkeys(DEFAULTS, 1) | {"gpu_layers": -1, "threads": 0, "cache_ram": 0}
 NEUTRAL = frozenset({"threads", "cache_ram"})  # replies do not depend on these
 DESCRIBE_SECONDS = 60.0
 AGAIN = "run again; if it happens again, report it to llama.cpp"
@@ -54,10 +53,10 @@ LLAMA_CPP = Server("llama.cpp", AGAIN, AGAIN, AGAIN, option="backend.adapter.")
 class Embedded:
     """Loads the model at the first call.
 
-    model: a GGUF's path, or "package:NAME/FILE" for one inside an installed package. mmproj: the projector's, which
-    gives vision. load: options in place of DEFAULTS. total: seconds that a call may take, waiting for a free slot
-    included. host: the name of this process in replies. Raises ConfigError for wrong options, and when it is used for
-    a model that cannot be loaded.
+    model: the path of a GGUF, or "package:NAME/FILE" for a file of an installed package. mmproj: the path of the
+    projector, for vision. load: options that replace DEFAULTS. total: seconds for a call, including the wait for a free
+    slot. host: the name of this process in replies. Raises ConfigError for unknown options, and at the first call if
+    the model cannot be loaded.
     """
 
     def __init__(
@@ -70,7 +69,7 @@ class Embedded:
     ) -> None:
         self._model, self._mmproj = model, mmproj
         self._load, self._total, self._host = {**DEFAULTS, **(load or {})}, total, host
-        check_load(self._load, LEAST, "the embedded backend")
+        check_load(self._load, DEFAULTS, "the embedded backend")
         self._lock, self._closed = threading.Lock(), CancelToken()
         self._opened: tuple[LlamaServer, Engine] | None = None
 
@@ -78,19 +77,19 @@ class Embedded:
         return self._open()[1]
 
     def complete(self, request: Request) -> Reply:
-        """Raises CallError, bad_request for a schema that llama.cpp cannot enforce. It gives one log-probability for a
-        character of several tokens, so `logprobs` can be shorter than `response_tokens`."""
+        """The reply. llama.cpp gives one log-probability for a character of several tokens, so there can be fewer than
+        `response_tokens`. Raises CallError, bad_request for a schema that llama.cpp cannot enforce."""
         server, engine = self._open()
         if request.images and not engine.vision:
             hint = "set backbone.mmproj to the model's projector, or describe frames in words"
             raise CallError(Failure.IMAGE_REJECTED, "the model has no vision", where=engine.model, hint=hint)
         reply = ask_with_stops(
-            lambda one: chat.complete(server, one, engine.model, EMBEDDED), request, "thinking" in engine.capabilities
+            lambda sent: chat.complete(server, sent, engine.model, EMBEDDED), request, "thinking" in engine.capabilities
         )
         if request.schema and reply.finish is Finish.STOP:
             try:
                 json.loads(reply.text)
-            except ValueError as error:  # llguidance drops a schema that it cannot enforce, without an error
+            except ValueError as error:  # llguidance silently ignores a schema that it cannot enforce
                 hint = "use types, enum, properties, items, minItems, maxItems, minLength, maxLength, minimum and "
                 what = "llama.cpp ignored the schema"
                 raise CallError(Failure.BAD_REQUEST, what, where=engine.model, hint=f"{hint}maximum only") from error
@@ -122,7 +121,7 @@ class Embedded:
 
 
 class LlamaServer(Http):
-    """A model (and its projector), loaded by xllamacpp. Raises ConfigError where that is missing, or does not load
+    """A model (and its projector), loaded by xllamacpp. Raises ConfigError if xllamacpp is missing or fails to load
     it."""
 
     def __init__(self, files: list[Path], options: Mapping[str, int], total: float, name: str) -> None:
@@ -159,11 +158,11 @@ class LlamaServer(Http):
             hint = "check that the file is a complete GGUF that llama.cpp supports, that a smaller num_ctx fits"
             hint += " into memory, and that TMPDIR is a short path (for a socket)"
             raise ConfigError(f"llama.cpp cannot load the model: {error}", where=str(files[0]), hint=hint) from error
-        # Its loop answers /slots: a server that is closed before its loop runs waits for it without end.
+        # Its loop answers /slots. A server that is closed before its loop runs would wait for the loop forever.
         self.read(bytes, "/slots")
 
     def close(self) -> None:
-        """Stops the calls in flight, unloads the model and removes the socket."""
+        """Cancels calls in flight, unloads the model and removes the socket."""
         super().close()
         self._loaded = None
         self._folder.cleanup()
@@ -190,15 +189,15 @@ def _engine(server: LlamaServer, files: list[Path], options: Mapping[str, int]) 
 
 
 def thread_count(asked: int) -> int:
-    """How many threads compute: one fewer than there are cores. They wait for each other by spinning, so other work on
-    the machine makes one on every core several times slower."""
+    """The number of threads: by default one fewer than there are cores. Threads wait for each other by spinning, so
+    with a thread on every core any other work on the machine makes them several times slower."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(asked, cores) if asked > 0 else max(cores - 1, 1)
 
 
 def _grammar(schema: str) -> dict[str, object]:
-    """The JSON schema as an llguidance grammar, on one line of JSON. llama.cpp's own `response_format` allows fences
-    and blank lines without end, and ignores ranges of floats."""
+    """A JSON schema as an llguidance grammar for JSON on one line. llama.cpp's own `response_format` allows endless
+    fences and blank lines, and ignores ranges of floats."""
     layout = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
     return {"grammar": f"%llguidance {{}}\nstart: %json {json.dumps({**json.loads(schema), 'x-guidance': layout})}"}
 

@@ -1,9 +1,9 @@
 """How likely a given text is as the reply to a prompt: the log-probabilities of its tokens (`Request.likelihood_of`).
 
-vLLM and SGLang read the text as the start of the reply and give those of its own tokens. Ollama and llama-server give
-none of a prompt: there a schema whose only value is the text makes the model write it, and the log-probabilities are
-those before the schema is enforced. The tokens are then the likeliest that spell the text, not those of the tokenizer,
-so such a sum is an approximation. `mmerg doctor` compares it with that of a reply.
+vLLM and SGLang read the text as the start of the reply and give the log-probabilities of its tokens. Ollama and
+llama-server give none for a prompt. There, a schema whose only value is the text makes the model write it, and the
+log-probabilities are those before the schema is enforced. The tokens are then the likeliest that spell the text, not
+those of the tokenizer, so their sum is an approximation. `mmerg doctor` compares it with the sum for a reply.
 
     reply = backend.complete(likelihood_request(messages, "It's fine."))
     sum(token.logprob for token in reply.logprobs)
@@ -21,14 +21,14 @@ from mmerg.errors import Failure, ReplyError
 
 
 def writing(request: Request) -> Request:
-    """The request that has the model write the text, as the only value that its schema allows."""
+    """A request that makes the model write the text, as the only value that its schema allows."""
     value = _value(request.likelihood_of)
     schema: dict[str, JsonValue] = {"enum": [value]} | ({"type": "string"} if isinstance(value, str) else {})
     return replace(request, schema=json.dumps(schema, ensure_ascii=False), likelihood_of="")
 
 
 def as_written(request: Request, reply: Reply) -> Reply:
-    """The text with its tokens, of the reply to `writing(request)`. Raises ReplyError where the model wrote another."""
+    """The text with its tokens, from the reply to `writing(request)`. Raises ReplyError if the model wrote another."""
     value = _value(request.likelihood_of)
     try:
         wrote = json.loads(reply.text)
@@ -45,9 +45,9 @@ def as_written(request: Request, reply: Reply) -> Reply:
 
 
 def _of(own: str, tokens: Sequence[TokenLogprob]) -> tuple[TokenLogprob, ...]:
-    """The tokens that hold a character of `own`, without JSON's quotation marks, blanks and code fences around it."""
+    """The tokens that contain a character of `own`, without quotation marks, whitespace and code fences around it."""
     start = "".join(one.token for one in tokens).find(own)
-    if start < 0:  # a character of several tokens cannot be found: all but the marks
+    if start < 0:  # a character of several tokens cannot be found; then all tokens but the quotation marks
         marks = [one.token.strip() in ('"', "") for one in tokens]
         first, last = marks.index(False), marks[::-1].index(False)
         return tuple(tokens[first : len(tokens) - last])
@@ -58,7 +58,7 @@ def _of(own: str, tokens: Sequence[TokenLogprob]) -> tuple[TokenLogprob, ...]:
 
 
 def at_end(tokens: Iterable[TokenLogprob], text: str) -> tuple[TokenLogprob, ...]:
-    """The tokens of `text`, which ends a prompt of these `tokens`; () where it does not."""
+    """The tokens of `text` at the end of a prompt with these `tokens`; () if it does not end with the text."""
     own: list[TokenLogprob] = []
     joined = ""
     for token in reversed(list(tokens)):
@@ -70,7 +70,7 @@ def at_end(tokens: Iterable[TokenLogprob], text: str) -> tuple[TokenLogprob, ...
 
 
 def _value(text: str) -> JsonValue:
-    """A JSON object as an object, so that it is written without escapes; any other text as it is."""
+    """A JSON object as a dict, so that the model writes it without escapes; any other text unchanged."""
     try:
         value: JsonValue = json.loads(text)
     except ValueError:

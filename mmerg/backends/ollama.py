@@ -1,8 +1,8 @@
-"""The backend that asks an Ollama server: one streamed POST /api/chat a call.
+"""A backend for Ollama servers: a streamed POST /api/chat per call.
 
-Every sampler is sent, and the server may neither cut the prompt nor shift the context (`truncate` and `shift` off).
-Ollama takes [img] and [img-7] in a text for the place of an image, so these words are sent with a blank inside,
-[ img-7], which the trace does not show.
+Every sampler is sent, and the server may neither truncate the prompt nor shift the context (`truncate` and `shift`).
+Ollama reads [img] and [img-7] in a text as the place of an image, so they are sent with a space, [ img-7], which the
+trace does not show.
 
     backend = Ollama(host="http://127.0.0.1:11434", model="qwen2.5vl:7b", load={"num_ctx": 12288})
     reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
@@ -26,18 +26,18 @@ from mmerg.backends.protocol import Engine, Finish, Reply, Request
 from mmerg.backends.words import hearing
 from mmerg.errors import CallError, ConfigError
 
-# Part of the keys of stored replies: raise it when `_body` sends another request, or when another reply is made of the
+# Part of the keys of stored replies: increase it when `_body` sends another request or another reply is read from the
 # same response.
 REVISION = 4
 
 _IMAGE_MARK = re.compile(r"\[(?=img[-\]])")
-REST_SECONDS = 0.2  # for the end of a body whose last line was read; then its connection can be used again
+REST_SECONDS = 0.2  # to read the end of a body after its last line, so that its connection can be reused
 
 _object = TypeAdapter(dict[str, Any]).validate_json
 
 
 class Ollama(Adapter):
-    """A `Backend` over one model at one Ollama host. load: the model's load options, `num_ctx` among them. keep_alive:
+    """A `Backend` for one model at one Ollama host. load: the model's load options, including `num_ctx`. keep_alive:
     how long the model stays loaded after a call (30m, 2h)."""
 
     def __init__(
@@ -58,7 +58,7 @@ class Ollama(Adapter):
 
     @property
     def architecture(self) -> str:
-        """The family of the model as its weights name it; "" before `describe`, and if the server does not say."""
+        """The model's architecture as in its weights; "" before `describe`, and if the server does not say."""
         return self._host.architecture
 
     def _serves(self) -> tuple[str, str]:
@@ -86,7 +86,7 @@ class Ollama(Adapter):
         ]
         samplers = dict(vars(request.sampling))  # their names are Ollama's
         if not request.sampling.stop:
-            del samplers["stop"]  # then the stop texts of the model's own Modelfile hold
+            del samplers["stop"]  # so that the stop texts of the Modelfile apply
         return {
             "model": self.model,
             "messages": messages,
@@ -126,7 +126,7 @@ class Ollama(Adapter):
         if not parts:
             raise self._host.unexpected("the response is empty")
         last = parts[-1]
-        # The server ends a stream without its last line if it detects that the model repeats itself.
+        # If the model repeats itself, the server ends the stream without its last line.
         reason = (last.done and last.done_reason) or Finish.ABORT
         if reason not in set(Finish):
             raise self._host.unexpected(f"the reply ended with the reason {reason!r}, not stop or length")

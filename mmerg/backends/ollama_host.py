@@ -23,8 +23,8 @@ from mmerg.errors import CallError, Failure
 if TYPE_CHECKING:
     from ollama import ListResponse, ProcessResponse
 
-# The options that decide how the server loads a model (api/types.go, Runner), each with its least value.
-LOAD_OPTIONS: Load = {"num_ctx": 1, "num_batch": 1, "num_gpu": -1, "main_gpu": 0, "use_mmap": False, "num_thread": 0}
+# The options that decide how the server loads a model (api/types.go, Runner).
+LOAD_OPTIONS = ("num_ctx", "num_batch", "num_gpu", "main_gpu", "use_mmap", "num_thread")
 
 Made = TypeVar("Made")
 Listed = TypeVar("Listed", "ListResponse.Model", "ProcessResponse.Model")
@@ -95,6 +95,6 @@ def _find(listed: Sequence[Listed], model: str) -> Listed | None:
 
 
 def full_name(model: str) -> str:
-    """`model` as servers list it: with its tag (`latest` where none is given), lower case, without `library/`."""
+    """`model` as servers list it: with its tag (`latest` by default), in lower case, without `library/`."""
     name = model.lower().removeprefix("library/")
     return name if ":" in name.rpartition("/")[2] else f"{name}:latest"

@@ -76,7 +76,7 @@ class OpenAI(Adapter):
         if think and not self._dialect.thinking:
             hint = "set backbone.think=false; thoughts that the server returns are still recorded"
             raise ConfigError(f"{dialect} has no option to think", where=f"model {model}", hint=hint)
-        check_load(load, {"num_ctx": 1}, f"model {model}")
+        check_load(load, ("num_ctx",), f"model {model}")
         server = replace(SERVER, longer=self._dialect.longer, name=SERVER.name if dialect == "other" else dialect)
         address = host.rstrip("/").removesuffix("/v1")  # as OpenAI's SDK wants it
         http = Http(address, server, deadlines, where=host, token=token_from(token_env))

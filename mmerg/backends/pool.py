@@ -1,10 +1,10 @@
-"""Several hosts that serve the same engine: a sample leases a slot of one of them for all its calls.
+"""Several hosts that serve the same engine: a sample leases a slot of one host for all its calls.
 
-A host's prefix cache helps only if a sample's calls run back to back on it. So slots are leased to samples, and a
-sample gets the host with the most room. A failed call is retried, then moves to another host. A host that dies, hangs,
-loses the model or serves another engine is skipped; after `revive_after` seconds one sample tries it again. While all
-hosts are down calls wait; after `patience` seconds the run stops, to go on later. A call that fails while its hosts are
-alive fails its sample alone, and so does one that fails on all hosts `ROUNDS` times: it may be what ends them.
+A host's prefix cache helps only if all calls of a sample go to it. So slots are leased to samples, and a sample gets
+the least loaded host. A failed call is retried, then moves to another host. A host that dies, hangs, loses the model or
+serves another engine is skipped; after `revive_after` seconds one sample tries it again. While all hosts are down,
+calls wait; after `patience` seconds the run stops and can be resumed. A call that fails while its hosts are up fails
+only its sample, and so does a call that fails on all hosts `ROUNDS` times, as it may be what ends them.
 
     pool = Pool([Host(Ollama("http://a:11434", …), 2, "a"), Host(Ollama("http://b:11434", …), 2, "b")])
     engine = pool.describe()
@@ -27,17 +27,17 @@ from mmerg.backends.protocol import Backend, Engine, Reply, Request, engine_chan
 from mmerg.backends.retry import retry
 from mmerg.errors import CallError, ConfigError, Failure, RunError
 
-USELESS = frozenset({Failure.MODEL_NOT_FOUND, Failure.MODEL_NOT_LOADED})  # waiting for the host does not help
+USELESS = frozenset({Failure.MODEL_NOT_FOUND, Failure.MODEL_NOT_LOADED})  # waiting does not help
 # A host that hangs counts as dead.
 HOST_FAILURES = USELESS | {Failure.RUNNER_CRASH, Failure.TIMEOUT, Failure.UNREACHABLE}
-ROUNDS = 3  # how often a call may fail on all hosts
+ROUNDS = 3  # how many times a call may fail on all hosts
 PATIENCE = 600.0  # seconds that a call waits while all hosts are down
-POLL = 0.5  # seconds after which a lease that waits for a slot looks whether a host is to be tried again
+POLL = 0.5  # seconds after which a lease that waits for a slot checks whether to try a host again
 
 
 @dataclass(eq=False)
 class Host:
-    """A backend, how many samples may use it at once, and its name in errors. The pool keeps the rest. used: samples
+    """A backend, how many samples may use it at once, and its name in errors. The pool sets the rest. used: samples
     that use it now. down: why it is skipped. since: when it was skipped or last tried."""
 
     backend: Backend
@@ -49,8 +49,8 @@ class Host:
 
 
 class Pool:
-    """Leases the slots of `hosts`. A call is tried up to `attempts` times on a host. While all hosts are down, they are
-    asked again after `wait` seconds, 2·wait, 4·wait and so on, but at least every `revive_after` seconds."""
+    """Leases the slots of `hosts`. A host gets a call up to `attempts` times. While all hosts are down, they are tried
+    again after `wait` seconds, 2·wait, 4·wait and so on, but at least every `revive_after` seconds."""
 
     def __init__(
         self,
@@ -70,17 +70,17 @@ class Pool:
 
     @property
     def slots(self) -> int:
-        """How many samples can run at once when every host is up."""
+        """How many samples can run at once if every host is up."""
         return sum(host.slots for host in self._hosts)
 
     def down(self) -> dict[str, str]:
-        """The hosts that are skipped now, by name, and why."""
+        """The hosts that are skipped now, by name, with the reason."""
         with self._change:
             return {host.name: host.down.what for host in self._hosts if host.down}
 
     def describe(self) -> Engine:
-        """The engine that all hosts serve which can be reached and hold the model; call it before the first lease.
-        Raises ConfigError where they differ."""
+        """The engine of all hosts that can be reached and have the model. Must be called before the first lease. Raises
+        ConfigError if their engines differ."""
         engines: dict[str, Engine] = {}
         errors = []
         for host in self._hosts:
@@ -104,13 +104,13 @@ class Pool:
 
     @contextmanager
     def lease(self) -> Iterator[Backend]:
-        """A backend bound to one slot of one host for as long as the block runs; waits for a free one."""
+        """Waits for a free slot, and yields a backend that uses it until the block ends."""
         with closing(_Lease(self)) as leased:
             leased.hold()
             yield leased
 
     def close(self) -> None:
-        """Closes every host; whoever waits for a slot gets CallError interrupted."""
+        """Closes every host. Leases that wait for a slot raise CallError interrupted."""
         self._closed.cancel()
         with self._change:
             self._change.notify_all()
@@ -118,7 +118,7 @@ class Pool:
             host.backend.close()
 
     def _take(self, tried: Collection[Host]) -> Host:
-        """A host not in `tried`, with a slot of it taken."""
+        """Takes a slot of a host that is not in `tried`."""
         hosts = [host for host in self._hosts if host not in tried]
         with self._change:
             while not (host := self._best(hosts)):
@@ -128,25 +128,25 @@ class Pool:
             return host
 
     def _best(self, hosts: Sequence[Host]) -> Host | None:
-        """The host to use now: the least loaded that is up, else one to try again; None means wait."""
+        """The least loaded host that is up, else a host to try again; None means wait."""
         self._closed.check()
         current_token().check()
         free = [host for host in hosts if host.used < host.slots]
         if up := [host for host in free if not host.down]:
             return min(up, key=lambda host: host.used / host.slots)
-        all_down = all(host.down for host in hosts)  # nothing to lose: do not wait until one is due
+        all_down = all(host.down for host in hosts)  # then try them before their time
         due = [host for host in free if all_down or self._clock() - host.since >= self._revive_after]
         return min(due, key=lambda host: host.since, default=None)
 
     def _note(self, host: Host, error: CallError | None) -> None:
-        """The host works, or is skipped from now on for `error`."""
+        """Records that the host works, or that it is skipped because of `error`."""
         with self._change:
             if host.down or error:
                 host.down, host.since = error, self._clock()
                 self._change.notify_all()
 
     def _check_same(self, host: Host) -> None:
-        """Raises CallError where a host is still down, or has come back with another engine."""
+        """Raises CallError if a host is still down or serves another engine now."""
         try:
             engine = host.backend.describe()
         except CallError as error:
@@ -158,9 +158,9 @@ class Pool:
             raise engine_changed(self._engine, engine, host.name)
 
     def _wait_for_host(self, tried: Mapping[Host, CallError]) -> None:
-        """Wait until one of the hosts is back on which a call was `tried`. Raises the call's own error where it reached
-        a host that was up all the time, RunError where none is back in time, ConfigError where all serve something
-        else now, or cannot load the model."""
+        """Waits until one of the hosts is back on which a call was `tried`. Raises the call's own error if a host was
+        never down, RunError if none is back in time, ConfigError if all serve something else or cannot load the
+        model."""
         failed, end = dict(tried), self._clock() + self._patience
         for attempt in count():
             for host in [host for host, error in failed.items() if error.failure not in USELESS]:
@@ -187,7 +187,7 @@ class Pool:
             self._backoff(attempt)
 
     def _no_use(self, errors: Iterable[CallError], where: str) -> ConfigError:
-        """The error where no host can serve the run's model."""
+        """The error if no host can serve the run's model."""
         first, *_ = errors
         brief = self._engine and self._engine.brief()
         if first.failure is Failure.MODEL_NOT_LOADED:
@@ -197,13 +197,13 @@ class Pool:
         return ConfigError(what, where=where, hint=f"{first.hint}; {hint}")
 
     def _backoff(self, attempt: int) -> None:
-        """Wait before hosts that are down are asked again."""
-        most = self._revive_after or self._wait  # with 0, too, hosts are not asked without a pause
+        """Waits before hosts that are down are tried again."""
+        most = self._revive_after or self._wait  # a pause also with revive_after=0
         self._closed.wait(min(self._wait * 2 ** min(attempt, 30), most))
 
 
 class _Lease:
-    """One slot, as a Backend for one thread. It moves to another host when its own dies."""
+    """A slot as a backend for one thread. It moves to another host if its host dies."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -237,7 +237,7 @@ class _Lease:
                 tried.clear()
 
     def close(self) -> None:
-        """Gives the slot back; the host itself goes on."""
+        """Gives the slot back. The host stays open."""
         with self._pool._change:
             if self._host:
                 self._host.used -= 1
@@ -245,6 +245,6 @@ class _Lease:
             self._pool._change.notify_all()
 
     def hold(self, tried: Collection[Host] = ()) -> Host:
-        """The host of which a slot is held, or a new one that is not in `tried`."""
+        """The host whose slot is held; if none, takes a slot of a host that is not in `tried`."""
         self._host = self._host or self._pool._take(tried)
         return self._host

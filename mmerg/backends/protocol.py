@@ -1,7 +1,7 @@
-"""What stands between the agents and a model: requests, replies, engines, and the `Backend` protocol.
+"""The interface between agents and a model: requests, replies, engines, and the `Backend` protocol.
 
-A `Request` and the `Engine` that answers it decide the reply. Adapters to servers and wrappers (`cache.py`, `pool.py`)
-are both Backends.
+A `Request` and the `Engine` that serves it decide the reply. Adapters to servers and wrappers (`cache.py`, `pool.py`)
+are both backends.
 
     reply = backend.complete(Request((Message("user", "Hello"),), Sampling(num_predict=32)))
 """
@@ -22,12 +22,12 @@ from mmerg.backends.thinking import first_token, separate
 from mmerg.errors import CallError, Failure
 from mmerg.settings.backbone import SEEDS
 
-SHOWN_DIGEST = 12  # characters of a digest in texts for people
+SHOWN_DIGEST = 12  # characters of a digest in messages
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A JPEG or PNG, known by its content hash. Its bytes are sent, but never printed, compared or traced."""
+    """A JPEG or PNG, identified by its content hash. Its bytes are never printed, compared or traced."""
 
     sha256: str
     data: bytes = field(repr=False, compare=False)
@@ -44,7 +44,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Sampling:
-    """A value for every sampler, so that no server default can change a result. top_k 0 and repeat_last_n 0 mean off.
+    """A value for every sampler, so that no server default changes a result. top_k 0 and repeat_last_n 0 mean off.
     stop: texts before which a reply ends."""
 
     num_predict: int = 256
@@ -60,13 +60,13 @@ class Sampling:
     stop: tuple[str, ...] = ()
 
     def changed(self, samplers: Mapping[str, object]) -> Sampling:
-        """A copy with `samplers`, by name, in place of its own."""
+        """A copy with other values for `samplers`, by name."""
         values = vars(self) | dict(samplers)
         return Sampling(**values | {"stop": tuple(values["stop"])})
 
     def drawn(self, *of: str | int) -> Sampling:
-        """A copy with a seed for one sample, stage, pass and number: one seed for all would make their draws depend on
-        each other. At temperature 0 it stays, so that equal prompts share an entry of the reply cache."""
+        """A copy with a seed for one sample, stage, pass and number, as with a shared seed their draws would depend on
+        each other. At temperature 0 the seed stays, so that equal prompts share an entry of the reply cache."""
         if not self.temperature:
             return self
         digest = hashlib.sha256(json.dumps([self.seed, *of]).encode()).digest()
@@ -75,9 +75,9 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Request:
-    """A chat call. schema: a JSON schema as canonical JSON text, "" for free text. logprobs: asks for the log-
-    probability of each token, alternatives: and of so many likeliest tokens in its place. likelihood_of: a text to read
-    as the reply, for its log-probabilities (`likelihood.py`)."""
+    """A chat call. schema: a JSON schema as canonical JSON text, "" for free text. logprobs: whether to return the log-
+    probability of each token. alternatives: of how many likeliest tokens in its place, too. likelihood_of: a text to
+    score as the reply (`likelihood.py`)."""
 
     messages: tuple[Message, ...]
     sampling: Sampling
@@ -87,7 +87,7 @@ class Request:
     likelihood_of: str = ""
 
     def digest(self) -> str:
-        """SHA-256 (hex) of all that decides the reply; of images their content hash."""
+        """SHA-256 (hex) of all that decides the reply. Images count by their content hash."""
         return self._digest
 
     @cached_property
@@ -109,13 +109,13 @@ class Request:
 
 
 def likelihood_request(messages: Sequence[Message], text: str) -> Request:
-    """Asks for the log-probabilities of the tokens of `text` as the reply. No sampler changes them."""
+    """A request for the log-probabilities of the tokens of `text` as the reply. No sampler changes them."""
     room = Sampling(num_predict=2 * len(text.encode(errors="replace")) + 16)
     return Request(tuple(messages), room, logprobs=True, likelihood_of=text)
 
 
 class Finish(StrEnum):
-    """Why the model stopped: at its end token, at the token limit, or broken off by the server's loop guard."""
+    """Why the model stopped: at its end token, at the token limit, or aborted by the server's loop guard."""
 
     STOP = "stop"
     LENGTH = "length"
@@ -123,17 +123,17 @@ class Finish(StrEnum):
 
 
 def _encodable(text: str) -> str:
-    """`text` as UTF-8 can hold it: JSON may name half of a surrogate pair, which no file takes."""
+    """`text` with lone surrogates replaced: JSON may contain them, but no UTF-8 file can."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 Text = Annotated[str, AfterValidator(_encodable)]
 Seconds = Annotated[float, Field(allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=0, le=2**62)]  # of tokens, as a server tells it
+Count = Annotated[int, Field(ge=0, le=2**62)]  # of tokens
 
 
 class TokenLogprob(BaseModel):
-    """A token and its natural-log probability. top_logprobs: the likeliest in its place."""
+    """A token and its log-probability (natural). top_logprobs: the likeliest tokens in its place."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -143,12 +143,12 @@ class TokenLogprob(BaseModel):
 
 
 class Reply(BaseModel):
-    """The whole reply to one call.
+    """The complete reply to a call.
 
-    Thoughts that a server leaves in `text` move to `thinking`; `logprobs` then keeps the tokens of the text, or none
-    where it is not clear which they are. taken: "thinking" where thoughts were moved, "log-probabilities" where all
-    were dropped. reused_tokens: how many of the prompt's tokens came from the server's prefix cache, None where it does
-    not say. prompt_seconds: the server's evaluation of the prompt. seconds: the whole call, by our clock.
+    Thoughts that a server leaves in `text` are moved to `thinking`. `logprobs` then keeps the tokens of the text, or
+    none if it is unclear which they are. taken: "thinking" if thoughts were moved, "log-probabilities" if all were
+    dropped. reused_tokens: tokens of the prompt from the server's prefix cache, None if unknown. prompt_seconds: the
+    server's evaluation of the prompt. seconds: the whole call, by the client's clock.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -178,7 +178,7 @@ class Reply(BaseModel):
             return data
         taken = {*data.get("taken", ()), *(["thinking"] if moved else ())}
         if logprobs := data.get("logprobs", ()):
-            tokens = [one["token"] if isinstance(one, Mapping) else one.token for one in logprobs]
+            tokens = [entry["token"] if isinstance(entry, Mapping) else entry.token for entry in logprobs]
             first = first_token(tokens, words)
             logprobs = () if first is None else logprobs[first:]
             taken |= set() if logprobs else {"log-probabilities"}
@@ -187,11 +187,11 @@ class Reply(BaseModel):
 
 
 class Engine(BaseModel):
-    """What answers: everything but the request that can change a reply.
+    """Everything besides the request that can change a reply.
 
-    capabilities: as the server names them, and thinking also where the chat template has tags of thoughts. load: load
-    options, `think`, and as `adapter` the revision of the code that sends requests and reads responses. context_length:
-    the model's own limit in tokens.
+    capabilities: the server's names, and thinking also if the chat template has tags for thoughts. load: load options,
+    `think`, and `adapter`, the revision of the code that sends requests and reads responses. context_length: the
+    model's limit in tokens, 0 if unknown.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -210,7 +210,7 @@ class Engine(BaseModel):
 
     @property
     def think(self) -> bool:
-        """Whether the model is asked to think."""
+        """Whether thinking is on."""
         return bool(self.load.get("think"))
 
     @property
@@ -219,7 +219,7 @@ class Engine(BaseModel):
         return "a dry run, no model" if self.backend == "dry" else f"{self.model} on {self.backend} {self.version}"
 
     def key(self) -> str:
-        """SHA-256 (hex). Two engines share it only if a reply of one may stand for a reply of the other."""
+        """SHA-256 (hex), equal for two engines only if their replies are interchangeable."""
         return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()
 
     def brief(self) -> str:
@@ -228,7 +228,7 @@ class Engine(BaseModel):
 
 
 def engine_changes(before: Engine, now: Engine) -> list[str]:
-    """What differs between two engines, each difference as "model digest a2bf01c2d3e4 → 91c0aa11bb22"."""
+    """The differences between two engines, each like "model digest a2bf01c2d3e4 → 91c0aa11bb22"."""
     old, new = (_facts(engine) for engine in (before, now))
     names = dict.fromkeys([*old, *new])
     return [
@@ -237,7 +237,7 @@ def engine_changes(before: Engine, now: Engine) -> list[str]:
 
 
 def _facts(engine: Engine) -> dict[str, str]:
-    """All that decides replies, by the name that people know."""
+    """All that decides replies, by a name for messages."""
     load = {f"load option {name}": str(value) for name, value in engine.load.items() if name != "adapter"}
     return {
         "model digest": engine.digest[:SHOWN_DIGEST] or "none",
@@ -258,13 +258,13 @@ def engine_changed(before: Engine, now: Engine, where: str) -> CallError:
 
 
 class Backend(Protocol):
-    """Something that answers requests. Safe to call from several threads at once."""
+    """Serves requests. Threads may share it."""
 
     def describe(self) -> Engine:
-        """The engine that answers. Raises CallError where it cannot be reached or has no such model."""
+        """The engine. Raises CallError if the server cannot be reached or lacks the model."""
 
     def complete(self, request: Request) -> Reply:
-        """The reply to one request. Raises CallError, which names the failure, where no whole reply came back."""
+        """The reply to a request. Raises CallError, with its `Failure`, if there is no complete reply."""
 
     def close(self) -> None:
-        """Close connections and files, and break off calls in flight (they raise CallError interrupted)."""
+        """Closes connections and files, and cancels calls in flight, which raise CallError interrupted."""

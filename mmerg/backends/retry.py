@@ -1,6 +1,6 @@
-"""Retries a call where that can help: after crashes, deadlines, a full queue, a lost server.
+"""Retries a call after failures that may pass: crashes, deadlines, a full queue, a lost server.
 
-After the last attempt `pool.py` moves the call to another host.
+After the last attempt, `pool.py` moves the call to another host.
 
     reply = retry(lambda: backend.complete(request), attempts=3, wait=1.0, closed=CancelToken())
 """
@@ -16,10 +16,10 @@ RETRIED = frozenset({Failure.RUNNER_CRASH, Failure.TIMEOUT, Failure.BUSY, Failur
 
 
 def retry(call: Callable[[], Result], attempts: int, wait: float, closed: CancelToken) -> Result:
-    """The result of `call`, with up to `attempts` attempts and pauses of `wait`, 2·wait, 4·wait, … seconds.
+    """The result of `call`, after up to `attempts` attempts with pauses of `wait`, 2·wait, 4·wait, … seconds.
 
-    Raises the last CallError, with the number of attempts in its message, and CallError interrupted where `closed`, or
-    the thread's token, ends a pause.
+    Raises the last CallError, with the number of attempts in its message, or CallError interrupted if `closed` or the
+    thread's token ends a pause.
     """
     attempt = 1
     while True:

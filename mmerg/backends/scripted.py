@@ -1,7 +1,6 @@
-"""A backend that answers from a script: a function of the request, or a list of answers in order.
+"""A backend that replies from a script: a function of the request, or a list of replies in order.
 
-For tests, and to measure what the framework itself costs. It keeps every request, counts words as tokens, and ignores
-schemas: it replies with the script's text as it is.
+For tests, and to measure the framework's own cost. It keeps every request, counts words as tokens, and ignores schemas.
 
     backend = Scripted(lambda request: '{"emotion": "joy"}')
     backend = Scripted(["first reply", CallError(Failure.BUSY, "queue full"), "third reply"])
@@ -19,14 +18,14 @@ Answer = str | Reply | Exception
 Script = Callable[[Request], Answer] | Sequence[Answer]
 
 ENGINE = Engine(backend="scripted", version="1", model="script", digest="0" * 64, capabilities=("completion", "vision"))
-WORD_LOGPROB = -1.0  # of every word of a scripted text, where log-probabilities are asked for
+WORD_LOGPROB = -1.0  # of every word of a scripted text, if the request asks for log-probabilities
 
 
 class Scripted:
-    """Answers by calling `script`, or with its next item. An exception is raised, a string becomes a whole reply.
+    """Replies with the result of `script`, or with its next item. Exceptions are raised, strings become replies.
 
-    latency: seconds that each call takes. requests: every request so far, in the order of arrival. Raises CallError:
-    server_error where a list has no item left, interrupted once closed.
+    latency: seconds that each call takes. requests: all requests, in order of arrival. Raises CallError: server_error
+    if a list has no item left, interrupted once closed.
     """
 
     def __init__(self, script: Script, engine: Engine = ENGINE, latency: float = 0.0) -> None:
@@ -36,7 +35,7 @@ class Scripted:
 
     @property
     def calls(self) -> int:
-        """How many calls have arrived so far."""
+        """The number of calls."""
         return len(self.requests)
 
     def describe(self) -> Engine:
@@ -65,7 +64,7 @@ class Scripted:
 
 
 def whole_reply(request: Request, text: str, host: str, logprob: float, seconds: float = 0.0) -> Reply:
-    """A whole reply of `text`. Its tokens are words, each with the blanks before it."""
+    """A complete reply. Its tokens are the words of `text`, each with the whitespace before it."""
     words = re.findall(r"\s*\S+", text)
     return Reply(
         text=text,

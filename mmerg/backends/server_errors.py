@@ -1,7 +1,7 @@
-"""Classifies a server's error: makes a `CallError`, with its `Failure` and a hint, from a status and a body.
+"""Classifies server errors: from a status and a body to a `CallError` with its `Failure` and a hint.
 
 The wordings come from the sources of Ollama (v0.24.0 and v0.34.1), of llama.cpp's server (b10864), whose JSON Ollama
-passes on as a string inside `error`, of vLLM and of SGLang.
+passes on as a string inside `error`, of vLLM, and of SGLang.
 
     raise OLLAMA.classify(400, '{"error": "the input length exceeds the context length"}', model="m", where=host)
 """
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from mmerg.errors import CallError, Failure
 
-UNWRAP_DEPTH = 3  # Ollama's own object, llama-server's as a string in it, and that one's `error` object
+UNWRAP_DEPTH = 3  # Ollama's object, llama-server's object as a string in it, and the `error` object of that
 SHOWN_CHARACTERS = 500
 
-# The first wording that matches decides. An out-of-memory text often stands inside a crash text, so it goes first.
+# The first match decides. Messages of crashes often contain an out-of-memory message, so that comes first.
 # After "failed to process inputs" comes the decoder's message: image, png, invalid JPEG, unexpected EOF.
 _WORDINGS = {
     Failure.CONTEXT_OVERFLOW: r"exceeds (the|maximum) context length|exceed_context_size_error|prompt too long|"
@@ -23,8 +23,8 @@ _WORDINGS = {
     r"too long to fit into the model|context size has been exceeded|is too large to process",
     Failure.OOM: r"cudamalloc failed|requires more system memory|out[ -]of[ -](device )?memory|"
     r"memory layout cannot be allocated|(unable|failed) to allocate",
-    # Only the server's own exit while it loads: a signal is a crash, and "model runner has unexpectedly stopped" comes
-    # from a model that was loaded.
+    # Only an exit of the server while it loads: a signal is a crash, and "model runner has unexpectedly stopped" comes
+    # from a loaded model.
     Failure.MODEL_NOT_LOADED: r"unknown model architecture|error loading model|(failed|unable) to load model|"
     r"llama-server process has terminated: exit status 1\b",
     Failure.IMAGE_REJECTED: r"failed to process inputs|image: unknown format|illegal base64|"
@@ -35,22 +35,22 @@ _WORDINGS = {
     r"error reading (llm|llama-server) |enginecore encountered",
     Failure.LOOP_ABORT: r"token repeat limit reached",
     Failure.BUSY: r"maximum pending requests exceeded|server busy|llm server loading model",
-    Failure.UNREACHABLE: r"unavailable_error: loading model",  # llama-server's: as good as not there yet
+    Failure.UNREACHABLE: r"unavailable_error: loading model",  # llama-server's while it starts
     Failure.MODEL_NOT_FOUND: r"pull model manifest: file does not exist|try pulling it first|"
     r"the model `.*` does not exist|^404 (?s:.*model.*not found|.*not found.*model)",
     # Both come with a status of 500 or more: the first from Ollama before 0.30.
     Failure.BAD_REQUEST: r"invalid json schema in format|does not support embeddings",
 }
-# The process of a loaded model died. What follows in the text is all that it logged, errors of older calls too ("…
-# exceeds the available context size"). Of these, only out of memory is taken for the cause.
+# The process of a loaded model died. The message continues with its log, which has errors of older calls too ("…
+# exceeds the available context size"). Only out of memory counts as the cause.
 _DIED = (
     r"model runner has unexpectedly stopped|error was encountered while running the model|"
     r"process no longer running: (-1|unknown)\b"
 )
-_STATUSES = {  # where no wording decides; 499: the server thinks that we hung up, so another try can help
+_STATUSES = {  # if no wording matches; 499: the server believes that the client left, so a retry can help
     **dict.fromkeys((408, 429, 503), Failure.BUSY),
     499: Failure.SERVER_ERROR,
-    502: Failure.RUNNER_CRASH,  # a proxy's: what is behind it died
+    502: Failure.RUNNER_CRASH,  # a proxy's: the server behind it died
 }
 _HINTS = {
     Failure.CONTEXT_OVERFLOW: "{longer}, or send fewer or smaller frames or a shorter history",
@@ -65,7 +65,7 @@ _HINTS = {
     Failure.BAD_REQUEST: "the server rejects this request; sending it again will not help",
     Failure.SERVER_ERROR: "see the server's log; {address}",
 }
-_OF_REQUESTS = {  # hints for refused requests whose wording names the cause
+_OF_REQUESTS = {  # hints for rejected requests whose wording names the cause
     r"does not support thinking": "set backbone.think=false, or use a model whose capabilities name thinking",
     r"does not support embeddings": "name a model whose capabilities name embedding, as all-minilm or "
     "nomic-embed-text: memory.embedder.model=…",
@@ -76,9 +76,9 @@ _OF_REQUESTS = {  # hints for refused requests whose wording names the cause
 
 @dataclass(frozen=True)
 class Server:
-    """A kind of server, with hints: where no server answers (start), it lacks {model} (pull), it is another server
-    (address), the context is too short (longer), it cannot load the model (unloadable), it wants a login. option: the
-    prefix of the settings of its deadlines."""
+    """A kind of server, with hints if: no server answers (start), it lacks {model} (pull), it is another kind of server
+    (address), the context is too short (longer), it cannot load the model (unloadable), it requires a login. option:
+    the prefix of the settings of its deadlines."""
 
     name: str
     start: str
@@ -90,7 +90,7 @@ class Server:
     option: str = "backend.adapter.deadlines."
 
     def classify(self, status: int, body: str, *, model: str = "", where: str = "") -> CallError:
-        """The error for an answer of `status` with `body`; status 200 is an error line inside a stream."""
+        """The error for a response with `status` and `body`; status 200 is an error line inside a stream."""
         text = unwrap(body)
         failure = _failure(status, text.lower())
         pull = self.pull.format(model=model)
@@ -105,7 +105,7 @@ class Server:
         return CallError(failure, f"{self.name} answered with {code}: {message}", where=at, hint=hint)
 
     def _refused(self, status: int) -> str:
-        """What to do where the status alone says it."""
+        """The hint for statuses that are clear in themselves, else ""."""
         match status:
             case 401 | 403:
                 return self.login
@@ -127,8 +127,8 @@ OLLAMA = Server(
 
 
 def unwrap(body: str) -> str:
-    """The message inside `body`: JSON objects are opened, also where they stand as text inside `error`. The `type` of
-    an error is kept in front of its message."""
+    """The message inside `body`: JSON objects are unpacked, also those that `error` contains as text. The `type` of an
+    error stays in front of its message."""
     text = body
     for _ in range(UNWRAP_DEPTH):
         try:

@@ -1,6 +1,6 @@
-"""Separates thoughts from words in what a model wrote, for servers that leave both in one text.
+"""Separates a model's thoughts from its words, for servers that return both in one text.
 
-`Reply` does this for every reply, so adapters need not. Models mark thoughts in these ways:
+`Reply` does this for every reply, so adapters need not. Models mark thoughts as follows:
 
     <think>…</think>                 DeepSeek R1, Qwen3, QwQ, GLM, Granite; also thinking, thought, reasoning and others
     [THINK]…[/THINK]                 Magistral, Ministral
@@ -12,8 +12,8 @@
     <|START_THINKING|>…<|END_THINKING|>, <|begin_of_thought|>…<|end_of_thought|>    Command, OpenThinker
 
 Some chat templates write the opening tag. Then the reply has the closing tag alone, and all text before it is thoughts.
-If an opening tag is never closed, all text after it is thoughts. A tag that a sentence mentions stays, and so
-does one in a JSON object.
+If an opening tag is never closed, all text after it is thoughts. Tags that a sentence mentions and tags inside a JSON
+object are not separated.
 
     separate("<think>He is sad.</think>\\n\\nI am so sorry.")    # ("He is sad.", "I am so sorry.")
 """
@@ -27,12 +27,12 @@ from mmerg.storage.json_objects import objects_in
 _NAMES = r"(?:\w+[:_])?(?:think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad)(?:_\w+)?\s*>"
 _ASSISTANT = r"(?:<\|start\|>\s*assistant\s*)?"
 _FINAL = rf"{_ASSISTANT}<\|channel\|>\s*final\b(?:[^<\n]*<\|constrain\|>)?(?:[^<\n]*<\|message\|>)?"
-_SPECIAL = (  # opening tags that are words nowhere
+_SPECIAL = (  # opening tags that never occur as words
     rf"{_ASSISTANT}<\|channel\|?>(?!\s*final\b)\s*(?:(?:analysis|commentary|thought)\b)?(?:[^<\n]*<\|message\|>)?"
     r"|<unused94>\s*(?:thought\b)?|◁think▷|<\|(?:START_THINKING|begin_of_thought|think|inner_prefix)\|>"
     r"|(?-i:\Aanalysis(?=[A-Z])|\Athought(?=\s*\n|\s*\Z))"
 )
-_LONE = (  # closing tags before which all is thought, though no tag opens it
+_LONE = (  # closing tags that need no opening tag: all text before them is thoughts
     rf"</\s*{_NAMES}|\[/THINK\]|<unused95>|◁/think▷|<\|(?:END_THINKING|end_of_thought|/think|inner_suffix)\|>|</?channel\|>"
     rf"|assistantfinal(?:\s*json(?=\s*{{))?|{_FINAL}"
 )
@@ -54,8 +54,8 @@ _IN_TEMPLATE = re.compile(r"\.Thinking\b|enable_thinking|reasoning_content", re.
 
 
 def separate(text: str) -> tuple[str, str]:
-    """The thoughts in `text`, and its words. Text without thoughts is returned as it is. The words are those behind the
-    last thoughts, or those before them where nothing follows."""
+    """The thoughts in `text`, and its words. Text without thoughts is returned unchanged. The words are those after the
+    last thoughts, or those before them if nothing follows."""
     thoughts: list[str] = []
     words = text
     while found := _first_thought(words):
@@ -72,7 +72,7 @@ def separate(text: str) -> tuple[str, str]:
 
 
 def _first_thought(text: str) -> tuple[str, str, str] | None:
-    """The text before, in and behind the first thoughts."""
+    """The text before, in and after the first thoughts; None without thoughts."""
     openings = list(_tags(_OPENING, text))
     for opening in openings:
         before, closing = text[: opening.start()], _CLOSING.search(text, opening.end())
@@ -87,16 +87,16 @@ def _first_thought(text: str) -> tuple[str, str, str] | None:
 
 
 def _tags(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """The tags in a text, less those in quotes and in whole JSON objects."""
+    """The tags in a text, except those in quotes or in JSON objects."""
     objects: list[range] | None = None
-    for one in pattern.finditer(text):
+    for tag in pattern.finditer(text):
         objects = list(objects_in(text)) if objects is None else objects
-        if not _is_quoted(one) and not any(one.start() in place for place in objects):
-            yield one
+        if not _is_quoted(tag) and not any(tag.start() in place for place in objects):
+            yield tag
 
 
 def _is_more_than_mentioned(thought: str) -> bool:
-    """Whether what two tags within a sentence enclose is a thought, and no words between two mentions."""
+    """Whether the text between two tags in a sentence is a thought, not words between two mentions."""
     return any(map(str.isalnum, thought)) and bool(re.search(r"[.!?\n]", thought) or thought == thought.strip())
 
 
@@ -106,8 +106,8 @@ def _is_quoted(tag: re.Match[str]) -> bool:
 
 
 def first_token(tokens: Sequence[str], words: str) -> int | None:
-    """The place of the first of `tokens` that belongs to `words`. None where it is not clear, where this token holds a
-    part of the thoughts, too, or where thoughts follow the words."""
+    """The index of the first of `tokens` that belongs to `words`. None if it is unclear, if this token also contains a
+    part of the thoughts, or if thoughts follow the words."""
     text = "".join(tokens)
     start = text.rfind(words)
     if not words or start < 0 or not _END_MARKS.fullmatch(text, start + len(words)):

@@ -1,7 +1,7 @@
-"""Hears a reply's words while a model writes them, in the thread that asks for it.
+"""Passes on a reply's words while the model writes them, in the thread that makes the call.
 
 with listening(print):
-    backend.complete(request)      # an adapter that streams calls print with each piece; "" says that a reply begins
+    backend.complete(request)      # a streaming adapter calls print with each piece; "" marks the start of a reply
 """
 
 from collections.abc import Callable, Iterator
@@ -10,12 +10,12 @@ from contextvars import ContextVar
 
 Hear = Callable[[str], None]
 _HEAR: ContextVar[Hear] = ContextVar("hear", default=lambda _: None)
-hearing = _HEAR.get  # who listens to this thread
+hearing = _HEAR.get  # this thread's listener
 
 
 @contextmanager
 def listening(hear: Hear) -> Iterator[None]:
-    """In the block `hear` gets the pieces of replies that this thread asks for."""
+    """In the block, `hear` gets the pieces of this thread's replies."""
     token = _HEAR.set(hear)
     try:
         yield

@@ -1,7 +1,7 @@
-"""Whether a model knows lines of a dataset by heart: scripts are in the data that models learn from.
+"""Checks whether a model knows lines of a dataset by heart, as scripts are in training data.
 
-The model is asked to finish a line, as in guided instruction (Golchin and Surdeanu, 2024, arXiv 2308.08493). A mixed-up
-line has the first half of another, so that only the scene tells how it ends.
+The model completes a line, as in guided instruction (Golchin and Surdeanu, 2024, arXiv 2308.08493). A mixed-up line has
+the first half of another line, so that only the scene shows how it ends.
 """
 
 import random
@@ -13,9 +13,9 @@ from mmerg.checking.probes import Finding, request
 from mmerg.corpora.dialogue import Corpus
 
 LINES = 10
-WORDS = 12  # of a line, at least: its second half is no common phrase
-TURNS = 4  # of the scene before the line
-RECITED = 0.8  # edit similarity to the second half, from 0 to 1, over which it is recited
+WORDS = 12  # in a line, at least, so that its second half is no common phrase
+TURNS = 4  # before the line
+RECITED = 0.8  # edit similarity to the second half, from 0 to 1, above which a line counts as recited
 
 
 class Line(NamedTuple):
@@ -26,7 +26,7 @@ class Line(NamedTuple):
 
 
 def contamination(backend: Backend, corpus: Corpus) -> Finding:
-    """How many of ten lines the model finishes word for word, and of the same lines mixed up."""
+    """Counts how many of ten lines the model completes word for word, and how many mixed-up lines."""
     name = f"{corpus.name} {corpus.split}"
     lines = list(_lines(corpus))
     if len(lines) < LINES:
@@ -62,7 +62,7 @@ def _reply(backend: Backend, name: str, line: Line) -> str:
 
 
 def _recites(reply: str, line: Line) -> bool:
-    """Whether a line of the reply begins with the second half, or with the first and then the second."""
+    """Whether a line of the reply starts with the second half, or with the whole line."""
     from rapidfuzz.distance.Levenshtein import normalized_similarity
     from rapidfuzz.utils import default_process
 

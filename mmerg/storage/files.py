@@ -1,7 +1,7 @@
-"""Files that mmerg writes, and files that settings name.
+"""Writes files whole, and finds files that settings name.
 
-A file is written beside its place under a random name and moved there once it is whole, so that no reader sees half of
-it and two writers do not meet. Files and folders are the user's alone (0600, 0700): frames show faces.
+A file is written beside its place under a random name and moved there once complete, so that no reader sees half of it
+and two writers do not collide. Files and folders are private (0600, 0700), as frames show faces.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from pydantic import ValidationError
 
 from mmerg.errors import ConfigError, unwritable
 
-SAFE = "backslashreplace"  # a lone surrogate, which UTF-8 has no bytes for, becomes what JSON writes for it: \ud800
+SAFE = "backslashreplace"  # a lone surrogate, which UTF-8 cannot encode, becomes its JSON escape: \ud800
 PART = ".part"
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """An error of the system as a RunError that names `path`."""
+    """Turns an OSError in the block into a RunError that names `path`."""
     try:
         yield
     except OSError as error:
@@ -36,8 +36,8 @@ def writing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def replacing(path: Path, prefix: str = "", buffering: int = -1) -> Iterator[BinaryIO]:
-    """A new file that takes the place of `path` if the block ends well, and is gone if not; a link there is replaced,
-    not followed. Raises RunError where it cannot be made or moved."""
+    """Yields a new file that replaces `path` if the block succeeds, and is deleted otherwise. A symlink is replaced,
+    not followed. Raises RunError if the file cannot be created or moved."""
     with writing(path):
         handle, part = tempfile.mkstemp(dir=path.parent, prefix=prefix or f".{path.name[:64]}.", suffix=PART)
     try:
@@ -52,8 +52,8 @@ def replacing(path: Path, prefix: str = "", buffering: int = -1) -> Iterator[Bin
 
 
 def write_whole(path: Path, content: str | bytes | Iterable[bytes], *, durable: bool = False) -> None:
-    """Put `content` at `path` in one step, its folder made where it is missing. durable: wait until the disk has it.
-    Raises RunError where it cannot be written; then what was there stays."""
+    """Writes `content` to `path` in one step, and creates its folder if missing. durable: wait until it is on the disk.
+    Raises RunError if it cannot be written; the old file then stays."""
     data = content.encode(errors=SAFE) if isinstance(content, str) else content
     with writing(path):
         private_folder(path.parent)
@@ -65,8 +65,8 @@ def write_whole(path: Path, content: str | bytes | Iterable[bytes], *, durable: 
 
 
 def write_output(path: Path, content: str) -> None:
-    """Put `content` at a path that the user named. A link is followed, and a device or a pipe is written to, not
-    replaced. Raises RunError where it cannot be written."""
+    """Writes `content` to a path of the user's. Symlinks are followed; devices and pipes are written to, not replaced.
+    Raises RunError if it cannot be written."""
     if path.exists() and not path.is_file():
         with writing(path):
             path.write_text(content, encoding="utf-8", errors=SAFE)
@@ -75,7 +75,7 @@ def write_output(path: Path, content: str) -> None:
 
 
 def private_folder(path: Path) -> None:
-    """Make the folder, and those above it, for the user alone; one that is there keeps its mode. Raises OSError."""
+    """Creates a private folder and its parents; existing folders keep their mode. Raises OSError."""
     for folder in reversed([folder for folder in (path, *path.parents) if not folder.is_dir()]):
         folder.mkdir(mode=0o700, exist_ok=True)
 
@@ -94,7 +94,7 @@ def describe_error(error: OSError | ValueError) -> str:
 
 
 def get_name(path: Path) -> str:
-    """The last name of a path, also of ".", as text: bytes that are no UTF-8 become U+FFFD."""
+    """The last part of a path, also of ".". Bytes that are not UTF-8 become U+FFFD."""
     return os.fsencode(path.resolve().name).decode(errors="replace")
 
 
@@ -105,8 +105,8 @@ def compute_sha256(path: Path) -> str:
 
 
 def locate(reference: str, hint: str) -> Path:
-    """The file that a path or a "package:NAME/FILE" reference names; the package itself is not imported. Raises
-    ConfigError where there is no such file; hint: what to give instead."""
+    """The file at a path or at "package:NAME/FILE", whose package is not imported. Raises ConfigError if there is no
+    such file. hint: what to give instead."""
     path = _located(reference, hint)
     if not path.is_file():
         raise ConfigError("there is no such file", where=str(path), hint=hint)
@@ -114,7 +114,7 @@ def locate(reference: str, hint: str) -> Path:
 
 
 def locate_folder(reference: str, where: str) -> Path:
-    """The same for a folder. Raises ConfigError where there is none, `where` saying which setting names it."""
+    """The same for a folder. Raises ConfigError if there is none. where: the setting that names it."""
     path = _located(reference, "a path")
     if not path.is_dir():
         raise ConfigError(f"there is no folder {reference}", where=f"{where}, {path.absolute()}")
@@ -138,19 +138,19 @@ def _located(reference: str, hint: str) -> Path:
 
 
 class Snapshot(dict[Path, int]):
-    """Files as they were at one moment, with their sizes in bytes, so that those gone or changed later are noticed."""
+    """Files at one moment, with their sizes in bytes, to notice later whether some are gone or changed."""
 
     @classmethod
     def of(cls, paths: Iterable[Path]) -> Snapshot:
-        """Those of `paths` that are files now."""
+        """A snapshot of those `paths` that are files now."""
         return cls({path: size for path in sorted(set(paths)) if (size := _size(path)) is not None})
 
     def changed(self, paths: Iterable[Path] | None = None) -> list[Path]:
-        """Those of `paths` (None: all) that were there and are gone or have another size now."""
+        """Those of `paths` (None: all) in the snapshot that are gone or have another size now."""
         return [path for path in (self if paths is None else paths) if path in self and _size(path) != self[path]]
 
     def digest(self) -> str:
-        """SHA-256 (hex) over names and sizes, so that an archive unpacked further in the meantime is noticed."""
+        """SHA-256 (hex) over names and sizes, which changes if an archive is unpacked further."""
         text = "".join(f"{path.name}\0{size}\n" for path, size in self.items())
         return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 

@@ -1,11 +1,11 @@
-"""Finds JSON in what a model wrote."""
+"""Finds JSON objects in a model's text."""
 
 import json
 from collections.abc import Iterator
 
 
 def objects_in(text: str) -> Iterator[range]:
-    """The places of the whole JSON objects in a text, in order. Those within another are not given."""
+    """The positions of the complete JSON objects in a text, in order, without objects inside others."""
     decoder, start = json.JSONDecoder(), text.find("{")
     while start >= 0:
         try:

@@ -1,4 +1,4 @@
-"""The base of what is written to files and read back, and of what stages answer."""
+"""The base class of records in files and of the structured replies of stages."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from mmerg.storage.files import write_whole
 
 
 class Record(BaseModel):
-    """Cannot be changed, and is read as it was written or refused."""
+    """Immutable; reading refuses unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -19,8 +19,7 @@ Kind = TypeVar("Kind", bound=Record)
 
 
 def write_record(path: Path, record: Record, *, durable: bool = False) -> None:
-    """Write a file whole or not at all; durable: wait until the disk has it. Raises RunError where it cannot be
-    written."""
+    """Writes a record in one step. durable: wait until it is on the disk. Raises RunError if it cannot be written."""
     write_whole(path, to_json(record), durable=durable)
 
 
@@ -30,5 +29,5 @@ def to_json(record: Record) -> str:
 
 
 def read_record(path: Path, kind: type[Kind]) -> Kind:
-    """What `write_record` wrote. Raises OSError where the file cannot be read, ValueError where it is no such thing."""
+    """Reads a record. Raises OSError if the file cannot be read, ValueError if it is not such a record."""
     return kind.model_validate_json(path.read_bytes())

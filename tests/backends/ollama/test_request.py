@@ -124,13 +124,7 @@ def test_a_call_without_limit_is_refused(faulty: Faulty, num_predict: int) -> No
     ("load", "message"),
     [
         ({}, "num_ctx is not set"),
-        ({"num_ctx": "512"}, "num_ctx=512"),
-        ({"num_ctx": 0}, "num_ctx=0"),
-        ({"num_ctx": True}, "num_ctx=True"),
-        ({"num_ctx": 512, "temperature": 1.0}, "unknown load option, or invalid value: temperature"),
-        ({"num_ctx": 512, "num_gpu": None}, "num_gpu=None"),
-        ({"num_ctx": 512, "num_thread": 2.0}, r"num_thread=2\.0"),
-        ({"num_ctx": 512, "use_mmap": 1}, "use_mmap=1"),
+        ({"num_ctx": 512, "temperature": 1.0}, "unknown load option: temperature"),
     ],
 )
 def test_load_options(load: dict[str, Any], message: str) -> None:
