@@ -164,7 +164,7 @@ def test_a_model_that_cannot_be_loaded_costs_one_call(doctor: Doctor) -> None:
     ("settings", "message"),
     [
         (("backbone.model=absent:1b",), "ollama pull absent:1b"),
-        (("backend.hosts=[]",), "backend.hosts is empty"),
+        (("backend.hosts=[]",), "backend.hosts is []"),
         (("backend.hosts=[nonsense]",), "nonsense"),
         (("+backbone.load.heat=1",), "unknown load option: heat"),
     ],

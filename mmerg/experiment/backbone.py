@@ -92,20 +92,11 @@ class BackbonePlan:
 
 
 def check_hosts(server: BackendSettings, model: BackboneSettings) -> tuple[str, ...]:
-    """The addresses of the hosts, or the names of workers in this process. Raises ConfigError if there is none, one is
-    listed twice, or the embedded backend has hosts."""
-    hosts: tuple[str, ...] = server.hosts
-    if server.name == "embedded" and hosts != model.workers:
+    """The addresses of the hosts, or the names of workers in this process. Raises ConfigError if the embedded backend
+    has hosts."""
+    if server.name == "embedded" and server.hosts != model.workers:
         what = "backend.hosts has no effect on the embedded backend: its model runs in this process"
         hint = "to use a server, add backend=ollama (dataset=demo alone chooses the embedded backend); "
-        raise ConfigError(what, where=f"backend.hosts=[{','.join(hosts)}]", hint=f"{hint}else remove backend.hosts")
-    if not hosts:
-        hint = "backend.hosts=[http://127.0.0.1:11434]"
-        raise ConfigError("backend.hosts is empty", where="configuration", hint=hint)
-    names = [host.rstrip("/").lower() for host in hosts]
-    for place, host in enumerate(hosts):
-        if names[place] in names[:place]:
-            what = f"{host} is listed twice: it would get more concurrent calls than backbone.concurrency allows"
-            hint = "name each host once; backbone.concurrency sets the number of concurrent calls"
-            raise ConfigError(what, where="backend.hosts", hint=hint)
-    return hosts
+        where = f"backend.hosts=[{','.join(server.hosts)}]"
+        raise ConfigError(what, where=where, hint=f"{hint}else remove backend.hosts")
+    return server.hosts

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mmerg.console.terminal import GOES_ON, WRONG, handle_signals, run_command
-from mmerg.errors import ConfigError, did_you_mean
+from mmerg.errors import ConfigError
 from mmerg.settings.groups import check_folder, conf_folder, list_options, with_backend
 
 if TYPE_CHECKING:
@@ -66,11 +66,7 @@ def _run(config_name: str, job: Job, usage: str | None) -> int:
     if {"-sc", "--shell-completion"} & set(sys.argv):
         sys.argv[0] = "mmerg"  # the completed program
     CODES.clear()
-    parser = get_args_parser()
-    given, unknown = parser.parse_known_args()
-    for option in unknown:
-        hint = did_you_mean(option.partition("=")[0], parser._option_string_actions) or "set key=value; see --help"
-        raise ConfigError(f"there is no option {option}", where="command line", hint=hint)
+    given = get_args_parser().parse_args()
     own = check_folder(Path(given.config_dir)) if given.config_dir else None
     try:
         if given.help:

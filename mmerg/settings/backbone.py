@@ -102,7 +102,7 @@ class BackendSettings(SettingsModel):
     """Where calls go: an adapter per host. revive_after: seconds until a failed host is tried again."""
 
     name: Name
-    hosts: Annotated[Hosts, RUNTIME_ONLY]
+    hosts: Annotated[Hosts, Field(min_length=1), RUNTIME_ONLY]
     adapter: AdapterSettings
     attempts: Annotated[Positive, RUNTIME_ONLY] = 3
     revive_after: Annotated[Number, Field(ge=0), RUNTIME_ONLY] = 60.0

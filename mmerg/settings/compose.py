@@ -1,6 +1,5 @@
 """Composes a command's config in code, as its command line does: `compose("config", ["dataset=demo"])`."""
 
-import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -9,30 +8,28 @@ from pathlib import Path
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
-from hydra.errors import HydraException, MissingConfigException
+from hydra.errors import HydraException
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from mmerg.errors import ConfigError, did_you_mean
+from mmerg.errors import ConfigError
 from mmerg.settings import ollama_models
 from mmerg.settings.commands import COMMANDS
 from mmerg.settings.explain import find_problems
-from mmerg.settings.groups import conf_folder, list_options, with_backend
+from mmerg.settings.groups import conf_folder, with_backend
 from mmerg.settings.kinds import PASSWORD
 from mmerg.settings.parse import parsed
-from mmerg.settings.problems import COMMAND_LINE, CONFIGURATION, Problem, combine_problems
+from mmerg.settings.problems import Problem, combine_problems
 
 FAILURES = (HydraException, OmegaConfBaseException, YAMLError)  # what Hydra raises if a config does not compose
-_NO_SUCH_SETTING = re.compile(r"Could not override '([^']+)'")
-_NO_SUCH_OPTION = re.compile(r"In '([^']+)': Could not (?:find|load) '([^']+)'")
 ollama_models.register()
 _composing = threading.RLock()  # Hydra's state is global to the process
 
 
 def compose(config_name: str, overrides: Sequence[str], own: Path | None = None) -> DictConfig:
-    """The config of a command with the overrides of a command line. own: a folder as for `--config-dir`. Raises
-    ConfigError if they do not compose."""
+    """The config of a command with overrides. own: a folder as for `--config-dir`. Raises ConfigError if they do not
+    compose."""
     more = [f"hydra.searchpath=['file://{own}']"] if own else []
     with _composing:
         program = GlobalHydra.instance().hydra  # of the job that calls this
@@ -55,20 +52,10 @@ def explain_error(
     problems = [problem for problems_here in found.values() for problem in problems_here]
     if problems:
         return combine_problems(problems if sweep else [*problems, *_others(found, config_name, own)])
-    if isinstance(error, YAMLError):
-        return ConfigError(f"a config is not valid YAML: {' '.join(str(error).split())}", where=CONFIGURATION)
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    if absent := _NO_SUCH_SETTING.match(lines[0]):
-        what = f"no chosen config has the setting {absent[1]}"
-        return ConfigError(what, where=COMMAND_LINE, hint=f"+{absent[1]}=… adds it")
-    if isinstance(error, MissingConfigException) and (missing := _NO_SUCH_OPTION.match(lines[0])):
-        group, _, name = missing[2].rpartition("/")
-        options = sorted({*(error.options or ()), *list_options(group, own)})  # Hydra also knows those of plugins
-        near = did_you_mean(name, options)
-        hint = f"{near} one of {', '.join(options)}".strip()
-        return ConfigError(f"{missing[1]} includes {missing[2]}, which is not there", where=CONFIGURATION, hint=hint)
-    what = PASSWORD.sub("://***@", " ".join(f"{lines[0]} {error.__cause__ or ''}".split()))
-    return ConfigError(what, where=COMMAND_LINE, hint="--help lists groups and settings")
+    what = (
+        f"a config is not valid YAML: {error}" if isinstance(error, YAMLError) else f"{error} {error.__cause__ or ''}"
+    )
+    return ConfigError(PASSWORD.sub("://***@", " ".join(what.split())), hint="--help lists groups and settings")
 
 
 def _others(found: Mapping[str, Sequence[Problem]], config_name: str, own: Path | None) -> Iterator[Problem]:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import (
@@ -62,6 +62,10 @@ def _is_emotions(value: object) -> bool:
     return value in ("all", "nonneutral") or (len(labels) > 0 and all(map(_is_text, labels)))
 
 
+def _differ(hosts: Sequence[str]) -> bool:
+    return len({host.rstrip("/").lower() for host in hosts}) == len(hosts)
+
+
 def _is_finite(value: object) -> bool:
     """Whether JSON can hold the value: it has no nan and no inf."""
     if isinstance(value, dict | list | tuple):
@@ -95,6 +99,7 @@ Hosts = Annotated[
     tuple[Word, ...],
     Field(strict=False),
     AfterValidator(_must(lambda hosts: not any(map(PASSWORD.search, hosts)), NO_PASSWORD)),
+    AfterValidator(_must(_differ, "each host once; backbone.concurrency sets the number of concurrent calls")),
 ]
 Emotions = Annotated[Any, PlainValidator(_must(_is_emotions, "all, nonneutral, or a list: [joy,anger]"))]
 Numbers = Annotated[tuple[int, ...], Field(strict=False)]

@@ -162,9 +162,10 @@ def test_a_name_and_tags_name_the_folder_and_decide_nothing(tmp_path: Path, serv
 
 
 @pytest.mark.parametrize(
-    ("hosts", "message"), [("http://h:port", "not a host's address"), ("http://h:1,http://h:1/", "is listed twice")]
+    ("hosts", "message"), [("http://h:port", "not a host's address"), ("http://h:1,http://h:1/", "each host once")]
 )
 def test_wrong_hosts_are_refused(hosts: str, message: str, tmp_path: Path) -> None:
     corpus_in(tmp_path)
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(ConfigError) as caught:
         run(*given(tmp_path, hosts))
+    assert message in str(caught.value)

@@ -153,7 +153,7 @@ def test_how_is_told_by_path(base: dict[str, Any]) -> None:
 
 
 def test_no_hosts_is_refused() -> None:
-    with pytest.raises(ConfigError, match="hosts is empty"):
+    with pytest.raises(ConfigError, match=r"backend\.hosts is \[\]"):
         BackbonePlan.of(settings_of(*BASE, "backend.hosts=[]")).pool()
 
 
