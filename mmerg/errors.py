@@ -28,7 +28,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Failure(StrEnum):
-    """How a call or a sample failed. The values stand in traces and results."""
+    """How a call or a sample failed. Traces and results hold the values."""
 
     TRUNCATED = "truncated"  # the reply reached its token limit
     THINKING_EXHAUSTED = "thinking_exhausted"  # the model wrote only thoughts, no words
@@ -39,13 +39,13 @@ class Failure(StrEnum):
     IMAGE_REJECTED = "image_rejected"  # the server cannot decode or use an image
     RUNNER_CRASH = "runner_crash"  # the model's process died or the stream broke off
     OOM = "oom"  # out of memory
-    TIMEOUT = "timeout"  # one of our deadlines passed
+    TIMEOUT = "timeout"  # a deadline passed
     BUSY = "busy"  # the server's queue is full
     UNREACHABLE = "unreachable"  # nothing answers at the host
     MODEL_NOT_FOUND = "model_not_found"  # the server has no such model
     MODEL_NOT_LOADED = "model_not_loaded"  # the server has the model, but cannot load it
     BAD_REQUEST = "bad_request"  # the server refuses the request as malformed
-    SERVER_ERROR = "server_error"  # any other answer that is an error
+    SERVER_ERROR = "server_error"  # any other error response
     CLIP_GONE = "clip_gone"  # a clip has disappeared since the run started
     INTERRUPTED = "interrupted"  # the user stopped the run
     NOT_CACHED = "not_cached"  # a replay without a server, and the call is not in the cache
@@ -86,7 +86,7 @@ class RunError(MmergError):
 
 
 def unwritable(error: OSError, path: object) -> RunError:
-    """What to raise where a file of a run or of its caches cannot be written: it ends the run."""
+    """The error for a file of a run or its caches that cannot be written. It ends the run."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         what = "the disk is full, or a quota is reached"
         hint = "free disk space; the same command then resumes"
@@ -113,13 +113,13 @@ class ReplyError(SampleError):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Asks whether the nearest of the words that are known is meant; "" where none is near."""
+    """The question "did you mean …?" with the nearest known word; "" if none is near."""
     near = get_close_matches(word, list(known), 1)
     return f"did you mean {near[0]}?" if near else ""
 
 
 def by_reason(pairs: Iterable[tuple[Key, str]]) -> dict[Key, str]:
-    """The names of each reason, joined by commas. Reasons and names keep their order."""
+    """Groups (reason, name) pairs: the names of each reason, joined by commas, in order."""
     by_key: dict[Key, list[str]] = {}
     for reason, name in pairs:
         by_key.setdefault(reason, []).append(name)
@@ -127,12 +127,12 @@ def by_reason(pairs: Iterable[tuple[Key, str]]) -> dict[Key, str]:
 
 
 def preview(names: Sequence[str], most: int = 5, between: str = ", ") -> str:
-    """The first few of many names, and how many more there are."""
+    """The first names, and the number of further ones."""
     return between.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def format_exception(error: BaseException) -> str:
-    """The class and the text of an exception of anybody's; the class alone where it has no text, or its text fails."""
+    """The class and text of any exception; only the class if it has no text, or making its text fails."""
     try:
         return f"{type(error).__name__}: {error}".removesuffix(": ")
     except Exception:  # noqa: BLE001
@@ -140,8 +140,8 @@ def format_exception(error: BaseException) -> str:
 
 
 def raised_at(error: BaseException, file: str | None = None) -> str:
-    """The file and line that an exception comes from, the last in `file` where it passed through it; for a file that
-    cannot be parsed, where that is."""
+    """The file and line where an exception was raised, or its last line in `file` if it passed through that; for a
+    SyntaxError, the place of the error."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}, line {error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)

@@ -17,14 +17,12 @@ if TYPE_CHECKING:
 
 
 def job(settings: ImportSettings) -> int:
-    """The import."""
     from mmerg.experiment.importing import import_replies  # only once there is something to import: --help stays quick
 
     return import_replies(settings)
 
 
 def main() -> int:
-    """The command."""
     return run_program("import", job, __doc__, interrupted=STARTS_OVER)
 
 

@@ -14,18 +14,17 @@ from mmerg.runs.merge import merge
 
 
 def merge_runs(runs: Sequence[Path], partial: bool) -> int:
-    """Merges each, and says what of. Raises RunError at the first that cannot be merged."""
+    """Merges each run. Raises RunError for the first that cannot be merged."""
     code = 0
     for run in runs:
         merged = merge(run, partial)
         console().print(escape(f"merged {merged}"))
-        print(f"run: {printable(str(run))}")  # noqa: T201 - the last line is for programs to read: no wrapping
+        print(f"run: {printable(str(run))}")  # noqa: T201 - programs read the last line: no wrapping
         code = max(code, merged.code)
     return code
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command."""
     parser = Parser(prog="python -m mmerg.merge", description=__doc__)
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run folders with shards/")
     parser.add_argument("--partial", action="store_true", help="merge even if shards or samples are missing")

@@ -17,23 +17,27 @@ from mmerg.errors import ConfigError, unwritable
 from mmerg.settings.groups import is_model, list_options, suggest_options
 from mmerg.storage.files import locate_folder
 
-MODEL = "qwen2.5vl:7b"  # of a backbone that names none
+MODEL = "qwen2.5vl:7b"  # the default of a new backbone
 EXAMPLES = Path(__file__).parent / "examples"
 KINDS = ("system", "corpus", "metric", "backbone")
-GROUPS = {"system": "system", "corpus": "dataset", "backbone": "backbone"}  # where a config of that name may be already
+GROUPS = {
+    "system": "system",
+    "corpus": "dataset",
+    "backbone": "backbone",
+}  # the name must be new in it
 
 
 def new(out: Console, kind: str, name: str, model: str, base: str | None) -> int:
-    """Writes the folder `name` in the working directory. model: Ollama's name for a backbone's model. base: the system
-    that a system extends. Raises ConfigError for a wrong name."""
+    """Writes the folder `name` to the working directory. model: of a backbone, as Ollama names it. base: the system to
+    extend. Raises ConfigError for a wrong name."""
     _check_name(kind, name, model)
     files = render_extension(base, name) if base else render_example(kind, name, model)
     folder = Path(name)
     if folder.exists():
-        raise ConfigError(f"{folder} is there already", where="command line", hint="choose another name")
+        raise ConfigError(f"{folder} already exists", where="command line", hint="choose another name")
     for place, text in files.items():
         path = folder / place
-        try:  # with the modes of the user's own files: they are there to be edited and shared
+        try:  # with the usual file modes: users edit and share these files
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         except OSError as error:
@@ -50,7 +54,7 @@ def _check_name(kind: str, name: str, model: str) -> None:
     if kind == "backbone":
         if not re.fullmatch(r"[\w.+-]*\w", name) or not is_model(model if ":" in model else f"{model}:latest"):
             hint = "letters, digits, '.', '_', '+' and '-', then the model as Ollama lists it: small gemma3:4b"
-            raise ConfigError(f"{name} {model} names no backbone", where="command line", hint=hint)
+            raise ConfigError(f"{name} {model} is no name and model of a backbone", where="command line", hint=hint)
     elif not name.isidentifier() or keyword.iskeyword(name) or name != name.lower() or not name.isascii():
         hint = "use lowercase letters, digits and _, first a letter: it also names a Python module"
         raise ConfigError(f"{name!r} cannot be the name", where="command line", hint=hint)
@@ -61,7 +65,7 @@ def _check_name(kind: str, name: str, model: str) -> None:
 
 
 def render_example(kind: str, name: str, model: str = MODEL) -> dict[str, str]:
-    """The files of the example by path, with the name in its place."""
+    """The files of an example by path, with NAME and MODEL filled in."""
     root = EXAMPLES / kind
     files = [file for file in sorted(root.rglob("*")) if file.is_file() and file.suffix != ".pyc"]
     texts = {file.relative_to(root).as_posix(): file.read_text(encoding="utf-8") for file in files}
@@ -71,8 +75,8 @@ def render_example(kind: str, name: str, model: str = MODEL) -> dict[str, str]:
 
 
 def render_extension(base: str, name: str) -> dict[str, str]:
-    """The files of a system that extends `base`, the prompts of its agents among them. Raises ConfigError where there
-    is no such system."""
+    """The files of a system that extends `base`, with the prompts of its agents. Raises ConfigError if there is no such
+    system."""
     from mmerg.settings.compose import compose
 
     if base not in list_options("system"):
@@ -82,14 +86,13 @@ def render_extension(base: str, name: str) -> dict[str, str]:
     texts = render_example("extension", name)
     files = {path: text.replace("BASE", base).replace("PROMPTS", ", ".join(folders)) for path, text in texts.items()}
     agents = [*system.stages, *([system.auditor.name] if system.get("auditor") else ())]
-    for folder in reversed(folders):  # of one name the first folder's counts
+    for folder in reversed(folders):  # the first folder that has a prompt takes precedence
         paths = {f"system/{name}/{agent}.j2": locate_folder(folder, base) / f"{agent}.j2" for agent in agents}
         files |= {place: path.read_text(encoding="utf-8") for place, path in paths.items() if path.is_file()}
     return files
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command."""
     parser = Parser(prog="mmerg new", description=__doc__)
     parser.add_argument("kind", choices=KINDS, help="what to write")
     parser.add_argument("name", metavar="NAME", help="its name, and the name of the folder")

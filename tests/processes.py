@@ -1,11 +1,11 @@
-"""`mmerg` commands without an interpreter each, which costs more than most of what they do.
+"""Runs `mmerg` commands without starting an interpreter for each, which takes longer than most commands.
 
     done = forked([sys.executable, "-m", "mmerg.run", "dataset=demo"], cwd=folder)
     done = in_process([sys.executable, "-m", "mmerg.run", "dataset=demo"], cwd=folder)
 
-`in_process` calls the command's `main` in the test's own process. For `forked`, a process that has imported what
-commands need is forked each time: a command has its own files, signals, environment and exit code. What an interpreter
-makes of its own variables (PYTHONPATH …) and how it starts is for tests with `subprocess`.
+`in_process` calls the command's `main` in the test's own process. `forked` forks a process that has imported what
+commands need: the command has its own files, signals, environment and exit code. Variables that the interpreter reads
+when it starts (PYTHONPATH …) need `subprocess`.
 """
 
 import atexit
@@ -45,7 +45,7 @@ LOADED = (
 
 @cache
 def server() -> ForkServerContext:
-    """The process that is forked, begun with the first command."""
+    """The process to fork, started with the first command."""
     made = multiprocessing.get_context("forkserver")
     made.set_forkserver_preload([__name__, *NEEDED, *LOADED, "tests.warm"])
     return made
@@ -59,8 +59,8 @@ def begun(
     env: Mapping[str, str] | None = None,
     own_group: bool = False,
 ) -> BaseProcess:
-    """The command begun; what it says goes to the files `out`/1 and `out`/2. own_group: it and the processes that it
-    starts are a group, as in a terminal, so that a signal can go to all of them."""
+    """Starts the command, with its output in the files `out`/1 and `out`/2. own_group: it and its child processes form
+    a group, as in a terminal, so a signal can reach all of them."""
     python, flag, module, *arguments = map(str, command)
     assert (python, flag) == (sys.executable, "-m")
     given = (module, arguments, str(cwd or Path.cwd()), dict(os.environ if env is None else env), str(out), own_group)
@@ -70,7 +70,7 @@ def begun(
 
 
 def start(act: Callable[..., None], *given: object) -> tuple[BaseProcess, Connection]:
-    """`act(connection, *given)` begun in another process; also the end on which what it sends arrives."""
+    """Starts `act(connection, *given)` in another process. Returns it and the receiving end of the connection."""
     receiving, sending = server().Pipe(duplex=False)
     process = server().Process(target=act, args=(sending, *given))
     process.start()
@@ -81,7 +81,7 @@ def start(act: Callable[..., None], *given: object) -> tuple[BaseProcess, Connec
 def forked(
     command: Sequence[object], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """The command once it has ended, as `subprocess.run(…, capture_output=True, text=True)` gives it."""
+    """Runs the command and returns what `subprocess.run(…, capture_output=True, text=True)` would."""
     with tempfile.TemporaryDirectory() as folder:
         process = begun(command, Path(folder), cwd=cwd, env=env)
         try:
@@ -98,8 +98,8 @@ def forked(
 def in_process(
     command: Sequence[object], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """The same in this process, for commands that no signal ends and that start no process. An exception that no
-    command catches is raised here."""
+    """Does the same in this process, for commands that get no signal and start no process. Exceptions that the command
+    does not catch are raised."""
     python, flag, module, *arguments = map(str, command)
     assert (python, flag) == (sys.executable, "-m")
     out, err = io.StringIO(), io.StringIO()
@@ -109,7 +109,7 @@ def in_process(
 
 
 def main_of(module: str, *arguments: object, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> int:
-    """The exit code of a command in this process. What it says is not captured."""
+    """Runs a command in this process and returns its exit code. Does not capture its output."""
     main = import_module("mmerg.__main__" if module == "mmerg" else module).main
     arguments_before, environment_before = sys.argv[:], dict(os.environ)
     numbers = (signal.SIGTERM, signal.SIGINT)
@@ -132,7 +132,7 @@ def main_of(module: str, *arguments: object, cwd: Path | None = None, env: Mappi
 def _command(
     module: str, arguments: list[str], cwd: str, environment: dict[str, str], out: str, own_group: bool
 ) -> None:
-    """In the forked process: what `python -m MODULE ARGUMENTS` does."""
+    """Does what `python -m MODULE ARGUMENTS` does, in the forked process."""
     if own_group:
         os.setpgrp()
     for number in (1, 2):

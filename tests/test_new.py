@@ -71,7 +71,7 @@ def test_the_name_stands_everywhere(work: Path) -> None:
         ("system merg", "mmerg has system=merg itself"),
         ("system mine --from mreg", "did you mean system=merg?"),
         *((f"system {name}", "cannot be the name") for name in ("my-system", "class", "../mine")),
-        ("backbone small x'y", "no backbone"),
+        ("backbone small x'y", "is no name and model of a backbone"),
     ],
 )
 def test_a_wrong_name_is_refused(
@@ -105,5 +105,5 @@ def test_what_is_there_is_not_touched(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").mkdir()
     assert main(["system", "mine"]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert list(tmp_path.rglob("*")) == [tmp_path / "mine"]

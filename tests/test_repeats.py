@@ -1,4 +1,4 @@
-"""Passes in which the agent at fault answers as before: found in events, counted over results, told by the commands."""
+"""Passes that repeat the one before: found in events, counted over results, and reported by commands."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -106,7 +106,7 @@ def stubborn(body: dict[str, Any]) -> str:
     return merg_answer(body)
 
 
-def test_run_and_show_tell_what_the_loop_did_in_vain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_and_show_report_repeated_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with scripted_ollama(answer=stubborn) as server:
         [ended] = launch(parse(composed(*_settings(tmp_path, server), "system.retain=faulty"), RunSettings))
     told = "2 of 2 passes after the first repeat the one before: the faulty agent gave the same output"

@@ -1,4 +1,4 @@
-"""`mmerg run shard=…` and `mmerg merge`: against the plain run, and what opens the merged folder."""
+"""`mmerg run shard=…` and `mmerg merge`: the merged folder equals that of a plain run."""
 
 import shutil
 from collections.abc import Callable
@@ -26,7 +26,7 @@ Run: TypeAlias = Callable[..., Ended]
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """What `mmerg run` does; keyframes are taken from videos once for all."""
+    """Does what `mmerg run` does. All runs share a cache of keyframes."""
     cache = tmp_path_factory.mktemp("cache")
 
     def run(runs: Path, *more: str) -> Ended:
@@ -44,7 +44,7 @@ def folder_of(runs: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def three(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the shards of a run lie."""
+    """A folder with three shards of a run."""
     runs = tmp_path_factory.mktemp("shards")
     for number in (1, 2, 3):
         ended = run(runs, f"shard={number}/3")

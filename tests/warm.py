@@ -1,6 +1,6 @@
-"""What the process that tests/processes.py forks has done before: a first composing costs twice a later one.
+"""Composes a config, so that processes forked by tests/processes.py need not: the first time takes twice as long.
 
-Imported there alone, after the modules that commands need.
+Imported only there, after the modules that commands need.
 """
 
 import gc
@@ -10,4 +10,4 @@ from mmerg.settings.compose import compose
 from mmerg.settings.parse import parse
 
 parse(compose("config", ["dataset=demo"]), COMMANDS["config"])
-gc.freeze()  # in a fork the collector looks at what is new alone, and memory stays shared
+gc.freeze()  # in a fork, the collector looks only at new objects, and memory stays shared

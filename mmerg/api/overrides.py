@@ -17,7 +17,7 @@ from mmerg.settings.typed import expanded, quoted
 
 Settings = TypeVar("Settings", bound=SettingsModel)
 
-# What Hydra's grammar takes for a text without quotes.
+# Texts that Hydra's grammar reads without quotes.
 _PLAIN = re.compile(r"(?!(?:null|true|false|nan|inf)$)[A-Za-z_/][A-Za-z0-9_/.:+-]*", re.IGNORECASE)
 
 

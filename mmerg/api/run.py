@@ -1,4 +1,4 @@
-"""Runs from Python: `mmerg.run` makes one as the command does, and gives its scores as data frames."""
+"""Runs from Python: `mmerg.run` does what the command does, and returns samples and scores as data frames."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SHOWN = ["sample", "gold_emotion", "emotion", "response"]
 
 
 class Run(Tidy):
-    """A finished run: the data frames of `mmerg.load`, and where it lies. path: its folder. `scores` scores the run
-    where `mmerg score` has not."""
+    """A finished run: the data frames of `mmerg.load`, and its folder as `path`. `scores` scores the run if
+    `mmerg score` has not."""
 
     def __init__(self, path: Path) -> None:
         from mmerg.runs.manifest import read_run_refs
@@ -56,8 +56,8 @@ class Run(Tidy):
 
 
 def run(*overrides: str, config_dir: str | PathLike[str] | None = None, **settings: object) -> Run:
-    """Makes a run as `mmerg run` does: an interrupted one goes on, and a finished one is read. Raises MmergError where
-    it cannot be made; a sample that fails is a row of `failed`."""
+    """Does what `mmerg run` does: resumes an interrupted run, and reads a finished one. A failed sample is a row of
+    `failed`. Raises MmergError if nothing can run."""
     from mmerg.api.overrides import compose_settings
     from mmerg.experiment.launch import launch
     from mmerg.settings.model import RunSettings

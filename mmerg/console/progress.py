@@ -1,4 +1,4 @@
-"""How far work is: a line or a bar that redraws itself on a terminal, plain lines now and then elsewhere."""
+"""Progress of long work: a redrawn line or bar on a terminal, and plain lines elsewhere."""
 
 import math
 import threading
@@ -19,15 +19,15 @@ PLAIN_EVERY = 30.0  # seconds between plain lines while no sample ends
 
 
 class Progress:
-    """Samples, calls, tokens/s and time left. total: samples that this command does. kept: samples of an earlier one,
-    `kept_failed` of which failed. Off a terminal it prints a line at once, when a sample ends, and every `every`
-    seconds, as a call may take minutes."""
+    """Counts samples, calls, tokens/s and the time left. total: samples to run. kept: finished samples of an earlier
+    start, `kept_failed` of which failed. Without a terminal it prints a line at the start, when a sample ends, and every
+    `every` seconds, as a call may take minutes."""
 
     def __init__(
         self, console: Console, total: int, kept: int, kept_failed: int = 0, every: float = PLAIN_EVERY
     ) -> None:
         self.kept = kept
-        self.made = 0  # calls that reached a model: no cache had their replies
+        self.made = 0  # calls to a model, without cached replies
         self._console, self._total, self._kept_failed, self._every = console, total, kept_failed, every
         self._ended = self._failed = self._started = self._cached = self._tokens = 0
         self._begun = self._last_end = time.monotonic()
@@ -85,8 +85,8 @@ class Progress:
         )
 
     def _left(self) -> str:
-        """The time left at the mean pace of the samples that ended, counted down until the next one ends; "" before the
-        first ends."""
+        """The time left at the mean pace of the finished samples; "" before the first one ends. It counts down between
+        samples."""
         if not self._ended:
             return ""
         then = (self._last_end - self._begun) / self._ended * (self._total - self._ended)
@@ -95,8 +95,7 @@ class Progress:
 
 
 class Bar(Steps):
-    """A bar of steps of `what`, moved by one thread. Off a terminal: a line at once, and at most one in
-    `every` seconds."""
+    """A bar of steps of `what`. Without a terminal it prints a line at once, and at most one every `every` seconds."""
 
     def __init__(self, out: Console, what: str, every: float = PLAIN_EVERY) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -105,7 +104,6 @@ class Bar(Steps):
         self._what, self._every, self._last_line = what, every, -math.inf
 
     def at(self, done: int, total: int) -> None:
-        """So many of `total` steps are done."""
         self.update(self._task, completed=done, total=total)
         if not self.console.is_terminal and done < total and time.monotonic() - self._last_line >= self._every:
             self._last_line = time.monotonic()
@@ -113,7 +111,7 @@ class Bar(Steps):
 
 
 class Building(Bar):
-    """Implements `mmerg.memory.store.Watch` on a console: a bar while a memory is built, and a line at its end."""
+    """Implements `mmerg.memory.store.Watch`: a bar while a memory is built, and a line at its end."""
 
     def __init__(self, out: Console) -> None:
         super().__init__(out, "memory: texts embedded")

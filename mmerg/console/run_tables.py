@@ -1,4 +1,4 @@
-"""The results of a run for the terminal: counts, replies, failures, exemplars that the memory's guards kept back."""
+"""The results of a run for the terminal: counts, replies, failures, and excluded exemplars."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,23 +11,23 @@ from mmerg.runs.manifest import MemorySection
 from mmerg.runs.result import Result, Verdicts
 
 ROWS = 50
-COPIED = 10  # per cent: from where on copies are told
-WORD = 40  # characters: what is longer is a sentence
+COPIED = 10  # per cent; smaller shares of copies are not reported
+WORD = 40  # characters; longer fields of a plan are sentences
 
 
 class Summary:
-    """Counts over results, made in one pass. Keeps the first `rows` results for the table, and all that failed.
-    imported: another system wrote the replies, so that no call is known."""
+    """Counts over results, in one pass. Keeps the first `rows` results for the table, and all that failed.
+    imported: another system wrote the replies, so calls are unknown."""
 
     def __init__(self, results: Iterable[Result], rows: int = ROWS, imported: bool = False) -> None:
         self.imported = imported
         self.first: list[Result] = []
         self.failed: list[Result] = []
         self.counts: Counter[str] = Counter()
-        self.guards: dict[str, Counter[str]] = {}  # by guard: samples, and exemplars that it kept back
-        self.problems: Counter[str] = Counter()  # why a source had no exemplars
-        self.repeats: Counter[str] = Counter()  # what whole replies are copied from
-        self.cleaned: Counter[str] = Counter()  # what was taken off replies
+        self.guards: dict[str, Counter[str]] = {}  # by guard: samples and excluded exemplars
+        self.problems: Counter[str] = Counter()  # reasons why a source had no exemplars
+        self.repeats: Counter[str] = Counter()  # sources of replies that are copied as a whole
+        self.cleaned: Counter[str] = Counter()  # what was removed from replies
         self.handed_on: dict[str, Counter[str]] = {}  # by stage
         for result in results:
             self.first += [result] * (len(self.first) < rows)
@@ -53,7 +53,7 @@ class Summary:
 
     @property
     def counted(self) -> str:
-        """A line with samples and calls, and with samples that the cache helped; times leave them out."""
+        """A line with samples and calls, and with the samples that have cached calls, whose times do not count."""
         samples, failed = plural(self.counts["samples"], "sample"), len(self.failed)
         unaudited = f" ({self.counts['unaudited']} unaudited)" if self.counts["unaudited"] else ""
         ended = f"{samples}: {self.counts['samples'] - failed} ok{unaudited}, {failed} failed"
@@ -64,7 +64,7 @@ class Summary:
         return f"{ended}; {cached}{helped * (self.counts['helped'] > 0)}"
 
     def replies(self) -> Table:
-        """A row a sample, for the first ones; the audit is a mark a stage, in the system's order."""
+        """A table of the first samples. An audit is one mark per stage, in the system's order."""
         rows = len(self.first)
         more = f"; the first {rows}; mmerg show RUN SAMPLE prints any" if self.counts["samples"] > rows else ""
         table = Table(title=f"{self.counted}{more}", title_justify="left", show_lines=True)
@@ -84,14 +84,14 @@ class Summary:
 
     @property
     def copies(self) -> str:
-        """What share each agent copies from the one before it; empty where none copies a tenth."""
+        """The share that each agent copies from the one before it; "" if none copies a tenth."""
         shares = {stage: round(100 * runs["copied"] / runs["all"]) for stage, runs in self.handed_on.items()}
-        told = ", ".join(f"{stage} {share} %" for stage, share in shares.items())
-        return told if any(share >= COPIED for share in shares.values()) else ""
+        text = ", ".join(f"{stage} {share} %" for stage, share in shares.items())
+        return text if any(share >= COPIED for share in shares.values()) else ""
 
     @property
     def kept_back(self) -> str:
-        """A line with the exemplars that guards kept back; empty where there are none."""
+        """A line with the exemplars that guards excluded; "" if there are none."""
         parts = {
             guard: f"{count['exemplars']} in {plural(count['samples'], 'sample')}"
             for guard, count in self.guards.items()
@@ -124,7 +124,7 @@ def _listed(parts: Mapping[str, object]) -> str:
 
 
 def plan(result: Result) -> str:
-    """The fields of the plan, a line each. Its reasoning, and sentences, are left out if any field is a word."""
+    """The fields of the plan, one per line, without its reasoning. Omits sentences if any field is a word."""
     named = result.plan if isinstance(result.plan, dict) else {"": result.plan}
     fields = [field for name, field in named.items() if not name.startswith("reason")] or named.values()
     texts = [str(field) for field in fields if field not in (None, "", [], {})]
@@ -140,7 +140,7 @@ def describe_memory(memory: MemorySection) -> str:
 
 
 def failures(results: Iterable[Result | Verdicts]) -> Table | None:
-    """Failures by class, with the first message of each; None where nothing failed."""
+    """A table of failures by class, with the first message of each; None if nothing failed."""
     failed = [result for result in results if result.status == "failed"]
     counts = Counter(str(result.failure) for result in failed)
     if not failed:

@@ -34,9 +34,9 @@ _LATEX = str.maketrans(
 
 @dataclass(frozen=True)
 class Table:
-    """A table to draw. rows: a text for each of heads, the first says what the row is; lines of a cell below the first
-    are small in LaTeX. best: cells in bold, by numbers of row and column. On a terminal, columns that do not fit go on
-    below, after the names of the rows again, and no number is cut."""
+    """A table of texts. rows: one text per head; the first is the row's name. Further lines of a cell are small in
+    LaTeX. best: (row, column) of the cells in bold. On a terminal, columns that do not fit continue below, with the
+    row names repeated, so no number is cut."""
 
     title: str
     heads: Sequence[str]
@@ -54,19 +54,18 @@ class Table:
 
 
 def format_number(value: float | None) -> str:
-    """Two decimals, none from a thousand on; – where there is none."""
+    """The value with two decimals, or none from a thousand on; – for None."""
     if value is None:
         return NONE
     return f"{value:.2f}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
 def format_difference(value: float | None) -> str:
-    """A difference: as `format_number`, with its sign."""
+    """The value as in `format_number`, with its sign."""
     return f"+{format_number(value)}" if value is not None and value >= 0 else format_number(value)
 
 
 def format_interval(low: float, high: float) -> str:
-    """The ends of an interval."""
     return f"{format_number(low)}{' to ' if low < 0 else '–'}{format_number(high)}"
 
 
@@ -77,8 +76,8 @@ def deliver(
     tables: Sequence[Table],
     facts: Iterable[Mapping[str, object]],
 ) -> None:
-    """Print, or write to the file `out`: `parts` as text, `tables` as Markdown or LaTeX, `facts` as CSV. Raises
-    RunError where the file cannot be written."""
+    """Prints, or writes to the file `out`: `parts` as text, `tables` as Markdown or LaTeX, or `facts` as CSV. Raises
+    RunError if the file cannot be written."""
     if form == "text":
         target = Console(file=io.StringIO(), width=120, highlight=False) if out else console()
         for part in parts:
@@ -90,7 +89,7 @@ def deliver(
     if out:
         write_output(out, text)
     else:
-        print(text, end="")  # noqa: T201 - for programs to read: no wrapping
+        print(text, end="")  # noqa: T201 - programs read it: no wrapping
 
 
 def as_markdown(table: Table) -> str:
@@ -132,7 +131,7 @@ def as_latex(table: Table) -> str:
 
 
 def as_csv(rows: Sequence[Mapping[str, object]]) -> str:
-    """Comma-separated values with a column for each key. Unknown numbers are empty, and no text is a formula."""
+    """Comma-separated values with a column per key. Unknown numbers are empty, and no text is a formula."""
     from pandas import DataFrame
 
     cells = [{key: plain(value) if isinstance(value, str) else value for key, value in row.items()} for row in rows]
@@ -140,13 +139,13 @@ def as_csv(rows: Sequence[Mapping[str, object]]) -> str:
 
 
 def plain(text: str) -> str:
-    """Foreign text on one line that no spreadsheet takes for a formula."""
+    """Foreign text on one line, quoted if a spreadsheet would read it as a formula."""
     flat = _flat(text)
     return f"'{flat}" if flat.startswith(_FORMULA) else flat
 
 
 def _text(table: Table, width: int) -> str:
-    """The table for a terminal of `width` columns, in several blocks where it is wider."""
+    """The table for a terminal of `width` columns, in several blocks if it is wider."""
     from pandas import DataFrame
 
     lines = [[f" {printable(cell)}" for cell in cells] for row in (table.heads, *table.rows) for cells in _lines(row)]
@@ -165,10 +164,10 @@ def _flat(text: str) -> str:
 
 
 def _markdown(text: str) -> str:
-    """Foreign text in which Markdown and HTML see no markup."""
+    """Foreign text with Markdown and HTML escaped."""
     return re.sub(r"([\\`*_{}\[\]<>|~#&$])", r"\\\1", _flat(text))
 
 
 def _latex(text: str) -> str:
-    """Foreign text in which nothing is a command to LaTeX."""
+    """Foreign text with LaTeX escaped."""
     return _flat(text).translate(_LATEX)

@@ -28,7 +28,7 @@ from mmerg.runs.shards import SHARDS
 from mmerg.settings.kinds import folder_name
 from mmerg.storage.record import Record, read_record, write_record
 
-_LONGEST = 80  # characters of a row in the name of a folder
+_LONGEST = 80  # characters of a row in a folder's name
 _IN_NAMES = ("dataset", "system", "backbone", "name", "tags", "shard")
 
 if TYPE_CHECKING:

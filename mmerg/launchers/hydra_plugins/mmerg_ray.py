@@ -1,7 +1,7 @@
 """Hydra's launcher for Ray: `mmerg run -m … hydra/launcher=ray` makes each job a Ray task.
 
 hydra-ray-launcher has the same settings, but needs cloudpickle < 3, which joblib and submitit exclude, and
-hydra-joblib-launcher always uses joblib's own processes. Hydra takes launchers from the package `hydra_plugins` alone.
+hydra-joblib-launcher always uses joblib's own processes. Hydra finds launchers only in the package `hydra_plugins`.
 """
 
 import os
@@ -20,7 +20,7 @@ from mmerg.errors import ConfigError, RunError
 
 
 class Sweep(NamedTuple):
-    """What all jobs of a sweep need. folder: where the command was started."""
+    """What all jobs of a sweep need. folder: the working directory of the command."""
 
     context: HydraContext
     function: TaskFunction
@@ -38,8 +38,8 @@ class RayLauncher(Launcher):
         self._context, self._function, self._config = hydra_context, task_function, config
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        """Raises ConfigError where there is no Ray cluster, and RunError where Ray lost jobs, as with a node that died,
-        once the others have ended."""
+        """Raises ConfigError if there is no Ray cluster. Raises RunError if Ray lost jobs, for example with a node, after
+        the others have ended."""
         setup_globals()
         try:
             import ray
@@ -69,7 +69,7 @@ class RayLauncher(Launcher):
 
 
 def _run(sweep: Sweep, config: DictConfig) -> JobReturn:
-    """A job, in a process of Ray's."""
+    """Runs a job in a process of Ray."""
     os.chdir(sweep.folder)
     setup_globals()
     Singleton.set_state(sweep.singletons)
