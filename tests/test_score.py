@@ -98,11 +98,11 @@ def test_a_table_for_a_paper(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 def test_runs_that_differ_in_the_seed_are_averaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = [scored(tmp_path, "a", 9), scored(tmp_path, "a-1", 6, seed=1), scored(tmp_path, "b", 3, iterations=0)]
-    out = tmp_path / "t.md"
-    assert main([*runs, "--columns", "acc", "--format", "markdown", "--out", str(out), *QUICK]) == 0
+    out = tmp_path / "t.tex"
+    assert main([*runs, "--columns", "acc", "--format", "latex", "--out", str(out), *QUICK]) == 0
     text = out.read_text(encoding="utf-8")
-    assert "**62.50 ± 17.68**" in text
-    assert "mean ± standard deviation over 2 seeds" in text
+    assert r"\textbf{62.50 $\pm$ 17.68}" in text
+    assert r"mean $\pm$ standard deviation over 2 seeds" in text
     assert main([*runs, "--columns", "acc", *QUICK]) == 0
     assert re.search(r"^acc ↑ .* 62.50 ± 17.68\b.*^acc ↑ +12\b", capsys.readouterr().out, re.MULTILINE | re.DOTALL)
     assert main([*runs, "--names", "one", *QUICK]) == 2

@@ -20,8 +20,8 @@ PLAIN_EVERY = 30.0  # seconds between plain lines while no sample ends
 
 class Progress:
     """Counts samples, calls, tokens/s and the time left. total: samples to run. kept: finished samples of an earlier
-    start, `kept_failed` of which failed. Without a terminal it prints a line at the start, when a sample ends, and every
-    `every` seconds, as a call may take minutes."""
+    start, `kept_failed` of which failed. Without a terminal it prints a line at the start, when a sample ends, and
+    every `every` seconds, as a call may take minutes."""
 
     def __init__(
         self, console: Console, total: int, kept: int, kept_failed: int = 0, every: float = PLAIN_EVERY

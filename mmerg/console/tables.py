@@ -1,4 +1,4 @@
-"""Tables of text for a terminal, as Markdown, as LaTeX (booktabs) and as CSV.
+"""Tables of text for a terminal, as LaTeX (booktabs) and as CSV.
 
 table = Table("runs", ("run", "acc ↑"), [("MERG", "83.87\n67.37–92.91"), ("TRACE", "80.65")], best={(0, 1)})
 console.print(table)
@@ -6,7 +6,6 @@ as_latex(table)
 """
 
 import io
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -20,7 +19,7 @@ from rich.text import Text
 from mmerg.console.terminal import console, escape, printable
 from mmerg.storage.files import write_output
 
-FORMATS = ("text", "markdown", "latex", "csv")
+FORMATS = ("text", "latex", "csv")
 NONE = "–"
 ARROWS = {True: " ↑", False: " ↓", None: ""}
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -76,7 +75,7 @@ def deliver(
     tables: Sequence[Table],
     facts: Iterable[Mapping[str, object]],
 ) -> None:
-    """Prints, or writes to the file `out`: `parts` as text, `tables` as Markdown or LaTeX, or `facts` as CSV. Raises
+    """Prints, or writes to the file `out`: `parts` as text, `tables` as LaTeX, or `facts` as CSV. Raises
     RunError if the file cannot be written."""
     if form == "text":
         target = Console(file=io.StringIO(), width=120, highlight=False) if out else console()
@@ -84,28 +83,11 @@ def deliver(
             target.print(part, soft_wrap=isinstance(part, Text))
         text = cast("io.StringIO", target.file).getvalue() if out else ""
     else:
-        forms = {"markdown": as_markdown, "latex": as_latex}
-        text = as_csv(list(facts)) if form == "csv" else "\n".join(map(forms[form], tables))
+        text = as_csv(list(facts)) if form == "csv" else "\n".join(map(as_latex, tables))
     if out:
         write_output(out, text)
     else:
         print(text, end="")  # noqa: T201 - programs read it: no wrapping
-
-
-def as_markdown(table: Table) -> str:
-    """A heading, the table, and notes as a list."""
-    from pandas import DataFrame
-
-    def cell(row: int, column: int, text: str) -> str:
-        first, *more = map(_markdown, text.split("\n"))
-        return "<br>".join((f"**{first}**" if (row, column) in table.best else first, *more))
-
-    rows = [[cell(row, column, text) for column, text in enumerate(cells)] for row, cells in enumerate(table.rows)]
-    align = ("left", *["right"] * (len(table.heads) - 1))
-    frame = DataFrame(rows, columns=list(map(_markdown, table.heads)), dtype=object)
-    body = frame.to_markdown(index=False, tablefmt="pipe", disable_numparse=True, colalign=align)
-    notes = "".join(f"- {_markdown(note)}\n" for note in table.notes)
-    return f"### {_markdown(table.title)}\n\n" * bool(table.title) + f"{body}\n" + f"\n{notes}" * bool(notes)
 
 
 def as_latex(table: Table) -> str:
@@ -161,11 +143,6 @@ def _lines(row: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 def _flat(text: str) -> str:
     return " ".join(printable(text).split())
-
-
-def _markdown(text: str) -> str:
-    """Foreign text with Markdown and HTML escaped."""
-    return re.sub(r"([\\`*_{}\[\]<>|~#&$])", r"\\\1", _flat(text))
 
 
 def _latex(text: str) -> str:

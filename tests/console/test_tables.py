@@ -1,4 +1,4 @@
-"""Tables in four forms: no digit lost, rows of one length, foreign text escapes."""
+"""Tables in three formats: no digit is lost, rows have one length, foreign text is escaped."""
 
 import csv
 import io
@@ -7,7 +7,7 @@ import re
 import pytest
 from rich.console import Console
 
-from mmerg.console.tables import Table, as_csv, as_latex, as_markdown, plain
+from mmerg.console.tables import Table, as_csv, as_latex, plain
 
 NAME = "a row with a long name"
 TABLE = Table(
@@ -33,17 +33,6 @@ def test_no_terminal_is_too_narrow_and_no_figure_is_cut(width: int) -> None:
     assert {word for row in TABLE.rows for cell in row[1:] for word in cell.split()} <= words
     assert set(NAME.split()) <= words
     assert shown.count("二つ") == shown.count("a row with")
-
-
-def test_markdown_is_a_table_of_equal_rows_with_the_best_in_bold() -> None:
-    text = as_markdown(TABLE)
-    rows = [line for line in text.splitlines() if line.startswith("|")]
-    assert len(rows) == 2 + 2
-    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {5}
-    assert "| **83.87**<br>67.37–92.91<br>n=31 |" in rows[2]
-    assert "**1.20**" in rows[3]
-    assert text.startswith("### Results of 5 % \\& more\n")
-    assert text.endswith("\n- a\\_note \\| of \\$x\\$\n")
 
 
 def test_latex_is_a_table_of_equal_rows_with_the_best_in_bold() -> None:
@@ -79,8 +68,7 @@ def test_csv_has_plain_numbers_and_no_formulas() -> None:
 def test_foreign_text_steers_nothing() -> None:
     hostile = 'a_b {c} 5 % \\ ~ "q" <b>|x|\u202e\x1b[31m[bold]'
     table = Table(hostile, ("", hostile), [(hostile, hostile)], notes=[hostile])
-    forms = [printed(table, 200), as_markdown(table), as_latex(table), as_csv([{"x": hostile}])]
+    forms = [printed(table, 200), as_latex(table), as_csv([{"x": hostile}])]
     assert not any(set(text) & {"\u202e", "\x1b"} for text in forms)
-    assert r"a\_b \{c\} 5 \% \textbackslash{} \textasciitilde{} ''q'' \textless{}b\textgreater{}\textbar{}" in forms[2]
-    assert r"\<b\>\|x\|" in forms[1]
+    assert r"a\_b \{c\} 5 \% \textbackslash{} \textasciitilde{} ''q'' \textless{}b\textgreater{}\textbar{}" in forms[1]
     assert "[bold]" in forms[0]

@@ -38,8 +38,7 @@ class RayLauncher(Launcher):
         self._context, self._function, self._config = hydra_context, task_function, config
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        """Raises ConfigError if there is no Ray cluster. Raises RunError if Ray lost jobs, for example with a node, after
-        the others have ended."""
+        """Raises ConfigError if there is no Ray cluster, and RunError if Ray lost jobs, after the others have ended."""
         setup_globals()
         try:
             import ray
