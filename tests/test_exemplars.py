@@ -11,7 +11,6 @@ import pytest
 import yaml
 
 from mmerg.corpora.dialogue import Corpus
-from mmerg.corpora.folder import Folder
 from mmerg.corpora.protocols import select
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError
@@ -228,13 +227,6 @@ def test_without_a_corpus_for_it_a_memory_is_refused(folders: list[str]) -> None
     assert "memory=none" in error.hint
 
 
-@pytest.mark.parametrize("setting", ["memory.emotion=require", "memory.emotion=prefer", "memory.key.emotion=true"])
-def test_a_setting_that_needs_a_forecast_is_refused_without_one(setting: str, folders: list[str]) -> None:
-    error = refusal(*folders, setting, "system.without=[caef]")
-    assert setting in error.what
-    assert "sgrg sees none" in error.what
-
-
 SITUATIONS = corpus_with(
     dialogue("m1", "A: one", "B [sadness]: sad words", situation="aaaa"),
     dialogue("m2", "A: two", "B [joy]: glad words", situation="aaab"),
@@ -248,12 +240,13 @@ ASKED = corpus_with(
 
 def exemplars(folder: Path, key: Key, asked: MemorySettings, evaluated: Corpus = ASKED) -> Exemplars:
     made = Exemplars(asked.model_copy(update={"key": key}), Letters(), SITUATIONS, evaluated, folder)
-    made.open([], Watching())
+    made.open(Watching())
     return made
 
 
 def test_the_forecast_decides_what_is_found(tmp_path: Path) -> None:
-    made = exemplars(tmp_path, Key(text="situation"), wanted(emotion="prefer", exclude_similarity=None))
+    asked = wanted(emotion="require_or_any", exclude_similarity=None)
+    made = exemplars(tmp_path, Key(text="situation_or_history"), asked)
     [sample] = select(replace(ASKED, dialogues=ASKED.dialogues[:1]), settings_of("dataset=demo").protocol).samples
     [by_likeness] = made.supply(sample, State(SCENE), None).content
     assert by_likeness["reply"] == "sad words"
@@ -261,33 +254,17 @@ def test_the_forecast_decides_what_is_found(tmp_path: Path) -> None:
     assert (of_emotion["reply"], of_emotion["situation"]) == ("glad words", "aaab")
 
 
-class RunRef(Folder):
-    """A folder's dialogues, each about what its id says; what the keys are about is not known."""
-
-    def load(self) -> Corpus:
-        loaded = super().load()
-        named = (replace(one, situation=one.id if one.id != "keys" else None) for one in loaded.dialogues)
-        return replace(loaded, dialogues=tuple(named))
-
-
-def test_a_sample_without_a_situation_runs_without_exemplars(
+def test_samples_run_without_exemplars_and_say_why(
     base: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    about = [f"dataset{memory}.reader._target_={__name__}.RunRef" for memory in ("", ".memory")]
-    run = ran(base, tmp_path / "runs", "memory=minilm", "memory.key.text=situation", *about)
-    reason = "the sample has no situation to search the memory with"
-    line = f"samples with a source without exemplars: 1 ({reason}: 1)\n"
-    assert line in capsys.readouterr().out
-    results = read_results(run)
-    assert {name: (result.status, result.exemplars) for name, result in results.items()} == {
-        "dog/4": ("ok", 1),
-        "keys/4": ("ok", 0),
-    }
-    assert results["keys/4"].exemplars_problem == reason
-    assert not any(SENT in text for text in prompts(run, "sgrg") if text.startswith("keys/4"))
-    assert show([str(run)]) == 0
-    assert line in capsys.readouterr().out
-    assert show([str(run), "keys/4"]) == 0
+    run = ran(base, tmp_path / "runs", "memory=minilm", "memory.min_similarity=1")
+    reason = "min_similarity, min_words or emotion exclude every entry"
+    assert f"samples with a source without exemplars: 2 ({reason}: 2)\n" in capsys.readouterr().out
+    result = read_results(run)["dog/4"]
+    assert (result.status, result.exemplars, result.exemplars_problem) == ("ok", 0, reason)
+    assert not any(SENT in text for text in prompts(run))
+    capsys.readouterr()
+    assert show([str(run), "dog/4"]) == 0
     [source] = yaml.safe_load(capsys.readouterr().out)["passes"][0]["sgrg"]["sources"]
     assert source == {"symbol": "M", "problem": reason}
 
@@ -300,7 +277,7 @@ def test_where_a_prompt_shows_fewer_turns_guards_know_them_all(tmp_path: Path) -
     source = corpus_with(copy_of_it, short)
     asked = wanted(top_k=5, exclude_similarity=0.9999, key=Key(turns=3))
     made = Exemplars(asked, Letters(), source, evaluated, tmp_path)
-    made.open([], Watching())
+    made.open(Watching())
     for history in (1, None):
         settings = settings_of("dataset=demo", f"protocol.history={history or 'null'}")
         [sample] = select(evaluated, settings.protocol).samples

@@ -107,7 +107,7 @@ def _open_memories(plan: Plan, out: Console) -> None:
     if memories := plan.system.memories.values():
         with Building(out) as watch:
             for memory in memories:
-                memory.open(plan.samples.wanted, watch)
+                memory.open(watch)
 
 
 def _warn_of_changed(out: Console, clips: Snapshot) -> None:

@@ -47,7 +47,7 @@ class TalkPlan:
             getattr(source, "missing", lambda _: "")([greeting])  # refuses an SEM with other labels
         for memory in system.memories.values():
             with Building(console()) as watch:
-                memory.open([], watch)
+                memory.open(watch)
         return cls(corpus, system, BackbonePlan.of(settings), settings.seed)
 
     def sample(self, talk: str, turns: Sequence[Turn], speaker: str) -> Sample:

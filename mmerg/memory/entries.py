@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
-from mmerg.errors import ConfigError, CorpusError
+from mmerg.errors import CorpusError
 from mmerg.settings.sources import KeySettings
 from mmerg.storage.words import plain_words
 
@@ -43,13 +43,11 @@ class Entry:
     situation: str | None = None
 
 
-def build_key(key: KeySettings, history: Sequence[tuple[str, str]], situation: str | None, emotion: str | None) -> str:
-    """The text by which a turn is found, or "": the words of the last `key.turns` turns without speakers, or the
-    situation. With `key.emotion` the emotion follows on its own line."""
+def build_key(key: KeySettings, history: Sequence[tuple[str, str]], situation: str | None) -> str:
+    """The text by which a turn is found, or "": the situation if `key` asks for it and there is one, else the words of
+    the last `key.turns` turns without speakers."""
     words = "" if key.text == "history" else (situation or "").strip()
-    if not words and key.text != "situation":
-        words = history_text(history[-key.turns :])
-    return f"{words}\n{emotion}" if words and key.emotion and emotion else words
+    return words or history_text(history[-key.turns :])
 
 
 def history_text(history: Iterable[tuple[str, str]]) -> str:
@@ -75,13 +73,9 @@ def build_entries(corpus: Corpus, key: KeySettings) -> tuple[tuple[Entry, ...], 
     """The entries of `corpus`, sorted by id, and the number of turns left out, by reason.
 
     An entry is a turn with words, a history and a key text, by a speaker whose turns may be targets. If the key is the
-    situation, which all turns of a dialogue share, only the last turn is an entry. Raises ConfigError if `key` needs a
-    situation and no dialogue has one, and CorpusError if no entry is left.
+    situation, which all turns of a dialogue share, only the last turn is an entry. Raises CorpusError if no entry is
+    left.
     """
-    named = f"{corpus.name} {corpus.split}"
-    if key.text == "situation" and not any(dialogue.situation for dialogue in corpus.dialogues):
-        what, where = f"no dialogue of {named} has a situation", "memory.key.text=situation"
-        raise ConfigError(what, where=where, hint="memory.key.text=history")
     entries: list[Entry] = []
     left_out: Counter[str] = Counter()
     for dialogue in corpus.dialogues:
@@ -94,7 +88,7 @@ def build_entries(corpus: Corpus, key: KeySettings) -> tuple[tuple[Entry, ...], 
             reply = _one_line(turn.text)  # a line feed would look like another exemplar
             if not reply:
                 left_out["blank replies"] += 1
-            elif not build_key(key, history, dialogue.situation, None):
+            elif not build_key(key, history, dialogue.situation):
                 left_out[f"turns without a {key.named}"] += 1
             else:
                 own.append(
@@ -102,7 +96,7 @@ def build_entries(corpus: Corpus, key: KeySettings) -> tuple[tuple[Entry, ...], 
                 )
         entries += own[-1:] if dialogue.situation and key.text != "history" else own
     if not entries:
-        what = f"{named} has no exemplars: no turn has text and a {key.named} before it"
+        what = f"{corpus.name} {corpus.split} has no exemplars: no turn has text and a {key.named} before it"
         raise CorpusError(what, where="dataset.memory", hint="name another corpus, or set memory=none")
     return tuple(sorted(entries, key=lambda entry: entry.id)), dict(left_out)
 

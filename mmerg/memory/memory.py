@@ -5,13 +5,12 @@ retrieved = memory.nearest(Query(origin, text, history), MemorySettings(name="mi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from mmerg.memory.entries import Entry, history_text
 from mmerg.memory.guards import Query, guard_against
@@ -59,62 +58,47 @@ class Memory:
     def nearest(self, query: Query, wanted: MemorySettings) -> Retrieved:
         """The at most `wanted.top_k` most similar entries with `min_similarity` and `min_words` that no guard excludes.
 
-        wanted.emotion: prefer puts entries with the query's emotion first, require omits the others, and require_or_any
-        is require, or any if that finds nothing (TRACE, arXiv 2509.21849). A query without a text or a vector gets no
-        entry but a problem.
+        With `wanted.emotion` require_or_any, these are entries with the query's emotion, or any if there are none
+        (TRACE, arXiv 2509.21849). A query without a text or a vector gets no entry but a problem.
         """
-        if wanted.emotion == "require_or_any":
-            precise = self.nearest(query, wanted.model_copy(update={"emotion": "require"}))
-            return precise if precise.hits else self.nearest(query, wanted.model_copy(update={"emotion": "any"}))
         if not query.text:
             return Retrieved((), (), f"the sample has no {self.key.named} to search the memory with")
-        hits: list[Hit] = []
-        excluded: list[Hit] = []
         try:
-            for entry, similarity in self._ranking(query, wanted):
-                guard = guard_against(entry, query, wanted, partial(self._likeness, query, entry, similarity))
-                (excluded if guard else hits).append(Hit(entry, similarity, guard))
-                if len(hits) == wanted.top_k:
-                    break
+            precise = self._search(query, wanted, same_emotion=wanted.emotion == "require_or_any")
+            return precise if precise.hits or wanted.emotion == "any" else self._search(query, wanted)
         except NoVectorError:
             return Retrieved((), (), "the embedder returned no unit vector")
-        problem = "" if hits or excluded else "min_similarity, min_words or emotion exclude every entry"
-        return Retrieved(tuple(hits), tuple(excluded), problem)
 
-    def _ranking(self, query: Query, wanted: MemorySettings) -> Iterator[tuple[Entry, float]]:
-        """The entries that may be hits with their cosines, the most similar first; ties in the order of entries.
-
-        All entries are ranked, since guards may exclude any number of them.
-        """
+    def _search(self, query: Query, wanted: MemorySettings, *, same_emotion: bool = False) -> Retrieved:
+        """Rank all entries, since guards may exclude any number of them. Ties are in the order of entries."""
         [found], [numbers] = self.index.search(self._vector(query.text)[None], self.index.ntotal)
         cosines = found.astype(np.float64).round(PLACES)
         order = np.lexsort((numbers, -cosines))
-        numbers, cosines = numbers[order], cosines[order]
-        near = cosines >= (-np.inf if wanted.min_similarity is None else wanted.min_similarity)
-        near &= self._reply_words[numbers] >= wanted.min_words
-        same = self._emotions[numbers] == query.emotion if query.emotion else np.zeros_like(near)
-        groups = {"any": (near,), "prefer": (near & same, near & ~same), "require": (near & same,)}
-        for group in groups[wanted.emotion]:
-            for number, cosine in zip(numbers[group], cosines[group], strict=True):
-                yield self.entries[number], float(cosine)
+        hits: list[Hit] = []
+        excluded: list[Hit] = []
+        for entry, similarity in ((self.entries[numbers[at]], float(cosines[at])) for at in order):
+            if wanted.min_similarity is not None and similarity < wanted.min_similarity:
+                break
+            if len(split_words(entry.reply)) < wanted.min_words:
+                continue
+            if same_emotion and not (query.emotion and entry.emotion == query.emotion):
+                continue
+            guard = guard_against(entry, query, wanted, partial(self._likeness, query, entry, similarity))
+            (excluded if guard else hits).append(Hit(entry, similarity, guard))
+            if len(hits) == wanted.top_k:
+                break
+        problem = "" if hits or excluded else "min_similarity, min_words or emotion exclude every entry"
+        return Retrieved(tuple(hits), tuple(excluded), problem)
 
     def _likeness(self, query: Query, entry: Entry, similarity: float) -> float:
         """The cosine of the two histories: from the ranking if that compares histories, else from the embedder. If only
         one has words it is -1; if none has, 1."""
-        if self.key.text == "history" and not self.key.emotion and query.text == query.history:
+        if self.key.text == "history" and query.text == query.history:
             return similarity
         history = history_text(entry.history)
         if not (query.history and history):
             return 1.0 if query.history == history else -1.0
         return round(float(self._vector(query.history) @ self._vector(history)), PLACES)
-
-    @cached_property
-    def _emotions(self) -> npt.NDArray[np.str_]:
-        return np.array([entry.emotion or "" for entry in self.entries])
-
-    @cached_property
-    def _reply_words(self) -> npt.NDArray[np.int_]:
-        return np.array([len(split_words(entry.reply)) for entry in self.entries])
 
     @cached_property
     def _vector(self) -> Callable[[str], Vectors]:

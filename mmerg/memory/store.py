@@ -61,7 +61,7 @@ def open_memory(
     path = folder / f"{digest[:16]}.vectors"
     vectors = _read(path, len(entries))
     if vectors is None:
-        texts = [build_key(key, entry.history, entry.situation, entry.emotion) for entry in entries]
+        texts = [build_key(key, entry.history, entry.situation) for entry in entries]
         lock = FileLock(path.with_suffix(".lock"))
         try:
             private_folder(folder)

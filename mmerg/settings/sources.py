@@ -20,9 +20,8 @@ from mmerg.settings.kinds import (
 
 
 class KeySettings(SettingsModel):
-    text: Literal["history", "situation", "situation_or_history"] = "history"
+    text: Literal["history", "situation_or_history"] = "history"
     turns: Positive = 3
-    emotion: bool = False
 
     @property
     def named(self) -> str:
@@ -44,7 +43,7 @@ class MemorySettings(SettingsModel):
     name: Name
     top_k: Annotated[int, Field(ge=0, le=50)] = 1
     key: KeySettings = KeySettings()
-    emotion: Literal["any", "prefer", "require", "require_or_any"] = "any"
+    emotion: Literal["any", "require_or_any"] = "any"
     min_similarity: Similarity | None = None
     min_words: Positive = 1
     exclude_same_script: bool = True

@@ -11,7 +11,7 @@ from typing import Any
 from mmerg.corpora.dialogue import Corpus, Dialogue, Sample
 from mmerg.engine.sources import SourceOutput
 from mmerg.engine.state import State
-from mmerg.errors import ConfigError, CorpusError
+from mmerg.errors import ConfigError
 from mmerg.memory.entries import build_key, get_origin, history_text, spoken
 from mmerg.memory.guards import Query
 from mmerg.memory.memory import Hit, Memory
@@ -52,25 +52,20 @@ class Exemplars:
         """The digest of the corpus; the open memory has its own."""
         return self.source.fingerprint
 
-    def open(self, samples: Sequence[Sample], watch: Watch) -> None:
-        """Open the memory, and build it if it does not exist. Raises CorpusError if none of `samples` has a key text; a
-        single sample without one gets no exemplars."""
+    def open(self, watch: Watch) -> None:
+        """Open the memory, and build it if it does not exist."""
         key = self.wanted.key, id(self.embedder)
         if key not in self._opened:
             folder = self._cache / "memory"
             self._opened[key] = open_memory(folder, self.source, self.wanted.key, self.embedder, watch)
         self.memory, self._left_out = self._opened[key]
-        if samples and not any(self.query(sample).text for sample in samples):
-            what = f"none of the {len(samples)} samples has a {self.wanted.key.named} to search the memory with"
-            hint = "memory=none, or memory.key.text=history for missing situations"
-            raise CorpusError(what, where=f"memory.key.text={self.wanted.key.text}", hint=hint)
 
     def missing(self, samples: Sequence[Sample]) -> str:
         """A note on missing situations, or "" if none is missing or the key is the history."""
         key, dialogues = self.wanted.key, self.source.dialogues
         lacking = sum(not sample.situation for sample in samples)
         without_situation = sum(not dialogue.situation for dialogue in dialogues)
-        if key.text != "situation_or_history" or not (lacking or without_situation):
+        if key.text == "history" or not (lacking or without_situation):
             return ""
         of_memory = f"{without_situation} of {len(dialogues)} dialogues of {self.source.name} {self.source.split}"
         without = f"{lacking} of {len(samples)} samples and {of_memory} have no situation"
@@ -105,7 +100,7 @@ class Exemplars:
         target = int(sample.id.removeprefix(f"{dialogue.id}/")) - 1  # as `cut` names samples
         return Query(
             origin=self._origins.get(sample.dialogue_id) or get_origin(dialogue),
-            text=build_key(key, spoken(sample.scene.history), sample.situation, emotion),
+            text=build_key(key, spoken(sample.scene.history), sample.situation),
             history=history_text(spoken(dialogue.turns[max(0, target - key.turns) : target])),
             emotion=emotion,
             reply=sample.target.text if sample.target else None,
@@ -165,20 +160,9 @@ class FromMemory:
         if not self.embedder:
             what = f"{key}={self.settings.name} has no embedder" if symbol == "M" else f"{key} has no embedder"
             raise ConfigError(what, where=f"{key}.top_k", hint=f"{one}, or {key}.top_k=0")
-        self._refuse_without_forecast(key, symbol, system)
+        asking = [agent for agent in system.agents if symbol in agent.sees]
+        if self.settings.emotion == "require_or_any" and not any(map(system.forecast, asking)):
+            names = ", ".join(agent.name for agent in asking)
+            what = f"{key}.emotion=require_or_any needs the forecast emotion, and {names} sees none"
+            raise ConfigError(what, where=f"system={system.name}", hint=f"{key}.emotion=any")
         return Exemplars(self.settings, self.embedder, remembered(), evaluated, cache, opened)
-
-    def _refuse_without_forecast(self, key: str, symbol: str, system: System) -> None:
-        """To require an emotion or to search by it, all stages with this source must see the forecast; else one of
-        them."""
-        emotion, asking = self.settings.emotion, [agent for agent in system.agents if symbol in agent.sees]
-        blind = [agent.name for agent in asking if not system.forecast(agent)]
-        needs = ""
-        if (blind and emotion == "require") or (len(blind) == len(asking) and emotion in ("prefer", "require_or_any")):
-            needs = f"{key}.emotion={emotion}"
-        elif blind and self.settings.key.emotion:
-            needs = f"{key}.key.emotion=true"
-        if needs:
-            what = f"{needs} needs the forecast emotion, and {', '.join(blind)} sees none"
-            hint = f"{key}.emotion=any {key}.key.emotion=false"
-            raise ConfigError(what, where=f"system={system.name}", hint=hint)

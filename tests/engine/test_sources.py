@@ -72,18 +72,15 @@ def prepared(system: System, **settings: Any) -> object:
     return source.prepare("M", system, MEMORY, lambda: MEMORY, Path("nowhere"), {})
 
 
-def test_preferring_an_emotion_needs_a_stage_that_sees_the_forecast() -> None:
-    assert prepared(early_and_late("M"), emotion="prefer")
-    for settings in ({"emotion": "require"}, {"key": {"emotion": True}}):
-        assert prepared(early_and_late(), **settings)
-        with pytest.raises(ConfigError, match="needs the forecast emotion, and asi sees none"):
-            prepared(early_and_late("M"), **settings)
-    with pytest.raises(ConfigError, match=r"memory\.emotion=prefer needs the forecast emotion, and asi, ers sees none"):
-        prepared(early_and_late("M", late=()), emotion="prefer")
+def test_exemplars_by_emotion_need_a_stage_that_sees_the_forecast() -> None:
+    assert prepared(early_and_late("M"), emotion="require_or_any")
+    message = r"memory\.emotion=require_or_any needs the forecast emotion, and asi, ers sees none"
+    with pytest.raises(ConfigError, match=message):
+        prepared(early_and_late("M", late=()), emotion="require_or_any")
 
 
 def test_invalid_settings_of_a_memory() -> None:
-    for wrong, message in (({"topk": 3}, "topk"), ({"emotion": "prefr"}, "prefer"), ({"top_k": 51}, "50")):
+    for wrong, message in (({"topk": 3}, "topk"), ({"emotion": "requre"}, "require_or_any"), ({"top_k": 51}, "50")):
         with pytest.raises(ConfigError, match=message):
             FromMemory(embedder=Letters(), **wrong)
     assert prepared(early_and_late("M"), top_k=0) is None

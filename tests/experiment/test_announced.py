@@ -51,12 +51,6 @@ def test_nothing_is_said_of_exemplars_where_no_agent_sees_them(
     [
         ("top_k:99", "sources.N, memory=memory", "top_k is 99", "less than or equal to 50"),
         ("top_k:1", "sources.N.top_k", "sources.N has no embedder", "sources.N.top_k=0"),
-        (
-            "emotion:require,embedder:${memory.embedder}",
-            "system=merg",
-            "sources.N.emotion=require needs the forecast emotion, and sgrg sees none",
-            "sources.N.emotion=any sources.N.key.emotion=false",
-        ),
     ],
 )
 def test_what_is_wrong_with_a_second_memory_is_told_by_its_own_key(

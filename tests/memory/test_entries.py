@@ -3,7 +3,7 @@
 import pytest
 
 from mmerg.corpora.dialogue import Dialogue, Turn
-from mmerg.errors import ConfigError, CorpusError
+from mmerg.errors import CorpusError
 from mmerg.memory.entries import build_entries, build_key, get_origin
 from mmerg.settings.sources import KeySettings as Key
 from tests.memory.parts import corpus, dialogue
@@ -38,11 +38,6 @@ def test_nothing_left_is_an_error() -> None:
         build_entries(corpus(dialogue("one", "Ana: Hello.")), Key())
 
 
-def test_a_corpus_without_situations_cannot_be_searched_by_them() -> None:
-    with pytest.raises(ConfigError, match=r"no dialogue of .* has a situation"):
-        build_entries(corpus(TEA), Key(text="situation"))
-
-
 def test_turns_that_are_found_by_one_situation_are_one_entry() -> None:
     talk = dialogue("talk", "A: x", "B: y", "A: z", "B: w", situation="My cat ran away.")
     entries, left_out = build_entries(corpus(TEA, talk), Key(text="situation_or_history"))
@@ -55,19 +50,16 @@ HISTORY = (("Ana", "I  failed\nagain."), ("Ben", "Oh."), ("Ana", "Really."))
 
 
 @pytest.mark.parametrize(
-    ("key", "emotion", "text"),
+    ("key", "situation", "text"),
     [
-        (Key(), None, "I failed again.\nOh.\nReally."),
-        (Key(turns=1), "joy", "Really."),
-        (Key(turns=2, emotion=True), "joy", "Oh.\nReally.\njoy"),
-        (Key(emotion=True, turns=1), None, "Really."),
-        (Key(text="situation"), "joy", "My cat ran away."),
-        (Key(text="situation_or_history"), None, "My cat ran away."),
-        (Key(text="situation", emotion=True), "sadness", "My cat ran away.\nsadness"),
+        (Key(), " My cat ran away. ", "I failed again.\nOh.\nReally."),
+        (Key(turns=1), None, "Really."),
+        (Key(text="situation_or_history"), " My cat ran away. ", "My cat ran away."),
+        (Key(text="situation_or_history", turns=1), " ", "Really."),
     ],
 )
-def test_the_text_of_a_key(key: Key, emotion: str | None, text: str) -> None:
-    assert build_key(key, HISTORY, " My cat ran away. ", emotion) == text
+def test_the_text_of_a_key(key: Key, situation: str | None, text: str) -> None:
+    assert build_key(key, HISTORY, situation) == text
 
 
 def test_where_a_dialogue_comes_from() -> None:

@@ -36,7 +36,7 @@ def count_hits(exemplars: Exemplars, corpus: Corpus, top_k: int) -> dict[str, An
 def test_what_is_found_and_excluded(tmp_path: Path) -> None:
     test, dev = (Meld(MELD, split, clips=False).load() for split in ("test", "dev"))
     exemplars = Exemplars(wanted(), Letters(), dev, test, tmp_path)
-    exemplars.open([], Watching())
+    exemplars.open(Watching())
     measured = {name: exemplars.section()[name] for name in ("entries", "left_out")}
     measured["top_5"] = count_hits(exemplars, test, top_k=5)
     if os.environ.get("MMERG_WRITE_GOLDEN"):

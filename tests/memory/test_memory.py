@@ -61,15 +61,6 @@ def test_precise_then_fuzzy_is_as_by_brute_force(
     assert answer == [entry.reply for entry in (precise or near)[:top_k]]
 
 
-def test_the_forecast_emotion_is_preferred(memory: Memory) -> None:
-    assert replies(memory, emotion="prefer") == ["second", "fifth", "first", "third", "fourth"]
-
-
-def test_the_forecast_emotion_is_required(memory: Memory) -> None:
-    assert replies(memory, emotion="require") == ["second", "fifth"]
-    assert replies(memory, replace(QUERY, emotion="anger"), emotion="require") == []
-
-
 @pytest.mark.parametrize(("least", "left"), [(2, [2, 3]), (4, [])])
 def test_a_reply_of_too_few_words_is_no_exemplar(least: int, left: list[int], tmp_path: Path) -> None:
     source = corpus(*(dialogue(f"of {count}", "X: aaaa", f"Y: {'yes ' * count}") for count in (1, 2, 3)))
@@ -93,7 +84,7 @@ def test_near_duplicates_are_those_of_histories_whatever_the_key(tmp_path: Path)
         dialogue("a", "X: aaaa", "Y [joy]: first", situation="cat"),
         dialogue("b", "X: bbbb", "Y [joy]: second", situation="cat"),
     )
-    key = Key(text="situation")
+    key = Key(text="situation_or_history")
     memory, _ = open_memory(tmp_path, source, key, Letters(), Watching())
     answer = memory.nearest(replace(QUERY, text="cat"), wanted(top_k=2))
     assert [(hit.entry.reply, hit.similarity) for hit in answer.hits] == [("second", 1.0)]

@@ -102,7 +102,7 @@ def test_sources_with_equal_settings_share_a_memory(run: Path, setting: tuple[st
     task = plan_run(settings_of(*base, f"cache_dir={run.parents[1]}/cache"))
     prepared = [source for source in task.system.sources.values() if isinstance(source, Exemplars)]
     for source in prepared:
-        source.open(task.samples.wanted, Watching())
+        source.open(Watching())
     one, other = (source.memory for source in prepared)
     assert (one is other, one.embedder is other.embedder) == (shared, True)
 
