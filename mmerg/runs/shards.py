@@ -39,17 +39,12 @@ class Shard:
         return f"{self.number}/{self.of_all}"
 
     def holds(self, dialogue: str) -> bool:
-        """Whether the shard has the samples of a dialogue."""
-        return assign_shard(dialogue, self.of_all) == self.number
+        """Whether the shard has the samples of a dialogue, which stay together for a server's prefix cache."""
+        digest = hashlib.sha256(dialogue.encode()).digest()
+        return int.from_bytes(digest[:8], "big") % self.of_all + 1 == self.number
 
     def folder(self, run: Path) -> Path:
         return run / SHARDS / f"{self.number:05}-of-{self.of_all:05}"
-
-
-def assign_shard(dialogue: str, of_all: int) -> int:
-    """The shard of a dialogue. Its samples stay together, as a server's prefix cache keeps their shared beginning."""
-    digest = hashlib.sha256(dialogue.encode()).digest()
-    return int.from_bytes(digest[:8], "big") % of_all + 1
 
 
 def shards_in(run: Path) -> dict[Shard, Path]:

@@ -11,7 +11,7 @@ from mmerg.engine.ask import Asker
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sources import SourceOutput
 from mmerg.engine.state import Correction, Output, State
-from mmerg.errors import CallError, Failure, ReplyError
+from mmerg.errors import Failure, ReplyError
 from mmerg.runs import events
 from mmerg.settings.backbone import SEEDS
 from mmerg.systems.esc.schemas import Reflection
@@ -32,16 +32,6 @@ def asker(system: System, backend: Scripted, log: list[events.Event]) -> Asker:
 
 
 STAGE = {"mpa": 0, "caef": 1, "psp": 2, "sgrg": 3}
-
-
-def test_a_good_reply_is_one_call() -> None:
-    output, backend, log = ask([GOOD])
-    assert output == outputs()["mpa"]
-    assert backend.calls == 1
-    [called] = log
-    assert isinstance(called, events.Called)
-    assert called.digest == backend.requests[0].digest()
-    assert called.messages[1].images == tuple(image.sha256 for image in backend.requests[0].images)
 
 
 @pytest.mark.parametrize(
@@ -99,34 +89,10 @@ def test_the_error_names_the_setting_of_the_token_limit(name: str, bad: Reply, m
     assert node["sampling"]["num_predict"] == 77
 
 
-@pytest.mark.parametrize("repairs", [0, 1, 3])
-def test_repair_is_bounded_and_the_last_complaint_is_the_error(repairs: int) -> None:
-    backend, log, system = Scripted(lambda _: "nope"), list[events.Event](), merg(max_repairs=repairs)
-    with pytest.raises(ReplyError) as caught:
-        asker(system, backend, log)(system.stages[0], with_images(), 2)
-    assert backend.calls == repairs + 1
-    assert caught.value.failure is Failure.SCHEMA_INVALID
-    assert caught.value.where == "mpa, pass 2"
-
-
 def test_a_repair_shows_only_the_latest_attempt() -> None:
     _, backend, _ = ask(["one", "two", GOOD])
     assert [len(request.messages) for request in backend.requests] == [2, 4, 6]
     assert backend.requests[2].messages[-2].text == "two"
-
-
-def test_a_failed_call_passes_through_unrepaired() -> None:
-    backend, log, system = Scripted([CallError(Failure.OOM, "no memory"), GOOD]), list[events.Event](), merg()
-    with pytest.raises(CallError):
-        asker(system, backend, log)(system.stages[0], with_images(), 0)
-    assert backend.calls == 1
-
-
-def test_text_has_no_schema_but_log_probabilities() -> None:
-    output, backend, _ = ask(["  That must hurt.\n"], "sgrg")
-    assert output == "That must hurt."
-    [request] = backend.requests
-    assert (request.schema, request.logprobs, request.sampling.num_predict) == ("", True, 160)
 
 
 @pytest.mark.parametrize("own", [None, 0.7])

@@ -1,7 +1,6 @@
 """Loops: one pass, Self-Refine with its history, and a user's."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -117,15 +116,3 @@ def test_a_loop_that_does_not_fit_is_an_error(changes: dict[str, Any], message: 
     with pytest.raises(ConfigError) as caught:
         own(**changes)
     assert message in str(caught.value)
-
-
-def test_digests_cover_the_loop_and_not_the_place_of_prompts(tmp_path: Path) -> None:
-    one = Prompts(own()).digests()
-    for name in ("reply.j2", "critic.j2"):
-        (tmp_path / name).write_bytes((Path(PROMPTS) / name).read_bytes())
-    assert Prompts(own(prompts=str(tmp_path))).digests() == one
-    assert Prompts(own(loop=f"{twice.__module__}.twice")).digests() != one
-    (tmp_path / "critic.j2").write_text("no stage renders this", encoding="utf-8")
-    assert Prompts(own(prompts=str(tmp_path))).digests() == one
-    (tmp_path / "reply.j2").write_text("edited", encoding="utf-8")
-    assert Prompts(own(prompts=str(tmp_path))).digests() != one

@@ -201,14 +201,6 @@ def test_changed_files_do_not_affect_a_started_run(tmp_path: Path) -> None:
     assert prompts.digests() == digest != Prompts(system).digests()
 
 
-def test_the_digest_changes_with_a_template_and_with_a_schema(tmp_path: Path) -> None:
-    before = Prompts(templates(tmp_path)).digests()
-    assert Prompts(templates(tmp_path)).digests() == before
-    assert Prompts(templates(tmp_path, psp="two")).digests() != before
-    fewer = replace(templates(tmp_path), stages=merg().stages[1:])
-    assert Prompts(fewer).digests() != before
-
-
 def test_the_digest_covers_included_templates_and_files_of_user_classes(tmp_path: Path) -> None:
     def digest(part: str, validator: str) -> str:
         (tmp_path / "part.j2").write_text(part, encoding="utf-8")

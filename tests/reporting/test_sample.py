@@ -7,8 +7,7 @@ import pytest
 from mmerg.reporting.outcome import label_became, outcome, wrong_label
 from mmerg.reporting.sample import Agents, SamplePage
 from mmerg.runs import events
-from mmerg.runs.selection import describe_selection
-from mmerg.runs.story import Story
+from mmerg.runs.story import Story, describe_selection
 from tests.composed import settings_of
 from tests.reporting.parts import Told, events_of, sha
 from tests.scoring.run_builder import AT, called, manifest_of, result

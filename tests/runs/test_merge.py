@@ -114,13 +114,6 @@ def test_merging_again_adds_later_results(run: Path) -> None:
     assert events_file(run, "d3/4").read_bytes() == events_file(shard.folder(run), "d3/4").read_bytes()
 
 
-def test_a_shard_may_be_killed_after_its_last_sample(run: Path, plain: Path) -> None:
-    shutil.rmtree(Shard(2, 3).folder(run))
-    write_shard(run, "2/3", done=len(SAMPLES_OF_IT))
-    assert merge(run).missing == 0
-    assert held_but(run) == held(plain)
-
-
 def drop_one(run: Path) -> None:
     shutil.rmtree(Shard(2, 3).folder(run))
 
