@@ -81,7 +81,7 @@ def test_without_arguments_all_scored_runs_are_shown(
     assert main(["topk", "--runs", str(tmp_path / "runs")]) == 0
     shown = capsys.readouterr()
     flat = " ".join(shown.out.split())
-    assert flat.startswith("inputs differ: a sees 1 exemplar, b does not ")
+    assert flat.startswith("inputs differ: a: the dialogue,")
     assert "run 1 is a (" in flat
     assert "run 2 is b" in flat
     assert "run 3 is" not in flat

@@ -1,7 +1,8 @@
 """The inputs of a system's agents besides each other's outputs, by the settings of its run. Systems with different
 inputs differ in more than their method."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from mmerg.runs.identity import canonical
 from mmerg.runs.manifest import Manifest, RunRef
@@ -41,28 +42,12 @@ def _inputs(manifest: Manifest) -> Iterator[str]:
 
 
 def unequal_inputs(runs: Sequence[RunRef]) -> str:
-    """Describes which runs see inputs that others do not; "" if all are equal. Names a run by its system, unless
-    another run of that system has other inputs."""
-    of_system: dict[str, set[tuple[str, ...]]] = {}
-    for run in runs:
-        of_system.setdefault(run.manifest.system, set()).add(list_inputs(run.manifest))
-    names: dict[tuple[str, ...], dict[str, None]] = {}
-    for run in runs:
+    """Lists the inputs by system, or by run if runs of a system differ; "" if all are equal."""
+    listed = [(run, ", ".join(list_inputs(run.manifest)) or "unknown") for run in runs]
+    systems = Counter(system for system, _ in {(run.manifest.system, inputs) for run, inputs in listed})
+    names: dict[str, dict[str, None]] = {}
+    for run, inputs in listed:
         system = run.manifest.system
-        names.setdefault(list_inputs(run.manifest), {})[system if len(of_system[system]) == 1 else run.run] = None
-    unknown = names.pop((), {})
-    shared = set(next(iter(names), ())).intersection(*names)
-    more, less = [], []
-    for inputs, who in names.items() if len(names) > 1 else ():
-        if own := [one for one in inputs if one not in shared]:
-            more.append(f"{_and(who)} {'see' if len(who) > 1 else 'sees'} {_and(own)}")
-        else:
-            less.append(f"{_and(who)} {'do' if len(who) > 1 else 'does'} not")
-    if unknown:
-        less.append(f"what {_and(unknown)} saw is not known")
-    return f"inputs differ: {', '.join([*more, *less])}" if more or less else ""
-
-
-def _and(words: Iterable[str]) -> str:
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
+        names.setdefault(inputs, {})[system if systems[system] == 1 else run.run] = None
+    described = "; ".join(f"{', '.join(who)}: {inputs}" for inputs, who in names.items())
+    return f"inputs differ: {described}" if len(names) > 1 else ""

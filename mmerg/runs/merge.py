@@ -22,23 +22,11 @@ from mmerg.storage.record import write_record
 
 @dataclass(frozen=True)
 class Merged:
-    """The result of a merge. missing: unfinished samples of the protocol."""
+    """The result of a merge."""
 
     shards: int
     samples: int
     failed: int
-    missing: int
-
-    @property
-    def code(self) -> int:
-        """The exit code: 1 if samples failed or are missing, else 0."""
-        return 1 if self.failed or self.missing else 0
-
-    def __str__(self) -> str:
-        """3 shards, 24 samples (1 failed)."""
-        of = f"{self.shards} shard{'s' * (self.shards != 1)}, {self.samples} sample{'s' * (self.samples != 1)}"
-        parts = [f"{self.failed} failed"] * (self.failed > 0) + [f"{self.missing} missing"] * (self.missing > 0)
-        return f"{of} ({', '.join(parts)})" if parts else of
 
 
 @dataclass
@@ -68,11 +56,11 @@ class _Part:
             shutil.copy(frame, run / FRAMES)
 
 
-def merge(run: Path, partial: bool = False) -> Merged:
-    """Merges the shards in `run`. partial: even if shards or samples are missing.
+def merge(run: Path) -> Merged:
+    """Merges the shards in `run`.
 
     Raises MmergError, with nothing changed, if a shard is missing, unfinished, being written, or has other settings, or
-    if the folder has samples that no shard has.
+    if the run was also started without shards.
     """
     parts = _parts(run)
     manifest = _manifest(parts)
@@ -81,11 +69,10 @@ def merge(run: Path, partial: bool = False) -> Merged:
             opened.enter_context(hold(part.path))
             part.read()
         results = _in_corpus_order(parts)
-        missing = manifest.protocol.samples - len(results)
-        if missing and not partial:
+        if missing := manifest.protocol.samples - len(results):
             raise _unfinished(run, parts, missing)
         opened.enter_context(hold(run))
-        _refuse_others(run, results)
+        _refuse_unsharded(run)
         with writing(run):
             (run / MANIFEST).unlink(missing_ok=True)
             remove_parts(run, f".{RESULTS}.")
@@ -93,7 +80,7 @@ def merge(run: Path, partial: bool = False) -> Merged:
                 part.copy_files(run)
         write_whole(run / RESULTS, results.lines.values(), durable=True)
         write_record(run / MANIFEST, manifest.sealed(len(results)), durable=True)
-    return Merged(len(parts), len(results), sum(not result.ok for result in results.values()), missing)
+    return Merged(len(parts), len(results), sum(not result.ok for result in results.values()))
 
 
 def _parts(run: Path) -> list[_Part]:
@@ -129,19 +116,12 @@ def _unfinished(run: Path, parts: Sequence[_Part], missing: int) -> RunError:
     done, of_all = {part.shard for part in parts if len(part.lines) == len(part.order)}, parts[0].shard.of_all
     again = [shard for number in range(1, of_all + 1) if (shard := Shard(number, of_all)) not in done]
     names = preview([str(shard) for shard in again])
-    hint = f"mmerg run … shard={again[0]} finishes it; mmerg merge --partial merges the finished samples"
+    hint = f"run them again without limit: mmerg run … shard={again[0]}"
     return RunError(f"{missing} samples are not finished, in shards {names}", where=str(run / SHARDS), hint=hint)
 
 
-def _refuse_others(run: Path, results: Results[Result]) -> None:
-    """Raises RunError if the run has samples that no shard has."""
-    if not (run / MANIFEST).exists():
-        return
-    what = ""
-    if any("shard" not in start.how for start in read_manifest(run).sessions):
-        what = "the run was also started without shards and may have samples that no shard has"
-    elif others := read_so_far(run, read_manifest(run)).keys() - results.keys():
-        what = f"the run has samples that no shard has: {preview(sorted(others))}"
-    if what:
-        hint = f"to merge anyway, move {MANIFEST} away"
-        raise RunError(what, where=str(run), hint=hint)
+def _refuse_unsharded(run: Path) -> None:
+    """Raises RunError if the run was also started without shards, and so may have other results."""
+    if (run / MANIFEST).exists() and any("shard" not in start.how for start in read_manifest(run).sessions):
+        what = "the run was also started without shards and may have results that no shard has"
+        raise RunError(what, where=str(run), hint=f"to merge anyway, move {MANIFEST} away")

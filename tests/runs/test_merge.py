@@ -168,18 +168,6 @@ def test_shards_that_do_not_fit_are_refused_and_unchanged(run: Path, spoil: Call
     assert {file.name for file in run.iterdir()} <= {SHARDS}
 
 
-@pytest.mark.parametrize("spoil", [drop_one, events_gone])
-def test_partial_merges_finished_samples(run: Path, plain: Path, spoil: Callable[[Path], None]) -> None:
-    spoil(run)
-    merged = merge(run, partial=True)
-    assert merged.missing >= 1
-    assert merged.samples == 24 - merged.missing == len(read_results(run))
-    whole = read_results(plain)
-    assert list(read_results(run)) == [sample for sample in whole if sample in read_results(run)]
-    assert all(read_results(run).lines[sample] == whole.lines[sample] for sample in read_results(run))
-    assert not read_results(run).lost
-
-
 @pytest.mark.parametrize("writes", ["shard", "run"])
 def test_a_folder_in_use_is_refused(run: Path, writes: str) -> None:
     folder = run if writes == "run" else Shard(2, 3).folder(run)
@@ -200,8 +188,8 @@ def test_samples_of_a_removed_shard_are_not_overwritten(run: Path) -> None:
     merge(run)
     before = held_but(run)
     shutil.rmtree(Shard(2, 3).folder(run))
-    with pytest.raises(RunError, match="the run has samples that no shard has: d"):
-        merge(run, partial=True)
+    with pytest.raises(RunError, match="10 samples are not finished, in shards 2/3"):
+        merge(run)
     assert held_but(run) == before
 
 
@@ -236,9 +224,7 @@ def test_the_command_prints_the_merged_samples(run: Path, capsys: pytest.Capture
     shard = Shard(2, 3).folder(run)
     shard.rename(run / "away")
     assert main([str(run)]) == 2
-    assert "next:  mmerg run … shard=2/3 finishes it; mmerg merge --partial" in capsys.readouterr().err
-    assert main([str(run), "--partial"]) == 1
-    assert "missing)" in capsys.readouterr().out
+    assert "mmerg run … shard=2/3" in capsys.readouterr().err
     (run / "away").rename(shard)
     assert main([str(run)]) == 1
     assert capsys.readouterr().out == f"merged 3 shards, 24 samples (1 failed)\nrun: {run}\n"
