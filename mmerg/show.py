@@ -12,10 +12,10 @@ from rich.console import Console
 
 from mmerg.console.run_tables import Summary, describe_memory, failures
 from mmerg.console.terminal import STARTS_OVER, Parser, console, escape, run_command, start
-from mmerg.errors import RunError, did_you_mean, preview
+from mmerg.errors import RunError, did_you_mean
 from mmerg.reporting.text import to_yaml
 from mmerg.runs.folder import read_results
-from mmerg.runs.manifest import JudgingManifest, read_any_manifest, runs_in
+from mmerg.runs.manifest import JudgingManifest, read_any_manifest
 from mmerg.runs.result import Result, Results
 from mmerg.runs.samples import read_events
 from mmerg.runs.story import Story
@@ -61,21 +61,13 @@ def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
     return 0
 
 
-def _refuse_nothing() -> int:
-    known = preview([str(run) for run in runs_in(Path("runs"))], 5, " ")
-    hint = f"mmerg show RUN, the latest first: {known}" if known else "make one: mmerg run dataset=demo"
-    raise RunError("no run is given", where="command line", hint=hint)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = Parser(prog="python -m mmerg.show", description=__doc__)
-    parser.add_argument("run", type=Path, nargs="?", metavar="RUN", help="a run folder")
+    parser.add_argument("run", type=Path, metavar="RUN", help="a run folder")
     parser.add_argument("sample", nargs="?", metavar="SAMPLE", help="the id of a sample")
     parser.add_argument("--prompts", action="store_true", help="also print the prompt and completion of every call")
     given = parser.parse_args(arguments)
-    if not given.run:
-        return run_command(_refuse_nothing)
     if given.sample is None:
         return run_command(lambda: show_run(console(), given.run), STARTS_OVER)
     return run_command(lambda: show_sample(console(), given.run, given.sample, given.prompts), STARTS_OVER)

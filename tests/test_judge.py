@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
@@ -161,48 +160,6 @@ def test_a_judge_that_wrote_the_replies_is_refused_unless_asked_for(judged: Judg
     assert judged.match().self_judged == (judged.a.name,)
     assert "judged by itself" in judged(judged.a, "own_replies=true").stdout
     assert judged.rated().self_judged
-
-
-def test_a_judge_that_always_prefers_the_first_reply(tmp_path: Path) -> None:
-    first = json.dumps({"reason": "it stands first", "better": "Reply 1"})
-    with serving(answer=lambda _: first) as server:
-        judged = Judged(tmp_path, server.url)
-        assert judged(judged.a, judged.b, "judge=pairwise").returncode == 0
-    match = judged.match()
-    assert {name: score.value for name, score in match.overall.items()} == {
-        **{"margin": 0, "win": 0, "tie": 100, "lose": 0},
-        **{"first": 100, "flips": 100, "agree_orders": 0, "agree_repeats": None},
-    }
-    assert match.runs == (judged.a.name, judged.b.name)
-    assert {(sign.won, sign.lost, sign.p_holm) for sign in match.signs.values()} == {(0, 0, 1.0)}
-    assert all(scores["first"].interval for scores in match.aspects.values())
-
-
-def test_runs_with_the_same_replies_get_different_folders(tmp_path: Path, judged: Judged) -> None:
-    twin = shutil.copytree(judged.b, tmp_path / "twin")
-    places = []
-    for other in (judged.b, twin):
-        done = judged(judged.a, other, "judge=pairwise", "limit=1")
-        assert done.returncode == 0, done.stderr
-        places.append(done.stdout.splitlines()[-1])
-    assert len(set(places)) == 2
-
-
-def test_a_run_that_failed_loses_without_a_call(tmp_path: Path, judged: Judged, server: ScriptedOllama) -> None:
-    b = build_run(tmp_path / "b", [result("d0/4", "So what?"), result("d9/4", "Well done."), result("d3/4", None)])
-    for more in ("limit=1", "limit=null"):
-        done = judged(judged.a, b, "judge=pairwise", more)
-        assert done.returncode == 0, done.stderr
-    assert server.calls == 10
-    match = judged.match()
-    assert (match.drawn, match.n, match.no_reply, match.verdicts) == (3, 3, 2, 10)
-    assert match.left_out == {"in one run only": 2}
-    for scores in match.aspects.values():  # each run failed once where the other did not
-        ends = {end: scores[end].value or 0 for end in ("win", "tie", "lose")}
-        assert (scores["win"].n, scores["first"].n) == (3, 1)
-        assert min(ends["win"], ends["lose"]) == pytest.approx(100 / 3)
-        assert sum(ends.values()) == pytest.approx(100)
-    assert "2 samples failed in a run and get the worst score" in done.stdout
 
 
 def test_unusable_verdicts_are_counted(tmp_path: Path) -> None:

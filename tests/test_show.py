@@ -16,7 +16,6 @@ from mmerg.show import main
 from tests.composed import composed
 from tests.engine.parts import STAGES, TASKS, as_text, audit
 from tests.frames.clips import numbered
-from tests.scoring.run_builder import build_run
 from tests.scripted_ollama import ScriptedOllama, merg_answer, scripted_ollama
 
 TURNS = [
@@ -182,14 +181,3 @@ def test_other_folders_are_refused(
     (tmp_path / "manifest.json").write_text("{", encoding="utf-8")
     assert main([str(tmp_path), *arguments]) == 2
     assert "the manifest cannot be read" in capsys.readouterr().err
-
-
-def test_without_arguments_existing_runs_are_listed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main([]) == 2
-    assert "make one: mmerg run dataset=demo" in capsys.readouterr().err
-    build_run(tmp_path / "runs" / "one", [])
-    assert main([]) == 2
-    assert "mmerg show RUN, the latest first: runs/one\n" in capsys.readouterr().err

@@ -1,10 +1,10 @@
 """Distinct-n: the share of n-grams that are distinct (Li et al. 2016, arXiv 1510.03055).
 
-Over all replies of a run together. It falls with the number of replies, so compare it at the same n only. ×100, higher
+Over all replies of a run together. It falls with the number of replies, so compare it only at the same n. ×100, higher
 is better.
 
-Expectation-adjusted (Liu et al. 2022, arXiv 2202.13587) it falls less: distinct n-grams over how many would be expected
-of as many n-grams. EAD = N / (V · (1 − ((V − 1) / V)^C)), N distinct n-grams of C, V the size of the vocabulary.
+The expectation-adjusted form (Liu et al. 2022, arXiv 2202.13587) falls less: it divides by the expected number of
+distinct n-grams. EAD = N / (V · (1 − ((V − 1) / V)^C)), with N distinct n-grams among C, and a vocabulary of size V.
 
     score(distinct(2), run.answers).value
     score(adjusted(2, vocabulary=100_277), run.answers).value
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import chain
 
 import numpy as np
@@ -40,15 +39,14 @@ def distinct(n: int, words: Tokenizer = "nltk") -> Metric:
         signature=f"n:{n}|{tokenizer_signature(words)}|level:corpus|failed:left-out|scale:100",
         needs=f"a reply of {n} tokens or more",
         mask=mask,
-        prepare=lambda results: Distinct(extract_ngrams(_replies(results), words, n), np.asarray),
+        prepare=lambda results: Distinct(extract_ngrams([one.response or "" for one in results], words, n), np.asarray),
         interval_by="jackknife",
         higher_is_better=True,
     )
 
 
 def adjusted(n: int, words: Tokenizer = "nltk", *, vocabulary: int = CL100K) -> Metric:
-    """The expectation-adjusted form, over all replies of a run. V affects the score, so it is in the signature. Tokens
-    as for Distinct-n."""
+    """The expectation-adjusted form. vocabulary: V."""
 
     def expected(total: Indices) -> Floats:  # accurate for small C/V
         return -vocabulary * np.expm1(total * np.log1p(-1 / vocabulary)) if vocabulary > 1 else np.ones(total.shape)
@@ -58,14 +56,14 @@ def adjusted(n: int, words: Tokenizer = "nltk", *, vocabulary: int = CL100K) -> 
         plain,
         name=f"ead{n}",
         signature=plain.signature.replace("|", f"|V:{vocabulary}|", 1),
-        prepare=lambda results: Distinct(extract_ngrams(_replies(results), words, n), expected),
+        prepare=lambda results: Distinct(extract_ngrams([one.response or "" for one in results], words, n), expected),
     )
 
 
 @dataclass(frozen=True)
 class Grams:
-    """N-grams of replies as numbers. None spans two replies. ids: shape [n-grams], a number for each distinct one;
-    lengths: shape [replies], the n-grams of each; kinds: how many are distinct."""
+    """The n-grams of replies as numbers; none spans two replies. ids: shape [n-grams], equal for equal n-grams.
+    lengths: shape [replies], the number of n-grams of each. kinds: the number of distinct n-grams."""
 
     ids: Indices
     lengths: Indices
@@ -88,13 +86,8 @@ class Distinct:
         return float(100 * np.count_nonzero(present) / self.expected(total)) if total else float("nan")
 
 
-def _replies(results: Sequence[Result]) -> tuple[str, ...]:
-    return tuple(result.response or "" for result in results)
-
-
-@lru_cache(maxsize=8)  # Distinct and EAD use the same: for two runs and both together, n 1 and 2
-def extract_ngrams(replies: tuple[str, ...], words: Tokenizer, n: int) -> Grams:
-    """The n-grams of replies. The last results are cached, as tokenization takes longest."""
+def extract_ngrams(replies: Sequence[str], words: Tokenizer, n: int) -> Grams:
+    """The n-grams of replies."""
     tokens = list(map(tokenizer(words), replies))
     numbers = {token: number for number, token in enumerate(dict.fromkeys(chain(*tokens)))}
     each = np.array([numbers[token] for token in chain(*tokens)], np.intp)

@@ -1,9 +1,8 @@
 """Scores against the gold response: BLEU-4 and chrF (sacreBLEU), ROUGE-L (rouge-score), METEOR (NLTK). ×100, higher
-is better. A single reference says little about a good, different reply: use these to compare with older papers.
+is better. They say little about good replies that differ from the reference: use them to compare with older papers.
 
-bleu is over the whole run; the others are means over replies. A sample that did not fail and has a gold response that
-is not blank counts. rouge_l needs `pip install rouge-score`, meteor WordNet: `python -m nltk.downloader wordnet`.
-Without these they have no value, and say why.
+bleu is over the whole run; the others are means over replies. rouge_l needs `pip install rouge-score`, meteor WordNet:
+`python -m nltk.downloader wordnet`. Without these they have no value.
 
     [metric.name for metric in reference_metrics()]    # ['bleu', 'rouge_l', 'meteor', 'chrf']
 """
@@ -11,7 +10,7 @@ Without these they have no value, and say why.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
@@ -20,9 +19,6 @@ import numpy as np
 
 from mmerg.runs.result import Result
 from mmerg.scoring.metric import Floats, Mask, Metric, Sums, Value, mean
-
-CACHED = 50_000  # pairs of a reply and its reference
-Scorer = Callable[[str, str], Any]  # of a reply and its reference
 
 
 def reference_metrics() -> list[Metric]:
@@ -74,8 +70,10 @@ def _pairs(results: Sequence[Result]) -> list[tuple[str, str]]:
 
 def _bleu(results: Sequence[Result]) -> Value:
     """Each pair's matching n-grams and all n-grams of the reply, of 1 to 4 tokens, and both lengths."""
-    score = _scorer("bleu")
-    found = [score(*pair) for pair in _pairs(results)]
+    from sacrebleu.metrics.bleu import BLEU
+
+    score = BLEU(effective_order=True).sentence_score
+    found = [score(reply, [gold]) for reply, gold in _pairs(results)]
     parts = np.array([(*one.counts, *one.totals, one.sys_len, one.ref_len) for one in found], float).T
     return Sums(parts, compute_bleu)
 
@@ -92,30 +90,17 @@ def compute_bleu(sums: Floats) -> Floats:
 
 
 def _rouge_l(results: Sequence[Result]) -> Value:
-    score = _scorer("rouge")
+    from rouge_score.rouge_scorer import RougeScorer
+
+    score = RougeScorer(["rougeL"]).score
     return mean([100 * score(gold, reply)["rougeL"].fmeasure for reply, gold in _pairs(results)])
 
 
 def _chrf(results: Sequence[Result]) -> Value:
-    score = _scorer("chrf")
-    return mean([score(*pair).score for pair in _pairs(results)])
+    from sacrebleu.metrics.chrf import CHRF
 
-
-@cache
-def _scorer(name: str) -> Scorer:
-    """The package's score of a pair. The last scores are cached, as `compare` needs them again."""
-    score: Scorer
-    if name == "rouge":
-        from rouge_score.rouge_scorer import RougeScorer
-
-        score = RougeScorer(["rougeL"]).score
-    else:
-        from sacrebleu.metrics.bleu import BLEU
-        from sacrebleu.metrics.chrf import CHRF
-
-        of_sentence = (BLEU(effective_order=True) if name == "bleu" else CHRF()).sentence_score
-        score = lambda reply, gold: of_sentence(reply, [gold])  # noqa: E731
-    return lru_cache(maxsize=CACHED)(score)
+    score = CHRF().sentence_score
+    return mean([score(reply, [gold]).score for reply, gold in _pairs(results)])
 
 
 @cache

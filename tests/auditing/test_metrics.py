@@ -1,4 +1,4 @@
-"""Scores on made-up scores whose truth is known."""
+"""Metrics of auditors on simulated scores."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -51,7 +51,7 @@ def test_an_auc_is_near_the_true_one_and_its_interval_covers_it() -> None:
     assert covered >= 0.9 * 100
 
 
-def test_an_auc_of_one_has_a_width_and_ties_are_chance() -> None:
+def test_an_auc_of_one_has_an_interval_and_ties_are_chance() -> None:
     high, low = outputs(np.arange(10.0) + 10), outputs(np.arange(10.0))
     whole_gap, tied = auc(high, low), auc(low, low)
     assert whole_gap
@@ -74,7 +74,7 @@ def test_evidence_is_the_log_likelihood_ratio() -> None:
     assert np.isfinite(fit_evidence(np.ones(3), np.zeros(3))).all()
 
 
-def test_a_threshold_keeps_its_specificity_on_the_half_that_did_not_fit_it() -> None:
+def test_a_threshold_keeps_its_specificity_on_held_out_dialogues() -> None:
     check = measured([*cases(1000, {"likelihood": {FOREIGN: 2.0, FLIPPED: 2.0, WRONG: 2.0}})], "caef", "likelihood", 0)
     assert check
     assert check.specificity
@@ -92,7 +92,7 @@ def test_a_threshold_keeps_its_specificity_on_the_half_that_did_not_fit_it() -> 
         (0.0, None, r"has an AUC of 0\.\d\d on (wrong|foreign) faults, with a lower bound of 0\."),
     ],
 )
-def test_a_form_that_finds_planted_faults_alone_is_not_used(real: float, form: Form | None, told: str) -> None:
+def test_a_form_that_misses_real_faults_is_not_used(real: float, form: Form | None, told: str) -> None:
     lifts = {
         "likelihood": {FOREIGN: 9.0, WRONG: real},
         "odds": {FOREIGN: 0.4, WRONG: 0.4},
@@ -104,7 +104,7 @@ def test_a_form_that_finds_planted_faults_alone_is_not_used(real: float, form: F
     assert FOREIGN in found.auc
 
 
-def test_blame_is_held_against_what_clean_passes_are_blamed_for() -> None:
+def test_blame_is_compared_with_chance() -> None:
     def case(sample: int, stage: str, score: float | None, fault: str = "") -> Case:
         known = {"sample": f"s{sample}", "dialogue": f"d{sample}", "stage": stage, "fault": fault}
         return Case.model_validate({**known, "scores": {"odds": score}})
@@ -130,7 +130,7 @@ def test_blame_is_held_against_what_clean_passes_are_blamed_for() -> None:
     assert (lost.passed.value, lost.blamed.value, lost.f1) == (0, 0, 0)  # unread is neither a pass nor found
 
 
-def test_a_finding_is_measured_as_the_verdict_that_a_run_takes_it_for() -> None:
+def test_a_finding_has_no_threshold() -> None:
     """An auditor that fails a fifth of clean plans, and three quarters of foreign ones."""
     found = []
     for number in range(80):
@@ -145,7 +145,7 @@ def test_a_finding_is_measured_as_the_verdict_that_a_run_takes_it_for() -> None:
     assert check.sensitivity[FOREIGN].value == pytest.approx(0.75, abs=0.1)
 
 
-def test_a_wrong_forecast_is_no_clean_pass() -> None:
+def test_a_wrong_forecast_is_not_a_clean_pass() -> None:
     """The check fails exactly the wrong forecasts, and what is planted."""
     known = [{"sample": f"s{n}", "dialogue": f"d{n}", "stage": "caef"} for n in range(40)]
     found = [
@@ -166,7 +166,7 @@ def test_a_check_that_cannot_be_read_is_never_a_pass() -> None:
     assert measured(unread * 4, "caef", "odds", 0) is None
 
 
-def test_the_worth_of_a_loop_is_what_its_parts_give() -> None:
+def test_the_worth_of_a_loop_follows_from_its_parts() -> None:
     values = {"wrong forecasts": 0.5, "sensitivity": 0.8, "specificity": 0.9, "mended": 0.3, "spoiled": 0.3}
     shares = {name: Measure(value=value, n=40) for name, value in values.items()}
     told = Worth(shares=shares, observed=7.5, tokens=2000).describe()

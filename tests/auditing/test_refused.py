@@ -1,4 +1,4 @@
-"""What cannot be audited is refused with what, where and what next; what was audited is shown, or is stale."""
+"""Refusals of `mmerg audit`, and its results in a report."""
 
 from pathlib import Path
 
@@ -27,14 +27,14 @@ def refused(capsys: pytest.CaptureFixture[str], path: Path, *more: str) -> str:
 @pytest.mark.parametrize(
     ("system", "told"), [("one_pass", "it has no auditor"), ("self_refine", "critic gives feedback")]
 )
-def test_a_run_of_a_system_that_does_not_audit_its_stages(
+def test_systems_without_checks_of_stages_are_refused(
     path: Path, capsys: pytest.CaptureFixture[str], system: str, told: str
 ) -> None:
     edit(path, lambda manifest: manifest["settings"].update(system=plain_of(*BASE, f"system={system}")["system"]))
     assert f"system={system} cannot be audited: {told}" in refused(capsys, path)
 
 
-def test_templates_or_settings_that_are_not_what_they_were(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_changed_templates_or_settings_are_refused(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     template = path.parents[1] / "templates" / "mpa.j2"
     before = template.read_bytes()
     template.write_bytes(before + b"\nBe brief.")
@@ -48,7 +48,7 @@ def test_templates_or_settings_that_are_not_what_they_were(path: Path, capsys: p
     assert "the run's settings are of another version: frames" in refused(capsys, path)
 
 
-def test_a_server_that_is_away_or_serves_another_model(
+def test_an_absent_server_or_another_version_is_refused(
     path: Path, capsys: pytest.CaptureFixture[str], server: ScriptedOllama
 ) -> None:
     here = server.url
@@ -67,14 +67,14 @@ def test_a_server_that_is_away_or_serves_another_model(
     assert len(planted_of(path).cases) == 2 * 8
 
 
-def test_options_that_mean_nothing(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_options_are_refused(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(path), "--n", "0"]) == 2
     assert "n must be 1 or more" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main([str(path), "--forms", "hunch"])
 
 
-def test_a_report_shows_them_until_the_run_changes(path: Path) -> None:
+def test_a_report_shows_the_results_until_the_run_changes(path: Path) -> None:
     assert (RunPages(path).planted, RunPages(path).unplanted) == (None, "")
     assert main([str(path), "--n", "3", *FOREIGN_ONLY]) == 0
     assert report([str(path)]) == 0

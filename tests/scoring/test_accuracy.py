@@ -28,7 +28,7 @@ def test_f1_by_hand() -> None:
 
 
 @given(st.lists(st.one_of(LABEL, st.tuples(LABEL, LABEL)), min_size=1, max_size=12), st.data())
-def test_of_any_draw_they_are_scikit_learn_s(pairs: list[str | tuple[str, str]], data: st.DataObject) -> None:
+def test_scores_of_draws_are_those_of_scikit_learn(pairs: list[str | tuple[str, str]], data: st.DataObject) -> None:
     """F1 is over the labels of the whole sample."""
     answers, places = forecasts(*pairs), data.draw(st.lists(st.integers(0, len(pairs) - 1), min_size=1, max_size=12))
     both = [(pair, "failed") if isinstance(pair, str) else pair for pair in pairs]
@@ -41,7 +41,7 @@ def test_of_any_draw_they_are_scikit_learn_s(pairs: list[str | tuple[str, str]],
 
 
 @given(st.lists(st.tuples(LABEL, LABEL), min_size=1, max_size=12))
-def test_figures_of_a_label_are_scikit_learn_s(pairs: list[tuple[str, str]]) -> None:
+def test_scores_by_label_are_those_of_scikit_learn(pairs: list[tuple[str, str]]) -> None:
     gold, said = zip(*pairs, strict=True)
     labels, answers = sorted(set(gold)), forecasts(*pairs)
     expected = precision_recall_fscore_support(gold, said, labels=labels, zero_division=0)
@@ -54,7 +54,7 @@ def test_figures_of_a_label_are_scikit_learn_s(pairs: list[tuple[str, str]]) -> 
         assert count(found[f"recall:{label}"], answers) == expected[3][at]
 
 
-def test_baselines_are_of_the_samples_that_accuracy_is_over() -> None:
+def test_baselines_use_the_samples_of_accuracy() -> None:
     answers = forecasts(*[("neutral", "joy")] * 5, *["neutral"], *[("joy", "joy")] * 3, ("fear", "joy"), (None, "joy"))
     found = {metric.name: (compute(metric, answers), count(metric, answers)) for metric in baselines(LABELS)}
     prior = 100 * (0.6**2 + 0.3**2 + 0.1**2)
@@ -62,7 +62,7 @@ def test_baselines_are_of_the_samples_that_accuracy_is_over() -> None:
     assert count(baselines(("joy", "fear"))[1], forecasts(("joy", "joy"))) == 0
 
 
-def test_a_system_that_forecasts_nothing_has_no_accuracy() -> None:
+def test_without_forecasts_there_is_no_accuracy() -> None:
     silent = [*forecasts(("joy", None), ("fear", None)), *forecasts("joy")]
     assert [count(metric, silent) for metric in (accuracy(), accuracy(ok_only=True), f1())] == [0, 0, 0]
     assert confusion(silent, LABELS) is None

@@ -1,4 +1,4 @@
-"""Scores against the data's own reply are the packages' own."""
+"""Scores against the gold response are those of the packages."""
 
 from collections.abc import Sequence
 from statistics import fmean
@@ -38,7 +38,7 @@ def answers(pairs: Sequence[tuple[str, str]]) -> list[Result]:
 
 
 @given(st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=6))
-def test_they_are_those_of_the_packages(pairs: list[tuple[str, str]]) -> None:
+def test_scores_are_those_of_the_packages(pairs: list[tuple[str, str]]) -> None:
     own, gold = map(list, zip(*pairs, strict=True))
     rouge, cut = RougeScorer(["rougeL"]), NLTKWordTokenizer().tokenize
     expected = {
@@ -54,7 +54,7 @@ def test_they_are_those_of_the_packages(pairs: list[tuple[str, str]]) -> None:
     assert compute(metric, answers(pairs)) == pytest.approx(stems)
 
 
-def test_any_draw_of_bleu_is_that_of_its_replies() -> None:
+def test_bleu_of_a_draw() -> None:
     pairs = [
         ("I am so sorry.", "I am so very sorry."),
         ("No!", "No, you got it?"),

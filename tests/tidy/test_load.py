@@ -44,7 +44,7 @@ JUDGING = "judge-likert-gemma3-12b-12345678"
 def rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of a frame, with None for missing values."""
     return [
-        {name: None if pd.api.types.is_scalar(value) and pd.isna(value) else value for name, value in row.items()}
+        {str(name): None if pd.api.types.is_scalar(value) and pd.isna(value) else value for name, value in row.items()}
         for row in frame.to_dict("records")
     ]
 
