@@ -8,7 +8,7 @@ BENCHMARKS = $(shell grep -l '^def main' benchmarks/*.py)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo chat bench test test-webui metrics check lint types benchmarks wheel clean
+.PHONY: help setup demo chat bench test metrics check lint types benchmarks wheel clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,18 +31,6 @@ bench: $(VENV)/demo.done  ## compare backbones on the same samples; missing mode
 test: $(VENV)/dev.done  ## run all tests in two processes, with a real Ollama server if possible
 	@$(BIN)/python tools/get_ollama.py || echo "no Ollama server: skipping the tests that need one"
 	$(BIN)/python -m pytest -n $(or $(WORKERS),2) --dist worksteal
-
-test-webui: $(VENV)/dev.done $(VENV)/webui/done  ## test the server with Open WebUI (800 MB) in a browser
-	MMERG_WEBUI=$(abspath $(VENV))/webui/bin/open-webui $(BIN)/python -m pytest tests/serving/test_webui.py
-
-# Open WebUI pins its own packages, so it gets its own environment.
-$(VENV)/webui/done:
-	$(PYTHON) -m venv $(VENV)/webui
-	$(VENV)/webui/bin/pip download --quiet --no-deps --dest $(VENV)/webui open-webui==0.12.4
-	cd $(VENV)/webui && bin/python -c 'import glob, zipfile; zipfile.ZipFile(glob.glob("open_webui-*.whl")[0]).extract("requirements-slim.txt")'
-	$(VENV)/webui/bin/pip install --quiet -r $(VENV)/webui/requirements-slim.txt
-	$(VENV)/webui/bin/pip install --quiet --no-deps $(VENV)/webui/open_webui-*.whl
-	@touch $@
 
 metrics: $(VENV)/demo.done  ## install BERTScore and perplexity under another model (torch, 5 GB)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[embedded,serve,hef,slurm,dev,metrics]'

@@ -101,8 +101,6 @@ def routes(state: AppState) -> APIRouter:
 
     @router.post("/page/save")
     async def keep(request: Request) -> dict[str, object]:
-        if not state.settings.save:
-            raise HttpError("chats are not saved here", where="save=false", hint="start with save=true", status=403)
         replies = (await read_body(request, Saved)).replies
         folders = await run_in_threadpool(save, Path(state.settings.runs), replies)
         return {"runs": [str(folder) for folder in folders]}
@@ -135,7 +133,6 @@ def _setup(state: AppState) -> dict[str, object]:
         "backbone": backbone,
         "goes_to": " and the model at ".join([f"mmerg on {socket.gethostname()}", *remote]),  # all files that are sent
         "limits": settings.limits.plain() | {"clip_seconds": settings.frames.max_seconds},
-        "saves": settings.save,
     }
 
 

@@ -107,7 +107,6 @@ class ServeSettings(RunSettings):
     you: Word = "You"
     answers_as: Word = "mmerg"
     persona: bool = False
-    save: bool = True
     limits: LimitSettings = LimitSettings()
 
 

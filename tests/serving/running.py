@@ -26,7 +26,7 @@ from mmerg.settings.parse import parse
 from tests.composed import composed
 
 SYSTEMS = ("merg", "one_pass", "self_refine", "few_shot", "hef")  # hef lacks its model: building all takes seconds
-NOT_OF_SYSTEMS = ("limits.", "host=", "names=", "origins=", "persona=", "runs=", "save=", "backbone.note=")
+NOT_OF_SYSTEMS = ("limits.", "host=", "names=", "origins=", "persona=", "runs=", "backbone.note=")
 
 
 @dataclass(frozen=True)

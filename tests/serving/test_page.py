@@ -1,4 +1,4 @@
-"""What the page asks of the server: turns as they happen, with their frames, and whether a file can be used."""
+"""The requests of the page: turns as they happen, with their frames, and checks of files."""
 
 import json
 from base64 import b64decode
@@ -41,7 +41,7 @@ def read_updates(answer: httpx.Response) -> Updates:
     return updates
 
 
-def test_the_setup_says_what_there_is(server: Running) -> None:
+def test_the_setup_describes_the_server(server: Running) -> None:
     setup = server.client.get("/page/setup").json()
     merg = setup["systems"][0]
     assert (merg["id"], merg["name"], merg["audits"]) == ("mmerg-merg", "merg", True)
@@ -52,10 +52,9 @@ def test_the_setup_says_what_there_is(server: Running) -> None:
         **{"clip_mb": 64, "clip_seconds": 60.0, "pictures": 8, "picture_mb": 12},
         **{"text": 4000, "turns": 200, "waiting": 200},
     }
-    assert setup["saves"] is True
 
 
-def test_a_turn_is_told_as_it_happens() -> None:
+def test_a_turn_streams_what_happens() -> None:
     with running(Scripted(blaming("psp"))) as server:
         updates = read_updates(turn(server, system="mmerg-merg"))
     names = [f"{name} {fields.get('agent') or fields.get('from') or ''}".strip() for name, fields in updates]
@@ -75,12 +74,12 @@ def test_a_turn_is_told_as_it_happens() -> None:
 
 
 def jpegs(updates: Updates) -> list[bytes]:
-    """Of the frames that a turn gave."""
+    """The frames of a turn."""
     [frames] = [fields for name, fields in updates if name == "frames"]
     return [b64decode(frame["jpeg"]) for frame in frames["frames"]]
 
 
-def test_a_clip_gives_frames_that_the_page_gets(server: Running) -> None:
+def test_the_page_gets_the_frames_of_a_clip(server: Running) -> None:
     updates = read_updates(turn(server, ("clip", CLIP.read_bytes())))
     [frames] = [fields for name, fields in updates if name == "frames"]
     assert [frame["number"] for frame in frames["frames"]] == [1, 2, 3, 4]
@@ -108,7 +107,7 @@ def test_a_file_is_checked_before_it_is_sent(server: Running) -> None:
         ([("picture", picture()[:100])], "a picture cannot be decoded: export it as JPEG or PNG"),
     ],
 )
-def test_what_cannot_be_decoded_is_told_and_the_turn_goes_on(
+def test_an_undecodable_file_is_named_and_the_turn_goes_on(
     server: Running, files: list[tuple[str, bytes]], problem: str
 ) -> None:
     updates = dict(read_updates(turn(server, *files)))
@@ -131,14 +130,14 @@ def test_what_cannot_be_decoded_is_told_and_the_turn_goes_on(
         ({"more": 1}, 400, "more: Extra inputs are not permitted"),
     ],
 )
-def test_what_is_no_talk_is_refused(server: Running, more: dict[str, Any], status: int, said: str) -> None:
+def test_bad_conversations_are_refused(server: Running, more: dict[str, Any], status: int, said: str) -> None:
     answer = turn(server, **more)
     assert answer.status_code == status
     assert set(answer.json()) == {"what", "where", "hint"}
     assert said in answer.json()["what"]
 
 
-def test_a_form_that_cannot_be_read_is_refused_with_what_to_send(server: Running) -> None:
+def test_bad_forms_are_refused_with_the_right_form(server: Running) -> None:
     assert turn(server, *[("picture", picture())] * 9).json()["what"] == "9 pictures are shown, over 8"
     many = turn(server, *[("picture", picture())] * 10)
     assert (many.status_code, many.json()["what"]) == (400, "Too many files. Maximum number of files is 9.")
@@ -147,7 +146,7 @@ def test_a_form_that_cannot_be_read_is_refused_with_what_to_send(server: Running
     assert empty.json()["hint"].startswith("send multipart/form-data with one field `talk`")
 
 
-def test_a_failed_turn_says_so_in_its_stream() -> None:
+def test_a_failed_turn_ends_its_stream_with_the_error() -> None:
     dead = CallError(Failure.OOM, "out of memory", where="gpu 1", hint="a smaller model")
     with running(Scripted([dead])) as server:
         name, fields = read_updates(turn(server))[-1]
@@ -160,7 +159,7 @@ def test_a_failed_turn_says_so_in_its_stream() -> None:
     assert "JSON" in fields["where"]
 
 
-def test_no_frame_and_no_word_is_written_anywhere(tmp_path: Path) -> None:
+def test_frames_and_words_are_not_written_to_disk(tmp_path: Path) -> None:
     place = tmp_path / "runs"
     with running(Scripted(echo), f"runs={place}") as server:
         read_updates(turn(server, ("clip", CLIP.read_bytes())))

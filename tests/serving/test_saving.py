@@ -1,4 +1,4 @@
-"""Chats that are saved: run folders like any other, with frames only where they may be kept."""
+"""Saved chats: run folders like any other, with frames only if the user wants them."""
 
 import stat
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def save(server: Running, *replies: dict[str, Any]) -> httpx.Response:
 
 
 def reply(answer: httpx.Response, *, keep: bool = False) -> dict[str, Any]:
-    """What the page holds of a turn. keep: with its frames."""
+    """A reply as the page sends it. keep: with its frames."""
     updates = dict(read_updates(answer))
     return {**updates["trace"], "frames": [frame["jpeg"] for frame in updates["frames"]["frames"]] if keep else []}
 
@@ -73,14 +73,14 @@ def test_a_saved_chat_is_a_run(server: Running, runs: Path) -> None:
     assert "And now?" in (page.parent / "samples.html").read_text(encoding="utf-8")
 
 
-def test_frames_are_saved_only_where_their_user_said_so(server: Running) -> None:
+def test_frames_are_saved_only_on_request(server: Running) -> None:
     folder = saved(server, reply(turn(server, ("clip", CLIP.read_bytes()))))
     assert not list((folder / "frames").iterdir())
     write_report([folder], folder / "report")
     assert not [file for file in folder.rglob("*") if file.is_file() and b"\xff\xd8\xff" in file.read_bytes()]
 
 
-def test_a_chat_is_saved_whatever_became_of_the_server(runs: Path) -> None:
+def test_another_server_saves_a_chat(runs: Path) -> None:
     with running(Scripted(echo), f"runs={runs}") as server:
         held = reply(turn(server))
     another = Dry().describe().model_copy(update={"model": "another"})
@@ -97,7 +97,7 @@ def test_each_system_of_a_chat_is_a_run(server: Running) -> None:
     assert [Path(folder).name.split("-")[1] for folder in folders] == ["one_pass", "self_refine"]
 
 
-def test_what_is_no_reply_of_a_chat_is_not_saved(server: Running, runs: Path) -> None:
+def test_only_replies_of_chats_are_saved(server: Running, runs: Path) -> None:
     before = set(runs.glob("*"))
     assert save(server).json()["what"] == "there is no reply to save"
     held = reply(turn(server))
@@ -105,12 +105,4 @@ def test_what_is_no_reply_of_a_chat_is_not_saved(server: Running, runs: Path) ->
     elsewhere = {**held, "trace": held["trace"].replace('"name":"one_pass"', '"name":"../one_pass"')}
     for wrong in ({"trace": "{}"}, {"trace": held["trace"][:-1]}, named, elsewhere):
         assert save(server, wrong).status_code == 400
-    assert set(runs.glob("*")) == before
-
-
-def test_saving_can_be_switched_off(runs: Path) -> None:
-    before = set(runs.glob("*"))
-    with running(Scripted(echo), f"runs={runs}", "save=false") as server:
-        assert save(server, reply(turn(server))).status_code == 403
-        assert server.client.get("/page/setup").json()["saves"] is False
     assert set(runs.glob("*")) == before

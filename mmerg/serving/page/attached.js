@@ -1,23 +1,22 @@
-/** What goes along with a message: one clip or some pictures, picked, dropped or pasted, and found fit to be seen. */
+/** Attachments of a message: one clip or several pictures, which the server has checked. */
 
 import { button, make, shown, uuid } from "./dom.js";
 import { Wrong, check } from "./wire.js";
 
 const MEGA = 2 ** 20;
 
-/** A clip or picture as it is shown: small, and a clip plays only if asked. */
+/** A small element for a clip or picture. A clip plays on a click. */
 export function preview({ kind, url, poster, name }) {
   const still = () => make("img", { src: poster ?? url, alt: `${kind === "clip" ? "Clip" : "Picture"} ${shown(name)}` });
   if (kind !== "clip") return still();
   const video = make("video", { src: url, muted: true, loop: true, playsInline: true, preload: "auto", ...(poster ? { poster } : {}) });
   const play = () => element.classList.toggle("playing", video.paused) ? video.play() : video.pause();
   const element = button(video, play, { className: "clip", "aria-label": `Play or pause the clip ${shown(name)}` });
-  video.addEventListener("error", () => element.replaceWith(poster ? still() : make("span", { className: "note" }, shown(name)))); // of a kind that mmerg reads all the same
+  video.addEventListener("error", () => element.replaceWith(poster ? still() : make("span", { className: "note" }, shown(name)))); // mmerg may read formats that the browser does not
   return element;
 }
 
-/** A file as something that can go along; its addresses are the page's own. still: a picture of what is seen of it. id: of
-    one that is kept. */
+/** An attachment. still: its first keyframe, as a picture. id: of a stored attachment. */
 export const medium = (file, kind, still = null, id = "") =>
   ({ id: id || uuid(), kept: Boolean(id), kind, file, name: file.name, still, url: URL.createObjectURL(file), poster: still && URL.createObjectURL(still) });
 
@@ -25,7 +24,7 @@ export const release = ({ url, poster }) => { for (const one of [url, poster]) i
 
 const has = (bytes, ...wanted) => wanted.some((some) => some.every(([at, text]) => Array.from(text).every((one, place) => bytes[at + place] === one.charCodeAt(0))));
 
-/** Whether a file is a clip or a picture, by its bytes: browsers do not know the type of all of them. */
+/** "clip" or "picture" by the bytes of a file, as browsers do not know all types; null for other files. */
 export async function kindOf(file) {
   const bytes = new Uint8Array(await file.slice(0, 16).arrayBuffer());
   if (has(bytes, [[4, "ftyp"]])) return has(bytes.slice(8), ...["hei", "hev", "mif1", "msf1", "avi"].map((brand) => [[0, brand]])) ? "picture" : "clip";
@@ -34,7 +33,7 @@ export async function kindOf(file) {
   return { image: "picture", video: "clip" }[file.type.split("/")[0]] ?? null;
 }
 
-/** What is held with these files added: a clip stands alone. Fails with what is wrong with them. */
+/** The attachments with these files added; a clip replaces all others. Throws Wrong for unusable files. */
 export async function added(held, files, limits) {
   const kinds = await Promise.all(files.map(kindOf));
   const odd = files.find((file, place) => !kinds[place]);

@@ -1,12 +1,11 @@
-/** The camera: asked for, never assumed. While it is on its last seconds are held, and nothing of them leaves this page
-    until a turn is sent. */
+/** The camera. While it is on, the page holds its last seconds, and sends them only with a message. */
 
 import { Wrong } from "./wire.js";
 
-const APPLE = navigator.vendor.startsWith("Apple"); // WebKit plays what it records as MP4 alone
+const APPLE = navigator.vendor.startsWith("Apple"); // WebKit can play only its MP4 recordings
 const KINDS = APPLE ? ["video/mp4", "video/webm"] : ["video/webm;codecs=vp8", "video/webm", "video/mp4"];
-const LEAST = 800; // milliseconds of a clip: less may hold no frame
-const BITS = 1_500_000; // a second: enough for a face at 640 x 480
+const LEAST = 800; // milliseconds of a clip: a shorter one may have no frame
+const BITS = 1_500_000; // per second: enough for a face at 640 x 480
 const REFUSED = {
   NotAllowedError: ["The camera was not allowed", "Allow it in the address bar and try again, or use text, a clip or a picture."],
   NotFoundError: ["There is no camera", "Plug one in and try again, or use text, a clip or a picture."],
@@ -14,15 +13,15 @@ const REFUSED = {
 };
 
 export class Camera {
-  /** seconds: the most that a clip holds. changed(): called when it goes on or off. lost(error): when it goes by itself. */
+  /** seconds: the longest clip. changed(): called when the camera turns on or off. lost(error): when it stops by itself. */
   constructor(seconds, changed, lost) {
     Object.assign(this, { seconds, changed, lost, asking: false, stream: null, recorders: [], timer: 0, begun: 0 });
   }
 
-  /** The cameras there are, as {deviceId, label}; known once one was on. */
+  /** All cameras as {deviceId, label}; browsers list them after the first use. */
   static all = async () => (await navigator.mediaDevices.enumerateDevices()).filter(({ kind }) => kind === "videoinput");
 
-  /** which: the id of a camera; the browser's choice without. */
+  /** which: the id of a camera; by default the browser chooses. */
   async turnOn(which = "") {
     if (this.asking || this.stream) return;
     if (!navigator.mediaDevices || !window.MediaRecorder) {
@@ -59,7 +58,7 @@ export class Camera {
     this.changed();
   }
 
-  /** The last seconds as a file, and from then on the next ones. */
+  /** Returns the last seconds as a file, and starts to record the next ones. */
   async clip() {
     await new Promise((resolve) => { setTimeout(resolve, LEAST - (performance.now() - this.begun)); });
     clearInterval(this.timer);
@@ -71,7 +70,7 @@ export class Camera {
     return file;
   }
 
-  /** Two recorders take turns, each whole from its first frame: the older one has between half the seconds and all. */
+  /** Starts a recorder every half clip and keeps two: the older one holds between half a clip and a whole one. */
   #roll() {
     const begin = () => {
       const mimeType = KINDS.find((kind) => MediaRecorder.isTypeSupported(kind));

@@ -6,7 +6,7 @@ import * as store from "./store.js";
 const DAY = 86_400_000;
 const when = (at) => Date.now() - at < DAY ? new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }) : new Date(at).toLocaleDateString([], { day: "numeric", month: "short", year: "numeric" });
 
-/** now: the id of the chat that is shown. open(id), remove(head): called for a chat of the list. */
+/** now: the id of the open chat. open(id), remove(head): called for a chat of the list. */
 export async function drawChats(now, open, remove) {
   const list = one("#chat-list");
   try {
@@ -20,12 +20,12 @@ export async function drawChats(now, open, remove) {
   }
 }
 
-/** Put a text on the clipboard; true if it is there. */
+/** Copies a text to the clipboard; returns whether it worked. */
 export async function copy(words) {
   try {
     await navigator.clipboard.writeText(words);
     return true;
-  } catch { // of a page over http from another machine
+  } catch { // not available over http from another machine
     const area = make("textarea", { value: words, className: "aside" });
     document.body.append(area);
     area.select();

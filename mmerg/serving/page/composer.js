@@ -1,5 +1,5 @@
-/** What is being written: the words, what goes along with them, the camera, and the turn that is edited, if any. A draft
-    is never lost: what an edit takes the place of comes back after it. */
+/** The message being written: its text, attachments, the camera, and the turn being edited, if any. After an edit the
+    draft from before it comes back. */
 
 import { added, drawAttached, medium } from "./attached.js";
 import { Camera } from "./camera.js";
@@ -9,19 +9,19 @@ const CAMERA_SECONDS = 6;
 const input = one("#text");
 
 export class Composer {
-  /** send(words, media, instead): called with what is to be said. changed(): called when the draft is another. */
+  /** send(words, media, instead): called with a message. changed(): called when the draft changes. */
   constructor(limits, send, changed) {
     const camera = new Camera(Math.min(CAMERA_SECONDS, limits.clip_seconds), () => this.#draw(), (error) => this.complain(error));
     Object.assign(this, { limits, send, changed, camera, held: [], editing: null, aside: null, sending: false, checking: Promise.resolve() });
     this.#listen();
   }
 
-  /** What is written and held, without what is edited. */
+  /** The draft, without an edit in progress. */
   get draft() {
     return this.aside ?? { words: input.value, media: this.held };
   }
 
-  /** Write this in place of an exchange; last: nothing came after it. */
+  /** Starts to edit an exchange. last: no other follows it. */
   edit(exchange, last) {
     one("#editing span").textContent = last ? "You are editing your last message." : "You are editing an earlier message. Sending it removes the messages after it.";
     this.aside ??= this.draft;
@@ -29,20 +29,20 @@ export class Composer {
     input.focus();
   }
 
-  /** End an edit, and have the draft from before it. */
+  /** Ends an edit, and restores the draft from before it. */
   unedit() {
     const { words, media } = this.draft;
     this.aside = null;
     this.#put(words, media, null);
   }
 
-  /** Begin with a draft. */
+  /** Starts with a draft. */
   begin({ words, media } = { words: "", media: [] }) {
     this.aside = null;
     this.#put(words, media, null);
   }
 
-  /** Write more, behind what is written. */
+  /** Appends words to the draft. */
   add(words) {
     input.value = [input.value.trimEnd(), words].filter(Boolean).join(input.value.trim() ? " " : "");
     this.#fit();
@@ -71,7 +71,7 @@ export class Composer {
     if (this.sending || one("#send").hidden) return;
     const words = input.value.trim();
     const [length, most] = [Array.from(words).length, this.limits.text];
-    this.sending = true; // files are checked, and the camera's clip takes a moment
+    this.sending = true; // checks of files and the camera's clip take a moment
     try {
       await this.checking.catch(() => {});
       if (!words && !this.held.length && !this.camera.stream) {
@@ -124,7 +124,7 @@ export class Composer {
     this.#fit();
   }
 
-  /** Where there are several, one is chosen. */
+  /** Shows a choice of cameras if there are several. */
   async #offerCameras() {
     const cameras = await Camera.all();
     const now = this.camera.stream?.getVideoTracks()[0].getSettings().deviceId;
@@ -137,7 +137,7 @@ export class Composer {
     return this.camera.turnOn(which).catch((error) => this.complain(error));
   }
 
-  /** As high as its text, up to a point. */
+  /** Fits the height of the field to its text, within a limit. */
   #fit() {
     input.rows = 1;
     const line = parseFloat(getComputedStyle(input).lineHeight);
@@ -146,7 +146,7 @@ export class Composer {
   }
 
   #listen() {
-    const typed = matchMedia("(pointer: fine)").matches; // on a phone's keys a new line is a new line
+    const typed = matchMedia("(pointer: fine)").matches; // on a phone, Enter starts a new line
     if (typed) input.placeholder = "Your message: Enter sends it";
     input.addEventListener("input", () => { this.#fit(); this.changed(); });
     input.addEventListener("keydown", (event) => {

@@ -1,9 +1,9 @@
-/** Elements and texts. Text only ever becomes text. */
+/** Elements and texts. Text never becomes HTML. */
 
 export const one = (selector, root = document) => root.querySelector(selector);
 export const all = (selector, root = document) => Array.from(root.querySelectorAll(selector));
 
-/** An element with properties, or attributes where a name has a dash or is `role`; what is null among the children is left out. */
+/** An element with properties; a name with a dash, or `role`, is an attribute. Skips children that are null. */
 export function make(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
@@ -16,34 +16,34 @@ export function make(tag, properties = {}, ...children) {
 
 export const button = (label, onclick, properties = {}, ...more) => make("button", { type: "button", onclick, ...properties }, label, ...more);
 
-// What could steer a reader is spelled out, as on the report's pages and on a terminal.
+// Characters that could mislead a reader are escaped, as in reports and on a terminal.
 const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\p{Surrogate}/gu;
 
 export const shown = (value) =>
   String(value).replace(/\r\n?/g, "\n").replace(STEERING, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
-/** A paragraph, or another element, of foreign text. */
+/** A paragraph, or another element, with text from outside. */
 export const text = (value, className = "", tag = "p") => make(tag, { className, dir: "auto" }, shown(value));
 
-/** Words as a sentence, whose first is no name of a file. */
+/** Words as a sentence; keeps the case of file names. */
 const sentence = (words) => `${/^[a-z]+[\s,’']/.test(words) ? words.charAt(0).toUpperCase() + words.slice(1) : words}${/[.!?…)]$/.test(words) ? "" : "."}`;
 
-/** An error: what, what to do next, and where, for whoever mends it. */
+/** The elements of an error: what happened, what to do next, and where. */
 export const problem = ({ message, what = `this page has a fault: ${message}`, where, hint }) =>
   [text(sentence(what), "what"), ...(hint ? [text(sentence(hint), "hint")] : []), ...(where ? [make("details", { className: "where" }, make("summary", {}, "Details"), text(where))] : [])];
 
 export const seconds = (value) =>
   value < 9.95 ? `${value.toFixed(1)} s` : value < 59.5 ? `${Math.round(value)} s` : `${Math.floor(value / 60)} min ${Math.round(value % 60)} s`;
 
-export function uuid() { // crypto.randomUUID is for https and this machine alone
+export function uuid() { // crypto.randomUUID needs https or this machine
   const digits = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
   return digits.replace(/^(.{8})(.{4}).(.{3}).(.{3})/, "$1-$2-4$3-8$4-");
 }
 
 const parts = new WeakMap();
 
-/** Make `parent` hold these parts, [key, signature, build] each, in this order. One whose signature is as it was stays the
-    element that it was: folds and what is selected in it live on, and focus stays on what has an id. */
+/** Fills `parent` with parts, each [key, signature, build], in this order. A part with an unchanged signature keeps its
+    element, and so its folds and selection. An element with an id keeps the focus. */
 export function keep(parent, wanted) {
   const focused = document.activeElement.id;
   const before = parts.get(parent) ?? new Map();

@@ -1,4 +1,4 @@
-/** An agent's output as fields to read, whatever its form: lists point to the turns and frames that they cite. */
+/** An agent's output as readable fields. Items of lists link to the turns and frames that they cite. */
 
 import { make, shown, text } from "./dom.js";
 
@@ -8,7 +8,7 @@ const LABELS = new Set(["emotion", "final_emotion"]);
 const empty = (value) => value === null || value === undefined || value === "" || (Array.isArray(value) && !value.length);
 const inWords = (value) => (typeof value === "boolean" ? (value ? "yes" : "no") : typeof value === "string" ? value : JSON.stringify(value));
 
-/** cite(kind, number): an element that leads to turn or frame `number`, or null where there is none. */
+/** cite(kind, number): a link to turn or frame `number`, or null if there is none. */
 export function fields(output, cite) {
   if (typeof output !== "object" || output === null) return text(inWords(output), "quote");
   return make("dl", { className: "fields" },

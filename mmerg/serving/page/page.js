@@ -1,4 +1,4 @@
-/** Talk to mmerg: from what the server offers to what is seen. A chat stays in this browser until it is deleted. */
+/** The chat page: connects the server's systems, the chat and its elements. A chat stays in this browser until deleted. */
 
 import { copy, download, drawChats } from "./chats.js";
 import { Composer } from "./composer.js";
@@ -11,15 +11,15 @@ import * as wire from "./wire.js";
 import { drawWork } from "./work.js";
 
 const [said, work, works] = ["#said", "#work", "#works"].map((name) => one(name));
-const SOON = 150; // milliseconds from a change until it is kept
-let following = true; // the work is scrolled along, until somebody scrolls it
-let stuck = true; // so is the talk, while its end is in view
+const SOON = 150; // milliseconds from a change until it is stored
+let following = true; // the agents' panel scrolls along until the user scrolls it
+let stuck = true; // the conversation scrolls along while its end is visible
 
 function announce(words) {
   one("#status").textContent = shown(words);
 }
 
-/** A short word on what was done, for everybody. */
+/** Shows and announces a short message. */
 function tell(words) {
   announce(words);
   one("#told").textContent = words;
@@ -28,7 +28,7 @@ function tell(words) {
   tell.timer = setTimeout(() => { one("#told").hidden = true; }, 4000);
 }
 
-/** The draft that this window had when it was left: {id, words}, of no chat where none was kept. */
+/** The draft of this window before a reload: {id, words}; id is null for a chat that was not stored. */
 function recalled() {
   try {
     return JSON.parse(sessionStorage.getItem("draft"));
@@ -41,7 +41,7 @@ async function start(setup) {
   const left = recalled();
   let talk = new Talk(draw);
   let timer = 0;
-  let kept = true; // all that is here is in the browser's store
+  let kept = true; // everything is stored
   const composer = new Composer(setup.limits, (words, media, instead) => go(talk.say(words, media, chosen(), instead)), later);
   const chosen = () => ["#system", "#beside"].map((name) => setup.systems.find(({ id }) => id === one(name).value)).filter(Boolean);
   const idly = (act) => (...where) => { if (!talk.busy) act(...where); };
@@ -57,7 +57,7 @@ async function start(setup) {
     drawTurns(one("#turns"), talk, acts);
     if (isOpen()) drawWork(works, talk.lookedAt ? talk.lookedAt.sides.map(latest) : chosen().map(idle), draw);
     for (const button of all("[data-look]")) button.setAttribute("aria-expanded", String(isOpen() && talk.lookedAt?.id === Number(button.dataset.look)));
-    for (const button of all(".idle")) button.setAttribute("aria-disabled", String(talk.busy)); // not disabled: that takes the focus away
+    for (const button of all(".idle")) button.setAttribute("aria-disabled", String(talk.busy)); // `disabled` would lose the focus
     document.body.classList.toggle("empty", !talk.exchanges.length);
     one("#hello").hidden = talk.exchanges.length > 0;
     const pressed = document.activeElement.matches("#send, #stop");
@@ -71,7 +71,7 @@ async function start(setup) {
     later();
   }
 
-  /** A run of replies; its start and its end are announced to screen readers. */
+  /** Waits for replies; announces their start and end to screen readers. */
   async function go(run) {
     [stuck, said.scrollTop] = [true, said.scrollHeight];
     [following, work.scrollTop] = [true, 0];
@@ -88,13 +88,13 @@ async function start(setup) {
     timer ||= setTimeout(keep, talk.busy ? 10 * SOON : SOON);
   }
 
-  /** A talk that was only read is not kept again: other windows would read it in turn, and so on. */
+  /** Marks a chat that was only read as stored: storing it again would make other windows read and store it, too. */
   function unchanged() {
     clearTimeout(timer);
     [timer, kept] = [0, true];
   }
 
-  /** The words of a draft are there at once, for a reload that does not wait. */
+  /** Stores the words of a draft at once, in case of a reload. */
   function remember() {
     const { words } = composer.draft;
     try {
@@ -103,7 +103,7 @@ async function start(setup) {
   }
 
 
-  /** One after the other, as each is kept over the one before. */
+  /** Stores the chat; one call at a time, as each replaces the one before. */
   async function keep() {
     clearTimeout(timer);
     timer = 0;
@@ -123,13 +123,13 @@ async function start(setup) {
     await keep.last;
   }
 
-  /** The address names the chat, for reload and Back. */
+  /** Puts the chat's id into the address, for reload and Back. */
   function address(anew) {
     const hash = talk.rev ? `#${talk.id}` : location.pathname;
     if (location.hash !== `#${talk.id}`) history[anew ? "pushState" : "replaceState"](null, "", hash);
   }
 
-  /** Show a chat: that of an id, or a new one. anew: Back leads to the one before. */
+  /** Opens the chat of an id, or a new one. anew: adds it to the browser's history. */
   async function show(id, anew, first = false) {
     if (talk.busy) return tell("Wait for the reply, or stop it first.");
     const before = first && left?.id === id ? left.words : null;
@@ -145,7 +145,7 @@ async function start(setup) {
     one("#text").focus();
   }
 
-  /** What a chat begins with; a first visit has the agents explained. */
+  /** Shows the start of a chat; on a first visit it explains the agents. */
   async function hello() {
     const [system] = chosen();
     const count = system.agents.length;
@@ -194,7 +194,7 @@ async function start(setup) {
   };
   for (const [id, act] of Object.entries(from)) one(`#${id}`).addEventListener("click", () => { one("#menu").hidePopover(); act(); });
 
-  /** A system is not put beside itself. */
+  /** Applies the chosen systems. A system cannot be compared with itself. */
   function choose() {
     for (const option of one("#beside").options) option.disabled = option.value === one("#system").value;
     if (one("#beside").selectedOptions[0].disabled) one("#beside").value = "";
@@ -249,11 +249,10 @@ async function start(setup) {
   if (matchMedia("(pointer: fine)").matches) one("#text").focus();
 }
 
-/** What the server has. */
-function offer({ backbone, systems, saves, goes_to }) {
+/** Shows what the server offers. */
+function offer({ backbone, systems, goes_to }) {
   one("#note").textContent = shown(backbone.note);
   for (const name of ["#system", "#beside"]) one(name).append(...systems.map((system) => make("option", { value: system.id }, shown(short(system)))));
-  one("#as-run").hidden = !saves;
   one("#privacy").textContent = `What you write and show goes to ${shown(goes_to)} and no further; this chat is kept in this browser.`;
   one("#theme").value = document.documentElement.dataset.theme;
 }
@@ -263,7 +262,7 @@ function setTheme(theme) {
   try { localStorage.setItem("theme", theme); } catch { /* Some browsers forbid storage. */ }
 }
 
-/** The end of the talk stays in view; a new chat is read from its top. */
+/** Keeps the end of the conversation visible; a new chat starts at its top. */
 function stick() {
   if (stuck) said.scrollTop = one("#hello").hidden ? said.scrollHeight : 0;
 }
@@ -273,7 +272,7 @@ function follow() {
   if (now && following) work.scrollTop += Math.max(0, now.getBoundingClientRect().bottom - work.getBoundingClientRect().bottom + 16);
 }
 
-/** What evidence cites is marked while the pointer or the focus is on it. */
+/** Marks the turn or frame that evidence cites while the pointer or the focus is on it. */
 function point(event, on) {
   const cites = event.target.closest?.("[data-cites]")?.dataset.cites;
   const target = cites?.startsWith("frame ") ? one(`[data-frame="${cites.slice(6)}"]`, event.target.closest(".agents")) : cites && document.getElementById(cites);

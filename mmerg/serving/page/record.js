@@ -1,23 +1,23 @@
-/** What is known of one reply while it comes: its frames, its passes with what each agent said, how it ended. */
+/** One reply: its frames, its passes with the agents' outputs, and its end. */
 
-/** system: of the setup. places: the ids of the elements that show the talk's turns, in order: what evidence cites. trace:
-    the server's own record of it, for saving. draft: what is written so far. */
+/** A new record. system: from the setup. places: the ids of the elements that show the turns, in order, for evidence.
+    trace: the server's record, for saving. draft: the text so far. */
 export const fresh = (system, places) => ({
   system, places, state: "sent", place: 0, frames: null, problem: "", passes: [], now: "", view: null, draft: "", raw: "",
   chosen: null, reply: null, emotion: "", cost: null, failed: null, trace: null, begun: performance.now(),
 });
 
-/** As it is after a reload: a reply under way was lost with the page. */
+/** A record after a reload, which loses a running reply. */
 export function revived(record) {
   if (going(record)) Object.assign(record, { state: "stopped", lost: true });
   record.frames?.forEach(show);
   return record;
 }
 
-/** A frame's address, of the page's own. */
+/** A frame with its blob URL. */
 const show = (frame) => Object.assign(frame, { url: URL.createObjectURL(new Blob([Uint8Array.from(atob(frame.jpeg), (one) => one.charCodeAt(0))], { type: "image/jpeg" })) });
 
-/** The response in what is written so far: the text itself, or a field of JSON that may not be whole yet. */
+/** The response in the text so far: all of it, or a field of JSON that may be incomplete. */
 function written(raw) {
   if (!/^\s*\{/.test(raw)) return raw.replace(/<think>.*?(<\/think>|$)/gs, "").trim();
   const found = /"(?:\w+_)?(?:response|reply)"\s*:\s*"((?:[^"\\]|\\.)*)/s.exec(raw);
@@ -28,7 +28,7 @@ function written(raw) {
   }
 }
 
-/** Before anything is said: who will do what. */
+/** An empty record, which shows the agents. */
 export const idle = (system) => ({ ...fresh(system, []), state: "idle" });
 
 const passOf = (record, number) =>
@@ -65,35 +65,35 @@ const TAKE = {
   failed: (record, data) => Object.assign(record, { state: "failed", failed: data }),
 };
 
-/** An event becomes part of the record; one that this page does not know is none. */
+/** Adds an event to the record; ignores unknown events. */
 export const take = (record, name, data) => void TAKE[name]?.(record, data);
 
 export const going = (record) => ["sent", "queued", "going"].includes(record.state);
 
-/** The pass that is looked at: the one asked for, else the chosen, else the newest. */
+/** The pass to show: the requested one, else the selected one, else the newest. */
 export const viewed = (record) => record.view ?? record.chosen?.pass ?? Math.max(0, record.passes.length - 1);
 
-/** What a system is called where there is little room. */
+/** The short name of a system. */
 export const short = ({ title }) => title.split(":")[0];
 
-/** The one that audits the others, if any; the system names it last. */
+/** The agent that audits the others, if any: the last one. */
 export const auditor = ({ agents, audits }) => (audits ? agents.at(-1) : null);
 
-/** The agents whose outputs the reply is made of, in order. */
+/** The agents before the auditor, in order. */
 export const speakers = ({ system }) => system.agents.filter((agent) => agent !== auditor(system));
 
-/** In which pass the output came to be that a pass has of the agent at a place: those before its start are kept. */
+/** The pass that made the output of the agent at `place` in a pass: agents before the rerun keep theirs. */
 export function origin(record, number, place, agents) {
   let at = number;
   while (at > 0 && record.passes[at]?.from && place < agents.findIndex((agent) => agent.name === record.passes[at].from)) at -= 1;
   return at;
 }
 
-/** What each agent gave in a pass, by its name. */
+/** The agents' outputs in a pass, by name. */
 export const outputs = (record, number) => Object.fromEntries(speakers(record).map(({ name }, place, agents) =>
   [name, record.passes[origin(record, number, place, agents)]?.agents[name]?.output]).filter(([, output]) => output !== undefined));
 
-/** A reply in a few words: "sadness · comfort, gentle · 4 of 4 checks"; "" where nothing is known. */
+/** A summary of a reply: "sadness · comfort, gentle · 4 of 4 checks"; "" if nothing is known. */
 export function summary(record) {
   const at = viewed({ ...record, view: null });
   const plan = Object.values(outputs(record, at)).find((output) => output?.goal || output?.chosen_strategy);
@@ -106,6 +106,6 @@ export function summary(record) {
   ].filter(Boolean).join(" · ");
 }
 
-/** Words of the engine for people: passes are drafts, and agents have titles. */
+/** Replaces the engine's words: passes are drafts, and agents have titles. */
 export const plainly = (words, agents) => agents.reduce((some, { name, title }) => some.replace(new RegExp(`\\b${name}\\b`, "g"), title.toLowerCase()),
   words.replace(/\b(pass|Pass) (\d+)\b/g, (_, word, number) => `${word === "Pass" ? "Draft" : "draft"} ${Number(number) + 1}`)).replaceAll("_", " ");

@@ -1,4 +1,4 @@
-/** Talks, kept in this browser: each whole, a head for the list of them, and the files that went along, once each. */
+/** Chats stored in this browser: each as a whole, a head for the list, and each attached file once. */
 
 const opened = new Promise((resolve, reject) => {
   const asked = indexedDB.open("mmerg", 1);
@@ -6,18 +6,18 @@ const opened = new Promise((resolve, reject) => {
   asked.onsuccess = () => resolve(asked.result);
   asked.onerror = () => reject(asked.error);
 });
-opened.catch(() => {}); // told when something is to be kept
+opened.catch(() => {}); // the first attempt to store something reports it
 
 const result = (request) => new Promise((resolve, reject) => { request.onsuccess = () => resolve(request.result); request.onerror = () => reject(request.error); });
 const done = (transaction) => new Promise((resolve, reject) => { transaction.oncomplete = () => resolve(); transaction.onabort = transaction.onerror = () => reject(transaction.error); });
 
-/** The heads of all talks, the newest first: {id, rev, title, at}. */
+/** The heads of all chats, newest first: {id, rev, title, at}. */
 export async function heads() {
   const all = await result((await opened).transaction("heads").objectStore("heads").getAll());
   return all.filter(({ title }) => title).sort((one, other) => other.at - one.at);
 }
 
-/** A talk, and its files by their ids; null where there is none. */
+/** A chat and its files by id; null if there is none. */
 export async function load(id) {
   const transaction = (await opened).transaction(["talks", "files"]);
   const talk = await result(transaction.objectStore("talks").get(id));
@@ -26,8 +26,8 @@ export async function load(id) {
   return [talk, new Map(all.filter(Boolean).map((one) => [one.id, one]))];
 }
 
-/** Keep a talk over the one that it was read as. files: those that were not kept yet, {id, file, still} each. False, with
-    nothing written, where another window has kept the talk since. */
+/** Replaces a stored chat. files: those not yet stored, {id, file, still} each. Returns false and writes nothing if
+    another window has stored the chat since it was read. */
 export async function keep(talk, files) {
   const transaction = (await opened).transaction(["talks", "heads", "files"], "readwrite");
   const head = await result(transaction.objectStore("heads").get(talk.id));
@@ -48,5 +48,5 @@ export async function drop(id) {
   await done(transaction);
 }
 
-/** Other windows hear of what is kept or dropped here: {id, rev}. */
+/** Tells other windows about stored and deleted chats: {id, rev}. */
 export const windows = new BroadcastChannel("mmerg");

@@ -1,4 +1,4 @@
-/** A chat: what was said, and which replies are under way. It is kept in this browser; the server keeps nothing. */
+/** A chat: its turns, and the running replies. It is stored in this browser; the server keeps nothing. */
 
 import { medium, release } from "./attached.js";
 import { uuid } from "./dom.js";
@@ -6,7 +6,7 @@ import { fresh, outputs, revived, take, viewed } from "./record.js";
 import * as store from "./store.js";
 import * as wire from "./wire.js";
 
-const WORDLESS = "(showed something and said nothing)"; // a turn of the past must hold its place
+const WORDLESS = "(showed something and said nothing)"; // stands for an earlier turn without words
 const TITLE = 60; // characters
 
 export const latest = (side) => side.tries[side.at];
@@ -14,14 +14,13 @@ export const mine = (one) => `mine-${one.id}`;
 export const theirs = (one, side) => `theirs-${one.id}-${one.sides[side] ? side : 0}`;
 
 export class Talk {
-  /** changed(): called whenever there is something else to see. An exchange is {id, words, media, sides}: what I said and
-      showed, and for each system beside the other the tries of its reply, with the place of the one that counts. rev: how
-      often it was kept. */
+  /** changed(): called after each change. An exchange is {id, words, media, sides}: the user's turn, and for each system
+      the tries of its reply and the index of the selected one. rev: how often the chat was stored. */
   constructor(changed, id = uuid()) {
     Object.assign(this, { changed, id, rev: 0, exchanges: [], lookedAt: null, stopping: null, chats: [], ids: 0, at: Date.now(), draft: { words: "", media: [] } });
   }
 
-  /** The talk that was kept under this id; null where there is none. */
+  /** The stored chat with this id; null if there is none. */
   static async read(id, changed) {
     const kept = await store.load(id);
     if (!kept) return null;
@@ -41,7 +40,7 @@ export class Talk {
     return words ? (Array.from(words).length > TITLE ? `${Array.from(words).slice(0, TITLE - 1).join("")}…` : words) : "";
   }
 
-  /** Keep it in this browser. Where another window has gone on with it, this one is kept as another chat, and true is given. */
+  /** Stores the chat. If another window has changed it, stores it as a new chat and returns true. */
   async keep() {
     const plain = ({ id, kind }) => ({ id, kind });
     const media = [...this.exchanges.flatMap((one) => one.media), ...this.draft.media];
@@ -65,7 +64,7 @@ export class Talk {
     return another;
   }
 
-  /** Say something to each of the systems; with `instead`, in place of that exchange and all that follows it. */
+  /** Sends a message to each system. instead: an exchange that it replaces, with all after it. */
   say(words, media, systems, instead) {
     const gone = instead ? this.exchanges.splice(this.exchanges.indexOf(instead)) : [];
     const one = { id: (this.ids += 1), words, media, sides: [] };
@@ -75,7 +74,7 @@ export class Talk {
     return this.#run(one, systems.map((system, side) => ({ side, system, seed: null })));
   }
 
-  /** Ask for another reply to the last exchange: the same turns with another seed. */
+  /** Asks for another reply to the same turns, with another seed. */
   again(one, side) {
     return this.#run(one, [{ side, system: latest(one.sides[side]).system, seed: Math.floor(Math.random() * 2 ** 31) }]);
   }
@@ -94,13 +93,13 @@ export class Talk {
     this.changed();
   }
 
-  /** The replies that are shown, as run folders: one for each system that answered. keep: with their frames. */
+  /** Saves the selected replies as run folders, one for each system. keep: with their frames. */
   save(keep) {
     const shown = this.exchanges.flatMap(({ sides }) => sides.map(latest)).filter(({ trace }) => trace);
     return wire.save(shown.map(({ trace, frames }) => ({ trace, frames: keep ? frames?.map(({ jpeg }) => jpeg) ?? [] : [] })));
   }
 
-  /** What was said, for a file: each turn's words, and what is known of each reply. */
+  /** The chat for a download: the words of each turn, and the details of each reply. */
   get plain() {
     return {
       format: "mmerg chat 1", title: this.title, at: new Date(this.at).toISOString(),
@@ -114,7 +113,7 @@ export class Talk {
     };
   }
 
-  /** Each reply is a request of its own, and fails alone. Returns the records of how they went. */
+  /** Sends one request for each reply, so that each fails alone. Returns their records. */
   async #run(one, asked) {
     this.stopping = new AbortController();
     this.lookedAt = one;
@@ -145,7 +144,7 @@ export class Talk {
     }
   }
 
-  /** The turns of one side's talk before an exchange, with the ids of the elements that show them. */
+  /** The turns of one side before an exchange, with the ids of their elements. */
   #before(last, side) {
     return this.exchanges.slice(0, this.exchanges.indexOf(last)).flatMap((one) => {
       const { reply } = latest(one.sides[side] ?? one.sides[0]);

@@ -1,4 +1,4 @@
-/** The conversation as it is read: my turns, and to each the reply of one system or of two beside each other. */
+/** The conversation: the user's turns, and for each the reply of one system, or of two side by side. */
 
 import { preview } from "./attached.js";
 import { button, keep, make, one as find, problem, seconds, shown, text } from "./dom.js";
@@ -7,9 +7,9 @@ import { latest, mine, theirs } from "./talk.js";
 
 const DOING = { mpa: "Reading your message", caef: "Working out how you feel", psp: "Planning the reply", sgrg: "Writing", gra: "Checking the reply" };
 
-let drawn = null; // the talk whose turns are in the list: those of another have the same numbers
+let drawn = null; // the chat in the list: turns of another chat have the same ids
 
-/** acts: what the buttons do, by name; each gets the exchange, and the side where there is one. */
+/** acts: the actions of buttons by name; each gets the exchange, and the side of a reply. */
 export function drawTurns(list, talk, acts) {
   const { exchanges } = talk;
   if (drawn !== talk) keep(list, []);
@@ -25,7 +25,7 @@ export function drawTurns(list, talk, acts) {
     ];
   }));
   const one = exchanges.at(-1);
-  one?.sides.forEach((side, place) => { // what is being written grows where it is
+  one?.sides.forEach((side, place) => { // updates the text of a draft in place
     const draft = find(`#draft-${theirs(one, place)}`);
     if (draft && draft.textContent !== shown(latest(side).draft)) draft.textContent = shown(latest(side).draft);
   });
@@ -67,7 +67,7 @@ function answer(one, side, number, last, { look, again, flip, copy }) {
         button("›", () => flip(one, side, at + 1), { className: "slight idle", id: `after-${id}`, "aria-label": "Next try", disabled: at === tries.length - 1 || !last })) : null)));
 }
 
-/** What was sent and could not be seen is told where the reply is. */
+/** A note below a reply about attachments that the system could not use. */
 function unseen({ media }, { system, frames, problem: why, state }) {
   if (!media.length || (!frames && state !== "done")) return null;
   const what = media.every(({ kind }) => kind === "clip") ? "clip" : media.length > 1 ? "pictures" : "picture";
@@ -76,7 +76,7 @@ function unseen({ media }, { system, frames, problem: why, state }) {
   return text(`Answered without your ${what}${reason ? `: ${reason}` : ""}.`, "problem unseen");
 }
 
-/** Who is at work, as words and as a row of dots. */
+/** The running agent, as words and as a row of dots. */
 function underWay(record, look) {
   const { agents } = record.system;
   const pass = Math.max(0, record.passes.length - 1);

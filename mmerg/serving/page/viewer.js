@@ -1,4 +1,4 @@
-/** A keyframe, enlarged, and those beside it. */
+/** Shows an enlarged keyframe, with buttons for its neighbours. */
 
 import { one, shown } from "./dom.js";
 

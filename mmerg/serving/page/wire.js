@@ -1,6 +1,6 @@
-/** The way to the server: a turn's events as they come, and the plain requests. */
+/** Requests to the server: the events of a turn as they come, and plain requests. */
 
-/** What went wrong, as every error of mmerg says it: what, where, and what to do next. */
+/** An error: what happened, where, and what to do next. */
 export class Wrong extends Error {
   constructor({ what, where = "", hint = "" }) {
     super(what);
@@ -23,17 +23,17 @@ async function ask(path, options = {}) {
   let error = null;
   try {
     error = await answer.json();
-  } catch { /* not mmerg's own words: the status has to do */ }
+  } catch { /* not an error of mmerg: only the status is known */ }
   throw new Wrong(error?.what ? error : { what: `mmerg answered ${answer.status} ${answer.statusText}`, where: path });
 }
 
 export const setup = async () => (await ask("/page/setup")).json();
 
-/** replies: {trace, frames} each, as the server gave them. */
+/** replies: {trace, frames} each, as received from the server. */
 export const save = async (replies) =>
   (await ask("/page/save", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ replies }) })).json();
 
-/** A picture of what is seen of a file; fails where nothing is, with why. */
+/** The first keyframe of a file as a picture. Throws Wrong with the reason if there is none. */
 export async function check(kind, file) {
   const body = new FormData();
   body.append(kind, file, file.name);
@@ -42,7 +42,7 @@ export async function check(kind, file) {
   throw new Wrong(await answer.json());
 }
 
-/** The events of one turn, [name, data] each. Files are [field, File] pairs. A reply that ends without saying so is an error. */
+/** The events of one turn, [name, data] each. Files are [field, File] pairs. Throws if the stream breaks off. */
 export async function* turn(talk, files, signal) {
   const body = new FormData();
   body.append("talk", JSON.stringify(talk));

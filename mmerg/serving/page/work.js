@@ -1,4 +1,4 @@
-/** What the agents see and think: a rail of steps for each system, filling in as its record does. */
+/** What the agents see and write: the steps of each system, as its record grows. */
 
 import { button, keep, make, problem, seconds, shown, text } from "./dom.js";
 import { fields } from "./fields.js";
@@ -7,7 +7,7 @@ import { enlarge } from "./viewer.js";
 
 const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 
-/** Show the records side by side. changed(): called when another pass is to be looked at. */
+/** Shows records side by side. changed(): called when the user selects another pass. */
 export function drawWork(box, records, changed) {
   box.className = `works-${records.length}`;
   keep(box, records.map(({ system }, side) => [`${side} ${system.id}`, 0, () => make("article", { className: "agents" },
@@ -33,7 +33,7 @@ function passButton(record, { number, audit }, side, changed) {
   }];
 }
 
-/** state: waits, asked, said, kept or lost. mark: what stands beside it. */
+/** state: waits, asked, said, kept or lost. mark: the text in its circle. */
 function step(state, mark, title, took, ...body) {
   return make("li", { className: `step ${state}` },
     make("span", { className: "node", "aria-hidden": "true" }, shown(mark)),
@@ -84,7 +84,7 @@ function tookOf(state, agent, made) {
   return note(state === "said" ? seconds(agent.seconds) : "");
 }
 
-/** Evidence leads to the turn or the frame that it cites, and shows the frame. */
+/** Links evidence to the turn or frame that it cites. */
 const citing = (record) => (kind, number) => {
   const frame = kind === "frame" ? record.frames?.find((one) => one.number === number) : null;
   const target = kind === "turn" ? record.places[number - 1] : frame;
@@ -110,7 +110,7 @@ function exemplar(item) {
     Number.isFinite(item.similarity) ? make("span", { className: "likeness" }, item.similarity.toFixed(2)) : null);
 }
 
-/** An auditor finds for each agent; a critic says what it says. */
+/** The findings of an auditor, one for each agent, or the output of a critic. */
 function auditStep(record) {
   const agent = auditor(record.system);
   if (!agent) return [];
