@@ -1,4 +1,4 @@
-"""The command against a scripted server: files, tables, resume, crash, exit codes."""
+"""The command `judge` with a scripted server."""
 
 import hashlib
 import json
@@ -62,11 +62,9 @@ class Judged:
         self.settings = (f"backend.hosts=[{url}]", f"runs={folder}/runs", "backbone=qwen2.5vl-7b")
 
     def __call__(self, *more: str | Path) -> subprocess.CompletedProcess[str]:
-        """What the command does with these folders and settings, in this process."""
-        folders, settings = (
-            [one for one in more if isinstance(one, Path)],
-            [one for one in more if isinstance(one, str)],
-        )
+        """The command with these folders and settings, in this process."""
+        folders = [one for one in more if isinstance(one, Path)]
+        settings = [one for one in more if isinstance(one, str)]
 
         def job() -> int:
             return launch(parse(composed(*self.settings, *settings, name="judge"), JudgeSettings), folders)
@@ -120,13 +118,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
 def test_ratings_are_in_the_run_and_in_a_folder(whole: Judged) -> None:
     judgement = whole.rated()
     assert (whole.judging() / "judgement.json").read_bytes() == whole.judgement()
-    assert (judgement.n, judgement.no_reply, judgement.failed, judgement.unjudged, judgement.left_out) == (
-        SAMPLES + 1,
-        1,
-        0,
-        0,
-        {},
-    )
+    assert (judgement.n, judgement.no_reply, judgement.failed, judgement.unjudged) == (SAMPLES + 1, 1, 0, 0)
     assert (judgement.verdicts, judgement.unusable) == (3 * SAMPLES, 0)
     given = [v.score for sample in whole.verdicts() for v in sample.verdicts if v.aspect == "empathy"]
     judged_sum = sum(score or 0 for score in given)

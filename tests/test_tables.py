@@ -37,7 +37,7 @@ def test_ratings_by_a_judge(make: Maker, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_ratings_by_the_model_that_wrote_the_replies_are_marked(make: Maker) -> None:
-    runs = [make("own"), make("more", seed=1), make("else", top_k=2)]
+    runs = [make("own"), make("more", seed=1), make("else", "memory.top_k=2")]
     for run in runs:
         rate(run, "larger", 3.9, own=run.name != "else")
     told = "rated by the model that wrote the replies: larger@likert"
@@ -74,8 +74,8 @@ def test_without_arguments_all_scored_runs_are_shown(
     make: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make("a")
-    make("b", top_k=0)
-    make("other", dataset={"name": "folder"})
+    make("b", "memory.top_k=0")
+    make("other", dataset="meld")
     (make("unscored") / SCORES).unlink()
     capsys.readouterr()
     assert main(["topk", "--runs", str(tmp_path / "runs")]) == 0
@@ -91,7 +91,7 @@ def test_without_arguments_all_scored_runs_are_shown(
 
 def test_which_tables_a_run_is_in(make: Maker, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In those of its dataset, or in all if no table has its dataset."""
-    runs = {dataset: make(dataset, dataset={"name": dataset}) for dataset in ("demo", "iemocap")}
+    runs = {dataset: make(dataset, dataset=dataset) for dataset in ("demo", "iemocap")}
     capsys.readouterr()
     assert main(["--runs", str(tmp_path / "none")]) == 0
     shown = capsys.readouterr().out

@@ -1,7 +1,7 @@
-"""Scored run folders for tests of the papers' tables, and a table with them beside.
+"""Scored run folders for tests of the papers' tables.
 
-run = Maker(tmp_path)("without-mpa", right=20, without=["mpa"])
-run_lines(match("ablations", run))[0].scores["acc"].value
+run = Maker(tmp_path)("one", "memory.top_k=2", right=20)
+run_lines(match("topk", run))[0].scores["acc"].value
 """
 
 from collections.abc import Sequence
@@ -31,26 +31,14 @@ SEVEN = ["neutral", "joy", "sadness", "anger", "surprise", "fear", "disgust"]
 
 
 @cache
-def page(dataset: str) -> dict[str, Any]:
+def compose(*overrides: str) -> dict[str, Any]:
+    return plain_of(*overrides, "backend=ollama", "backbone=qwen3.5-27b")
+
+
+def config(dataset: str, seed: int, more: Sequence[str]) -> dict[str, Any]:
+    """The settings of MERG's main row on a dataset, with overrides."""
     root = () if dataset == "demo" else ("dataset.root=/data",)
-    return plain_of(f"dataset={dataset}", *root, "backend=ollama", "backbone=qwen3.5-27b")
-
-
-def config(**changes: Any) -> dict[str, Any]:
-    """The settings of MERG's main row, with `changes`; those of the system and `top_k` by their last names."""
-    settings = deepcopy(page(changes.get("dataset", {}).get("name", "iemocap")))
-    for name in ("max_iterations", "without", "organization", "final_selection"):
-        if name in changes:
-            settings["system"][name] = changes.pop(name)
-    if "top_k" in changes:
-        settings["memory"]["top_k"] = settings["sources"]["M"]["top_k"] = changes.pop("top_k")
-    return laid_over(settings, changes)
-
-
-def laid_over(settings: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    for name, value in changes.items():
-        settings[name] = laid_over(settings[name], value) if isinstance(value, dict) else value
-    return settings
+    return deepcopy(compose(f"dataset={dataset}", *root, *more)) | {"seed": seed}
 
 
 class Maker:
@@ -62,26 +50,26 @@ class Maker:
     def __call__(
         self,
         name: str,
-        *,
+        *more: str,
         right: int = 24,
         n: int = 31,
         samples: int | None = None,
-        **changes: Any,
+        dataset: str = "iemocap",
+        seed: int = 0,
     ) -> Path:
         lines = [
             result(f"d{i}/4", f"That is reply {i}, my friend.", "sad" if i < right else "angry", gold="sad")
             for i in range(n)
         ]
-        settings = config(**changes)
         build_run(
             self.runs / name,
             lines,
             logprobs={line.id: [-0.6, -0.7 - 0.01 * i] for i, line in enumerate(lines)},
-            corpus=settings["dataset"]["name"],
+            corpus=dataset,
             samples=samples,
-            model=settings["backbone"]["name"],
-            labels=SEVEN if settings["dataset"]["name"] == "meld" else SIX,
-            config=settings,
+            model="qwen3.5-27b",
+            labels=SEVEN if dataset == "meld" else SIX,
+            config=config(dataset, seed, more),
         )
         score([str(self.runs / name), "--resamples", "50"])
         return self.runs / name

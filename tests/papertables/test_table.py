@@ -26,7 +26,7 @@ def means(drawn: RunTable) -> list[TableRow]:
 
 
 def test_tables_fit_the_terminal_and_keep_all_digits_and_names(make: Maker) -> None:
-    run = make("r" * 60, backbone={"name": "a-backbone-with-quite-a-long-name"}, right=31)
+    run = make("r" * 60, right=31)
     rate(run, "x", 3.9)
     for name in NAMES:
         for number, paper in enumerate(published(name)[:1]):
@@ -56,7 +56,7 @@ def test_runs_and_the_paper_s_accuracy_have_intervals_and_n(make: Maker) -> None
 
 def test_seeds_have_a_mean_and_a_standard_deviation(make: Maker) -> None:
     runs = [make(f"seed{seed}", right=right, seed=seed) for seed, right in ((0, 20), (1, 22), (2, 24))]
-    again, other = make("again", right=4, seed=1), make("other", right=3, seed=3, max_iterations=5)
+    again, other = make("again", right=4, seed=1), make("other", "system.max_iterations=5", right=3, seed=3)
     cut, engine = make("cut", n=20, right=9, samples=31, seed=4), make("engine", right=9, seed=9)
     edit(engine, lambda manifest: manifest["identity"].update(engine="9"))
     score([str(engine), "--resamples", "20"])
