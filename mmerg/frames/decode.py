@@ -1,6 +1,6 @@
-"""One pass over a video file that gathers candidate frames for every span wanted of it.
+"""Collects candidate frames for all wanted spans of a video file in one pass.
 
-There is no seeking: a short clip is one group of pictures, and a seek past the end of a truncated file gives a stale
+It does not seek: a short clip is one group of pictures, and a seek past the end of a truncated file returns an old
 frame.
 """
 
@@ -14,15 +14,15 @@ from mmerg.frames.picture import Picture, cropped, fitted, halved
 from mmerg.frames.video import Decoded, Video
 from mmerg.settings.model import FramesSettings
 
-PAST_END = 1.0  # seconds by which a span may go on after its file
-MIN_SIDE = 32  # pixels; Qwen-VL runners panic under 28, the newer ones under 32
-_USUAL_FPS = 25.0  # to space candidates by, where a header gives no length
+PAST_END = 1.0  # seconds by which a span may exceed its file
+MIN_SIDE = 32  # pixels; Qwen-VL runners crash below 28, newer ones below 32
+_USUAL_FPS = 25.0  # the spacing of candidates if a header gives no length
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A frame that may become a keyframe: its time in the file (seconds), and its size as a keyframe (pixels). The
-    picture is cropped, at least of that size and under twice the wanted long side."""
+    """A frame that may become a keyframe. time: seconds in the file. size: as a keyframe, in pixels. The cropped
+    picture is at least of this size, and smaller than twice the wanted long side."""
 
     time: float
     picture: Picture
@@ -30,15 +30,15 @@ class Candidate:
 
 
 class _Gather:
-    """The candidates of one span so far. closed: it needs no more frames."""
+    """The candidates of one span so far. closed: no more frames are needed."""
 
     def __init__(self, clip: Clip, settings: FramesSettings, claimed: float) -> None:
-        """Space the candidates over what the header claims of the span (`claimed` seconds of the file; 0 or less:
-        unknown). As it may be wrong, only a claim of more than twice the limit is too long without decoding."""
+        """claimed: the length of the file by its header in seconds, by which candidates are spaced; 0 or less if
+        unknown. As it may be wrong, only a claim of more than twice the limit is refused without decoding."""
         self.clip, self.settings = clip, settings
-        self.begin = clip.start  # without a start: the time of the first frame, once there is one
+        self.begin = clip.start  # without a start: later, the time of the first frame
         self.end = math.inf if clip.end is None else clip.end
-        # Candidates to aim for: more cost more than they improve, but a short expression must not fall between two.
+        # More candidates cost more than they improve, but a short expression must not fall between two.
         self.density = max(40 if settings.method == "apex" else 16, 4 * settings.per_clip)
         self.slot = -1
         self.kept: list[Candidate] = []
@@ -47,13 +47,13 @@ class _Gather:
         start = clip.start or 0.0
         known = claimed > start
         seconds = (min(self.end, claimed) if known else self.end) - start
-        # A span may be so short that a part of it is no number above 0.
+        # A part of a very short span may round to 0.
         self.step = max(seconds / self.density, 1e-9) if seconds < math.inf else 1.0 / _USUAL_FPS
         if known and seconds > 2.0 * settings.max_seconds:
             self._too_long(f"the file claims {seconds:.0f} s")
 
     def wants(self, time: float) -> bool:
-        """Whether the frame at `time` is to be added; closes the span once past it."""
+        """Whether to add the frame at `time`. Closes the span if it is past."""
         if self.clip.start is not None and time < self.clip.start:
             return False
         if time >= self.end:
@@ -67,15 +67,15 @@ class _Gather:
         return self._slot(time) > self.slot
 
     def missed(self, before: Decoded | None, time: float) -> bool:
-        """Whether the frame `before` the one at `time` is on the screen where the span starts, and no other for a step,
-        as in recordings of a screen or of slides."""
+        """Whether the frame `before` the one at `time` is still shown when the span starts and for a step after that,
+        as in screen recordings and slides."""
         start = self.clip.start
         if start is None or before is None or self.slot >= 0 or self.closed:
             return False
         return before.time < start < time and time >= min(start + self.step, self.end)
 
     def add(self, time: float, whole: Picture) -> None:
-        """Keep the part of the frame that is wanted, at a bounded size."""
+        """Keep the wanted part of the frame at a bounded size."""
         part = cropped(whole, self.clip.crop)
         size = fitted(part.shape[1], part.shape[0], self.settings.long_side)
         if min(size) < MIN_SIDE:
@@ -89,8 +89,8 @@ class _Gather:
         self.slot = self._slot(time)
 
     def end_of_file(self, last: float, end: float, *, cut_off: bool) -> None:
-        """The file ends at `end`; its last frame was at `last` (seconds). cut_off: it has fewer frames than it claims,
-        so the last may be damaged and is left out if there are others."""
+        """Close the span. The file ends at `end`, and its last frame was at `last` (seconds). cut_off: it has fewer
+        frames than it claims, so the last may be damaged and is left out if there are others."""
         if cut_off and len(self.kept) > 1 and self.kept[-1].time == last:
             self.kept.pop()
         start, stop = self.clip.start, self.clip.end
@@ -100,13 +100,13 @@ class _Gather:
             what = f"the span starts at {start:g} s, after the file's end at {end:.2f} s"
             self._fail("outside", what, "check the times in the corpus")
         elif start is not None and stop is not None and stop > end + PAST_END and not cut_off:
-            # The times are those of another recording, so the frames that are there may be of another turn.
+            # The times belong to another recording, so these frames may show another turn.
             what = f"the span ends at {stop:g} s, after the file's end at {end:.2f} s"
             self._fail("past_end", what, "check the times in the corpus")
         self.closed = True
 
     def outcome(self) -> list[Candidate] | ClipError:
-        """The candidates, or why there are none."""
+        """The candidates, or the error if there are none."""
         if self.error is None and not self.kept:
             self._fail("empty", "no frame lies in the span", "check the times in the corpus")
         return self.error or self.kept
@@ -125,9 +125,12 @@ class _Gather:
 def decode(
     clips: Sequence[Clip], settings: FramesSettings, threads: int = 1
 ) -> Iterator[tuple[Clip, list[Candidate] | ClipError]]:
-    """Each of `clips`, all of one file, with its candidates in order of time, or why there are none (unreadable, empty,
-    outside, past_end, too_long, too_small). A span is half open. The span that ends first comes first, so that only the
-    pictures of spans that are open at one time are in memory. threads: of the decoder."""
+    """Each of `clips`, all of one file, with its candidates in order of time or an error (unreadable, empty, outside,
+    past_end, too_long, too_small).
+
+    A span is half open. Spans are yielded as they end, so that only the pictures of open spans are in memory. threads:
+    of the decoder.
+    """
     try:
         video = Video(clips[0].path, threads)
     except (ClipError, OSError):

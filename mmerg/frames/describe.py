@@ -1,4 +1,4 @@
-"""Measurements of keyframes in plain words, for models that take no images: never a mood or an action.
+"""Measurements of keyframes in words, for models that take no images. They never name a mood or an action.
 
 [sentence(measured) for measured in measure(jpegs, times)]
 """
@@ -9,15 +9,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmerg.errors import ConfigError
-from mmerg.frames.faces import find_faces, finder
+from mmerg.frames.faces import find_faces
 from mmerg.frames.picture import cv2, from_jpeg, sharpness
 
-_GRID = (64, 36)  # pixels; on it frames are compared, so that noise does not count as motion
+_GRID = (64, 36)  # pixels; frames are compared at this size, so that noise does not count as motion
 
 
 class Face(NamedTuple):
-    """Where a face is, in percent of the picture's width and height from the top left corner."""
+    """The place of a face in percent of the picture's width and height, from the top left corner."""
 
     x: float
     y: float
@@ -25,16 +24,16 @@ class Face(NamedTuple):
     height: float
 
     def place(self) -> str:
-        """Where its middle lies and how wide it is, as in `left, upper third, 22% of the width`."""
+        """Its centre and width in words, such as `left, upper third, 22% of the width`."""
         column, row = (min(2, int(at * 3 / 100)) for at in (self.x + self.width / 2, self.y + self.height / 2))
         across, down = ("left", "centre", "right")[column], ("upper", "middle", "lower")[row]
         return f"{across}, {down} third, {self.width:.0f}% of the width"
 
 
 class Measures(NamedTuple):
-    """What is measured of one frame. time: seconds in its file. sharpness: variance of the Laplacian of luma. The rest
-    is in percent of luma's range: its mean, its standard deviation, and its mean absolute change since the previous
-    frame of the clip (None for the first). faces: from left to right."""
+    """Measures of one frame. time: seconds in its file. sharpness: variance of the Laplacian of luma. brightness,
+    contrast, motion: mean, standard deviation, and mean absolute change since the previous frame of the clip (None for
+    the first), in percent of luma's range. faces: from left to right."""
 
     time: float
     brightness: float
@@ -45,13 +44,8 @@ class Measures(NamedTuple):
 
 
 def measure(jpegs: Sequence[bytes], times: Sequence[float]) -> tuple[Measures, ...]:
-    """Measures of the frames of one clip, in order of time (seconds).
-
-    Raises ClipError `unreadable` where bytes are no picture, ConfigError where OpenCV's face cascade is not installed.
-    """
-    if finder() is None:
-        hint = "install opencv-python-headless, which contains it"
-        raise ConfigError("OpenCV's face cascade is not installed", where=cv2.data.haarcascades, hint=hint)
+    """Measure the frames of one clip. times: seconds, rising. Raises ClipError `unreadable` for bytes that are no
+    picture."""
     measured: list[Measures] = []
     before: NDArray[np.float64] | None = None
     for data, time in zip(jpegs, times, strict=True):
@@ -69,7 +63,7 @@ def measure(jpegs: Sequence[bytes], times: Sequence[float]) -> tuple[Measures, .
 
 
 def sentence(measured: Measures) -> str:
-    """The measures of one frame as one English sentence."""
+    """The measures of one frame as a sentence."""
     parts = [f"brightness {measured.brightness:.0f}%", f"contrast {measured.contrast:.0f}%"]
     parts.append(f"sharpness {measured.sharpness:.0f}")
     if measured.motion is not None:

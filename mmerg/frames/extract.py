@@ -1,6 +1,6 @@
-"""From clips to keyframes: a file is decoded in one pass for all spans wanted of it, and no span twice.
+"""Extracts keyframes from clips. A file is decoded once for all its spans, and no span twice.
 
-The store keeps frames until file, span, crop or settings change. A bad clip costs no other clip its frames.
+The store keeps frames until file, span, crop or settings change. A bad clip does not affect other clips.
 
     for frames in extract([Clip(Path("dia1_utt0.mp4"))], FramesSettings(), FrameStore(Path("cache/frames"))):
         if isinstance(frames, ClipError): ...  # frames.reason: missing, unreadable, empty, too_long, outside,
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from mmerg.corpora.dialogue import Clip
 from mmerg.errors import ClipError
-from mmerg.frames.apex import LOOK_UNDER, apex
+from mmerg.frames.apex import SEARCH_BELOW, find_apex
 from mmerg.frames.decode import Candidate, decode
 from mmerg.frames.picture import cv2, halved, sharpness, shrink, to_jpeg
 from mmerg.frames.store import Frame, FrameStore, Role
@@ -31,18 +31,19 @@ from mmerg.settings.model import FramesSettings
 
 Outcome: TypeAlias = tuple[Frame, ...] | ClipError  # the keyframes of a clip, or why there are none
 
-_METHOD = 4  # raise it when the same settings would take other frames or other bytes
-_LOOK_UNDER = 640  # pixels; sharpness is judged at about the size that a model sees
-_THUMB = (16, 16)  # pixels; a head that turns still shows in it, noise does not
-# What a clip's whole duration weighs against visual change, in mean squared differences of thumbnails (values 0 to 1):
-# a cut makes about 0.05, somebody talking 0.001. So cuts end segments, and a clip of little change is split evenly.
+_METHOD = 4  # increase it if the same settings give other frames or bytes
+_SHARPNESS_BELOW = 640  # pixels; sharpness is measured at about the size that a model sees
+_THUMB = (16, 16)  # pixels; shows a turning head, but not noise
+# The weight of a clip's whole duration against visual change, in mean squared differences of thumbnails (values 0 to
+# 1): a cut causes about 0.05, a talking person 0.001. So cuts end segments, and a clip of little change is split
+# evenly.
 _TIME_WEIGHT = 0.02
-_SHARP_ENOUGH = 0.7  # of the sharpest in the segment; below that a frame is only taken where nothing better is
+_SHARP_ENOUGH = 0.7  # of the sharpest frame in the segment
 
 
 def extract(clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> list[Outcome]:
-    """The outcome of each clip, in the order given: at most `settings.per_clip` frames, in order of time, every one in
-    its span [start, end)."""
+    """The outcome of each clip in the given order: at most `settings.per_clip` frames of its span [start, end), in
+    order of time."""
     # An absolute path, as resolve() would follow links.
     placed = [replace(clip, path=Path(os.path.abspath(clip.path))) for clip in clips]  # noqa: PTH100
     outcomes: dict[Clip, Outcome] = {}
@@ -55,7 +56,7 @@ def extract(clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) 
             outcomes[clip] = frames
         else:
             wanted.setdefault(clip.path, {})[clip] = taken_from
-    # Files side by side use the cores better than several decoder threads on one file after another.
+    # Decoding files in parallel uses the cores better than several threads per file.
     cores = os.cpu_count() or 1
     workers = max(1, min(len(wanted), cores))
     with ThreadPoolExecutor(workers) as pool:
@@ -65,14 +66,14 @@ def extract(clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) 
 
 
 def _taken_from(clip: Clip, settings: FramesSettings) -> str | ClipError:
-    """All that decides which the clip's frames are, as text; or the error, where it is clear without decoding that
-    there are none."""
+    """All that decides the clip's frames, as text, or the error if there are none for a reason that needs no
+    decoding."""
     failed = partial(ClipError, where=str(clip))
     start, end = clip.start or 0.0, clip.end
     if not math.isfinite(start) or (end is not None and not (math.isfinite(end) and end > start)):
         return failed("bad_span", "the span ends before it starts", hint="check the times in the corpus")
     try:
-        str(clip.path).encode()  # it is written to the trace
+        str(clip.path).encode()  # the trace holds it
         status = clip.path.stat()
     except UnicodeEncodeError:
         return ClipError("unreadable", "the file's name is not UTF-8", where=ascii(str(clip)), hint="rename the file")
@@ -81,11 +82,11 @@ def _taken_from(clip: Clip, settings: FramesSettings) -> str | ClipError:
     except OSError as error:
         what = f"the file cannot be read: {error.strerror}"
         return failed("unreadable", what, hint="check permissions")
-    # How long a span without a start is, is known once it is decoded: its end is only the latest that it may have.
+    # The length of a span without a start is known only after decoding, as its file may be shorter.
     if clip.start is not None and end is not None and end - start > settings.max_seconds:
         what = f"the span is {end - start:.0f} s long, over {settings.max_seconds:g} s"
         return failed("too_long", what, hint="check its times; or raise frames.max_seconds")
-    # The settings left out choose among the frames taken, or say how they are shown.
+    # The other settings choose among the extracted frames, or how they are shown.
     deciding = settings.model_dump(exclude={"seen_by", "last_turns", "max_frames", "captions", "show"})
     asked = {"clip": asdict(clip), "settings": deciding, "method": _METHOD}
     file = {"bytes": status.st_size, "mtime_ns": status.st_mtime_ns}
@@ -93,7 +94,7 @@ def _taken_from(clip: Clip, settings: FramesSettings) -> str | ClipError:
 
 
 def _take(clips: Mapping[Clip, str], settings: FramesSettings, store: FrameStore, threads: int) -> dict[Clip, Outcome]:
-    """Decode one file for all of `clips`, and store their frames. clips: with what decides their frames."""
+    """Decode one file for all of `clips` and store their frames. clips: with the text that decides their frames."""
     outcomes: dict[Clip, Outcome] = {}
     for clip, candidates in decode(list(clips), settings, threads):
         if isinstance(candidates, ClipError):
@@ -111,21 +112,21 @@ def _take(clips: Mapping[Clip, str], settings: FramesSettings, store: FrameStore
 
 
 def _pick(candidates: Sequence[Candidate], settings: FramesSettings) -> list[tuple[Candidate, Role]]:
-    """The candidates that become keyframes, and as what. With `method=apex` one is the apex, the others represent the
-    rest."""
+    """The candidates that become keyframes, with their roles. With `method=apex` one is the apex, and the others
+    represent the rest."""
     times, k = [candidate.time for candidate in candidates], settings.per_clip
     if settings.method == "uniform":
         return [(candidates[i], "") for i in uniform(times, k)]
     thumbs, sharp = [], []
     for candidate in candidates:
-        small = halved(candidate.picture, _LOOK_UNDER)
-        thumb = cv2.resize(halved(small, _LOOK_UNDER // 2), _THUMB, interpolation=cv2.INTER_AREA)
+        small = halved(candidate.picture, _SHARPNESS_BELOW)
+        thumb = cv2.resize(halved(small, _SHARPNESS_BELOW // 2), _THUMB, interpolation=cv2.INTER_AREA)
         thumbs.append(thumb.astype(np.float32) / 255.0)
         sharp.append(sharpness(cv2.cvtColor(small, cv2.COLOR_BGR2GRAY)))
     if settings.method == "representative":
         return [(candidates[i], "") for i in representative(times, thumbs, sharp, k)]
-    greys = [cv2.cvtColor(halved(candidate.picture, LOOK_UNDER), cv2.COLOR_BGR2GRAY) for candidate in candidates]
-    peak = apex(greys, thumbs)
+    greys = [cv2.cvtColor(halved(candidate.picture, SEARCH_BELOW), cv2.COLOR_BGR2GRAY) for candidate in candidates]
+    peak = find_apex(greys, thumbs)
     roles: dict[int, Role] = {peak[0]: peak[1]} if peak else {}
     rest = [i for i in range(len(candidates)) if i not in roles]
     if k > len(roles):
@@ -135,8 +136,8 @@ def _pick(candidates: Sequence[Candidate], settings: FramesSettings) -> list[tup
 
 
 def uniform(times: Sequence[float], k: int) -> list[int]:
-    """The candidates nearest to the middles of `k` equal windows from the first to the last of `times` (seconds):
-    rising indices, all where there are no more than `k`."""
+    """The rising indices of the candidates nearest to the middles of `k` equal windows over `times` (seconds), or of
+    all candidates if there are at most `k`."""
     if k >= len(times):
         return list(range(len(times)))
     width = (times[-1] - times[0]) / k
@@ -152,16 +153,16 @@ def uniform(times: Sequence[float], k: int) -> list[int]:
 def representative(
     times: Sequence[float], thumbs: Sequence[NDArray[np.float32]], sharp: Sequence[float], k: int
 ) -> list[int]:
-    """One typical and sharp candidate from each of the `k` consecutive segments that differ least within themselves:
-    rising indices, all where there are no more than `k`.
+    """The rising indices of one typical and sharp candidate from each of the `k` most homogeneous consecutive segments,
+    or of all candidates if there are at most `k`.
 
-    times: seconds, rising. thumbs: small pictures of one shape, values 0 to 1. Segments are the exact optimum of
+    times: seconds, rising. thumbs: small pictures of one shape, values 0 to 1. The segments are the exact optimum of
     k-means over thumbnails and time, restricted to consecutive frames (Fisher, "On grouping for maximum homogeneity",
-    1958). Of each the frame nearest to its mean that is sharp enough is taken.
+    1958). From each, the sharp enough frame nearest to the mean is taken.
     """
     if k >= len(times):
         return list(range(len(times)))
-    # A row per candidate whose squared distances are mean squared differences of thumbnails plus weighted time.
+    # Squared distances of rows are mean squared differences of thumbnails plus weighted time.
     flat = np.stack(thumbs).astype(np.float64).reshape(len(thumbs), -1)
     clock = (np.asarray(times) - times[0]) / max(times[-1] - times[0], 1e-9)
     points = np.hstack([flat / np.sqrt(flat.shape[1]), np.sqrt(_TIME_WEIGHT) * clock[:, None]])

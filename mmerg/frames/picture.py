@@ -1,4 +1,4 @@
-"""Pictures as arrays: crop, shrink, JPEG in and out, and several in one grid. OpenCV is imported here alone.
+"""Crops, shrinks, encodes and combines pictures. Only this module imports OpenCV.
 
 data = to_jpeg(shrink(picture, fitted(1280, 720, 448)), quality=85)
 """
@@ -21,9 +21,9 @@ Picture: TypeAlias = NDArray[np.uint8]  # (height, width, 3), in BGR order
 
 
 class _OpenCV:
-    """The module `cv2`, imported when it is first used, without the lines that it prints for damaged pictures."""
+    """The module `cv2`, imported on first use, without its messages on damaged pictures."""
 
-    # While it is imported, cv2 leaves sys.modules for a moment: a thread would get half of it.
+    # During its import cv2 leaves sys.modules for a moment, so that another thread would get half of it.
     _loading = threading.Lock()
 
     def __getattr__(self, name: str) -> Any:
@@ -36,7 +36,7 @@ cv2 = _OpenCV()
 
 
 def cropped(picture: Picture, crop: Crop | None) -> Picture:
-    """A view of the part that `crop` names, its edges rounded to whole pixels and kept inside the picture."""
+    """A view of the cropped part, with edges rounded to whole pixels inside the picture."""
     if crop is None:
         return picture
     height, width = picture.shape[:2]
@@ -46,13 +46,13 @@ def cropped(picture: Picture, crop: Crop | None) -> Picture:
 
 
 def fitted(width: int, height: int, long_side: int) -> tuple[int, int]:
-    """(width, height) with the longer side at most `long_side` pixels and the proportions kept; never enlarged."""
+    """(width, height) scaled down so that the longer side is at most `long_side` pixels."""
     scale = min(1.0, long_side / max(width, height, 1))
     return round(width * scale), round(height * scale)
 
 
 def halved(picture: Picture, below: int) -> Picture:
-    """A copy, halved until its long side is under `below`: OpenCV averages 2 by 2 pixels about ten times faster than it
+    """A copy, halved until its long side is below `below`. OpenCV averages 2 by 2 pixels ten times faster than it
     resizes to an arbitrary size. An odd last row or column is dropped."""
     small = picture
     while max(small.shape[:2]) >= below and min(small.shape[:2]) >= 2:
@@ -62,20 +62,20 @@ def halved(picture: Picture, below: int) -> Picture:
 
 
 def shrink(picture: Picture, size: tuple[int, int]) -> Picture:
-    """The picture at `size` (width, height), which must not be larger, each pixel the mean of the area it covers."""
+    """The picture at a smaller `size` (width, height). Each pixel is the mean of its area."""
     if (picture.shape[1], picture.shape[0]) == size:
         return picture
     return cast(Picture, cv2.resize(picture, size, interpolation=cv2.INTER_AREA))
 
 
 def to_jpeg(picture: Picture, quality: int) -> bytes:
-    """The picture as a baseline JPEG of `quality` (0 to 100); the same picture gives the same bytes."""
+    """The picture as a baseline JPEG of `quality` (0 to 100). The same picture gives the same bytes."""
     _, data = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, quality])
     return bytes(data.tobytes())
 
 
 def from_jpeg(data: bytes) -> Picture:
-    """The picture in `data`. Raises ClipError `unreadable` where it is no picture."""
+    """Decode a picture. Raises ClipError `unreadable` if `data` is no picture."""
     picture = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) if data else None
     if picture is None:
         hint = "remove the frame store's folder; frames are then extracted again"
@@ -84,32 +84,35 @@ def from_jpeg(data: bytes) -> Picture:
 
 
 def on_white(picture: NDArray[np.uint8]) -> Picture:
-    """A picture with an alpha channel, (height, width, 4), as viewers show it: what is transparent is white."""
+    """Put a picture with an alpha channel, (height, width, 4), on white, as viewers do."""
     alpha = picture[:, :, 3:].astype(np.uint16)
     return cast(Picture, ((picture[:, :, :3] * alpha + 255 * (255 - alpha) + 127) // 255).astype(np.uint8))
 
 
 def sharpness(grey: NDArray[np.uint8]) -> float:
-    """Variance of the Laplacian of a grey picture (0 to 255): near 0 where it is blurred, higher with finer detail."""
+    """Variance of the Laplacian of a grey picture (0 to 255): near 0 if blurred, higher with finer detail."""
     _, deviation = cv2.meanStdDev(cv2.Laplacian(grey, cv2.CV_16S))
     return float(deviation[0][0]) ** 2
 
 
 def captioned(data: bytes, caption: str, quality: int) -> bytes:
-    """A JPEG with a caption in its top left corner. Raises ClipError `unreadable` where the bytes are no picture."""
+    """Draw a caption into the top left corner of a JPEG. Raises ClipError `unreadable` for bytes that are no
+    picture."""
     picture = from_jpeg(data)
     _write(picture, caption)
     return to_jpeg(picture, quality)
 
 
 def montage(jpegs: Sequence[bytes], long_side: int, quality: int, captions: Sequence[str] = ()) -> bytes:
-    """One JPEG of at most `long_side` pixels that holds all frames, for models that take a single image: a grid, left
-    to right and top to bottom, each with its caption, or else its number (from 1), in its top left corner. Raises
-    ClipError `unreadable` where bytes are no picture."""
+    """Combine frames in one JPEG of at most `long_side` pixels, for models that take a single image.
+
+    The grid runs left to right and top to bottom. Each frame has its caption, or else its number from 1, in its top
+    left corner. Raises ClipError `unreadable` for bytes that are no picture.
+    """
     pictures = [from_jpeg(data) for data in jpegs]
     width, height = max(p.shape[1] for p in pictures), max(p.shape[0] for p in pictures)
     count = len(pictures)
-    # The grid closest to a square; the fewer columns where two are as good.
+    # The grid closest to a square, with fewer columns on a tie.
     columns = min(range(1, count + 1), key=lambda n: (max(n * width, math.ceil(count / n) * height), n))
     rows = math.ceil(count / columns)
     scale = min(1.0, long_side / (columns * width), long_side / (rows * height))
@@ -127,8 +130,8 @@ def montage(jpegs: Sequence[bytes], long_side: int, quality: int, captions: Sequ
 
 
 def _write(cell: Picture, text: str) -> None:
-    """Burn `text` in white on a black box, about a ninth of the cell's height but never under 14 pixels, and narrower
-    than the cell. The font has plain Latin letters alone: accents fall away, and other letters with them."""
+    """Draw `text` in white on a black box, about a ninth of the cell's height but at least 14 pixels, and narrower than
+    the cell. The font has only plain Latin letters: accents and all other letters are dropped."""
     text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().strip()
     tall = max(14, cell.shape[0] // 9)
     edge = max(3, tall // 4)
@@ -139,6 +142,6 @@ def _write(cell: Picture, text: str) -> None:
             break
         tall, text = (tall - 1, text) if tall > 14 else (tall, text[:-1])
     cell[: tall + 2 * edge, : wide + 2 * edge] = 0
-    label = np.ascontiguousarray(cell)  # putText wants an array of its own, and the cell is a view into the sheet
+    label = np.ascontiguousarray(cell)  # putText needs a contiguous array, and the cell is a view
     cv2.putText(label, text, (edge, tall + edge), cv2.FONT_HERSHEY_SIMPLEX, scale, (255, 255, 255), 2, cv2.LINE_AA)
     cell[:] = label

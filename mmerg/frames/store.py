@@ -1,7 +1,7 @@
-"""Keyframes, and where they are kept: JPEG bytes by their hash, and a list of frames for each clip.
+"""Stores keyframes: JPEG bytes by their hash, and a list of frames for each clip.
 
 folder/jpeg/<sha256>.jpg    the bytes of a frame
-folder/taken/<key>.json     the frames of a clip, with all that decided which they are
+folder/taken/<key>.json     the frames of a clip, with all that decided them
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ Role = Literal["", "apex of a face", "apex of motion", "context"]
 
 
 class Frame(Record):
-    """One keyframe. `sha256` is of the JPEG bytes in the store; `time` is seconds from the start of `source`. role: why
-    `frames.method=apex` chose it."""
+    """A keyframe. sha256: of its JPEG bytes. time: seconds from the start of `source`. role: why `frames.method=apex`
+    chose it."""
 
     sha256: str
     source: str  # the clip's file name
@@ -33,7 +33,7 @@ class Frame(Record):
 
 @dataclass(frozen=True)
 class Keyframe:
-    """A frame with the history turn it comes from (from 1); `description` is for models without vision."""
+    """A frame with its history turn (from 1). description: for models without vision."""
 
     turn: int
     frame: Frame
@@ -41,7 +41,7 @@ class Keyframe:
 
 
 class _Taken(Record):
-    """The frames of a clip. taken_from: all that decided which they are, as text."""
+    """The frames of a clip. taken_from: all that decided them, as text."""
 
     taken_from: str
     frames: tuple[Frame, ...]
@@ -49,13 +49,13 @@ class _Taken(Record):
 
 @dataclass
 class FrameStore:
-    """Frames under `folder`, which several processes may share. A damaged file counts as absent. Failures are not kept:
-    a bad clip is tried again. Raises RunError where a file cannot be written."""
+    """Frames under `folder`, which several processes may share. A damaged file counts as missing. Failures are not
+    stored, so a bad clip is tried again. Raises RunError if a file cannot be written."""
 
     folder: Path
 
     def read(self, digest: str) -> bytes:
-        """The JPEG bytes of a frame. Raises ClipError `lost` where they are absent or damaged."""
+        """The JPEG bytes of a frame. Raises ClipError `lost` if they are missing or damaged."""
         data = self._get(self._jpeg(digest))
         if data is None or sha256(data).hexdigest() != digest:
             what, hint = "a keyframe in the frame store is missing or damaged", "run again to decode its clip again"
@@ -63,14 +63,14 @@ class FrameStore:
         return data
 
     def write(self, data: bytes) -> str:
-        """Keep JPEG bytes; gives their SHA-256 (hex)."""
+        """Store JPEG bytes and return their SHA-256 (hex)."""
         digest = sha256(data).hexdigest()
         if self._get(self._jpeg(digest)) != data:
             self._put(self._jpeg(digest), data)
         return digest
 
     def find(self, taken_from: str) -> tuple[Frame, ...] | None:
-        """The frames that `remember` was given for the same text, if all of their bytes are still whole."""
+        """The frames remembered for the same text, if all their bytes are whole."""
         try:
             taken = _Taken.model_validate_json(self._get(self._index(taken_from)) or b"")
             for frame in taken.frames:
@@ -80,7 +80,7 @@ class FrameStore:
         return taken.frames if taken.taken_from == taken_from else None
 
     def remember(self, taken_from: str, frames: Sequence[Frame]) -> None:
-        """Note the frames of a clip; their bytes must have been written before."""
+        """Remember the frames of a clip. Write their bytes first."""
         taken = _Taken(taken_from=taken_from, frames=tuple(frames))
         self._put(self._index(taken_from), taken.model_dump_json(indent=1).encode())
 
@@ -102,7 +102,7 @@ class FrameStore:
 
 @dataclass
 class HeldFrames(FrameStore):
-    """The same in memory alone: nothing is written to a disk."""
+    """A frame store in memory, which writes nothing to disk."""
 
     folder: Path = Path("memory")
     files: dict[Path, bytes] = field(default_factory=dict)

@@ -1,7 +1,7 @@
-"""A video file as players show it: frames turned and mirrored, in their proportions, timed on the clock of the file.
+"""Reads video files as players show them: turned, mirrored, in proportion, and timed by the clock of the file.
 
-That clock starts with the first stream, so a picture that begins 2 s after the sound has its first frame at 2 s.
-Headers are not believed: frames are counted as they come, and their times are those of their timestamps.
+The clock starts with the first stream, so a picture that begins 2 s after the sound has its first frame at 2 s. Headers
+are not trusted: frames are counted as they come, and times are their timestamps.
 
     with Video(Path("dia0_utt1.mp4")) as video:
         for frame in video.frames():
@@ -24,22 +24,22 @@ import numpy as np
 from mmerg.errors import ClipError
 from mmerg.frames.picture import Picture, on_white
 
-CHANGES = (2, 3)  # FFmpeg's types of frames that change others: P and B
-MOST_THREADS = 16  # FFmpeg uses no more for one file
+CHANGES = (2, 3)  # FFmpeg's types of frames that depend on others: P and B
+MOST_THREADS = 16  # FFmpeg uses at most this many for one file
 _loading = threading.Lock()
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """A frame that is shown from `time` for `duration` (seconds)."""
+    """A frame shown from `time` for `duration` (seconds)."""
 
     time: float
     duration: float
-    frame: Any  # PyAV's VideoFrame, whose stubs type its side data wrongly
-    pixel: float  # its width over its height
+    frame: Any  # PyAV's VideoFrame; its stubs have a wrong type for side data
+    pixel: float  # width over height of a pixel
 
     def picture(self) -> Picture:
-        """Its pixels. Transparent ones are on white."""
+        """The pixels of the frame, on white if it is transparent."""
         frame = self.frame
         size = _in_proportion(frame.width, frame.height, self.pixel)
         alpha = any(component.is_alpha for component in frame.format.components)
@@ -48,20 +48,22 @@ class Decoded:
 
 
 class Video:
-    """An open file. seconds: its length by its header (None: no sensible one). count: its frames by its header (0:
-    unknown). claimed_end: when these end, in an avi, which counts frames that are only repeated, too. fps: usual frames
-    a second. size: width and height of its frames as stored. Raises ClipError `unreadable` where it is no video."""
+    """An open video. Raises ClipError `unreadable` for a file that is no video.
+
+    seconds: the length by the header, or None. count: the frames by the header, 0 if unknown. claimed_end: the end of
+    these frames in an avi, whose count includes repeated frames. fps: usual frames per second. size: width and height
+    of frames as stored."""
 
     def __init__(self, path: Path, threads: int = 1) -> None:
         with _loading:
             av = importlib.import_module("av")
             av.logging.set_level(None)
-            # PyAV raises for any side data that it does not know, such as EXIF.
+            # PyAV raises for unknown side data such as EXIF.
             kinds = importlib.import_module("av.sidedata.sidedata").Type
             kinds._missing_ = classmethod(lambda cls, _: cls.VIDEO_HINT)
         self._error = av.FFmpegError
         with ExitStack() as stack:
-            # Opened here and read by FFmpeg: a file that names other files or addresses (a playlist) cannot reach them.
+            # FFmpeg gets an open file, so that a playlist cannot reach other files or addresses.
             file = stack.enter_context(path.open("rb"))
             try:
                 container = av.open(file, options={"protocol_whitelist": "none"}, metadata_errors="replace")
@@ -69,7 +71,7 @@ class Video:
                 raise _unreadable(path) from error
             self._container = stack.enter_context(container)
             self._stream = container.streams.best("video")
-            if self._stream is None or self._stream.codec_context is None:  # None: of a codec that nobody knows
+            if self._stream is None or self._stream.codec_context is None:  # None: an unknown codec
                 raise _unreadable(path)
             self._opened = stack.pop_all()
         self._stream.codec_context.thread_count = max(1, min(threads, MOST_THREADS))
@@ -78,7 +80,7 @@ class Video:
         self.fps = rate if 1.0 <= rate <= 240.0 else 25.0
         self._begin = (self._container.start_time or 0) / 1e6
         base, begin = self._stream.time_base, self._stream.start_time or 0
-        own = self._stream.duration  # of the stream, from its own start
+        own = self._stream.duration  # the length of the stream
         end = float((begin + own) * base) if own else ((self._container.duration or 0) / 1e6 + self._begin)
         seconds = end - self._begin
         self.seconds = seconds if seconds > 0 else None
@@ -93,18 +95,18 @@ class Video:
         self._opened.close()
 
     def frames(self) -> Iterator[Decoded]:
-        """Every frame that can be decoded, in order of time; damaged ones are left out."""
+        """All decodable frames in order of time, without damaged ones."""
         last, gap, whole = -math.inf, 1.0 / self.fps, False
         pixel = float(self._stream.sample_aspect_ratio or 1)
         for frame in self._decoded():
             time = math.nan if frame.time is None else frame.time - self._begin
-            if not last < time < math.inf:  # no timestamp, or one that goes back
+            if not last < time < math.inf:  # a missing or decreasing timestamp
                 time = last + gap if last > -math.inf else 0.0
             last = time
             lasts = float((frame.duration or 0) * frame.time_base) if frame.time_base else 0.0
-            # A cut before the first key frame leaves changes to a picture that is not there, which decoders make grey.
+            # After a cut within a group of pictures, frames depend on one that is missing; decoders make them grey.
             whole = whole or frame.key_frame or frame.pict_type not in CHANGES
-            # Where a frame is corrupt, the decoder has filled what it lacks with grey, black or another frame.
+            # The decoder fills the gaps of a corrupt frame with grey, black or another frame.
             if whole and not frame.is_corrupt:
                 yield Decoded(time, lasts or gap, frame, pixel)
 
@@ -113,7 +115,7 @@ class Video:
         while True:
             try:
                 packet = next(packets, None)
-            except (self._error, IndexError):  # the file ends within a packet
+            except (self._error, IndexError):  # the file is cut off
                 return
             if packet is None:
                 return
@@ -127,14 +129,14 @@ def _unreadable(path: Path) -> ClipError:
 
 
 def _in_proportion(width: int, height: int, pixel: float) -> tuple[int, int]:
-    """(width, height) where pixels are `pixel` times as wide as high; nothing is enlarged."""
+    """(width, height) with square pixels, if stored pixels are `pixel` times as wide as high. Nothing is enlarged."""
     if not 0.1 <= pixel <= 10.0:
         return width, height
     return round(width * min(pixel, 1.0)), round(height / max(pixel, 1.0))
 
 
 def _turned(picture: Picture, frame: Any) -> Picture:
-    """The picture by the display matrix of its frame: quarter turns and mirrors."""
+    """Apply the quarter turns and mirrors of the frame's display matrix."""
     data = next((data for data in frame.side_data if data.type.name == "DISPLAYMATRIX"), None)
     if data is None:
         return picture

@@ -1,5 +1,4 @@
-"""A run as one folder of static pages: read from its files, put into page models, written through templates.
+"""Reports: runs as folders of static pages.
 
-`sample` and `run_pages` make what pages show, `folder` and `frames` write, `write` goes through it all.
-Pages come from models alone, so that each can be tested without a browser.
+`sample` and `run_pages` hold what pages show, `render` fills templates, and `write` puts the report together.
 """

@@ -1,4 +1,4 @@
-"""A stage's output as fields to read, with what changed in each since the pass before.
+"""A stage's output as fields, with the changes since the pass before.
 
 fields({"emotion": "joy"}, before={"emotion": "anger"})
 diff("It is fine.", "It is not fine.")    # same 'It is ', ins 'not ', same 'fine.'
@@ -12,20 +12,20 @@ from itertools import zip_longest
 from typing import Any, Literal, NamedTuple
 
 Kind = Literal["same", "ins", "del"]
-ALIKE = 0.4  # share of the words that two texts must have in common for their words to be compared
-LONG = 1500  # words; comparing grows with the square, and nobody reads a longer diff
+ALIKE = 0.4  # texts that share fewer of their words are not compared word by word
+LONG = 1500  # words; the time grows with the square, and nobody reads a longer diff
 _WORD = re.compile(r"\w+\s*|[^\w\s]\s*|\s+")
 
 
 class Span(NamedTuple):
-    """A part of a text that stayed, was put in, or was taken out."""
+    """A part of a text that stayed, was added, or was removed."""
 
     kind: Kind
     text: str
 
 
 class Line(NamedTuple):
-    """A line of text, and the history turn or keyframe (from 1) that it is about."""
+    """A line of text, with the history turn or keyframe (from 1) that it cites."""
 
     words: tuple[Span, ...]
     turn: int | None = None
@@ -33,12 +33,12 @@ class Line(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Its words as they are now."""
+        """The current words."""
         return "".join(span.text for span in self.words if span.kind != "del")
 
 
 class Field(NamedTuple):
-    """A field of an output by its name, "" for an output that is one text. many: it is a list."""
+    """A field of an output. name: "" if the output is one text. many: whether it is a list."""
 
     name: str
     lines: tuple[Line, ...]
@@ -46,7 +46,7 @@ class Field(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Its words as they are now."""
+        """The current words."""
         return "".join(line.text for line in self.lines)
 
     @property
@@ -55,11 +55,13 @@ class Field(NamedTuple):
 
 
 def fields(value: Any, before: Any = None) -> tuple[Field, ...]:
-    """The fields of `value` that are not empty, with what changed since `before` where there is a `before`."""
-    new, old = (one if isinstance(one, Mapping) else {} if one is None else {"": one} for one in (value, before))
+    """The fields of `value` that are not empty, with the changes since `before` if there is one."""
+    new, old = (
+        output if isinstance(output, Mapping) else {} if output is None else {"": output} for output in (value, before)
+    )
     compared = []
     for name in dict.fromkeys([*new, *old]):
-        many = any(isinstance(one.get(name), list | tuple | Mapping) for one in (new, old))
+        many = any(isinstance(output.get(name), list | tuple | Mapping) for output in (new, old))
         lines = _lines(new.get(name))
         changes = lines if before is None else _compare(_lines(old.get(name)), lines)
         compared.append(Field(str(name), tuple(changes), many))
@@ -67,7 +69,7 @@ def fields(value: Any, before: Any = None) -> tuple[Field, ...]:
 
 
 def _lines(value: Any) -> list[Line]:
-    """A line an item; one that names a `turn` or a `frame` points to it."""
+    """One line per item. An item with a `turn` or a `frame` cites it."""
     if isinstance(value, Mapping):
         return [Line(plain(f"{key}: {describe(inner)}")) for key, inner in value.items()]
     if isinstance(value, list | tuple):
@@ -83,14 +85,14 @@ def _item(item: Mapping[str, object]) -> Line:
 
 
 def describe(value: Any) -> str:
-    """A value in words, or as JSON."""
+    """A value as text: words as they are, the rest as JSON."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _compare(old: Sequence[Line], new: Sequence[Line]) -> Iterator[Line]:
-    """The new lines, each against the old one whose place it took, and the old ones that went."""
+    """The new lines, each compared with the old line in its place, and the removed lines."""
     for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         for then, now in zip_longest(old[a:b], new[c:d]):
             if now is None:
@@ -101,13 +103,13 @@ def _compare(old: Sequence[Line], new: Sequence[Line]) -> Iterator[Line]:
 
 
 def plain(text: str) -> tuple[Span, ...]:
-    """A text with nothing to compare it with."""
+    """A text without changes."""
     return (Span("same", text),) if text else ()
 
 
 def diff(old: str, new: str) -> tuple[Span, ...]:
-    """`new` with what it put in, and what it took out of `old` where it stood. White space does not count. Texts that
-    are long or share few words are taken out and put in as a whole."""
+    """The words that were added to and removed from `old`. White space does not count. Texts that are long or share few
+    words are replaced as a whole."""
     if old.split() == new.split():
         return (Span("same", new),) if new else ()
     before, after = _WORD.findall(old), _WORD.findall(new)
@@ -117,11 +119,11 @@ def diff(old: str, new: str) -> tuple[Span, ...]:
         spans += (Span("del", old), Span("ins", new))
     else:
         for tag, a, b, c, d in matcher.get_opcodes():
-            gone, come = "".join(before[a:b]), "".join(after[c:d])
-            spans += (Span("same", come),) if tag == "equal" else (Span("del", gone), Span("ins", come))
+            removed, added = "".join(before[a:b]), "".join(after[c:d])
+            spans += (Span("same", added),) if tag == "equal" else (Span("del", removed), Span("ins", added))
     return tuple(span for span in spans if span.text)
 
 
 def rewritten(spans: tuple[Span, ...]) -> bool:
-    """Whether nothing of a text of several words was left: before and after are then easier to read apart."""
+    """Whether a text of several words was replaced as a whole."""
     return [span.kind for span in spans] == ["del", "ins"] and all(" " in span.text for span in spans)

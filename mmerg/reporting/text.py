@@ -12,7 +12,7 @@ Document = dict[str, object]
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as they are."""
+    """Writes texts of several lines as blocks."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -23,7 +23,7 @@ _Dumper.add_representer(str, _text)
 
 
 def to_yaml(story: Story, prompts: bool, more: Mapping[str, object]) -> str:
-    """The story and what else is known of the sample. prompts: with every call's prompt and raw reply."""
+    """Format a story. prompts: include the prompt and raw reply of each call. more: further facts on the sample."""
     document: Document = {}
     if started := story.started:
         document |= {"dialogue": started.dialogue, "responder": started.responder}
@@ -69,7 +69,7 @@ def _call(call: Call, prompts: bool) -> Document:
 
 
 def _fields(record: BaseModel | None) -> Document:
-    """Its fields without those that stand elsewhere in the document, have their default value or are empty."""
+    """The fields of a record that are not elsewhere in the document, not defaults and not empty."""
     ignored = {"sample", "at", "t", "stage", "attempt"}
     return _filled(record.model_dump(mode="json", exclude=ignored, exclude_defaults=True)) if record else {}
 
