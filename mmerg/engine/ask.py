@@ -40,8 +40,8 @@ HINTS = {
 Place = dict[str, Any]  # the fields of events: sample, t, stage, attempt
 WISHES = {Failure.TRUNCATED: "; be much shorter"}  # added to the complaint in the prompt
 MEND = (
-    "fix it and repeat the command: with other code it is a new run, which takes calls that are the same from the "
-    "reply cache (a class with a digest of its own that stayed the same needs only_failed=true)"
+    "fix it and repeat the command: with other code it is a new run, which takes equal calls from the reply cache "
+    "(if the class has a `digest` that has not changed, add only_failed=true)"
 )
 
 

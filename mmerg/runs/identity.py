@@ -50,7 +50,7 @@ RUNTIME_KEYS = tuple(
 _PLACES = (  # of these paths only the last name counts
     *paths_marked(RunSettings, PLACE),
     *("backend.adapter.model", "backend.adapter.mmproj"),  # copies of the backbone's
-    "judge.prompts",  # the content has a digest of its own
+    "judge.prompts",  # the templates have digests
 )
 _CODE = re.compile(r"/.*\.py:\w+")  # a name in a user's file, which has a digest
 _EMBEDDER = re.compile(r"sources\.[^.]+\.embedder")  # the same settings as memory.embedder

@@ -16,7 +16,8 @@ from mmerg.settings.kinds import ClassSpec
 
 def instantiate(spec: ClassSpec, where: str) -> object:
     """Makes the object that `spec` describes. Arguments may be specs; as in Hydra, `_partial_` gives a
-    `functools.partial`. Raises ConfigError if the object cannot be imported or made, and any MmergError of its own."""
+    `functools.partial`. Raises ConfigError if the object cannot be imported or made, and any MmergError that it
+    raises."""
     return _build(spec.model_dump(by_alias=True), where)
 
 
