@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from mmerg.console.terminal import start
-from mmerg.experiment.program import ROWS, is_sweep, run_program
+from mmerg.experiment.program import is_sweep, run_program
 
 if TYPE_CHECKING:
     from mmerg.api.run import Run
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 def job(settings: RunSettings) -> Iterator[Ended]:
     """Makes the run, or one per repeat."""
     from mmerg.experiment.launch import launch  # only once there is something to run: --help stays quick
+    from mmerg.experiment.program import ROWS  # those of this process: launchers copy this module's globals to others
 
     sweep = is_sweep()
     return launch(settings, brief=sweep, row=ROWS[-1] if sweep and ROWS else "")

@@ -5,9 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mmerg.errors import ConfigError
 from mmerg.runs.identity import settings_digest
-from mmerg.settings.groups import list_options
 from tests.composed import composed, resolve
 from tests.engine.parts import ROOT
 
@@ -38,23 +36,3 @@ def test_a_row_that_says_what_the_defaults_say_is_the_plain_run() -> None:
     plain = settings_digest(resolve(composed("dataset=meld", "dataset.root=/meld")))
     for row in ("ablation=full", "system.max_iterations=2", "memory.top_k=1", "frames=paper"):
         assert settings_digest(resolve(composed("dataset=meld", "dataset.root=/meld", row))) == plain
-
-
-@pytest.mark.parametrize("ablation", [name for name in list_options("ablation") if "/" not in name])
-def test_an_ablation_of_merg_is_a_run_of_its_own_that_can_be_chosen_by_name(ablation: str) -> None:
-    differs = plain_of("ablations", f"ablation={ablation}")["system"] != plain_of("ablations")["system"]
-    assert differs == (ablation != "full")
-    assert f"ablation={ablation}" in [f"ablation={value}" for value in swept("ablations")["ablation"]]
-
-
-@pytest.mark.parametrize(
-    ("words", "message", "hint"),
-    [
-        (("ablation=without_mpaa",), "there is no ablation=without_mpaa", "did you mean ablation=without_mpa?"),
-        (("+experiment=ablation",), "there is no experiment=ablation", "did you mean experiment=ablations?"),
-    ],
-)
-def test_a_name_that_is_not_there_is_told_with_the_nearest(words: tuple[str, ...], message: str, hint: str) -> None:
-    with pytest.raises(ConfigError, match=message) as caught:
-        composed("dataset=demo", *words)
-    assert caught.value.hint.startswith(hint)

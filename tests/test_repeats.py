@@ -7,18 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from mmerg.console.run_tables import Summary
 from mmerg.engine.loops.audit import audit as refine
 from mmerg.engine.state import Candidate, Correction, Output, State
-from mmerg.errors import Failure, ReplyError
 from mmerg.experiment.launch import launch
 from mmerg.runs import events
-from mmerg.runs.facts import collect_facts
 from mmerg.runs.folder import read_results
-from mmerg.runs.result import Result
 from mmerg.runs.story import Story
 from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import parse
@@ -32,11 +26,10 @@ from tests.test_run import corpus_in
 
 @dataclass
 class Answers:
-    """Blames `faults` pass by pass; in pass t agents say `says[t]`."""
+    """In pass t, the audit blames `faults[t]` and agents say `says[t]`."""
 
     faults: Sequence[str]
     says: Sequence[Mapping[str, int]]
-    unreadable: int | None = None
 
     def __call__(
         self,
@@ -47,20 +40,18 @@ class Answers:
         candidate: Candidate | None = None,
     ) -> Output:
         if stage.name == "gra":
-            if t == self.unreadable:
-                raise ReplyError(Failure.SCHEMA_INVALID, "not an audit")
             return audit({name: name != self.faults[t] for name in STAGES})
         return outputs(f" {self.says[t][stage.name]}")[stage.name]
 
 
 def refined(answers: Answers) -> list[events.Event]:
-    told: list[events.Event] = []
-    refine(merg(max_iterations=len(answers.faults) - 1), State(SCENE), answers, told.append)
-    return told
+    emitted: list[events.Event] = []
+    refine(merg(max_iterations=len(answers.faults) - 1), State(SCENE), answers, emitted.append)
+    return emitted
 
 
-def repeated(told: Sequence[events.Event]) -> dict[int, str]:
-    return Story(told).repeated
+def repeated(emitted: Sequence[events.Event]) -> dict[int, str]:
+    return Story(emitted).repeated
 
 
 def all_say(*what: int) -> list[dict[str, int]]:
@@ -71,33 +62,8 @@ def test_a_pass_whose_agents_all_say_the_same_repeats_the_one_before() -> None:
     assert repeated(refined(Answers(["mpa"] * 4, all_say(0, 1, 1, 1)))) == {2: "mpa", 3: "mpa"}
 
 
-@given(st.lists(st.tuples(st.sampled_from(STAGES), st.tuples(*[st.integers(0, 1)] * 4)), min_size=2, max_size=6))
-def test_repeats_are_the_passes_with_the_responses_inputs_of_the_one_before(
-    passes: list[tuple[str, tuple[int, ...]]],
-) -> None:
-    """Against the states themselves, as the loop holds them."""
-    answers = Answers([fault for fault, _ in passes], [dict(zip(STAGES, said, strict=True)) for _, said in passes])
-    outcome = refine(merg(max_iterations=len(passes) - 1), State(SCENE), answers, lambda _: None)
-    states = [found.state.outputs for found in outcome.passes]
-    same = [t for t in range(1, len(states)) if states[t] == states[t - 1]]
-    assert list(repeated(refined(answers))) == same
-
-
-def test_repeated_passes_stand_in_the_result_and_are_counted_in_words() -> None:
-    stubborn, willing = refined(Answers(["mpa"] * 3, all_say(0, 0, 0))), refined(Answers(["mpa"] * 3, all_say(0, 1, 2)))
-    results = []
-    for sample, found in (("a", willing), ("b", stubborn), ("c", stubborn[:1])):
-        passes = sum(isinstance(event, events.Audited) for event in found)
-        facts = collect_facts(Story(found), "x", {"response": "R"})
-        results.append(Result.model_validate({"id": sample, "status": "ok", "passes": passes, **facts}))
-    assert [one.repeated_passes for one in results] == [0, 2, 0]
-    [told] = Summary(results).notes()
-    assert told.startswith("2 of 4 passes after the first repeat the one before")
-    assert [*Summary(results[:1]).notes(), *Summary([]).notes()] == []
-
-
 def stubborn(body: dict[str, Any]) -> str:
-    """Perception is always at fault, and says the same however it is told."""
+    """Perception is always at fault, and answers the same to every correction."""
     prompt = next(message["content"] for message in body["messages"] if message["role"] == "user")
     if TASKS["gra"] in prompt:
         return as_text(audit({name: name != "mpa" for name in STAGES}))

@@ -4,14 +4,12 @@ import io
 import json
 import re
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from mmerg.errors import RunError
 from mmerg.experiment.sweep import Outcome, Row, cost, notes, table
 from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Ended
@@ -64,21 +62,6 @@ def test_repeats_differ_in_their_seed_and_need_a_temperature(sweeper: Sweeper) -
     done = sweeper(*repeats, "backbone.sampling.temperature=0.7")
     assert done.returncode == 0, done.stderr
     assert sorted(sweeper.runs_by("seed")) == ["0", "1"]
-
-
-def test_a_row_keeps_what_ran_before_it_failed_and_why(capsys: pytest.CaptureFixture[str]) -> None:
-    def launched(error: Exception) -> Iterator[Ended]:
-        yield ended("one", 9, 9)
-        raise error
-
-    reasons = {
-        RunError("no such run", where="x", hint="another"): "no such run; another",
-        PermissionError(13, "Permission denied", "/x"): "Permission denied: /x",
-    }
-    for error, why in reasons.items():
-        outcome = Outcome.of(partial(launched, error))
-        assert outcome == Outcome(code=2, error=why, runs=(ended("one", 9, 9),))
-        assert capsys.readouterr().err.startswith("error: ")
 
 
 def ended(name: str, calls: int, made: int, samples: int = 20) -> Ended:

@@ -1,10 +1,8 @@
-"""Replies and runs from Python, with replies that ask no model."""
+"""Replies and runs from Python, with replies that call no model."""
 
 import asyncio
-import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,6 @@ import mmerg
 from mmerg.api.overrides import to_overrides
 from mmerg.runs.events import Event
 from mmerg.settings.compose import compose
-from tests.engine.parts import ROOT
 
 TURNS = [("Ana", "I didn't get the job."), ("Ben", "Oh no."), ("Ana", "I was so sure.")]
 
@@ -65,13 +62,14 @@ def test_replies_of_one_agent_at_once() -> None:
         ([TURNS], {"backend": "ollama", "backend.hosts": ["http://127.0.0.1:9"]}, "no Ollama server answers"),
     ],
 )
-def test_what_goes_wrong_is_one_error(arguments: list[Any], settings: dict[str, Any], message: str) -> None:
+def test_errors_have_one_class(arguments: list[Any], settings: dict[str, Any], message: str) -> None:
     with pytest.raises(mmerg.MmergError) as caught:
         mmerg.respond(*arguments, **{"backend": "dry", "system": "one_pass"} | settings)
     assert message in str(caught.value)
 
 
 def test_a_run_is_made_scored_and_read_again(tmp_path: Path) -> None:
+    import_module("mmerg.run")  # the command, which must not hide the function
     made = mmerg.run("dataset=demo", backend="dry", system="one_pass", limit=2, runs=tmp_path / "my runs")
     assert made.path.parent == tmp_path / "my runs"
     assert len(made.samples) == 2
@@ -83,13 +81,6 @@ def test_a_run_is_made_scored_and_read_again(tmp_path: Path) -> None:
     assert "data frames: samples, passes" in repr(mmerg.load(made.path))
     with pytest.raises(mmerg.MmergError, match="makes one whole run"):
         mmerg.run("dataset=demo", backend="dry", repeats=2, runs=tmp_path)
-
-
-def test_the_function_run_stays_when_the_command_is_imported(tmp_path: Path) -> None:
-    code = f"import mmerg, mmerg.run; print(mmerg.run('dataset=demo', 'backend=dry', limit=1, runs={str(tmp_path)!r}))"
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
-    assert "1 sample, 0 failed" in done.stdout, done.stderr
 
 
 def test_types_to_implement_are_named() -> None:

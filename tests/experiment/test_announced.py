@@ -1,4 +1,4 @@
-"""What a run says before it begins and at its end: that it is dry, that exemplars are off, which source is wrong."""
+"""What a run prints at its start and end: that it is dry, that exemplars are off, and which source is wrong."""
 
 import json
 from pathlib import Path
@@ -39,21 +39,13 @@ def test_a_dry_run_is_never_taken_for_the_backbones(
         assert OFF in " ".join(printed.split())
 
 
-def test_nothing_is_said_of_exemplars_where_no_agent_sees_them(
-    corpus: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
-    [_] = launch(settings_of(*corpus, "system.stages.sgrg.sees=[D,P]"))
-    assert "exemplars are off" not in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("node", "where", "what", "hint"),
     [
-        ("top_k:99", "sources.N, memory=memory", "top_k is 99", "less than or equal to 50"),
         ("top_k:1", "sources.N.top_k", "sources.N has no embedder", "sources.N.top_k=0"),
     ],
 )
-def test_what_is_wrong_with_a_second_memory_is_told_by_its_own_key(
+def test_an_error_of_a_second_memory_names_its_own_key(
     node: str, where: str, what: str, hint: str, tmp_path: Path
 ) -> None:
     (tmp_path / "sgrg.j2").write_text("{{ N }}", encoding="utf-8")

@@ -11,7 +11,6 @@ from mmerg.errors import CallError, ConfigError
 from mmerg.experiment.launch import launch
 from mmerg.experiment.plan import plan_run
 from mmerg.runs.result import Ended
-from mmerg.settings.groups import conf_folder
 from tests.composed import settings_of
 from tests.run_folders import held
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
@@ -137,18 +136,6 @@ def test_what_a_class_of_the_users_is_given_decides_wherever_it_lies(key: str, m
     own = [f"{key}={{_target_:{__name__}.Knows,file:{tmp_path}/{folder}/m.json}}" for folder in "abc"]
     a, b, c = (folder_of(*given(tmp_path, "http://x:1", one, *more)) for one in own)
     assert a == c != b
-
-
-def test_another_prompt_is_another_run(tmp_path: Path) -> None:
-    corpus_in(tmp_path)
-    own = tmp_path / "prompts"
-    shutil.copytree(conf_folder().parent / "mmerg/systems/merg/prompts", own)
-    settings = given(tmp_path, "http://x:1", f"system.prompts={own}")
-    before = folder_of(*settings)
-    assert before == folder_of(*given(tmp_path, "http://x:1"))
-    file = next(file for file in sorted(own.glob("*.j2")) if "Your step" in file.read_text(encoding="utf-8"))
-    file.write_text(file.read_text(encoding="utf-8") + "\nBe brief.\n", encoding="utf-8")
-    assert folder_of(*settings) != before
 
 
 def test_a_name_and_tags_name_the_folder_and_decide_nothing(tmp_path: Path, server: ScriptedOllama) -> None:
