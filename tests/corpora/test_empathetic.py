@@ -103,14 +103,14 @@ def test_fields_beyond_the_eighth_are_dropped_and_the_tags_may_be_missing(tmp_pa
         ("hit:0_conv:1,4,guilty,A prompt,3,Once more.,5,", "rows_repeated"),
     ],
 )
-def test_a_damaged_row_costs_that_row(tmp_path: Path, extra: str, note: str) -> None:
+def test_a_damaged_row_is_skipped(tmp_path: Path, extra: str, note: str) -> None:
     after = "\nhit:7_conv:7,1,proud,A prompt,3,Still here.,5,\n\n"
     corpus = load(tmp_path, Builder(extra=extra + after))
     assert texts(corpus) == [*plain_texts(), ["Still here."]]
     assert corpus.notes == {note: 1}
 
 
-def test_one_wrong_context_costs_a_count_and_the_talk_keeps_its_emotion(tmp_path: Path) -> None:
+def test_one_wrong_context_does_not_change_the_emotion(tmp_path: Path) -> None:
     lines = two_conversations()
     lines[0].context, lines[6].context = "gulity", "joyful"
     corpus = load(tmp_path, Builder(lines=lines))

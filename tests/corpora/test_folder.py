@@ -117,7 +117,7 @@ def test_an_id_used_twice_names_the_first_line(tmp_path: Path) -> None:
     assert [f"line {n}: id: 'tea' is already the id of line 1" in error.what for n in (3, 4)] == [True, True]
 
 
-def test_up_to_ten_problems_are_said_at_once(tmp_path: Path) -> None:
+def test_up_to_ten_problems_are_listed(tmp_path: Path) -> None:
     error = refusal(tmp_path, *["{}"] * 13)
     assert [f"line {n}:" in error.what for n in range(1, 14)] == [True] * 10 + [False] * 3
     assert "and 3 more" in error.what

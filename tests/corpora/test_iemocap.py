@@ -76,7 +76,7 @@ def test_the_six_labels_and_the_four(tmp_path: Path) -> None:
         ("Ses05F_impro01_F000 [016.0000-017.0000]: again\n", "turns_repeated"),
     ],
 )
-def test_a_line_that_cannot_be_used_costs_that_line(tmp_path: Path, more: str, note: str) -> None:
+def test_an_unusable_line_is_skipped(tmp_path: Path, more: str, note: str) -> None:
     talk = improvised()
     plain = load(tmp_path / "plain", talk)
     after = "Ses05F_impro01_F010 [017.0000-018.0000]: Still here.\n"

@@ -20,7 +20,7 @@ def refusal(root: Path, sessions: tuple[int, ...] = (5,)) -> CorpusError:
     return caught.value
 
 
-def test_strangers_are_passed_over(tmp_path: Path) -> None:
+def test_other_files_are_ignored(tmp_path: Path) -> None:
     plain = Iemocap(Builder().write(tmp_path / "plain"), clips=False).load()
     base = Builder(strangers=True).write(tmp_path / "strangers")
     assert Iemocap(base, clips=False).load() == plain

@@ -72,7 +72,7 @@ def test_both_time_formats_and_short_fractions(tmp_path: Path, cell: str, second
 
 
 @pytest.mark.parametrize("cell", ["", "00:61:00,000", "١:٠٠:٠٠,٠٠٠", "14:56"])
-def test_an_unreadable_time_costs_the_cell(tmp_path: Path, cell: str) -> None:
+def test_an_unreadable_time_is_left_out(tmp_path: Path, cell: str) -> None:
     line = Line("Hi.", "Ross", "joy", 0, 0, start=cell)
     corpus = load(tmp_path, Builder(lines=[line]))
     assert corpus.dialogues[0].turns[0].start is None
@@ -147,7 +147,7 @@ def test_quoted_commas_quotes_and_line_breaks(tmp_path: Path) -> None:
         ('7,No speaker,,joy,positive,9,0,3,19,"00:01:00,000","00:01:01,000"\r\n', "rows_incomplete"),
     ],
 )
-def test_a_damaged_row_costs_that_row(tmp_path: Path, extra: str, note: str) -> None:
+def test_a_damaged_row_is_skipped(tmp_path: Path, extra: str, note: str) -> None:
     after = '8,Still here.,Ross,joy,positive,10,0,3,19,"00:01:00,000","00:01:01,000"\r\n'
     corpus = load(tmp_path, Builder(extra=extra + after))
     assert texts(corpus) == [*plain_texts(), ["Still here."]]

@@ -45,7 +45,7 @@ def made(**changes: Any) -> Corpus:
     return corpus
 
 
-def test_what_is_sound_is_what_the_reader_gave() -> None:
+def test_a_valid_corpus_is_returned_unchanged() -> None:
     assert read_corpus(Sound()) == Sound().load()
     assert read_corpus(Folder(demo_root())) == Folder(demo_root()).load()
     odd = made(name="caf\udce9", dialogues=(talk(conversation="/\udce9#tea", episode=None, situation=""),))
@@ -71,7 +71,7 @@ def test_what_is_sound_is_what_the_reader_gave() -> None:
         ({"notes": {"rows": "3"}}, "notes.rows: Input should be a valid integer"),
     ],
 )
-def test_what_cannot_be_used_is_named_by_its_place(changes: dict[str, Any], problem: str) -> None:
+def test_an_invalid_corpus_is_refused_with_the_place(changes: dict[str, Any], problem: str) -> None:
     assert refused(made(**changes)).startswith(f"  {problem}")
 
 
@@ -79,7 +79,7 @@ def test_what_is_no_corpus() -> None:
     assert refused([TALK]).startswith("  corpus: Input should be")
 
 
-def test_what_a_reader_raises_is_told_with_its_file_and_line() -> None:
+def test_an_exception_of_a_reader_is_reported_with_file_and_line() -> None:
     with pytest.raises(CorpusError) as caught:
         read_corpus(Raising())
     source, first = inspect.getsourcelines(Raising)

@@ -53,7 +53,7 @@ def test_files_that_are_no_video_are_unreadable(tmp_path: Path, clip100: Path, s
     kept=st.floats(0.0, 1.0),
     hits=st.lists(st.tuples(st.floats(0.0, 1.0, exclude_max=True), st.integers(0, 255)), max_size=40),
 )
-def test_no_damage_costs_another_file(
+def test_damage_does_not_affect_another_file(
     tmp_path_factory: pytest.TempPathFactory,
     clip100: Path,
     clip30_avi: Path,
@@ -87,7 +87,7 @@ def test_a_name_that_is_not_utf8_is_refused(tmp_path: Path, clip100: Path, store
     assert isinstance(outcomes[2], tuple)
 
 
-def test_a_bad_clip_costs_no_other(tmp_path: Path, clip100: Path, store: FrameStore) -> None:
+def test_a_bad_clip_does_not_affect_others(tmp_path: Path, clip100: Path, store: FrameStore) -> None:
     (tmp_path / "bad.mp4").write_bytes(b"bad")
     clips = [
         Clip(tmp_path / "bad.mp4"),
@@ -126,7 +126,7 @@ def test_a_whole_file_is_as_long_as_it_is_wherever_it_may_be_ended(
         assert outcome.reason == "too_long"
 
 
-def test_a_span_that_goes_on_after_its_file_has_another_files_times(tmp_path: Path, store: FrameStore) -> None:
+def test_a_span_far_past_the_end_of_its_file_is_refused(tmp_path: Path, store: FrameStore) -> None:
     path = numbered(tmp_path / "short.mp4", 20)
     rounded, wrong = extract([Clip(path, 0.4, 1.5), Clip(path, 0.4, 30.0)], SETTINGS, store)
     assert len(codes(rounded, store)) == 4

@@ -75,7 +75,7 @@ def test_a_damaged_or_lost_jpeg_is_taken_again(clip30_avi: Path, store: FrameSto
 
 
 @pytest.mark.parametrize("damage", [b"{", b'{"taken_from": "another clip", "frames": []}'])
-def test_a_damaged_index_is_not_believed(clip30_avi: Path, store: FrameStore, damage: bytes) -> None:
+def test_a_damaged_index_is_ignored(clip30_avi: Path, store: FrameStore, damage: bytes) -> None:
     first = taken(Clip(clip30_avi), store)
     (entry,) = (store.folder / "taken").iterdir()
     whole = entry.read_bytes()

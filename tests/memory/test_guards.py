@@ -24,7 +24,7 @@ def of(**origin: object) -> Entry:
     return replace(ELSEWHERE, origin=replace(ELSEWHERE.origin, **origin))  # type: ignore[arg-type]
 
 
-def test_what_comes_from_elsewhere_passes() -> None:
+def test_an_entry_from_elsewhere_passes() -> None:
     assert guard(ELSEWHERE) == ""
 
 
@@ -109,7 +109,7 @@ def test_a_near_duplicate() -> None:
     assert guard(ELSEWHERE, wanted(exclude_similarity=None), likeness=1.0) == ""
 
 
-def test_the_first_that_fires_names_it() -> None:
+def test_the_first_guard_names_the_exclusion() -> None:
     origin = {"script": "play", "episode": "s01e02", "start": 100.0, "end": 101.0}
     leak = replace(of(dialogue="test_dia1", **origin), reply="Oh no, not again")
     settings, named = wanted(), [guard(leak, likeness=1.0)]

@@ -39,7 +39,7 @@ def replies(
     return [hit.entry.reply for hit in memory.nearest(query, asked).hits]
 
 
-def test_that_nothing_is_like_it_enough_is_told(memory: Memory) -> None:
+def test_a_threshold_that_excludes_every_entry_is_a_problem(memory: Memory) -> None:
     unlike = Query(Origin("q"), "ac", "ac", emotion=None, reply="hidden")
     answer = memory.nearest(unlike, wanted(min_similarity=1.0, **ALL))
     assert (answer.hits, answer.problem) == ((), "min_similarity, min_words or emotion exclude every entry")
@@ -69,7 +69,7 @@ def test_a_reply_of_too_few_words_is_no_exemplar(least: int, left: list[int], tm
     assert [len(hit.entry.reply.split()) for hit in answer.hits] == left
 
 
-def test_guards_are_walked_past_and_told(memory: Memory) -> None:
+def test_guards_exclude_entries_and_name_themselves(memory: Memory) -> None:
     answer = memory.nearest(replace(QUERY, reply="Second!"), wanted(top_k=1))
     assert [(hit.entry.reply, hit.guard) for hit in answer.excluded] == [
         ("first", "near duplicate"),

@@ -63,7 +63,7 @@ def test_texts_go_alone_and_to_all_hosts_at_once() -> None:
     assert np.allclose(vectors[1], np.array([2, 1]) / np.sqrt(5))
 
 
-def test_a_host_that_fails_is_passed_by() -> None:
+def test_a_failing_host_is_skipped() -> None:
     hosts = Hosts({"a": "d", "b": "d"}, dead=["a"])
     assert hosts.embedder().embed(["x", "yy"]).shape == (2, 2)
     assert {host for host, _ in hosts.asked} == {"b"}

@@ -82,7 +82,7 @@ def test_a_vector_depends_on_its_text_alone(embedder: Onnx) -> None:
     assert np.array_equal(together[::-1], embedder.embed(texts[::-1]))
 
 
-def test_of_a_long_text_the_last_words_count(short: Onnx) -> None:
+def test_only_the_end_of_a_long_text_counts(short: Onnx) -> None:
     first, second, other = short.embed(["cats " * 40 + "the end is near", "dogs " * 40 + "the end is near", "a b"])
     tail = short.embed(["dogs dogs dogs dogs the end is near"])[0]
     assert float(second @ tail) == pytest.approx(1.0, abs=1e-6)
@@ -104,7 +104,7 @@ def test_the_identity_says_what_a_vector_depends_on(embedder: Onnx, short: Onnx,
     assert Onnx("", "", folder=str(own)).identity() != embedder.identity()
 
 
-def test_a_folder_of_ones_own(embedder: Onnx, own: Path) -> None:
+def test_a_model_in_a_folder(embedder: Onnx, own: Path) -> None:
     (own / "1_Pooling").mkdir()
     pooling = own / "1_Pooling" / "config.json"
     pooling.write_text('{"word_embedding_dimension": 384, "pooling_mode_mean_tokens": true}', encoding="utf-8")
@@ -119,7 +119,7 @@ def test_a_folder_of_ones_own(embedder: Onnx, own: Path) -> None:
         Onnx("", "", folder=str(own)).identity()
 
 
-def test_files_that_are_something_else(own: Path) -> None:
+def test_other_files_are_refused(own: Path) -> None:
     tokenizer = own / "tokenizer.json"
     tokenizer.write_text("{}", encoding="utf-8")
     with pytest.raises(ConfigError, match="this is not a valid tokenizer"):

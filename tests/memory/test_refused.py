@@ -42,7 +42,7 @@ def test_the_evaluated_corpus_is_refused(source: Corpus, why: str) -> None:
     assert "selects another part of the data" in caught.value.hint
 
 
-def test_a_conversation_of_both_is_refused_and_told() -> None:
+def test_a_shared_conversation_is_refused() -> None:
     names = [f"c{number}" for number in range(5)]
     parts = [dialogue(f"part{number}", "A: x", "B: y") for number in range(5)]
     evaluated = named(TEST, "c0", None)

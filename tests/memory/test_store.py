@@ -46,7 +46,7 @@ def test_the_same_corpus_gives_the_same_bytes_for_the_user_alone(tmp_path: Path)
 
 
 @pytest.mark.parametrize("change", ["embedder", "key", "words"])
-def test_whatever_changes_begins_another(change: str, tmp_path: Path) -> None:
+def test_another_embedder_key_or_corpus_is_another_memory(change: str, tmp_path: Path) -> None:
     before = opened(tmp_path, Letters())
     source, key, embedder = SOURCE, Key(), Letters()
     match change:
@@ -81,7 +81,7 @@ HARMS: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("harm", HARMS)
-def test_damage_is_told_and_mended(harm: str, tmp_path: Path) -> None:
+def test_a_damaged_memory_is_rebuilt(harm: str, tmp_path: Path) -> None:
     answer = opened(tmp_path, Letters()).nearest(QUERY, wanted(top_k=3))
     [path] = files(tmp_path)
     before = path.read_bytes()
@@ -103,7 +103,7 @@ def test_a_build_that_fails_leaves_nothing_to_open(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["lock", "file"])
-def test_what_cannot_be_written_is_named_before_anything_is_embedded(wrong: str, tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_refused_before_anything_is_embedded(wrong: str, tmp_path: Path) -> None:
     cache = place = tmp_path / "cache"
     if wrong == "lock":
         place = cache / f"{opened(tmp_path / 'whole', Letters()).digest[:16]}.lock"
@@ -116,7 +116,7 @@ def test_what_cannot_be_written_is_named_before_anything_is_embedded(wrong: str,
     assert (caught.value.where, embedder.asked) == (str(place), [])
 
 
-def test_of_two_who_want_the_same_memory_one_builds_and_the_other_is_told_that_it_waits(tmp_path: Path) -> None:
+def test_two_processes_build_a_memory_once(tmp_path: Path) -> None:
     begun, done = threading.Event(), threading.Event()
 
     class Held(Letters):

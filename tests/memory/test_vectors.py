@@ -48,13 +48,13 @@ def test_the_order_is_that_of_all_cosines(count: int, dimensions: int, seed: int
 
 @settings(max_examples=15, deadline=None)
 @given(kinds=st.lists(st.integers(0, 2), min_size=1, max_size=50))
-def test_scores_that_are_told_as_equal_come_by_number(kinds: list[int]) -> None:
+def test_equal_scores_are_in_order_of_entries(kinds: list[int]) -> None:
     near = np.array([[np.cos(angle), np.sin(angle)] for angle in (0.0, 4e-4, 6e-4)], dtype=np.float32)
     assert len(set((near @ near[0]).tolist())) == 3  # of three cosines, each is given as 1
     assert nearest(near[kinds], near[0]) == [(number, 1.0) for number in range(len(kinds))]
 
 
 @pytest.mark.parametrize("bad", [[np.nan, 1.0], [0.0, 0.0], [np.inf, 0.0]])
-def test_what_is_no_vector_is_named(bad: list[float]) -> None:
+def test_a_text_without_a_vector_is_named(bad: list[float]) -> None:
     with pytest.raises(ConfigError, match="no unit vector for second"):
         check_vectors(unit([[1.0, 2.0], bad]), ["first", "second"])

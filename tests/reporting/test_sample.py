@@ -117,7 +117,7 @@ def test_why_a_pass_was_selected(
     assert describe_selection(event, checks) == f"Pass {t} {why}; the loop ended: {events.ENDED[more['ended']]}"
 
 
-def test_what_became_of_each() -> None:
+def test_outcomes() -> None:
     results = [
         result("a", emotion="joy", gold="joy"),
         result("b", emotion="joy", gold="anger", selected_pass=1, passes=2),
