@@ -1,4 +1,4 @@
-"""Lets people rate replies: `mmerg rate new STUDY RUN… items=100 raters=3`.
+"""Collects people's ratings of replies: `mmerg rate new STUDY RUN… items=100 raters=3`.
 
 new STUDY RUN…      sets up a blind study of finished runs: design=likert (1 to 5) or design=pairwise
 serve STUDY         serves the rating page and prints a link for each rater; every click is saved
@@ -11,13 +11,12 @@ Exit code 0 done, 2 configuration or input wrong, 130 interrupted. A study that 
 
 from __future__ import annotations
 
-import os
 import sys
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mmerg.console.terminal import run_command, start
+from mmerg.console.terminal import start
 from mmerg.errors import ConfigError, did_you_mean
 from mmerg.experiment.program import run_program
 
@@ -36,18 +35,15 @@ def main() -> int:
     if sys.argv[1].startswith("-"):
         return run_program("rate", lambda _: 0, __doc__)
     action, *rest = sys.argv[1:]
-    paths = [*takewhile(lambda word: not word.startswith("-") and ("=" not in word or os.path.isdir(word)), rest)]  # noqa: PTH112
+    paths = [*takewhile(lambda word: not word.startswith("-") and "=" not in word, rest)]
 
-    def check() -> int:
+    def job(settings: RateSettings) -> int:
         if action not in NEEDED:
             hint = f"{did_you_mean(action, NEEDED)} one of {', '.join(NEEDED)}".strip()
             raise ConfigError(f"there is no action {action}", where="command line", hint=hint)
         if len(paths) < len(NEEDED[action].split()):
             needed = f"mmerg rate {action} needs {NEEDED[action]}"
             raise ConfigError(needed, where="command line", hint="see `mmerg rate --help`")
-        return 0
-
-    def job(settings: RateSettings) -> int:
         from mmerg.rating import launch, power  # after --help, which stays quick
 
         folder, *others = map(Path, paths or ["."])
@@ -61,8 +57,6 @@ def main() -> int:
             case _:
                 return {"serve": launch.serve, "score": launch.score, "export": launch.export}[action](settings, folder)
 
-    if code := run_command(check):
-        return code
     sys.argv[1:] = rest[len(paths) :]
     return run_program("rate", job, __doc__)
 

@@ -19,7 +19,8 @@ from mmerg.rating.study import HUMAN, Key, KeyItem, Place, ShownTurn, Study, Stu
 from mmerg.scoring.answers import ScoredRun
 from mmerg.settings.commands import RateSettings
 
-ENOUGH = 6  # words of a reply that is nonsense once they are scrambled
+ENOUGH = 6  # words of a reply: scrambled, they are nonsense
+DRAWN = {"design", "items", "raters", "people", "human", "stratify", "visual", "gold", "repeats", "seed"}  # settings
 Media = Mapping[str, Mapping[int, tuple[str, ...]]]  # the files of each sample, by turn from 1
 
 
@@ -91,7 +92,7 @@ class StudyDraw:
             for rater, own in self._shared_out(units).items()
         }
         study = Study(
-            settings=self.settings.model_dump(mode="json", include=set(DRAWN)),
+            settings=self.settings.model_dump(mode="json", include=DRAWN),
             form=self.form,
             sampled=self.sampled,
             practice=len(practice),
@@ -165,9 +166,6 @@ class StudyDraw:
         for code in checks:
             order.insert(random.randint(0, len(order)), Place(item=code, swap=pairs and random.random() < 0.5))
         return order
-
-
-DRAWN = ("design", "items", "raters", "people", "human", "stratify", "visual", "gold", "repeats", "seed")
 
 
 def _turns(sample: Judged, media: Media) -> tuple[ShownTurn, ...]:

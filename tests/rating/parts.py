@@ -78,11 +78,11 @@ class Rater:
 
 
 @contextmanager
-def serving(folder: Path, **settings: Any) -> Iterator[dict[str, Rater]]:
+def serving(folder: Path, port: int = 0) -> Iterator[dict[str, Rater]]:
     """Serves a study, and gives its raters."""
     links = read_links(folder)
-    with closing(listener("127.0.0.1", 0)) as heard, Store(folder, read_study(folder)) as store:
-        server = build_server(store, links, RateSettings(**settings))
+    with closing(listener("127.0.0.1", port)) as heard, Store(folder, read_study(folder)) as store:
+        server = build_server(store, links, RateSettings())
         thread = threading.Thread(target=server.run, args=([heard],))
         thread.start()
         try:

@@ -6,7 +6,6 @@ import resource
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -170,15 +169,14 @@ def test_a_torn_last_line_is_removed_and_other_damage_named(tmp_path: Path) -> N
 
 
 @contextmanager
-def served(folder: Path, port: int = 0) -> Iterator[tuple[BaseProcess, int]]:
-    """The command in its own process, and its port."""
-    (out := folder / f"out{port}").mkdir()
-    process = begun([sys.executable, "-m", "mmerg.rate", "serve", folder, f"port={port}"], out)
+def served(folder: Path, out: Path) -> Iterator[int]:
+    """The port of the command in its own process, killed at the end."""
+    process = begun([sys.executable, "-m", "mmerg.rate", "serve", folder, "port=0"], out)
     try:
         while not (match := re.search(r"http://127.0.0.1:(\d+)/#", printed(out, 1))):
             process.join(0.05)
             assert process.exitcode is None, printed(out, 2)
-        yield process, int(match[1])
+        yield int(match[1])
     finally:
         process.kill()
         process.join()
@@ -202,7 +200,7 @@ def test_three_raters_lose_nothing_when_the_server_is_killed(tmp_path: Path, bro
     made, links = read_study(folder), read_links(folder)
     with browser.new_context() as one, browser.new_context() as two, browser.new_context() as three:
         pages = dict(zip(links, (context.new_page() for context in (one, two, three)), strict=True))
-        with served(folder) as (process, port):
+        with served(folder, tmp_path) as port:
             for rater, page in pages.items():
                 page.goto(f"http://127.0.0.1:{port}/#{links[rater]}")
                 page.get_by_label("I agree").check()
@@ -210,12 +208,11 @@ def test_three_raters_lose_nothing_when_the_server_is_killed(tmp_path: Path, bro
                 expect(page.locator("#where")).to_have_text("Practice 1 of 3")
                 for _ in range(made.practice + 1):
                     press(page, "123")
-            process.kill()
         for page in pages.values():
             page.keyboard.press("5")
             page.keyboard.press("0")
             expect(page.locator("#saved")).to_contain_text("No connection")
-        with served(folder, port):
+        with serving(folder, port):
             for page in pages.values():
                 expect(page.locator("#saved")).to_have_text("Saved", timeout=60_000)
                 page.reload()

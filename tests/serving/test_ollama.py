@@ -104,7 +104,6 @@ def test_generate_loads_and_answers(client: ollama.Client, scripted: Scripted) -
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"messages": [{"role": "tool", "content": "Hi."}]}, "role 'tool' is not allowed here"),
         ({"messages": [HEY[0] | {"images": ["data:image/png;base64,aGk="]}]}, "not valid base64"),
         ({"messages": [HEY[0] | {"images": ["aGk="]}], "stream": False}, "a picture cannot be decoded"),
         ({"messages": "Hi."}, "messages: Input should be a valid array"),
