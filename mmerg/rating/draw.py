@@ -28,7 +28,7 @@ class StudyDraw:
     """The samples of a study, before their media are known. samples: the rated ones; checked: those that checks are
     made of. replies: of each sample, one per candidate. skipped: samples by reason.
 
-    Raises ConfigError where there are too few samples or candidates, RunError for runs of other tasks."""
+    Raises ConfigError for too few samples or candidates, RunError for runs of other tasks."""
 
     def __init__(self, settings: RateSettings, form: Form, runs: Sequence[ScoredRun]) -> None:
         self.settings, self.form, self.random = settings, form, Random(settings.seed)

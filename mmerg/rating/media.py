@@ -124,12 +124,12 @@ def write_clip(clip: Clip, path: Path) -> None:
                         out.mux(picture.encode(pixels))
             out.mux(picture.encode(None))
             if sound:
-                samples, begun = 0, (source.start_time or 0) / av.time_base
-                for heard in source.decode(audio=0):
-                    if start <= (heard.time or 0.0) - begun < end:
-                        heard.pts, heard.time_base = samples, Fraction(1, heard.sample_rate)
-                        samples += heard.samples
-                        out.mux(sound.encode(heard))
+                samples, offset = 0, (source.start_time or 0) / av.time_base
+                for chunk in source.decode(audio=0):
+                    if start <= (chunk.time or 0.0) - offset < end:
+                        chunk.pts, chunk.time_base = samples, Fraction(1, chunk.sample_rate)
+                        samples += chunk.samples
+                        out.mux(sound.encode(chunk))
                 out.mux(sound.encode(None))
     except (av.FFmpegError, ValueError, ClipError) as error:
         what, hint = f"a clip cannot be converted: {error}", "use visual=frames to show its keyframes"

@@ -98,11 +98,11 @@ def build_server(store: Store, links: dict[str, str], settings: RateSettings) ->
         if missing := [name for name in study.form.questions if name not in answers]:
             raise HttpError(f"please answer: {', '.join(missing)}", where=f"place {place}", status=409)
         before, wrong = answers.get(SUBMIT), rated.failed(rater, place)
-        value = AGAIN if wrong and before is None else OK  # a loud check is asked once more
+        value = AGAIN if wrong and before is None else OK  # a rater who fails a loud check answers it once more
         store.save(Entry(rater=rater, place=place, question=SUBMIT, value=value, **sent.model_dump()))
         explain = before is None and (wrong or place < study.practice)
         following = place + 1 if place + 1 < len(rated.orders[rater]) else store.take(rater)
-        return {"again": value == AGAIN, "fits": not wrong, "told": item.why if explain else "", "next": following}
+        return {"again": value == AGAIN, "fits": not wrong, "message": item.why if explain else "", "next": following}
 
     @app.get("/media/{name}", dependencies=[Depends(get_rater)])
     def media(name: str) -> Response:

@@ -39,7 +39,7 @@ JUDGES = ("judge, question", "alpha of raters", "alpha with the judge", "kappa",
 
 
 class StudyResults(Record):
-    """passed: the scores without raters who failed checks; None if none failed, or nobody is left."""
+    """passed: the scores without raters who failed checks; None if no rater failed, or none is left."""
 
     study: str
     raters: dict[str, RaterFacts]

@@ -100,7 +100,7 @@ class Log:
         return any(as_drawn(answers.get(name, CANNOT), shown) not in points for name, points in expected.items())
 
     def dropped(self, rater: str) -> str | None:
-        """An open item of another, inactive rater that `rater` has not seen, as RATER/PLACE; None if there is none. A
+        """An open item, as RATER/PLACE, of another, inactive rater that `rater` has not seen; None without one. A
         rater who has not started counts as inactive since the first entry of anybody. Repeats are not passed on."""
         quiet = (datetime.now(UTC) - QUIET).isoformat(timespec="milliseconds")
         start = self.entries[0].at if self.entries else quiet

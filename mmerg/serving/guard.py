@@ -58,7 +58,7 @@ class Guard:
     refuse: Callable[[str, HttpError], Response]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        begun, received, request = False, 0, HTTPConnection(scope)
+        started, received, request = False, 0, HTTPConnection(scope)
         room = self.most - int(request.headers.get("content-length", 0))
 
         async def limited() -> Message:
@@ -70,19 +70,19 @@ class Guard:
             return message
 
         async def sent(message: Message) -> None:
-            nonlocal begun
-            begun = True
+            nonlocal started
+            started = True
             await send(message)
 
         try:
             await (self._check(request) or self.app)(scope, limited, sent)
         except asyncio.CancelledError:
-            if not begun:
+            if not started:
                 stopped = HttpError("the server was stopped", hint="start it again, then try again", status=503)
                 await self.refuse(scope["path"], stopped)(scope, receive, send)
         except Exception as error:  # noqa: BLE001 - uvicorn would log the text, which may quote the user
             log.error("%s", describe_fault(error))  # noqa: TRY400
-            if not begun:
+            if not started:
                 await self.refuse(scope["path"], code_fault())(scope, receive, send)
 
     def _check(self, request: HTTPConnection) -> Response | None:

@@ -43,19 +43,19 @@ def serve(settings: ServeSettings, overrides: Sequence[str], own: Sequence[Path]
     token = choose_token(settings)
     os.umask(0o077)  # only its user may read what the server writes
     with ExitStack() as opened:
-        heard = opened.enter_context(closing(listener(settings.host, settings.port)))
+        listening = opened.enter_context(closing(listener(settings.host, settings.port)))
         pool, engine = BackbonePlan.of(settings).open(patience=PATIENCE)
         work = opened.enter_context(closing(TurnRunner(pool, settings.limits.waiting)))  # stops running turns
         state = AppState(settings, engine, *offer(settings, engine, overrides, own), work)
         logging.basicConfig(format="%(asctime)s %(message)s")
         logging.getLogger("uvicorn.access").setLevel(logging.INFO)
-        page = _announce(state, heard.getsockname()[1], token)
+        page = _announce(state, listening.getsockname()[1], token)
         if settings.browser:
             threading.Thread(target=webbrowser.open, args=(page,), daemon=True).start()  # it may block
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # either signal ends the server cleanly
         server = Server(state, token)
         gc.freeze()  # else the garbage collector takes seconds at the end
-        server.run([heard])
+        server.run([listening])
     return 0
 
 

@@ -57,7 +57,7 @@ def hint_for(failure: Failure, hint: str) -> str:
 
 def describe_failure(failure: Failure, what: str) -> str:
     """What happened, for a person: without the fields of a schema."""
-    return "the model did not answer in the form that was asked for" if failure is Failure.SCHEMA_INVALID else what
+    return "the model did not answer in the requested form" if failure is Failure.SCHEMA_INVALID else what
 
 
 def _hint(error: MmergError) -> str:

@@ -83,7 +83,7 @@ class TurnRunner:
             yield await asyncio.wrap_future(future)
         except MmergError:
             raise
-        except Exception as error:  # noqa: BLE001 - its frames hold the user's words: none is kept
+        except Exception as error:  # noqa: BLE001 - its frames hold the user's words
             log.warning("%s", describe_fault(error))
             raise code_fault() from None
         finally:

@@ -104,15 +104,15 @@ def test_practice_explains_and_a_loud_check_asks_again(tmp_path: Path) -> None:
     made, key = read_study(folder), read_key(folder)
     with serving(folder) as raters:
         rater = raters["r1"]
-        told = rater.rate(0, **GOOD)
-        assert (told["fits"], told["again"], told["next"]) == (True, False, 1)
-        assert "loss" in told["told"]
+        answer = rater.rate(0, **GOOD)
+        assert (answer["fits"], answer["again"], answer["next"]) == (True, False, 1)
+        assert "loss" in answer["message"]
         for place, shown in enumerate(made.orders["r1"]):
             one = key.items.get(shown.item)
             if one and one.expect:
                 done = rater.rate(place, empathy=5, coherence=5, fluency=5)
                 assert done["again"] == one.loud
-                assert bool(done["told"]) == one.loud
+                assert bool(done["message"]) == one.loud
                 assert not rater.post(f"/places/{place}/submit").json()["again"]
 
 

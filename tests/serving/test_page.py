@@ -155,7 +155,7 @@ def test_a_failed_turn_ends_its_stream_with_the_error() -> None:
     with running(Scripted(lambda _: "no JSON")) as server:  # the hint is for a chat, not for a run
         name, fields = read_updates(turn(server))[-1]
     assert (name, fields["failure"], fields["hint"]) == ("failed", "schema_invalid", "try again")
-    assert fields["what"] == "the model did not answer in the form that was asked for"
+    assert fields["what"] == "the model did not answer in the requested form"
     assert "JSON" in fields["where"]
 
 

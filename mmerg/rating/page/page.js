@@ -21,16 +21,16 @@ function remembered(key, first) {
     const kept = localStorage.getItem(`rating-${key}`);
     if (kept !== null) return JSON.parse(kept);
     localStorage.setItem(`rating-${key}`, JSON.stringify(first));
-  } catch { /* private windows may keep nothing */ }
+  } catch { /* Private windows may forbid storage. */ }
   return first;
 }
 
 function remember(key, value) {
-  try { localStorage.setItem(`rating-${key}`, JSON.stringify(value)); } catch { /* as above */ }
+  try { localStorage.setItem(`rating-${key}`, JSON.stringify(value)); } catch { /* Private windows may forbid storage. */ }
 }
 
 const browser = remembered("browser", random());
-let waiting = remembered(token.slice(0, 8), []); // answers that the server has not confirmed
+let waiting = remembered(token.slice(0, 8), []); // answers that the server has not yet confirmed
 let sending = null, submitting = null;
 
 async function ask(path, body) {
@@ -41,7 +41,7 @@ async function ask(path, body) {
   throw Object.assign(new Error(`${fields.what}. ${fields.hint}`), { status: response.status, refused: response.status < 500 });
 }
 
-// Tries until the server can be reached; only what it refuses is an error.
+// Tries until the server answers; only its refusals are errors.
 async function insist(path, body) {
   for (;;) {
     try {
@@ -75,7 +75,7 @@ async function drain() {
       await insist("answers", one);
     } catch (error) {
       $("saved").textContent = told = "Not saved";
-      if (error.status !== 400) throw error; // it is kept, for a link or an address that is right
+      if (error.status !== 400) throw error; // stays in the list until the link or address is right
       trouble(error);
     }
     waiting = waiting.filter((other) => other.id !== one.id);
@@ -196,7 +196,7 @@ async function go(to) {
   scrollTo(0, 0);
 }
 
-// Once at a time: a second click does not skip what the first one is told.
+// One call at a time, so that a second click does not skip the message of the first.
 function next() {
   submitting ??= submit().catch(trouble).finally(() => { submitting = null; });
 }
@@ -210,9 +210,9 @@ async function submit() {
   if (moved) return go(moved.next);
   await flush();
   const done = await (await insist(`places/${place}/submit`, { id: random(), ms: elapsed(), browser })).json();
-  if (!done.told) return go(done.next);
+  if (!done.message) return go(done.next);
   const verdict = done.again ? "" : done.fits ? "Your answers match ours. " : "Your answers differ from ours. ";
-  $("told").textContent = verdict + done.told;
+  $("told").textContent = verdict + done.message;
   $("told").scrollIntoView({ block: "nearest" });
   if (!done.again) moved = done;
 }
