@@ -9,7 +9,7 @@ llama-server (llama.cpp of 2026-11) and vLLM 0.32, and read in SGLang's sources.
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, JsonValue
 
@@ -23,7 +23,7 @@ REPETITION = {"top_k": "top_k", "min_p": "min_p", "repeat_penalty": "repetition_
 OFF = {"top_k": 0, "min_p": 0.0, "repeat_penalty": 1.0}
 WHOLE = {"repeat_last_n": -1}  # the penalty applies to the whole prompt and reply
 
-Facts = Mapping[str, JsonValue]
+Facts = Mapping[str, Any]  # of JSON
 
 
 class Description(BaseModel):

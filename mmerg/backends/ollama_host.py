@@ -61,9 +61,9 @@ class OllamaHost(Http):
         capabilities = tuple(shown.capabilities or ())
         if "thinking" not in capabilities and may_think(shown.template or ""):
             capabilities = (*capabilities, "thinking")
-        described = {"backend": "ollama", "version": version, "model": model, "digest": digest, "load": load}
+        described: dict[str, object] = {"backend": "ollama", "version": version, "model": model, "digest": digest}
         length = info.get(f"{self.architecture}.context_length") or 0
-        described |= {"capabilities": capabilities, "context_length": length}
+        described |= {"capabilities": capabilities, "context_length": length, "load": load}
         return self._ask(lambda: Engine.model_validate(described))
 
     def loaded(self, model: str) -> ProcessResponse.Model | None:
