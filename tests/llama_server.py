@@ -40,7 +40,7 @@ def llama_server(
     server: object = xllamacpp.Server(params)
     url = f"http://127.0.0.1:{params.port}"
     with urlopen(Request(f"{url}/slots", headers={"Authorization": f"Bearer {token}"})) as answer:
-        answer.read()  # a server that is closed before its loop runs waits for it without end
+        answer.read()  # a server that is closed before its loop runs waits for it forever
     try:
         yield url
     finally:

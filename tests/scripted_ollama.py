@@ -1,8 +1,7 @@
-"""A small HTTP server that speaks enough of Ollama's protocol, and of OpenAI's as Ollama has it, for whole runs, with
-scripted answers.
+"""A small HTTP server with enough of Ollama's API, and of OpenAI's as Ollama has it, for whole runs.
 
-Answers depend on the request alone, so two runs that ask the same get the same. `on_call` is told the number of each
-chat call before it is answered: a test can kill its run at exactly that moment.
+Replies depend on the request alone, so equal requests get equal replies. `on_call` gets the number of each chat call
+before its reply, so that a test can kill its run at that moment.
 """
 
 import hashlib
@@ -28,8 +27,8 @@ PLAN = {"goal": "comfort", "stance": "warm", "tactic": "question", "tone": "gent
 
 class ScriptedOllama:
     """`calls` counts chat calls; `answer` makes the text of a reply from the request's body. `version` and `digest` may
-    be changed while it serves; where it `dies`, it hangs up in the middle of each reply. It holds the models in
-    `unloadable`, and cannot load them."""
+    change while it runs. If it `dies`, it hangs up in the middle of each reply. It has the models in `unloadable`, but
+    cannot load them."""
 
     def __init__(
         self, on_call: Callable[[int], None], answer: Callable[[dict[str, Any]], str], version: str, digest: str
@@ -61,10 +60,9 @@ def scripted_ollama(
     image_tokens: int = 432,
     logprob: Callable[[dict[str, Any], str], float] = lambda *_: -0.5,
 ) -> Iterator[ScriptedOllama]:
-    """A server on a loopback port (0: a free one) that holds `models`, all of them loaded. It tells their size and
-    context only where `on_gpu` says how much of each lies on the GPU. image_tokens: that an image of any size takes.
-    logprob: of each word of a reply. A text that a schema names as its only value is written, whatever `answer`
-    says."""
+    """A server on a loopback port (0: a free one) with `models`, all loaded. on_gpu: the share of a model on the GPU;
+    None hides size and context. image_tokens: of an image of any size. logprob: of each word of a reply. If a schema
+    has a single value, the reply is that value, whatever `answer` returns."""
     state = ScriptedOllama(on_call, answer or merg_answer, version, digest)
 
     class Handler(BaseHTTPRequestHandler):
@@ -128,7 +126,7 @@ def scripted_ollama(
 
 
 def merg_answer(body: dict[str, Any]) -> str:
-    """A valid reply for the stage that asks; which checks an audit fails follows from the prompt's hash."""
+    """A valid reply for the stage of the request. The prompt's hash decides which checks of an audit fail."""
     prompt = next(message["content"] for message in body["messages"] if message["role"] == "user")
     mark = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
     [stage] = [name for name, task in TASKS.items() if task in prompt]

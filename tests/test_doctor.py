@@ -38,7 +38,7 @@ def good(body: dict[str, Any]) -> str:
 
 
 class Doctor:
-    """Runs the doctor in this process; `marks` is the mark of each check, `text` all that it said."""
+    """Runs the doctor in this process; `marks` is the mark of each check, `text` its output."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self.capsys = capsys
@@ -67,7 +67,7 @@ ALL_WELL = {
     **dict.fromkeys(("server", "model", "context", "reply", "speed", "schema", "logprobs", "seeds"), "✓"),
     **dict.fromkeys(("frame", "two images", "parallel"), "✓"),
     "memory": "✓",
-    "likelihood": "?",  # this server writes no text that it is given
+    "likelihood": "?",  # this server does not write a given text
 }
 
 
@@ -90,7 +90,7 @@ def test_a_context_that_is_too_long_and_frames_in_one_grid(doctor: Doctor) -> No
     assert doctor.text.splitlines()[-1] == "1 check failed"
 
 
-def test_a_model_without_vision_is_asked_about_no_image(doctor: Doctor) -> None:
+def test_a_model_without_vision_gets_no_image(doctor: Doctor) -> None:
     with scripted_ollama(answer=good, capabilities=("completion",)) as server:
         assert doctor(server.url) == 0
     assert set(ALL_WELL) - set(doctor.marks) == {"frame", "two images"}
@@ -117,7 +117,7 @@ def test_a_host_that_cannot_be_used_does_not_hide_the_next(doctor: Doctor) -> No
     assert doctor.text.splitlines()[-1] == "2 checks failed"
 
 
-def test_hosts_that_are_all_away_are_all_named(doctor: Doctor) -> None:
+def test_hosts_that_are_all_down_are_all_named(doctor: Doctor) -> None:
     assert doctor("http://127.0.0.1:9,http://127.0.0.1:7") == 2
     assert doctor.text.count("✗ server") == 2
     assert "nothing failed" not in doctor.text

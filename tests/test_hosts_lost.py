@@ -1,4 +1,4 @@
-"""A run over several hosts, of which one is lost on the way."""
+"""Runs that lose a host."""
 
 import threading
 from contextlib import ExitStack
@@ -9,7 +9,7 @@ from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 from tests.test_run import Runner, corpus_in
 
 
-def test_a_host_that_is_updated_amid_a_run_is_told_and_its_samples_go_on_elsewhere(tmp_path: Path) -> None:
+def test_samples_of_a_host_that_is_updated_continue_on_another(tmp_path: Path) -> None:
     changed: list[ScriptedOllama] = []
 
     def update(call: int) -> None:
@@ -29,7 +29,7 @@ def test_a_host_that_is_updated_amid_a_run_is_told_and_its_samples_go_on_elsewhe
 
 
 def test_an_outage_of_the_only_host_costs_no_sample(tmp_path: Path) -> None:
-    """Longer than a call's own tries, of which there is one."""
+    """The outage is longer than the attempts of a call."""
     back = threading.Event()
 
     def restart(port: int) -> None:

@@ -1,4 +1,4 @@
-"""Processes that use one reply cache: each function here runs in a process of its own, forked from a warm one.
+"""Functions that use a reply cache in a process of their own, forked from a warm one.
 
 process, numbers = start(write_replies, path, 0, 50)
 """
@@ -17,7 +17,7 @@ def hello(text: str = "hello") -> Request:
 
 
 def write_replies(sending: Connection, path: Path, first: int, number: int) -> None:
-    """Has `number` calls answered, and sends the number of each once its reply is kept."""
+    """Makes `number` calls, and sends the number of each once its reply is stored."""
     with closing(Cache(Scripted(lambda request: request.messages[0].text * 200), path)) as cache:
         for place in range(first, first + number):
             cache.complete(hello(f"number {place} "))
@@ -25,7 +25,7 @@ def write_replies(sending: Connection, path: Path, first: int, number: int) -> N
 
 
 def ask_slowly(sending: Connection, folder: Path, seconds: float) -> None:
-    """Asks one call, which takes so long and leaves a line in the file `calls`; sends the reply."""
+    """Makes a call that takes `seconds` and adds a line to the file `calls`; sends the reply."""
 
     def answer(_: Request) -> str:
         with (folder / "calls").open("a", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""A local HTTP server that answers as a test tells it to, and notes what it was asked."""
+"""A local HTTP server that sends what a test gives it, and records requests."""
 
 import json
 import socket
@@ -13,9 +13,9 @@ import pytest
 
 from tests.in_thread import serving
 
-HANG = b"hang"  # a step of an answer: say nothing more until the test ends
+HANG = b"hang"  # a step of a response: send nothing until the test ends
 CLOSE = b"close"  # a step: hang up
-DRIP = b"drip"  # a step: send `drip` again and again until the client hangs up
+DRIP = b"drip"  # a step: send `drip` repeatedly until the client hangs up
 DESCRIPTIONS: dict[str, dict[str, Any]] = {
     "/api/version": {"version": "0.24.0"},
     "/api/tags": {"models": [{"model": "m:latest", "name": "m:latest", "digest": "d1"}]},
@@ -23,14 +23,14 @@ DESCRIPTIONS: dict[str, dict[str, Any]] = {
         "capabilities": ["completion", "vision"],
         "model_info": {"general.architecture": "a", "a.context_length": 512},
     },
-    # as vLLM 0.32 tells it
+    # as vLLM 0.32
     "/version": {"version": "0.32.0"},
     "/v1/models": {"object": "list", "data": [{"id": "m", "object": "model", "root": "/m", "max_model_len": 512}]},
 }
 
 
 class Faulty(socketserver.ThreadingTCPServer):
-    """Answers POST /api/chat (or any `path` given to `answer`) with raw bytes, the rest like a small Ollama or vLLM."""
+    """Responds to POST /api/chat (or a `path` given to `answer`) with raw bytes, else like a small Ollama or vLLM."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -43,9 +43,9 @@ class Faulty(socketserver.ThreadingTCPServer):
         self.release = threading.Event()
         self.reached_hang = threading.Event()
         self.wrap: Callable[[socket.socket], socket.socket] = lambda plain: plain  # TLS, where a test wants it
-        self.drip = b""  # what the step DRIP sends again and again
+        self.drip = b""  # what the step DRIP sends
         self.drip_seconds = 0.05
-        self.keep = False  # whether a connection serves one request after the other
+        self.keep = False  # whether a connection serves several requests
         self.connections = 0
         self._once: dict[str, list[tuple[bytes, ...]]] = {}
         self._answers: dict[str, tuple[bytes, ...]] = {
@@ -65,7 +65,7 @@ class Faulty(socketserver.ThreadingTCPServer):
         self._answers[path] = steps
 
     def answer_once(self, *steps: bytes, path: str = "/api/chat") -> None:
-        """What the next request gets, before that of `answer`."""
+        """The response to the next request only."""
         self._once.setdefault(path, []).append(steps)
 
     def steps(self, path: str) -> tuple[bytes, ...]:
@@ -86,7 +86,7 @@ class _Handler(socketserver.StreamRequestHandler):
             pass
 
     def handle_one(self) -> bool:
-        """One request; whether the connection can serve another."""
+        """Serves a request. Returns whether the connection can serve another."""
         head = b""
         while not head.endswith(b"\r\n\r\n"):
             line = self.rfile.readline()
@@ -120,7 +120,7 @@ class _Handler(socketserver.StreamRequestHandler):
 
 
 def json_answer(content: object, status: str = "200 OK", kind: str = "application/json") -> bytes:
-    """A whole answer with its length."""
+    """A complete response with its length."""
     return whole(json.dumps(content).encode(), status, kind)
 
 
@@ -138,7 +138,7 @@ LAST = line(done=True, done_reason="stop", prompt_eval_count=7, eval_count=2, pr
 
 
 def completion(text: str = "", finish: str | None = "stop", **fields: object) -> dict[str, object]:
-    """An answer of /v1/chat/completions; `fields` go into its message."""
+    """A response of /v1/chat/completions; `fields` go into its message."""
     choice = {"index": 0, "message": {"role": "assistant", "content": text, **fields}, "finish_reason": finish}
     usage = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
     return {"object": "chat.completion", "model": "m", "choices": [choice], "usage": usage}
@@ -154,13 +154,13 @@ def chunk(data: bytes) -> bytes:
 
 
 def stream(*lines: bytes) -> bytes:
-    """A whole chunked stream, each line a chunk."""
+    """A complete chunked stream with a chunk for each line."""
     return head() + b"".join(chunk(one) for one in lines) + chunk(b"")
 
 
 @contextmanager
 def faulty_server() -> Iterator[Faulty]:
-    """A faulty server that runs; whoever it keeps waiting is let go in the end."""
+    """A running server, which ends all hanging responses at the end."""
     with Faulty() as server, serving(server):
         try:
             yield server
@@ -176,7 +176,7 @@ def faulty() -> Iterator[Faulty]:
 
 @pytest.fixture
 def in_thread() -> Callable[[Callable[[], object]], Callable[[], object]]:
-    """Start a call in a thread; what comes back waits for its result, or raises its error."""
+    """Starts a call in a thread. Returns a function that waits for its result, or raises its error."""
 
     def start(call: Callable[[], object]) -> Callable[[], object]:
         outcome: list[object] = []

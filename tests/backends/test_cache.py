@@ -1,4 +1,4 @@
-"""The reply cache: exact replay, what is part of the key, one call for many askers, and a file that survives."""
+"""The reply cache: exact replay, its keys, one call for identical requests, and a file that survives a kill."""
 
 import signal
 import sqlite3
@@ -34,7 +34,7 @@ def count(path: Path) -> int:
         database.close()
 
 
-def test_a_miss_asks_and_a_hit_repeats_the_stored_reply_exactly(path: Path) -> None:
+def test_a_hit_repeats_the_stored_reply_exactly(path: Path) -> None:
     reply = Reply(
         text="ça va — 😀",
         finish=Finish.LENGTH,
@@ -63,7 +63,7 @@ def test_a_miss_asks_and_a_hit_repeats_the_stored_reply_exactly(path: Path) -> N
     [("a\ud83d", "a\ufffd"), ("\ude00\ud83d.", "\ufffd\ufffd."), ("\ud83d\ude00", "😀"), ("\0a\0", "\0a\0")],
     ids=["half a pair", "two halves in the wrong order", "a pair in two halves", "NUL"],
 )
-def test_texts_that_no_file_takes_survive(path: Path, text: str, kept: str) -> None:
+def test_texts_that_utf8_cannot_encode_are_repaired(path: Path, text: str, kept: str) -> None:
     request = Request((Message("user", text),), replace(REQUEST.sampling, stop=(text,)))
     logprobs = (TokenLogprob(token=text, logprob=-0.1),)
     backend = Cache(Scripted([Reply(text=text, thinking=text, finish=Finish.STOP, logprobs=logprobs)]), path)
@@ -74,7 +74,7 @@ def test_texts_that_no_file_takes_survive(path: Path, text: str, kept: str) -> N
     backend.close()
 
 
-def test_another_request_or_engine_shares_no_replies_and_without_a_cache_none_are_kept(path: Path) -> None:
+def test_another_request_or_engine_shares_no_replies(path: Path) -> None:
     other = ENGINE.model_copy(update={"version": "2"})
     for engine, request, hit in (
         (ENGINE, REQUEST, False),
@@ -89,7 +89,7 @@ def test_another_request_or_engine_shares_no_replies_and_without_a_cache_none_ar
     assert not path.with_name("off").exists()
 
 
-def test_read_answers_from_the_file_and_writes_nothing(path: Path) -> None:
+def test_mode_read_writes_nothing(path: Path) -> None:
     with closing(Cache(Scripted(["stored"]), path)) as writer:
         writer.complete(REQUEST)
     before = path.read_bytes()
@@ -116,7 +116,7 @@ def test_a_process_killed_while_writing_leaves_a_file_that_works(path: Path) -> 
     process.kill()
     process.join()
     assert process.exitcode == -signal.SIGKILL
-    assert count(path) > last  # all that was reported as answered
+    assert count(path) > last  # all that the process reported
     inner = Scripted(lambda request: "new")
     backend = Cache(inner, path)
     kept = [backend.complete(Request((Message("user", f"number {n} "),), Sampling())) for n in range(last + 1)]
@@ -164,7 +164,7 @@ def test_a_file_that_cannot_be_used_is_refused_untouched(
     assert (path.read_bytes() if path.is_file() else b"") == before
 
 
-def test_a_stored_reply_that_cannot_be_read_is_reported_and_asked_again(
+def test_a_stored_reply_that_cannot_be_read_is_reported_and_requested_again(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with closing(Cache(Scripted(["old"]), path)) as made:
@@ -189,7 +189,7 @@ def test_closing_closes_inside_and_interrupts_later_calls(path: Path) -> None:
     assert not path.with_name("cache.sqlite-wal").exists()
 
 
-def test_processes_that_ask_the_same_at_once_call_once(tmp_path: Path) -> None:
+def test_identical_calls_of_processes_are_made_once(tmp_path: Path) -> None:
     replies = [start(ask_slowly, tmp_path, 0.2)[1] for _ in range(3)]
     assert [reply.recv() for reply in replies] == ["the answer"] * 3
     assert (tmp_path / "calls").read_text() == "called\n"
@@ -254,7 +254,7 @@ def test_a_replay_needs_no_server_and_finds_its_engine_in_the_cache(path: Path) 
     assert caught.value.failure is Failure.NOT_CACHED
 
 
-def test_an_engine_that_is_not_clear_is_not_guessed(path: Path) -> None:
+def test_an_ambiguous_engine_is_not_guessed(path: Path) -> None:
     newer = LOADED.model_copy(update={"version": "2"})
     for engine in (LOADED, newer):
         made = Cache(Scripted(["x"], engine), path)

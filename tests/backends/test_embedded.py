@@ -1,4 +1,4 @@
-"""llama.cpp in this process, with a tiny model of random weights, a projector for it, and once a real one."""
+"""llama.cpp in this process, with a tiny model of random weights and its projector, and once a real model."""
 
 import hashlib
 import importlib.util
@@ -65,7 +65,7 @@ def backend(folder: Path) -> Iterator[Embedded]:
     embedded.close()
 
 
-# What answers
+# Engine
 
 
 def test_the_engine_is_described_by_its_file(backend: Embedded, folder: Path) -> None:
@@ -82,7 +82,7 @@ def test_the_engine_is_described_by_its_file(backend: Embedded, folder: Path) ->
     other.close()
 
 
-def test_a_real_model_gets_chatml_and_nothing_else_and_answers() -> None:
+def test_a_real_model_gets_plain_chatml() -> None:
     real = Embedded(SMOLLM2, load=LOAD)
     turns = [("system", "Be brief."), ("user", "Hi"), ("assistant", "Hello."), ("user", "Why?")]
     messages = [{"role": role, "content": text} for role, text in turns]
@@ -110,7 +110,7 @@ def test_logprobs_are_of_the_tokens_of_the_text(backend: Embedded) -> None:
     assert backend.complete(replace(request, logprobs=False)).logprobs == ()
 
 
-def test_a_prompt_that_does_not_fit_is_named(backend: Embedded) -> None:
+def test_a_prompt_that_is_too_long(backend: Embedded) -> None:
     with pytest.raises(CallError, match="exceeds the available context") as caught:
         backend.complete(ask("word " * 600))
     assert caught.value.failure is Failure.CONTEXT_OVERFLOW
@@ -143,7 +143,7 @@ def test_each_penalty_acts_within_its_window(backend: Embedded, penalty: dict[st
     assert backend.complete(ask(STORY, 16, **penalty, repeat_last_n=0)).text == plain
 
 
-def test_a_seed_repeats_its_text_and_another_gives_another(backend: Embedded) -> None:
+def test_a_seed_repeats_its_text_and_another_changes_it(backend: Embedded) -> None:
     texts = [backend.complete(ask(STORY, 12, temperature=1.5, seed=seed)).text for seed in (1, 1, 2)]
     assert texts[0] == texts[1] != texts[2]
 
@@ -200,13 +200,13 @@ def named(schema: Mapping[str, Any]) -> object:
 
 
 @pytest.mark.parametrize("schema", [{"type": "wibble"}, {"not": {"type": "object"}}])
-def test_a_schema_that_cannot_be_held_is_refused_and_not_dropped(backend: Embedded, schema: dict[str, object]) -> None:
+def test_a_schema_that_cannot_be_enforced_is_refused(backend: Embedded, schema: dict[str, object]) -> None:
     with pytest.raises(CallError, match="ignored the schema") as caught:
         backend.complete(ask("Say hello.", 200, schema=schema))
     assert caught.value.failure is Failure.BAD_REQUEST
 
 
-# Images, and starts that are shared
+# Images and shared prefixes
 
 
 def picture(grey: int, ending: str = ".jpg") -> Image:
@@ -229,7 +229,7 @@ FRAMES = ((picture(90), picture(150)), (picture(30), picture(210)))
 
 
 def evaluated_again(backend: Embedded, number: int) -> int:
-    """Tokens of a sample's start that agents that see words alone make the server evaluate again."""
+    """Tokens of a sample's prefix that the server evaluates again after agents that see no images."""
     first = backend.complete(ask(f"{WORDS[number]} What is it?", 1, images=FRAMES[number]))
     for part in ("What do I feel?", "What should you do?"):
         backend.complete(ask(f"{WORDS[number]} {part}", 1))
@@ -239,7 +239,7 @@ def evaluated_again(backend: Embedded, number: int) -> int:
     return first.prompt_tokens - again.reused_tokens
 
 
-def test_samples_at_once_each_keep_their_frames_and_say_what_each_says_alone(folder: Path) -> None:
+def test_simultaneous_samples_keep_their_frames_and_their_replies(folder: Path) -> None:
     two = loaded(folder, load={"num_ctx": 1024, "parallel": 2, "threads": 1})
     with ThreadPoolExecutor(2) as threads:
         assert max(threads.map(lambda number: evaluated_again(two, number), (0, 1))) < 60
@@ -255,7 +255,7 @@ def test_samples_at_once_each_keep_their_frames_and_say_what_each_says_alone(fol
 
 
 @pytest.mark.parametrize("vision", [True, False])
-def test_images_that_cannot_be_used_are_named(folder: Path, backend: Embedded, vision: bool) -> None:
+def test_images_that_cannot_be_used(folder: Path, backend: Embedded, vision: bool) -> None:
     asked = backend if vision else loaded(folder, vision=False)
     image = Image("0" * 64, b"no picture") if vision else picture(0)
     with pytest.raises(CallError, match="image" if vision else "no vision") as caught:
@@ -306,7 +306,7 @@ def test_closing_breaks_off_calls_in_flight(folder: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/net/tcp").exists(), reason="needs /proc to see this process's ports")
-def test_it_prints_nothing_opens_no_port_and_ends_at_once_with_ctrl_c(folder: Path, tmp_path: Path) -> None:
+def test_it_prints_nothing_opens_no_port_and_ends_with_ctrl_c(folder: Path, tmp_path: Path) -> None:
     """Though another backend is never closed."""
     script = """
 import os, signal, sys, threading
@@ -344,7 +344,7 @@ forgotten.describe()
     assert list(tmp_path.iterdir()) == []
 
 
-# What a user can get wrong
+# Mistakes of users
 
 
 def test_a_missing_package_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,7 +364,7 @@ def test_a_missing_package_is_named(folder: Path, monkeypatch: pytest.MonkeyPatc
         ("tiny.gguf", 32769, "num_ctx 32769 is more than the model's 32768"),
     ],
 )
-def test_a_model_that_cannot_be_loaded_is_named(folder: Path, model: str, num_ctx: int, says: str) -> None:
+def test_a_model_that_cannot_be_loaded(folder: Path, model: str, num_ctx: int, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         Embedded(str(folder / model) if model == "tiny.gguf" else model, load={"num_ctx": num_ctx}).describe()
 

@@ -1,4 +1,4 @@
-"""Servers that break off, hang, stall, or answer nonsense: each ends, and is named, whatever API they speak."""
+"""Servers that hang up, hang or send nonsense: every call ends with a named failure, for each API."""
 
 import json
 import socket
@@ -34,8 +34,8 @@ HTML = whole(b"<html><body>502 Bad Gateway</body></html>", kind="text/html; char
 
 @dataclass(frozen=True)
 class Wire:
-    """An API: where chat is asked, the body of a whole reply, its type, and what to do where the host is away or has
-    not the model."""
+    """An API: its path for chat, a complete response and its type, and parts of the hints if the host is down (away) or
+    lacks the model (pull)."""
 
     name: str
     path: str
@@ -50,7 +50,7 @@ class Wire:
         return OpenAI(host=host, model="m", dialect="vllm", load={"num_ctx": 512}, deadlines=deadlines)
 
     def failure(self, server: Faulty, *steps: bytes, deadlines: Deadlines = PATIENT) -> CallError:
-        """How a call ends that is answered so."""
+        """The error of a call that the server answers with `steps`."""
         server.answer(*steps, path=self.path)
         with pytest.raises(CallError) as caught:
             self.backend(server.host, deadlines).complete(REQUEST)
@@ -140,23 +140,15 @@ def test_nothing_listens(wire: Wire, call: Callable[[Backend], object]) -> None:
 @pytest.mark.parametrize(
     ("path", "answer", "failure"),
     [
-        ("/version", HTML, Failure.SERVER_ERROR),
         ("/version", json_answer({"error": "no"}, "503 Busy"), Failure.BUSY),
         ("/version", HANG, Failure.TIMEOUT),
         ("/version", json_answer({"detail": "Not Found"}, "404 Not Found"), Failure.BAD_REQUEST),
         ("/v1/models", json_answer({"object": "list", "data": []}), Failure.MODEL_NOT_FOUND),
         ("/v1/models", json_answer({"data": [{"id": "m", "max_model_len": "many"}]}), Failure.SERVER_ERROR),
-        ("/v1/models", json_answer({"data": [{"id": "m"}]}), Failure.SERVER_ERROR),
-        ("/v1/models", HTML, Failure.SERVER_ERROR),
         ("/v1/models", b"", Failure.RUNNER_CRASH),
-        ("/v1/models", whole(b"moved", "301 Moved\r\nLocation: http://127.0.0.1:1/"), Failure.SERVER_ERROR),
-        ("/api/version", HTML, Failure.SERVER_ERROR),
-        ("/api/version", json_answer({"version": None}), Failure.SERVER_ERROR),
         ("/api/version", json_answer({"error": "no"}, "503 Busy"), Failure.BUSY),
         ("/api/tags", json_answer({"models": []}), Failure.MODEL_NOT_FOUND),
-        ("/api/tags", HTML, Failure.SERVER_ERROR),
         ("/api/tags", b"", Failure.RUNNER_CRASH),
-        ("/api/tags", HANG, Failure.TIMEOUT),
         ("/api/version", HANG, Failure.TIMEOUT),
         ("/api/show", json_answer({"error": "model 'm' not found"}, "404 Not Found"), Failure.MODEL_NOT_FOUND),
         ("/api/show", whole(b"moved", "301 Moved\r\nLocation: http://127.0.0.1:1/"), Failure.SERVER_ERROR),

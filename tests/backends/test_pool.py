@@ -1,4 +1,4 @@
-"""The pool: no host over its slots, a sample stays on its host, dead hosts are left out and come back."""
+"""The pool: no host exceeds its slots, a sample stays on its host, dead hosts are skipped and come back."""
 
 import random
 import threading
@@ -16,20 +16,15 @@ from mmerg.backends.protocol import Backend, Engine, Message, Reply, Request, Sa
 from mmerg.backends.scripted import ENGINE
 from mmerg.errors import CallError, ConfigError, Failure, RunError
 
-HOST_FAILURES = [
-    "model_not_found",
-    "model_not_loaded",
-    "runner_crash",
-    "timeout",
-    "unreachable",
-]  # for such failures a call moves on
+# After these failures a call moves on.
+HOST_FAILURES = ["model_not_found", "model_not_loaded", "runner_crash", "timeout", "unreachable"]
 OTHERS = sorted(set(Failure) - set(HOST_FAILURES))
 REQUEST = Request((Message("user", "hello"),), Sampling())
 OTHER = ENGINE.model_copy(update={"version": "2"})
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """A clock that a test sets."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -39,10 +34,7 @@ class Clock:
 
 
 class Server:
-    """A host that can be switched off and updated, and that knows how many calls are inside it.
-
-    With `failing` calls fail with `failure`, though the host is there.
-    """
+    """A host that counts its calls. With `failure` it is down; with `failing` only its calls fail."""
 
     def __init__(self, name: str, engine: Engine = ENGINE, failure: Failure | None = None, seconds: float = 0) -> None:
         self.name = name
@@ -158,7 +150,7 @@ def test_a_host_that_comes_back_with_another_engine_stays_out() -> None:
     assert a.calls == 0
 
 
-def test_where_every_host_lost_the_model_the_run_ends() -> None:
+def test_the_run_ends_if_every_host_lost_the_model() -> None:
     a, b = servers("ab")
     pool = pool_of([a, b])
     engine = pool.describe()
@@ -169,7 +161,7 @@ def test_where_every_host_lost_the_model_the_run_ends() -> None:
     assert sorted(caught.value.where.split("; ")) == ["a: a is gone", "b: b is gone"]
 
 
-def test_where_no_host_can_load_the_model_the_run_ends_after_one_call_each() -> None:
+def test_the_run_ends_after_one_call_per_host_if_none_can_load_the_model() -> None:
     a, b = servers("ab")
     pool = Pool([Host(a, 1, "a"), Host(b, 1, "b")], attempts=8)
     pool.describe()
@@ -179,8 +171,8 @@ def test_where_no_host_can_load_the_model_the_run_ends_after_one_call_each() -> 
     assert (a.calls, b.calls) == (1, 1)
 
 
-def test_while_all_hosts_are_down_a_call_waits_and_then_goes_on() -> None:
-    """One of them has another model by now and is not waited for."""
+def test_a_call_waits_while_all_hosts_are_down() -> None:
+    """A host with another model is not waited for."""
     a, b = servers("ab")
     pool = Pool([Host(a, 1, "a"), Host(b, 1, "b")], patience=3600.0, wait=0.01)
     pool.describe()
@@ -201,7 +193,7 @@ def test_while_all_hosts_are_down_a_call_waits_and_then_goes_on() -> None:
     assert a.looks == 1
 
 
-def test_where_no_host_comes_back_the_run_stops_and_says_that_it_goes_on() -> None:
+def test_the_run_stops_if_no_host_comes_back() -> None:
     hosts = servers("abc")
     clock = Clock()
     pool = Pool([Host(server, 1, server.name) for server in hosts], patience=100.0, wait=0.0, clock=clock)
@@ -221,7 +213,7 @@ def test_where_no_host_comes_back_the_run_stops_and_says_that_it_goes_on() -> No
 
 
 @pytest.mark.parametrize("ended_by", ["close", "cancel"])
-def test_the_wait_for_hosts_is_ended(ended_by: str) -> None:
+def test_closing_or_cancelling_ends_the_wait_for_hosts(ended_by: str) -> None:
     [server] = servers("a")
     pool = Pool([Host(server, 1, "a")], patience=3600.0, wait=3600.0)
     pool.describe()
@@ -245,7 +237,7 @@ def test_the_wait_for_hosts_is_ended(ended_by: str) -> None:
     assert [error.failure for error in caught] == [Failure.INTERRUPTED]
 
 
-def test_a_call_that_reaches_nobody_though_its_host_answers_fails_alone() -> None:
+def test_an_unreachable_call_fails_alone_if_its_host_is_up() -> None:
     [server] = servers("a")
     pool = Pool([Host(server, 1, "a")], wait=0.0)
     pool.describe()
@@ -259,7 +251,7 @@ def test_a_call_that_reaches_nobody_though_its_host_answers_fails_alone() -> Non
 
 
 @pytest.mark.parametrize("failure", [Failure.RUNNER_CRASH, Failure.TIMEOUT])
-def test_a_call_that_fails_on_hosts_that_are_there_fails_alone(failure: Failure) -> None:
+def test_a_call_that_fails_on_hosts_that_are_up_fails_alone(failure: Failure) -> None:
     hosts = servers("ab")
     pool = pool_of(hosts)
     pool.describe()

@@ -1,4 +1,4 @@
-"""The seam itself: what digests and keys cover, and that its records cannot be changed."""
+"""The digests of requests and the keys of engines."""
 
 from dataclasses import fields, replace
 from typing import Any
@@ -24,7 +24,7 @@ def test_the_digest_of_a_request_is_the_same_in_every_run() -> None:
     assert REQUEST.digest() == "026296886093c08797e632ef76673964b733d49a8cce46bcf17683daedf0198a"
 
 
-def test_the_bytes_of_an_image_stand_behind_its_hash() -> None:
+def test_images_are_compared_by_their_hash() -> None:
     assert Image("ab", b"one") == Image("ab", b"two")
     assert "jpeg" not in repr(REQUEST)
     other = replace(

@@ -1,4 +1,4 @@
-"""Trying again: what is tried again, how often, and what ends a wait."""
+"""Retries: which failures, how many times, and what ends a pause."""
 
 import threading
 from functools import partial
@@ -24,7 +24,7 @@ def asked(inner: Scripted, attempts: int = 3) -> str:
 
 
 @pytest.mark.parametrize("failure", list(Failure))
-def test_what_may_pass_is_tried_again_and_all_else_fails_at_once(failure: Failure) -> None:
+def test_only_failures_that_may_pass_are_retried(failure: Failure) -> None:
     inner = failing(failure, 2)
     if failure in RETRIED:
         assert (asked(inner), inner.calls) == ("fine", 3)
@@ -34,7 +34,7 @@ def test_what_may_pass_is_tried_again_and_all_else_fails_at_once(failure: Failur
         assert (inner.calls, caught.value.failure, caught.value.what) == (1, failure, "it failed 0")
 
 
-def test_the_last_error_says_how_often_it_was_tried() -> None:
+def test_the_last_error_has_the_number_of_attempts() -> None:
     inner = failing(Failure.TIMEOUT, 9)
     with pytest.raises(CallError) as caught:
         asked(inner, attempts=4)
@@ -44,7 +44,7 @@ def test_the_last_error_says_how_often_it_was_tried() -> None:
 
 
 @pytest.mark.parametrize("ended_by", ["close", "cancel"])
-def test_a_wait_is_ended(ended_by: str) -> None:
+def test_closing_or_cancelling_ends_a_pause(ended_by: str) -> None:
     waiting, closed, token = threading.Event(), CancelToken(), CancelToken()
     caught: list[Failure] = []
 

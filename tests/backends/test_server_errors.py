@@ -1,4 +1,4 @@
-"""Each error of a server to its failure: the table of all wordings, and the hints of those that name a cause."""
+"""Server errors: the failure of each wording, and hints for wordings that name a cause."""
 
 import json
 
@@ -39,7 +39,7 @@ OVERFLOW = Failure.CONTEXT_OVERFLOW
 
 
 def flat(message: str) -> str:
-    """An error as SGLang has it."""
+    """An error of SGLang."""
     return json.dumps({"object": "error", "message": message, "type": "BadRequest", "code": 400})
 
 
@@ -159,5 +159,5 @@ def test_wording_to_failure(status: int, wording: str, failure: Failure) -> None
         (400, NO_MLLAMA, "use another backbone, or a version of Ollama that can load this model"),
     ],
 )
-def test_a_cause_that_is_named_has_its_own_hint(status: int, wording: str, hint: str) -> None:
+def test_wordings_that_name_a_cause_have_their_own_hint(status: int, wording: str, hint: str) -> None:
     assert hint in OLLAMA.classify(status, json.dumps({"error": wording})).hint

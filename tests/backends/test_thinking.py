@@ -1,4 +1,4 @@
-"""Thoughts never become words: the kinds of tags, log-probabilities, and stop texts that would cut thoughts."""
+"""Thoughts never become words: tags, log-probabilities, and stop texts, which would cut thoughts."""
 
 import json
 from collections.abc import Callable
@@ -140,7 +140,7 @@ def vllm(server: Faulty, text: str) -> OpenAI:
 
 @pytest.mark.parametrize("backend", [ollama, vllm])
 @pytest.mark.parametrize("before", BEHIND_THOUGHTS[:1] + BEHIND_THOUGHTS[7:8] + BEHIND_THOUGHTS[14:15])
-def test_a_server_that_leaves_thoughts_in_the_words(
+def test_thoughts_in_the_text_are_separated(
     faulty: Faulty, backend: Callable[[Faulty, str], Ollama | OpenAI], before: str
 ) -> None:
     reply = backend(faulty, before + WORDS).complete(asking())
@@ -161,7 +161,7 @@ def shown(server: Faulty, template: str = "", *capabilities: str) -> None:
         ("{{ .Prompt }}<|im_start|>assistant\n<think>\n", (), False, None),
     ],
 )
-def test_ollama_is_sent_stop_texts_unless_the_model_may_think(
+def test_ollama_gets_stop_texts_unless_the_model_may_think(
     faulty: Faulty, template: str, capabilities: tuple[str, ...], think: bool, sent: list[str] | None
 ) -> None:
     shown(faulty, template, *capabilities)
@@ -170,7 +170,7 @@ def test_ollama_is_sent_stop_texts_unless_the_model_may_think(
     assert body["options"].get("stop") == sent
 
 
-def test_a_model_that_is_found_to_think_is_asked_again_without_stop_texts(faulty: Faulty) -> None:
+def test_a_model_that_turns_out_to_think_is_asked_again_without_stop_texts(faulty: Faulty) -> None:
     backend = ollama(faulty, f"<think>{THOUGHTS}</think>\n{WORDS}")
     faulty.answer_once(stream(line("<think>He is sad {very}."), LAST), path="/api/chat")
     assert backend.complete(asking("\n")).text == WORDS
@@ -180,7 +180,7 @@ def test_a_model_that_is_found_to_think_is_asked_again_without_stop_texts(faulty
 @pytest.mark.parametrize(
     ("template", "sent"), [("{{ messages }}", ["\n"]), ("{{ messages }}<|im_start|>assistant\n<think>\n", None)]
 )
-def test_llama_server_is_sent_stop_texts_unless_its_template_has_thoughts(
+def test_llama_server_gets_stop_texts_unless_its_template_has_thoughts(
     faulty: Faulty, template: str, sent: list[str] | None
 ) -> None:
     entry = {"id": "m", "meta": {"n_ctx": 512}}
@@ -195,7 +195,7 @@ def test_llama_server_is_sent_stop_texts_unless_its_template_has_thoughts(
     assert body.get("stop") == sent
 
 
-def test_a_server_that_does_not_tell_the_template_is_not_sent_stop_texts(faulty: Faulty) -> None:
+def test_a_server_without_a_template_gets_no_stop_texts(faulty: Faulty) -> None:
     vllm(faulty, WORDS).complete(asking("\n"))
     (body,) = faulty.asked(CHAT)
     assert "stop" not in body

@@ -1,4 +1,4 @@
-"""What the probe says of models that know lines, guess from the scene, or do neither."""
+"""The probe on models that know lines, guess from the scene, or do neither."""
 
 from collections.abc import Callable
 from hashlib import sha256
@@ -35,7 +35,7 @@ class Scripted(Dry):
 
 
 def by_heart(_: str, start: str) -> str:
-    """In other letters, with more behind it."""
+    """In capitals, and continues."""
     return f"{SECOND[FIRST.index(start.removeprefix('B: '))].upper()}, and so on!\n\nA: That is it."
 
 
@@ -58,10 +58,10 @@ def test_lines_that_are_recited(answer: Callable[[str, str], str], status: str, 
     assert found[1].startswith(f"recited {told}")
 
 
-def test_blank_replies_are_no_sign_of_either() -> None:
+def test_blank_replies_show_nothing() -> None:
     assert contamination(Scripted(lambda *_: " "), corpus(10))[1].startswith("20 of 20 replies were blank")
 
 
-def test_a_corpus_of_few_lines_says_nothing() -> None:
+def test_a_corpus_with_few_lines_shows_nothing() -> None:
     told = "meld test has 9 lines of 12 words or more after a first turn; 10 are needed"
     assert contamination(Dry(), corpus(9)) == ("open", told)

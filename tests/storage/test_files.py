@@ -1,4 +1,4 @@
-"""Files are whole or not there, private, and never written through a link."""
+"""Files are complete or absent, private, and never written through a symlink."""
 
 import os
 import stat
@@ -12,7 +12,7 @@ from mmerg.errors import ConfigError, RunError
 from mmerg.storage.files import compute_sha256, locate, private_folder, write_output, write_whole
 
 
-def test_a_file_and_its_folders_are_the_users_alone(tmp_path: Path) -> None:
+def test_a_file_and_its_folders_are_private(tmp_path: Path) -> None:
     file = tmp_path / "a" / "b" / "text.txt"
     write_whole(file, "näive \ud800")
     assert file.read_text(encoding="utf-8") == "näive \\ud800"
@@ -23,7 +23,7 @@ def test_a_file_and_its_folders_are_the_users_alone(tmp_path: Path) -> None:
     ]
 
 
-def test_what_fails_half_way_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_the_old_file_alone(tmp_path: Path) -> None:
     def broken() -> Iterator[bytes]:
         yield b"new"
         raise OSError(28, "No space left on device")
@@ -36,7 +36,7 @@ def test_what_fails_half_way_leaves_the_old_file_and_nothing_beside_it(tmp_path:
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_link_is_replaced_and_what_it_points_to_stays(tmp_path: Path) -> None:
+def test_a_symlink_is_replaced_and_its_target_stays(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.write_text("theirs", encoding="utf-8")
     link = tmp_path / "run" / "manifest.json"
@@ -47,7 +47,7 @@ def test_a_link_is_replaced_and_what_it_points_to_stays(tmp_path: Path) -> None:
     assert not link.is_symlink()
 
 
-def test_an_output_goes_through_links_devices_and_pipes(tmp_path: Path) -> None:
+def test_an_output_goes_through_symlinks_devices_and_pipes(tmp_path: Path) -> None:
     target, link, pipe, null = tmp_path / "target", tmp_path / "link", tmp_path / "pipe", tmp_path / "null"
     link.symlink_to(target)
     write_output(link, "first")
@@ -80,7 +80,7 @@ def test_a_file_of_a_package_is_found_and_has_a_digest() -> None:
         ("package:no_such_package_here/x", "is not installed"),
     ],
 )
-def test_what_is_not_there_is_refused_with_what_to_give_instead(reference: str, what: str) -> None:
+def test_a_missing_file_is_refused_with_what_to_give_instead(reference: str, what: str) -> None:
     with pytest.raises(ConfigError, match=what) as refused:
         locate(reference, "backbone.gguf=/path/model.gguf")
     assert "backbone.gguf=/path/model.gguf" in refused.value.hint

@@ -33,7 +33,7 @@ def test_words_are_those_of_the_language(text: str, words: str) -> None:
         ("고마워요", False),
     ],
 )
-def test_a_text_that_is_not_said_twice_by_chance(text: str, long: bool) -> None:
+def test_texts_too_long_to_occur_twice_by_chance(text: str, long: bool) -> None:
     assert distinctive(text) is long
 
 
@@ -63,5 +63,5 @@ def test_a_text_that_is_not_said_twice_by_chance(text: str, long: bool) -> None:
         ("\u0130", "i\u0307", True),
     ],
 )
-def test_words_without_case_punctuation_and_blanks(one: str, other: str, same: bool) -> None:
+def test_equal_words(one: str, other: str, same: bool) -> None:
     assert (plain_words(one) == plain_words(other)) is same

@@ -39,7 +39,7 @@ InThread = Callable[[Callable[[], object]], Callable[[], object]]
 
 @pytest.fixture
 def kept(faulty: Faulty) -> Faulty:
-    """A server that keeps its connections."""
+    """A server that keeps connections."""
     faulty.keep = True
     return faulty
 
@@ -50,7 +50,7 @@ def lines_of(http: Http, most: int = 2**26) -> list[bytes]:
 
 
 def used(server: Faulty, deadlines: Deadlines = PATIENT) -> Http:
-    """A client with one connection, over which one request went, in its own time."""
+    """A client with a kept connection, which has served a request."""
     http = Http(server.host, OLLAMA, PATIENT)
     server.answer_once(stream(b"warm\n"))
     assert lines_of(http) == [b"warm"]
@@ -75,7 +75,7 @@ def test_many_requests_take_one_connection(kept: Faulty) -> None:
     assert kept.connections == 1
 
 
-def test_a_reply_counts_though_its_stream_never_ends_after_the_last_line(kept: Faulty) -> None:
+def test_a_reply_is_valid_though_its_stream_does_not_end(kept: Faulty) -> None:
     kept.answer(head() + chunk(line("hi")) + chunk(LAST), HANG)
     with closing(Ollama(host=kept.host, model="m", load={"num_ctx": 512})) as backend:
         assert backend.complete(HELLO).text == "hi"
@@ -204,14 +204,14 @@ def test_the_reply_of_a_model_has_room_for_its_tokens(kept: Faulty) -> None:
         assert len(backend.complete(HELLO).text) == 400_000
 
 
-# What a host says about itself
+# Descriptions of hosts
 
 
 OPENAI = ("/v1/models", "/version", "/v1/chat/completions")
 
 
 def ask_at(path: str, host: str) -> object:
-    """Something that asks at `path`."""
+    """Makes a call that requests `path`."""
     with closing(OllamaHost(host)) as server:
         openai = OpenAI(host=host, model="m", dialect="vllm", load={"num_ctx": 512})
         asks: dict[str, Callable[[], object]] = {
@@ -239,7 +239,7 @@ def test_json_of_any_shape_is_a_named_failure(kept: Faulty, path: str) -> None:
         assert len(str(caught.value)) < 1500
 
 
-def test_a_host_that_is_busy_when_it_is_checked_costs_no_reply(kept: Faulty) -> None:
+def test_a_host_that_is_busy_during_the_check_costs_no_reply(kept: Faulty) -> None:
     with closing(Ollama(host=kept.host, model="m", load={"num_ctx": 512}, check_wait=0.01)) as backend:
         backend.describe()
         kept.answer(stream(line("hi"), LAST))
@@ -265,7 +265,7 @@ def test_an_address_with_a_password_is_refused_and_not_shown(host: str) -> None:
     assert "secret" not in str(described.value)
 
 
-# What httpx and ollama's client would do by themselves
+# Behaviour that httpx and ollama's client would have
 
 
 def test_a_key_for_another_service_is_not_sent(kept: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""An https host: chat and description over TLS, and a certificate that nobody vouches for."""
+"""An https host, with a trusted and an untrusted certificate."""
 
 import shutil
 import socket
@@ -69,14 +69,14 @@ def test_close_over_tls(
 
 
 @pytest.mark.parametrize("call", [lambda b: b.describe(), lambda b: b.complete(REQUEST)], ids=["describe", "complete"])
-def test_a_certificate_nobody_vouches_for(secure: Faulty, call: Callable[[Ollama], object]) -> None:
+def test_an_untrusted_certificate(secure: Faulty, call: Callable[[Ollama], object]) -> None:
     with pytest.raises(CallError, match="certificate") as caught:
         call(backend(secure))
     assert caught.value.failure is Failure.UNREACHABLE
     assert secure.requests == []
 
 
-def test_a_proxy_in_the_environment_is_passed_by(faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_in_the_environment_is_ignored(faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{nobody.getsockname()[1]}")

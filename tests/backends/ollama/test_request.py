@@ -1,4 +1,4 @@
-"""What is sent: the whole body of a chat call, and what is refused before anything is sent."""
+"""The body of a chat call, and settings that are refused before a request."""
 
 import base64
 import json
@@ -89,14 +89,14 @@ def test_free_text_sends_neither_format_nor_logprobs(faulty: Faulty) -> None:
         ("[image] [imgs] [IMG-7] img-7", "[image] [imgs] [IMG-7] img-7"),
     ],
 )
-def test_words_that_the_server_would_take_for_the_place_of_an_image(faulty: Faulty, words: str, sent: str) -> None:
+def test_words_that_look_like_the_place_of_an_image(faulty: Faulty, words: str, sent: str) -> None:
     faulty.answer(stream(line("Hi"), LAST))
     backend(faulty.host).complete(Request((Message("user", words),), SAMPLING))
     (body,) = faulty.asked("/api/chat")
     assert body["messages"][0]["content"] == sent
 
 
-def test_what_describe_asks_and_tells(faulty: Faulty) -> None:
+def test_describe(faulty: Faulty) -> None:
     engine = backend(faulty.host).describe()
     assert (engine.version, engine.digest, engine.capabilities) == ("0.24.0", "d1", ("completion", "vision"))
     assert (engine.context_length, engine.load) == (
@@ -138,7 +138,7 @@ def test_load_options(load: dict[str, Any], message: str) -> None:
     "host",
     ["localhost:11434", "http://", "ftp://h", "http://h:port", "http://h/?a=1", "http://h/a b", "http://h\x7f", ""],
 )
-def test_what_is_no_address(host: str) -> None:
+def test_invalid_addresses(host: str) -> None:
     with pytest.raises(ConfigError, match="host's address"):
         backend(host).complete(Request((Message("user", "Hello"),), SAMPLING))
 

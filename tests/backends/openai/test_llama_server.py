@@ -1,4 +1,4 @@
-"""The adapter against a real llama-server over TCP: a tiny model of random weights, and a projector for it."""
+"""The adapter on a real llama-server over TCP, with a tiny model of random weights and its projector."""
 
 import json
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ def ask(text: str, number: int = 8, *, images: tuple[Image, ...] = (), schema: s
     return Request(messages, Sampling(num_predict=number, **sampling), schema, logprobs=True)
 
 
-def test_what_it_tells_of_itself(backend: OpenAI, blind: str) -> None:
+def test_its_description(backend: OpenAI, blind: str) -> None:
     engine, other = backend.describe(), asking(blind).describe()
     assert (engine.backend, engine.model, engine.context_length) == ("openai", NAME, 1024)
     assert engine.load == {"num_ctx": 512, "dialect": "llama-server", "think": False, "adapter": 3}
@@ -69,7 +69,7 @@ def test_what_it_tells_of_itself(backend: OpenAI, blind: str) -> None:
     assert other.key() != engine.key(), "a reply ends where the context does"
 
 
-def test_it_says_what_llama_cpp_says_in_process(backend: OpenAI, model: Path) -> None:
+def test_it_replies_as_llama_cpp_in_this_process(backend: OpenAI, model: Path) -> None:
     """The same model, samplers and template: the same reply, to the token and its log-probability."""
     embedded = Embedded(str(model), load={"num_ctx": 1024, "threads": 1})
     request = ask(STORY, 16)
@@ -91,7 +91,7 @@ def test_the_log_probabilities_of_a_given_text(backend: OpenAI) -> None:
 # Errors
 
 
-def test_a_context_that_the_server_has_not(backend: OpenAI, blind: str) -> None:
+def test_a_context_that_is_too_long(backend: OpenAI, blind: str) -> None:
     with pytest.raises(ConfigError, match="num_ctx 4096 is more than the server's 1024 tokens") as caught:
         asking(backend.host, load={"num_ctx": 4096}).describe()
     assert "backbone.load.num_ctx=1024" in caught.value.hint
@@ -125,7 +125,7 @@ def test_images_without_a_projector_are_refused(backend: OpenAI, blind: str) -> 
         ({"dialect": "vllm"}, "bad_request", "404", "backend.adapter.dialect"),
     ],
 )
-def test_what_is_asked_for_wrongly(backend: OpenAI, more: dict[str, str], failure: str, says: str, hint: str) -> None:
+def test_wrong_settings(backend: OpenAI, more: dict[str, str], failure: str, says: str, hint: str) -> None:
     with pytest.raises(CallError, match=says) as caught:
         asking(backend.host, **more).describe()
     assert (caught.value.failure, hint in caught.value.hint) == (failure, True)

@@ -1,4 +1,4 @@
-"""Responses of servers that no test can start: `recorded.json` has them, and says where each comes from."""
+"""Responses of servers that tests cannot start. `recorded.json` says where each comes from."""
 
 import json
 from dataclasses import replace
@@ -29,14 +29,14 @@ def served(server: Faulty, dialect: str, model: str = "m") -> OpenAI:
     ("dialect", "version", "vision"),
     [("vllm", "0.32.0", False), ("sglang", "0.5.9", True)],
 )
-def test_what_they_tell_of_themselves(faulty: Faulty, dialect: str, version: str, vision: bool) -> None:
+def test_their_descriptions(faulty: Faulty, dialect: str, version: str, vision: bool) -> None:
     engine = served(faulty, dialect).describe()
     assert (engine.version, engine.context_length, engine.vision) == (version, 2048, vision)
     assert engine.load["dialect"] == dialect
 
 
 @pytest.mark.parametrize(("seven_more", "vision"), [(True, True), (False, False)])
-def test_vision_that_is_not_described_is_tried_once(faulty: Faulty, seven_more: bool, vision: bool) -> None:
+def test_vision_is_tried_once_if_it_is_not_described(faulty: Faulty, seven_more: bool, vision: bool) -> None:
     backend = served(faulty, "vllm")
     faulty.answer_once(json_answer(completion("a")), path=CHAT)
     faulty.answer_once(json_answer(completion("a") | {"usage": {"prompt_tokens": 7 + 7 * seven_more}}), path=CHAT)
@@ -45,7 +45,7 @@ def test_vision_that_is_not_described_is_tried_once(faulty: Faulty, seven_more: 
 
 
 def changed(server: Faulty, dialect: str, was: str, now: str) -> None:
-    """From now on the server describes itself with `now` in place of `was`."""
+    """Replaces `was` by `now` in the server's descriptions."""
     for path, answer in TOLD[dialect].items():
         server.answer(json_answer(json.loads(json.dumps(answer).replace(was, now))), path=path)
 
@@ -58,7 +58,7 @@ def changed(server: Faulty, dialect: str, was: str, now: str) -> None:
         ("sglang", "/models/m", "/scratch/m"),
     ],
 )
-def test_what_does_not_change_replies_is_no_other_engine(faulty: Faulty, dialect: str, was: str, now: str) -> None:
+def test_changes_that_do_not_affect_replies(faulty: Faulty, dialect: str, was: str, now: str) -> None:
     backend = served(faulty, dialect)
     before = backend.describe()
     changed(faulty, dialect, was, now)
@@ -96,7 +96,7 @@ def test_a_recorded_reply_is_read(faulty: Faulty) -> None:
     assert [len(one.top_logprobs) for one in (*reply.logprobs, *several.logprobs)] == [0, 0, 2, 2]
 
 
-# What vLLM and SGLang tell of a prompt, written by vllm/entrypoints/openai/chat_completion and docs/basic_usage.
+# Responses for prompts by vLLM and SGLang, from vllm/entrypoints/openai/chat_completion and docs/basic_usage.
 PROMPT = [("Hello", None), ("<|im_start|>", -9.0), ("Hi", -2.5), (" there", -0.5)]
 OF_PROMPT: dict[str, dict[str, dict[str, Any]]] = {
     "vllm": {
@@ -140,8 +140,8 @@ def test_a_given_text_has_the_log_probabilities_of_the_end_of_the_prompt(faulty:
         backend.complete(likelihood_request(HELLO.messages, "Hello there"))
 
 
-# Replies written by the documents. vLLM's thinking is `reasoning`, that of SGLang `reasoning_content`.
-# Neither vLLM nor SGLang tells of cached tokens without --enable-prompt-tokens-details or --enable-cache-report.
+# Responses as documented. vLLM calls thoughts `reasoning`, SGLang `reasoning_content`. Cached tokens need
+# --enable-prompt-tokens-details in vLLM and --enable-cache-report in SGLang.
 
 
 @pytest.mark.parametrize("name", ["reasoning", "reasoning_content"])
@@ -155,7 +155,7 @@ def test_thinking_is_read(faulty: Faulty, name: str) -> None:
 @pytest.mark.parametrize(
     ("details", "reused"), [(None, None), ({}, None), ({"cached_tokens": 0}, 0), ({"cached_tokens": 5}, 5)]
 )
-def test_cached_tokens_are_read_where_they_are_told(faulty: Faulty, details: object, reused: int | None) -> None:
+def test_cached_tokens_are_read(faulty: Faulty, details: object, reused: int | None) -> None:
     backend = served(faulty, "vllm")
     usage = {"prompt_tokens": 7, "completion_tokens": 2, "prompt_tokens_details": details}
     faulty.answer(json_answer(completion("Hi") | {"usage": usage}), path=CHAT)
@@ -171,6 +171,3 @@ def test_finishes(faulty: Faulty, reason: str | None, finish: Finish) -> None:
     faulty.answer(json_answer(completion(None, reason)), path=CHAT)  # type: ignore[arg-type]
     reply = backend.complete(HELLO)
     assert (reply.text, reply.finish) == ("", finish)
-
-
-# Errors

@@ -1,4 +1,4 @@
-"""What is sent in each dialect, and what is refused before anything is sent."""
+"""Requests in each dialect, and settings that are refused before a request."""
 
 import base64
 import json
@@ -110,7 +110,7 @@ def test_thinking(faulty: Faulty, think: bool) -> None:
     assert faulty.asked(CHAT)[0]["chat_template_kwargs"] == {"enable_thinking": think}
 
 
-def test_a_server_that_cannot_be_told_to_think() -> None:
+def test_a_server_without_an_option_to_think() -> None:
     with pytest.raises(ConfigError, match="has no option to think"):
         OpenAI(model="m", dialect="other", load={"num_ctx": 512}, think=True)
 
@@ -125,7 +125,7 @@ def test_a_server_that_cannot_be_told_to_think() -> None:
         ("other", "repeat_penalty", 1.2, "it always uses 1"),
     ],
 )
-def test_a_sampler_without_a_name_is_refused(
+def test_a_sampler_that_the_server_lacks_is_refused(
     faulty: Faulty, dialect: str, sampler: str, value: float, says: str
 ) -> None:
     sampling = replace(Sampling(repeat_penalty=1.0 if dialect == "other" else 1.1), **{sampler: value})  # type: ignore[arg-type]
@@ -145,7 +145,7 @@ def test_an_unknown_dialect() -> None:
 # The token
 
 
-def test_the_token_goes_along_and_is_shown_nowhere(faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_token_is_sent_and_never_shown(faulty: Faulty, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_TOKEN", "hush-hush-1")
     backend = asking(faulty, token_env="MY_TOKEN")
     backend.describe()
@@ -165,15 +165,15 @@ def test_the_token_goes_along_and_is_shown_nowhere(faulty: Faulty, monkeypatch: 
     assert "hush" not in " ".join(texts)
 
 
-def test_a_wish_for_a_token_says_where_it_is_named(faulty: Faulty) -> None:
+def test_a_missing_token_is_explained(faulty: Faulty) -> None:
     faulty.answer(json_answer({"error": "Unauthorized"}, "401 Unauthorized"), path="/v1/models")
     with pytest.raises(CallError) as caught:
         asking(faulty).describe()
     assert (caught.value.failure, "token_env" in caught.value.hint) == (Failure.BAD_REQUEST, True)
 
 
-@pytest.mark.parametrize("value", [None, "", " ", "hush hush", "hush\nX: 1", "hüsh"])
-def test_a_token_that_is_none_is_refused_and_not_shown(value: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("value", [None, " ", "hush\nX: 1", "hüsh"])
+def test_an_invalid_token_is_refused_and_not_shown(value: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MY_TOKEN", raising=False)
     if value is not None:
         monkeypatch.setenv("MY_TOKEN", value)
