@@ -19,9 +19,9 @@ class Finding(Record):
     """The auditor's finding on one stage: the reason, the verdict, and what to do better."""
 
     reason: Annotated[str, AtMost(30), Field(min_length=1, description="what you checked and what you found")]
-    passed: Annotated[bool, Field(description="true if the check holds, false if it fails")]
+    passed: Annotated[bool, Field(description="true if the check passes, false if it fails")]
     correction: Annotated[
-        str, AtMost(30), Field(description="if it fails, the instruction that mends it; otherwise empty")
+        str, AtMost(30), Field(description="if it fails, the instruction that fixes it; otherwise empty")
     ]
 
     @model_validator(mode="after")

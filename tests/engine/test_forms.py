@@ -100,7 +100,7 @@ def test_forms_by_stage_in_one_audit() -> None:
             tokens = tuple(TokenLogprob(token=word, logprob=value) for word in ["a", "b", "c"])
             return Reply(text=request.likelihood_of, finish=Finish.STOP, logprobs=tokens)
         if request.alternatives:
-            assert "one check of what psp gave, the plan." in prompt
+            assert "check the output of psp, the plan." in prompt
             assert SAID["sgrg"] not in prompt
             return first((" f", -0.5), ("true", -2.0), ("Tr", -2.0), (" ", -0.1))  # a word may be several tokens
         assert stage_of(request) == "gra"

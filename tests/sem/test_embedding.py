@@ -47,7 +47,7 @@ def test_a_run_asks_the_embedding(talks: Path, hashed: Path, tmp_path: Path) -> 
     chances = read(hashed).predict(history[:1], vector)
     expected = [{"label": label, "p": round(p, 4)} for label, p in chances.items()]
     assert supplied.content[0]["emotions"] == expected
-    assert f"the most probable first: {', '.join(str(one['label']) for one in expected)}\n" in asked.messages[-1].text
+    assert f"in descending order: {', '.join(str(one['label']) for one in expected)}\n" in asked.messages[-1].text
 
 
 @pytest.mark.parametrize(

@@ -45,9 +45,9 @@ def test_one_call_sees_the_probable_emotions_and_the_cause_words(talks: Path, se
     assert word in [*content.high, *content.low]
     assert "disgustedword" in [*of_other.high, *of_other.low]
     prompt = asked.messages[-1].text
-    assert f"the most probable first: {', '.join(str(one['label']) for one in content.emotions)}\n" in prompt
+    assert f"in descending order: {', '.join(str(one['label']) for one in content.emotions)}\n" in prompt
     assert all(f'"{label}"' in prompt for label in EKMAN)
-    assert f"telling: {word}" in prompt
+    assert f"relevant: {word}" in prompt
 
 
 def test_without_a_lexicon_the_run_says_what_is_off(
@@ -56,7 +56,7 @@ def test_without_a_lexicon_the_run_says_what_is_off(
     train(talks, tmp_path / "sem")
     run = hef(talks, tmp_path / "sem", tmp_path)
     assert "sources W: cause words are off" in " ".join(capsys.readouterr().out.split())
-    assert not any("telling" in event.messages[-1].text for event in all_events(run) if isinstance(event, Called))
+    assert not any("relevant: " in event.messages[-1].text for event in all_events(run) if isinstance(event, Called))
 
 
 def test_another_model_is_another_run_and_its_place_is_not(talks: Path, sem: Path, tmp_path: Path) -> None:

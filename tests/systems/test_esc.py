@@ -32,7 +32,7 @@ def test_the_response_is_of_the_reflection() -> None:
 def test_most_votes_win_and_empathy_decides_a_tie(votes: tuple[int, ...], winner: int) -> None:
     said = dict(zip(Votes.model_fields, votes, strict=True))
     played = Played("multi_agent_esc", script=answering("vote", json.dumps(said)))
-    assert f"by the strategy of proposal {winner}," in played.prompt(STAGES.index("reply"))
+    assert f"with the strategy of proposal {winner}," in played.prompt(STAGES.index("reply"))
 
 
 def test_proposals_need_different_strategies() -> None:

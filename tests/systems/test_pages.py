@@ -54,12 +54,12 @@ def test_prompts_match_the_golden_file(name: str) -> None:
 def test_a_system_asks_for_the_emotion_that_is_scored(name: str) -> None:
     """Labels name the emotion of the responder, or of the speaker, as in EmpatheticDialogues."""
     asked = Played(name, state=State(SCENE), emotion_of="speaker").prompts
-    assert "what the one who tells feels (not Ben), in the conversation as a whole" in asked
+    assert "what the person who tells the story feels (not Ben) in the conversation as a whole" in asked
     for words in ("the emotion of Ben's next turn", "show in saying it", "The emotion in it is"):
         assert words not in asked
     asked = Played(name, state=State(SCENE), emotion_of="responder").prompts
     assert "the emotion of Ben's next turn" in asked
-    assert "the one who tells feels" not in asked
+    assert "the person who tells the story feels" not in asked
 
 
 def test_no_module_of_the_engine_names_a_system() -> None:

@@ -139,7 +139,7 @@ def test_long_texts_are_shortened_to_sentences_or_words(text: str, left: str | N
 def test_lengths_are_in_words_and_the_grammar_leaves_room() -> None:
     assert fields_of(Forecast, BOUNDS)["reasoning"]["maxLength"] == 480
     outline = json_schema(Forecast, BOUNDS).outline
-    assert '- "d_reasoning": text, at most 40 words (what' in outline
+    assert '- "d_reasoning": text, at most 40 words (which' in outline
     assert "characters" not in outline
 
 

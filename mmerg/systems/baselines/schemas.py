@@ -11,13 +11,13 @@ from mmerg.systems.fields import AtMost, Choice
 class Label(Record):
     """e: the emotion of the person that the dataset labels."""
 
-    emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that is asked for")]
+    emotion: Annotated[str, Choice("emotion"), Field(description="the emotion")]
 
 
 class Answer(Record):
     """A: the emotion of the person that the dataset labels, and the words of the next turn."""
 
-    emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that is asked for")]
+    emotion: Annotated[str, Choice("emotion"), Field(description="the emotion")]
     response: Annotated[str, AtMost(40), Field(min_length=1, description="the next turn, word for word")]
 
 
@@ -28,7 +28,7 @@ class Feedback(Record):
     """The critic's feedback on a draft: what to do better, then ten traits of a reply, 0 to 3 points each (Madaan et
     al., 2023, arXiv 2303.17651, on dialogue responses)."""
 
-    feedback: Annotated[str, AtMost(60), Field(min_length=1, description="what is weak, and how to mend it")]
+    feedback: Annotated[str, AtMost(60), Field(min_length=1, description="what is weak, and how to fix it")]
     relevant: Points
     informative: Points
     interesting: Points

@@ -20,14 +20,14 @@ Reasoning = Annotated[str, Field(min_length=1), AtMost(40)]
 class TextualCue(Record):
     """A cue in the words of one turn."""
 
-    turn: Annotated[int, Index("turn"), Field(description="the number of the turn it stands in")]
-    cue: Annotated[Sentence, Field(description="the words, quoted, and what stands out in them")]
+    turn: Annotated[int, Index("turn"), Field(description="the number of its turn")]
+    cue: Annotated[Sentence, Field(description="the quoted words, and what stands out in them")]
 
 
 class VisualCue(Record):
     """A cue in one keyframe."""
 
-    frame: Annotated[int, Index("frame"), Field(description="the number of the frame it is seen in")]
+    frame: Annotated[int, Index("frame"), Field(description="the number of its frame")]
     cue: Annotated[Sentence, Field(description="what is seen: face, gaze, posture, movement, distance")]
 
 
@@ -39,19 +39,19 @@ class Evidence(Record):
 
 
 class _Emotion(Record):
-    emotion: Annotated[str, Choice("emotion"), Field(description="the emotion that is asked for")]
+    emotion: Annotated[str, Choice("emotion"), Field(description="the emotion")]
 
 
 class _Consistency(Record):
-    textual: Annotated[Sentence, Field(description="what the words so far tell of the feeling")]
+    textual: Annotated[Sentence, Field(description="what the words so far say about the feeling")]
     visual: Annotated[
-        Sentence | None, Field(description="what the frames say of the feeling", json_schema_extra=needs("V"))
+        Sentence | None, Field(description="what the frames say about the feeling", json_schema_extra=needs("V"))
     ] = None
     consistency: Annotated[
         Literal["agree", "partly agree", "conflict"] | None,
-        Field(description="do words and frames agree?", json_schema_extra=needs("V")),
+        Field(description="whether words and frames agree", json_schema_extra=needs("V")),
     ] = None
-    reasoning: Annotated[Reasoning, Field(description="what weighs more and why")]
+    reasoning: Annotated[Reasoning, Field(description="which of them matters more, and why")]
 
 
 # Fields of the last base come first.
@@ -66,8 +66,8 @@ class EmotionFirst(_Consistency, _Emotion):
 class Plan(Record):
     """P = (goal, stance, tactic, tone), by PSP."""
 
-    goal: Annotated[str, Choice("goal"), Field(description="what the reply is to achieve")]
-    stance: Annotated[str, Choice("stance"), Field(description="how the speaker stands to the other")]
+    goal: Annotated[str, Choice("goal"), Field(description="what the reply should achieve")]
+    stance: Annotated[str, Choice("stance"), Field(description="the speaker's attitude to the other person")]
     tactic: Annotated[str, Choice("tactic"), Field(description="the pragmatic move")]
     tone: Annotated[str, Choice("tone"), Field(description="how the words sound")]
     reasoning: Annotated[Reasoning, Field(description="what the other person needs now, and why this plan fits")]

@@ -22,7 +22,7 @@ class Cause(Record):
 
     trigger_spans: Annotated[
         tuple[Annotated[str, AtMost(40), Quote(), Field(min_length=1)], ...],
-        Field(min_length=1, max_length=2, description="sentences of those who are answered"),
+        Field(min_length=1, max_length=2, description="sentences of the people being answered"),
     ]
     global_cause_summary: Annotated[Reasoning, Field(description="the cause in one sentence")]
     cause_category: Annotated[str, Choice("cause")]
