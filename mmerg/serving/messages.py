@@ -23,20 +23,25 @@ from mmerg.settings.backbone import SEEDS, Seed
 from mmerg.settings.commands import ServeSettings
 from mmerg.storage.files import describe_error
 
-# The start of a user message with which a front end (Open WebUI, LibreChat and others) asks for a title or tags for
-# itself. People write about titles, too, in other words.
+# The start of a user message with which a front end asks for a title or tags for itself: Open WebUI, LibreChat,
+# NextChat, Chatbox, opencode, VS Code, and Page Assist (at the end). People write about titles, too, in other words.
 TASK = re.compile(
-    r"\s*(### Task:|(please )?(based on|create|detect|generate|give|provide|summarize)\b[^\n]{0,120}?"
-    r"\b(title|tags)s? (for|of|summarizing) (\w+ ){0,2}(conversation|chat|query)\b)",
-    re.IGNORECASE,
-)
-# The start of a system message that asks for a title (LobeChat, Jan and others).
-TITLE = re.compile(
-    r"(?=.{0,300}(conversation|chat|thread|message)).{0,250}?"
-    r"\b((generate|create|output)s?( (?!(and|for|in|of|or|to|with) )[\w,-]+){0,5}|into an?) "
-    r"(title\b(?! (and|or) )|titles for )",
+    r"\s*(### Task:|使用四到五个字直接返回|summarize in an? [\w-]+ title\b|analyze this conversation and provide:"
+    r"|your task is to reflect the speaker's likely facial expression|please write a brief title for the following "
+    r"|here is the query:(?=.*\btitle for the previous query\b)"
+    r"|(please )?(based on|create|detect|generate|give|provide|summarize)\b[^\n]{0,120}?"
+    r"\b((titles?|tags) (for|of|summarizing) (\w+ ){0,2}(conversation|chat|query)|(conversation|chat) a (title|name)"
+    r"|conversation into an? ([\w-]+ )?title)\b)",
     re.IGNORECASE | re.DOTALL,
 )
+# The start of a system message that asks for a title (LobeChat, Cherry Studio, Jan).
+TITLE = re.compile(
+    r"(?=.*(conversation|chat|thread|message|会话|对话))"
+    r".*?(\b((generate|create|provide|write|output|return)s?( (?!(and|for|in|of|or|to|with|without) )[\w,-]+){0,5}"
+    r"|into( an?)?) (title\b(?! (and|for each|or) )|titles (for|from|within) )|总结[^。]*标题)",
+    re.IGNORECASE | re.DOTALL,
+)
+TITLE_WITHIN = 300  # characters
 ATTACHED = re.compile(r"\A\s*<attached_files>.*?</attached_files>\s*", re.DOTALL)  # stands before the user's text
 REASONING = re.compile(r'<details type="reasoning".*?</details>\s*', re.DOTALL)  # as Open WebUI shows thoughts
 SYSTEM = ("system", "developer")
@@ -126,7 +131,7 @@ def task_prompt(sent: Sequence[Sent]) -> str:
     """The prompt that a front end sends for its own use, as a system message or the user's last message; "" for the
     words of a person."""
     system = [one.text for one in sent if one.role in SYSTEM]
-    if any(TASK.match(text) or TITLE.match(text) for text in system):
+    if any(TASK.match(text) or TITLE.match(text[:TITLE_WITHIN]) for text in system):
         return "\n\n".join(one.text for one in sent)
     last = next((one for one in reversed(sent) if one.role not in SYSTEM), None)
     return last.text if last and last.role == "user" and TASK.match(last.text) else ""
