@@ -97,21 +97,23 @@ def test_a_client_that_disconnects_stops_the_call_to_the_model(never_answered: t
 def test_a_waiting_client_that_disconnects_leaves_the_queue() -> None:
     held = Held()
     scripted = Scripted(held)
-    with running(scripted) as server, ThreadPoolExecutor(1) as threads:
+    with running(scripted, "limits.waiting=2") as server, ThreadPoolExecutor(1) as threads:
         first = threads.submit(_said, server, "First.")
         assert held.begun.wait(60)
-        path, body = "/v1/chat/completions", {**ASKED, "stream": True}
-        with server.client.stream("POST", path, json=body) as waiting:
-            ahead = waiting.iter_lines()
-            assert any("Waiting: 1 turn is before this one" in line for line in ahead)
-            with server.client.stream("POST", path, json=body) as behind:
-                lines = behind.iter_lines()
-                assert any("Waiting: 2 turns are before this one" in line for line in lines)
-                waiting.close()
-                held.let_go.set()
-                assert any("You said" in line for line in lines)
+        request = server.client.build_request("POST", "/v1/chat/completions", json={**ASKED, "stream": True})
+        leaving, behind = (server.client.send(request, stream=True) for _ in range(2))
+        lines = behind.iter_lines()
+        assert any("Waiting: 1 turn is before" in line for line in leaving.iter_lines())
+        assert any("Waiting: 2 turns are before" in line for line in lines)
+        leaving.close()
+        while (last := server.client.send(request, stream=True)).status_code == 503:  # until it has left
+            last.close()
+        held.let_go.set()
+        assert any("You said" in line for line in lines)
+        behind.close()
+        assert "You said" in last.read().decode()
         assert first.result() == "You said: First."
-        assert scripted.calls == 2
+        assert scripted.calls == 3
 
 
 def test_a_full_queue_refuses_further_turns() -> None:
