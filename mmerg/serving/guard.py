@@ -7,17 +7,19 @@ import re
 import secrets
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import uvicorn
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mmerg.serving.refused import HttpError, code_fault, describe_fault
 
 COOKIE = "mmerg"
-OPEN = "/health"  # needs no token
+FOLDER = Path(__file__).parent / "page"
+OPEN = ("/health", "/page/page.css", "/page/token.js", "/page/icon.svg")  # need no token
 log = logging.getLogger(__name__)
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src 'self' blob:; "
@@ -96,7 +98,7 @@ class Guard:
         if origin is not None and origin.partition("://")[2].lower() != host and origin not in self.origins:
             hint = "start the server with the origin in origins=[…], or let the proxy forward the Host header"
             return self.refuse(path, HttpError("requests from another origin are not allowed", hint=hint, status=403))
-        if not self.token or path == OPEN:
+        if not self.token or path in OPEN:
             return None
         if path == "/" and self._is_token(request.query_params.get("token", "")):
             response = RedirectResponse("/", 303)
@@ -106,7 +108,9 @@ class Guard:
         if (scheme.lower() == "bearer" and self._is_token(key)) or self._is_token(request.cookies.get(COOKIE, "")):
             return None
         hint = "open the address that the server printed, or send the token as `Authorization: Bearer …`"
-        return self.refuse(path, HttpError("the token is missing or wrong", hint=hint, status=401))
+        asks = path == "/" and "text/html" in request.headers.get("accept", "")
+        refused = HttpError("the token is missing or wrong", hint=hint, status=401)
+        return FileResponse(FOLDER / "token.html", 401) if asks else self.refuse(path, refused)
 
     def _is_token(self, given: str) -> bool:
         return secrets.compare_digest(given.encode(), self.token.encode())
