@@ -16,6 +16,7 @@ from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request
 from mmerg.errors import MmergError
 from mmerg.runs.events import OVER_BUDGET, FramesTaken, SampleFailed
 from mmerg.runs.result import Result
+from mmerg.runs.story import Story
 from mmerg.serving.messages import Sent, reply_request, task_prompt
 from mmerg.serving.offered import ServedSystem
 from mmerg.serving.refused import CALL_STATUS, HttpError, hint_for
@@ -42,7 +43,7 @@ class Wish:
 @dataclass(frozen=True)
 class Answer:
     """finish: "stop", or "length" if the model was cut off. about: see `Updates.about`; None for a front end's own
-    prompt."""
+    prompt. last: False for the reply of the first pass, which fast=true sends before its audit."""
 
     text: str
     finish: str
@@ -50,6 +51,7 @@ class Answer:
     response_tokens: int
     seconds: float
     about: Mapping[str, object] | None = None
+    last: bool = True
 
 
 Step = Update | Answer
@@ -72,7 +74,8 @@ def answers(state: AppState, served: ServedSystem, messages: Sequence[Sent], wis
     reply can follow the messages, later if the turn fails."""
     if prompt := task_prompt(messages):
         return _plain(state, served, prompt, wish)
-    return _agents(reply_updates(state, reply_request(served, messages, state.settings, wish.seed)), wish)
+    updates = reply_updates(state, reply_request(served, messages, state.settings, wish.seed))
+    return _agents(updates, wish, fast=state.settings.fast)
 
 
 async def respond(http: Http, steps: AsyncGenerator[Step, None], form: Form, *, streams: bool) -> Response:
@@ -110,7 +113,7 @@ async def _plain(state: AppState, served: ServedSystem, prompt: str, wish: Wish)
                 yield Update(SILENT, {})
 
 
-async def _agents(updates: AsyncGenerator[Update, None], wish: Wish) -> AsyncGenerator[Step, None]:
+async def _agents(updates: AsyncGenerator[Update, None], wish: Wish, *, fast: bool) -> AsyncGenerator[Step, None]:
     start = time.monotonic()
     async with aclosing(updates):
         async for update in updates:
@@ -118,6 +121,12 @@ async def _agents(updates: AsyncGenerator[Update, None], wish: Wish) -> AsyncGen
                 case Result() as result:
                     text, seconds = wish.cut(result.response or ""), time.monotonic() - start
                     yield Answer(text, "stop", result.prompt_tokens, result.response_tokens, seconds, update.about)
+                case Story(calls=calls) if fast:
+                    fast, replies = False, [call.event.reply for call in calls]
+                    text, seconds = wish.cut(str(update.fields["draft"])), time.monotonic() - start
+                    prompt_tokens = sum(reply.prompt_tokens for reply in replies)
+                    tokens = sum(reply.response_tokens for reply in replies)
+                    yield Answer(text, "stop", prompt_tokens, tokens, seconds, update.about, last=False)
                 case SampleFailed(what=what, where=where, failure=failure, hint=hint):
                     status = CALL_STATUS.get(failure, 502)
                     raise HttpError(what, where=where, hint=hint_for(failure, hint), status=status)

@@ -71,7 +71,7 @@ class Lines:
     media_type, end = "application/x-ndjson", b""
 
     def __init__(self, body: Chat | Generate) -> None:
-        self._body = body
+        self._body, self._answered = body, False
 
     def line(self, text: str, thoughts: str = "", **more: object) -> dict[str, object]:
         thinking = {"thinking": thoughts} if thoughts and self._body.think is not False else {}
@@ -97,8 +97,11 @@ class Lines:
 
     def write(self, step: Step) -> Iterator[bytes]:
         if isinstance(step, Answer):
-            yield _json(self.line(step.text))
-            yield _json(self.whole(step, "") | self._body.fields("", {}))
+            if not self._answered:
+                yield _json(self.line(step.text))
+            self._answered = True
+            if step.last:
+                yield _json(self.whole(step, "") | self._body.fields("", {}))
         else:  # without a thought it shows that the server is at work
             yield _json(self.line("", f"{step.thought}\n" if step.thought else ""))
 

@@ -72,7 +72,7 @@ class Chunks:
     media_type, end = "text/event-stream", b"data: [DONE]\n\n"
 
     def __init__(self, body: Completion) -> None:
-        self._role = {"role": "assistant"}
+        self._role, self._answered = {"role": "assistant"}, False
         self._usage = bool(body.stream_options and body.stream_options.include_usage)
         self._head = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": body.model}
 
@@ -81,8 +81,12 @@ class Chunks:
             yield self._delta({**self._role, "content": ""})
             self._role = {}
         if isinstance(step, Answer):
+            if not self._answered:
+                yield self._delta({"content": step.text})
+            self._answered = True
+            if not step.last:
+                return
             about = {"mmerg": step.about} if step.about else {}
-            yield self._delta({"content": step.text})
             yield self._status(f"Done in {step.seconds:.1f} s", done=True)
             yield self._delta({}, step.finish, **about)
             if self._usage:

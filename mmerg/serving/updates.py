@@ -24,8 +24,8 @@ LONGEST = 400  # characters of an output as text
 @dataclass(frozen=True)
 class Update:
     """name, fields: for the page, as JSON. thought, status: a line for a chat program's thinking block, and one for its
-    status line; "" for none. cause: the event or result, if the server itself acts on it. about: of the reply, see
-    `Updates.about`."""
+    status line; "" for none. cause: the event or result, if the server itself acts on it, or the story of a pass that
+    has a response. about: of the reply so far, see `Updates.about`."""
 
     name: str
     fields: Mapping[str, object]
@@ -95,7 +95,8 @@ class Updates:
                 fields = {**_agent(event), "output": event.output, "seconds": self._seconds(event.t, event.stage)}
                 draft = str(self._at("response", event.t) or "") if event.symbol == self._response else ""
                 thought = f"{titled(event.stage)}: {_short(event.output)}"
-                yield Update("said", fields | {"draft": draft}, thought)
+                cause, about = (self.story, self.about()) if draft else (None, None)
+                yield Update("said", fields | {"draft": draft}, thought, cause=cause, about=about)
                 yield from self._next(event.t, event.stage)
             case events.Audited(audit=audit):
                 findings = [
