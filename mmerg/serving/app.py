@@ -6,7 +6,7 @@ import socket
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import FileResponse, JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -32,7 +32,7 @@ def build_app(state: AppState, token: str = "") -> FastAPI:
     hosts = served_names(state.settings.host, state.settings.names)
     app = FastAPI(
         title="mmerg",
-        docs_url=None,  # its scripts come from another server
+        docs_url=None,  # FastAPI's page loads scripts from another server
         redoc_url=None,
         middleware=[
             Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"]),
@@ -46,6 +46,10 @@ def build_app(state: AppState, token: str = "") -> FastAPI:
     @app.get("/health")
     async def health() -> dict[str, object]:
         return {"status": "ok"}
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        return FileResponse(page.FOLDER / "docs.html")
 
     @app.exception_handler(MmergError)
     async def expected(request: Request, error: MmergError) -> Response:
@@ -70,7 +74,7 @@ def build_app(state: AppState, token: str = "") -> FastAPI:
 
 
 class Server(uvicorn.Server):
-    """Stops running turns before it ends: their clients get an error."""
+    """Stops turns and transcriptions before it ends: their clients get an error."""
 
     def __init__(self, state: AppState, token: str = "") -> None:
         logging.getLogger("uvicorn.access").addFilter(_without_query)
@@ -79,6 +83,8 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._state.work.stop()
+        if self._state.speech:
+            self._state.speech.close()
         await super().shutdown(sockets)
 
 

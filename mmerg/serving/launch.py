@@ -37,6 +37,7 @@ def serve(settings: ServeSettings, overrides: Sequence[str], own: Sequence[Path]
     _refuse_idle(overrides)
     check_packages()
     from mmerg.serving.app import Server
+    from mmerg.serving.speech import Transcriber
     from mmerg.serving.turns import AppState
     from mmerg.serving.work import TurnRunner
 
@@ -44,9 +45,10 @@ def serve(settings: ServeSettings, overrides: Sequence[str], own: Sequence[Path]
     os.umask(0o077)  # only its user may read what the server writes
     with ExitStack() as opened:
         listening = opened.enter_context(closing(listener(settings.host, settings.port)))
+        speech = Transcriber(settings.speech.model) if settings.speech.model else None
         pool, engine = BackbonePlan.of(settings).open(patience=PATIENCE)
         work = opened.enter_context(closing(TurnRunner(pool, settings.limits.waiting)))  # stops running turns
-        state = AppState(settings, engine, *offer(settings, engine, overrides, own), work)
+        state = AppState(settings, engine, *offer(settings, engine, overrides, own), work, speech)
         logging.basicConfig(format="%(asctime)s %(message)s")
         logging.getLogger("uvicorn.access").setLevel(logging.INFO)
         page = _announce(state, listening.getsockname()[1], token)
@@ -61,7 +63,7 @@ def serve(settings: ServeSettings, overrides: Sequence[str], own: Sequence[Path]
 
 def check_packages() -> None:
     """Raises ConfigError if the packages of a server are not installed."""
-    if missing := [name for name in ("fastapi", "python_multipart", "uvicorn") if not find_spec(name)]:
+    if missing := [name for name in ("fastapi", "python_multipart", "segno", "uvicorn") if not find_spec(name)]:
         what, hint = (
             f"the server needs packages that are not installed: {', '.join(missing)}",
             'pip install "mmerg[serve]"',
@@ -79,7 +81,9 @@ def _refuse_idle(overrides: Sequence[str]) -> None:
 
 
 def _announce(state: AppState, port: int, token: str) -> str:
-    """Prints what is served and where; returns the address of the page."""
+    """Prints what is served and where, with a QR code for phones; returns the address of the page."""
+    import segno
+
     host = state.settings.host
     address = f"http://{page_host(host)}:{port}"
     lines = [
@@ -91,6 +95,8 @@ def _announce(state: AppState, port: int, token: str) -> str:
     ]
     for text in lines:
         console().print(escape(text), soft_wrap=True)
+    if host in EVERYWHERE and console().is_terminal:
+        segno.make(page, micro=False).terminal(compact=True)
     return page
 
 

@@ -22,6 +22,7 @@ from mmerg.serving.messages import read_body
 from mmerg.serving.offered import ServedSystem, titled
 from mmerg.serving.refused import HttpError, error_fields
 from mmerg.serving.saving import SavedReply, save
+from mmerg.serving.speech import SECONDS
 from mmerg.serving.talk import ReplyRequest, Utterance, check_talk
 from mmerg.serving.turns import AppState, reply_updates, started, stream
 from mmerg.serving.updates import SILENT, Update
@@ -99,6 +100,13 @@ def routes(state: AppState) -> APIRouter:
             return JSONResponse(error_fields(error))
         return Response(store.read(frames[0].sha256), media_type="image/jpeg")
 
+    @router.post("/page/speech")
+    async def hear(request: Request) -> dict[str, str]:
+        """Transcribes the sound in the body."""
+        if not state.speech:
+            raise HttpError("speech is not transcribed here", hint="start with speech.model=small", status=403)
+        return {"words": await state.speech.transcribe(await request.body())}
+
     @router.post("/page/save")
     async def keep(request: Request) -> dict[str, object]:
         replies = (await read_body(request, Saved)).replies
@@ -133,6 +141,7 @@ def _setup(state: AppState) -> dict[str, object]:
         "backbone": backbone,
         "goes_to": " and the model at ".join([f"mmerg on {socket.gethostname()}", *remote]),  # all files that are sent
         "limits": settings.limits.plain() | {"clip_seconds": settings.frames.max_seconds},
+        "speech_seconds": SECONDS if state.speech else 0,
     }
 
 

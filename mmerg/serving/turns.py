@@ -23,6 +23,7 @@ from mmerg.runs.result import Result
 from mmerg.serving.offered import ServedSystem
 from mmerg.serving.refused import HttpError, error_sentence
 from mmerg.serving.saving import Trace
+from mmerg.serving.speech import Transcriber
 from mmerg.serving.talk import ReplyRequest
 from mmerg.serving.updates import Update, Updates, Words
 from mmerg.serving.work import Report, TurnRunner
@@ -41,6 +42,7 @@ class AppState:
     offered: Mapping[str, ServedSystem]
     missing: Mapping[str, MmergError]
     work: TurnRunner
+    speech: Transcriber | None = None
 
     def model(self, name: str) -> ServedSystem:
         """The system of that name; Ollama's programs append a tag. Raises HttpError for an unknown name."""

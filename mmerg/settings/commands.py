@@ -96,6 +96,12 @@ class LimitSettings(SettingsModel):
     waiting: Positive = 200
 
 
+class SpeechSettings(SettingsModel):
+    """The transcription of speech on the page: see `conf/serve.yaml`."""
+
+    model: Word | None = None
+
+
 class ServeSettings(RunSettings):
     """The server, its address and its systems: see `conf/serve.yaml`, which explains each key."""
 
@@ -107,7 +113,9 @@ class ServeSettings(RunSettings):
     you: Word = "You"
     answers_as: Word = "mmerg"
     persona: bool = False
+    fast: bool = False
     limits: LimitSettings = LimitSettings()
+    speech: SpeechSettings = SpeechSettings()
 
 
 Share = Annotated[Number, Field(ge=0, lt=1)]

@@ -19,6 +19,7 @@ from mmerg.errors import MmergError
 from mmerg.serving.app import Server
 from mmerg.serving.launch import listener
 from mmerg.serving.offered import ServedSystem, build_served
+from mmerg.serving.speech import Transcriber
 from mmerg.serving.turns import AppState
 from mmerg.serving.work import TurnRunner
 from mmerg.settings.commands import ServeSettings
@@ -26,7 +27,7 @@ from mmerg.settings.parse import parse
 from tests.composed import composed
 
 SYSTEMS = ("merg", "one_pass", "self_refine", "few_shot", "hef")  # hef lacks its model: building all takes seconds
-NOT_OF_SYSTEMS = ("limits.", "host=", "names=", "origins=", "persona=", "runs=", "backbone.note=")
+NOT_OF_SYSTEMS = ("limits.", "host=", "names=", "origins=", "persona=", "fast=", "speech.", "runs=", "backbone.note=")
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ def running(
         client_of(f"http://127.0.0.1:{heard.getsockname()[1]}") as client,
     ):
         engine = pool.describe()
-        state = AppState(settings, engine, *offers(words, engine.model_dump_json()), work)
+        speech = Transcriber(settings.speech.model) if settings.speech.model else None
+        state = AppState(settings, engine, *offers(words, engine.model_dump_json()), work, speech)
         server = Server(state, token)
         thread = threading.Thread(target=server.run, args=([heard],))
         thread.start()

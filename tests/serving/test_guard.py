@@ -14,7 +14,7 @@ from tests.serving.running import Running, running
 from tests.serving.scripts import echo
 
 SECRET = "a-token-of-this-test"
-ROUTES = ("/", "/page/setup", "/v1/models", "/api/tags", "/page/index.html", "/none")
+ROUTES = ("/", "/page/setup", "/docs", "/v1/models", "/api/tags", "/page/index.html", "/none")
 ASKED = {"model": "mmerg-one_pass", "messages": [{"role": "user", "content": "my secret sorrow"}]}
 
 
@@ -97,6 +97,13 @@ def test_health_is_open_and_the_api_is_described(locked: Running) -> None:
     taken = described["/v1/chat/completions"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert taken["required"] == ["model", "messages"]
     assert "/api/version" in described
+
+
+def test_a_browser_without_the_token_gets_a_form_for_it(locked: Running) -> None:
+    form = get(locked, "/", Accept="text/html")
+    assert (form.status_code, "needs its token" in form.text) == (401, True)
+    for path in ("/page/token.js", "/page/page.css", "/page/icon.svg"):
+        assert get(locked, path).status_code == 200
 
 
 def test_the_page_gets_a_cookie_for_the_token(locked: Running) -> None:

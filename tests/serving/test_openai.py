@@ -89,6 +89,21 @@ def test_a_stream_shows_the_agents_at_work(server: Running) -> None:
     assert [list(one) for one in about["passes"]] == [["mpa", "caef", "psp", "sgrg"]] * 2
 
 
+def test_fast_sends_the_first_reply_before_its_audit() -> None:
+    with running(Scripted(blaming("psp")), "fast=true") as merg, sdk(merg) as client:
+        chunks = list(say(client, model="mmerg-merg", stream=True))
+        whole = say(client, model="mmerg-merg")
+    said = [number for number, chunk in enumerate(chunks) if chunk.choices[0].delta.content]
+    audits = [number for number, chunk in enumerate(chunks) if "Audit" in str(chunk.choices[0].delta)]
+    assert len(said) == 1
+    assert said[0] < audits[0]
+    about = chunks[-1].mmerg
+    assert (len(about["audits"]), about["selected_pass"], about["response"]) == (2, 1, "This is a dry run.")
+    assert whole.choices[0].message.content == "This is a dry run."
+    assert (whole.mmerg["audits"], whole.mmerg["emotion"]) == ([None], whole.mmerg["passes"][0]["caef"]["emotion"])
+    assert whole.usage.completion_tokens > 0
+
+
 def test_persona_passes_system_messages_to_the_agents() -> None:
     scripted = Scripted(echo)
     with running(scripted, "persona=true", "limits.turns=1") as server, sdk(server) as client:
@@ -100,36 +115,50 @@ def test_persona_passes_system_messages_to_the_agents() -> None:
 TITLES = (
     ("user", "### Task:\nGive this chat a title."),
     ("user", "Provide a concise, 5-word-or-less title for the conversation, using title case conventions."),
+    ("user", "Analyze this conversation and provide:\n1. Its language\n2. A concise title in this language"),
     ("user", "Please generate a four to five word title summarizing our conversation without any lead-in."),
+    ("user", "Based on the chat history, give this conversation a name."),
+    ("user", "使用四到五个字直接返回这句话的简要主题"),
+    ("user", "Your task is to reflect the speaker's likely facial expression through a fitting emoji."),
+    ("user", "Please write a brief title for the following request:\n\nI lost my job."),
+    ("user", 'Summarize in a 10-word Title. Give the title only. "I lost my job."'),
+    ("user", "Here is the query:\n\nI lost my job.\n\nCreate a concise phrase as a title for the previous query."),
     ("user", "Create a concise, 3-5 word phrase with an emoji as a title for the previous query."),
+    ("system", "Please generate a concise, 5-word-or-less title for the conversation."),
+    ("system", "You are skilled in conversation and need to summarize talks into titles within 10 characters."),
+    ("system", "你是一名擅长会话的助理，你需要将用户的会话总结为 10 个字以内的标题"),
     ("system", "You are a title generator. You output ONLY a thread title."),
-    ("system", "Generate a concise title that captures the essence of the conversation."),
+    ("system", "You are a conversation summarizer. Generate a concise title that captures the essence of it."),
+    ("system", "You will generate a short title based on the first message a user begins a conversation with."),
     ("system", "You are a helpful assistant that generates concise, descriptive titles for chat conversations."),
 )
 
 
-def test_a_title_for_the_front_end_is_one_plain_call(client: OpenAI, scripted: Scripted) -> None:
-    for role, prompt in TITLES:
-        before = scripted.calls
-        answer = say(
-            client, messages=[*HEY, {"role": "assistant", "content": "Oh."}, {"role": role, "content": prompt}]
-        )
-        assert prompt in answer.choices[0].message.content
-        assert (scripted.calls, scripted.requests[-1].schema) == (before + 1, "")
+@pytest.mark.parametrize(("role", "prompt"), TITLES)
+def test_a_title_for_the_front_end_is_one_plain_call(
+    client: OpenAI, scripted: Scripted, role: str, prompt: str
+) -> None:
+    before = scripted.calls
+    said = {"role": "assistant", "content": "Oh."}
+    answer = say(client, messages=[*HEY, said, {"role": role, "content": prompt}])
+    assert prompt in answer.choices[0].message.content
+    assert (scripted.calls, scripted.requests[-1].schema) == (before + 1, "")
 
 
-def test_words_of_a_person_about_titles_reach_the_agents(client: OpenAI) -> None:
-    for text in (
+@pytest.mark.parametrize(
+    "text",
+    [
         "Write me a poem about how a name can change a chat.",
+        "Create a song with my dog's name and our chat in it.",
         "Please write a letter on the title that I lost in that conversation.",
         "Give me hope: I read the title of a book, and the chat with her ended.",
         "Summarize what I should say when a chat turns to my job title.",
         "<think> is what they tell me to do.",
-    ):
-        answer = say(
-            client, messages=[*HEY, {"role": "assistant", "content": "Oh."}, {"role": "user", "content": text}]
-        )
-        assert answer.choices[0].message.content == f"You said: {text}"
+    ],
+)
+def test_words_of_a_person_about_titles_reach_the_agents(client: OpenAI, text: str) -> None:
+    answer = say(client, messages=[*HEY, {"role": "assistant", "content": "Oh."}, {"role": "user", "content": text}])
+    assert answer.choices[0].message.content == f"You said: {text}"
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,11 @@ def test_the_setup_describes_the_server(server: Running) -> None:
     }
 
 
+def test_without_a_speech_model_the_server_transcribes_nothing(server: Running) -> None:
+    assert server.client.get("/page/setup").json()["speech_seconds"] == 0
+    assert server.client.post("/page/speech", content=b"sound").status_code == 403
+
+
 def test_a_turn_streams_what_happens() -> None:
     with running(Scripted(blaming("psp"))) as server:
         updates = read_updates(turn(server, system="mmerg-merg"))

@@ -35,9 +35,8 @@ export async function copy(words) {
   }
 }
 
-/** Download `content` as a JSON file. */
-export function download(name, content) {
-  const url = URL.createObjectURL(new Blob([JSON.stringify(content, null, 2)], { type: "application/json" }));
+export function download(name, type, content) {
+  const url = URL.createObjectURL(new Blob([content], { type }));
   make("a", { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

@@ -4,6 +4,8 @@ import { copy, download, drawChats } from "./chats.js";
 import { Composer } from "./composer.js";
 import { all, make, one, problem, seconds, shown } from "./dom.js";
 import { idle, short } from "./record.js";
+import { settings } from "./settings.js";
+import { hush, listen, speak } from "./speech.js";
 import * as store from "./store.js";
 import { Talk, latest } from "./talk.js";
 import { drawTurns } from "./turns.js";
@@ -42,6 +44,7 @@ async function start(setup) {
   let talk = new Talk(draw);
   let timer = 0;
   let kept = true; // everything is stored
+  const set = settings(setup.speech_seconds, () => privacy());
   const composer = new Composer(setup.limits, (words, media, instead) => go(talk.say(words, media, chosen(), instead)), later);
   const chosen = () => ["#system", "#beside"].map((name) => setup.systems.find(({ id }) => id === one(name).value)).filter(Boolean);
   const idly = (act) => (...where) => { if (!talk.busy) act(...where); };
@@ -51,6 +54,7 @@ async function start(setup) {
     flip: idly((...where) => talk.flip(...where)),
     edit: idly((exchange) => composer.edit(exchange, talk.exchanges.at(-1) === exchange)),
     copy: async (words) => tell(await copy(words) ? "Copied." : "It could not be copied."),
+    read: speak,
   };
 
   function draw() {
@@ -73,6 +77,7 @@ async function start(setup) {
 
   /** Waits for replies; announces their start and end to screen readers. */
   async function go(run) {
+    hush();
     [stuck, said.scrollTop] = [true, said.scrollHeight];
     [following, work.scrollTop] = [true, 0];
     announce("Sent.");
@@ -80,6 +85,7 @@ async function start(setup) {
     const records = await run;
     keep();
     announce(records.map((record) => `${records.length > 1 ? short(record.system) : "mmerg"}: ${record.reply ?? record.failed?.what ?? "stopped"}`).join("\n"));
+    if (set.reading && records[0].reply) speak(records[0].reply);
   }
 
   function later() {
@@ -186,13 +192,25 @@ async function start(setup) {
     }
   }
 
+  const name = () => `mmerg-${new Date(talk.at).toISOString().slice(0, 16).replace(/[T:]/g, "-")}`;
   const from = {
-    "as-json": () => download(`mmerg-${new Date(talk.at).toISOString().slice(0, 16).replace(/[T:]/g, "-")}.json`, talk.plain),
+    "copy-all": () => acts.copy(talk.markdown),
+    "as-markdown": () => download(`${name()}.md`, "text/markdown", talk.markdown),
+    "as-json": () => download(`${name()}.json`, "application/json", JSON.stringify(talk.plain, null, 2)),
     "as-run": () => { one("#saving-result").replaceChildren(); one("#saving").showModal(); },
     "delete-chat": () => remove(talk),
     "open-settings": () => one("#settings").showModal(),
   };
   for (const [id, act] of Object.entries(from)) one(`#${id}`).addEventListener("click", () => { one("#menu").hidePopover(); act(); });
+
+  /** Shows where words, pictures and sound go, and what the settings for speech turn on. */
+  function privacy() {
+    const way = setup.speech_seconds ? "mmerg, which transcribes it and does not keep it" : "your browser’s recogniser, which may send it to the browser’s maker";
+    const sound = set.talking ? ` While you hold the microphone, sound goes to ${way}.` : "";
+    one("#privacy").textContent = `What you write and show goes to ${shown(setup.goes_to)} and no further; this chat is kept in this browser.${sound}`;
+    one("#mic").hidden = !set.talking;
+    document.body.classList.toggle("reading", set.reading);
+  }
 
   /** Applies the chosen systems. A system cannot be compared with itself. */
   function choose() {
@@ -223,7 +241,7 @@ async function start(setup) {
   one("#close-work").addEventListener("click", () => open(false));
   one("#open-chats").addEventListener("click", () => { list(); one("#chats").showModal(); });
   for (const button of all(".new-chat")) button.addEventListener("click", () => show(null, true));
-  one("#theme").addEventListener("change", ({ target }) => setTheme(target.value));
+  listen(setup.speech_seconds, (words) => composer.add(words), (error) => composer.complain(error));
   addEventListener("popstate", () => show(location.hash.slice(1), false));
   addEventListener("beforeunload", (event) => { if (!kept && !one("#unkept").hidden) event.preventDefault(); });
   for (const event of ["pagehide", "visibilitychange"]) addEventListener(event, () => { if (!kept) keep(); });
@@ -243,6 +261,7 @@ async function start(setup) {
     draw();
     unchanged();
   };
+  privacy();
   choose();
   await show(location.hash.slice(1) || null, false, true);
   document.body.dataset.ready = "true";
@@ -250,16 +269,10 @@ async function start(setup) {
 }
 
 /** Shows what the server offers. */
-function offer({ backbone, systems, goes_to }) {
+function offer({ backbone, systems, speech_seconds }) {
   one("#note").textContent = shown(backbone.note);
   for (const name of ["#system", "#beside"]) one(name).append(...systems.map((system) => make("option", { value: system.id }, shown(short(system)))));
-  one("#privacy").textContent = `What you write and show goes to ${shown(goes_to)} and no further; this chat is kept in this browser.`;
-  one("#theme").value = document.documentElement.dataset.theme;
-}
-
-function setTheme(theme) {
-  document.documentElement.dataset.theme = theme;
-  try { localStorage.setItem("theme", theme); } catch { /* Some browsers forbid storage. */ }
+  if (speech_seconds) one("#transcriber").textContent = "mmerg transcribes the speech and does not keep the sound.";
 }
 
 /** Keeps the end of the conversation visible; a new chat starts at its top. */

@@ -113,6 +113,11 @@ export class Talk {
     };
   }
 
+  get markdown() {
+    return [`# ${this.title}`, ...this.plain.turns.map(({ who, text, files, emotion }) =>
+      `**${who === "you" ? "You" : "mmerg"}**${emotion ? ` (${emotion})` : ""}\n\n${[text, ...(files ?? []).map((name) => `[${name}]`)].filter(Boolean).join("\n\n")}`)].join("\n\n") + "\n";
+  }
+
   /** Sends one request for each reply, so that each fails alone. Returns their records. */
   async #run(one, asked) {
     this.stopping = new AbortController();

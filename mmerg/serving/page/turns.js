@@ -2,6 +2,7 @@
 
 import { preview } from "./attached.js";
 import { button, keep, make, one as find, problem, seconds, shown, text } from "./dom.js";
+import { markdown } from "./markdown.js";
 import { going, short, summary } from "./record.js";
 import { latest, mine, theirs } from "./talk.js";
 
@@ -45,7 +46,7 @@ function said(one, number, { edit, copy }) {
       one.words ? button("Copy", () => copy(one.words), { className: "slight", "aria-label": `Copy turn ${number}` }) : null));
 }
 
-function answer(one, side, number, last, { look, again, flip, copy }) {
+function answer(one, side, number, last, { look, again, flip, copy, read }) {
   const { at, tries } = one.sides[side];
   const record = tries[at];
   const id = theirs(one, side);
@@ -54,12 +55,13 @@ function answer(one, side, number, last, { look, again, flip, copy }) {
     speaker(number, one.sides.length > 1 ? short(record.system) : "mmerg"),
     record.reply === null && record.draft ? make("p", { className: "text draft", dir: "auto", id: `draft-${id}` }, shown(record.draft)) : null,
     going(record) ? underWay(record, () => look(one)) : null,
-    record.reply !== null ? text(record.reply, "text") : null,
+    record.reply !== null ? make("div", { className: "text" }, markdown(record.reply)) : null,
     record.failed ? make("div", { className: "failure" }, make("p", { className: "what" }, "There is no reply."), ...problem(record.failed)) : null,
     record.state === "stopped" ? make("p", { className: "note" }, record.lost ? "The page was closed before the reply arrived." : "Stopped.") : null,
     unseen(one, record),
     make("div", { className: "under" }, going(record) ? null : button(summary(record) || "How it came", () => look(one), { className: "line look", id: `look-${id}`, "data-look": String(one.id), "aria-expanded": "false", title: "What the agents saw and thought" }), make("p", { className: "acts" },
       record.reply ? button("Copy", () => copy(record.reply), { className: "slight", "aria-label": "Copy the reply" }) : null,
+      record.reply ? button("Read aloud", () => read(record.reply), { className: "slight aloud" }) : null,
       last && (tries.length > 1 || !going(record)) ? button("Try again", () => again(one, side), { className: "slight idle", id: `again-${id}` }) : null,
       tries.length > 1 ? make("span", { className: "tries" },
         button("‹", () => flip(one, side, at - 1), { className: "slight idle", id: `before-${id}`, "aria-label": "Previous try", disabled: at === 0 || !last }),

@@ -33,6 +33,9 @@ export const setup = async () => (await ask("/page/setup")).json();
 export const save = async (replies) =>
   (await ask("/page/save", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ replies }) })).json();
 
+/** The words in a recording; "" for none. */
+export const transcribe = async (sound) => (await (await ask("/page/speech", { method: "POST", body: sound })).json()).words;
+
 /** The first keyframe of a file as a picture. Throws Wrong with the reason if there is none. */
 export async function check(kind, file) {
   const body = new FormData();

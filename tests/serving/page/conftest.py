@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -17,6 +18,7 @@ from tests.serving.page.scripted import Agents
 from tests.serving.running import running
 
 CLIP = demo_root() / "fine_1.mp4"
+SOUND = Path(__file__).parent / "speech.wav"  # "I did not get the job.", by a synthesizer
 NOTE = "<b>x</b>"  # of the backbone, as the page shows it
 expect.set_options(timeout=60_000)  # milliseconds: no test depends on how fast the machine is
 
@@ -35,8 +37,10 @@ class Site:
 
 @pytest.fixture(scope="package")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """With a camera that films the demo's clip; a page must be allowed to use it."""
-    with chromium(*filming(CLIP, tmp_path_factory.mktemp("film"))) as started:
+    """With a camera that films the demo's clip, and a microphone that hears SOUND once; a page must be allowed to use
+    them."""
+    microphone = f"--use-file-for-fake-audio-capture={SOUND}%noloop"
+    with chromium(*filming(CLIP, tmp_path_factory.mktemp("film")), microphone) as started:
         yield started
 
 

@@ -274,21 +274,29 @@ def test_drafts_are_not_overwritten(page: Page) -> None:
         answered(page)
 
 
-def test_a_reply_is_copied_and_a_chat_downloaded(page: Page) -> None:
+def test_a_chat_is_copied_and_downloaded(page: Page) -> None:
     say(page, WORDS)
     answered(page)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.get_by_role("button", name="Copy the reply").click()
     assert page.evaluate("navigator.clipboard.readText()") == REPLY
     page.get_by_role("button", name="More").click()
-    with page.expect_download() as loading:
-        page.get_by_role("button", name="Download as JSON").click()
-    turns = json.loads(loading.value.path().read_text(encoding="utf-8"))["turns"]
+    page.get_by_role("button", name="Copy the chat").click()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == f"# {WORDS}\n\n**You**\n\n{WORDS}\n\n**mmerg** (sadness)\n\n{REPLY}\n"
+    files = []
+    for name in ("Markdown", "JSON"):
+        page.get_by_role("button", name="More").click()
+        with page.expect_download() as loading:
+            page.get_by_role("button", name=f"Download as {name}").click()
+        files.append(loading.value.path().read_text(encoding="utf-8"))
+    assert files[0] == copied
+    turns = json.loads(files[1])["turns"]
     assert [turn["text"] for turn in turns] == [WORDS, REPLY]
     assert turns[1]["emotion"] == "sadness"
 
 
-def test_words_appear_as_they_are_written(page: Page, site: Site, agents: Agents) -> None:
+def test_words_appear_as_they_are_written_and_markdown_is_rendered(page: Page, site: Site, agents: Agents) -> None:
     class Writing(Dry):
         def complete(self, request: Request) -> Reply:
             reply, hear = agents.backend.complete(request), hearing()
@@ -297,7 +305,7 @@ def test_words_appear_as_they_are_written(page: Page, site: Site, agents: Agents
             return reply
 
     site.model = Writing()
-    agents.instead["answer"] = json.dumps({"emotion": "joy", "response": "That is good, truly."})
+    agents.instead["answer"] = json.dumps({"emotion": "joy", "response": "That is **good**, `truly`.\n\n- <b>x</b>"})
     choose(page, "Reply with", "one_pass")
     page.evaluate(
         """() => {
@@ -309,8 +317,9 @@ def test_words_appear_as_they_are_written(page: Page, site: Site, agents: Agents
     )
     say(page, WORDS)
     answered(page)
-    assert page.evaluate("drafts[0]") == "That is good, tru"
-    assert bubbles(page) == [WORDS, "That is good, truly."]
+    assert page.evaluate("drafts[0]").startswith("That is **good**, `tru")
+    for part, words in (("strong", "good"), ("code", "truly"), ("li", "<b>x</b>")):
+        assert page.locator(f".theirs > .text {part}").inner_text() == words
 
 
 def test_the_agents_are_beside_the_chat_or_over_it(page: Page) -> None:
