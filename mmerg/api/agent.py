@@ -25,6 +25,7 @@ File: TypeAlias = "str | PathLike[str] | bytes"
 Files: TypeAlias = "File | Sequence[File]"  # pictures and clips
 Turns: TypeAlias = "Iterable[tuple[str, str] | tuple[str, str, Files]]"  # speaker, text, files
 Talk: TypeAlias = "list[tuple[str, str, list[Upload]]]"  # the same with its files read
+TURNS = '[("Ana", "I got the job!")]'  # an example for errors
 
 
 @dataclass(frozen=True)
@@ -158,11 +159,18 @@ def respond(
 
 
 def _read_talk(turns: Turns, frames: Files) -> Talk:
-    talk = [(name, text, [_upload(file) for files in shown for file in _listed(files)]) for name, text, *shown in turns]
+    talk = [_read_turn(turn) for turn in turns]
     if not talk:
-        raise ConfigError("there is no turn to reply to", where="turns", hint='[("Ana", "I got the job!")]')
+        raise ConfigError("there is no turn to reply to", where="turns", hint=TURNS)
     talk[-1][2].extend(map(_upload, _listed(frames)))
     return talk
+
+
+def _read_turn(turn: object) -> tuple[str, str, list[Upload]]:
+    match turn:
+        case (str(name), str(text), *shown):
+            return name, text, [_upload(file) for files in shown for file in _listed(files)]
+    raise ConfigError(f"a turn is a speaker and a text, not {turn!r:.80}", where="turns", hint=TURNS)
 
 
 def _listed(files: Files) -> Iterable[File]:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from rich.console import Console
 from rich.text import Text
 
-from mmerg.errors import MmergError
+from mmerg.errors import MmergError, unwritable
 
 WRONG, INTERRUPTED, CLOSED = 2, 130, 141  # exit codes
 GOES_ON = "the same command resumes"  # printed after an interruption
@@ -64,8 +64,13 @@ def plural(count: int, noun: str) -> str:
 
 def console() -> Console:
     """The console for tables. Piped output has a fixed width, so it is the same everywhere."""
-    made = Console(highlight=False)
-    return made if made.is_terminal else Console(highlight=False, width=120)
+    made = _Console(highlight=False)
+    return made if made.is_terminal else _Console(highlight=False, width=120)
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # for `run_command`; rich would exit with code 1
 
 
 def replace_unprintable() -> None:
@@ -97,18 +102,21 @@ def handle_signals(*more: int) -> list[int]:
 
 
 def run_command(command: Callable[[], int], interrupted: str | None = GOES_ON) -> int:
-    """Runs `command` and returns its exit code: 2 after an error of mmerg or a path that the system refuses, which it
-    prints; 130 after Ctrl-C, when it prints `interrupted`, or raises KeyboardInterrupt if that is None; 141 if nobody
-    reads the output any more, as after `| head`."""
+    """Runs `command` and returns its exit code: 2 after an error of mmerg, a full disk behind the output, or a path
+    that the system refuses, all of which it prints; 130 after Ctrl-C, when it prints `interrupted`, or raises
+    KeyboardInterrupt if that is None; 141 if nobody reads the output any more, as after `| head`."""
     try:
         code = command()
         sys.stdout.flush()
     except MmergError as error:
         return _print_error(error)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes it again at exit
+        _drop_output()
         return CLOSED
     except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT) and not error.filename:  # files of mmerg raise RunError
+            _drop_output()
+            return _print_error(unwritable(error, "standard output"))
         if error.errno not in (errno.ENAMETOOLONG, errno.EACCES):
             raise
         what, hint = f"a path cannot be used: {error.strerror}", "use another path, or fix its permissions"
@@ -119,6 +127,10 @@ def run_command(command: Callable[[], int], interrupted: str | None = GOES_ON) -
         print(f"interrupted; {interrupted}", file=sys.stderr)  # noqa: T201
         return INTERRUPTED
     return code
+
+
+def _drop_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes the rest of the output at exit
 
 
 def _print_error(error: MmergError) -> int:

@@ -56,6 +56,7 @@ def _run(config_name: str, job: Job, usage: str | None) -> int:
     from yaml import YAMLError
 
     from mmerg.settings import ollama_models
+    from mmerg.settings.kinds import NO_PASSWORD, PASSWORD
     from mmerg.settings.typed import expanded
 
     ollama_models.register()
@@ -63,10 +64,14 @@ def _run(config_name: str, job: Job, usage: str | None) -> int:
     # Flags come first: Hydra allows none among settings.
     overrides = with_backend([expanded(word) for word in sys.argv[1:]])
     sys.argv[1:] = sorted(overrides, key=lambda word: "=" in word and not word.startswith("-"))
+    for word in filter(PASSWORD.search, sys.argv[1:]):  # Hydra writes the settings of a sweep before they are checked
+        raise ConfigError(f"{word.partition('=')[0]} contains a password", where="command line", hint=NO_PASSWORD)
     if {"-sc", "--shell-completion"} & set(sys.argv):
         sys.argv[0] = "mmerg"  # the completed program
     CODES.clear()
-    given = get_args_parser().parse_args()
+    given, unknown = get_args_parser().parse_known_args()
+    if unknown:
+        raise ConfigError(f"there is no option {unknown[0]}", where="command line", hint="set key=value; see --help")
     own = check_folder(Path(given.config_dir)) if given.config_dir else None
     try:
         if given.help:

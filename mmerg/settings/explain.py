@@ -31,8 +31,12 @@ def find_problems(
     try:
         several = OverridesParser.create().parse_override(argument).is_sweep_override()
     except (HydraException, ValueError):
-        hint = f"a setting is key=value; as a text: {shlex.quote(f'{prefixed}={quoted(value)}')}"
-        yield Problem(key, f"{as_typed(argument)} cannot be read as a setting", hint, COMMAND_LINE)
+        group = next((group for group in groups(own) if argument in list_options(group, own)), "")
+        text = f"{prefixed}={quoted(value)}"
+        as_text = shlex.quote(text) if set(text) & set('"$`\\!') else f'"{text}"'
+        hint = f"as a text: {as_text}" if value else "a setting is key=value"
+        hint = f"did you mean {group}={argument}?" if group else hint
+        yield Problem(group or key, f"{as_typed(argument)} cannot be read as a setting", hint, COMMAND_LINE)
         return
     if key in list_groups(kind, own):
         yield from _find_option_problems(prefixed, value, own, sweep)

@@ -9,15 +9,21 @@ from pathlib import Path
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
+# A value, or an item of a list or sweep. Round brackets enclose one item.
+_PART = re.compile(r"(?! )(?:\$\{[^}]*\}|\([^()]*\)|[^,\[\]{}])+")
+
 
 def expanded(word: str) -> str:
-    """The override with ~ expanded, which shells leave in `dataset.root=~/MELD`, and with quotes around a value that
-    Hydra cannot read without them, such as a path with a letter outside ASCII or a bracket."""
+    """The override with ~ expanded, which shells leave in `dataset.root=~/MELD`, and quotes around values and items
+    of lists that Hydra cannot read without them: letters outside ASCII, &, a single quote, round brackets."""
     word = re.sub(r"^([\w./@+-]+=)~(?=/|$)", lambda match: match[1] + str(Path.home()), word)
     key, _, value = word.partition("=")
-    if word.startswith("-") or not value or value[0] in "[{'\"" or parses(word):
+    if word.startswith("-") or not value or parses(word):
         return word
-    return f"{key}={quoted(value)}"
+    items = f"{key}={_PART.sub(lambda part: part[0] if parses(f'{key}={part[0]}') else quoted(part[0]), value)}"
+    if parses(items):
+        return items
+    return word if value[0] in "[{'\"" else f"{key}={quoted(value)}"
 
 
 def parses(word: str) -> bool:

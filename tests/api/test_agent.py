@@ -54,6 +54,7 @@ def test_replies_of_one_agent_at_once() -> None:
     ("arguments", "settings", "message"),
     [
         ([[]], {}, "there is no turn to reply to"),
+        (["Hello."], {}, "a turn is a speaker and a text, not 'H'"),
         ([TURNS], {"frames": "no.jpg"}, "a file cannot be read: [Errno 2] No such file"),
         ([TURNS], {"frames": [b"no picture"]}, "a file cannot be shown to the model"),
         ([TURNS], {"speaker": "ben"}, "did you mean Ben?"),

@@ -31,6 +31,8 @@ def test_the_home_is_that_of_the_user(key: str) -> None:
         ("runs=/a'b", "/a'b"),
         ("runs=~/a(b, c)/d", "/home/ana/a(b, c)/d"),
         ("runs=/données/[x] y", "/données/[x] y"),
+        ("ids=[l'été(1)/2,b]", ["l'été(1)/2", "b"]),
+        ("ids=['茶/2',茶/3]", ["茶/2", "茶/3"]),
     ],
 )
 def test_a_value_needs_no_second_pair_of_quotes(typed: str, read: object) -> None:
