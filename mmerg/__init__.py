@@ -15,8 +15,10 @@ are MmergErrors, which say what happened, where, and what to do next.
 
 from __future__ import annotations
 
+import os
+import sys
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -66,6 +68,17 @@ __all__ = [
     "respond",
     "run",
 ]
+
+
+def _end_interrupted(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+    if issubclass(kind, KeyboardInterrupt):
+        print("interrupted", file=sys.stderr)  # noqa: T201
+        os._exit(130)
+    sys.__excepthook__(kind, error, trace)
+
+
+if sys.argv[:1] == ["-m"]:  # python -m mmerg.NAME is still importing: Ctrl-C prints one line
+    sys.excepthook = _end_interrupted
 
 
 def load(*runs: str | PathLike[str]) -> Tidy:

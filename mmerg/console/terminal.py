@@ -106,6 +106,7 @@ def run_command(command: Callable[[], int], interrupted: str | None = GOES_ON) -
     that the system refuses, all of which it prints; 130 after Ctrl-C, when it prints `interrupted`, or raises
     KeyboardInterrupt if that is None; 141 if nobody reads the output any more, as after `| head`."""
     try:
+        _refuse_windows()
         code = command()
         sys.stdout.flush()
     except MmergError as error:
@@ -127,6 +128,14 @@ def run_command(command: Callable[[], int], interrupted: str | None = GOES_ON) -
         print(f"interrupted; {interrupted}", file=sys.stderr)  # noqa: T201
         return INTERRUPTED
     return code
+
+
+def _refuse_windows() -> None:
+    try:
+        import fcntl  # noqa: F401 - Windows lacks it
+    except ModuleNotFoundError as error:
+        what, hint = "mmerg runs on Linux and macOS", "on Windows, install WSL (wsl --install) and use mmerg there"
+        raise MmergError(what, where=sys.platform, hint=hint) from error
 
 
 def _drop_output() -> None:

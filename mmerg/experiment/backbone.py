@@ -5,7 +5,6 @@ with closing(pool), pool.lease() as backend:
     backend.complete(request)
 """
 
-import resource
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
@@ -80,6 +79,8 @@ class BackbonePlan:
         from mmerg.backends.ollama_host import OllamaHost
 
         if self.server.name == "embedded":
+            import resource  # Windows lacks it
+
             unit = 1 if sys.platform == "darwin" else 1024  # unit of ru_maxrss in bytes
             return MemoryUsage(gib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30)
         for host in self.server.hosts if self.server.name == "ollama" else ():

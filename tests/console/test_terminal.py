@@ -1,4 +1,4 @@
-"""Exit codes of commands, and output that cannot be written."""
+"""Exit codes of commands, output that cannot be written, interrupted imports, and Windows."""
 
 import errno
 import os
@@ -42,3 +42,24 @@ def test_a_path_without_permission_is_an_error_and_any_other_oserror_is_a_bug(
     assert errors.startswith("error: a path cannot be used: Permission denied\n  where: /their/\\u001bfile\n  next:  ")
     with pytest.raises(OSError, match="Bad file descriptor"):
         run_command(lambda: work(errno.EBADF))
+
+
+def run_with(modules: dict[str, str], folder: Path, *command: str) -> tuple[int, str]:
+    """Runs `python -m` with `modules` (code by name) in place of the real ones. Returns its exit code and errors."""
+    for name, code in modules.items():
+        (folder / f"{name}.py").write_text(code, encoding="utf-8")
+    environment = os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
+    words = [sys.executable, "-m", *command]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+def test_windows_gets_an_error_that_names_wsl(tmp_path: Path) -> None:
+    absent = dict.fromkeys(("fcntl", "resource"), "raise ModuleNotFoundError")
+    code, errors = run_with(absent, tmp_path, "mmerg.doctor")
+    assert (code, "Traceback" in errors, "WSL" in errors) == (2, False, True)
+
+
+@pytest.mark.parametrize("command", ["mmerg", "mmerg.score"])
+def test_interrupted_imports_print_one_line(command: str, tmp_path: Path) -> None:
+    assert run_with({"rich": "raise KeyboardInterrupt"}, tmp_path, command) == (130, "interrupted\n")
