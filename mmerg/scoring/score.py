@@ -79,7 +79,8 @@ class Confusion(Record):
 class Scores(Record):
     """All scores of a run. n: its finished samples. failed: those that failed. unaudited: those with an audit that
     could not be read. unfinished: samples of the protocol without a result. without_usable_logprobs: samples that
-    self_ppl leaves out. identity is the manifest's, results a digest of its results (see `results_digest`)."""
+    self_ppl leaves out. uncut: most replies have at least twice as many words as tokens, as in Chinese, Japanese and
+    Thai. identity is the manifest's, results a digest of its results (see `results_digest`)."""
 
     run: str
     corpus: str
@@ -92,6 +93,7 @@ class Scores(Record):
     scores: dict[str, Score]
     confusion: Confusion | None = None
     without_usable_logprobs: tuple[str, ...] = ()
+    uncut: bool = False
     identity: dict[str, str] = Field(default_factory=dict)
     results: str = ""
 

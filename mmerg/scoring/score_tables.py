@@ -155,7 +155,7 @@ def _by_run(values: Sequence[str]) -> dict[str, str]:
 
 
 def _missing(runs: Sequence[Scores], metrics: Sequence[str]) -> Iterator[Text]:
-    """Why scores or intervals are missing, a line per reason."""
+    """Why scores or intervals are missing or mean nothing, a line per reason."""
     reasons = by_reason(
         ((why, names), str(number))
         for number, run in enumerate(runs, start=1)
@@ -164,6 +164,9 @@ def _missing(runs: Sequence[Scores], metrics: Sequence[str]) -> Iterator[Text]:
     )
     yield from (escape(f"{numbers}: {names}: {why}") for (why, names), numbers in reasons.items())
     for number, run in enumerate(runs, start=1):
+        if run.uncut:
+            what = "dist, ead and length mean nothing, as most replies have far fewer tokens than words"
+            yield escape(f"{number}: {what}; --tokenizer char splits languages without spaces between words")
         if without := describe_without_logprobs(run.without_usable_logprobs):
             yield escape(f"{number}: {without}")
 

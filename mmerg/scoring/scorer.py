@@ -22,7 +22,9 @@ from mmerg.scoring.intervals import Dialogues
 from mmerg.scoring.metric import Indices, Metric
 from mmerg.scoring.score import SCORES, Score, Scores, results_digest
 from mmerg.scoring.standard import DEFAULTS, Options, standard_metrics
+from mmerg.scoring.words import tokenizer
 from mmerg.storage.record import read_record, write_record
+from mmerg.storage.words import split_words
 
 
 def score_run(run: ScoredRun, options: Options = DEFAULTS) -> Scores:
@@ -32,6 +34,7 @@ def score_run(run: ScoredRun, options: Options = DEFAULTS) -> Scores:
     manifest = run.manifest
     confused = confusion(answers, manifest.corpus.labels)
     metrics = [*standard_metrics(manifest, options), *class_metrics(confused.occurring if confused else ())]
+    split, replies = tokenizer(options.tokenizer), [answer.response for answer in answers if answer.response]
     return Scores(
         run=run.run,
         corpus=f"{manifest.corpus.name} {manifest.corpus.split}",
@@ -47,6 +50,7 @@ def score_run(run: ScoredRun, options: Options = DEFAULTS) -> Scores:
         },
         confusion=confused,
         without_usable_logprobs=tuple(sorted(without_usable_logprobs(answers))),
+        uncut=2 * sum(2 * len(split(reply)) <= len(split_words(reply)) for reply in replies) > len(replies),
         identity=manifest.identity,
         results=results_digest(answers),
     )

@@ -4,14 +4,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.text import Text
 
 from mmerg.runs.memory_usage import MemoryUsage, write_memory_usage
 from mmerg.runs.result import Timing
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.emotions import BASELINES
 from mmerg.scoring.score import SCORES, Score, Scores
+from mmerg.scoring.score_tables import Row, terminal
 from mmerg.scoring.scorer import score_run, write_scores
 from mmerg.scoring.standard import Options
+from mmerg.scoring.words import Tokenizer
 from tests.scoring.run_builder import build_run, result
 
 QUICK = Options(tokenizer="whitespace", resamples=20)
@@ -64,6 +67,25 @@ LOGPROBS = {"a/1": [-1.0, -2.0], "a/2": [-3.0], "c/1": [-2.0]}
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return build_run(tmp_path / "run", RESULTS, logprobs=LOGPROBS, samples=6, corpus="meld")
+
+
+@pytest.mark.parametrize(
+    ("reply", "tokenizer", "uncut"),
+    [
+        ("ฉันเสียใจด้วยจริงๆ นะ", "nltk", True),  # with a space between its sentences
+        ("我很抱歉. 你还好吗?", "nltk", True),
+        ("我很抱歉. 你还好吗?", "char", False),
+        ("Yes.", "whitespace", False),
+    ],
+)
+def test_a_tokenizer_that_does_not_split_the_words(
+    tmp_path: Path, reply: str, tokenizer: Tokenizer, uncut: bool
+) -> None:
+    run = build_run(tmp_path, [result("a/1", reply)])
+    scores = score_run(read_run(run), Options(tokenizer=tokenizer, resamples=20))
+    assert scores.uncut is uncut
+    shown = [part.plain for part in terminal([Row("mine", [scores])], ["dist1"], ["mine"]) if isinstance(part, Text)]
+    assert any("--tokenizer char" in line for line in shown) is uncut
 
 
 def test_every_score_has_n_signature_and_interval_or_reason(folder: Path) -> None:
