@@ -2,15 +2,16 @@
 
 Checks every host: version, digest, capabilities, a reply, schema, log-probabilities, seeds, speed, simultaneous calls,
 with vision the tokens of a frame and two images, and on Ollama the loaded context and what spills to the CPU. With a
-dataset and other settings of a run, checks the run's auditor; contamination=true asks the model to complete lines of
-the dataset. If one host is down or cannot load the model, the others are still checked.
+dataset and other settings of a run, also checks whether the longest dialogue fits the context, and the run's auditor;
+contamination=true asks the model to complete lines of the dataset. If one host is down or cannot load the model, the
+others are still checked.
 Exit code 0 nothing failed, 1 a check failed, 2 configuration wrong, no server or no such model.
 """
 
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -21,6 +22,7 @@ from mmerg.checking import probes
 from mmerg.checking.at_once import parallel
 from mmerg.checking.contamination import contamination
 from mmerg.checking.probes import Finding
+from mmerg.checking.room import room
 from mmerg.console.terminal import STARTS_OVER, console, escape, plural, start
 from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.experiment.backbone import check_hosts
@@ -71,12 +73,15 @@ def _check_model(settings: Settings, host: str, backend: Backend, engine: Engine
     capabilities = ", ".join(engine.capabilities)
     yield "model", ("ok", f"{engine.model}, digest {engine.digest[:SHOWN_DIGEST]}, {capabilities}")
     yield "context", probes.context(engine)
+    image_tokens = cache(partial(_image_tokens, settings, backend))
     if engine.vision:
-        yield "frame", _run(partial(_frame, settings, backend, engine))
+        yield "frame", _run(lambda: _frame(settings, image_tokens(), backend, engine))
     else:
         yield "vision", ("ok", "no: the model gets measured descriptions of frames")
-    if isinstance(settings, DoctorRunSettings) and settings.auditor:
-        yield "auditor", _auditor(settings, settings.auditor, engine)
+    if isinstance(settings, DoctorRunSettings):
+        yield "room", _run(lambda: room(settings, engine, image_tokens() if engine.vision else 0))
+        if settings.auditor:
+            yield "auditor", _auditor(settings, settings.auditor, engine)
     for name, probe in _probes(settings, host, backend, engine).items():
         yield name, _run(probe)
 
@@ -129,13 +134,20 @@ def _contamination(settings: Settings, backend: Backend) -> Finding:
     return "open", "contamination needs a dataset: add dataset=meld dataset.root=~/MELD"
 
 
-def _frame(settings: Settings, backend: Backend, engine: Engine) -> Finding:
-    """Measures the tokens of an image as a run sends it, from a clip of 4:3 that is large enough."""
+def _image_size(settings: Settings) -> tuple[int, int]:
+    """The width and height of an image as a run sends it, from a clip of 4:3 that is large enough."""
     width = settings.frames.long_side if isinstance(settings, DoctorRunSettings) else settings.backbone.image_side
     width *= 2 if settings.backbone.max_images == 1 else 1  # a grid of frames
+    return width, width * 3 // 4
+
+
+def _image_tokens(settings: Settings, backend: Backend) -> int:
+    return probes.frame_tokens(backend, *_image_size(settings))
+
+
+def _frame(settings: Settings, tokens: int, backend: Backend, engine: Engine) -> Finding:
     family = getattr(backend, "architecture", "") or engine.model.lower()
-    tokens = probes.frame_tokens(backend, width, width * 3 // 4)
-    return probes.frame_detail(tokens, width, width * 3 // 4, family, engine)
+    return probes.frame_detail(tokens, *_image_size(settings), family, engine)
 
 
 def _failed(error: CallError) -> Finding:

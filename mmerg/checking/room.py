@@ -1,0 +1,58 @@
+"""Whether the longest dialogue of a corpus fits a model's context.
+
+The prompts are those of a run, rendered for the dry backend. Tokens are estimated. What the dry backend does not write
+counts extra: outputs of earlier agents, refused replies, exemplars, and images as the server counts them.
+"""
+
+from pathlib import Path
+
+from mmerg.backends.dry import Dry
+from mmerg.backends.protocol import Engine
+from mmerg.checking.probes import Finding
+from mmerg.corpora.dialogue import Sample
+from mmerg.experiment.backbone import BackbonePlan
+from mmerg.experiment.plan import SamplePlan, SystemPlan, plan_prompts
+from mmerg.runs.events import Called, Event
+from mmerg.settings.model import RunSettings
+
+CHARACTERS = 3.5  # per token; English prose has more
+OUTPUT = 250  # tokens of an earlier agent's output, or of a refused reply with its complaint
+EXEMPLAR, FRAME, DESCRIPTION = 120, 20, 60  # tokens of an exemplar; of the words on a frame, with vision and without
+
+
+def room(settings: RunSettings, engine: Engine, image_tokens: int) -> Finding:
+    """Compares the longest call for the longest dialogue with the context. image_tokens: tokens of an image as a run
+    sends it. Raises MmergError if the corpus cannot be read."""
+    samples = SamplePlan.of(settings.dataset, settings.protocol).choose(settings.ids, settings.limit, None).wanted
+    limit = int(engine.load.get("num_ctx", 0)) or engine.context_length
+    if not limit:
+        return "open", "the context length is unknown"
+    longest = max(samples, key=lambda sample: sum(len(turn.text) for turn in sample.scene.history))
+    tokens = _count_tokens(settings, engine, longest, image_tokens)
+    text = f"a call with the longest dialogue ({longest.id}) takes up to about {tokens} of {limit} tokens"
+    if tokens > limit:
+        larger = "a larger backbone.load.num_ctx, " if limit < engine.context_length else ""
+        return "failed", f"{text}: use {larger}protocol.history=… for fewer turns, frames=none, or another model"
+    if engine.vision and settings.frames.seen_by != "none" and image_tokens <= 1:
+        return "open", f"{text}, without images, which the server does not count"
+    return "ok", text
+
+
+def _count_tokens(settings: RunSettings, engine: Engine, sample: Sample, image_tokens: int) -> int:
+    """The tokens of the longest call of a pass, with its reply."""
+    frames, backbone, events = settings.frames, settings.backbone, list[Event]()
+    blind = frames.model_copy(update={"last_turns": 0})  # decodes no clip
+    planned = SystemPlan(plan_prompts(settings), blind, sources={}, cache_dir=Path(settings.cache_dir))
+    experiment = planned.experiment(engine, BackbonePlan.of(settings).sampling(settings.seed), backbone.max_images)
+    experiment.sample(sample, Dry(), events.append, lambda *_: None)
+    written = max(
+        sum(len(message.text) for message in event.messages) / CHARACTERS + float(str(event.sampling["num_predict"]))
+        for event in events
+        if isinstance(event, Called)
+    )
+    system, shown = planned.prompts.system, min(frames.max_frames, frames.per_clip * frames.last_turns)
+    seen = {symbol for agent in system.agents for symbol in agent.sees}
+    images = 1 if backbone.max_images == 1 else min(shown, backbone.max_images)
+    visual = images * image_tokens + shown * FRAME if engine.vision else shown * DESCRIPTION
+    extra = visual * ("V" in seen) + EXEMPLAR * settings.memory.top_k * ("M" in seen)
+    return round(written + extra + OUTPUT * (len(system.stages) + system.max_repairs))

@@ -1,0 +1,49 @@
+"""Whether the longest dialogue fits, from the prompts of a run, without a model or clips."""
+
+from mmerg.backends.protocol import Engine
+from mmerg.checking.probes import Finding
+from mmerg.checking.room import room
+from mmerg.settings.model import RunSettings
+from mmerg.settings.parse import parse
+from tests.composed import composed
+
+
+def find_room(
+    num_ctx: int, *settings: str, vision: bool = True, context_length: int = 0, image_tokens: int = 576
+) -> Finding:
+    engine = Engine(
+        backend="ollama",
+        version="1",
+        model="m",
+        digest="d",
+        capabilities=("completion", "vision") if vision else ("completion",),
+        context_length=context_length or num_ctx,
+        load={"num_ctx": num_ctx},
+    )
+    config = composed("dataset=demo", "backbone=llava-13b", *settings)
+    return room(parse(config, RunSettings), engine, image_tokens)
+
+
+def tokens(*settings: str, vision: bool = True, image_tokens: int = 576) -> int:
+    found = find_room(30_000, *settings, vision=vision, image_tokens=image_tokens)
+    return int(found[1].split(" up to about ")[1].split()[0])
+
+
+def test_a_dialogue_that_does_not_fit_fails_with_remedies() -> None:
+    assert find_room(30_000)[0] == "ok"
+    assert find_room(30_000, image_tokens=0)[0] == "open"  # the server does not count images
+    assert find_room(30_000, "frames=none", image_tokens=0)[0] == "ok"
+    status, text = find_room(3_000, context_length=30_000)
+    assert status == "failed"
+    assert "a larger backbone.load.num_ctx" in text
+    assert "num_ctx" not in find_room(3_000)[1]
+
+
+def test_images_exemplars_replies_and_repairs_count() -> None:
+    plain = tokens()
+    assert tokens(image_tokens=1576) == plain + 1000  # one grid
+    several = ("backbone.max_images=8", "frames.per_clip=2")
+    assert tokens(*several, image_tokens=1576) == tokens(*several) + 4 * 1000  # two clips
+    fewer = ("system.max_repairs=0", "frames=none", "protocol.history=1", "memory=none")
+    assert all(tokens(settings) < plain for settings in fewer)
+    assert tokens(vision=False) < plain
