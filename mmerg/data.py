@@ -1,7 +1,8 @@
 """Checks a corpus and its clips before a run: `mmerg data dataset=meld dataset.root=…`.
 
-Compares counts with the official ones, counts the targets of the protocol, and finds clips that are missing, or that
-targets show but that give no frames. Takes the settings of `mmerg run` and calls no model.
+Compares counts with the official ones, counts the targets of the protocol, and finds clips that are missing, that are
+over 1.5 times as long as their row, whose span lies outside the picture, or that targets show but that give no frames.
+Takes the settings of `mmerg run` and calls no model.
 Exit code 0 sound, 1 something is wrong with the data, 2 configuration or input wrong, 130 interrupted.
 """
 

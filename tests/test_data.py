@@ -179,6 +179,16 @@ def test_clips_are_judged_as_samples_show_them(tmp_path: Path, clip: Path, check
     assert check("dataset=meld", f"dataset.root={root}", "memory=none", "frames.max_seconds=3") == 1
     assert [problem for problem in check.problems if "clips" in problem] == []
     assert "turns before the target: 2 of 2\n" in check.out
+    assert "clips over 1.5 times as long as their row, cut off there: test_dia0/1: row 0.9 s, clip 2 s" in check.out
+    assert "test_dia1/1: row 0.9 s, clip 4 s" in check.out
+
+
+def test_a_span_past_the_end_is_named_even_if_no_sample_shows_it(tmp_path: Path, clip: Path, check: Checker) -> None:
+    spans = [turn("a.mp4", start=start, end=start + 0.5) for start in (7.0, 0.0, 0.5, 1.0)]
+    root = folder(tmp_path / "mine", {"id": "talk", "turns": spans})
+    (root / "a.mp4").write_bytes(clip.read_bytes())
+    assert check("dataset=folder", f"dataset.root={root}") == 1
+    assert check.problems == ["clips outside: 1 (a.mp4)"]
 
 
 def test_a_clip_of_which_the_reply_leaves_nothing_is_no_fault_of_the_data(

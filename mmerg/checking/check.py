@@ -4,7 +4,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from mmerg.checking.clips import find_bad_clips
+from mmerg.checking.clips import find_bad_clips, find_doubtful_spans, find_long_clips, read_times
 from mmerg.checking.report import Section, check_clips, check_counts, check_targets
 from mmerg.console.progress import Bar
 from mmerg.console.terminal import console, escape, plural
@@ -29,11 +29,14 @@ def check_data(settings: RunSettings) -> int:
     sections += [_check_memory(source) for source in sources.values() if isinstance(source, Exemplars)][:1]
 
     sampler = build_keyframe_sampler(settings.frames, system, cache_dir)
+    with Bar(out, "lengths of clips") as bar:
+        times = read_times(corpus, bar.at)
+    doubtful = find_doubtful_spans(corpus, times)
     with Bar(out, "clips") as bar:
-        bad = find_bad_clips(selection.samples, sampler.settings, sampler.store, bar.at)
+        bad = find_bad_clips(selection.samples, doubtful, sampler.settings, sampler.store, bar.at)
     sections += [
         check_targets(settings.protocol, selection, corpus, settings.frames.last_turns, bad),
-        check_clips(corpus, bad, settings.dataset.root),
+        check_clips(corpus, bad, find_long_clips(corpus, times), settings.dataset.root),
     ]
     for line in (line for section in sections for line in section.shown):
         out.print(line, soft_wrap=isinstance(line, Text))

@@ -13,7 +13,7 @@ from rich.console import RenderableType
 
 from mmerg.console.tables import NONE, Table
 from mmerg.console.terminal import escape, printable
-from mmerg.corpora.dialogue import Clip, Corpus
+from mmerg.corpora.dialogue import LONGER, Clip, Corpus
 from mmerg.corpora.protocols import Selection, describe
 from mmerg.corpora.published import Expected, expected, known_bad
 from mmerg.engine.keyframes import COULD_SHOW_TARGET, recent_clips
@@ -125,9 +125,11 @@ def check_targets(
     return Section(problems, list(map(escape, shown)))
 
 
-def check_clips(corpus: Corpus, bad: Mapping[Clip, ClipError], root: str | None) -> Section:
+def check_clips(
+    corpus: Corpus, bad: Mapping[Clip, ClipError], long: Mapping[str, tuple[float, float]], root: str | None
+) -> Section:
     """Lists the clips that are missing or give no frames, by reason, without those that are bad in the published
-    release. Files are named by their path under `root`. bad: see `find_bad_clips`."""
+    release. Files are named by their path under `root`. bad: see `find_bad_clips`. long: see `find_long_clips`."""
     own = {turn.clip for dialogue in corpus.dialogues for turn in dialogue.turns if turn.clip}
     found = {(file or turn, "missing"): None for turn, file in corpus.absent.items()}
     for clip, error in bad.items():
@@ -146,6 +148,9 @@ def check_clips(corpus: Corpus, bad: Mapping[Clip, ClipError], root: str | None)
     line = f"clips: {with_clip} of {turns} turns have one; {len(corpus.absent)} are missing"
     ignored = len(found) - sum(map(len, reasons.values()))
     shown = [escape(line + f"; {ignored} clips are bad in the published release" * bool(ignored))]
+    if long:
+        named = [f"{turn}: row {row:g} s, clip {clip:g} s" for turn, (row, clip) in long.items()]
+        shown.append(escape(f"clips over {LONGER:g} times as long as their row, cut off there: {', '.join(named)}"))
     return Section(problems, shown)
 
 

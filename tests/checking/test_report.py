@@ -57,12 +57,12 @@ def test_replies_are_those_of_the_responders(responders: tuple[str, ...], replie
 
 def test_bad_clips_are_named_by_reason_and_under_the_root() -> None:
     bad = {clip: error("unreadable") for clip in CLIPS[:2]} | {Clip(Path("/x/\x1b[2J")): error("too_long")}
-    assert check_clips(corpus(absent="gone"), bad, "/x").problems == [
+    assert check_clips(corpus(absent="gone"), bad, {}, "/x").problems == [
         "clips missing: 1 (gone)",
         "clips too_long: 1 (\\u001b[2J)",
         "clips unreadable: 2 (c0, c1)",
     ]
-    assert "clips: 4 of 4 turns have one; 1 are missing" in text(check_clips(corpus(absent="gone"), {}, None))
+    assert "clips: 4 of 4 turns have one; 1 are missing" in text(check_clips(corpus(absent="gone"), {}, {}, None))
 
 
 def test_targets_by_label_and_their_clips() -> None:
