@@ -120,13 +120,17 @@ class Http(httpx.BaseTransport):
                 connection.close()
 
     def _send(self, request: httpcore.Request, call: Call) -> httpcore.Response:
-        """Sends a request, and again if its kept connection turns out to be dead."""
+        """Sends a request, and again if its kept connection is dead or already has a response, to another request."""
         while True:
             try:
-                return self._pool.handle_request(request)
+                response = self._pool.handle_request(request)
             except (httpcore.NetworkError, httpcore.RemoteProtocolError):
                 if call.received or not call.reused:
                     raise
+            else:
+                if call.received:
+                    return response
+                response.close()  # the server had sent it behind the previous response, before this request
             call.reused = False
 
     def _refused(self, request: httpx.Request, response: httpcore.Response) -> CallError:

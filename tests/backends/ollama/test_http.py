@@ -173,6 +173,14 @@ def test_a_kept_connection_that_turns_out_dead_is_replaced_once(kept: Faulty) ->
     assert (kept.connections, len(kept.requests)) == (3, 5)
 
 
+def test_a_second_response_is_not_the_reply_to_the_next_request(kept: Faulty) -> None:
+    kept.answer(stream(b"one\n") + stream(b"of another request\n"))
+    with closing(Http(kept.host, OLLAMA, PATIENT)) as http:
+        assert lines_of(http) == [b"one"]
+        kept.answer(stream(b"two\n"))
+        assert [lines_of(http) for _ in range(3)] == [[b"two"]] * 3
+
+
 # Limits
 
 
