@@ -49,6 +49,7 @@ def _environment() -> Environment:
         "counted": count_noun,
         "duration": format_duration,
         "href": file_name,
+        "indented": indent_json,
         "outcome": outcome,
         "rewritten": rewritten,
         "sampling": format_sampling,
@@ -82,6 +83,14 @@ def file_name(id: str) -> str:
 def clip(text: str, length: int = 200) -> str:
     """Shorten a text to at most `length` characters, with … at the end."""
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
+def indent_json(text: str) -> str:
+    """Indent JSON. Any other text stays as it is."""
+    try:
+        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    except ValueError:
+        return text
 
 
 def count_noun(count: int, one: str, many: str = "") -> str:

@@ -44,6 +44,16 @@ def test_a_page_shows_passes_reasons_and_changes(browser: Browser, report: Path)
         for link, target in ((".cell.kept.chosen a", "stage-1-pass-1"), (".cite[href='#turn-3']", "turn-3")):
             page.locator(link).first.click()
             page.wait_for_url(f"**#{target}")
+        evidence = page.locator("li", has=page.locator(".cite[href='#frame-2']")).first
+        small = page.locator("#frame-2").bounding_box()
+        evidence.hover()
+        for highlighted in (evidence, page.locator("#frame-2")):
+            assert "pointed" in (highlighted.get_attribute("class") or "")
+        evidence.locator(".cite").click()
+        large = page.locator("#frame-2").bounding_box()
+        assert small
+        assert large
+        assert large["width"] > 1.5 * small["width"]
         page.evaluate("dispatchEvent(new Event('beforeprint'))")
         page.emulate_media(media="print")
         assert page.locator("details.unfold .exemplar").first.is_visible()

@@ -1,5 +1,6 @@
 """The tables of samples in a real browser: search, filters, order and layout."""
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -90,6 +91,22 @@ def test_every_width_has_every_column_and_a_table_for_screen_readers(
         if scripts:
             for name in HEADS:
                 assert page.get_by_role("columnheader", name=name, exact=True).get_by_role("button").is_visible()
+
+
+def test_more_rows_are_shown_on_request_and_all_are_printed(browser: Browser, report: Path, tmp_path: Path) -> None:
+    page_file = shutil.copytree(report, tmp_path / "report") / "samples.html"
+    page_file.write_text(page_file.read_text().replace('data-step="200"', 'data-step="2"'))
+    with watched(browser) as view:
+        page = view.open(page_file)
+        assert len(shown(page)) == 2
+        page.get_by_role("button", name=f"Show more: 2 of {len(USUAL)} are shown").click()
+        assert len(shown(page)) == 4
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        page.emulate_media(media="print")
+        assert len(shown(page)) == len(USUAL)
+        assert not page.get_by_label("Outcome").is_visible()
+        page.get_by_label("Failure").evaluate("field => { field.value = 'schema_invalid' }")
+        assert page.get_by_label("Failure").is_visible()
 
 
 def test_several_runs_are_compared_in_all_and_sample_by_sample(browser: Browser, two_runs: Path) -> None:

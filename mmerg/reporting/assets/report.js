@@ -1,4 +1,5 @@
-/* Filters and sorts the table of samples, opens calls that a link names, and pages with the arrow keys.
+/* Filters and sorts the table of samples, opens calls that a link names, highlights what evidence cites, and pages with
+   the arrow keys.
    No network, no framework. Without this script every page shows the same. */
 "use strict";
 
@@ -21,6 +22,16 @@ addEventListener("DOMContentLoaded", () => {
   addEventListener("hashchange", openTarget);
   openTarget();
   addEventListener("beforeprint", () => all("details.unfold").forEach((fold) => { fold.open = true; }));
+
+  // Evidence and the turn or keyframe that it cites highlight each other.
+  for (const link of all("a.cite")) {
+    const pair = [link.closest("li"), document.getElementById(link.hash.slice(1))];
+    const point = (on) => () => pair.forEach((part) => part.classList.toggle("pointed", on));
+    for (const part of pair) {
+      for (const name of ["mouseenter", "focusin"]) part.addEventListener(name, point(true));
+      for (const name of ["mouseleave", "focusout"]) part.addEventListener(name, point(false));
+    }
+  }
 
   addEventListener("keydown", (event) => {
     if (event.target !== document.body || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
@@ -130,6 +141,8 @@ addEventListener("DOMContentLoaded", () => {
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(() => { shown = step; filter(); saveView(); }));
   addEventListener("hashchange", loadView);
+  addEventListener("beforeprint", () => { shown = Infinity; filter(); }); // paper has no button for more rows
+  addEventListener("afterprint", () => { shown = step; filter(); });
   one(".skip").addEventListener("click", (event) => { event.preventDefault(); one("main").focus(); }); // keeps the view
   form.hidden = false;
   loadView();
