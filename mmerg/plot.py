@@ -62,6 +62,8 @@ def plot(out: Console, given: argparse.Namespace) -> int:
                 style.write(figure, path)
                 out.print(escape(str(path)), soft_wrap=True)
                 written += 1
+    if hint := style.missing_font():
+        out.print(escape(hint), soft_wrap=True)
     for why, names in lacking.items():
         are = "is" if len(names) == 1 else "are"
         out.print(escape(f"{', '.join(names)} {are} not drawn: {why}"), soft_wrap=True)

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mmerg.console.terminal import printable
+from mmerg.errors import preview
 from mmerg.storage.files import write_whole
 
 if TYPE_CHECKING:
@@ -27,8 +30,10 @@ if TYPE_CHECKING:
 WIDTH = 3.3  # inches
 SMALL, LARGE = 7.0, 8.0  # points
 LINE = 0.13  # inches from one line of small text to the next
+FONT = "DejaVu Sans"
 LONGEST = 32  # characters of a label
 INK, GREY, PALE, FAINT = "#1a1a1a", "#555555", "#8a8a8a", "#d9d9d9"
+_escaped: set[str] = set()  # characters that no installed font has
 _DATES_AND_PROGRAMS = {
     "png": ("Software",),
     "svg": ("Date", "Creator"),
@@ -41,7 +46,8 @@ def styled() -> Iterator[None]:
     """The style, within which plots are drawn and written."""
     import matplotlib.style
 
-    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # most fonts of paper.mplstyle may be missing
+    _escaped.clear()
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # some fonts have no bold letters
     with matplotlib.style.context(["default", Path(__file__).with_name("paper.mplstyle")]):
         yield
 
@@ -89,9 +95,49 @@ def text_width(text: str, size: float = SMALL, weight: str = "normal") -> float:
 
 
 def label(text: str, longest: int = LONGEST) -> str:
-    """Foreign text on one line of at most `longest` characters."""
-    drawn = printable(" ".join(text.split()))
+    """Foreign text on one line of at most `longest` characters. A character that FONT lacks is drawn in another
+    installed font, or shown as its code point if no font has it."""
+    import matplotlib
+
+    drawn = ""
+    for character in printable(" ".join(text.split())):
+        families, family = matplotlib.rcParams["font.family"], _find_font(character)
+        if not family:
+            _escaped.add(character)
+        elif family not in families:
+            matplotlib.rcParams["font.family"] = [*families, family]
+        drawn += character if family else f"\\u{ord(character):04x}"
     return drawn if len(drawn) <= longest else drawn[: longest - 1] + "…"
+
+
+def missing_font() -> str:
+    """The font to install for the code points in labels since `styled` began, or ""."""
+    if not _escaped:
+        return ""
+    import matplotlib
+
+    what = f"no installed font has {preview(sorted(_escaped), 5, '')}: they are shown as code points"
+    fonts = "Noto Sans (Debian: fonts-noto-core, and fonts-noto-cjk for Chinese, Japanese and Korean)"
+    return f"{what}; install {fonts}, and remove {matplotlib.get_cachedir()}/fontlist*.json"
+
+
+@cache
+def _find_font(character: str) -> str:
+    """The font that has a character, or "". Fonts in colour cannot be drawn, and the last resort draws boxes."""
+    from matplotlib.font_manager import fontManager
+
+    names = {font.name for font in fontManager.ttflist if not re.search("Color|Emoji|Last ?Resort", font.name)}
+    ordered = sorted(names, key=lambda name: (name != FONT, "Sans" not in name, name))
+    return next((name for name in ordered if ord(character) in _list_characters(name)), "")
+
+
+@cache
+def _list_characters(family: str) -> frozenset[int]:
+    """The code points of a font. Titles are bold, so its bold letters must have them, too."""
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    files = (findfont(FontProperties(family=[family], weight=weight)) for weight in ("normal", "bold"))
+    return frozenset.intersection(*(frozenset(get_font(file).get_charmap()) for file in files))
 
 
 def add_legend(place: Axes, axes: Axes) -> None:
@@ -102,7 +148,12 @@ def add_legend(place: Axes, axes: Axes) -> None:
 
 def image(figure: Figure, ending: str) -> bytes:
     """A figure as a file, without date and program, so that the same figure gives the same bytes."""
+    import matplotlib
+    from matplotlib.text import Text
+
     data = io.BytesIO()
+    for text in figure.findobj(Text):  # some are older than a label that needs another font
+        text.set_fontfamily(matplotlib.rcParams["font.family"])
     figure.savefig(data, format=ending, metadata=dict.fromkeys(_DATES_AND_PROGRAMS[ending]))
     return data.getvalue()
 

@@ -1,4 +1,4 @@
-"""Plots do not depend on the user's settings of matplotlib."""
+"""Plots do not depend on the user's settings of matplotlib, and draw labels in any language."""
 
 import matplotlib as mpl
 import pandas as pd
@@ -20,3 +20,15 @@ def test_the_same_figure_gives_the_same_bytes_without_programs_and_times(ending:
         assert mpl.rcParams["font.size"] == 20
     words = (b"dc:date", b"dc:creator", b"Software", b"tIME", b"CreationDate", b"/Producer", b"/Creator")
     assert not [word for word in words if word in data]
+
+
+def test_characters_come_from_any_installed_font_or_become_code_points() -> None:
+    """matplotlib's own STIXGeneral has the first one; a missing glyph would be a warning, which is an error here."""
+    with style.styled():
+        assert style.label("\U0001d409 joy") == "\U0001d409 joy"
+        assert not style.missing_font()
+        assert style.image(
+            draw_matrix(pd.DataFrame([[3]], ["\U0001d409"], ["joy"]), "\U0001d409", "c", "r", "c"), "png"
+        )
+        assert style.label("\U00030000") == "\\u30000"
+        assert "no installed font has \U00030000: " in style.missing_font()
