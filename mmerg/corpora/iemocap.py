@@ -106,9 +106,8 @@ class Iemocap:
                 for number, utterance in enumerate(utterances, start=1):
                     file = clips.find(f"{dialogue}/{number}", film)
                     turns.append(self._build_turn(utterance, codes.get(utterance.id, "missing"), file, notes))
-                play = dialogue.split("_")[1][
-                    : len("script01")
-                ]  # all sessions perform the same plays, in parts and takes
+                # All sessions perform the same plays, in parts and takes.
+                play = dialogue.split("_")[1][: len("script01")]
                 script = play if play.startswith("script") else None
                 dialogues.append(Dialogue(dialogue, tuple(turns), script=script, conversation=dialogue))
         split = f"session{'+'.join(map(str, sessions))}"

@@ -63,9 +63,8 @@ def fit_causes(
     if not lexicon:
         return Causes(over=over, k1=k1, words=names, mean_idf=idf.mean())
     intensity = np.array([lexicon.intensity.get(word, 0.0) for word in names])
-    above = [
-        values - values.mean() > ROUNDING for values in (idf, intensity)
-    ]  # the mean of equal values may be slightly less
+    # The mean of equal values may be slightly less.
+    above = [values - values.mean() > ROUNDING for values in (idf, intensity)]
     high = tuple(name for name, *both in zip(names, *above, strict=True) if all(both))
     means = {"mean_idf": idf.mean(), "mean_intensity": intensity.mean()}
     return Causes(over=over, k1=k1, words=names, high=high, lexicon=lexicon.digest, **means)
