@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias, cast
 
 from mmerg.errors import ConfigError, RunError
 
@@ -169,7 +169,7 @@ def _read_talk(turns: Turns, frames: Files) -> Talk:
 def _read_turn(turn: object) -> tuple[str, str, list[Upload]]:
     match turn:
         case (str(name), str(text), *shown):
-            return name, text, [_upload(file) for files in shown for file in _listed(files)]
+            return name, text, [_upload(file) for files in cast("list[Files]", shown) for file in _listed(files)]
     raise ConfigError(f"a turn is a speaker and a text, not {turn!r:.80}", where="turns", hint=TURNS)
 
 

@@ -102,9 +102,9 @@ def handle_signals(*more: int) -> list[int]:
 
 
 def run_command(command: Callable[[], int], interrupted: str | None = GOES_ON) -> int:
-    """Runs `command` and returns its exit code: 2 after an error of mmerg, a full disk behind the output, or a path
-    that the system refuses, all of which it prints; 130 after Ctrl-C, when it prints `interrupted`, or raises
-    KeyboardInterrupt if that is None; 141 if nobody reads the output any more, as after `| head`."""
+    """Runs `command` and returns its exit code: 2 after an error that users can cause, which it prints; 130 after
+    Ctrl-C, when it prints `interrupted`, or raises KeyboardInterrupt if that is None; 141 if nobody reads the output
+    any more, as after `| head`."""
     try:
         _refuse_windows()
         code = command()
@@ -115,13 +115,9 @@ def run_command(command: Callable[[], int], interrupted: str | None = GOES_ON) -
         _drop_output()
         return CLOSED
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT) and not error.filename:  # files of mmerg raise RunError
-            _drop_output()
-            return _print_error(unwritable(error, "standard output"))
-        if error.errno not in (errno.ENAMETOOLONG, errno.EACCES):
-            raise
-        what, hint = f"a path cannot be used: {error.strerror}", "use another path, or fix its permissions"
-        return _print_error(MmergError(what, where=f"{error.filename!s:.300}", hint=hint))
+        if known := _explain(error):
+            return _print_error(known)
+        raise
     except KeyboardInterrupt:
         if interrupted is None:
             raise
@@ -136,6 +132,21 @@ def _refuse_windows() -> None:
     except ModuleNotFoundError as error:
         what, hint = "mmerg runs on Linux and macOS", "on Windows, install WSL (wsl --install) and use mmerg there"
         raise MmergError(what, where=sys.platform, hint=hint) from error
+
+
+def _explain(error: OSError) -> MmergError | None:
+    """The error for what users can cause; None for a bug. Files that mmerg writes raise RunError instead."""
+    if error.errno in (errno.ENAMETOOLONG, errno.EACCES):
+        what, hint = f"a path cannot be used: {error.strerror}", "use another path, or fix its permissions"
+        return MmergError(what, where=f"{error.filename!s:.300}", hint=hint)
+    if error.filename:
+        return None
+    if isinstance(error, FileNotFoundError):  # of os.getcwd
+        return MmergError("the working directory was removed", where="command line", hint="cd to a folder that exists")
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        _drop_output()
+        return unwritable(error, "standard output")
+    return None
 
 
 def _drop_output() -> None:
