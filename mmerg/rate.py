@@ -11,6 +11,7 @@ Exit code 0 done, 2 configuration or input wrong, 130 interrupted. A study that 
 
 from __future__ import annotations
 
+import os
 import sys
 from itertools import takewhile
 from pathlib import Path
@@ -35,7 +36,11 @@ def main() -> int:
     if sys.argv[1].startswith("-"):
         return run_program("rate", lambda _: 0, __doc__)
     action, *rest = sys.argv[1:]
-    paths = [*takewhile(lambda word: not word.startswith("-") and "=" not in word, rest)]
+
+    def is_path(word: str) -> bool:  # the names of a sweep's runs have "="
+        return not word.startswith("-") and ("=" not in word or os.path.isdir(word))  # noqa: PTH112
+
+    paths = [*takewhile(is_path, rest)]
 
     def job(settings: RateSettings) -> int:
         if action not in NEEDED:

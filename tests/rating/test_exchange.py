@@ -17,7 +17,7 @@ from mmerg.rating.score import two_way
 from mmerg.rating.store import read_log
 from mmerg.rating.study import read_study
 from tests.processes import in_process
-from tests.rating.parts import SECRET, study
+from tests.rating.parts import SECRET, runs, study
 
 FORMATS = {"csv": "out.csv", "pearmut": "out.json", "potato": "out"}
 
@@ -166,3 +166,12 @@ def test_the_command_checks_its_arguments(words: list[str], what: str) -> None:
     done = in_process([sys.executable, "-m", "mmerg.rate", *words])
     assert done.returncode == (0 if {"plan", "--help"} & {*words} else 2)
     assert what in " ".join((done.stdout + done.stderr).split())
+
+
+def test_the_command_takes_runs_of_a_sweep(tmp_path: Path) -> None:
+    """Their folders have "=" in their names, as settings do."""
+    swept = runs(tmp_path, 12, "demo-merg-seed=0-1a", "demo-merg-seed=1-2b")
+    words = ["new", str(tmp_path / "study"), *map(str, swept), "items=12", "visual=none", "gold=0", "repeats=0"]
+    done = in_process([sys.executable, "-m", "mmerg.rate", *words])
+    assert done.returncode == 0, done.stderr
+    assert read_study(tmp_path / "study").items
