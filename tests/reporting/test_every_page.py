@@ -54,6 +54,13 @@ def test_every_kind_of_page_fits_and_is_accessible(browser: Browser, report: Pat
                 check_fit(page, width)
             assert page.locator(".turn").count() == len(told.history)
             assert page.locator(".shot").count() == told.frames
+        call = page.locator(".cells-4 details.call").first
+        call.locator("summary").click()
+        for width, readable in ((390, 280), (1280, 600)):
+            check_fit(page, width)
+            box = call.locator("pre").first.bounding_box()
+            assert box
+            assert box["width"] > readable
 
 
 def test_nothing_hostile_runs_or_reorders(browser: Browser, hostile: Path) -> None:
