@@ -23,7 +23,7 @@ CODE = [file for file in FILES if file.suffix != ".pyc"]
 ELSEWHERE = re.compile(
     r"hydra/launcher|shard=|auditor|sem=|--bert|--metric|experiment=|=folder|rate (serve|score|export|import)|…|--help"
 )
-RUN = ("score", "compare", "report", "plot", "tables", "show", "judge", "rate", "run")
+RUN = ("score", "compare", "report", "plot", "tables", "show", "judge", "rate", "data", "run")
 OF_OTHERS = {"docs/gguf.md"}  # a page of ggml
 
 
@@ -94,7 +94,13 @@ def test_commands_that_are_shown_run_on_the_demo(tmp_path: Path) -> None:
         mmerg("run", *dry, f"name={name}", f"system={system}", "limit=3")
     a, b, c = (str(next(tmp_path.glob(f"runs/{name}-*"))) for name in "ABC")
     values = {"RUN": a, "$RUN": a, "RUN_A": a, "RUN_B": b, "RUN_C": c, "runs/meld-merg-*": a}
-    more = {"run": (*dry, "limit=1"), "judge": (dry[1],), "rate new": ("items=2",), "score": ("--resamples=20",)}
+    more = {
+        "run": (*dry, "limit=1"),
+        "data": (dry[0], *dry[2:]),
+        "judge": (dry[1],),
+        "rate new": ("items=2",),
+        "score": ("--resamples=20",),
+    }
     ran = set()
     for name, words in shown():
         if name not in RUN or not words or ELSEWHERE.search(" ".join((name, *words))):
