@@ -81,12 +81,14 @@ def _text(backbone: str) -> str:
 
 
 def ollama_host() -> str:
-    """The address in OLLAMA_HOST, where Ollama's programs look for the server."""
+    """The address in OLLAMA_HOST, where Ollama's programs look for the server. Masks a password, which the settings
+    refuse, so that `--cfg job --resolve` does not print it."""
     given = os.environ.get("OLLAMA_HOST", "").strip("\"' ")
     if not given:
         return OLLAMA
     scheme, _, rest = given.rpartition("://")
     place, _, path = rest.partition("/")
+    place = re.sub("^.*@", "***@", place)
     host, _, port = place.rpartition(":") if re.search(r":\d*$", place) else (place, "", "")
     host = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)
     port = port or {"http": "80", "https": "443"}.get(scheme, "11434")

@@ -76,6 +76,9 @@ def of_validation(error: ValidationError, kind: type[SettingsModel], where: str 
                 yield unknown(kind, key, where)
             case "missing":
                 yield no_value(key, where)
+            case "model_type" if isinstance(value, str) and "." not in key:  # a config that chooses an option
+                hint = f"choose an option on the command line, {key}={value}, or in the defaults of the config"
+                yield Problem(key, what, hint, where)
             case "literal_error":
                 yield Problem(key, what, describe_choices(value, re.findall(r"'([^']*)'", context["expected"])), where)
             case _:
@@ -93,7 +96,10 @@ def read_settings(kind: type[Node], plain: Mapping[str, object], where: str) -> 
 
 def describe_choices(value: Any, allowed: Sequence[str]) -> str:
     """The valid values, and the nearest one."""
-    return "; ".join(filter(None, (f"one of {', '.join(allowed)}", did_you_mean(str(value).lower(), allowed))))
+    near = did_you_mean(str(value).lower(), allowed)
+    if isinstance(value, bool) and "off" in allowed:
+        near = 'in YAML write "on" or "off" in quotes'
+    return "; ".join(filter(None, (f"one of {', '.join(allowed)}", near)))
 
 
 def as_typed(value: Any) -> str:

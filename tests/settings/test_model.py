@@ -19,6 +19,7 @@ def refused(*settings: str) -> ConfigError:
         ("limit=0", "limit is 0", "greater than or equal to 1"),
         ("limit=true", "limit is true", "a valid integer"),
         ("cache=of", "cache is 'of'", "one of off, read, on; did you mean off?"),
+        ("cache=true", "cache is true", 'one of off, read, on; in YAML write "on" or "off" in quotes'),
         ("runs=null", "runs is null", "a path; in quotes where it looks like something else"),
         ("backend.adapter.model=null", "backend.adapter.model is null", "a text"),
         ("backbone.name=a b", "backbone.name is 'a b'", "letters, digits and . _ + - / : only"),
