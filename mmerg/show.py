@@ -48,6 +48,8 @@ def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
     if not trace:
         known = ", ".join(list(results)[:8]) or "none yet"
         hint = f"{did_you_mean(sample, results)} samples: {known}".strip()
+        if Path(sample).is_dir():
+            hint = f"to see runs side by side: mmerg report {path} {sample}"
         what = f"the run has no {'events of ' if sample in results else ''}sample {sample!r}"
         raise RunError(what, where=str(path), hint=hint)
     more: dict[str, object] = {}

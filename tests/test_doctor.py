@@ -19,7 +19,7 @@ from tests import tiny_text
 from tests.backends.conftest import LAST, faulty_server, json_answer, line, stream
 from tests.composed import composed
 from tests.llama_server import NAME, llama_server
-from tests.ollama_server import TEXT_MODEL, Server
+from tests.ollama_server import TEXT_MODEL, VISION_MODEL, Server
 from tests.processes import in_process
 from tests.scripted_ollama import scripted_ollama
 
@@ -191,6 +191,15 @@ def test_a_real_text_model(each_ollama: Server) -> None:
     well = ("server", "model", "context", "vision", "reply", "schema", "logprobs", "likelihood")
     assert {name: checks[name] for name in well} == dict.fromkeys(well, "✓")
     assert "context 4096 as loaded" in done.stdout
+
+
+def test_a_real_vision_model(each_ollama: Server) -> None:
+    settings = (f"backbone.model={VISION_MODEL}", f"backend.hosts=[{each_ollama.host}]", *SMALL)
+    done = command("backbone=qwen2.5vl-7b", *settings)
+    assert done.returncode == 0, done.stdout + done.stderr
+    checks = marks(done.stdout)
+    names = ("schema", "logprobs", "two images", "parallel")
+    assert {name: checks[name] for name in names} == dict.fromkeys(names, "✓")
 
 
 @pytest.mark.skipif(find_spec("xllamacpp") is None, reason="needs the package xllamacpp")

@@ -47,7 +47,7 @@ def check_data(settings: RunSettings) -> int:
         only = "; to check only the words: dataset.reader.clips=false" if hasattr(reader, "clips") else ""
         hint = f"no clip was found: docs/datasets.md shows where to put them under dataset.root{only}"
         out.print(escape(f"next: {hint}"), soft_wrap=True)
-    out.print(plural(len(problems), "problem") if problems else "sound")
+    out.print(plural(len(problems), "problem") if problems else "sound: the corpus, and every clip that a sample shows")
     return 1 if problems else 0
 
 

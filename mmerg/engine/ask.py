@@ -305,7 +305,7 @@ def user_code(who: str) -> Iterator[None]:
         yield
     except MmergError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # sys.exit() in the user's code fails this sample, not the run
         raise SampleError(
             Failure.CODE_ERROR, format_exception(error), where=f"{who}, {raised_at(error)}", hint=MEND
         ) from error

@@ -47,8 +47,10 @@ class Tidy:
 
         if table not in TABLES:
             raise AttributeError(table)
-        rows = [row for about in self.abouts for row in iterate_rows(about, table)]
-        frame = DataFrame(rows, columns=list(TABLES[table]))
+        columns = dict.fromkeys(TABLES[table])  # a text column without a value is None, not NaN, so `.str` works
+        frame = DataFrame(
+            [columns | row for about in self.abouts for row in iterate_rows(about, table)], columns=list(columns)
+        )
         setattr(self, table, frame)
         return frame
 

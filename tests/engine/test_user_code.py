@@ -1,5 +1,6 @@
 """User code: stages that a function answers, sources, loops, validators and templates. Errors name the place."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -164,6 +165,7 @@ class Source:
     ("give", "message"),
     [
         (raises, "KeyError: 'no such fact'"),
+        (lambda *_: sys.exit("no facts"), "SystemExit: no facts"),
         (lambda *_: None, "'NoneType' object has no attribute 'content'"),
         (lambda *_: SourceOutput("abc"), "ValueError"),  # type: ignore[arg-type]
         (lambda *_: SourceOutput(({"fact": object()},)), "object"),
