@@ -139,7 +139,7 @@ def test_seeds_are_averaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     edit(a[1], lambda manifest: manifest["protocol"].update(samples=9))
     compared = kept(a[0], b[1], a[1], b[0])
     shown = capsys.readouterr().out
-    assert "warning: a1 is not finished: 1 samples of its protocol" in shown
+    assert "warning: a1 has no result for 1 samples of its protocol" in shown
     [pair], [acc], [dist] = compared.pairs, of(compared, "acc"), of(compared, "dist1")
     assert (pair.a_runs, pair.b_runs, pair.samples) == (("a0", "a1"), ("bb0", "bb1"), 8)
     assert (acc.n, acc.dialogues, acc.a_value, acc.b_value, acc.difference) == (8, 8, 43.75, 68.75, 25.0)

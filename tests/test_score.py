@@ -45,7 +45,7 @@ def test_the_table_and_the_file(folder: Path, capsys: pytest.CaptureFixture[str]
     assert shown.err == ""
     assert "1: one: model\\u202e\\u001b[31m[bold] on scripted 1" in shown.out
     assert "protocol targets=last emotions=all, n=5; 3 samples scored, 1 of them failed, 1 unaudited; " in shown.out
-    assert "unfinished: 2 of the protocol's samples have no result yet" in shown.out
+    assert "unfinished: 2 of the protocol's samples have no result (not run yet" in shown.out
     assert re.search(r"^acc ↑ +33.33 \[6.15–79.23\] +3$", shown.out, re.MULTILINE)
     assert "self_ppl ↓" in shown.out
     assert "label:target" not in shown.out

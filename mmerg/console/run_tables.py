@@ -107,7 +107,7 @@ class Summary:
             lacking = self.problems.total()
             yield f"samples with a source without exemplars: {lacking} ({_listed(self.problems)})"
         if self.cleaned:
-            yield f"removed from replies: {_listed(self.cleaned)}"
+            yield f"removed from completions: {_listed(self.cleaned)}"
         if copies := self.copies:
             yield f"4-grams copied from the agent before: {copies}"
         if self.repeats:

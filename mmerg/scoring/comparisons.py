@@ -222,7 +222,7 @@ def _warnings(first: Side, others: Sequence[Side], sides: Sequence[tuple[Side, S
         if without := describe_without_logprobs(without_usable_logprobs(run.answers)):
             yield f"{run.run}: {without}"
         if (missing := run.manifest.protocol.samples - len(run.answers)) > 0:
-            yield f"{run.run} is not finished: {missing} samples of its protocol have no result yet"
+            yield f"{run.run} has no result for {missing} samples of its protocol (not run yet, or excluded by limit)"
     for other, (a, b) in zip(others, sides, strict=True):
         if skipped := [run.run for run in (*first, *other) if run not in (*a, *b)]:
             yield f"not compared, as the other side has fewer seeds: {', '.join(skipped)}"

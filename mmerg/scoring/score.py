@@ -116,7 +116,7 @@ class Scores(Record):
     def counted(self) -> str:
         """How many samples were scored, and how many have no result yet."""
         unaudited = f", {self.unaudited} unaudited" * bool(self.unaudited)
-        missing = f"{self.unfinished} of the protocol's samples have no result yet, or limit= left them out"
+        missing = f"{self.unfinished} of the protocol's samples have no result (not run yet, or excluded by limit)"
         left = f"; unfinished: {missing}" * bool(self.unfinished)
         return f"{self.n} sample{'s' * (self.n != 1)} scored, {self.failed} of them failed{unaudited}{left}"
 

@@ -112,7 +112,7 @@ class AtMost(_Mark):
     def _checked(self, value: str, info: ValidationInfo) -> str:
         if not info.context or (left := shortened(value, self.of * ROOM)) == value:
             return value
-        info.context[REMOVED].append(f"end of {info.field_name}")
+        info.context[REMOVED].append(f"the end of a long {info.field_name!r}")
         return left
 
 

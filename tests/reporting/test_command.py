@@ -87,10 +87,10 @@ def test_a_run_that_is_not_finished_or_empty_has_a_report(tmp_path: Path) -> Non
     edit(run, lines=[*read_results(run).values()][:2])
     page = first_page(run)
     assert "; 9 in the protocol" in page
-    assert "before use</h3> <ul><li>name (1 reply)</li><li>quotation marks (1 reply)</li></ul>" in page
+    assert "Removed from completions</h3> <ul><li>name (1 reply)</li><li>quotation marks (1 reply)</li></ul>" in page
     samples = list((run / "report" / "samples").iterdir())
     assert len(samples) == 2
-    assert read(min(samples)).count("Removed from the reply: name, quotation marks.") == 1
+    assert read(min(samples)).count("Removed from this completion: name, quotation marks.") == 1
     empty = build(tmp_path / "empty", [], samples=5)
     manifest = json.loads((empty / "manifest.json").read_text(encoding="utf-8"))
     (empty / "manifest.json").write_text(json.dumps({**manifest, "sessions": []}), encoding="utf-8")

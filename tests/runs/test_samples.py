@@ -43,7 +43,7 @@ ALL: list[events.Event] = [
         reply=REPLY,
     ),
     events.Refused(sample="a", t=0, stage="mpa", attempt=0, failure=Failure.TRUNCATED, complaint="long"),
-    events.Cleaned(sample="a", t=0, stage="sgrg", attempt=1, taken=("name", "end of reason")),
+    events.Cleaned(sample="a", t=0, stage="sgrg", attempt=1, taken=("name", "the end of a long 'reason'")),
     events.Supplied(sample="a", t=0, stage="sgrg", symbol="M", content=({"reply": "r"},)),
     events.Produced.of("a", 0, "mpa", "E", outputs()["mpa"]),
     events.Produced.of("a", 0, "sgrg", "R", "hello"),

@@ -132,7 +132,7 @@ def test_the_last_valid_object_counts() -> None:
 )
 def test_long_texts_are_shortened_to_sentences_or_words(text: str, left: str | None) -> None:
     record, taken = parse(Forecast, BOUNDS, forecast(reasoning=text))
-    assert (record.reasoning, taken) == ((text, ()) if left is None else (left, ("end of reasoning",)))
+    assert (record.reasoning, taken) == ((text, ()) if left is None else (left, ("the end of a long 'reasoning'",)))
     assert Forecast.model_validate_json(forecast(reasoning=text)).reasoning == text  # as it is read back
 
 

@@ -207,7 +207,7 @@ async function start(setup) {
   function privacy() {
     const way = setup.speech_seconds ? "mmerg, which transcribes it and does not keep it" : "your browser’s recogniser, which may send it to the browser’s maker";
     const sound = set.talking ? ` While you hold the microphone, sound goes to ${way}.` : "";
-    one("#privacy").textContent = `What you write and show goes to ${shown(setup.goes_to)} and no further; this chat is kept in this browser.${sound}`;
+    one("#privacy").textContent = `What you write and show goes to ${shown(setup.goes_to)} and nowhere else; this chat is kept in this browser.${sound}`;
     one("#mic").hidden = !set.talking;
     document.body.classList.toggle("reading", set.reading);
   }
