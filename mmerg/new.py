@@ -20,11 +20,8 @@ from mmerg.storage.files import locate_folder
 MODEL = "qwen2.5vl:7b"  # the default of a new backbone
 EXAMPLES = Path(__file__).parent / "examples"
 KINDS = ("system", "corpus", "metric", "backbone")
-GROUPS = {
-    "system": "system",
-    "corpus": "dataset",
-    "backbone": "backbone",
-}  # the name must be new in it
+# The group in which a name must be new.
+GROUPS = {"system": "system", "corpus": "dataset", "backbone": "backbone"}
 
 
 def new(out: Console, kind: str, name: str, model: str, base: str | None) -> int:

@@ -219,6 +219,8 @@ def test_retrying_samples_of_a_new_run_is_refused(run: Runner, server: ScriptedO
     assert f"compared with {run.folder().name}, {differs}\n" in done.stderr
     assert "remove only_failed to run all samples" in done.stderr
     assert (contents(run.runs), server.calls) == (before, calls)
+    run.folder().rename(run.runs / run.folder().name.replace("-7b-", "-7b-cold-"))  # as with tags=[cold]
+    assert "only the name or the tags differ" in run("limit=1", "only_failed=true").stderr
 
 
 def test_where_nothing_failed_there_is_nothing_to_retry(run: Runner, server: ScriptedOllama) -> None:

@@ -5,7 +5,6 @@ progress = run_items(run, wanted, todo, work, pool, console())
 """
 
 import glob
-import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -105,17 +104,19 @@ def refuse_new(settings: Plain, identity: Digests, path: Path) -> NoReturn:
     """Raises ConfigError because `only_failed=true` names a run that does not exist. The error lists how it differs
     from the most similar run in the same folder. identity: its parts that are known before a model is called."""
     alike = re.sub(r"(-\w+=.*)?-\w+$", "-", path.name)  # without the row of a sweep and the digest
-    compared = [f"no run in {path.parent} has a name like {alike}…"]
-    fewest: int | float = math.inf
+    differences: dict[str, Sequence[str]] = {}
     for folder in sorted(path.parent.glob(f"{glob.escape(alike)}*/")):
         with suppress(RunError):  # commands on that run report it
             then = read_manifest(folder)
             later = {part: digest for part, digest in then.identity.items() if part.startswith(KNOWN_LATER)}
-            changed = changes(then, then.model_copy(update={"settings": settings, "identity": identity | later}))
-            if len(changed) < fewest:
-                fewest, compared = len(changed), [f"compared with {folder.name}, {changed[0]}", *changed[1:]]
+            now = then.model_copy(update={"settings": settings, "identity": identity | later})
+            differences[folder.name] = changes(then, now) or ["only the name or the tags differ"]
+    if nearest := min(differences, key=lambda name: len(differences[name]), default=None):
+        compared = f"compared with {nearest}, {preview(differences[nearest], _FEW, '; ')}"
+    else:
+        compared = f"no run in {path.parent} has a name like {alike}…"
     raise ConfigError(
-        f"this would be a new run, in which nothing failed: {preview(compared, _FEW, '; ')}",
+        f"this would be a new run, in which nothing failed: {compared}",
         where=str(path),
         hint="restore what changed, or remove only_failed to run all samples; finished calls come from the reply cache",
     )
