@@ -63,14 +63,16 @@ class Memory:
         """
         if not query.text:
             return Retrieved((), (), f"the sample has no {self.key.named} to search the memory with")
+        emotion = query.emotion if wanted.emotion == "require_or_any" else None
         try:
-            precise = self._search(query, wanted, same_emotion=wanted.emotion == "require_or_any")
-            return precise if precise.hits or wanted.emotion == "any" else self._search(query, wanted)
+            found = self._search(query, wanted, emotion)
+            return found if found.hits or not emotion else self._search(query, wanted)
         except NoVectorError:
             return Retrieved((), (), "the embedder returned no unit vector")
 
-    def _search(self, query: Query, wanted: MemorySettings, *, same_emotion: bool = False) -> Retrieved:
-        """Rank all entries, since guards may exclude any number of them. Ties are in the order of entries."""
+    def _search(self, query: Query, wanted: MemorySettings, emotion: str | None = None) -> Retrieved:
+        """Ranks all entries, since guards may exclude any number of them. Ties are in the order of entries. emotion:
+        only entries with it."""
         [found], [numbers] = self.index.search(self._vector(query.text)[None], self.index.ntotal)
         cosines = found.astype(np.float64).round(PLACES)
         order = np.lexsort((numbers, -cosines))
@@ -79,9 +81,9 @@ class Memory:
         for entry, similarity in ((self.entries[numbers[at]], float(cosines[at])) for at in order):
             if wanted.min_similarity is not None and similarity < wanted.min_similarity:
                 break
-            if len(split_words(entry.reply)) < wanted.min_words:
+            if emotion and entry.emotion != emotion:
                 continue
-            if same_emotion and not (query.emotion and entry.emotion == query.emotion):
+            if len(split_words(entry.reply)) < wanted.min_words:
                 continue
             guard = guard_against(entry, query, wanted, partial(self._likeness, query, entry, similarity))
             (excluded if guard else hits).append(Hit(entry, similarity, guard))
