@@ -115,6 +115,7 @@ def _unfinished(run: Path, parts: Sequence[_Part], missing: int) -> RunError:
     """The error for missing samples; it names the shards to run."""
     done, of_all = {part.shard for part in parts if len(part.lines) == len(part.order)}, parts[0].shard.of_all
     again = [shard for number in range(1, of_all + 1) if (shard := Shard(number, of_all)) not in done]
+    again = again or [part.shard for part in parts]  # the shards are whole, but not all of the run
     names = preview([str(shard) for shard in again])
     hint = f"run them again without limit: mmerg run … shard={again[0]}"
     return RunError(f"{missing} samples are not finished, in shards {names}", where=str(run / SHARDS), hint=hint)
