@@ -131,7 +131,7 @@ def check_clips(
     """Lists the clips that are missing or give no frames, by reason, without those that are bad in the published
     release. Files are named by their path under `root`. bad: see `find_bad_clips`. long: see `find_long_clips`."""
     own = {turn.clip for dialogue in corpus.dialogues for turn in dialogue.turns if turn.clip}
-    found = {(file or turn, "missing"): None for turn, file in corpus.absent.items()}
+    found = {(file, "missing"): None for file in corpus.absent.values()}
     for clip, error in bad.items():
         # Nothing may be left of a clip that ends where the reply starts: that is no fault of the file.
         if clip in own or error.reason != "empty":

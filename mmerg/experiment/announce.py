@@ -37,11 +37,11 @@ def _remarks(plan: Plan, engine: Engine) -> Iterator[str]:
         yield "this model has no vision: it gets measured frame descriptions instead of images"
     turns = (turn for sample in wanted for turn in sample.scene.history[-plan.system.frames.last_turns :])
     if system.sees("V") and corpus.absent and not any(turn.clip for turn in turns):
-        such = next((f", not even {file}" for file in corpus.absent.values() if file), "")
+        missing = next(iter(corpus.absent.values()))
         command = f"mmerg data dataset={dataset.name} dataset.root={dataset.root or '…'}"
         yield (
-            f"no clip was found{such}: samples run as text only. Put the clips (for MELD, its folder MELD.Raw) "
-            f"under dataset.root; {command} lists what is missing"
+            f"no clip was found, not even {missing}: samples run as text only. Put the clips (for MELD, its folder "
+            f"MELD.Raw) under dataset.root; {command} lists what is missing"
         )
     named = dataset.memory and dataset.memory.reader.plain().get("root", "given")
     if system.sees("M") and "M" not in sources and not named:

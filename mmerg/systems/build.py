@@ -120,10 +120,14 @@ def _import_callable(node: str | ClassSpec, where: str) -> Callable[..., Any]:
 
 def _output_class(dotted: str, where: str) -> type[BaseModel]:
     output = import_name(dotted, f"{where}, output", "name a pydantic class, or text")
-    fits = isinstance(output, type) and issubclass(output, BaseModel) and not issubclass(output, RootModel)
-    if not (fits and cast("type[BaseModel]", output).model_fields):
-        raise ConfigError(f"output {dotted!r} is not a pydantic class with fields", where=where)
-    return cast("type[BaseModel]", output)
+    if (
+        isinstance(output, type)
+        and issubclass(output, BaseModel)
+        and not issubclass(output, RootModel)
+        and output.model_fields
+    ):
+        return output
+    raise ConfigError(f"output {dotted!r} is not a pydantic class with fields", where=where)
 
 
 def _ablate(node: SystemSettings, where: str) -> SystemSettings:

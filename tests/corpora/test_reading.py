@@ -1,4 +1,4 @@
-"""What a reader gives is check_corpus, and what it raises is an error of ours with the reader's file and line."""
+"""A corpus is checked when it is read, and an error of its reader names the reader's file and line."""
 
 import inspect
 from dataclasses import replace

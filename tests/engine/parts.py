@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -41,6 +42,18 @@ SCENE = Scene(
 
 
 MERG: dict[str, Any] = yaml.safe_load((ROOT / "conf/system/merg.yaml").read_text(encoding="utf-8"))
+
+
+def changed(**paths: Any) -> dict[str, Any]:
+    """MERG's config with other values: stages__psp__form="odds"."""
+    config = deepcopy(MERG)
+    for path, value in paths.items():
+        *parents, last = path.split("__")
+        node = config
+        for name in parents:
+            node = node[name]
+        node[last] = value
+    return config
 
 
 def system_of(config: Mapping[str, object]) -> System:

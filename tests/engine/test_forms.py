@@ -1,7 +1,6 @@
 """Checks by form: their prompts and scores. A check without a score never passes."""
 
 import json
-from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +20,7 @@ from mmerg.runs.story import describe_selection
 from mmerg.systems.audit import Audit, Check, to_audit
 from mmerg.systems.merg.schemas import Evidence, TextualCue
 from mmerg.systems.system import System
-from tests.engine.parts import MERG, SCENE, STAGES, as_text, merg, outputs, stage_of, system_of, with_images
+from tests.engine.parts import SCENE, STAGES, as_text, changed, merg, outputs, stage_of, system_of, with_images
 from tests.engine.parts import audit as findings
 
 SAID = {name: as_text(output) for name, output in outputs().items()}
@@ -29,10 +28,7 @@ SAID = {name: as_text(output) for name, output in outputs().items()}
 
 def formed(**forms: str) -> System:
     """MERG with these forms of check, by stage."""
-    config = deepcopy(MERG)
-    for name, form in forms.items():
-        config["stages"][name]["form"] = form
-    return system_of(config)
+    return system_of(changed(**{f"stages__{name}__form": form for name, form in forms.items()}))
 
 
 def compared(name: str, *decoys: object) -> System:

@@ -1,6 +1,5 @@
 """Systems from YAML: MERG as in the paper, its ablations, and errors for settings that do not fit."""
 
-from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from mmerg.errors import ConfigError
 from mmerg.settings.model import SystemSettings
 from mmerg.settings.problems import read_settings
 from mmerg.systems.build import build
-from tests.engine.parts import MERG, merg, system_of
+from tests.engine.parts import MERG, changed, merg, system_of
 
 SYMBOL = {"mpa": "E", "caef": "e", "psp": "P"}
 
@@ -28,17 +27,6 @@ def test_merg_is_as_in_the_paper() -> None:
     assert system.max_iterations == 2
     assert [stage.name for stage in system.stages if stage.output is None] == ["sgrg"]
     assert [stage.name for stage in system.stages if stage.logprobs] == ["sgrg"]
-
-
-def changed(**paths: Any) -> dict[str, Any]:
-    config = deepcopy(MERG)
-    for path, value in paths.items():
-        *parents, last = path.split("__")
-        node = config
-        for name in parents:
-            node = node[name]
-        node[last] = value
-    return config
 
 
 @pytest.mark.parametrize("name", SYMBOL)
