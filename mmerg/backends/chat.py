@@ -152,10 +152,8 @@ def request_body(request: Request, model: str, dialect: Dialect, think: bool = F
     if request.schema:
         fields |= dialect.schema(request.schema)
     if request.logprobs:
-        fields |= {
-            "logprobs": True,
-            "top_logprobs": max(request.alternatives, 1),
-        }  # some servers need a number
+        # Some servers need a number of alternatives.
+        fields |= {"logprobs": True, "top_logprobs": max(request.alternatives, 1)}
     return fields
 
 

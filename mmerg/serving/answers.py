@@ -53,6 +53,11 @@ class Answer:
     about: Mapping[str, object] | None = None
     last: bool = True
 
+    @property
+    def extra(self) -> dict[str, object]:
+        """`about` as the field that both APIs add to a response."""
+        return {"mmerg": self.about} if self.about else {}
+
 
 Step = Update | Answer
 

@@ -64,11 +64,8 @@ def serve(settings: ServeSettings, overrides: Sequence[str], own: Sequence[Path]
 def check_packages() -> None:
     """Raises ConfigError if the packages of a server are not installed."""
     if missing := [name for name in ("fastapi", "python_multipart", "segno", "uvicorn") if not find_spec(name)]:
-        what, hint = (
-            f"the server needs packages that are not installed: {', '.join(missing)}",
-            'pip install "mmerg[serve]"',
-        )
-        raise ConfigError(what, hint=hint)
+        what = f"the server needs packages that are not installed: {', '.join(missing)}"
+        raise ConfigError(what, hint='pip install "mmerg[serve]"')
 
 
 def _refuse_idle(overrides: Sequence[str]) -> None:

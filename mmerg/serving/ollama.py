@@ -80,7 +80,6 @@ class Lines:
 
     def whole(self, answer: Answer, thoughts: str) -> dict[str, object]:
         took = round(answer.seconds * 1e9)
-        about = {"mmerg": answer.about} if answer.about else {}
         return self.line(
             answer.text,
             thoughts,
@@ -92,7 +91,7 @@ class Lines:
             eval_duration=took,
             prompt_eval_count=answer.prompt_tokens,
             eval_count=answer.response_tokens,
-            **about,
+            **answer.extra,
         )
 
     def write(self, step: Step) -> Iterator[bytes]:

@@ -72,25 +72,24 @@ class Chunks:
     media_type, end = "text/event-stream", b"data: [DONE]\n\n"
 
     def __init__(self, body: Completion) -> None:
-        self._role, self._answered = {"role": "assistant"}, False
+        self._started = self._answered = False
         self._usage = bool(body.stream_options and body.stream_options.include_usage)
         self._head = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": body.model}
 
     def write(self, step: Step) -> Iterator[bytes]:
-        if self._role:
-            yield self._delta({**self._role, "content": ""})
-            self._role = {}
+        if not self._started:
+            yield self._delta({"role": "assistant", "content": ""})
+            self._started = True
         if isinstance(step, Answer):
             if not self._answered:
                 yield self._delta({"content": step.text})
             self._answered = True
             if not step.last:
                 return
-            about = {"mmerg": step.about} if step.about else {}
             yield self._status(f"Done in {step.seconds:.1f} s", done=True)
-            yield self._delta({}, step.finish, **about)
+            yield self._delta({}, step.finish, **step.extra)
             if self._usage:
-                yield self._chunk([], usage=_usage(step), **about)
+                yield self._chunk([], usage=_usage(step), **step.extra)
             return
         if step.thought:
             yield self._delta({"reasoning_content": f"{step.thought}\n"})
@@ -105,8 +104,8 @@ class Chunks:
     def whole(self, answer: Answer, thoughts: str) -> dict[str, object]:
         message = {"role": "assistant", "content": answer.text, "reasoning_content": thoughts}
         choice = {"index": 0, "message": message, "finish_reason": answer.finish, "logprobs": None}
-        about = {"mmerg": answer.about} if answer.about else {}
-        return {**self._head, "object": "chat.completion", "choices": [choice], "usage": _usage(answer), **about}
+        body = {"object": "chat.completion", "choices": [choice], "usage": _usage(answer)}
+        return {**self._head, **body, **answer.extra}
 
     def _delta(self, delta: dict[str, str], finish: str | None = None, **more: object) -> bytes:
         return self._chunk([{"index": 0, "delta": delta, "finish_reason": finish}], **more)

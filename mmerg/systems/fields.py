@@ -86,7 +86,7 @@ class Quote(_Mark):
 
     def complaint(self, value: str, bound: tuple[str, ...]) -> str:
         if not any(_says(turn, value) for turn in bound):
-            return f"{value!r} was not said so: copy from one turn of those who are answered, word for word"
+            return f"{value!r} is not a quote: copy from one turn of the people being answered, word for word"
         if _count(value) >= LEAST or any(_words(turn) == _words(value) for turn in bound):
             return ""
         return f"{value!r} is under {LEAST} words: copy more of that turn, {LEAST} words or more, or the whole turn"

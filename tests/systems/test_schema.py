@@ -351,7 +351,7 @@ def test_quotes_are_words_of_the_other_speakers() -> None:
         cause_of, taken = parse(Cause, bounds, cause(f"{front}I failed again."))
         assert (cause_of.trigger_spans, taken) == (("I failed again.",), ("speaker's name before a quote",))
     for quote in ("Ana: I lost it all", "I failed again and again", "fail", "over, I failed", "!", "..."):
-        with pytest.raises(ReplyError, match="was not said so: copy from one turn") as caught:
+        with pytest.raises(ReplyError, match="is not a quote: copy from one turn") as caught:
             parse(Cause, bounds, cause(quote))
         assert caught.value.what.startswith("a_trigger_spans.0: ")
     for quote in ("I", "again.", "failed again", "- - I", "it's over"):
@@ -363,8 +363,8 @@ def test_quotes_are_words_of_the_other_speakers() -> None:
         assert parse(Cause, unspaced, cause(quote))[0].trigger_spans == (quote,)
     for quote, complaint in (
         ("仕事", "is under 3 words"),
-        ("仕事がなくなった", "was not said so"),
-        ("丢了了", "was not said so"),
+        ("仕事がなくなった", "is not a quote"),
+        ("丢了了", "is not a quote"),
     ):
         with pytest.raises(ReplyError, match=complaint):
             parse(Cause, unspaced, cause(quote))

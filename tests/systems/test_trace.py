@@ -45,7 +45,7 @@ def test_a_trigger_span_must_be_a_quote() -> None:
     played = Played("trace", script=lambda stage, asked: next(answers) if stage == "cae" else plainly(stage, asked))
     assert played.asked == ["asi", "cae", "cae", "cae", "srp", "ers"]
     refused = [event.complaint for event in played.events if isinstance(event, events.Refused)]
-    assert ["'I was fired.' was not said so" in refused[0], "'Oh no.' was not said so" in refused[1]] == [True, True]
+    assert ["'I was fired.' is not a quote" in refused[0], "'Oh no.' is not a quote" in refused[1]] == [True, True]
     assert refused[0] in played.prompt(2)
     assert '- "i did not get the job"\n- "It\'s fine. Really."' in played.prompt(4)
 
