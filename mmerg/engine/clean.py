@@ -1,8 +1,8 @@
 """Removes from a response what a model writes around the spoken words: speaker names, quotation marks, directions.
 
 Only speakers of the dialogue count as names. A direction in asterisks or round brackets is before, after or between
-sentences, so emphasis (*really*) and asides (the old one) remain. Text in square brackets is always a direction. So is
-a sentence about the responder, if everything after it is in quotation marks.
+sentences, so emphasis (*really*) and asides (the old one) remain. Text in square brackets is always a direction, except
+for the label of a Markdown link. A sentence about the responder is one if everything after it is in quotation marks.
 
     clean('Rachel: "Oh my God!" *laughs*', ["Rachel"])
     # ("Oh my God!", ("stage directions", "name", "quotation marks"))
@@ -11,8 +11,8 @@ a sentence about the responder, if everything after it is in quotation marks.
 import re
 from collections.abc import Iterable
 
-_DIRECTION = re.compile(
-    r"[\[［【〔][^\[\]［］【】〔〕]*[\]］】〕]|[(（][^()（）]*[)）]|(?<!\*)\*(?!\*)[^*\n]+(?<!\*)\*(?!\*)"
+_DIRECTION = re.compile(  # text in brackets or asterisks; the lookahead spares the label of a Markdown link
+    r"[\[［【〔][^\[\]［］【】〔〕]*[\]］】〕](?!\(https?://)|[(（][^()（）]*[)）]|(?<!\*)\*(?!\*)[^*\n]+(?<!\*)\*(?!\*)"
 )
 _QUOTES = {"„": "“”", **dict(zip("\"“«»‘'「『＂｢", "\"”»«’'」』＂｣", strict=True))}
 _APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
