@@ -28,7 +28,7 @@ from mmerg.plots.run_data import RunData, describe_unscored
 from mmerg.runs.config_diff import labels
 from mmerg.runs.manifest import read_run_refs
 from mmerg.runs.samples import read_events
-from mmerg.runs.story import Story
+from mmerg.runs.trace import SampleTrace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,8 +84,8 @@ def _draw_run(run: RunData, name: str) -> Drawn:
     if name in PLANS:
         return draw_plans(run, name), f"no sample of {about.run} has a forecast and a plan with a {name}"
     if name == "blame":
-        stories = (Story(read_events(about.path, id)) for id in run.results)
-        blame = count_blame(about, (verdict for story in stories for verdict in iterate_verdicts(story)))
+        traces = (SampleTrace(read_events(about.path, id)) for id in run.results)
+        blame = count_blame(about, (verdict for trace in traces for verdict in iterate_verdicts(trace)))
         audited = any(count_audits(blame)) or UNAUDITED in blame.index
         return draw_blame(blame, about) if audited else None, f"no pass of {about.run} was audited"
     if not run.scores:

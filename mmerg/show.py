@@ -18,7 +18,7 @@ from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import JudgingManifest, read_any_manifest
 from mmerg.runs.result import Result, Results
 from mmerg.runs.samples import read_events
-from mmerg.runs.story import Story
+from mmerg.runs.trace import SampleTrace
 
 
 def show_run(out: Console, path: Path) -> int:
@@ -44,8 +44,8 @@ def show_run(out: Console, path: Path) -> int:
 def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
     """Prints the trace of a sample. Raises RunError if the run has no such sample."""
     judging = isinstance(read_any_manifest(path), JudgingManifest)
-    trace, results = read_events(path, sample), Results(Result) if judging else read_results(path)
-    if not trace:
+    events, results = read_events(path, sample), Results(Result) if judging else read_results(path)
+    if not events:
         known = ", ".join(list(results)[:8]) or "none yet"
         hint = f"{did_you_mean(sample, results)} samples: {known}".strip()
         if Path(sample).is_dir():
@@ -59,7 +59,7 @@ def show_sample(out: Console, path: Path, sample: str, prompts: bool) -> int:
         if result.ok and not result.passes:
             more["imported"] = {"response": result.response, "emotion": result.emotion}
         more["gold, never shown to the model"] = {"response": result.gold_response, "emotion": result.gold_emotion}
-    out.print(escape(to_yaml(Story(trace), prompts, more)), soft_wrap=True, end="")
+    out.print(escape(to_yaml(SampleTrace(events), prompts, more)), soft_wrap=True, end="")
     return 0
 
 

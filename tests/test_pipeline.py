@@ -21,7 +21,7 @@ from mmerg.runs.events import Called, FramesTaken, Produced
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Result
-from mmerg.runs.story import Story
+from mmerg.runs.trace import SampleTrace
 from tests import tiny_text
 from tests.engine.parts import ROOT
 from tests.frames.clips import numbered
@@ -119,8 +119,8 @@ def check_run(ran: Ran, ids: list[str], stages: tuple[str, ...] = ()) -> None:
         gold = gold_of[call.sample]
         assert not any(gold and gold in message.text for message in call.messages)
     for result in ran.results:
-        story = Story(event for event in ran.events if event.sample == result.id)
-        assert result.calls == to_yaml(story, True, {}).count("cost: ")
+        trace = SampleTrace(event for event in ran.events if event.sample == result.id)
+        assert result.calls == to_yaml(trace, True, {}).count("cost: ")
 
 
 def check_replay(ran: Ran, runs: Path, *settings: str) -> None:

@@ -13,7 +13,7 @@ from mmerg.engine.state import Candidate, Correction, Output, State
 from mmerg.experiment.launch import launch
 from mmerg.runs import events
 from mmerg.runs.folder import read_results
-from mmerg.runs.story import Story
+from mmerg.runs.trace import SampleTrace
 from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import parse
 from mmerg.show import main
@@ -51,7 +51,7 @@ def refined(answers: Answers) -> list[events.Event]:
 
 
 def repeated(emitted: Sequence[events.Event]) -> dict[int, str]:
-    return Story(emitted).repeated
+    return SampleTrace(emitted).repeated
 
 
 def all_say(*what: int) -> list[dict[str, int]]:

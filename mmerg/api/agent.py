@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mmerg.experiment.talk import TalkPlan
     from mmerg.runs.events import Event
     from mmerg.runs.result import Result
-    from mmerg.runs.story import Pass, Story
+    from mmerg.runs.trace import Pass, SampleTrace
     from mmerg.systems.audit import Audit
 
 File: TypeAlias = "str | PathLike[str] | bytes"
@@ -30,10 +30,10 @@ TURNS = '[("Ana", "I got the job!")]'  # an example for errors
 
 @dataclass(frozen=True)
 class Reply:
-    """The reply of a system. story: the inputs and outputs of its agents. result: its line in the results of a run."""
+    """The reply of a system. trace: the inputs and outputs of its agents. result: its line in the results of a run."""
 
     result: Result
-    story: Story
+    trace: SampleTrace
 
     @property
     def text(self) -> str:
@@ -52,7 +52,7 @@ class Reply:
     @property
     def passes(self) -> list[Pass]:
         """The passes, from 0: the output of each stage, the audit, and why a stage was rerun."""
-        return list(self.story.passes.values())
+        return list(self.trace.passes.values())
 
     @property
     def audits(self) -> list[Audit | None]:
@@ -96,17 +96,17 @@ class Agent:
         self, talk: Talk, speaker: str, seed: int | None = None, on_event: Callable[[Event], None] | None = None
     ) -> Reply:
         from mmerg.experiment.talk import turns_and_uploads, with_uploads
-        from mmerg.runs.story import Story
+        from mmerg.runs.trace import SampleTrace
 
         _check_speaker(speaker, list(dict.fromkeys(name for name, *_ in talk)))
         spoken, uploads = turns_and_uploads(talk)
         sample = self._plan.sample("talk", spoken, speaker)
         experiment = with_uploads(self._experiment, uploads, seed)
-        story = Story()
+        trace = SampleTrace()
 
         def emit(event: Event) -> None:
-            story.add(event)
-            if event is story.frames and uploads.problems:
+            trace.add(event)
+            if event is trace.frames and uploads.problems:
                 place, problem = next(iter(uploads.problems.items()))
                 raise ConfigError(f"a file cannot be shown to the model: {problem}", where=place)
             if on_event:
@@ -114,9 +114,9 @@ class Agent:
 
         with self._pool.lease() as backend:
             result = experiment.sample(sample, backend, emit, lambda *_: None)
-        if story.failed:
-            raise RunError(story.failed.what, where=story.failed.where, hint=story.failed.hint)
-        return Reply(result, story)
+        if trace.failed:
+            raise RunError(trace.failed.what, where=trace.failed.where, hint=trace.failed.hint)
+        return Reply(result, trace)
 
     async def arespond(self, turns: Turns, speaker: str = "", frames: Files = (), *, seed: int | None = None) -> Reply:
         """`respond` for asyncio: it runs in a thread."""

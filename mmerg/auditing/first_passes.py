@@ -25,7 +25,7 @@ from mmerg.runs import events
 from mmerg.runs.folder import FRAMES
 from mmerg.runs.result import Result, Results
 from mmerg.runs.samples import events_file, read_events
-from mmerg.runs.story import Pass, Story
+from mmerg.runs.trace import Pass, SampleTrace
 from mmerg.systems.schema import checked, json_schema
 from mmerg.systems.system import Stage, System
 
@@ -79,22 +79,22 @@ class FirstPasses:
         return tuple(images)
 
     def _read(self, sample: str) -> FirstPass:
-        story = Story(read_events(self.run, sample))
-        first = story.passes.get(0, Pass(0))
-        if story.started is None or not first.outputs.keys() >= {stage.gives for stage in self.system.stages}:
+        trace = SampleTrace(read_events(self.run, sample))
+        first = trace.passes.get(0, Pass(0))
+        if trace.started is None or not first.outputs.keys() >= {stage.gives for stage in self.system.stages}:
             place = str(events_file(self.run, sample))
             raise RunError(f"the events of {sample} do not hold a whole first pass", where=place, hint=AGAIN)
-        history = tuple(Turn(speaker, text) for speaker, text in story.started.history)
-        scene = Scene(sample, history, story.started.responder, story.started.labels)
-        state = State(scene, story.keyframes, labels=listed(self.system, scene))
+        history = tuple(Turn(speaker, text) for speaker, text in trace.started.history)
+        scene = Scene(sample, history, trace.started.responder, trace.started.labels)
+        state = State(scene, trace.keyframes, labels=listed(self.system, scene))
         for stage in self.system.stages:
             state = self._with(state, stage, first.outputs[stage.gives].output)
-        messages = (message for call in story.calls for message in call.event.messages)
+        messages = (message for call in trace.calls for message in call.event.messages)
         sent = next((message.images for message in messages if message.images), ())
-        if not sent and story.frames and story.frames.form == "images":  # only the user's functions saw them
-            sent = tuple(keyframe.frame.sha256 for keyframe in story.keyframes)
+        if not sent and trace.frames and trace.frames.form == "images":  # only the user's functions saw them
+            sent = tuple(keyframe.frame.sha256 for keyframe in trace.keyframes)
         supplied = {one.symbol: SourceOutput(one.content) for one in first.supplied}
-        return FirstPass(story.started, state, sent, supplied)
+        return FirstPass(trace.started, state, sent, supplied)
 
     def _with(self, state: State, stage: Stage, output: object) -> State:
         """The state with the output of `stage`, reduced to the requested fields."""

@@ -13,7 +13,7 @@ from statistics import fmean
 from mmerg.auditing.metrics import share
 from mmerg.runs.result import Result
 from mmerg.runs.samples import read_events
-from mmerg.runs.story import Story
+from mmerg.runs.trace import SampleTrace
 from mmerg.storage.record import Record
 from mmerg.systems.audit import Check, Measure
 
@@ -52,8 +52,8 @@ def measure_worth(run: Path, results: Iterable[Result], place: str) -> Worth:
     for result in results:
         if not (result.ok and result.gold_emotion):
             continue
-        story, dialogue = Story(read_events(run, result.id)), result.dialogue or result.id
-        passes = [this for this in story.passes.values() if symbol in this.outputs]
+        trace, dialogue = SampleTrace(read_events(run, result.id)), result.dialogue or result.id
+        passes = [this for this in trace.passes.values() if symbol in this.outputs]
         right = [this.at(place) == result.gold_emotion for this in passes]
         if not passes:
             continue
@@ -64,13 +64,13 @@ def measure_worth(run: Path, results: Iterable[Result], place: str) -> Worth:
         for before, now in pairwise(right):
             found["spoiled" if before else "mended"].append((now is not before, dialogue))
         changes.append(100.0 * ((result.emotion == result.gold_emotion) - right[0]))
-        tokens.append(_extra(story))
+        tokens.append(_extra(trace))
     shares = {name: one for name, pairs in found.items() if (one := share(pairs))}
     return Worth(shares=shares, observed=fmean(changes or [0.0]), tokens=fmean(tokens or [0]))
 
 
-def _extra(story: Story) -> int:
+def _extra(trace: SampleTrace) -> int:
     """The tokens of all calls except those of the first pass's stages."""
-    stages = {output.stage for this in story.passes.values() for output in this.outputs.values()}
-    extra = [call.event.reply for call in story.calls if call.event.t or call.event.stage not in stages]
+    stages = {output.stage for this in trace.passes.values() for output in this.outputs.values()}
+    extra = [call.event.reply for call in trace.calls if call.event.t or call.event.stage not in stages]
     return sum(reply.prompt_tokens + reply.response_tokens for reply in extra)

@@ -23,13 +23,13 @@ from mmerg.runs import events
 from mmerg.runs.events import Emit
 from mmerg.runs.facts import NOWHERE, collect_facts
 from mmerg.runs.result import Result
-from mmerg.runs.story import Story
+from mmerg.runs.trace import SampleTrace
 from mmerg.systems.instantiate import dotted_name
 from mmerg.systems.system import System
 
 LOOPS: Mapping[str, Loop] = {"audit": audit, "single": single, "refine": refine, "candidates": candidates}
 Fields = dict[str, object]  # of a result
-Decide = Callable[[Emit, Story], Fields]  # gets a function that emits an event, and the story so far
+Decide = Callable[[Emit, SampleTrace], Fields]  # gets a function that emits an event, and the trace so far
 KeepFrame = Callable[[str, Callable[[], bytes]], None]  # stores a JPEG by hash; reads its bytes only if it is new
 
 
@@ -49,7 +49,7 @@ class Experiment:
         a problem of all samples."""
         system, store = self.prompts.system, self.sampler.store
 
-        def decide(note: Emit, story: Story) -> Fields:
+        def decide(note: Emit, trace: SampleTrace) -> Fields:
             vision, most = self.engine.vision, self.max_images
             later: list[events.Event] = []  # emitted once the frames are stored
             state = self.sampler.initial_state(
@@ -75,7 +75,7 @@ class Experiment:
                 outcome = get_loop(system)(looped, state, asker, note)
                 decided = _result_fields(system, outcome)
                 Result.model_validate({"id": sample.id, "status": "ok", **decided})  # raises here for invalid fields
-                if not story.selected:
+                if not trace.selected:
                     raise TypeError("it emitted no Selected event: return finish(…) of mmerg.engine.loops.loop")
                 return decided
 
@@ -97,27 +97,27 @@ def tried(sample: Sample, decide: Decide, emit: Emit, places: Mapping[str, str] 
         responder=scene.responder,
         labels=scene.labels,
     )
-    decided, story = attempt(started, decide, emit)
+    decided, trace = attempt(started, decide, emit)
     gold = {"gold_response": target.text, "gold_emotion": target.emotion} if target else {}
-    facts = collect_facts(story, cast("str | None", decided.get("response")), places)
+    facts = collect_facts(trace, cast("str | None", decided.get("response")), places)
     return Result.model_validate({**gold, **facts, **decided})
 
 
-def attempt(started: events.SampleStarted, decide: Decide, emit: Emit) -> tuple[Fields, Story]:
+def attempt(started: events.SampleStarted, decide: Decide, emit: Emit) -> tuple[Fields, SampleTrace]:
     """One attempt at a sample: the fields of its result (from `decide` or the failure, with the cost of its calls), and
-    its story. Raises CallError (interrupted) without a result."""
+    its trace. Raises CallError (interrupted) without a result."""
     start = time.monotonic()
     sample = started.sample
-    story = Story()
+    trace = SampleTrace()
 
     def note(event: events.Event) -> None:
         emit(event)
-        story.add(event)
+        trace.add(event)
 
     note(started)
     decided: Fields
     try:
-        decided = {"status": "ok", **decide(note, story)}
+        decided = {"status": "ok", **decide(note, trace)}
         note(events.SampleDone(sample=sample))
     except SampleError as error:
         failure = error.failure
@@ -125,7 +125,7 @@ def attempt(started: events.SampleStarted, decide: Decide, emit: Emit) -> tuple[
             raise
         note(events.SampleFailed(sample=sample, failure=failure, what=error.what, where=error.where, hint=error.hint))
         decided = {"status": "failed", "failure": failure, "failure_text": str(error)}
-    calls = [call.event.reply for call in story.calls]
+    calls = [call.event.reply for call in trace.calls]
     fields: Fields = {
         "id": sample,
         "dialogue": started.dialogue,
@@ -135,7 +135,7 @@ def attempt(started: events.SampleStarted, decide: Decide, emit: Emit) -> tuple[
         "response_tokens": sum(reply.response_tokens for reply in calls),
         "seconds": round(time.monotonic() - start, 3),
     }
-    return fields | decided, story
+    return fields | decided, trace
 
 
 def _result_fields(system: System, outcome: Outcome) -> Fields:

@@ -16,7 +16,7 @@ from mmerg.console.terminal import printable
 from mmerg.plots import style
 from mmerg.plots.run_data import describe_runs
 from mmerg.runs.manifest import RunRef
-from mmerg.runs.story import Story
+from mmerg.runs.trace import SampleTrace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,17 +50,17 @@ def blamed_agents(blame: DataFrame) -> list[str]:
     return list(blame.index[blame.any(axis=1)].difference([PASSED, UNAUDITED, UNFINISHED], sort=False))
 
 
-def iterate_verdicts(story: Story) -> Iterator[Verdict]:
+def iterate_verdicts(trace: SampleTrace) -> Iterator[Verdict]:
     """The verdicts on the passes of a sample. A pass that failed before its audit is UNFINISHED."""
     following = 0
-    for t, this in story.passes.items():
+    for t, this in trace.passes.items():
         if this.audited:
             following = t + 1
             yield t, printable(this.audited.fault or PASSED)
         elif this.unaudited or this.lost:
             yield t, UNAUDITED if this.unaudited else UNFINISHED
             return
-    if story.failed:
+    if trace.failed:
         yield following, UNFINISHED
 
 

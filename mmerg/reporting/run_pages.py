@@ -30,7 +30,7 @@ from mmerg.runs.inputs import list_inputs
 from mmerg.runs.manifest import RunRef, Session, read_manifest
 from mmerg.runs.result import Result
 from mmerg.runs.samples import read_events
-from mmerg.runs.story import Story
+from mmerg.runs.trace import SampleTrace
 from mmerg.scoring.answers import describe_without_logprobs
 
 WORDS = {"ENDED": ENDED, "FORMS": FORMS, "OUTCOMES": OUTCOMES, "PASSED": PASSED}
@@ -88,7 +88,7 @@ class RunPages(RunData):
         known: dict[str, object] = {"o": self, "results": results, **WORDS}
         ids: list[str | None] = [None, *self.results, None]
         for number, result in enumerate(results, start=1):
-            sample = SamplePage(Story(read_events(self.about.path, result.id)), agents, self._has_frame)
+            sample = SamplePage(SampleTrace(read_events(self.about.path, result.id)), agents, self._has_frame)
             name = file_name(result.id)
             elsewhere = [
                 (other.name, f"../../{place}samples/{name}")
@@ -125,10 +125,10 @@ class RunPages(RunData):
 
     def _add(self, result: Result, sample: SamplePage) -> Row:
         """Count a sample for the overview. Returns its row in the table."""
-        self.verdicts += iterate_verdicts(sample.story)
+        self.verdicts += iterate_verdicts(sample.trace)
         self.forms[sample.form] += 1
         self.problems.update(sample.problems.values())
-        rejected = [call.refused for call in sample.story.calls if call.refused]
+        rejected = [call.refused for call in sample.trace.calls if call.refused]
         self.rejected.update((event.stage, str(event.failure)) for event in rejected)
         self.rows.append(Row(result, label_became(result, sample.first_label), sample.blamed, bool(rejected)))
         return self.rows[-1]
@@ -141,7 +141,7 @@ class RunPages(RunData):
     def _write_frames(self, folder: ReportFolder, prefix: str, page: SamplePage) -> dict[str, str]:
         """Put the images of a sample into the report if the run has them. Returns the name of each by its hash."""
         taken = [keyframe.frame.sha256 for keyframe in page.keyframes]
-        sent = [image for call in page.story.calls for message in call.event.messages for image in message.images]
+        sent = [image for call in page.trace.calls for message in call.event.messages for image in message.images]
         names = dict.fromkeys(sent, "the grid of frames")
         names |= {image: f"frame {number}" for number, image in enumerate(taken, start=1)}
         names = {image: name for image, name in names.items() if self._has_frame(image)}

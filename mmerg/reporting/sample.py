@@ -1,8 +1,8 @@
-"""A sample's story as its page shows it: what each stage gave in each pass, and what changed since the pass before.
+"""A sample's trace as its page shows it: what each stage gave in each pass, and what changed since the pass before.
 
 The stages are those of the settings and the events, so that any system can be shown.
 
-    page = SamplePage(Story(read_events(run, "d1/4")), Agents(manifest))
+    page = SamplePage(SampleTrace(read_events(run, "d1/4")), Agents(manifest))
     [cell.state for cell in page.cells("mpa")]    # ['made', 'kept']
 """
 
@@ -13,7 +13,7 @@ from mmerg.frames.store import Keyframe
 from mmerg.reporting.changes import Field, fields
 from mmerg.runs import events
 from mmerg.runs.manifest import Started
-from mmerg.runs.story import Pass, Step, Story
+from mmerg.runs.trace import Pass, SampleTrace, Step
 
 FORMS = {  # sentences without their full stop
     "images": "The keyframes were sent as images",
@@ -65,14 +65,14 @@ class SamplePage:
     have no frames, by turn.
     """
 
-    def __init__(self, story: Story, agents: Agents, has_frame: Callable[[str], bool] = lambda _: True) -> None:
-        self.story, self.agents, self.has_frame = story, agents, has_frame
-        self.history = story.started.history if story.started else ()
-        self.form = story.frames.form if story.frames else "none"
-        turns = story.frames.turns if story.frames else ()
+    def __init__(self, trace: SampleTrace, agents: Agents, has_frame: Callable[[str], bool] = lambda _: True) -> None:
+        self.trace, self.agents, self.has_frame = trace, agents, has_frame
+        self.history = trace.started.history if trace.started else ()
+        self.form = trace.frames.form if trace.frames else "none"
+        turns = trace.frames.turns if trace.frames else ()
         self.problems = {turn.turn: turn.problem for turn in turns if turn.problem}
-        self.keyframes = story.keyframes
-        self.passes = list(story.passes.values()) or [Pass(0)]
+        self.keyframes = trace.keyframes
+        self.passes = list(trace.passes.values()) or [Pass(0)]
         active = (stage for this in self.passes for stage in this.steps)
         self.order = list(dict.fromkeys([*agents.titles, *active]))
         faults = [this.audited.fault for this in self.passes if this.audited]

@@ -1,4 +1,4 @@
-"""A sample's story as a YAML document, which `mmerg show RUN SAMPLE` prints."""
+"""A sample's trace as a YAML document, which `mmerg show RUN SAMPLE` prints."""
 
 import math
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import yaml
 from pydantic import BaseModel
 
-from mmerg.runs.story import Call, Pass, Step, Story
+from mmerg.runs.trace import Call, Pass, SampleTrace, Step
 
 Document = dict[str, object]
 
@@ -22,20 +22,20 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def to_yaml(story: Story, prompts: bool, more: Mapping[str, object]) -> str:
-    """Format a story. prompts: include the prompt and raw reply of each call. more: further facts on the sample."""
+def to_yaml(trace: SampleTrace, prompts: bool, more: Mapping[str, object]) -> str:
+    """Format a trace. prompts: include the prompt and raw reply of each call. more: further facts on the sample."""
     document: Document = {}
-    if started := story.started:
+    if started := trace.started:
         document |= {"dialogue": started.dialogue, "responder": started.responder}
         document["history"] = [{speaker: text} for speaker, text in started.history]
-    document["keyframes"] = _fields(story.frames)
-    document["passes"] = [_pass(story, this, prompts) for this in story.passes.values()]
-    document |= {"selected": story.why, "failed": _fields(story.failed), **more}
+    document["keyframes"] = _fields(trace.frames)
+    document["passes"] = [_pass(trace, this, prompts) for this in trace.passes.values()]
+    document |= {"selected": trace.why, "failed": _fields(trace.failed), **more}
     return yaml.dump(_filled(document), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=math.inf)
 
 
-def _pass(story: Story, this: Pass, prompts: bool) -> Document:
-    again = story.repeated.get(this.t)
+def _pass(trace: SampleTrace, this: Pass, prompts: bool) -> Document:
+    again = trace.repeated.get(this.t)
     document: Document = {"pass": this.t, "rerun": this.rerun and {"from": this.rerun.stage} | _fields(this.rerun)}
     document["repeats"] = f"pass {this.t - 1}: {again} answered as before" if again else ""
     document["views"] = [f"{one.view}: {one.became}" for one in this.views]

@@ -1,13 +1,13 @@
 """The four-word sequences that a reply copies from the model's prompts.
 
-copied_by(story, "I am so sorry to hear that.", "R")    # {"all": 4, "any": 4, "exemplars": 4}
+copied_by(trace, "I am so sorry to hear that.", "R")    # {"all": 4, "any": 4, "exemplars": 4}
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from mmerg.runs.story import Pass, Story
+from mmerg.runs.trace import Pass, SampleTrace
 from mmerg.storage.words import split_ngrams
 
 SOURCES = ("history", "exemplars", "instructions")
@@ -15,28 +15,28 @@ LAST_TURN = "last turn"
 Run = tuple[str, ...]
 
 
-def copied_by(story: Story, response: str, symbol: str) -> dict[str, int]:
+def copied_by(trace: SampleTrace, response: str, symbol: str) -> dict[str, int]:
     """Counts the four-word sequences of a reply ("all"), and those that are also in the history, its last turn, the
     exemplars, the instructions (prompt text that is no data, also the auditor's), or "any" of these. Omits counts of 0;
     {} for a reply under four words. symbol: of the reply in the system's state."""
     own = split_ngrams(response)
-    if not own or not story.started:
+    if not own or not trace.started:
         return {}
-    turns = [text for _, text in story.started.history]
-    exemplars = [text for event in story.supplied for item in event.content if "id" in item for text in texts_in(item)]
+    turns = [text for _, text in trace.started.history]
+    exemplars = [text for event in trace.supplied for item in event.content if "id" in item for text in texts_in(item)]
     known = {name: _in(texts, own) for name, texts in (("history", turns), (LAST_TURN, turns[-1:]))}
     known["exemplars"] = _in(exemplars, own)
-    first = next(iter(story.passes.values()), Pass(0))
-    known["instructions"] = _instructions(story, first, own, symbol) - known["history"] - known["exemplars"]
+    first = next(iter(trace.passes.values()), Pass(0))
+    known["instructions"] = _instructions(trace, first, own, symbol) - known["history"] - known["exemplars"]
     counts = {name: sum(run in runs for run in own) for name, runs in known.items()}
     counts = {"all": len(own), "any": sum(any(run in runs for runs in known.values()) for run in own), **counts}
     return {name: count for name, count in counts.items() if count}
 
 
-def _instructions(story: Story, first: Pass, own: Iterable[Run], symbol: str) -> set[Run]:
+def _instructions(trace: SampleTrace, first: Pass, own: Iterable[Run], symbol: str) -> set[Run]:
     """The sequences in the instructions of the first pass. Prompts after the reply show it, so a sequence counts there
     only if it appears more often than in the reply."""
-    data = _in((keyframe.description for keyframe in story.keyframes), own)
+    data = _in((keyframe.description for keyframe in trace.keyframes), own)
     wanted, found = frozenset(own), set[Run]()
     shown: Counter[Run] = Counter()
     for step in first.steps.values():

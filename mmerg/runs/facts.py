@@ -16,7 +16,7 @@ from mmerg.backends.protocol import Reply, TokenLogprob
 from mmerg.runs.copying import copied_by, texts_in
 from mmerg.runs.events import OVER_BUDGET, Produced
 from mmerg.runs.result import Timing
-from mmerg.runs.story import Story
+from mmerg.runs.trace import SampleTrace
 from mmerg.storage.words import split_ngrams
 
 ROUNDING = 1e-4  # log-probabilities may exceed 0 by this much in a server's single precision
@@ -25,40 +25,42 @@ TAIL = 16  # the most characters of one token
 BROKEN = "\ufffd"  # a server's text for a part of a multi-byte character
 
 
-def collect_facts(story: Story, response: str | None = None, places: Mapping[str, str] = NOWHERE) -> dict[str, object]:
+def collect_facts(
+    trace: SampleTrace, response: str | None = None, places: Mapping[str, str] = NOWHERE
+) -> dict[str, object]:
     """The fields of a `Result` that follow from the events of its attempt. response: the final one, if any. places: of
     the results in the system's state, such as "R", or "o.reply" for a field of an output."""
-    exemplars = {(event.symbol, str(item["id"])) for event in story.supplied for item in event.content if "id" in item}
-    excluded = {(kept.guard, event.symbol, kept.id) for event in story.supplied for kept in event.excluded}
-    cleaned = Counter(kind for call in story.calls if call.cleaned for kind in call.cleaned.taken)
+    exemplars = {(event.symbol, str(item["id"])) for event in trace.supplied for item in event.content if "id" in item}
+    excluded = {(kept.guard, event.symbol, kept.id) for event in trace.supplied for kept in event.excluded}
+    cleaned = Counter(kind for call in trace.calls if call.cleaned for kind in call.cleaned.taken)
     fields: dict[str, object] = {
-        "repeated_passes": len(story.repeated),
+        "repeated_passes": len(trace.repeated),
         "cleaned": dict(sorted(cleaned.items())),
-        "timing": _timing([call.event.reply for call in story.calls]),
+        "timing": _timing([call.event.reply for call in trace.calls]),
         "exemplars": len(exemplars),
         "excluded": dict(sorted(Counter(guard for guard, *_ in excluded).items())),
-        "exemplars_problem": "; ".join(sorted({event.problem for event in story.supplied} - {""})) or None,
+        "exemplars_problem": "; ".join(sorted({event.problem for event in trace.supplied} - {""})) or None,
     }
-    if story.started:
-        fields |= {"history": story.started.history, "responder": story.started.responder}
-    if story.frames:
-        turns = story.frames.turns
+    if trace.started:
+        fields |= {"history": trace.started.history, "responder": trace.started.responder}
+    if trace.frames:
+        turns = trace.frames.turns
         fields |= {
             "turns_looked_at": len(turns),
             "frames": sum(len(turn.frames) for turn in turns),
-            "frames_form": story.frames.form,
+            "frames_form": trace.frames.form,
             "clip_problems": sum(turn.problem not in ("", OVER_BUDGET) for turn in turns),
         }
-    if first := story.passes.get(0):
+    if first := trace.passes.get(0):
         fields["handed_on"] = _handed_on([*first.outputs.values()])
-    if read := [step.read for this in story.passes.values() for step in this.steps.values() if step.read]:
+    if read := [step.read for this in trace.passes.values() for step in this.steps.values() if step.read]:
         fields["label_logprobs"] = read[0].logprobs
-    if any(this.rerun for this in story.passes.values()):
-        fields["forecasts"] = _forecasts(story, places.get("emotion", ""))
+    if any(this.rerun for this in trace.passes.values()):
+        fields["forecasts"] = _forecasts(trace, places.get("emotion", ""))
     symbol, _, field = places.get("response", "").partition(".")
     if response:
-        fields["copied"] = copied_by(story, response, symbol)
-    if response and (reply := _response_call(story, symbol, response)):
+        fields["copied"] = copied_by(trace, response, symbol)
+    if response and (reply := _response_call(trace, symbol, response)):
         fields["logprob"], fields["logprob_tokens"] = likelihood(reply, response, field)
     return fields
 
@@ -75,21 +77,21 @@ def _handed_on(outputs: Sequence[Produced]) -> dict[str, tuple[int, int]]:
     return copied
 
 
-def _forecasts(story: Story, place: str) -> tuple[str | None, ...]:
+def _forecasts(trace: SampleTrace, place: str) -> tuple[str | None, ...]:
     """The emotion of each pass. A pass that ended before its forecast has the previous one."""
     symbol = place.partition(".")[0]
     labels: list[str | None] = []
-    for this in story.passes.values():
+    for this in trace.passes.values():
         labels.append(labels[-1] if labels and symbol not in this.outputs else this.at(place))
     return tuple(labels)
 
 
-def _response_call(story: Story, symbol: str, response: str) -> Reply | None:
+def _response_call(trace: SampleTrace, symbol: str, response: str) -> Reply | None:
     """The last reply, up to the selected pass, of the stage that gave the response. Passes may keep an earlier
     response, and the last of several attempts is valid."""
-    last = story.selected.t if story.selected else -1
-    stages = [one.stage for this in story.passes.values() for one in this.outputs.values() if one.symbol == symbol]
-    calls = [call.event for call in story.calls if [call.event.stage] == stages[-1:] and call.event.t <= last]
+    last = trace.selected.t if trace.selected else -1
+    stages = [one.stage for this in trace.passes.values() for one in this.outputs.values() if one.symbol == symbol]
+    calls = [call.event for call in trace.calls if [call.event.stage] == stages[-1:] and call.event.t <= last]
     holding = [one for one in calls if response in one.reply.text]  # the stage may also have run in other views
     return (holding or calls)[-1].reply if calls else None
 

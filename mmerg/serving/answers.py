@@ -16,7 +16,7 @@ from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request
 from mmerg.errors import MmergError
 from mmerg.runs.events import OVER_BUDGET, FramesTaken, SampleFailed
 from mmerg.runs.result import Result
-from mmerg.runs.story import Story
+from mmerg.runs.trace import SampleTrace
 from mmerg.serving.messages import Sent, reply_request, task_prompt
 from mmerg.serving.offered import ServedSystem
 from mmerg.serving.refused import CALL_STATUS, HttpError, hint_for
@@ -126,7 +126,7 @@ async def _agents(updates: AsyncGenerator[Update, None], wish: Wish, *, fast: bo
                 case Result() as result:
                     text, seconds = wish.cut(result.response or ""), time.monotonic() - start
                     yield Answer(text, "stop", result.prompt_tokens, result.response_tokens, seconds, update.about)
-                case Story(calls=calls) if fast:
+                case SampleTrace(calls=calls) if fast:
                     fast, replies = False, [call.event.reply for call in calls]
                     text, seconds = wish.cut(str(update.fields["draft"])), time.monotonic() - start
                     prompt_tokens = sum(reply.prompt_tokens for reply in replies)

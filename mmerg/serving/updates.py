@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from mmerg.runs import events
 from mmerg.runs.result import Result
-from mmerg.runs.story import Step, Story
+from mmerg.runs.trace import SampleTrace, Step
 from mmerg.serving.offered import ServedSystem, titled
 from mmerg.serving.refused import describe_failure, hint_for
 from mmerg.serving.saving import Trace
@@ -24,7 +24,7 @@ LONGEST = 400  # characters of an output as text
 @dataclass(frozen=True)
 class Update:
     """name, fields: for the page, as JSON. thought, status: a line for a chat program's thinking block, and one for its
-    status line; "" for none. cause: the event or result, if the server itself acts on it, or the story of a pass that
+    status line; "" for none. cause: the event or result, if the server itself acts on it, or the trace of a pass that
     has a response. about: of the reply so far, see `Updates.about`."""
 
     name: str
@@ -48,7 +48,7 @@ class Updates:
     def __init__(self, offered: ServedSystem, frames: Mapping[str, bytes], problems: Mapping[str, str]) -> None:
         self._system, self._sources = offered.system, offered.plan.sources
         self._jpegs, self._problems = frames, problems
-        self.story = Story()
+        self.trace = SampleTrace()
         self._asked = ""
         self._response = self._system.symbol("response")
 
@@ -65,7 +65,7 @@ class Updates:
                     yield Update("words", {"text": text})
             case Trace():
                 yield Update("trace", {"trace": what.model_dump_json()})
-            case Result() if failed := self.story.failed:
+            case Result() if failed := self.trace.failed:
                 fields = failed.model_dump(mode="json", include={"what", "where", "failure"})
                 if (plain := describe_failure(failed.failure, failed.what)) != failed.what:
                     fields |= {"what": plain, "where": f"{failed.where}: {failed.what}"}
@@ -76,7 +76,7 @@ class Updates:
                 yield Update("done", fields, cause=what, about=self.about())
             case _:
                 event = cast("events.Event", what)
-                self.story.add(event)
+                self.trace.add(event)
                 yield from self._of_event(event)
 
     def _of_event(self, event: events.Event) -> Iterator[Update]:
@@ -95,7 +95,7 @@ class Updates:
                 fields = {**_agent(event), "output": event.output, "seconds": self._seconds(event.t, event.stage)}
                 draft = str(self._at("response", event.t) or "") if event.symbol == self._response else ""
                 thought = f"{titled(event.stage)}: {_short(event.output)}"
-                cause, about = (self.story, self.about()) if draft else (None, None)
+                cause, about = (self.trace, self.about()) if draft else (None, None)
                 yield Update("said", fields | {"draft": draft}, thought, cause=cause, about=about)
                 yield from self._next(event.t, event.stage)
             case events.Audited(audit=audit):
@@ -118,7 +118,7 @@ class Updates:
                 yield Update("rerun", {"pass": event.t, "from": event.stage, "reason": event.reason}, words, words)
                 yield self._ask(event.t, event.stage)
             case events.Selected():
-                passes, why = len(self.story.passes), self.story.why
+                passes, why = len(self.trace.passes), self.trace.why
                 yield Update("chosen", {"pass": event.t, "passes": passes, "why": why}, why if passes > 1 else "")
             case _:
                 pass
@@ -132,7 +132,7 @@ class Updates:
                 "jpeg": b64encode(self._jpegs[keyframe.frame.sha256]).decode(),
                 "description": keyframe.description,
             }
-            for number, keyframe in enumerate(self.story.keyframes, start=1)
+            for number, keyframe in enumerate(self.trace.keyframes, start=1)
         ]
         own = {name: self._problems.get(name, turn.problem) for turn in event.turns for name in [f"turn {turn.turn}"]}
         problem = "; ".join(f"{name}: {text}" for name, text in own.items() if text)
@@ -145,7 +145,7 @@ class Updates:
         return Update("audit", fields, f"Audit: {words}", f"audit: {words}")
 
     def _seconds(self, t: int, agent: str) -> float:
-        step = self.story.passes[t].steps.get(agent, Step())
+        step = self.trace.passes[t].steps.get(agent, Step())
         return round(sum(call.event.reply.seconds for call in step.calls), 3)
 
     def _next(self, t: int, after: str) -> Iterator[Update]:
@@ -164,8 +164,8 @@ class Updates:
     def about(self) -> dict[str, object]:
         """What programs get beside the text: the emotion and plan of the selected pass, and for each pass the audit's
         findings (null without a readable audit) and the agents' outputs."""
-        passes = list(self.story.passes.values())
-        chosen = self.story.selected.t if self.story.selected else max(self.story.passes, default=0)
+        passes = list(self.trace.passes.values())
+        chosen = self.trace.selected.t if self.trace.selected else max(self.trace.passes, default=0)
         return {
             "system": self._system.name,
             "emotion": self._at("emotion", chosen),
@@ -179,7 +179,7 @@ class Updates:
     def _at(self, part: str, t: int) -> Any:
         """A part of the result in pass t; None if it does not exist."""
         place = self._system.result.get(part, "")
-        return self.story.passes[t].at(place) if t in self.story.passes else None
+        return self.trace.passes[t].at(place) if t in self.trace.passes else None
 
 
 def _agent(event: events.Supplied | events.Refused | events.Produced) -> dict[str, object]:

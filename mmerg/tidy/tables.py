@@ -21,7 +21,7 @@ from mmerg.runs.folder import read_records, read_results
 from mmerg.runs.manifest import RunRef
 from mmerg.runs.result import Result, Verdicts
 from mmerg.runs.samples import read_events
-from mmerg.runs.story import Story
+from mmerg.runs.trace import SampleTrace
 from mmerg.scoring.score import Score, read_scores
 
 Row: TypeAlias = dict[str, object]
@@ -58,24 +58,24 @@ def _samples(about: RunRef) -> Iterator[Row]:
         }
 
 
-def _read_stories(about: RunRef) -> Iterator[tuple[str, Story]]:
+def _read_traces(about: RunRef) -> Iterator[tuple[str, SampleTrace]]:
     """Each sample's id and trace."""
     for id in read_results(about.path):
-        yield id, Story(read_events(about.path, id))
+        yield id, SampleTrace(read_events(about.path, id))
 
 
 def _passes(about: RunRef) -> Iterator[Row]:
-    for sample, story in _read_stories(about):
-        last = max(story.passes, default=0)
-        for t, this in story.passes.items():
-            rerun, audited, status = this.rerun, this.audited, story.status(this)
-            problem = this.unaudited or this.lost or (story.failed if status == "failed" and t == last else None)
+    for sample, trace in _read_traces(about):
+        last = max(trace.passes, default=0)
+        for t, this in trace.passes.items():
+            rerun, audited, status = this.rerun, this.audited, trace.status(this)
+            problem = this.unaudited or this.lost or (trace.failed if status == "failed" and t == last else None)
             yield {
                 "sample": sample,
                 "t": t,
                 "outputs": _json({symbol: event.output for symbol, event in this.outputs.items()}),
                 "status": status,
-                "selected": story.selected is not None and story.selected.t == t,
+                "selected": trace.selected is not None and trace.selected.t == t,
                 "rerun_from": rerun and rerun.stage,
                 "rerun_reason": rerun and rerun.reason,
                 "rerun_correction": rerun and rerun.correction,
@@ -97,8 +97,8 @@ def _place(event: events.Supplied) -> Row:
 
 
 def _calls(about: RunRef) -> Iterator[Row]:
-    for sample, story in _read_stories(about):
-        for call in story.calls:
+    for sample, trace in _read_traces(about):
+        for call in trace.calls:
             event, reply = call.event, call.event.reply
             yield {
                 **event.model_dump(exclude=set(NOT_OF_CALLS)),

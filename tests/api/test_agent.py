@@ -35,10 +35,10 @@ def test_a_reply_has_what_each_agent_gave(picture: Path) -> None:
     assert isinstance(reply.plan, dict)
     assert [sorted(audit.findings) for audit in reply.audits if audit] == [["caef", "mpa", "psp", "sgrg"]]
     assert list(reply.passes[0].steps) == ["mpa", "caef", "psp", "sgrg", "gra"]
-    assert reply.story.started is not None
-    assert (reply.story.started.responder, reply.story.started.sample) == ("Ben", "talk/4")
-    assert [keyframe.turn for keyframe in reply.story.keyframes] == [3]
-    assert [keyframe.turn for keyframe in one.story.keyframes] == [3]
+    assert reply.trace.started is not None
+    assert (reply.trace.started.responder, reply.trace.started.sample) == ("Ben", "talk/4")
+    assert [keyframe.turn for keyframe in reply.trace.keyframes] == [3]
+    assert [keyframe.turn for keyframe in one.trace.keyframes] == [3]
     assert happened[0].kind == "sample_started"
 
 

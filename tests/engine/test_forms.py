@@ -16,7 +16,7 @@ from mmerg.engine.prompts import Prompts
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError, ReplyError
 from mmerg.runs import events
-from mmerg.runs.story import describe_selection
+from mmerg.runs.trace import describe_selection
 from mmerg.systems.audit import Audit, Check, to_audit
 from mmerg.systems.merg.schemas import Evidence, TextualCue
 from mmerg.systems.system import System

@@ -14,7 +14,7 @@ from mmerg.errors import ReplyError
 from mmerg.runs import events
 from mmerg.runs.facts import collect_facts
 from mmerg.runs.result import Result
-from mmerg.runs.story import Story
+from mmerg.runs.trace import SampleTrace
 from mmerg.systems.schema import json_schema, parse
 from tests.engine.parts import SCENE, class_names, merg
 
@@ -59,7 +59,7 @@ def test_copied_four_word_sequences_are_counted() -> None:
         "sgrg": "Oh no.",
     }
     told = (events.Produced(sample="d1/4", t=0, stage=name, symbol=name, output=one) for name, one in outputs.items())
-    assert collect_facts(Story(told))["handed_on"] == {"caef": (1, 5)}
+    assert collect_facts(SampleTrace(told))["handed_on"] == {"caef": (1, 5)}
     lines = [Result(id=str(n), status="ok", handed_on={"caef": (1, 5), "psp": (n, 9)}) for n in range(2)]
     note = "4-grams copied from the agent before: caef 20 %, psp 6 %"
     assert [*Summary(lines).notes()] == [note]

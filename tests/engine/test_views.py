@@ -12,7 +12,7 @@ from mmerg.engine.prompts import Prompts, visible
 from mmerg.engine.state import Candidate, Correction, Output, State
 from mmerg.errors import Failure, ReplyError
 from mmerg.runs import events
-from mmerg.runs.story import Story
+from mmerg.runs.trace import SampleTrace
 from mmerg.systems.audit import Verdict
 from mmerg.systems.system import Stage
 from tests.engine.parts import SCENE, STAGES, audit, merg, outputs
@@ -70,9 +70,9 @@ def test_a_faulty_stage_runs_in_views_until_its_check_passes() -> None:
     assert [name for name, *_ in again] == ["caef", "caef", "gra", "caef", "gra", "psp", "sgrg", "gra"]
     assert not any(correction for *_, correction in again)  # no draft is shown
     assert [number for name, _, number, _ in again if name == "caef"] == [1, 2, 3]
-    story = Story(told)
-    assert (ended, story.passes[1].outputs["e"].output["reasoning"]) == ("max_iterations", "face wins 3")
-    assert [one.view for one in story.passes[1].views] == [*EVERY]
+    trace = SampleTrace(told)
+    assert (ended, trace.passes[1].outputs["e"].output["reasoning"]) == ("max_iterations", "face wins 3")
+    assert [one.view for one in trace.passes[1].views] == [*EVERY]
 
 
 def test_with_scores_the_best_view_is_selected_if_it_is_better() -> None:
@@ -102,10 +102,10 @@ def test_without_a_better_view_the_loop_ends() -> None:
     ended, told = rerun(Answers("caef", {0: "", 1: " 1", 2: "unusable", 3: " 1"}), max_iterations=3)
     assert ended == "idle"
     assert viewed(told) == [("labels", "failed"), ("last_turns", "unusable"), ("without_before", "as before")]
-    story = Story(told)
-    assert (story.repeated, story.status(story.passes[1])) == ({1: "caef"}, "idle")
-    assert story.selected
-    assert (story.selected.t, set(story.selected.ranks)) == (0, {0, 1})
+    trace = SampleTrace(told)
+    assert (trace.repeated, trace.status(trace.passes[1])) == ({1: "caef"}, "idle")
+    assert trace.selected
+    assert (trace.selected.t, set(trace.selected.ranks)) == (0, {0, 1})
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_repeated_output_ends_the_loop_at_temperature_0() -> None:
     alone = {"rerun": "shown", "retain": "faulty", "max_iterations": 3}
     ended, told = rerun(same, greedy=True, **alone)
     assert (ended, [name for name, t, *_ in same.asked if t]) == ("idle", ["psp"])
-    assert Story(told).repeated == {1: "psp"}
+    assert SampleTrace(told).repeated == {1: "psp"}
     # Another sample may be better, and so may an agent that sees its last output.
     for more in ({"greedy": False}, {"greedy": True, "retain": "all"}):
         goes_on = Answers("psp", {0: ""})

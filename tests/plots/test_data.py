@@ -11,13 +11,13 @@ from mmerg.plots.run_data import RunData
 from mmerg.runs.manifest import RunRef, read_manifest
 from mmerg.runs.result import Result
 from mmerg.runs.samples import read_events
-from mmerg.runs.story import Story
+from mmerg.runs.trace import SampleTrace
 from tests.plots.audited_runs import LOST, PASSED, UNAUDITED, build, plan, planned
 from tests.scoring.run_builder import build_run, manifest_of, result
 
 
 def counted(folder: Path, *ids: str) -> pd.DataFrame:
-    found = (one for id in ids for one in iterate_verdicts(Story(read_events(folder, id))))
+    found = (one for id in ids for one in iterate_verdicts(SampleTrace(read_events(folder, id))))
     return count_blame(RunRef(folder, read_manifest(folder)), found)
 
 

@@ -7,7 +7,7 @@ import pytest
 from mmerg.reporting.outcome import label_became, outcome, wrong_label
 from mmerg.reporting.sample import Agents, SamplePage
 from mmerg.runs import events
-from mmerg.runs.story import Story, describe_selection
+from mmerg.runs.trace import SampleTrace, describe_selection
 from tests.composed import settings_of
 from tests.reporting.parts import Told, events_of, sha
 from tests.scoring.run_builder import AT, called, manifest_of, result
@@ -27,7 +27,7 @@ def test_an_ablation_leaves_out_its_agents(ablation: str, stages: list[str], aud
 
 
 def page_of(found: Sequence[events.Event], agents: Agents = MERG) -> SamplePage:
-    return SamplePage(Story(found), agents, lambda sha256: sha256 != sha(3))
+    return SamplePage(SampleTrace(found), agents, lambda sha256: sha256 != sha(3))
 
 
 def sample_of(told: Told) -> SamplePage:
@@ -56,9 +56,9 @@ def test_what_was_kept_and_what_was_made_anew() -> None:
     assert {field.name for field in second.fields if field.changed} == {"emotion"}
     assert sample.first_label == "joy"
     assert sample.blamed == ("caef", "psp")
-    assert sample.story.selected is not None
-    assert sample.story.selected.t == 2
-    assert [sample.story.rank(this.t) for this in sample.passes] == ["", "", ""]  # the checks say it
+    assert sample.trace.selected is not None
+    assert sample.trace.selected.t == 2
+    assert [sample.trace.rank(this.t) for this in sample.passes] == ["", "", ""]  # the checks say it
 
 
 def test_a_system_without_auditor_or_config_is_shown_by_its_events() -> None:
@@ -72,9 +72,9 @@ def test_a_system_without_auditor_or_config_is_shown_by_its_events() -> None:
     assert states(sample) == {"writer": ["made"]}
     assert sample.title("writer") == "R"
     assert not sample.audited
-    assert sample.story.why == "Pass 0 is the only one: the system has no auditor"
+    assert sample.trace.why == "Pass 0 is the only one: the system has no auditor"
     empty = page_of([], NONE)
-    assert (empty.history, empty.order, empty.story.failed, empty.story.why) == ((), [], None, "")
+    assert (empty.history, empty.order, empty.trace.failed, empty.trace.why) == ((), [], None, "")
 
 
 CHECKS = [

@@ -4,7 +4,7 @@ import pytest
 
 from mmerg.runs import events
 from mmerg.runs.copying import copied_by
-from mmerg.runs.story import Story
+from mmerg.runs.trace import SampleTrace
 from tests.scoring.run_builder import AT, LABELS, called, result
 
 LAST = "It is fine. Really, I will find another job."
@@ -12,7 +12,7 @@ EXEMPLAR = "That is a loss, I am sorry."
 RUBRIC = "- sgrg, the next turn. Fails: 'I cannot help with that.' Passes: 'No way! You got it?'"
 
 
-def story(reply: str) -> Story:
+def trace(reply: str) -> SampleTrace:
     """One pass: the response's call with an exemplar, then its audit, whose prompt shows the reply."""
     history = (("Ana", "I did not get the job in the end."), ("Ben", "Oh no."), ("Ana", LAST))
     exemplar: dict[str, object] = {
@@ -23,7 +23,7 @@ def story(reply: str) -> Story:
     talk = "\n".join(f"{number}. {name}: {text}" for number, (name, text) in enumerate(history, start=1))
     shown = f"Conversation so far:\n{talk}\n\nNext turn: {EXEMPLAR}\n\nYour step: write the next turn."
     plan = {"goal": "say that it will be all right"}
-    return Story(
+    return SampleTrace(
         [
             events.SampleStarted(sample="a", at=AT, dialogue="d", history=history, responder="Ben", labels=LABELS),
             called("a", str(plan), stage="psp", prompt="Your step: the plan, in a few words."),
@@ -51,11 +51,11 @@ def story(reply: str) -> Story:
     ],
 )
 def test_what_a_reply_copies(reply: str, copied: dict[str, int], repeats: str) -> None:
-    assert copied_by(story(reply), reply, "R") == copied
+    assert copied_by(trace(reply), reply, "R") == copied
     assert result("a", reply, copied=copied).repeats == repeats
 
 
 def test_an_imported_reply_is_compared_with_the_history_only() -> None:
-    started = story(LAST).started
+    started = trace(LAST).started
     assert started
-    assert copied_by(Story([started]), LAST, "") == {"all": 6, "any": 6, "history": 6, "last turn": 6}
+    assert copied_by(SampleTrace([started]), LAST, "") == {"all": 6, "any": 6, "history": 6, "last turn": 6}

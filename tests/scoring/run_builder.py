@@ -20,7 +20,7 @@ from mmerg.runs.facts import collect_facts
 from mmerg.runs.folder import Run
 from mmerg.runs.manifest import Corpus, Manifest, ProtocolSection, Session
 from mmerg.runs.result import Result, Timing
-from mmerg.runs.story import Story
+from mmerg.runs.trace import SampleTrace
 
 ROOT = Path(__file__).parents[2]
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -90,7 +90,7 @@ def finish(run: Run, one: Result, told: Iterable[events.Event]) -> None:
     known = ("history", "responder", "copied", "logprob", "logprob_tokens", *("timing",) * (one.timing == Timing()))
     found = {
         name: value
-        for name, value in collect_facts(Story(told), one.response, {"response": "R"}).items()
+        for name, value in collect_facts(SampleTrace(told), one.response, {"response": "R"}).items()
         if name in known
     }
 

@@ -9,7 +9,7 @@ import pytest
 from mmerg.errors import RunError
 from mmerg.runs import events
 from mmerg.runs.facts import collect_facts
-from mmerg.runs.story import Story
+from mmerg.runs.trace import SampleTrace
 from mmerg.scoring.answers import read_run, without_usable_logprobs
 from tests.scoring.run_builder import AT, HISTORY, build_run, called, result, tokens_of
 
@@ -57,7 +57,7 @@ def test_log_probabilities_are_those_of_the_valid_reply_in_the_selected_pass(
         produced("Third.", 2),
         events.Selected(sample="a/1", at=AT, t=selected, ranks={}, ended="passed"),
     ]
-    fields = collect_facts(Story(trace), text, {"response": "R"})
+    fields = collect_facts(SampleTrace(trace), text, {"response": "R"})
     assert (fields["logprob"], fields["logprob_tokens"]) == (logprob, 1)
 
 

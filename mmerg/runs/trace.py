@@ -1,9 +1,9 @@
 """The trace of a sample by pass and stage, built from its events. All commands, reports and pages use it.
 
-    story = Story(read_events(run, "d1/4"))
-    story.passes[1].outputs["P"].output, story.why
+    trace = SampleTrace(read_events(run, "d1/4"))
+    trace.passes[1].outputs["P"].output, trace.why
 
-A live reader starts with `Story()` and adds events.
+A live reader starts with `SampleTrace()` and adds events.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -71,18 +71,18 @@ class Pass:
         return [output for output in self.outputs.values() if output.t == self.t]
 
 
-class Story:
+class SampleTrace:
     """started, frames, selected, failed: the event, if there is one yet. passes: by t, in order. calls: of all
     passes."""
 
-    def __init__(self, trace: Iterable[events.Event] = ()) -> None:
+    def __init__(self, emitted: Iterable[events.Event] = ()) -> None:
         self.started: events.SampleStarted | None = None
         self.frames: events.FramesTaken | None = None
         self.selected: events.Selected | None = None
         self.failed: events.SampleFailed | None = None
         self.passes: dict[int, Pass] = {}
         self.calls: list[Call] = []
-        for event in trace:
+        for event in emitted:
             self.add(event)
 
     def add(self, event: events.Event) -> None:  # noqa: PLR0912 - a short branch an event
