@@ -26,6 +26,7 @@ from mmerg.settings.kinds import (
 
 SEEDS = 2**31  # seeds are below this
 Seed = Annotated[int, Field(ge=0, lt=SEEDS)]
+Layers = Annotated[int, Field(ge=-1)]  # on a GPU; -1: as many as fit (Ollama), all (embedded)
 
 
 class SamplingSettings(SparseSettings):
@@ -51,12 +52,32 @@ class SamplingSettings(SparseSettings):
 
 
 class LoadSettings(SparseSettings):
+    """How a server loads the model: the options of Ollama and of the embedded backend; a user's adapter may have more.
+
+    The bounds are Ollama's (server/sched.go, llm/server.go), which silently replaces a value out of bounds. The run
+    would then record an option that the server did not use.
+    """
+
     model_config = ConfigDict(extra="allow")
 
-    num_ctx: Positive | None = None
-    # The engine's identity, which a run checks, has these as well.
-    parallel: Annotated[int | None, RUNTIME_ONLY] = None
-    threads: Annotated[int | None, RUNTIME_ONLY] = None
+    num_ctx: Annotated[int | None, Field(ge=4)] = None
+    # Runtime-only here, because a run also compares the engine, which has `parallel` if it can change replies.
+    parallel: Annotated[Positive | None, RUNTIME_ONLY] = None
+    threads: Annotated[Count | None, RUNTIME_ONLY] = None  # 0: all cores but one
+    num_batch: Positive | None = None
+    num_gpu: Layers | None = None
+    main_gpu: Count | None = None
+    use_mmap: bool | None = None
+    num_thread: Count | None = None  # 0: the server decides
+    gpu_layers: Layers | None = None
+    cache_ram: Annotated[int | None, Field(ge=-1)] = None  # -1: without a limit
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _refuse_null(cls, value: Any) -> Any:
+        if value is None:
+            raise ValueError("a value, not null")
+        return value
 
 
 class BackboneSettings(SettingsModel):
