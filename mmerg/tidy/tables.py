@@ -46,10 +46,11 @@ def iterate_rows(about: RunRef, table: str) -> Iterator[Row]:
 def _samples(about: RunRef) -> Iterator[Row]:
     """For imported replies, counts are unknown."""
     for result in read_results(about.path).values():
+        fields = result.model_dump(exclude=set(NOT_OF_SAMPLES))
         yield {
             "sample": result.id,
             "protocol": about.manifest.protocol.description,
-            **result.model_dump(exclude=set(NOT_OF_SAMPLES)),
+            **{name: None if value == {} else value for name, value in fields.items()},  # Parquet has no empty structs
             "plan": None if result.plan is None else _json(result.plan),
             "checks": None if result.audit is None else {name: bool(check) for name, check in result.audit.items()},
             "history": [{"speaker": speaker, "text": text} for speaker, text in result.history],

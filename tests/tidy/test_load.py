@@ -71,6 +71,7 @@ def test_samples_hold_results_and_histories(runs: list[Path]) -> None:
     first, second, third, *_ = rows(mmerg.load(*runs).samples)
     assert first == OF_RUN | {
         **planned("a/1", selected_pass=1, passes=2).model_dump(exclude={"id", "audit", "timing"}),
+        **dict.fromkeys(("handed_on", "copied", "label_logprobs", "cleaned")),  # empty in the result
         "protocol": "targets=last emotions=all, n=4",
         "sample": "a/1",
         "digest": read_results(runs[0])["a/1"].digest,
@@ -81,10 +82,16 @@ def test_samples_hold_results_and_histories(runs: list[Path]) -> None:
         "history": [{"speaker": speaker, "text": text} for speaker, text in HISTORY],
         "labels": list(LABELS),
     }
-    assert (second["plan"], second["checks"], second["excluded"]) == ('"be kind"', None, {})
+    assert (second["plan"], second["checks"], second["excluded"]) == ('"be kind"', None, None)
     assert (third["status"], third["failure"], third["response"], third["gold_emotion"]) == (
         *("failed", "truncated", None, "fear"),
     )
+
+
+def test_samples_can_be_written_as_parquet(runs: list[Path], tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    mmerg.load(runs[1]).samples.to_parquet(tmp_path / "samples.parquet")
+    assert pd.read_parquet(tmp_path / "samples.parquet").response.tolist() == ["Oh no.", "Oh."]
 
 
 def test_passes_hold_outputs_and_audits(runs: list[Path]) -> None:
