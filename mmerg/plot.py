@@ -87,7 +87,7 @@ def _draw_run(run: RunData, name: str) -> Drawn:
         traces = (SampleTrace(read_events(about.path, id)) for id in run.results)
         blame = count_blame(about, (verdict for trace in traces for verdict in iterate_verdicts(trace)))
         audited = any(count_audits(blame)) or UNAUDITED in blame.index
-        return draw_blame(blame, about) if audited else None, f"no pass of {about.run} was audited"
+        return draw_blame(blame, run) if audited else None, f"no pass of {about.run} was audited"
     if not run.scores:
         return None, describe_unscored([run])
     confusion = run.scores.confusion

@@ -14,7 +14,7 @@ import numpy as np
 
 from mmerg.console.terminal import printable
 from mmerg.plots import style
-from mmerg.plots.run_data import describe_runs
+from mmerg.plots.run_data import RunData, describe_runs
 from mmerg.runs.manifest import RunRef
 from mmerg.runs.trace import SampleTrace
 
@@ -64,7 +64,7 @@ def iterate_verdicts(trace: SampleTrace) -> Iterator[Verdict]:
         yield following, UNFINISHED
 
 
-def draw_blame(blame: DataFrame, about: RunRef) -> Figure:
+def draw_blame(blame: DataFrame, run: RunData) -> Figure:
     """Bars grouped by verdict, one for each pass. Their length is the share of the samples in the pass, the number
     beside them the count."""
     from matplotlib.ticker import PercentFormatter
@@ -97,5 +97,5 @@ def draw_blame(blame: DataFrame, about: RunRef) -> Figure:
     axes.set_xlabel("of the samples in the pass")
     axes.tick_params(axis="y", length=0)
     style.add_legend(legend, axes)
-    style.add_texts(figure, TITLE, describe_runs([about]))
+    style.add_texts(figure, TITLE, describe_runs([run]))
     return figure

@@ -49,14 +49,14 @@ def draw_confusion(run: RunData, confusion: Confusion) -> Figure:
     """Gold label against forecast."""
     counts = confusion_counts(confusion)
     title = f"Gold label against forecast, n={counts.to_numpy().sum()}"
-    return draw_matrix(counts, title, describe_runs([run.about]), "gold label", "forecast", apart=1)
+    return draw_matrix(counts, title, describe_runs([run]), "gold label", "forecast", apart=1)
 
 
 def draw_plans(run: RunData, field: str) -> Figure | None:
     """A field of the plan by forecast emotion; None if no sample has both."""
     counts = plan_counts(run, field)
     title = f"{field.capitalize()} by forecast emotion, n={counts.to_numpy().sum()}"
-    return None if counts.empty else draw_matrix(counts, title, describe_runs([run.about]), "forecast emotion", field)
+    return None if counts.empty else draw_matrix(counts, title, describe_runs([run]), "forecast emotion", field)
 
 
 def draw_matrix(counts: DataFrame, title: str, caption: str, rows: str, columns: str, apart: int = 0) -> Figure:

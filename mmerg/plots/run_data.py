@@ -56,16 +56,24 @@ def describe_unscored(runs: Sequence[RunData]) -> str:
     return "; ".join(f"{run.about.run}: {run.unscored}" for run in runs if run.unscored) or "no run has a score"
 
 
-def describe_runs(abouts: Sequence[RunRef]) -> str:
-    """Corpora, protocols with their n, systems and backbones."""
-    manifests = [about.manifest for about in abouts]
+def describe_runs(runs: Sequence[RunData]) -> str:
+    """The corpora, the protocols with their number of finished samples, the systems and the backbones."""
+    manifests = [run.about.manifest for run in runs]
     parts = (
-        [f"{one.corpus.name} {one.corpus.split}" for one in manifests],
-        [one.protocol.description for one in manifests],
-        [one.system for one in manifests],
-        [one.backbone for one in manifests],
+        [f"{manifest.corpus.name} {manifest.corpus.split}" for manifest in manifests],
+        [_describe_protocol(run) for run in runs],
+        [manifest.system for manifest in manifests],
+        [manifest.backbone for manifest in manifests],
     )
     return " · ".join("; ".join(dict.fromkeys(part)) for part in parts)
+
+
+def _describe_protocol(run: RunData) -> str:
+    """The protocol of a run; "n=3 of 5" if only 3 of its 5 samples are finished."""
+    protocol, finished = run.about.manifest.protocol, len(run.results)
+    if finished == protocol.samples:
+        return protocol.description
+    return protocol.description.replace(f", n={protocol.samples}", f", n={finished} of {protocol.samples}")
 
 
 def caption(runs: Sequence[RunData]) -> str:
@@ -74,7 +82,7 @@ def caption(runs: Sequence[RunData]) -> str:
     mixed = [TITLES[metric] for metric, ways in signatures.items() if len(ways) > 1]
     missing = sum(run.scores is None for run in runs)
     parts = (
-        describe_runs([run.about for run in runs]),
+        describe_runs(runs),
         f"measured differently (see signatures): {', '.join(mixed)}" if mixed else "",
         f"{missing} of {len(runs)} runs not scored" if missing else "",
     )

@@ -82,10 +82,10 @@ def test_a_map_shows_counts_and_colours_shares() -> None:
 
 @pytest.mark.filterwarnings("ignore:Glyph:UserWarning")
 @pytest.mark.parametrize(("passes", "stages"), [(1, ["mpa", "caef"]), (5, HOSTILE)])
-def test_bars_of_any_number_of_passes(passes: int, stages: list[str]) -> None:
+def test_bars_of_any_number_of_passes(passes: int, stages: list[str], tmp_path: Path) -> None:
     verdicts = [*map(printable, stages), PASSED, UNAUDITED, UNFINISHED]
     table = pd.DataFrame({t: [(t + 1) * k for k in range(len(verdicts))] for t in range(passes)}, verdicts)
-    check(draw_blame(table, RunRef(Path("run"), manifest_of([]))))
+    check(draw_blame(table, scored(tmp_path, "run")))
 
 
 def scored(

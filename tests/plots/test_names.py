@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.plots.run_data import describe_runs
+from mmerg.plots.run_data import RunData, describe_runs
 from mmerg.runs.config_diff import labels
-from mmerg.runs.manifest import RunRef
-from tests.scoring.run_builder import manifest_of
+from mmerg.runs.manifest import RunRef, check_runs
+from tests.scoring.run_builder import build_run, manifest_of, result
 
 
 def about(run: str, backbone: str = "big", system: str = "merg", corpus: str = "meld", protocol: str = "n=5") -> RunRef:
@@ -52,9 +52,11 @@ def test_labels(runs: list[RunRef], expected: list[str]) -> None:
     assert labels(runs) == expected
 
 
-def test_captions() -> None:
-    assert describe_runs([about("x-1")]) == "meld test · n=5 · merg · big"
-    assert (
-        describe_runs([about("x-1"), about("x-2", "small", protocol="n=6")])
-        == "meld test · n=5; n=6 · merg · big; small"
+def test_captions_name_the_runs_and_their_number_of_finished_samples(tmp_path: Path) -> None:
+    whole, part = (
+        RunData(check_runs([build_run(tmp_path / name, [result("a/1")], samples=samples, model=name)])[0])
+        for name, samples in (("big", 1), ("small", 5))
     )
+    assert describe_runs([whole]) == "demo test · targets=last emotions=all, n=1 · merg · big"
+    protocols = "targets=last emotions=all, n=1; targets=last emotions=all, n=1 of 5"
+    assert describe_runs([whole, part]) == f"demo test · {protocols} · merg · big; small"
