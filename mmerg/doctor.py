@@ -23,7 +23,7 @@ from mmerg.checking.at_once import parallel
 from mmerg.checking.contamination import contamination
 from mmerg.checking.probes import Finding
 from mmerg.checking.room import room
-from mmerg.console.terminal import STARTS_OVER, console, escape, plural, start
+from mmerg.console.terminal import STARTS_OVER, WRONG, console, escape, plural, start
 from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.experiment.backbone import check_hosts
 from mmerg.experiment.build import load_corpus, make
@@ -39,33 +39,34 @@ MARKS = {"ok": "✓", "failed": "✗", "open": "?"}
 
 
 def examine(settings: Settings) -> int:
-    """Reports on every host and returns the exit code. Raises CallError if no host could be examined."""
+    """Checks every host, prints the findings and returns the exit code."""
     out = console()
     failed = 0
     hosts = check_hosts(settings.backend, settings.backbone)
-    absent: list[CallError] = []
+    unusable: list[str] = []
     out.print(f"about {CALLS} short calls per host: about a minute on a GPU, longer on a CPU")
     for host in hosts:
         out.print(escape(f"{host}, backbone {settings.backbone.name}"))
-        for name, (status, text) in _check_host(settings, host, absent):
+        for name, (status, text) in _check_host(settings, host, unusable):
             out.print(escape(f"  {MARKS[status]} {name}: {text}"), soft_wrap=True)
             failed += status == "failed"
-    if len(absent) == len(hosts):
-        raise absent[0]
+    if len(unusable) == len(hosts):
+        out.print("no host could be checked")
+        return WRONG
     out.print(f"{plural(failed, 'check')} failed" if failed else "nothing failed")
     return 1 if failed else 0
 
 
-def _check_host(settings: Settings, host: str, absent: list[CallError]) -> Iterator[tuple[str, Finding]]:
+def _check_host(settings: Settings, host: str, unusable: list[str]) -> Iterator[tuple[str, Finding]]:
     """Yields each check of a host with its finding. If there is no server, or it lacks the model or cannot load it, the
-    checks end and `absent` gets the error."""
+    checks end and the host is added to `unusable`."""
     with closing(make(settings.backend.adapter, host=host)) as backend:
         try:
             engine: Engine = backend.describe()
             yield "server", ("ok", f"{engine.backend} {engine.version}")
             yield from _check_model(settings, host, backend, engine)
         except CallError as error:
-            absent.append(error)
+            unusable.append(host)
             yield "model" if error.failure in USELESS else "server", _failed(error)
 
 
