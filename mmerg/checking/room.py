@@ -1,4 +1,4 @@
-"""Whether the longest dialogue of a corpus fits a model's context.
+"""Checks whether the longest dialogue of a corpus fits the context of a model.
 
 The prompts are those of a run, rendered for the dry backend. Tokens are estimated. What the dry backend does not write
 counts extra: outputs of earlier agents, refused replies, exemplars, and images as the server counts them.
@@ -45,14 +45,18 @@ def _count_tokens(settings: RunSettings, engine: Engine, sample: Sample, image_t
     planned = SystemPlan(plan_prompts(settings), blind, sources={}, cache_dir=Path(settings.cache_dir))
     experiment = planned.experiment(engine, BackbonePlan.of(settings).sampling(settings.seed), backbone.max_images)
     experiment.sample(sample, Dry(), events.append, lambda *_: None)
-    written = max(
-        sum(len(message.text) for message in event.messages) / CHARACTERS + float(str(event.sampling["num_predict"]))
-        for event in events
-        if isinstance(event, Called)
-    )
-    system, shown = planned.prompts.system, min(frames.max_frames, frames.per_clip * frames.last_turns)
-    seen = {symbol for agent in system.agents for symbol in agent.sees}
+    shown = min(frames.max_frames, frames.per_clip * frames.last_turns)
     images = 1 if backbone.max_images == 1 else min(shown, backbone.max_images)
     visual = images * image_tokens + shown * FRAME if engine.vision else shown * DESCRIPTION
-    extra = visual * ("V" in seen) + EXEMPLAR * settings.memory.top_k * ("M" in seen)
-    return round(written + extra + OUTPUT * (len(system.stages) + system.max_repairs))
+    inputs = {"V": visual, "M": EXEMPLAR * settings.memory.top_k}
+    system = planned.prompts.system
+    sees = {agent.name: agent.sees for agent in system.agents}
+
+    def count_call(call: Called) -> float:
+        text = sum(len(message.text) for message in call.messages) / CHARACTERS
+        return (
+            text + sum(inputs.get(symbol, 0) for symbol in sees[call.stage]) + float(str(call.sampling["num_predict"]))
+        )
+
+    longest = max(count_call(event) for event in events if isinstance(event, Called))
+    return round(longest + OUTPUT * (len(system.stages) + system.max_repairs))

@@ -39,11 +39,18 @@ def test_a_dialogue_that_does_not_fit_fails_with_remedies() -> None:
     assert "num_ctx" not in find_room(3_000)[1]
 
 
-def test_images_exemplars_replies_and_repairs_count() -> None:
+def test_images_histories_replies_and_repairs_count() -> None:
     plain = tokens()
     assert tokens(image_tokens=1576) == plain + 1000  # one grid
     several = ("backbone.max_images=8", "frames.per_clip=2")
     assert tokens(*several, image_tokens=1576) == tokens(*several) + 4 * 1000  # two clips
-    fewer = ("system.max_repairs=0", "frames=none", "protocol.history=1", "memory=none")
+    fewer = ("system.max_repairs=0", "frames=none", "protocol.history=1")
     assert all(tokens(settings) < plain for settings in fewer)
     assert tokens(vision=False) < plain
+
+
+def test_exemplars_count_only_for_the_agent_that_sees_them() -> None:
+    assert tokens("memory=none") == tokens()  # the longest call is of an agent with images and without exemplars
+    many = "memory.top_k=50"
+    assert tokens(many) > tokens()
+    assert tokens(many, image_tokens=1000) == tokens(many)
