@@ -30,7 +30,7 @@ def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
         raise ConfigError(what, where="dataset.reader", hint=CONTRACT)
     try:
         corpus = load()
-    except Exception as error:  # a user's code may raise anything
+    except (Exception, SystemExit) as error:  # a user's code may raise anything
         if isinstance(error, MmergError) or type(reader).__module__.startswith("mmerg."):
             raise
         what = f"{_name(reader)} raised {format_exception(error)}"

@@ -36,7 +36,7 @@ def _build(node: object, where: str) -> object:
         return partial(thing, **given) if later else thing(**given)
     except MmergError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # sys.exit() in the user's code must not end the command with its code
         why = " ".join(format_exception(error).split())
         if isinstance(error, ValidationError):
             problems = error.errors(include_url=False)
@@ -55,9 +55,9 @@ def import_name(dotted: str, where: str, hint: str) -> object:
     module, _, name = (file, "", name) if in_file else dotted.rpartition(".")
     try:
         return cast(object, getattr(_import_file(f"{file}.py") if in_file else importlib.import_module(module), name))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         why = format_exception(error) if not isinstance(error, ImportError | ValueError) else str(error)
-        place = f", {raised_at(error)}" if isinstance(error, SyntaxError | NameError) else ""
+        place = f", {raised_at(error)}" if isinstance(error, SyntaxError | NameError | SystemExit) else ""
         raise ConfigError(f"{dotted!r} cannot be imported: {why}", where=f"{where}{place}", hint=hint) from error
 
 

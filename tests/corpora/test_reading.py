@@ -18,7 +18,7 @@ from mmerg.settings.parse import parse
 from mmerg.storage.files import Snapshot
 from tests.composed import composed, settings_of
 from tests.corpora import readers
-from tests.corpora.readers import TALK, Doubled, Mislabelled, Raising, Sound
+from tests.corpora.readers import TALK, Doubled, Exiting, Mislabelled, Raising, Sound
 
 HERE = str(inspect.getsourcefile(readers))
 ANA, BEN = TALK.turns
@@ -95,6 +95,7 @@ def test_an_exception_of_a_reader_is_reported_with_file_and_line() -> None:
         ("run", Doubled, "ids: 2 have the id 'tea': 0, 2"),
         ("data", Mislabelled, "'boredom' is none of the labels joy, anger"),
         ("data", Raising, "raised KeyError: 'text'"),
+        ("data", Exiting, "raised SystemExit: 0"),
     ],
 )
 def test_the_commands_refuse_it(

@@ -20,7 +20,7 @@ from mmerg.settings.kinds import ClassSpec
 from mmerg.settings.model import SystemSettings
 from mmerg.settings.problems import read_settings
 from mmerg.systems.build import build
-from mmerg.systems.instantiate import instantiate
+from mmerg.systems.instantiate import import_name, instantiate
 from mmerg.systems.schema import Bounds, parse
 from mmerg.systems.system import StageInput, System
 from tests.engine.parts import ROOT, SCENE
@@ -273,6 +273,7 @@ def test_an_error_in_a_template_is_a_config_error(template: str, message: str, t
         ({"_target_": "no_such_module.Thing"}, "No module named 'no_such_module'"),
         ({"_target_": "mmerg.corpora.folder.Folder", "root": ".", "file": 5}, "file is 5: "),
         ({"_target_": f"{__name__}.raises"}, "raises cannot be made: KeyError: 'no such fact'"),
+        ({"_target_": "sys.exit"}, "sys.exit cannot be made: SystemExit"),
     ],
 )
 def test_a_class_that_cannot_be_made_is_a_config_error(node: dict[str, Any], message: str) -> None:
@@ -280,3 +281,11 @@ def test_a_class_that_cannot_be_made_is_a_config_error(node: dict[str, Any], mes
         instantiate(ClassSpec.model_validate(node), "sources.F")
     assert message in raised.value.what
     assert raised.value.where == "sources.F" or __file__ in raised.value.where
+
+
+def test_a_module_that_exits_while_it_is_imported_is_a_config_error(tmp_path: Path) -> None:
+    file = tmp_path / "reader.py"
+    file.write_text("import sys\nsys.exit(0)\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="cannot be imported: SystemExit: 0") as raised:
+        import_name(f"{file}:Reader", "dataset.reader", "")
+    assert f"{file}, line 2" in raised.value.where
