@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from mmerg.storage.json_objects import objects_in
+from mmerg.storage.json_objects import find_objects
 
 _NAMES = r"(?:\w+[:_])?(?:think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad)(?:_\w+)?\s*>"
 _ASSISTANT = r"(?:<\|start\|>\s*assistant\s*)?"
@@ -90,7 +90,7 @@ def _tags(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
     """The tags in a text, except those in quotes or in JSON objects."""
     objects: list[range] | None = None
     for tag in pattern.finditer(text):
-        objects = list(objects_in(text)) if objects is None else objects
+        objects = list(find_objects(text)) if objects is None else objects
         if not _is_quoted(tag) and not any(tag.start() in place for place in objects):
             yield tag
 

@@ -75,7 +75,7 @@ def clips_by_file(samples: Iterable[Sample], last_turns: int) -> dict[Path, tupl
 
 def files_there(samples: Iterable[Sample], last_turns: int) -> Snapshot:
     """The current state of the files that the samples use."""
-    return Snapshot.of(clip.path for sample in samples for clip in _present_clips(sample.scene, last_turns).values())
+    return Snapshot.take(clip.path for sample in samples for clip in _present_clips(sample.scene, last_turns).values())
 
 
 class ClipPrefetcher:
@@ -105,7 +105,7 @@ class ClipPrefetcher:
 
     def _extract(self, clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> dict[Clip, Outcome]:
         outcomes = dict(zip(clips, extract(clips, settings, store), strict=True))
-        for path in self.there.changed({clip.path for clip in clips}):
+        for path in self.there.find_changed({clip.path for clip in clips}):
             what = f"a clip was there when the run started and {'has changed' if path.exists() else 'is gone'}"
             hint = "put it back or mount its disk, then retry the sample with only_failed=true"
             raise SampleError(Failure.CLIP_GONE, what, where=str(path), hint=hint)

@@ -42,7 +42,7 @@ def run_plan(plan: Plan, out: Console, brief: bool = False) -> Ended:
     if plan.only_failed and is_new(plan.path):
         refuse_new(plan.settings, plan.identity, plan.run)
     _prepare_shard(plan)
-    clips = Snapshot.of(clip_files(plan.samples.corpus))
+    clips = Snapshot.take(clip_files(plan.samples.corpus))
     wanted = plan.samples.wanted
     then = None if is_new(plan.path) else read_manifest(plan.path)
     before = read_so_far(plan.path, then) if then else Results(Result)
@@ -111,7 +111,7 @@ def _open_memories(plan: Plan, out: Console) -> None:
 
 
 def _warn_of_changed(out: Console, clips: Snapshot) -> None:
-    if changed := clips.changed():
+    if changed := clips.find_changed():
         clips_are = "clip is" if len(changed) == 1 else "clips are"
         names = preview([one.name for one in changed], 3)
         warning = (

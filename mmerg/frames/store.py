@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from mmerg.errors import ClipError
-from mmerg.storage.files import write_whole
+from mmerg.storage.files import write_atomically
 from mmerg.storage.record import Record
 
 Role = Literal["", "apex of a face", "apex of motion", "context"]
@@ -91,7 +91,7 @@ class FrameStore:
             return None
 
     def _put(self, path: Path, data: bytes) -> None:
-        write_whole(path, data)
+        write_atomically(path, data)
 
     def _jpeg(self, digest: str) -> Path:
         return self.folder / "jpeg" / f"{digest}.jpg"

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from mmerg.corpora.dialogue import Corpus, Dialogue, Turn
 from mmerg.errors import CorpusError
 from mmerg.settings.sources import KeySettings
-from mmerg.storage.words import plain_words
+from mmerg.storage.words import normalize_words
 
 Spoken = tuple[tuple[str, str], ...]  # turns as (speaker, text)
 
@@ -57,7 +57,7 @@ def history_text(history: Iterable[tuple[str, str]]) -> str:
 
 def get_origin(dialogue: Dialogue) -> Origin:
     times = [time for turn in dialogue.turns for time in (turn.start, turn.end) if time is not None]
-    text = "\n".join(plain_words(turn.text) for turn in dialogue.turns)
+    text = "\n".join(normalize_words(turn.text) for turn in dialogue.turns)
     return Origin(
         dialogue=dialogue.id,
         words=hashlib.sha256(text.encode()).hexdigest() if len(dialogue.turns) >= ENOUGH_TURNS else "",

@@ -11,7 +11,7 @@ from mmerg.corpora.dialogue import Corpus
 from mmerg.errors import ConfigError, preview
 from mmerg.memory.entries import Entry, Origin
 from mmerg.settings.sources import MemorySettings
-from mmerg.storage.words import bare_words, distinctive, plain_words
+from mmerg.storage.words import is_distinctive, normalize_words, split_bare_words
 
 # Two dialogues of an episode count as one scene if at most so many seconds lie between them. MELD cuts a scene into
 # several dialogues, which may be in different splits; a scene of a sitcom lasts one to three minutes.
@@ -48,13 +48,13 @@ def guard_against(entry: Entry, query: Query, settings: MemorySettings, likeness
 def _holds_reply(entry: Entry, reply: str) -> bool:
     """Whether the entry reveals the hidden reply: its reply has the same words, or, if the hidden reply is not short,
     any text that prompts may show nearly matches it or a part of it, in any order."""
-    words = plain_words(reply)
-    if words and words == plain_words(entry.reply):
+    words = normalize_words(reply)
+    if words and words == normalize_words(entry.reply):
         return True
-    if not distinctive(reply):
+    if not is_distinctive(reply):
         return False
     texts = [*(text for _, text in entry.history), entry.reply]
-    if words in "".join(map(plain_words, texts)):  # one turn there may be split into several here
+    if words in "".join(map(normalize_words, texts)):  # one turn there may be split into several here
         return True
     return any(_nearly(reply, text) for text in (*texts, entry.situation or ""))
 
@@ -63,11 +63,11 @@ def _nearly(reply: str, text: str) -> bool:
     """Whether two texts have nearly the same words, or a text that is not short nearly matches a part of the other."""
     from rapidfuzz import fuzz
 
-    counts = Counter(bare_words(reply)), Counter(bare_words(text))
+    counts = Counter(split_bare_words(reply)), Counter(split_bare_words(text))
     if 200 * (counts[0] & counts[1]).total() >= SAME * sum(map(Counter.total, counts)):
         return True
-    likeness = fuzz.partial_ratio if distinctive(text) else fuzz.ratio
-    return likeness(plain_words(reply), plain_words(text)) >= SAME
+    likeness = fuzz.partial_ratio if is_distinctive(text) else fuzz.ratio
+    return likeness(normalize_words(reply), normalize_words(text)) >= SAME
 
 
 def _same_dialogue(one: Origin, other: Origin) -> bool:

@@ -22,7 +22,7 @@ from mmerg.memory.entries import build_entries, build_key, to_line
 from mmerg.memory.memory import Memory
 from mmerg.memory.vectors import Embedder, Vectors, embed_all
 from mmerg.settings.sources import KeySettings
-from mmerg.storage.files import private_folder, write_whole
+from mmerg.storage.files import make_private_folder, write_atomically
 
 if TYPE_CHECKING:
     from faiss import IndexFlatIP
@@ -64,7 +64,7 @@ def open_memory(
         texts = [build_key(key, entry.history, entry.situation) for entry in entries]
         lock = FileLock(path.with_suffix(".lock"))
         try:
-            private_folder(folder)
+            make_private_folder(folder)
             try:
                 held = lock.acquire(timeout=0)
             except Timeout:
@@ -79,7 +79,7 @@ def open_memory(
                     watch.note(f"the memory in {path} is damaged; rebuilding it")
                 vectors = embed_all(embedder, texts, [entry.id for entry in entries], watch.embedded)
                 data = np.ascontiguousarray(vectors, dtype=np.float32).tobytes()
-                write_whole(path, [hashlib.sha256(data).digest(), data])
+                write_atomically(path, [hashlib.sha256(data).digest(), data])
     return Memory(digest, entries, key, embedder, build_index(vectors)), left_out
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from mmerg.console.terminal import printable
 from mmerg.errors import preview
-from mmerg.storage.files import write_whole
+from mmerg.storage.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -160,4 +160,4 @@ def image(figure: Figure, ending: str) -> bytes:
 
 def write(figure: Figure, path: Path) -> None:
     """Writes a PNG, SVG or PDF by the name's ending. Raises RunError if it cannot be written."""
-    write_whole(path, image(figure, path.suffix[1:]))
+    write_atomically(path, image(figure, path.suffix[1:]))

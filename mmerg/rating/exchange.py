@@ -22,7 +22,7 @@ from mmerg.errors import ConfigError, RunError
 from mmerg.rating.form import CANNOT, Point, Question
 from mmerg.rating.store import Entry, Store
 from mmerg.rating.study import Study
-from mmerg.storage.files import describe_error, write_whole
+from mmerg.storage.files import describe_error, write_atomically
 
 Given = tuple[str, str, int | str, str, Any]  # origin, rater, place, question, value
 SIDES = ("A", "B")
@@ -57,7 +57,7 @@ def _csv(study: Study, out: Path) -> None:
         for name, question in study.form.questions.items():
             values = ", ".join(map(str, (*question.points, CANNOT)))
             rows.append({**shown, "question": name, "ask": question.ask, "values": values, "value": None})
-    write_whole(out, as_csv(rows))
+    write_atomically(out, as_csv(rows))
 
 
 def _potato(study: Study, out: Path) -> None:
@@ -87,8 +87,8 @@ def _potato(study: Study, out: Path) -> None:
         "require_password": False,
     }
     for rater, items in data.items():
-        write_whole(out / rater / "config.yaml", yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
-        write_whole(out / rater / "data.json", json.dumps(items, indent=1, ensure_ascii=False))
+        write_atomically(out / rater / "config.yaml", yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
+        write_atomically(out / rater / "data.json", json.dumps(items, indent=1, ensure_ascii=False))
 
 
 def _pearmut(study: Study, out: Path) -> None:
@@ -108,7 +108,7 @@ def _pearmut(study: Study, out: Path) -> None:
         "sliders": sliders,
     }
     campaign = {"campaign_id": out.stem, "info": info, "data": list(tasks.values())}
-    write_whole(out, json.dumps(campaign, indent=1, ensure_ascii=False))
+    write_atomically(out, json.dumps(campaign, indent=1, ensure_ascii=False))
 
 
 def import_ratings(study: Study, folder: Path, form: str, file: Path) -> int:

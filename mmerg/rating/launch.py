@@ -35,7 +35,7 @@ from mmerg.runs.manifest import read_run_refs
 from mmerg.scoring.answers import read_run
 from mmerg.serving.launch import check_packages, listener, page_host
 from mmerg.settings.commands import RateSettings
-from mmerg.storage.files import get_name, write_whole
+from mmerg.storage.files import get_name, write_atomically
 from mmerg.storage.record import write_record
 
 
@@ -96,7 +96,7 @@ def score(settings: RateSettings, folder: Path) -> int:
     for part in tables(results, study.form.replies):
         console().print(part, soft_wrap=True)
     write_record(folder / SCORES, results)
-    write_whole(folder / "methods.md", results.methods)
+    write_atomically(folder / "methods.md", results.methods)
     for file in (folder / SCORES, folder / "methods.md", *write_beside(results, answers, runs)):
         print(f"written: {file}")  # noqa: T201 - for programs to read: no wrapping
     return 0

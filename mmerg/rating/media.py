@@ -22,7 +22,7 @@ from mmerg.runs.folder import FRAMES
 from mmerg.runs.samples import read_events
 from mmerg.scoring.answers import ScoredRun
 from mmerg.settings.model import DatasetSettings, ProtocolSettings
-from mmerg.storage.files import private_folder, write_whole
+from mmerg.storage.files import make_private_folder, write_atomically
 
 HEIGHT = 480  # pixels at most
 CLOCK, RATE = 90_000, 44_100  # ticks per second of a picture's time, and sound samples per second
@@ -53,7 +53,7 @@ def _put_frames(runs: Sequence[ScoredRun], samples: Sequence[str], folder: Path,
 def _copy(file: Path, folder: Path, random: Random) -> str:
     name = f"{random.getrandbits(64):016x}.jpg"
     try:
-        write_whole(folder / name, file.read_bytes())
+        write_atomically(folder / name, file.read_bytes())
     except OSError as error:
         hint = "run the same mmerg run command again to restore it, or use visual=none"
         raise RunError("a keyframe of the run is missing", where=str(file), hint=hint) from error
@@ -101,7 +101,7 @@ def write_clip(clip: Clip, path: Path) -> None:
     import av
 
     start, end = clip.start or 0.0, math.inf if clip.end is None else clip.end
-    private_folder(path.parent)
+    make_private_folder(path.parent)
     try:
         with (
             av.open(str(clip.path), metadata_errors="replace") as source,

@@ -19,7 +19,7 @@ from mmerg.errors import RunError
 from mmerg.rating.form import CANNOT, COMMENT, CONSENT, SUBMIT, TAKE, Choice, Point
 from mmerg.rating.study import RATINGS, Place, Study
 from mmerg.runs.folder import hold
-from mmerg.storage.files import describe_error, writing
+from mmerg.storage.files import describe_error, wrap_os_errors
 from mmerg.storage.record import Record
 
 LONGEST = 2000  # characters of a comment
@@ -134,7 +134,7 @@ class Store:
         self._hold = hold(self.folder)
         self._hold.__enter__()
         self.log, whole = read_log(self.folder, self._study)
-        with writing(self.folder / RATINGS):
+        with wrap_os_errors(self.folder / RATINGS):
             self._out = open(self.folder / RATINGS, "ab", 0, opener=partial(os.open, mode=0o600))
             self._out.truncate(whole)
         return self
@@ -161,7 +161,7 @@ class Store:
 
     def _write(self, entry: Entry) -> None:
         entry = entry.model_copy(update={"at": entry.at or datetime.now(UTC).isoformat(timespec="milliseconds")})
-        with writing(self.folder / RATINGS):
+        with wrap_os_errors(self.folder / RATINGS):
             line, end = entry.model_dump_json().encode() + b"\n", self._out.tell()
             try:
                 while line:

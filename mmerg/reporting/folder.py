@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from mmerg.errors import RunError
-from mmerg.storage.files import PART, private_folder, write_whole, writing
+from mmerg.storage.files import PART, make_private_folder, wrap_os_errors, write_atomically
 
 MARKER = ".mmerg-report"
 
@@ -28,15 +28,15 @@ def report_folder(path: Path) -> Iterator[ReportFolder]:
     """Put a report at `path` if the block succeeds. Raises RunError if something cannot be written, or if the folder
     holds files that are not a report's."""
     place = path.resolve()
-    with writing(path):
-        private_folder(place.parent)
+    with wrap_os_errors(path):
+        make_private_folder(place.parent)
         _refuse_other_files(place)
         part = Path(mkdtemp(prefix=f".{place.name}.", suffix=PART, dir=place.parent))
     try:
         yield ReportFolder(part)
         names = sorted(file.relative_to(part).as_posix() for file in part.rglob("*") if file.is_file())
-        write_whole(part / MARKER, "\n".join([*names, MARKER, ""]))
-        with writing(path):
+        write_atomically(part / MARKER, "\n".join([*names, MARKER, ""]))
+        with wrap_os_errors(path):
             _refuse_other_files(place)
             if place.exists():
                 shutil.rmtree(place)
@@ -52,15 +52,15 @@ class ReportFolder:
     path: Path
 
     def write(self, name: str, content: str | bytes) -> None:
-        write_whole(self.path / name, content)
+        write_atomically(self.path / name, content)
 
     def link(self, name: str, source: Path) -> None:
         """Add a file that shares its bytes with `source`, or a copy if the file system has no links."""
         path = self.path / name
         if path.exists():
             return
-        with writing(path):
-            private_folder(path.parent)
+        with wrap_os_errors(path):
+            make_private_folder(path.parent)
         try:
             os.link(source, path)
         except OSError:

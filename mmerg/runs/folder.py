@@ -28,7 +28,7 @@ from mmerg.runs.manifest import MANIFEST, Manifest, Started, read_any_manifest, 
 from mmerg.runs.result import Line, Result, Results, read_lines
 from mmerg.runs.samples import ENDING, SAMPLES, events_file, file_name, recording
 from mmerg.runs.shards import SHARDS
-from mmerg.storage.files import PART, compute_sha256, private_folder, write_whole, writing
+from mmerg.storage.files import PART, compute_sha256, make_private_folder, wrap_os_errors, write_atomically
 from mmerg.storage.record import write_record
 
 RESULTS, FRAMES, LOCK = "results.jsonl", "frames", ".lock"
@@ -52,8 +52,8 @@ class Folder(Generic[Line]):
 
     def __enter__(self) -> Self:
         """Raises RunError if another process writes the folder, or it has another identity."""
-        with writing(self.path):
-            private_folder(self.path)
+        with wrap_os_errors(self.path):
+            make_private_folder(self.path)
         with ExitStack() as undo:
             undo.enter_context(hold(self.path))
             self._begin()
@@ -98,9 +98,9 @@ class Folder(Generic[Line]):
             if (self.path / SHARDS).is_dir():
                 hint = f"a merge was interrupted here; run it again: mmerg merge {self.path}"
             raise RunError(what, where=str(self.path), hint=hint)
-        with writing(self.path):
+        with wrap_os_errors(self.path):
             for folder in self._folders:
-                private_folder(folder)
+                make_private_folder(folder)
                 remove_parts(folder)
             remove_parts(self.path, f".{self._file.name}.")  # other commands write other files here
             remove_parts(self.path, f".{MANIFEST}.")
@@ -135,14 +135,14 @@ class Folder(Generic[Line]):
         self._size = os.fstat(self._out.fileno()).st_size
 
     def _rewrite(self) -> None:
-        with writing(self._file):
-            write_whole(self._file, self.results.lines.values(), durable=True)
+        with wrap_os_errors(self._file):
+            write_atomically(self._file, self.results.lines.values(), durable=True)
             self.results.clean = True
             self._open()
 
     def _add(self, record: Line) -> None:
         """Appends a sample's record; it replaces an earlier one."""
-        with self._guard, writing(self._file):
+        with self._guard, wrap_os_errors(self._file):
             self._check_unchanged()
             if record.id in self.results:  # without the old events, a killed process leaves the sample unfinished
                 events_file(self.path, record.id).unlink(missing_ok=True)
@@ -178,9 +178,9 @@ class Run(Folder[Result]):
         if sha256 in self._sound_frames:
             return
         path = self.path / FRAMES / f"{sha256}.jpg"
-        with writing(path):
+        with wrap_os_errors(path):
             if path.is_symlink() or not path.is_file() or compute_sha256(path) != sha256:
-                write_whole(path, read())
+                write_atomically(path, read())
         self._sound_frames.add(sha256)
 
 

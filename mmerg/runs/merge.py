@@ -16,7 +16,7 @@ from mmerg.runs.manifest import MANIFEST, Manifest, read_manifest
 from mmerg.runs.result import Result, Results
 from mmerg.runs.samples import SAMPLES, events_file
 from mmerg.runs.shards import SHARDS, Shard, keep_number, read_order, shards_in
-from mmerg.storage.files import private_folder, write_whole, writing
+from mmerg.storage.files import make_private_folder, wrap_os_errors, write_atomically
 from mmerg.storage.record import write_record
 
 
@@ -49,7 +49,7 @@ class _Part:
     def copy_files(self, run: Path) -> None:
         """Copies the events of finished samples, and the frames. Raises OSError."""
         for folder in (SAMPLES, FRAMES):
-            private_folder(run / folder)
+            make_private_folder(run / folder)
         for sample in self.lines:
             shutil.copy(events_file(self.path, sample), run / SAMPLES)
         for frame in (self.path / FRAMES).glob("*.jpg"):
@@ -73,12 +73,12 @@ def merge(run: Path) -> Merged:
             raise _unfinished(run, parts, missing)
         opened.enter_context(hold(run))
         _refuse_unsharded(run)
-        with writing(run):
+        with wrap_os_errors(run):
             (run / MANIFEST).unlink(missing_ok=True)
             remove_parts(run, f".{RESULTS}.")
             for part in parts:
                 part.copy_files(run)
-        write_whole(run / RESULTS, results.lines.values(), durable=True)
+        write_atomically(run / RESULTS, results.lines.values(), durable=True)
         write_record(run / MANIFEST, manifest.sealed(len(results)), durable=True)
     return Merged(len(parts), len(results), sum(not result.ok for result in results.values()))
 

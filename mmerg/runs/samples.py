@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from mmerg.errors import RunError
 from mmerg.runs.events import EVENT, Emit, Event, SampleDone, SampleFailed, SampleStarted
-from mmerg.storage.files import PART, describe_error, replacing, writing
+from mmerg.storage.files import PART, describe_error, replace_file, wrap_os_errors
 
 SAMPLES, ENDING = "samples", ".jsonl"
 _LONGEST = 200  # bytes of a name; file systems allow 255, with `.part`
@@ -46,14 +46,14 @@ def recording(run: Path, sample: str) -> Iterator[Emit]:
     """Writes the events of one attempt as they happen. The file appears when the block ends. An error leaves no file, a
     killed process a `.part`. Raises RunError if writing fails."""
     path, written = events_file(run, sample), hashlib.sha256()
-    with replacing(path, prefix=f"{path.stem}.", buffering=0) as file:
+    with replace_file(path, prefix=f"{path.stem}.", buffering=0) as file:
 
         def emit(event: Event) -> None:
             if isinstance(event, LAST):
                 event = event.model_copy(update={"before": written.hexdigest()[:16]})
             left = _ENCODER.encode(event.model_dump(mode="json")).encode(errors="replace") + b"\n"
             written.update(left)
-            with writing(path):
+            with wrap_os_errors(path):
                 while left:
                     left = left[file.write(left) :]
 

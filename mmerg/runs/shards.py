@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Self
 
 from mmerg.errors import ConfigError, RunError, preview
-from mmerg.storage.files import write_whole
+from mmerg.storage.files import write_atomically
 
 SHARDS, ORDER = "shards", "order.jsonl"
 
@@ -64,7 +64,7 @@ def keep_number(run: Path, of_all: int) -> None:
 
 def write_order(shard: Path, samples: Iterable[tuple[int, str]]) -> None:
     """Writes the shard's samples with their places."""
-    write_whole(shard / ORDER, (f"{json.dumps(place_and_id)}\n".encode() for place_and_id in samples))
+    write_atomically(shard / ORDER, (f"{json.dumps(place_and_id)}\n".encode() for place_and_id in samples))
 
 
 def read_order(shard: Path) -> dict[int, str]:

@@ -16,9 +16,9 @@ from pydantic import FiniteFloat, model_validator
 from mmerg.errors import ConfigError
 from mmerg.scoring.score import Score
 from mmerg.sem.words import words_in
-from mmerg.storage.files import describe_error, write_whole
+from mmerg.storage.files import describe_error, write_atomically
 from mmerg.storage.record import Record, read_record
-from mmerg.storage.words import bare_words, distinctive, split_ngrams
+from mmerg.storage.words import is_distinctive, split_bare_words, split_ngrams
 
 HINT = "mmerg train dataset=… dataset.root=… out=sem.json makes one"
 RUN = 3  # words in a row
@@ -133,7 +133,7 @@ class Sem(Record):
         if same >= max(LEAST_SAME, SAME * len(own)):
             return True
         whole = any(shared[number] * DIGITS == len(self.conversations[number]) for number in shared)
-        return 0 < len(own) == same and (any if whole else all)(map(distinctive, texts))
+        return 0 < len(own) == same and (any if whole else all)(map(is_distinctive, texts))
 
     def cause_words(self, history: Sequence[str]) -> tuple[list[str], list[str]]:
         """The high and the low words of S in a history, each once, in order."""
@@ -144,14 +144,14 @@ class Sem(Record):
 
 def run_digests(texts: Sequence[str]) -> list[str]:
     """The digests by which a model recognises a dialogue: one for each distinct run of three words."""
-    runs = dict.fromkeys(split_ngrams(" ".join(word for text in texts for word in bare_words(text)), RUN))
+    runs = dict.fromkeys(split_ngrams(" ".join(word for text in texts for word in split_bare_words(text)), RUN))
     return [hashlib.sha256(" ".join(run).encode()).hexdigest()[:DIGITS] for run in runs]
 
 
 def write(path: Path, model: Sem) -> None:
     """Write the file with one field per line, whole or not at all. Raises RunError if it cannot be written."""
     fields = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in model.model_dump(mode="json").items())
-    write_whole(path, "{\n" + ",\n".join(fields) + "\n}\n")
+    write_atomically(path, "{\n" + ",\n".join(fields) + "\n}\n")
 
 
 def read(path: Path) -> Sem:

@@ -18,7 +18,7 @@ from mmerg.sem.metrics import evaluate
 from mmerg.sem.split import Split, build_data, build_split, refuse_unfit
 from mmerg.sem.words import join_history
 from mmerg.settings.commands import TrainSettings
-from mmerg.storage.files import private_folder, writing
+from mmerg.storage.files import make_private_folder, wrap_os_errors
 
 
 def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embedder | None) -> int:
@@ -31,8 +31,8 @@ def train(settings: TrainSettings, read: Callable[[str], Corpus], embedder: Embe
     if os.path.lexists(file):
         hint = "set out=… to a new file; nothing was changed"
         raise ConfigError("the output file already exists and is not overwritten", where=str(file), hint=hint)
-    with writing(file):
-        private_folder(file.parent)
+    with wrap_os_errors(file):
+        make_private_folder(file.parent)
     lexicon = read_lexicon(Path(settings.lexicon)) if settings.lexicon else None
     identity = embedder.identity() if embedder else None  # first, as a file may be missing
     names = (settings.split, settings.validation, settings.causes_split or settings.split)

@@ -1,7 +1,7 @@
-"""Writes files whole, and finds files that settings name.
+"""Writes files atomically, and finds the files that settings name.
 
-A file is written beside its place under a random name and moved there once complete, so that no reader sees half of it
-and two writers do not collide. Files and folders are private (0600, 0700), as frames show faces.
+A file is written under a random name in its folder and renamed once it is complete, so that no reader sees half a file
+and two writers do not collide. Files and folders are private (modes 0600 and 0700), because frames show faces.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from pydantic import ValidationError
 
 from mmerg.errors import ConfigError, unwritable
 
-SAFE = "backslashreplace"  # a lone surrogate, which UTF-8 cannot encode, becomes its JSON escape: \ud800
-PART = ".part"
+ENCODING_ERRORS = "backslashreplace"  # a lone surrogate, which UTF-8 cannot encode, becomes its JSON escape: \ud800
+PART = ".part"  # suffix of a file that is being written
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turns an OSError in the block into a RunError that names `path`."""
+def wrap_os_errors(path: Path) -> Iterator[None]:
+    """Wraps an OSError from the block in a RunError that names `path`."""
     try:
         yield
     except OSError as error:
@@ -35,15 +35,15 @@ def writing(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def replacing(path: Path, prefix: str = "", buffering: int = -1) -> Iterator[BinaryIO]:
-    """Yields a new file that replaces `path` if the block succeeds, and is deleted otherwise. A symlink is replaced,
-    not followed. Raises RunError if the file cannot be created or moved."""
-    with writing(path):
+def replace_file(path: Path, prefix: str = "", buffering: int = -1) -> Iterator[BinaryIO]:
+    """Yields a new file. It replaces `path` if the block succeeds, and is deleted otherwise. A symlink at `path` is
+    replaced, not followed. Raises RunError if the file cannot be created or renamed."""
+    with wrap_os_errors(path):
         handle, part = tempfile.mkstemp(dir=path.parent, prefix=prefix or f".{path.name[:64]}.", suffix=PART)
     try:
         with os.fdopen(handle, "wb", buffering) as file:
             yield file
-        with writing(path):
+        with wrap_os_errors(path):
             os.replace(part, path)  # noqa: PTH105
     except BaseException:
         with suppress(OSError):
@@ -51,13 +51,13 @@ def replacing(path: Path, prefix: str = "", buffering: int = -1) -> Iterator[Bin
         raise
 
 
-def write_whole(path: Path, content: str | bytes | Iterable[bytes], *, durable: bool = False) -> None:
-    """Writes `content` to `path` in one step, and creates its folder if missing. durable: wait until it is on the disk.
-    Raises RunError if it cannot be written; the old file then stays."""
-    data = content.encode(errors=SAFE) if isinstance(content, str) else content
-    with writing(path):
-        private_folder(path.parent)
-        with replacing(path) as file:
+def write_atomically(path: Path, content: str | bytes | Iterable[bytes], *, durable: bool = False) -> None:
+    """Writes `content` to `path` in one step, and creates the folder if necessary. With `durable`, waits until the
+    content is on the disk. Raises RunError if the file cannot be written; the old file then stays."""
+    data = content.encode(errors=ENCODING_ERRORS) if isinstance(content, str) else content
+    with wrap_os_errors(path):
+        make_private_folder(path.parent)
+        with replace_file(path) as file:
             file.writelines([data] if isinstance(data, bytes) else data)
             if durable:
                 file.flush()
@@ -65,23 +65,24 @@ def write_whole(path: Path, content: str | bytes | Iterable[bytes], *, durable: 
 
 
 def write_output(path: Path, content: str) -> None:
-    """Writes `content` to a path of the user's. Symlinks are followed; devices and pipes are written to, not replaced.
-    Raises RunError if it cannot be written."""
+    """Writes `content` to a path that the user chose. Follows symlinks, and writes into devices and pipes instead of
+    replacing them. Raises RunError if the content cannot be written."""
     if path.exists() and not path.is_file():
-        with writing(path):
-            path.write_text(content, encoding="utf-8", errors=SAFE)
+        with wrap_os_errors(path):
+            path.write_text(content, encoding="utf-8", errors=ENCODING_ERRORS)
     else:
-        write_whole(path.resolve(), content)
+        write_atomically(path.resolve(), content)
 
 
-def private_folder(path: Path) -> None:
-    """Creates a private folder and its parents; existing folders keep their mode. Raises OSError."""
-    for folder in reversed([folder for folder in (path, *path.parents) if not folder.is_dir()]):
+def make_private_folder(path: Path) -> None:
+    """Creates a private folder and its parents. Existing folders keep their mode. Raises OSError."""
+    missing_folders = [folder for folder in (path, *path.parents) if not folder.is_dir()]
+    for folder in reversed(missing_folders):
         folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def describe_error(error: OSError | ValueError) -> str:
-    """What is wrong with a line or a file, in a few words."""
+    """Describes in a few words what is wrong with a line or a file."""
     if isinstance(error, ValidationError):
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
@@ -90,42 +91,43 @@ def describe_error(error: OSError | ValueError) -> str:
         return "it is not UTF-8"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    return f"it is no JSON ({error})" if isinstance(error, json.JSONDecodeError) else str(error)
+    return f"it is not JSON ({error})" if isinstance(error, json.JSONDecodeError) else str(error)
 
 
 def get_name(path: Path) -> str:
-    """The last part of a path, also of ".". Bytes that are not UTF-8 become U+FFFD."""
+    """Returns the last part of the absolute path. Bytes that are not UTF-8 become U+FFFD."""
     return os.fsencode(path.resolve().name).decode(errors="replace")
 
 
 def compute_sha256(path: Path) -> str:
-    """SHA-256 (hex) of the file's bytes. Raises OSError."""
+    """Returns the SHA-256 (hex) of a file's bytes. Raises OSError."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def locate(reference: str, hint: str) -> Path:
-    """The file at a path or at "package:NAME/FILE", whose package is not imported. Raises ConfigError if there is no
-    such file. hint: what to give instead."""
-    path = _located(reference, hint)
+    """Finds the file at a path or at "package:NAME/FILE", without importing the package. Raises ConfigError, with
+    `hint`, if there is no such file."""
+    path = _resolve(reference, hint)
     if not path.is_file():
         raise ConfigError("there is no such file", where=str(path), hint=hint)
     return path
 
 
 def locate_folder(reference: str, where: str) -> Path:
-    """The same for a folder. Raises ConfigError if there is none. where: the setting that names it."""
-    path = _located(reference, "a path")
+    """Finds the folder at a path or at "package:NAME/FOLDER". Raises ConfigError if there is no such folder. where: the
+    setting that names it."""
+    path = _resolve(reference, "a path")
     if not path.is_dir():
         raise ConfigError(f"there is no folder {reference}", where=f"{where}, {path.absolute()}")
     return path
 
 
-def _located(reference: str, hint: str) -> Path:
+def _resolve(reference: str, hint: str) -> Path:
     if not reference.startswith("package:"):
         try:
             return Path(reference).expanduser()
-        except RuntimeError as error:  # ~name, and there is no such user
+        except RuntimeError as error:  # ~name for an unknown user
             raise ConfigError(str(error), where=reference, hint="write the whole path") from error
     name, _, file = reference.removeprefix("package:").partition("/")
     if not (name.isidentifier() and file):
@@ -138,26 +140,28 @@ def _located(reference: str, hint: str) -> Path:
 
 
 class Snapshot(dict[Path, int]):
-    """Files at one moment, with their sizes in bytes, to notice later whether some are gone or changed."""
+    """The sizes of files at one moment, in bytes, which show later whether a file is missing or has changed."""
 
     @classmethod
-    def of(cls, paths: Iterable[Path]) -> Snapshot:
-        """A snapshot of those `paths` that are files now."""
-        return cls({path: size for path in sorted(set(paths)) if (size := _size(path)) is not None})
+    def take(cls, paths: Iterable[Path]) -> Snapshot:
+        """Takes a snapshot of those `paths` that are files now."""
+        sizes = {path: _file_size(path) for path in sorted(set(paths))}
+        return cls({path: size for path, size in sizes.items() if size is not None})
 
-    def changed(self, paths: Iterable[Path] | None = None) -> list[Path]:
-        """Those of `paths` (None: all) in the snapshot that are gone or have another size now."""
-        return [path for path in (self if paths is None else paths) if path in self and _size(path) != self[path]]
+    def find_changed(self, paths: Iterable[Path] | None = None) -> list[Path]:
+        """Finds the files of the snapshot, among `paths` if given, that are missing or have another size now."""
+        candidates = self if paths is None else paths
+        return [path for path in candidates if path in self and _file_size(path) != self[path]]
 
     def digest(self) -> str:
-        """SHA-256 (hex) over names and sizes, which changes if an archive is unpacked further."""
+        """Returns the SHA-256 (hex) of names and sizes, which changes if an archive is unpacked further."""
         text = "".join(f"{path.name}\0{size}\n" for path, size in self.items())
         return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
 
-def _size(path: Path) -> int | None:
+def _file_size(path: Path) -> int | None:
     try:
         status = path.stat()
-    except (OSError, ValueError):  # a null byte
+    except (OSError, ValueError):  # ValueError: the path contains a null byte
         return None
     return status.st_size if stat.S_ISREG(status.st_mode) else None

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator
 
 
-def objects_in(text: str) -> Iterator[range]:
-    """The positions of the complete JSON objects in a text, in order, without objects inside others."""
+def find_objects(text: str) -> Iterator[range]:
+    """Yields the positions of the complete JSON objects in a text, in order. Skips objects inside other objects."""
     decoder, start = json.JSONDecoder(), text.find("{")
     while start >= 0:
         try:

@@ -6,28 +6,29 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from mmerg.storage.files import write_whole
+from mmerg.storage.files import write_atomically
 
 
 class Record(BaseModel):
-    """Immutable; reading refuses unknown fields."""
+    """An immutable record. Unknown fields are refused when it is read."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-Kind = TypeVar("Kind", bound=Record)
+RecordType = TypeVar("RecordType", bound=Record)
 
 
 def write_record(path: Path, record: Record, *, durable: bool = False) -> None:
-    """Writes a record in one step. durable: wait until it is on the disk. Raises RunError if it cannot be written."""
-    write_whole(path, to_json(record), durable=durable)
+    """Writes a record in one step. With `durable`, waits until it is on the disk. Raises RunError if it cannot be
+    written."""
+    write_atomically(path, to_json(record), durable=durable)
 
 
 def to_json(record: Record) -> str:
-    """The record as JSON text for a file."""
+    """Returns the record as JSON text for a file."""
     return json.dumps(record.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
 
 
-def read_record(path: Path, kind: type[Kind]) -> Kind:
-    """Reads a record. Raises OSError if the file cannot be read, ValueError if it is not such a record."""
-    return kind.model_validate_json(path.read_bytes())
+def read_record(path: Path, record_type: type[RecordType]) -> RecordType:
+    """Reads a record. Raises OSError if the file cannot be read, and ValueError if it is not such a record."""
+    return record_type.model_validate_json(path.read_bytes())

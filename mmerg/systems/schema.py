@@ -18,7 +18,7 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import from_json
 
 from mmerg.errors import ConfigError, Failure, ReplyError, SampleError, format_exception, raised_at
-from mmerg.storage.json_objects import objects_in
+from mmerg.storage.json_objects import find_objects
 from mmerg.systems.fields import QUOTE, QUOTED, REMOVED, quotes
 from mmerg.systems.wire import Node, from_wire, get_items, nodes_at, to_wire, wire_place
 
@@ -242,7 +242,7 @@ def parse(cls: type[Record], bounds: Bounds, text: str) -> tuple[Record, tuple[s
 
     if _is_json(text):
         return read(text, [])
-    objects = [text[place.start : place.stop] for place in objects_in(text)]
+    objects = [text[place.start : place.stop] for place in find_objects(text)]
     differ = any(json.loads(one) != json.loads(objects[0]) for one in objects)
     if differ and _BETWEEN.sub("", text) == _BETWEEN.sub("", "".join(objects)):
         raise ReplyError(Failure.SCHEMA_INVALID, "the answer is several JSON objects that differ; write one")

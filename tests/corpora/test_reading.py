@@ -119,14 +119,14 @@ def test_clips_that_are_gone_or_changed_are_noticed(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"clip")
     clips = [*(Clip(tmp_path / name) for name in names), Clip(tmp_path / "a.mp4", 1.0, 2.0, Crop(0, 0, 0.5, 1))]
     corpus = made(dialogues=(talk(turns=tuple(ana(clip=clip) for clip in clips)),))
-    before = Snapshot.of([*clip_files(corpus), tmp_path / "never.mp4", tmp_path / "nu\0ll.mp4", tmp_path])
-    assert before.changed() == []
+    before = Snapshot.take([*clip_files(corpus), tmp_path / "never.mp4", tmp_path / "nu\0ll.mp4", tmp_path])
+    assert before.find_changed() == []
     (tmp_path / "a.mp4").unlink()
     (tmp_path / "c.mp4").write_bytes(b"longer than it was")
     (tmp_path / "never.mp4").write_bytes(b"new")
-    assert before.changed() == [tmp_path / "a.mp4", tmp_path / "c.mp4"]
-    assert before.changed([tmp_path / "b.mp4", tmp_path / "never.mp4"]) == []
-    assert Snapshot.of(clip_files(corpus)).digest() != before.digest()
+    assert before.find_changed() == [tmp_path / "a.mp4", tmp_path / "c.mp4"]
+    assert before.find_changed([tmp_path / "b.mp4", tmp_path / "never.mp4"]) == []
+    assert Snapshot.take(clip_files(corpus)).digest() != before.digest()
     (tmp_path / "a.mp4").write_bytes(b"back")
     (tmp_path / "c.mp4").write_bytes(b"clip")
-    assert Snapshot.of(clip_files(corpus)).digest() == before.digest()
+    assert Snapshot.take(clip_files(corpus)).digest() == before.digest()

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from mmerg.errors import ConfigError, RunError
-from mmerg.storage.files import compute_sha256, locate, private_folder, write_output, write_whole
+from mmerg.storage.files import compute_sha256, locate, make_private_folder, write_atomically, write_output
 
 
 def test_a_file_and_its_folders_are_private(tmp_path: Path) -> None:
     file = tmp_path / "a" / "b" / "text.txt"
-    write_whole(file, "näive \ud800")
+    write_atomically(file, "näive \ud800")
     assert file.read_text(encoding="utf-8") == "näive \\ud800"
     assert [stat.S_IMODE(path.stat().st_mode) for path in (file, file.parent, tmp_path / "a")] == [
         0o600,
@@ -23,31 +23,31 @@ def test_a_file_and_its_folders_are_private(tmp_path: Path) -> None:
     ]
 
 
-def test_a_failed_write_leaves_the_old_file_alone(tmp_path: Path) -> None:
-    def broken() -> Iterator[bytes]:
+def test_a_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
+    def fail_midway() -> Iterator[bytes]:
         yield b"new"
         raise OSError(28, "No space left on device")
 
     file = tmp_path / "file"
-    write_whole(file, b"old")
+    write_atomically(file, b"old")
     with pytest.raises(RunError, match="the disk is full"):
-        write_whole(file, broken())
+        write_atomically(file, fail_midway())
     assert file.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_a_symlink_is_replaced_and_its_target_stays(tmp_path: Path) -> None:
+def test_a_symlink_is_replaced_and_its_target_is_not_written(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.write_text("theirs", encoding="utf-8")
     link = tmp_path / "run" / "manifest.json"
-    private_folder(link.parent)
+    make_private_folder(link.parent)
     link.symlink_to(outside)
-    write_whole(link, "ours", durable=True)
+    write_atomically(link, "ours", durable=True)
     assert (outside.read_text(encoding="utf-8"), link.read_text(encoding="utf-8")) == ("theirs", "ours")
     assert not link.is_symlink()
 
 
-def test_an_output_goes_through_symlinks_devices_and_pipes(tmp_path: Path) -> None:
+def test_an_output_is_written_through_symlinks_and_into_devices_and_pipes(tmp_path: Path) -> None:
     target, link, pipe, null = tmp_path / "target", tmp_path / "link", tmp_path / "pipe", tmp_path / "null"
     link.symlink_to(target)
     write_output(link, "first")
@@ -80,7 +80,7 @@ def test_a_file_of_a_package_is_found_and_has_a_digest() -> None:
         ("package:no_such_package_here/x", "is not installed"),
     ],
 )
-def test_a_missing_file_is_refused_with_what_to_give_instead(reference: str, what: str) -> None:
+def test_the_error_for_a_missing_file_has_the_hint(reference: str, what: str) -> None:
     with pytest.raises(ConfigError, match=what) as refused:
         locate(reference, "backbone.gguf=/path/model.gguf")
     assert "backbone.gguf=/path/model.gguf" in refused.value.hint

@@ -1,8 +1,8 @@
-"""Words in any language."""
+"""Splitting texts in many languages into words."""
 
 import pytest
 
-from mmerg.storage.words import distinctive, plain_words, split_words
+from mmerg.storage.words import is_distinctive, normalize_words, split_words
 
 
 @pytest.mark.parametrize(
@@ -18,12 +18,12 @@ from mmerg.storage.words import distinctive, plain_words, split_words
         ("שָׁלוֹם", "שלום"),
     ],
 )
-def test_words_are_those_of_the_language(text: str, words: str) -> None:
+def test_a_text_is_split_as_its_language_requires(text: str, words: str) -> None:
     assert split_words(text) == words.split()
 
 
 @pytest.mark.parametrize(
-    ("text", "long"),
+    ("text", "distinctive"),
     [
         ("I lost it in", False),
         ("I lost it in the", True),
@@ -33,12 +33,12 @@ def test_words_are_those_of_the_language(text: str, words: str) -> None:
         ("고마워요", False),
     ],
 )
-def test_texts_too_long_to_occur_twice_by_chance(text: str, long: bool) -> None:
-    assert distinctive(text) is long
+def test_a_long_text_is_distinctive(text: str, distinctive: bool) -> None:
+    assert is_distinctive(text) is distinctive
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "same"),
+    ("first", "second", "equal"),
     [
         ("Yeah.", "yeah", True),
         ("It's   OK!", "Its ok", True),
@@ -57,11 +57,11 @@ def test_texts_too_long_to_occur_twice_by_chance(text: str, long: bool) -> None:
         ("Tôi đã mất việc hôm nay", "Toi da mat viec hom nay", True),
         ("don`t, l´ami, ﾀﾞﾒ", "dont lami ダメ", True),
         ("はは", "ばば", False),
-        ("\u0915\u093f", "\u0915\u0940", False),  # two syllables of Hindi that differ in their marks alone
+        ("\u0915\u093f", "\u0915\u0940", False),  # two syllables of Hindi that differ only in their marks
         ("\uff39\uff45\uff53 \ufb01ne", "yes fine", True),
         ("Yes \u2764\ufe0f", "yes", True),
         ("\u0130", "i\u0307", True),
     ],
 )
-def test_equal_words(one: str, other: str, same: bool) -> None:
-    assert (plain_words(one) == plain_words(other)) is same
+def test_texts_with_the_same_words_are_equal(first: str, second: str, equal: bool) -> None:
+    assert (normalize_words(first) == normalize_words(second)) is equal
