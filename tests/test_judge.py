@@ -195,6 +195,16 @@ def test_a_judgement_of_other_replies_or_another_version_is_refused(judged: Judg
         read_judgements(judged.a)
 
 
+def test_a_judgement_of_fewer_samples_does_not_replace_a_larger_one(judged: Judged) -> None:
+    assert judged(judged.a, "limit=3").returncode == 0
+    before = judged.judgement()
+    done = judged(judged.a, "seed=5", "limit=2")
+    assert "is unchanged: its judgement has 3 samples, this one 2. To replace it," in done.stdout
+    assert judged.judgement() == before
+    assert judged(judged.a, "seed=5", "limit=3").returncode == 0
+    assert judged.judgement() != before
+
+
 def test_a_failed_call_fails_one_sample_and_can_be_retried(tmp_path: Path) -> None:
     ill = [True]
 

@@ -1,7 +1,7 @@
-"""The items that are judged: the replies of one run, or those of two runs to the same histories.
+"""The items that a judge sees: the replies of one run, or those of two runs to the same histories.
 
-An item holds only history, responder and replies, so that no gold reply, label, forecast, plan or name can reach a
-prompt. A sample that failed is an item without calls."""
+An item has only the history, the responder and the replies, so no gold reply, label, forecast, plan or name can reach a
+prompt. A sample that failed in a run is an item that needs no call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mmerg.scoring.comparisons import check_comparable
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A sample to judge. replies: one a run, in the order of the runs; None if the sample failed."""
+    """A sample to judge. replies: one per run, in the order of the runs; None if the sample failed."""
 
     id: str
     dialogue: str
@@ -30,7 +30,7 @@ class Item:
 
     @property
     def no_reply(self) -> tuple[int, ...]:
-        """The numbers of the runs in which the sample failed."""
+        """The numbers of the runs in which the sample failed, from 0."""
         return tuple(run for run, reply in enumerate(self.replies) if reply is None)
 
     @property
@@ -41,51 +41,50 @@ class Item:
 
 @dataclass(frozen=True)
 class JudgingSet:
-    """The items of one judging, in the order of dialogues and ids. left_out: the number of other samples, by
-    reason."""
+    """The items of one judging, sorted by dialogue and id. left_out: the number of excluded samples, by reason."""
 
     runs: tuple[ScoredRun, ...]
     items: tuple[Item, ...]
     left_out: dict[str, int]
 
     def digest(self) -> str:
-        """SHA-256 (hex) of all that the judge sees, with ids and dialogues."""
+        """SHA-256 (hex) of everything that the judge sees, with ids and dialogues."""
         content = [[item.id, item.dialogue, item.history, item.responder, item.replies] for item in self.items]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def select_items(*runs: ScoredRun, count: int | None = None, seed: int = 0) -> JudgingSet:
-    """The replies of one run, or of two runs to the samples that both have; at most `count`, drawn with the seed.
-    Raises ConfigError if both are the same run, RunError if runs cannot be compared (see `check_comparable`), have
-    different histories of a sample, or have no reply."""
+    """Selects the samples of a run, or those that all runs have; at most `count` of them, drawn with the seed.
+
+    Raises ConfigError if a run is given twice. Raises RunError if the runs cannot be compared (see `check_comparable`),
+    a sample has different histories in them, or there is no reply to judge."""
     where = " and ".join(str(run.path) for run in runs)
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise ConfigError("a run cannot be compared with itself", where=where, hint="name two different run folders")
     for other in runs[1:]:
         check_comparable(runs[0], other)
-    answers = [{answer.id: answer for answer in run.answers} for run in runs]
-    common = sorted(set.intersection(*map(set, answers)), key=lambda id: (answers[0][id].dialogue, id))
-    items = tuple(_item([of_run[id] for of_run in answers], where) for id in common)
-    left_out = {"in one run only": sum(map(len, answers)) - len(runs) * len(common)}
+    by_id = [{result.id: result for result in run.answers} for run in runs]
+    common = sorted(set.intersection(*map(set, by_id)), key=lambda id: (by_id[0][id].dialogue, id))
+    items = tuple(_build_item([results[id] for results in by_id], where) for id in common)
+    left_out = {"in one run only": sum(map(len, by_id)) - len(runs) * len(common)}
     if all(item.no_reply for item in items):
-        reasons = ", ".join(
-            f"{count} {reason}" for reason, count in ({"failed": len(items)} | left_out).items() if count
-        )
+        counts = {"failed": len(items)} | left_out
+        reasons = ", ".join(f"{number} {reason}" for reason, number in counts.items() if number)
         raise RunError(f"there is no reply to judge: {reasons or 'no samples'}", where=where)
     if count is not None and count < len(items):
         left_out["not drawn"] = len(items) - count
-        items = tuple(items[place] for place in sorted(random.Random(seed).sample(range(len(items)), count)))
-    return JudgingSet(runs, items, {reason: count for reason, count in left_out.items() if count})
+        items = tuple(items[index] for index in sorted(random.Random(seed).sample(range(len(items)), count)))
+    return JudgingSet(runs, items, {reason: number for reason, number in left_out.items() if number})
 
 
-def _item(answers: Sequence[Result], where: str) -> Item:
-    """Raises RunError if the histories differ between runs."""
-    first = answers[0]
-    histories = {(answer.history, answer.responder) for answer in answers if answer.ok}
+def _build_item(results: Sequence[Result], where: str) -> Item:
+    """The item of a sample with its result in each run. Raises RunError if the histories differ or are empty."""
+    first = results[0]
+    histories = {(result.history, result.responder) for result in results if result.ok}
     if len(histories) > 1 or any(not history for history, _ in histories):
         what = f"the results have different histories of {first.id}"
         hint = "use runs with the same protocol.history; if a results.jsonl was edited, restore it"
         raise RunError(what, where=where, hint=hint)
     # A line break in a reply must not look like another part of the prompt.
-    replies = tuple(" ".join((one.response or "").split()) if one.ok else None for one in answers)
+    replies = tuple(" ".join((result.response or "").split()) if result.ok else None for result in results)
     return Item(first.id, first.dialogue or first.id, first.history, first.responder, replies)

@@ -1,7 +1,8 @@
-"""Asks a judge about one item: a call per aspect, order of the replies, and repeat.
+"""Asks a judge about one item: one call for each aspect, order of the replies, and repeat.
 
-The judge is a system whose stages see only D, the history, and R, the replies. An answer that is invalid even after
-repairs is an unusable verdict, never a guess; a failed call fails the item. An item without a reply needs no call."""
+The judge is a system whose stages see only D, the history, and R, the replies. If its completion is still invalid after
+all repairs, the verdict is unusable; it is never guessed. A failed call fails the item. An item without a reply needs
+no call."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -29,23 +30,31 @@ REPLIES = "R"
 _CHOICES: dict[str, Choice] = dict(zip(("Reply 1", "Reply 2", "tie"), get_args(Choice), strict=True))
 
 
-def judge_system(rubric: RubricSettings) -> System:
-    """The system of a rubric's aspects. Raises ConfigError if an aspect has another kind of output."""
+def build_judge_system(rubric: RubricSettings) -> System:
+    """Builds a system with one stage per aspect of the rubric. Raises ConfigError if an aspect's output is no `Rating`
+    (for one reply) or `Preference` (for two)."""
     shared = {"name": rubric.name, "prompts": rubric.prompts, "max_repairs": rubric.max_repairs}
     settings = SystemSettings.model_validate(shared | {"stages": rubric.aspects, "result": {}, "loop": "single"})
     system = build(settings, given=[REPLIES], group="judge")
-    wanted = Rating if rubric.replies == 1 else Preference
+    kind = Rating if rubric.replies == 1 else Preference
     for stage in system.stages:
-        if stage.output is None or not issubclass(stage.output, wanted):
-            what = f"aspect {stage.name} must give a {wanted.__name__}, as replies is {rubric.replies}"
-            hint = f"output: {wanted.__module__}.{wanted.__name__}"
+        if stage.output is None or not issubclass(stage.output, kind):
+            what = f"aspect {stage.name} must give a {kind.__name__}, as replies is {rubric.replies}"
+            hint = f"output: {kind.__module__}.{kind.__name__}"
             raise ConfigError(what, where=f"judge={rubric.name}", hint=hint)
     return system
 
 
 @dataclass(frozen=True)
 class Judge:
-    """A judge of items. sampling: with the seed of the first repeat; each later one adds 1."""
+    """A judge of items.
+
+    Attributes:
+        prompts: the prompts of the judge's system.
+        sampling: with the seed of the first repeat; each later repeat adds 1 to it.
+        replies: how many replies an item has: 1 to rate, 2 to compare.
+        repeats: how often each question is asked.
+    """
 
     prompts: Prompts
     sampling: Sampling
@@ -54,44 +63,46 @@ class Judge:
 
     @property
     def rounds(self) -> list[tuple[tuple[int, ...], int]]:
-        """The calls per item and aspect: each order of the replies, and the number of the repeat. Rounds with the same
-        prompt follow each other, so that the server's prefix cache helps."""
+        """For each call per item and aspect: the order of the replies, and the number of the repeat. Rounds with the
+        same prompt are consecutive, so that the server's prefix cache helps."""
         return list(product(permutations(range(self.replies)), range(self.repeats)))
 
-    def item(self, item: Item, backend: Backend, emit: Emit) -> Verdicts:
-        """The verdicts on one item, or the failure of a call. Raises CallError if it is interrupted, and ConfigError if
-        every item would fail."""
+    def judge_item(self, item: Item, backend: Backend, emit: Emit) -> Verdicts:
+        """Returns the verdicts on one item, or the failure of a call. Raises CallError if it is interrupted, and
+        ConfigError for a fault that would fail every item."""
 
-        def decide(note: Emit, _: object) -> Fields:
-            return {"verdicts": tuple(self._verdicts(item, backend, note)), "no_reply": item.no_reply}
+        def decide(record: Emit, _: object) -> Fields:
+            return {"verdicts": tuple(self._ask_all(item, backend, record)), "no_reply": item.no_reply}
 
         started = events.SampleStarted(
             sample=item.id, dialogue=item.dialogue, history=item.history, responder=item.responder, labels=()
         )
         return Verdicts.model_validate(attempt(started, decide, emit)[0])
 
-    def _verdicts(self, item: Item, backend: Backend, emit: Emit) -> Iterator[Verdict]:
+    def _ask_all(self, item: Item, backend: Backend, emit: Emit) -> Iterator[Verdict]:
+        """Asks every question about the item, and emits and yields the verdicts."""
+        if item.no_reply:
+            return
         state = State(item.scene)
-        for number, (order, repeat) in enumerate(self.rounds if not item.no_reply else ()):
+        for number, (order, repeat) in enumerate(self.rounds):
             sampling = replace(self.sampling, seed=self.sampling.seed + repeat)
-            supply = SourceOutput(
-                tuple({"number": place, "reply": item.replies[run]} for place, run in enumerate(order, start=1))
-            )
-            asker = Asker(self.prompts, backend, sampling, emit, {REPLIES: lambda *_, supply=supply: supply})
+            replies = tuple({"number": place, "reply": item.replies[run]} for place, run in enumerate(order, start=1))
+            source = SourceOutput(replies)
+            asker = Asker(self.prompts, backend, sampling, emit, {REPLIES: lambda *_, source=source: source})
             for stage in self.prompts.system.stages:
                 try:
-                    answer = _to_fields(asker(stage, state, number))
+                    outcome = _to_fields(asker(stage, state, number))
                 except ReplyError as error:
-                    answer = {"failure": error.failure}
-                asked = {"aspect": stage.name, "round": number, "order": order, "repeat": repeat, "seed": sampling.seed}
-                verdict = Verdict.model_validate(asked | answer)
+                    outcome = {"failure": error.failure}
+                call = {"aspect": stage.name, "round": number, "order": order, "repeat": repeat, "seed": sampling.seed}
+                verdict = Verdict.model_validate(call | outcome)
                 emit(events.Judged(sample=item.id, t=number, verdict=verdict))
                 yield verdict
 
 
-def _to_fields(answer: Output) -> Fields:
-    """The judge's answer as fields of a verdict."""
-    if isinstance(answer, Preference):
-        return {"choice": _CHOICES[answer.better], "reason": answer.reason}
-    assert isinstance(answer, Rating)
-    return {"score": answer.score, "reason": answer.reason}
+def _to_fields(output: Output) -> Fields:
+    """The fields of a verdict from the judge's validated output."""
+    if isinstance(output, Preference):
+        return {"choice": _CHOICES[output.better], "reason": output.reason}
+    assert isinstance(output, Rating)
+    return {"score": output.score, "reason": output.reason}

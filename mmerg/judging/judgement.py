@@ -1,7 +1,7 @@
-"""The files with the scores over a judge's verdicts.
+"""The files with the scores that follow from a judge's verdicts.
 
-judgement.json in a judging's folder holds a `Judgement` of one run or a `Match` of two; beside a judged run,
-judgement-<judge's backbone>@<rubric>.json holds the latest `Judgement` of its replies."""
+`judgement.json` in a judging's folder holds a `Judgement` of one run or a `Match` of two. Beside a judged run,
+`judgement-<judge's backbone>@<rubric>.json` holds a `Judgement` of its replies: the latest, or one of more samples."""
 
 import hashlib
 import json
@@ -10,23 +10,33 @@ from pathlib import Path
 from typing import TypeVar
 
 from mmerg.errors import RunError
-from mmerg.judging.metrics import Sign
+from mmerg.judging.metrics import SignTest
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import JudgingManifest, RunRef, read_any_manifest
 from mmerg.runs.result import Result
 from mmerg.scoring.score import Score
 from mmerg.storage.files import describe_error
-from mmerg.storage.record import Record, read_record
+from mmerg.storage.record import Record, read_record, write_record
 
 Kind = TypeVar("Kind", bound=Record)
 JUDGEMENT, VERDICTS = "judgement.json", "verdicts.jsonl"  # of a judging's folder
 
 
-class _Judged(Record):
-    """judge: the name of its backbone. judging: the folder with the verdicts. drawn: samples to judge. n: judged
-    samples; no_reply: those without calls, as a run failed. failed: samples with a failed call. unjudged: samples not
-    judged yet. left_out: samples that were not drawn, by reason. verdicts: on the n samples, including unusable ones.
-    identity: what affects the verdicts."""
+class _JudgingRecord(Record):
+    """What judgements and matches have in common.
+
+    Attributes:
+        judge: the name of the judge's backbone.
+        judging: the name of the folder with the verdicts.
+        drawn: the number of samples to judge.
+        n: judged samples, including those in `no_reply`.
+        no_reply: samples without a call, as a run failed on them.
+        failed: samples on which a call failed.
+        unjudged: samples that are not judged yet.
+        left_out: the number of excluded samples, by reason.
+        verdicts: the number of verdicts on the n samples, including unusable ones.
+        identity: what affects the verdicts.
+    """
 
     judge: str
     engine: str
@@ -44,18 +54,18 @@ class _Judged(Record):
 
     @property
     def rubric(self) -> str:
-        """The name of the rubric, such as likert. The folder is named judge-<rubric>-<judge>-<hash>."""
+        """The name of the rubric, such as likert, from the name of the folder: judge-<rubric>-<judge>-<hash>."""
         return self.judging.removeprefix("judge-").rpartition("-")[0].removesuffix(f"-{self.judge}")
 
     @property
     def name(self) -> str:
-        """Unique among judgements of a run: gemma3-12b@likert."""
+        """The judge and the rubric, such as gemma3-12b@likert: unique among the judgements of a run."""
         return f"{self.judge}@{self.rubric}"
 
 
-class Judgement(_Judged):
-    """The ratings of one run, by aspect. self_judged: the judge is the model that wrote the replies. replies: their
-    digest."""
+class Judgement(_JudgingRecord):
+    """The ratings of one run, by aspect. replies: the digest of the run's replies. self_judged: the judge is the model
+    that wrote them."""
 
     run: str
     replies: str
@@ -64,66 +74,91 @@ class Judgement(_Judged):
     scores: dict[str, Score]
 
 
-class Match(_Judged):
-    """Run A against run B. replies: their digests. aspects, overall: scores by aspect and over all (see
-    `preferences`). signs: tests by aspect. self_judged: the runs whose replies the judge wrote."""
+class Match(_JudgingRecord):
+    """The comparison of run A with run B.
+
+    Attributes:
+        replies: the digest of each run's replies.
+        self_judged: the runs whose replies the judge wrote.
+        aspects: the scores by aspect (see `score_preferences`).
+        overall: the scores over all aspects.
+        signs: the sign tests by aspect.
+    """
 
     runs: tuple[str, str]
     replies: tuple[str, str]
     self_judged: tuple[str, ...]
     aspects: dict[str, dict[str, Score]]
     overall: dict[str, Score]
-    signs: dict[str, Sign]
+    signs: dict[str, SignTest]
 
 
-def replies_digest(results: Iterable[Result]) -> str:
+def digest_replies(results: Iterable[Result]) -> str:
     """SHA-256 (hex) of all replies of a run, by id; the reply of a failed sample is None."""
     replies = sorted((result.id, result.response) for result in results)
     return hashlib.sha256(json.dumps(replies).encode()).hexdigest()
 
 
 def read_judgements(run: Path) -> dict[str, Judgement]:
-    """The judgements of the run in folder `run`, by name. Raises RunError if one cannot be read, or the run's replies
-    have changed since."""
+    """Reads the judgements beside a run, by name. Raises RunError if one cannot be read, or the run's replies have
+    changed since."""
     judgements = {}
     for file in sorted(run.glob(judgement_file("*"))):
-        one = _read(file, Judgement)
-        _refuse_stale(run, one.replies, file, f"{run} judge={one.rubric} backbone={one.judge}")
-        judgements[one.name] = one
+        judgement = _read(file, Judgement)
+        arguments = f"{run} judge={judgement.rubric} backbone={judgement.judge}"
+        _refuse_stale(run, judgement.replies, file, arguments)
+        judgements[judgement.name] = judgement
     return judgements
 
 
-def read_matches(about: RunRef) -> list[Match]:
-    """The pairwise judgements in which a run is run A. Raises RunError if one cannot be read, or the run's replies
-    have changed since."""
+def read_matches(run: RunRef) -> list[Match]:
+    """Reads the pairwise judgements in which a run is run A. Raises RunError if one cannot be read, or the run's
+    replies have changed since."""
     matches = []
-    for file in sorted(about.path.resolve().parent.glob(f"judge-*/{JUDGEMENT}")):
+    for file in sorted(run.path.resolve().parent.glob(f"judge-*/{JUDGEMENT}")):
         try:
             manifest = read_any_manifest(file.parent)
         except RunError:
             continue  # damaged or of another version
-        first, *others = manifest.judged if isinstance(manifest, JudgingManifest) else [None]
-        if others and first and (first.run, first.identity) == (about.run, about.manifest.identity):
+        if not isinstance(manifest, JudgingManifest) or len(manifest.judged) < 2:
+            continue
+        first = manifest.judged[0]
+        if (first.run, first.identity) == (run.run, run.manifest.identity):
             match = read_match(file.parent)
-            _refuse_stale(about.path, match.replies[0], file, " ".join(match.runs))
+            _refuse_stale(run.path, match.replies[0], file, " ".join(match.runs))
             matches.append(match)
     return matches
 
 
 def read_match(folder: Path) -> Match:
-    """The pairwise judgement in a judging's folder. Raises RunError if it cannot be read."""
+    """Reads the pairwise judgement in a judging's folder. Raises RunError if it cannot be read."""
     return _read(folder / JUDGEMENT, Match)
 
 
 def judgement_file(name: str) -> str:
-    """The name of the file beside a judged run; name: see `Judgement.name`."""
+    """The name of the file beside a judged run. name: see `Judgement.name`."""
     return f"judgement-{name}.json"
 
 
-def _refuse_stale(run: Path, replies: str, file: Path, judged: str) -> None:
-    if replies != replies_digest(read_results(run).values()):
+def write_beside(run: Path, judgement: Judgement) -> Judgement | None:
+    """Writes a judgement beside its run, and returns None. If the file there has a judgement of the same replies with
+    more samples, keeps and returns that one: a trial with limit=2 must not replace the scores of a whole run."""
+    file = run / judgement_file(judgement.name)
+    try:
+        existing = read_record(file, Judgement)
+    except (OSError, ValueError):  # missing, damaged or of another version
+        existing = None
+    if existing and existing.replies == judgement.replies and existing.n > judgement.n:
+        return existing
+    write_record(file, judgement)
+    return None
+
+
+def _refuse_stale(run: Path, replies: str, file: Path, arguments: str) -> None:
+    """Raises RunError if the judged replies are not those of the run. arguments: of the command to judge again."""
+    if replies != digest_replies(read_results(run).values()):
         what = "this judgement is stale: the run's replies have changed since"
-        raise RunError(what, where=str(file), hint=f"judge again with mmerg judge {judged}, or remove the file")
+        raise RunError(what, where=str(file), hint=f"judge again with mmerg judge {arguments}, or remove the file")
 
 
 def _read(file: Path, kind: type[Kind]) -> Kind:

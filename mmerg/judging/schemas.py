@@ -1,4 +1,4 @@
-"""The answers of a judge. The reason comes before the verdict, as a model writes fields in order."""
+"""The outputs of a judge. The reason comes before the verdict, as a model writes fields in order."""
 
 from typing import Annotated, Literal
 

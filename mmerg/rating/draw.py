@@ -13,7 +13,7 @@ from random import Random
 from mmerg.errors import ConfigError
 from mmerg.judging.items import Item as Judged
 from mmerg.judging.items import select_items
-from mmerg.judging.judgement import replies_digest
+from mmerg.judging.judgement import digest_replies
 from mmerg.rating.form import Form
 from mmerg.rating.study import HUMAN, Key, KeyItem, Place, ShownTurn, Study, StudyCandidate, StudyItem
 from mmerg.scoring.answers import ScoredRun
@@ -35,7 +35,7 @@ class StudyDraw:
         self.items: dict[str, StudyItem] = {}
         self.key: dict[str, KeyItem] = {}
         chosen = select_items(*runs)
-        self.candidates = [StudyCandidate(name=run.run, replies=replies_digest(run.answers)) for run in runs]
+        self.candidates = [StudyCandidate(name=run.run, replies=digest_replies(run.answers)) for run in runs]
         self.candidates += [StudyCandidate(name=HUMAN)] * settings.human
         if len(self.candidates) < form.replies:
             hint = "name two or more runs, or set human=true"

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 
 from mmerg.judging.judgement import VERDICTS, read_judgements, read_matches
-from mmerg.judging.metrics import METRICS, outcomes
+from mmerg.judging.metrics import agree_orders, find_outcomes
 from mmerg.rating.agreement import alpha, kappa
 from mmerg.rating.answers import StudyAnswers
 from mmerg.rating.score import coefficient
@@ -50,13 +50,13 @@ def judge_facts(answers: StudyAnswers, runs: Mapping[int, Path], draws: int, see
                 usable = [verdict for verdict in judged.verdicts if verdict.aspect == question and verdict.usable]
                 if len(candidates) == 2:
                     sign = 1 if item.candidates == candidates else -1
-                    values = [sign * outcome for outcome in outcomes(judged, [question])]
+                    values = [sign * outcome for outcome in find_outcomes(judged, [question])]
                 else:
                     values = [verdict.score for verdict in usable if verdict.score is not None]
                 found = columns.setdefault((judge, question), {})
                 if values:
                     found[code] = round(fmean(values))
-                same.setdefault((judge, question), []).extend(METRICS["agree_orders"](usable))
+                same.setdefault((judge, question), []).extend(agree_orders(usable))
     for (judge, question), column in columns.items():
         yield _compare(answers, judge, question, column, same[judge, question], draws, seed)
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from mmerg.console.tables import format_number
 from mmerg.errors import RunError
-from mmerg.judging.judgement import replies_digest
+from mmerg.judging.judgement import digest_replies
 from mmerg.runs.folder import read_results
 from mmerg.scoring.score import Score
 from mmerg.storage.files import describe_error
@@ -33,7 +33,7 @@ class Rating(Record):
 
 class PeopleRatings(Record):
     """scores: means by question. against: scores of pairs by opponent, each named `<score>_<question>`. agreement:
-    ordinal alpha by question. replies: digest of the run's, see `replies_digest`."""
+    ordinal alpha by question. replies: digest of the run's, see `digest_replies`."""
 
     judge: Literal["people"] = "people"
     study: str
@@ -71,7 +71,7 @@ def read_rated(run: Path) -> dict[str, PeopleRatings]:
             raise RunError(
                 f"these ratings cannot be read: {describe_error(error)}", where=str(file), hint=hint
             ) from error
-        if rated.replies != replies_digest(read_results(run).values()):
+        if rated.replies != digest_replies(read_results(run).values()):
             what, hint = "the run's replies have changed since they were rated", "rate them again, or remove the file"
             raise RunError(what, where=str(file), hint=hint)
         found[rated.name] = rated

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 
 from mmerg.console.tables import Table, format_number
 from mmerg.console.terminal import escape
-from mmerg.judging.tables import table
+from mmerg.judging.tables import tabulate_scores
 from mmerg.rating.answers import RaterFacts, StudyAnswers
 from mmerg.rating.form import CONSENT
 from mmerg.rating.judges import JudgeFacts, judge_facts
@@ -92,16 +92,18 @@ def tables(results: StudyResults, replies: int) -> Iterator[RenderableType]:
         if not found:
             continue
         if replies == 1:
-            yield table(f"means [95 %], {what}", found.means, {name: name for name in found.agreement}, "candidate")
+            yield tabulate_scores(
+                f"means [95 %], {what}", found.means, {name: name for name in found.agreement}, "candidate"
+            )
         rows = {f"{pair.question}: {pair.a} – {pair.b}": pair for pair in found.pairs}
         heads = ENDS if replies == 2 else {"difference": "difference"}
         if rows:
             scores = {name: pair.scores for name, pair in rows.items()}
-            yield table(f"A – B [95 %], {what}", scores, heads, "question: A – B")
+            yield tabulate_scores(f"A – B [95 %], {what}", scores, heads, "question: A – B")
         for name, pair in rows.items():
             yield escape(f"  {name}: p {format_p(pair.p)}, Holm {format_p(pair.p_holm)}: {pair.says}")
         shown = AGREEMENT | ({"icc_2_k": "ICC(2,k)"} if replies == 1 else {})
-        yield table(f"agreement [95 %], {what}", found.agreement, shown, "question")
+        yield tabulate_scores(f"agreement [95 %], {what}", found.agreement, shown, "question")
         reasons = {score.why: None for scores in found.agreement.values() for score in scores.values() if score.why}
         yield from map(escape, reasons)
     yield Table("raters", RATERS, [(rater, *_cells(facts)) for rater, facts in results.raters.items()])

@@ -14,7 +14,7 @@ from typing import TypeVar
 from pydantic import Field
 
 from mmerg.errors import RunError
-from mmerg.judging.judgement import replies_digest
+from mmerg.judging.judgement import digest_replies
 from mmerg.rating.form import Form, Point
 from mmerg.runs.folder import read_results
 from mmerg.storage.files import describe_error
@@ -64,7 +64,7 @@ class Study(Record):
 
 
 class StudyCandidate(Record):
-    """Who wrote replies: a run, or HUMAN. replies: digest of the run's (see `replies_digest`)."""
+    """Who wrote replies: a run, or HUMAN. replies: digest of the run's (see `digest_replies`)."""
 
     name: str
     replies: str = ""
@@ -116,7 +116,7 @@ def find_runs(folder: Path, key: Key) -> tuple[dict[int, Path], list[str]]:
             continue
         path = Path(known.get(candidate.name, candidate.name))
         try:
-            if replies_digest(read_results(path).values()) == candidate.replies:
+            if digest_replies(read_results(path).values()) == candidate.replies:
                 runs[number] = path
             else:
                 problems.append(f"the run {candidate.name} has changed: its replies are not the rated ones")

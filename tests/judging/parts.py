@@ -9,7 +9,7 @@ from mmerg.backends.protocol import Request, Sampling
 from mmerg.backends.scripted import Scripted
 from mmerg.engine.prompts import Prompts
 from mmerg.judging.items import Item
-from mmerg.judging.judge import Judge, judge_system
+from mmerg.judging.judge import Judge, build_judge_system
 from mmerg.runs.events import Event
 from mmerg.runs.result import Verdicts
 from mmerg.settings.commands import JudgeSettings, RubricSettings
@@ -29,13 +29,13 @@ def node(name: str) -> RubricSettings:
 def judge(name: str, repeats: int = 1) -> Judge:
     settings = node(name)
     sampling = Sampling(seed=7, temperature=0.7 if repeats > 1 else 0.0)
-    return Judge(Prompts(judge_system(settings)), sampling, settings.replies, repeats)
+    return Judge(Prompts(build_judge_system(settings)), sampling, settings.replies, repeats)
 
 
 def asked(judge: Judge, item: Item, answer: Callable[[Request], Any]) -> tuple[Verdicts, Scripted, list[Event]]:
     """The verdicts of a scripted judge, the backend with its requests, and the events."""
     backend, told = Scripted(answer), list[Event]()
-    return judge.item(item, backend, told.append), backend, told
+    return judge.judge_item(item, backend, told.append), backend, told
 
 
 def user_of(request: Request) -> str:

@@ -8,9 +8,9 @@ from mmerg.backends.protocol import Engine, Request
 from mmerg.backends.scripted import Scripted
 from mmerg.errors import CallError, ConfigError, Failure, RunError
 from mmerg.judging.items import select_items
-from mmerg.judging.judge import judge_system
+from mmerg.judging.judge import build_judge_system
 from mmerg.judging.launch import same_model
-from mmerg.judging.metrics import ratings
+from mmerg.judging.metrics import score_ratings
 from mmerg.runs import events
 from mmerg.scoring.answers import read_run
 from mmerg.settings.model import StageSettings
@@ -50,7 +50,7 @@ def test_an_invalid_answer_is_retried_and_then_unusable(text: str) -> None:
     assert found.status == "ok"
     assert backend.calls == 1 + 2 + 2  # two repairs
     assert [e.verdict for e in told if isinstance(e, events.Judged)] == list(found.verdicts)
-    scores = ratings([found], ["empathy", "fluency"], "")
+    scores = score_ratings([found], ["empathy", "fluency"], "")
     assert (scores["empathy"].value, scores["empathy"].n, scores["fluency"].value) == (None, 0, 3.0)
 
 
@@ -64,17 +64,17 @@ def test_a_failed_call_fails_the_item_and_an_interrupted_one_is_raised() -> None
     closed = Scripted([])
     closed.close()
     with pytest.raises(CallError) as caught:
-        judge("likert").item(ITEM, closed, told.append)
+        judge("likert").judge_item(ITEM, closed, told.append)
     assert caught.value.failure is Failure.INTERRUPTED
 
 
 def test_an_aspect_of_the_wrong_kind_is_refused() -> None:
     with pytest.raises(ConfigError, match="must give a Rating"):
-        judge_system(node("pairwise").model_copy(update={"replies": 1}))
+        build_judge_system(node("pairwise").model_copy(update={"replies": 1}))
     likert = node("likert")
     more = {**likert.aspects, "wit": StageSettings(sees=("D", "R"), gives="wit")}
     with pytest.raises(ConfigError, match="aspect wit must give a Rating"):
-        judge_system(likert.model_copy(update={"aspects": more}))
+        build_judge_system(likert.model_copy(update={"aspects": more}))
 
 
 def test_failed_samples_need_no_call(tmp_path: Path) -> None:

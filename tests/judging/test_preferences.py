@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from mmerg.judging.metrics import METRICS, preferences, ratings, signs
+from mmerg.judging.metrics import CONSISTENCY, run_sign_tests, score_preferences, score_ratings
 from mmerg.runs.events import Choice, Verdict
 from mmerg.runs.result import Verdicts
 from tests.judging.parts import PAIR, always_first, asked, judge
@@ -27,12 +27,12 @@ def sample(*repeats: tuple[Choice | None, Choice | None], name: str = "d0/4", as
 
 
 def scores(*samples: Verdicts) -> dict[str, float | None]:
-    return {name: score.value for name, score in preferences(samples, ["empathy"], "").items()}
+    return {name: score.value for name, score in score_preferences(samples, ["empathy"], "").items()}
 
 
 def test_a_judge_that_always_prefers_the_first_only_ties() -> None:
     found = [asked(judge("pairwise", repeats=2), PAIR, always_first)[0]]
-    scores = {name: score.value for name, score in preferences(found, ASPECTS, "").items()}
+    scores = {name: score.value for name, score in score_preferences(found, ASPECTS, "").items()}
     assert (scores["win"], scores["tie"], scores["lose"]) == (0, 100, 0)
     assert (scores["first"], scores["flips"], scores["agree_orders"], scores["agree_repeats"]) == (100, 100, 0, 100)
 
@@ -54,10 +54,10 @@ def test_a_win_needs_more_than_half_of_the_repeats() -> None:
 
 def test_unusable_verdicts_do_not_count() -> None:
     half = sample((None, "second"))
-    scores = preferences([half, sample(("first", "second"), name="d1/4")], ["empathy"], "")
+    scores = score_preferences([half, sample(("first", "second"), name="d1/4")], ["empathy"], "")
     assert (scores["win"].value, scores["win"].n) == (100, 1)
     assert (scores["first"].value, scores["first"].n) == (25, 2)
-    none = preferences([sample((None, None))], ["empathy"], "")
+    none = score_preferences([sample((None, None))], ["empathy"], "")
     assert all((score.value, score.n, bool(score.why)) == (None, 0, True) for score in none.values())
 
 
@@ -79,7 +79,7 @@ def test_swapping_the_runs_only_swaps_win_and_lose(
     margins = [found.pop("margin") for found in (here, there)]
     assert margins in ([None, None], [margins[0], -(margins[0] or 0.0)])
     assert {back.get(name, name): value for name, value in there.items()} == here
-    assert set(here) == {"win", "tie", "lose", *METRICS}
+    assert set(here) == {"win", "tie", "lose", *CONSISTENCY}
     if here["win"] is not None:
         assert abs(here["win"] + (here["tie"] or 0) + (here["lose"] or 0) - 100) < 1e-9
 
@@ -90,18 +90,18 @@ def test_a_failed_reply_loses_without_a_verdict() -> None:
 
     won = sample(("first", "second"))
     samples = [won, failed("d1/4", 0), failed("d2/4", 1), failed("d3/4", 1), failed("d4/4", 0, 1)]
-    scores = preferences(samples, ["empathy", "fluency"], "")
+    scores = score_preferences(samples, ["empathy", "fluency"], "")
     assert [(scores[name].value, scores[name].n) for name in ("win", "tie", "lose", "margin")] == [
         *((60, 5), (20, 5), (20, 5), (40, 5))
     ]
-    alone = preferences([won], ["empathy", "fluency"], "")
+    alone = score_preferences([won], ["empathy", "fluency"], "")
     judge = ("first", "flips", "agree_orders", "agree_repeats")
     assert [(scores[name].value, scores[name].n) for name in judge] == [
         (alone[name].value, alone[name].n) for name in judge
     ]
-    found = signs(samples, ["empathy", "fluency"])
+    found = run_sign_tests(samples, ["empathy", "fluency"])
     assert [(sign.won, sign.lost) for sign in found.values()] == [(3, 1), (2, 1)]
-    rated = ratings([failed("d0/1", 0), failed("d1/1", 0)], ["empathy"], "")["empathy"]
+    rated = score_ratings([failed("d0/1", 0), failed("d1/1", 0)], ["empathy"], "")["empathy"]
     assert (rated.value, rated.n) == (1.0, 2)
 
 
@@ -114,10 +114,12 @@ def test_ratings_are_means_over_samples_of_means_over_repeats() -> None:
         ]
         return Verdicts(id=name, status="ok", dialogue=name.split("/", maxsplit=1)[0], verdicts=tuple(verdicts))
 
-    score = ratings([rated("d0/1", 1, 2), rated("d0/2", 5, None), rated("d1/1", None)], ["empathy"], "s")["empathy"]
+    score = score_ratings([rated("d0/1", 1, 2), rated("d0/2", 5, None), rated("d1/1", None)], ["empathy"], "s")[
+        "empathy"
+    ]
     assert (score.value, score.n, score.signature, score.higher_is_better) == (3.25, 2, "s", True)
     assert score.interval is None  # all is from one dialogue
-    more = ratings([rated("d0/1", 1), rated("d1/1", 5)], ["empathy"], "s")["empathy"]
+    more = score_ratings([rated("d0/1", 1), rated("d1/1", 5)], ["empathy"], "s")["empathy"]
     assert (more.value, more.why) == (3.0, "no interval: fewer than 10 dialogues")
 
 
@@ -125,7 +127,7 @@ def test_margins_and_sign_tests() -> None:
     won, lost, tied = ("first", "second"), ("second", "first"), ("first", "first")
     pairs = [won] * 6 + [lost] + [tied] * 3
     samples = [sample(pair, name=f"d{number}/1") for number, pair in enumerate(pairs)]  # type: ignore[arg-type]
-    margin = preferences(samples, ["empathy"], "")["margin"]
+    margin = score_preferences(samples, ["empathy"], "")["margin"]
     assert (margin.value, margin.n) == (50.0, 10)
     assert margin.interval
     assert margin.interval[0] < 50 < margin.interval[1]
@@ -134,17 +136,17 @@ def test_margins_and_sign_tests() -> None:
         one.model_copy(update={"verdicts": one.verdicts + other.verdicts})
         for one, other in zip(samples, more, strict=True)
     ]
-    found = signs(both, ["empathy", "fluency"])
+    found = run_sign_tests(both, ["empathy", "fluency"])
     assert (found["empathy"].won, found["empathy"].lost) == (6, 1)
     assert found["empathy"].p == pytest.approx(binomtest(6, 7).pvalue)
     assert found["empathy"].p_holm == 2 * found["empathy"].p
     assert (found["fluency"].won, found["fluency"].lost, found["fluency"].p_holm) == (0, 0, 1.0)
-    assert preferences(both, ["empathy", "fluency"], "")["margin"].value == 25.0
+    assert score_preferences(both, ["empathy", "fluency"], "")["margin"].value == 25.0
 
 
 def test_a_dialogue_has_one_vote() -> None:
     won, lost = ("first", "second"), ("second", "first")
     samples = [sample(won, name=f"d0/{number}") for number in range(5)]  # type: ignore[arg-type]
     samples += [sample(lost, name="d1/1"), sample(won, name="d2/1"), sample(lost, name="d2/2")]  # type: ignore[arg-type]
-    found = signs(samples, ["empathy"])["empathy"]
+    found = run_sign_tests(samples, ["empathy"])["empathy"]
     assert (found.won, found.lost, found.p) == (1, 1, 1.0)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from mmerg.backends.protocol import Engine
-from mmerg.judging.judgement import JUDGEMENT, VERDICTS, Judgement, Match, judgement_file, replies_digest
-from mmerg.judging.metrics import preferences
+from mmerg.judging.judgement import JUDGEMENT, VERDICTS, Judgement, Match, digest_replies, judgement_file
+from mmerg.judging.metrics import score_preferences
 from mmerg.paper.published import Name, published
 from mmerg.papertables.candidates import read_candidate
 from mmerg.papertables.table import RunTable, TableRow, add_runs
@@ -84,7 +84,7 @@ def rate(run: Path, judge: str, value: float, rubric: str = "likert", own: bool 
         **{"run": run.name, "protocol": "p", "self_judged": own},  # type: ignore[arg-type]
         **counts,  # type: ignore[arg-type]
         judging=f"judge-{rubric}-{judge}-12345678",
-        replies=replies_digest(read_results(run).values()),
+        replies=digest_replies(read_results(run).values()),
         scores=dict.fromkeys(("empathy", "coherence", "fluency"), one),
     )
     file = run / judgement_file(judgement.name)
@@ -99,9 +99,9 @@ def judging_of(first: Path, second: Path, corpus: str = "empathetic") -> Path:
     one = Verdict(aspect="empathy", round=0, order=(0, 1), repeat=0, seed=0, choice="first", reason="r")
     verdicts = (one, one.model_copy(update={"round": 1, "order": (1, 0), "choice": "second"}))
     sample = Verdicts(id="a/1", status="ok", dialogue="a", verdicts=verdicts)
-    scores = preferences([sample], ["empathy"], "s")
+    scores = score_preferences([sample], ["empathy"], "s")
     counts = dict.fromkeys(("drawn", "n", "failed", "unjudged", "verdicts", "unusable"), 1)
-    replies = [replies_digest(read_results(run).values()) for run in (first, second)]
+    replies = [digest_replies(read_results(run).values()) for run in (first, second)]
     told = {"judge": "gemma3-12b", "engine": "e", "judging": folder.name, "corpus": corpus}
     found = Match.model_validate(
         {**counts, **told, "left_out": {}, "identity": {}, "runs": runs, "self_judged": (), "overall": scores}

@@ -11,7 +11,7 @@ import pytest
 
 import mmerg
 from mmerg.errors import Failure, RunError
-from mmerg.judging.judgement import replies_digest
+from mmerg.judging.judgement import digest_replies
 from mmerg.runs import events
 from mmerg.runs.events import Verdict
 from mmerg.runs.folder import Run, read_results
@@ -189,7 +189,7 @@ def test_pairwise_verdicts_are_listed_with_run_a(judged: Path) -> None:
     assert tidy.verdicts.against.isna().sum() == 2  # the ratings
     assert len(mmerg.load(judged.parent / "B").verdicts) == 0
     file = folder / "judgement.json"
-    file.write_text(file.read_text().replace(replies_digest(read_results(judged).values()), "0" * 64))
+    file.write_text(file.read_text().replace(digest_replies(read_results(judged).values()), "0" * 64))
     with pytest.raises(RunError, match="this judgement is stale"):
         _ = mmerg.load(judged).verdicts
 
