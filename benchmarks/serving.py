@@ -58,7 +58,7 @@ def speed(rounds: int) -> dict[str, list[float]]:
             begun = perf_counter()
             sample, uploads = asked.build_sample()
             experiment = with_uploads(offered.experiment, uploads)
-            result = experiment.sample(sample, Dry(), lambda _: None, lambda *_: None)
+            result = experiment.run_sample(sample, Dry(), lambda _: None, lambda *_: None)
             assert result.calls == CALLS
             return 1000 * (perf_counter() - begun)
 

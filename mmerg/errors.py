@@ -85,7 +85,7 @@ class RunError(MmergError):
     """A run folder is locked, damaged or belongs to another configuration."""
 
 
-def unwritable(error: OSError, path: object) -> RunError:
+def write_error(error: OSError, path: object) -> RunError:
     """The error for a file of a run or its caches that cannot be written. It ends the run."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         what = "the disk is full, or a quota is reached"
@@ -118,7 +118,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"did you mean {near[0]}?" if near else ""
 
 
-def by_reason(pairs: Iterable[tuple[Key, str]]) -> dict[Key, str]:
+def group_by_reason(pairs: Iterable[tuple[Key, str]]) -> dict[Key, str]:
     """Groups (reason, name) pairs: the names of each reason, joined by commas, in order."""
     by_key: dict[Key, list[str]] = {}
     for reason, name in pairs:
@@ -139,7 +139,7 @@ def format_exception(error: BaseException) -> str:
         return type(error).__name__
 
 
-def raised_at(error: BaseException, file: str | None = None) -> str:
+def locate_error(error: BaseException, file: str | None = None) -> str:
     """The file and line where an exception was raised, or its last line in `file` if it passed through that; for a
     SyntaxError, the place of the error."""
     if isinstance(error, SyntaxError) and error.filename:

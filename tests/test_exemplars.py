@@ -284,6 +284,6 @@ def test_where_a_prompt_shows_fewer_turns_guards_know_them_all(tmp_path: Path) -
         query = made.query(sample)
         assert query.text == ("It's fine." if history else query.history)
         assert query.history == "I did not get it.\nOh no.\nIt's fine."
-        found = made.memory.nearest(query, made.wanted)
+        found = made.memory.nearest(query, made.settings)
         assert [(hit.entry.id, hit.guard) for hit in found.excluded] == [("m1/4", "near duplicate")]
         assert found.hits[0].entry.id == ("m2/2" if history else "m1/3")

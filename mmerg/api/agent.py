@@ -113,7 +113,7 @@ class Agent:
                 on_event(event)
 
         with self._pool.lease() as backend:
-            result = experiment.sample(sample, backend, emit, lambda *_: None)
+            result = experiment.run_sample(sample, backend, emit, lambda *_: None)
         if trace.failed:
             raise RunError(trace.failed.what, where=trace.failed.where, hint=trace.failed.hint)
         return Reply(result, trace)

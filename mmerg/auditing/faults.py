@@ -22,7 +22,7 @@ from mmerg.backends.protocol import Backend, Sampling
 from mmerg.engine.ask import Asker, user_code
 from mmerg.engine.loops.audit import is_final
 from mmerg.engine.prompts import Prompts
-from mmerg.engine.sample import attempt
+from mmerg.engine.sample import run_attempt
 from mmerg.engine.state import Candidate, Output, State
 from mmerg.errors import SampleError
 from mmerg.runs.events import Emit
@@ -87,17 +87,17 @@ class Auditing:
             state = replace(first.state, images=self.passes.images(sample))
             return {"cases": tuple(self._cases(state, self.results[sample], ask))}
 
-        return Audits.model_validate(attempt(first.started, decide, emit)[0])
+        return Audits.model_validate(run_attempt(first.started, decide, emit)[0])
 
     def _cases(self, state: State, result: Result, ask: Asker) -> Iterator[Case]:
         """The cases of a sample, stage by stage. Raises SampleError if a call fails."""
         sample, system = state.scene.id, self.prompts.system
-        forecast = state.text_at(system.result.get("emotion", ""))
+        forecast = state.get_text(system.result.get("emotion", ""))
         right = forecast == result.gold_emotion if result.gold_emotion else None
         own = self._scores(state, self.stages, ask)
         for stage in self.stages:
             known = {"sample": sample, "dialogue": self.passes.dialogues[sample], "stage": stage.name}
-            judged = right if system.symbol("emotion") == stage.gives else None
+            judged = right if system.result_symbol("emotion") == stage.gives else None
             yield Case.model_validate({**known, "right": judged, "scores": own[stage.name]})
             for kind, output in self._faults(state, stage, result, ask):
                 planted = replace(state, outputs=tuple({**dict(state.outputs), stage.gives: output}.items()))
@@ -112,8 +112,8 @@ class Auditing:
         again: list[tuple[str, Stage, State]] = []
         if FOREIGN in self.kinds and (foreign := self.passes.foreign(state, stage, self.seed)):
             yield FOREIGN, foreign
-        labels = [label for label in scene.labels if label != state.text_at(emotion)]
-        if FLIPPED in self.kinds and stage.gives == system.symbol("emotion") and labels:
+        labels = [label for label in scene.labels if label != state.get_text(emotion)]
+        if FLIPPED in self.kinds and stage.gives == system.result_symbol("emotion") and labels:
             label = random.Random(f"{self.seed} {scene.id!a}").choice(sorted(labels))
             again.append((FLIPPED, stage, replace(before, scene=replace(scene, labels=(label,)), labels=(label,))))
         if HOT in self.kinds and not stage.function:

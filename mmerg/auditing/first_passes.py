@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from mmerg.backends.protocol import Image
 from mmerg.console.terminal import plural
 from mmerg.corpora.dialogue import Scene, Turn
-from mmerg.engine.labels import listed
+from mmerg.engine.labels import order_labels
 from mmerg.engine.prompts import get_bounds
 from mmerg.engine.sources import SourceOutput
 from mmerg.engine.state import Output, State
@@ -26,7 +26,7 @@ from mmerg.runs.folder import FRAMES
 from mmerg.runs.result import Result, Results
 from mmerg.runs.samples import events_file, read_events
 from mmerg.runs.trace import Pass, SampleTrace
-from mmerg.systems.schema import checked, json_schema
+from mmerg.systems.schema import build_json_schema, validate_output
 from mmerg.systems.system import Stage, System
 
 AGAIN = "run it again with another runs=…: its calls and frames come from the caches"
@@ -60,13 +60,13 @@ class FirstPasses:
     def foreign(self, own: State, stage: Stage, seed: int) -> Output | None:
         """An output of `stage` in another dialogue, drawn by the seed: a different one, or one with another emotion if
         it gives the emotion of `system.result`. None if there is none."""
-        place = self.system.result["emotion"] if self.system.symbol("emotion") == stage.gives else stage.gives
+        place = self.system.result["emotion"] if self.system.result_symbol("emotion") == stage.gives else stage.gives
         sample = own.scene.id
         not_from = {self.dialogues.get(sample), *self.decoys}
         others = sorted(other for other, name in self.dialogues.items() if name not in not_from)
         random.Random(f"{seed} {stage.name} {sample!a}").shuffle(others)
         states = (self.read(other).state for other in others)
-        return next((state.get(stage.gives) for state in states if state.at(place) != own.at(place)), None)
+        return next((state.get(stage.gives) for state in states if state.get_path(place) != own.get_path(place)), None)
 
     def images(self, sample: str) -> tuple[Image, ...]:
         """The images sent. Raises RunError if one is missing or changed."""
@@ -86,7 +86,7 @@ class FirstPasses:
             raise RunError(f"the events of {sample} do not hold a whole first pass", where=place, hint=AGAIN)
         history = tuple(Turn(speaker, text) for speaker, text in trace.started.history)
         scene = Scene(sample, history, trace.started.responder, trace.started.labels)
-        state = State(scene, trace.keyframes, labels=listed(self.system, scene))
+        state = State(scene, trace.keyframes, labels=order_labels(self.system, scene))
         for stage in self.system.stages:
             state = self._with(state, stage, first.outputs[stage.gives].output)
         messages = (message for call in trace.calls for message in call.event.messages)
@@ -99,11 +99,11 @@ class FirstPasses:
     def _with(self, state: State, stage: Stage, output: object) -> State:
         """The state with the output of `stage`, reduced to the requested fields."""
         if stage.output is None or not isinstance(output, dict):
-            return state.with_(stage.gives, str(output))
+            return state.with_output(stage.gives, str(output))
         bounds = get_bounds(self.system, stage, state)
-        asked = json_schema(stage.output, bounds).required
+        asked = build_json_schema(stage.output, bounds).required
         given = {name: value for name, value in output.items() if name in asked}
-        return state.with_(stage.gives, checked(stage.output, bounds, given))
+        return state.with_output(stage.gives, validate_output(stage.output, bounds, given))
 
 
 def finished(run: Path, results: Results[Result]) -> dict[str, str]:

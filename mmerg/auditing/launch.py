@@ -23,7 +23,7 @@ from mmerg.backends.protocol import engine_changed
 from mmerg.checking import probes
 from mmerg.console.progress import Progress
 from mmerg.console.terminal import console, escape
-from mmerg.engine.parallel import in_flight
+from mmerg.engine.parallel import run_in_threads
 from mmerg.engine.prompts import Prompts
 from mmerg.errors import CallError, ConfigError, RunError
 from mmerg.experiment.backbone import BackbonePlan
@@ -112,7 +112,7 @@ def launch(
         auditor_file = update_auditor(
             calibrate,
             manifest.engine,
-            prompts.measured(),
+            prompts.check_digests(),
             run=planted.run,
             dialogues=len({case.dialogue for case in cases}),
             seed=seed,
@@ -122,7 +122,7 @@ def launch(
         out.print(escape(auditor_file.describe()))
         if together := whole(cases, checks, seed):
             out.print(f"with these checks: F1 {together.f1:.2f}, {together.blamed.value:.2f} of faults blamed")
-        emotion = prompts.system.symbol("emotion")
+        emotion = prompts.system.result_symbol("emotion")
         if forecast := next((checks[stage.name] for stage in measured if stage.gives == emotion), None):
             out.print(escape(f"with this check of the forecast: {planted.worth.describe(forecast)}"))
         out.print(escape(str(calibrate)), soft_wrap=True)
@@ -141,7 +141,7 @@ def _audit(auditing: Auditing, samples: Sequence[str], pool: Pool, out: Console)
             return auditing.sample(sample, backend, progress.event)
 
     with progress:
-        for one in in_flight(samples, audited, pool.slots, pool.close):
+        for one in run_in_threads(samples, audited, pool.slots, pool.close):
             progress.result(one)
             audits.append(one)
     return audits
@@ -175,7 +175,7 @@ def _usable(forms: Sequence[Form], pool: Pool, out: Console) -> list[Form]:
 
 def _possible(prompts: Prompts, stage: Stage, forms: Sequence[Form]) -> list[Form]:
     """The forms that a stage's check can have."""
-    finds = prompts.has(f"{prompts.system.auditor.name}.j2") if prompts.system.auditor else False
+    finds = prompts.has_template(f"{prompts.system.auditor.name}.j2") if prompts.system.auditor else False
     able = [form for form in forms if not form_problem(prompts.system, stage, form)]
     return [form for form in able if form != "finding" or finds]
 

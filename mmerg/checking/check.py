@@ -54,4 +54,4 @@ def check_data(settings: RunSettings) -> int:
 def _check_memory(source: Exemplars) -> Section:
     """Checks the corpus that exemplars come from."""
     problems, shown = check_counts(source.source, "memory")
-    return Section([*problems, *source.foreign()], shown)
+    return Section([*problems, *source.find_foreign_text()], shown)

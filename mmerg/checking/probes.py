@@ -32,7 +32,7 @@ from mmerg.backends.protocol import (
 from mmerg.errors import Failure, ReplyError, SampleError
 from mmerg.frames.picture import to_jpeg
 from mmerg.storage.record import Record
-from mmerg.systems.schema import Bounds, json_schema, parse
+from mmerg.systems.schema import Bounds, build_json_schema, parse_output
 
 if TYPE_CHECKING:
     from ollama import ProcessResponse
@@ -235,7 +235,7 @@ def request(
     sampling: Sampling | None = None,
 ) -> Request:
     """A prompt in plain words; free text brings log-probabilities."""
-    schema = json_schema(answer, UNBOUND).text if answer else ""
+    schema = build_json_schema(answer, UNBOUND).text if answer else ""
     sampling = sampling or Sampling(num_predict=num_predict, seed=1)
     return Request((Message("user", text, tuple(images)),), sampling, schema, logprobs=not schema)
 
@@ -247,11 +247,11 @@ def written(reply: Reply) -> tuple[str, str]:
 
 def _holds(reply: Reply, kind: type[Record]) -> bool:
     try:
-        _, removed = parse(kind, UNBOUND, reply.text)
+        _, removed = parse_output(kind, UNBOUND, reply.text)
     except ReplyError:
         return False
     return not removed and list(json.loads(reply.text)) == list(
-        json.loads(json_schema(kind, UNBOUND).text)["properties"]
+        json.loads(build_json_schema(kind, UNBOUND).text)["properties"]
     )
 
 

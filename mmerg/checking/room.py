@@ -44,7 +44,7 @@ def _count_tokens(settings: RunSettings, engine: Engine, sample: Sample, image_t
     blind = frames.model_copy(update={"last_turns": 0})  # decodes no clip
     planned = SystemPlan(plan_prompts(settings), blind, sources={}, cache_dir=Path(settings.cache_dir))
     experiment = planned.experiment(engine, BackbonePlan.of(settings).sampling(settings.seed), backbone.max_images)
-    experiment.sample(sample, Dry(), events.append, lambda *_: None)
+    experiment.run_sample(sample, Dry(), events.append, lambda *_: None)
     shown = min(frames.max_frames, frames.per_clip * frames.last_turns)
     images = 1 if backbone.max_images == 1 else min(shown, backbone.max_images)
     visual = images * image_tokens + shown * FRAME if engine.vision else shown * DESCRIPTION

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from rich.console import Console
 from rich.text import Text
 
-from mmerg.errors import MmergError, unwritable
+from mmerg.errors import MmergError, write_error
 
 WRONG, INTERRUPTED, CLOSED = 2, 130, 141  # exit codes
 GOES_ON = "the same command resumes"  # printed after an interruption
@@ -145,7 +145,7 @@ def _explain(error: OSError) -> MmergError | None:
         return MmergError("the working directory was removed", where="command line", hint="cd to a folder that exists")
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         _drop_output()
-        return unwritable(error, "standard output")
+        return write_error(error, "standard output")
     return None
 
 

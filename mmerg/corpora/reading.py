@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.files import unusable
-from mmerg.errors import ConfigError, CorpusError, MmergError, format_exception, preview, raised_at
+from mmerg.errors import ConfigError, CorpusError, MmergError, format_exception, locate_error, preview
 
 CONTRACT = "mmerg new corpus NAME writes an example; see docs/extend.md"
 
@@ -34,7 +34,7 @@ def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
         if isinstance(error, MmergError) or type(reader).__module__.startswith("mmerg."):
             raise
         what = f"{_name(reader)} raised {format_exception(error)}"
-        where = raised_at(error, _file(reader))
+        where = locate_error(error, _file(reader))
         raise CorpusError(what, where=where, hint=f"correct the reader; {CONTRACT}") from error
     corpus = check_corpus(corpus, reader)
     if labels is not None and list(labels) != list(corpus.labels):

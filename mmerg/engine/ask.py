@@ -17,17 +17,17 @@ from mmerg.backends.protocol import Backend, Finish, Message, Reply, Request, Sa
 from mmerg.backends.thinking import separate
 from mmerg.engine.clean import clean
 from mmerg.engine.forms import Forms
-from mmerg.engine.labels import ALTERNATIVES, TOKENS, build_schema, orders, read_labels
-from mmerg.engine.prompts import LABEL, Inputs, Prompts, get_bounds, visible
+from mmerg.engine.labels import ALTERNATIVES, TOKENS, build_schema, list_orders, read_labels
+from mmerg.engine.prompts import LABEL, Inputs, Prompts, get_bounds, select_inputs
 from mmerg.engine.sources import BoundSource
 from mmerg.engine.state import Candidate, Correction, Output, State
-from mmerg.errors import Failure, MmergError, ReplyError, SampleError, format_exception, raised_at
+from mmerg.errors import Failure, MmergError, ReplyError, SampleError, format_exception, locate_error
 from mmerg.runs import events
 from mmerg.runs.events import Emit
 from mmerg.storage.words import split_ngrams
 from mmerg.systems.audit import Finding, audit_class
 from mmerg.systems.instantiate import dotted_name
-from mmerg.systems.schema import Bounds, checked, json_schema, parse
+from mmerg.systems.schema import Bounds, build_json_schema, parse_output, validate_output
 from mmerg.systems.system import Stage, StageFunction, StageInput, System
 
 # By failure, when no repairs are left. {setting}: the full name of the stage's token limit.
@@ -71,16 +71,18 @@ class Asker:
         bounds = get_bounds(system, stage, state)
         supplied = self._supplied(stage, state, place)
         if stage.function:
-            return _call_function(stage, stage.function, bounds, state, t, visible(stage, state) | supplied, correction)
+            return _call_function(
+                stage, stage.function, bounds, state, t, select_inputs(stage, state) | supplied, correction
+            )
         if stage.label:
             emotion = self._read_emotion(stage, state, place, supplied, correction)
             state = replace(state, labels=(emotion,))  # other fields may explain it
             bounds = get_bounds(system, stage, state)
-            if stage.output and json_schema(stage.output, bounds).required == (stage.label,):
+            if stage.output and build_json_schema(stage.output, bounds).required == (stage.label,):
                 return stage.output.model_validate({stage.label: emotion})
-        schema = json_schema(stage.output, bounds) if stage.output else None
+        schema = build_json_schema(stage.output, bounds) if stage.output else None
         outline, answer_schema = (schema.outline, schema.text) if schema else ("", "")
-        messages = self.prompts.messages(stage, state, supplied, outline, correction)
+        messages = self.prompts.render_messages(stage, state, supplied, outline, correction)
         samplers = self.sampling.changed(stage.sampling)
         if correction and correction.instruction and system.rerun_temperature is not None:
             samplers = replace(samplers, temperature=system.rerun_temperature)
@@ -100,7 +102,7 @@ class Asker:
                 if attempt == system.max_repairs:
                     hint = HINTS.get(failure, "").format(setting=name_token_limit(system, stage))
                     raise ReplyError(failure, what, where=f"{stage.name}, pass {t}", hint=hint) from error
-                complaint = self.prompts.complaint(what + WISHES.get(failure, ""), outline)
+                complaint = self.prompts.render_complaint(what + WISHES.get(failure, ""), outline)
                 messages = (*request.messages, Message("assistant", reply.text.strip() or "(blank)"), complaint)
             else:
                 if removed := (*cut, *cleaned):
@@ -116,15 +118,15 @@ class Asker:
         """The most probable emotion, averaged over several orders of the labels and calibrated if the stage has a
         prior."""
         labels, readings = state.scene.labels, list[Mapping[str, float]]()
-        for order in orders(state.listed, stage.orders):
+        for order in list_orders(state.ordered_labels, stage.orders):
             shown = replace(state, labels=order)
-            messages = self.prompts.messages(replace(stage, name=LABEL), shown, supplied, "", correction)
+            messages = self.prompts.render_messages(replace(stage, name=LABEL), shown, supplied, "", correction)
             request = Request(messages, Sampling(num_predict=TOKENS), build_schema(order), True, ALTERNATIVES)
             reply = self.backend.complete(request)
             self.emit(_called({**place, "attempt": 0}, request, reply))
             readings.append(read_labels(reply, labels))
         mean = {label: round(fmean(one[label] for one in readings), 6) for label in labels}
-        scores = stage.prior.calibrated(mean) if stage.prior else mean
+        scores = stage.prior.calibrate(mean) if stage.prior else mean
         self.emit(events.LabelsRead(**place, logprobs=mean, calibrated=stage.prior is not None))
         return max(labels, key=lambda label: scores[label])
 
@@ -144,7 +146,7 @@ class Asker:
         asked = tuple(stage.name for stage in audited if stage.verdict.form == "finding")
         forms = self.forms(auditor, state, t)
         with user_code(f"{auditor.name}, pass {t}"):
-            found = {stage.name: forms.verdict(stage, state) for stage in audited if stage.name not in asked}
+            found = {stage.name: forms.check(stage, state) for stage in audited if stage.name not in asked}
         if asked:
             finding = replace(auditor, audits=asked, output=audit_class(asked))
             found |= dict(cast(BaseModel, self(finding, state, t, candidate=candidate)))
@@ -155,7 +157,7 @@ class Asker:
         supplied: Inputs = {}
         for symbol in [symbol for symbol in self.sources if symbol in stage.sees]:
             with user_code(f"{stage.name}, pass {place['t']}, sources.{symbol}"):
-                supply = self.sources[symbol](state, state.text_at(self.prompts.system.forecast(stage)))
+                supply = self.sources[symbol](state, state.get_text(self.prompts.system.forecast_path(stage)))
                 event = events.Supplied(
                     **place,
                     symbol=symbol,
@@ -198,7 +200,7 @@ def _read_output(stage: Stage, bounds: Bounds, reply: Reply, stops: tuple[str, .
     if not text:
         raise ReplyError(Failure.EMPTY, "the answer was blank")
     if stage.output:
-        output, cut = parse(stage.output, bounds, reply.text)
+        output, cut = parse_output(stage.output, bounds, reply.text)
         return output, (*reply.taken, *cut)
     return text, reply.taken
 
@@ -286,7 +288,7 @@ def _call_function(
             given = function(asked)
             if stage.output:
                 plain = given.model_dump(mode="json", exclude_unset=True) if isinstance(given, BaseModel) else given
-                return checked(stage.output, bounds, plain)
+                return validate_output(stage.output, bounds, plain)
     except ReplyError as error:
         raise ReplyError(error.failure, error.what, where=who, hint=MEND) from error
     if not isinstance(given, str):
@@ -307,5 +309,5 @@ def user_code(who: str) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:  # sys.exit() in the user's code fails this sample, not the run
         raise SampleError(
-            Failure.CODE_ERROR, format_exception(error), where=f"{who}, {raised_at(error)}", hint=MEND
+            Failure.CODE_ERROR, format_exception(error), where=f"{who}, {locate_error(error)}", hint=MEND
         ) from error

@@ -15,12 +15,12 @@ from statistics import fmean
 import numpy as np
 
 from mmerg.backends.protocol import Reply, Request, Sampling, likelihood_request
-from mmerg.engine.labels import ALTERNATIVES, likeliest, require_logprobs
+from mmerg.engine.labels import ALTERNATIVES, read_top_logprobs, require_logprobs
 from mmerg.engine.prompts import Prompts, get_bounds
 from mmerg.engine.state import Output, State
 from mmerg.errors import Failure, ReplyError
 from mmerg.systems.audit import Verdict
-from mmerg.systems.schema import json_schema
+from mmerg.systems.schema import build_json_schema
 from mmerg.systems.system import Stage
 from mmerg.systems.wire import as_written
 
@@ -37,12 +37,12 @@ class Forms:
     auditor: Stage
     call: Callable[[Request], Reply]
 
-    def verdict(self, stage: Stage, state: State) -> Verdict:
+    def check(self, stage: Stage, state: State) -> Verdict:
         """The verdict on the output of `stage`. Raises ReplyError without a score."""
         form, threshold, found = stage.verdict.form, stage.verdict.threshold, ""
         assert form is not None
         if form == "code":
-            found = ", ".join(self.faults(stage, state))
+            found = ", ".join(self.find_faults(stage, state))
         score = self.score(stage, state, form)
         reason = f"{form} {score:.2f}, passes from {threshold:.2f}{f': {found}' if found else ''}"
         passed = score >= threshold
@@ -52,10 +52,10 @@ class Forms:
     def score(self, stage: Stage, state: State, form: str) -> float:
         """The score of the output of `stage`, without regard to later outputs. Raises ReplyError without a score."""
         by = {"likelihood": self._likelihood, "odds": self._odds, "comparison": self._comparison}
-        value = by[form](stage, state) if form in by else -sum(self.faults(stage, state).values())
+        value = by[form](stage, state) if form in by else -sum(self.find_faults(stage, state).values())
         return round(value, 6)
 
-    def faults(self, stage: Stage, state: State) -> Mapping[str, float]:
+    def find_faults(self, stage: Stage, state: State) -> Mapping[str, float]:
         """The faults that the stage's functions find, each with its size."""
         return {what: size for check in stage.code for what, size in check(state.get(stage.gives), state).items()}
 
@@ -64,10 +64,10 @@ class Forms:
         blank = State(replace(before.scene, history=()), labels=before.labels)
         text = as_written(_output(stage, state))
         bounds = get_bounds(self.prompts.system, stage, before)
-        outline = json_schema(stage.output, bounds).outline if stage.output else ""
+        outline = build_json_schema(stage.output, bounds).outline if stage.output else ""
         sums, tokens = [], []
         for shown in (before, blank):
-            messages = self.prompts.messages(stage, shown, {}, outline, None)
+            messages = self.prompts.render_messages(stage, shown, {}, outline, None)
             reply = self.call(likelihood_request(messages, text))
             if not reply.logprobs:
                 what, hint = "no log-probabilities came for the text", "run mmerg doctor, or update the server"
@@ -78,7 +78,7 @@ class Forms:
 
     def _odds(self, stage: Stage, state: State) -> float:
         asked = replace(self.auditor, name=ODDS, audits=(stage.name,))
-        shown = state.before(stage.gives).with_(stage.gives, _output(stage, state))
+        shown = state.before(stage.gives).with_output(stage.gives, _output(stage, state))
         return self._choice(asked, shown, ("true", "false"))
 
     def _comparison(self, stage: Stage, state: State) -> float:
@@ -89,13 +89,13 @@ class Forms:
         odds = []
         for decoy in decoys:
             for one, other, sign in ((own, decoy, 1), (decoy, own, -1)):
-                shown = before.with_("first", as_written(one)).with_("second", as_written(other))
+                shown = before.with_output("first", as_written(one)).with_output("second", as_written(other))
                 odds.append(sign * self._choice(asked, shown, ("1", "2")))
         return fmean(odds) if odds else 0.0
 
     def _choice(self, asked: Stage, state: State, words: Sequence[str]) -> float:
         """log p(words[0]) − log p(words[1]); the model chooses between two JSON values."""
-        messages = self.prompts.messages(asked, state, {}, "", None)
+        messages = self.prompts.render_messages(asked, state, {}, "", None)
         schema = json.dumps({"enum": [json.loads(word) for word in words]})
         reply = self.call(Request(messages, Sampling(num_predict=8), schema, logprobs=True, alternatives=ALTERNATIVES))
         require_logprobs(reply, f"the template {asked.name}.j2")
@@ -104,8 +104,8 @@ class Forms:
 
 def log_odds(reply: Reply, words: Sequence[str]) -> float:
     """log p(words[0]) − log p(words[1]) at the first token that begins one of the words, in any case. The words differ
-    in their first letter. A word that no token begins gets the remainder of `likeliest`. Raises ReplyError if no token
-    begins one."""
+    in their first letter. A word that no token begins gets the upper bound of `read_top_logprobs`. Raises ReplyError if
+    no token begins a word."""
 
     def begins(token: str, word: str) -> bool:
         return bool(token.strip()) and word.startswith(token.strip().lower())
@@ -114,7 +114,7 @@ def log_odds(reply: Reply, words: Sequence[str]) -> float:
     if chosen is None:
         what = f"it is neither {' nor '.join(words)}: {reply.text[:40]!r}"
         raise ReplyError(Failure.SCHEMA_INVALID, what, where=reply.host)
-    tokens, least = likeliest(chosen)
+    tokens, least = read_top_logprobs(chosen)
     sums = [np.logaddexp.reduce([value for token, value in tokens.items() if begins(token, word)]) for word in words]
     one, other = (float(value) if np.isfinite(value) else least for value in sums)
     return one - other

@@ -15,7 +15,7 @@ import numpy as np
 
 from mmerg.backends.protocol import Image
 from mmerg.corpora.dialogue import Clip, Sample, Scene
-from mmerg.engine.prompts import form
+from mmerg.engine.prompts import frames_form
 from mmerg.engine.state import State
 from mmerg.errors import ClipError, ConfigError, Failure, SampleError
 from mmerg.frames.describe import measure, sentence
@@ -73,7 +73,7 @@ def clips_by_file(samples: Iterable[Sample], last_turns: int) -> dict[Path, tupl
     return {path: tuple(clips) for path, clips in files.items() if len(clips) > 1}
 
 
-def files_there(samples: Iterable[Sample], last_turns: int) -> Snapshot:
+def snapshot_clips(samples: Iterable[Sample], last_turns: int) -> Snapshot:
     """The current state of the files that the samples use."""
     return Snapshot.take(clip.path for sample in samples for clip in _present_clips(sample.scene, last_turns).values())
 
@@ -81,14 +81,19 @@ def files_there(samples: Iterable[Sample], last_turns: int) -> Snapshot:
 class ClipPrefetcher:
     """Extracts all clips of a planned file in one pass, at its first use. Later reads use the store.
 
-    Remembers failed clips, as decoding a span outside its file takes a whole pass. there: the files at the start of the
-    run; a file that is missing or changed since fails its sample.
+    Remembers failed clips, as decoding a span outside its file takes a whole pass.
+
+    Args:
+        planned: the clips to extract together, by file.
+        snapshot: the files at the start of the run. A file that is missing or changed since fails its sample.
     """
 
-    def __init__(self, planned: Mapping[Path, tuple[Clip, ...]] | None = None, there: Snapshot | None = None) -> None:
-        self.planned, self.there = planned or {}, there or Snapshot()
+    def __init__(
+        self, planned: Mapping[Path, tuple[Clip, ...]] | None = None, snapshot: Snapshot | None = None
+    ) -> None:
+        self.planned, self.snapshot = planned or {}, snapshot or Snapshot()
         self._locks = {path: threading.Lock() for path in self.planned}
-        self._taken: set[Path] = set()
+        self._extracted: set[Path] = set()
         self._failed: dict[Clip, ClipError] = {}
 
     def extract(self, clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> list[Outcome]:
@@ -96,16 +101,16 @@ class ClipPrefetcher:
         than at the start."""
         for path in dict.fromkeys(clip.path for clip in clips if clip.path in self.planned):
             with self._locks[path]:
-                if path not in self._taken:
+                if path not in self._extracted:
                     outcomes = self._extract(self.planned[path], settings, store)
                     self._failed |= {clip: one for clip, one in outcomes.items() if isinstance(one, ClipError)}
-                    self._taken.add(path)
+                    self._extracted.add(path)
         taken = self._extract([clip for clip in clips if clip not in self._failed], settings, store)
         return [taken[clip] if clip in taken else self._failed[clip] for clip in clips]
 
     def _extract(self, clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> dict[Clip, Outcome]:
         outcomes = dict(zip(clips, extract(clips, settings, store), strict=True))
-        for path in self.there.find_changed({clip.path for clip in clips}):
+        for path in self.snapshot.find_changed({clip.path for clip in clips}):
             what = f"a clip was there when the run started and {'has changed' if path.exists() else 'is gone'}"
             hint = "put it back or mount its disk, then retry the sample with only_failed=true"
             raise SampleError(Failure.CLIP_GONE, what, where=str(path), hint=hint)
@@ -131,7 +136,7 @@ class KeyframeSampler:
         problems |= {n: failed.reason for n, failed in taken.items() if isinstance(failed, ClipError)}
         problems |= dict.fromkeys(dropped, COULD_SHOW_TARGET)
         good = {n: frames for n, frames in taken.items() if not isinstance(frames, ClipError)}
-        kept = budget(good, min(most, max_images) if vision and max_images > 1 else most)
+        kept = limit_frames(good, min(most, max_images) if vision and max_images > 1 else most)
         problems |= dict.fromkeys(good.keys() - kept.keys(), OVER_BUDGET)
 
         keyframes: list[Keyframe] = []
@@ -160,7 +165,7 @@ class KeyframeSampler:
             images = [_image(captioned(image.data, caption, quality)) for image, caption in pairs]
         state = State(scene, tuple(keyframes), tuple(images) if vision else ())
         turns = tuple(_turn_frames(turn, keyframes, problem) for turn, problem in sorted(problems.items()))
-        emit(events.FramesTaken(sample=scene.id, form=form(state), turns=turns))
+        emit(events.FramesTaken(sample=scene.id, form=frames_form(state), turns=turns))
         return state
 
     def _blank(self, frame: Frame) -> Frame:
@@ -173,7 +178,7 @@ def _image(data: bytes) -> Image:
     return Image(sha256(data).hexdigest(), data)
 
 
-def budget(frames: dict[int, tuple[Frame, ...]], bound: int) -> dict[int, tuple[Frame, ...]]:
+def limit_frames(frames: dict[int, tuple[Frame, ...]], bound: int) -> dict[int, tuple[Frame, ...]]:
     """At most `bound` frames, latest turns first. A turn that loses frames keeps its apex and an even spread of the
     rest."""
     kept: dict[int, tuple[Frame, ...]] = {}

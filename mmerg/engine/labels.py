@@ -22,21 +22,21 @@ TOKENS = 6  # a quotation mark, and enough of the label
 _AROUND = " \"'\n"
 
 
-def shuffled(labels: tuple[str, ...], *seed: str | int) -> tuple[str, ...]:
+def shuffle_labels(labels: tuple[str, ...], *seed: str | int) -> tuple[str, ...]:
     """The labels in an order that depends on the seed only, not on their order here."""
     start = "\0".join(map(str, seed))
     return tuple(sorted(labels, key=lambda label: sha256(f"{start}\0{label}".encode()).digest()))
 
 
-def listed(system: System, scene: Scene) -> tuple[str, ...]:
+def order_labels(system: System, scene: Scene) -> tuple[str, ...]:
     """The labels in the order of a sample's prompts and schemas."""
-    return shuffled(scene.labels, scene.id) if system.label_order == "shuffled" else scene.labels
+    return shuffle_labels(scene.labels, scene.id) if system.label_order == "shuffled" else scene.labels
 
 
-def orders(labels: tuple[str, ...], count: int) -> Iterator[tuple[str, ...]]:
+def list_orders(labels: tuple[str, ...], count: int) -> Iterator[tuple[str, ...]]:
     """`count` orders of the labels: the given one, its reverse, then random ones, each followed by its reverse."""
     for number in range(count):
-        order = labels if number < 2 else shuffled(labels, number // 2)
+        order = labels if number < 2 else shuffle_labels(labels, number // 2)
         yield order[::-1] if number % 2 else order
 
 
@@ -45,7 +45,7 @@ def build_schema(labels: Sequence[str]) -> str:
     return json.dumps({"type": "string", "enum": list(labels)}, ensure_ascii=False)
 
 
-def likeliest(place: TokenLogprob) -> tuple[dict[str, float], float]:
+def read_top_logprobs(place: TokenLogprob) -> tuple[dict[str, float], float]:
     """The natural log-probabilities of the top tokens at a place, and an upper bound for all other tokens: that of the
     last one, or half of it if the schema forced a token that is not among them."""
     found = {one.token: one.logprob for one in place.top_logprobs}
@@ -67,12 +67,12 @@ def require_logprobs(reply: Reply, needed_by: str) -> None:
 
 def read_labels(reply: Reply, labels: Sequence[str]) -> dict[str, float]:
     """The natural log-probability of each label, from the first token of the reply that begins one. A token that begins
-    several labels counts for each equally; a label that no top token begins gets the remainder of `likeliest`. Raises
-    ConfigError if the reply has no log-probabilities, ReplyError if no token begins a label."""
+    several labels counts for each equally; a label that no top token begins gets the bound of `read_top_logprobs`.
+    Raises ConfigError if the reply has no log-probabilities, ReplyError if no token begins a label."""
     require_logprobs(reply, "reads: labels")
     found = dict.fromkeys(labels, -np.inf)
     place = next((one for one in reply.logprobs if one.token.strip(_AROUND)), reply.logprobs[0])
-    tokens, least = likeliest(place)
+    tokens, least = read_top_logprobs(place)
     for token, logprob in tokens.items():
         start = token.strip(_AROUND).casefold()
         fitting = [label for label in labels if start and label.casefold().startswith(start)]

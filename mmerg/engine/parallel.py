@@ -8,7 +8,7 @@ Item = TypeVar("Item")
 Out = TypeVar("Out")
 
 
-def in_flight(
+def run_in_threads(
     items: Iterable[Item], work: Callable[[Item], Out], slots: int, stop: Callable[[], None]
 ) -> Generator[Out, None, None]:
     """Yields the results of `work` over `items` as they come, with at most `slots` at a time. After an error or Ctrl-C,

@@ -81,8 +81,8 @@ class Prompts:
             autoescape=False,
             auto_reload=False,
         )
-        forms = {stage.verdict.form for stage in system.checked}
-        agents = system.agents if not system.checked or "finding" in forms else system.stages
+        forms = {stage.verdict.form for stage in system.checked_stages}
+        agents = system.agents if not system.checked_stages or "finding" in forms else system.stages
         own = [f"{stage.name}.j2" for stage in agents if stage.function is None and not _names_alone(stage)]
         own += [f"{LABEL}.j2"] * any(stage.label for stage in agents)
         own += [name for form, name in OF_FORMS.items() if form in forms]
@@ -103,13 +103,17 @@ class Prompts:
                 self._check_uses(stage)
         self._system = Message("system", self._render("system.j2", {}))
 
-    def messages(
+    def render_messages(
         self, stage: Stage, state: State, supplied: Mapping[str, object], outline: str, correction: Correction | None
     ) -> tuple[Message, ...]:
         """The first messages of a call of `stage`. supplied: inputs from sources."""
-        inputs = visible(stage, state) | {k: v for k, v in supplied.items() if k in stage.sees}
+        inputs = select_inputs(stage, state) | {k: v for k, v in supplied.items() if k in stage.sees}
         makers = [maker for maker in self.system.stages if maker.gives in inputs and maker.gives not in self._shared]
-        known = {"responder": _line(state.scene.responder), "labels": state.listed, "emotion_of": self.emotion_of}
+        known = {
+            "responder": _line(state.scene.responder),
+            "labels": state.ordered_labels,
+            "emotion_of": self.emotion_of,
+        }
         scope = {**known, "vocabulary": self.system.vocabulary, **inputs}
         outputs = [(maker.name, inputs[maker.gives]) for maker in makers]
         shared = self._render("shared.j2", {**scope, "outputs": outputs})
@@ -130,7 +134,7 @@ class Prompts:
         without = f" (made without seeing {', '.join(unseen.values())})" if unseen else ""
         return f"{audited.name}{without}", self._render(_check(audited), known)
 
-    def complaint(self, what: str, outline: str) -> Message:
+    def render_complaint(self, what: str, outline: str) -> Message:
         """The message that asks for a valid reply."""
         return Message("user", self._render("repair.j2", {"complaint": what, "outline": outline}))
 
@@ -138,10 +142,10 @@ class Prompts:
         """The system's parts of a run's identity, with all templates that it can render."""
         return system_digests(self.system, {name: self._sources[name] for name in self._rendered})
 
-    def has(self, template: str) -> bool:
+    def has_template(self, template: str) -> bool:
         return template in self._sources
 
-    def measured(self) -> Digests:
+    def check_digests(self) -> Digests:
         """The digests that measured checks depend on: templates, outputs, inputs, checks and their code."""
         system = self.system
         auditor = f"{OUTPUT}{system.auditor.name}" if system.auditor else ""
@@ -153,10 +157,10 @@ class Prompts:
             known[name] = f"{known.get(name, '')}; sees {seen}; {stage.check}; code {code}"
         return {name: digest for name, digest in known.items() if name != auditor}
 
-    def measured_labels(self) -> Digests:
+    def label_digests(self) -> Digests:
         """The digests that calibrated labels depend on: templates and inputs of stages whose labels are read."""
         stages = {f"stage {stage.name}" for stage in self.system.stages if stage.label}
-        return {name: one for name, one in self.measured().items() if name.startswith(PROMPT) or name in stages}
+        return {name: one for name, one in self.check_digests().items() if name.startswith(PROMPT) or name in stages}
 
     def _read(self) -> dict[str, str]:
         """The text of every template by name. Earlier folders take precedence."""
@@ -233,7 +237,7 @@ def _check(stage: Stage) -> str:
     return f"stages.{stage.name}.check"
 
 
-def visible(stage: Stage, state: State) -> Inputs:
+def select_inputs(stage: Stage, state: State) -> Inputs:
     """The existing inputs that `stage` sees, by symbol, as templates get them."""
     inputs: Inputs = {}
     turns = [TurnView(n, _line(turn.speaker), _line(turn.text)) for n, turn in enumerate(state.scene.history, start=1)]
@@ -242,7 +246,7 @@ def visible(stage: Stage, state: State) -> Inputs:
             FrameView(number, k.turn, turns[k.turn - 1].speaker, k.frame.time, k.description)
             for number, k in enumerate(state.keyframes, start=1)
         ]
-        inputs["V"] = FramesView(form(state), tuple(views))
+        inputs["V"] = FramesView(frames_form(state), tuple(views))
     if "D" in stage.sees:
         inputs["D"] = tuple(turns[-state.turns :] if state.turns else turns)
     return inputs | {symbol: output for symbol, output in state.outputs if symbol in stage.sees}
@@ -252,8 +256,8 @@ def get_bounds(system: System, stage: Stage, state: State) -> Bounds:
     """The bounds of a reply of `stage`."""
     others = [turn.text for turn in state.scene.history if turn.speaker != state.scene.responder]
     return Bounds(
-        inputs=frozenset(visible(stage, state)),
-        choices={**system.vocabulary, "emotion": state.listed},
+        inputs=frozenset(select_inputs(stage, state)),
+        choices={**system.vocabulary, "emotion": state.ordered_labels},
         counts={
             "turn": range(len(state.scene.history) + 1 - len(_cited(stage, state)), len(state.scene.history) + 1),
             "frame": range(1, len(state.keyframes) + 1),
@@ -268,7 +272,7 @@ def _cited(stage: Stage, state: State) -> tuple[Turn, ...]:
     return state.scene.history[-shown:]
 
 
-def form(state: State) -> Form:
+def frames_form(state: State) -> Form:
     """The form of V: images, montage, descriptions or none."""
     if not state.keyframes:
         return "none"

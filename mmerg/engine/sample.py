@@ -12,7 +12,7 @@ from mmerg.backends.protocol import Backend, Engine, Sampling
 from mmerg.corpora.dialogue import Sample
 from mmerg.engine.ask import Asker, user_code
 from mmerg.engine.keyframes import KeyframeSampler
-from mmerg.engine.labels import listed
+from mmerg.engine.labels import order_labels
 from mmerg.engine.loops.audit import audit, refine
 from mmerg.engine.loops.candidates import candidates
 from mmerg.engine.loops.loop import Loop, Outcome, single
@@ -44,7 +44,7 @@ class Experiment:
     max_images: int
     sources: Mapping[str, Source] = field(default_factory=dict)
 
-    def sample(self, sample: Sample, backend: Backend, emit: Emit, keep_frame: KeepFrame) -> Result:
+    def run_sample(self, sample: Sample, backend: Backend, emit: Emit, keep_frame: KeepFrame) -> Result:
         """The result of one sample, failed or not. Raises CallError (interrupted) without a result, and ConfigError for
         a problem of all samples."""
         system, store = self.prompts.system, self.sampler.store
@@ -55,7 +55,7 @@ class Experiment:
             state = self.sampler.initial_state(
                 sample.scene, sample.dropped, vision=vision, max_images=most, emit=later.append
             )
-            state = replace(state, labels=listed(system, sample.scene))
+            state = replace(state, labels=order_labels(system, sample.scene))
             for image in state.images:  # their bytes are in memory
                 keep_frame(image.sha256, partial(bytes, image.data))
             for keyframe in state.keyframes:
@@ -79,14 +79,14 @@ class Experiment:
                     raise TypeError("it emitted no Selected event: return finish(…) of mmerg.engine.loops.loop")
                 return decided
 
-        return tried(sample, decide, emit, system.result)
+        return build_result(sample, decide, emit, system.result)
 
 
 def get_loop(system: System) -> Loop:
     return LOOPS[system.loop] if isinstance(system.loop, str) else cast(Loop, system.loop)
 
 
-def tried(sample: Sample, decide: Decide, emit: Emit, places: Mapping[str, str] = NOWHERE) -> Result:
+def build_result(sample: Sample, decide: Decide, emit: Emit, places: Mapping[str, str] = NOWHERE) -> Result:
     """The result of one attempt at a sample: the fields of `attempt`, the target, and counts of its events. places: of
     the results in the system's state."""
     scene, target = sample.scene, sample.target
@@ -97,13 +97,13 @@ def tried(sample: Sample, decide: Decide, emit: Emit, places: Mapping[str, str] 
         responder=scene.responder,
         labels=scene.labels,
     )
-    decided, trace = attempt(started, decide, emit)
+    decided, trace = run_attempt(started, decide, emit)
     gold = {"gold_response": target.text, "gold_emotion": target.emotion} if target else {}
     facts = collect_facts(trace, cast("str | None", decided.get("response")), places)
     return Result.model_validate({**gold, **facts, **decided})
 
 
-def attempt(started: events.SampleStarted, decide: Decide, emit: Emit) -> tuple[Fields, SampleTrace]:
+def run_attempt(started: events.SampleStarted, decide: Decide, emit: Emit) -> tuple[Fields, SampleTrace]:
     """One attempt at a sample: the fields of its result (from `decide` or the failure, with the cost of its calls), and
     its trace. Raises CallError (interrupted) without a result."""
     start = time.monotonic()
@@ -140,7 +140,7 @@ def attempt(started: events.SampleStarted, decide: Decide, emit: Emit) -> tuple[
 
 def _result_fields(system: System, outcome: Outcome) -> Fields:
     chosen = outcome.selected
-    values = {key: chosen.state.at(path) for key, path in system.result.items()}
+    values = {key: chosen.state.get_path(path) for key, path in system.result.items()}
     return {
         "selected_pass": chosen.t,
         "passes": len(outcome.passes),

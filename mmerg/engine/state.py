@@ -33,24 +33,24 @@ class State:
     labels: tuple[str, ...] = ()
 
     @property
-    def listed(self) -> tuple[str, ...]:
+    def ordered_labels(self) -> tuple[str, ...]:
         """The emotions to choose from, in the order of the prompt."""
         return self.labels or self.scene.labels
 
     def get(self, symbol: str) -> Output | None:
         return dict(self.outputs).get(symbol)
 
-    def at(self, path: str) -> object:
+    def get_path(self, path: str) -> object:
         """The output, or a field of it, at a path such as "e.emotion" or "R"; None if there is none."""
         symbol, _, name = path.partition(".")
         return getattr(self.get(symbol), name, None) if name else self.get(symbol)
 
-    def text_at(self, path: str) -> str | None:
+    def get_text(self, path: str) -> str | None:
         """As `at`, if the value is a text; else None."""
-        output = self.at(path)
+        output = self.get_path(path)
         return output if isinstance(output, str) else None
 
-    def with_(self, symbol: str, output: Output) -> State:
+    def with_output(self, symbol: str, output: Output) -> State:
         """The state with another output. Raises ValueError if it exists."""
         if self.get(symbol) is not None:
             raise ValueError(f"{symbol} is already there")

@@ -47,7 +47,7 @@ def _remarks(plan: Plan, engine: Engine) -> Iterator[str]:
     if system.sees("M") and "M" not in sources and not named:
         how = "memory=minilm " + ("dataset.memory.root=…" if dataset.memory else "and a reader as dataset.memory")
         yield f"exemplars are off: dataset={dataset.name} names no corpus for them. To switch them on, set {how}"
-    lacks = {symbol: getattr(source, "missing", lambda _: "")(wanted) for symbol, source in sources.items()}
+    lacks = {symbol: getattr(source, "describe_missing", lambda _: "")(wanted) for symbol, source in sources.items()}
     for what in dict.fromkeys(filter(None, lacks.values())):
         yield f"sources {', '.join(symbol for symbol in lacks if lacks[symbol] == what)}: {what}"
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from mmerg.corpora.dialogue import Corpus, Sample
 from mmerg.corpora.reading import read_corpus
-from mmerg.engine.keyframes import ClipPrefetcher, KeyframeSampler, clips_by_file, files_there
+from mmerg.engine.keyframes import ClipPrefetcher, KeyframeSampler, clips_by_file, snapshot_clips
 from mmerg.engine.prompts import Prompts
 from mmerg.frames.store import FrameStore
 from mmerg.settings.kinds import ClassSpec
 from mmerg.settings.model import DatasetSettings, EmotionOf, FramesSettings, SystemSettings
-from mmerg.systems.build import build
+from mmerg.systems.build import build_system
 from mmerg.systems.instantiate import instantiate
 from mmerg.systems.system import FramesSeenBy, System
 
@@ -29,7 +29,7 @@ def build_prompts(
     system: SystemSettings, supplied: Collection[str], seen_by: FramesSeenBy, emotion_of: EmotionOf
 ) -> Prompts:
     """The system with its templates. supplied: symbols of sources. Raises ConfigError if it is invalid."""
-    return Prompts(build(system, given=supplied).showing_frames_to(seen_by), emotion_of)
+    return Prompts(build_system(system, given=supplied).with_frames_shown_to(seen_by), emotion_of)
 
 
 def build_keyframe_sampler(
@@ -38,5 +38,5 @@ def build_keyframe_sampler(
     """The sampler of keyframes. It decodes a file with clips of several `samples` once, and opens no clip that no agent
     sees."""
     frames = settings if system.sees("V") else settings.model_copy(update={"last_turns": 0})
-    prefetcher = ClipPrefetcher(clips_by_file(samples, frames.last_turns), files_there(samples, frames.last_turns))
+    prefetcher = ClipPrefetcher(clips_by_file(samples, frames.last_turns), snapshot_clips(samples, frames.last_turns))
     return KeyframeSampler(frames, FrameStore(cache_dir / "frames"), prefetcher)

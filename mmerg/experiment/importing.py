@@ -17,7 +17,7 @@ from mmerg.console.terminal import console, escape, plural, printable
 from mmerg.corpora.dialogue import Sample
 from mmerg.corpora.files import read_utf8, unusable
 from mmerg.corpora.protocols import Selection
-from mmerg.engine.sample import Fields, tried
+from mmerg.engine.sample import Fields, build_result
 from mmerg.errors import Failure, SampleError, preview
 from mmerg.experiment.plan import SamplePlan
 from mmerg.experiment.session import git_commit, versions
@@ -115,7 +115,7 @@ def _write(path: Path, manifest: Manifest, selection: Selection, lines: Mapping[
                 raise SampleError(Failure.ABSENT, "the file has no reply for it")
             return lines[sample.id].model_dump(exclude={"id"})
 
-        return tried(sample, decide, emit).model_copy(update={"seconds": 0.0})
+        return build_result(sample, decide, emit).model_copy(update={"seconds": 0.0})
 
     with Run(path, manifest) as run:
         for sample in pending(selection.samples, run.results, only_failed=False):

@@ -66,7 +66,7 @@ def run_plan(plan: Plan, out: Console, brief: bool = False) -> Ended:
             experiment = plan.experiment(engine, todo)
 
             def work(sample: Sample, backend: Backend, emit: Emit) -> Result:
-                return experiment.sample(sample, backend, emit, run.keep_frame)
+                return experiment.run_sample(sample, backend, emit, run.keep_frame)
 
             progress = run_items(run, wanted, todo, work, pool, out, plan.system.sources.values())
             run.seal(plan.samples.ids)

@@ -259,7 +259,7 @@ def plan_system(settings: RunSettings, corpus: Corpus) -> SystemPlan:
         auditor.check_corpus(corpus.fingerprint, f"auditor={settings.auditor}")
     if auditor and auditor.labels:
         prompts.system = calibrated(prompts.system, auditor.labels, corpus, f"auditor={settings.auditor}")
-        auditor.check_prompts(prompts.measured_labels(), f"auditor={settings.auditor}")
+        auditor.check_prompts(prompts.label_digests(), f"auditor={settings.auditor}")
     sources = build_sources(settings.sources, settings.dataset.memory, prompts.system, corpus, cache_dir)
     return SystemPlan(prompts, settings.frames, sources, cache_dir, auditor)
 
@@ -283,8 +283,8 @@ def plan_prompts(settings: RunSettings) -> Prompts:
         if system.loop == "refine":
             what = "loop=refine uses free-text feedback, so measured checks have no effect"
             raise ConfigError(what, where=f"auditor={settings.auditor}", hint="remove auditor=…, or use another system")
-        prompts = Prompts(prompts.system.checked_by(auditor.checks), dataset.emotion_of)
-        auditor.check_prompts(prompts.measured(), f"auditor={settings.auditor}")
+        prompts = Prompts(prompts.system.with_checks(auditor.checks), dataset.emotion_of)
+        auditor.check_prompts(prompts.check_digests(), f"auditor={settings.auditor}")
     return prompts
 
 

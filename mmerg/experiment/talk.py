@@ -3,7 +3,7 @@
 plan = TalkPlan.of(settings)
 turns, uploads = turns_and_uploads([("Ana", "I got the job!", [upload])])
 experiment = with_uploads(plan.experiment(engine), uploads)
-experiment.sample(plan.sample("talk", turns, speaker="Ben"), backend, emit, keep_frame)
+experiment.run_sample(plan.sample("talk", turns, speaker="Ben"), backend, emit, keep_frame)
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ class TalkPlan:
         system = plan_system(settings, corpus)
         greeting = build_sample("greeting", [Turn("You", "Hello.")], "", corpus.labels)
         for source in system.sources.values():
-            getattr(source, "missing", lambda _: "")([greeting])  # refuses an SEM with other labels
+            getattr(source, "describe_missing", lambda _: "")([greeting])  # refuses an SEM with other labels
         for memory in system.memories.values():
             with Building(console()) as watch:
                 memory.open(watch)

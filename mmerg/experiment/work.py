@@ -17,7 +17,7 @@ from mmerg.backends.pool import Pool
 from mmerg.backends.protocol import Backend
 from mmerg.console.progress import Progress
 from mmerg.console.terminal import escape
-from mmerg.engine.parallel import in_flight
+from mmerg.engine.parallel import run_in_threads
 from mmerg.engine.sources import Source
 from mmerg.errors import ConfigError, RunError, preview
 from mmerg.runs.config_diff import changes
@@ -87,7 +87,7 @@ def run_items(
 
     before = pool.down()
     with progress:
-        for record in in_flight(todo, leased, pool.slots, stop):
+        for record in run_in_threads(todo, leased, pool.slots, stop):
             progress.result(record)
     for host, why in pool.down().items():
         if host not in before:

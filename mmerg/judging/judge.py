@@ -12,7 +12,7 @@ from typing import get_args
 from mmerg.backends.protocol import Backend, Sampling
 from mmerg.engine.ask import Asker
 from mmerg.engine.prompts import Prompts
-from mmerg.engine.sample import Fields, attempt
+from mmerg.engine.sample import Fields, run_attempt
 from mmerg.engine.sources import SourceOutput
 from mmerg.engine.state import Output, State
 from mmerg.errors import ConfigError, ReplyError
@@ -23,7 +23,7 @@ from mmerg.runs.events import Choice, Emit, Verdict
 from mmerg.runs.result import Verdicts
 from mmerg.settings.commands import RubricSettings
 from mmerg.settings.model import SystemSettings
-from mmerg.systems.build import build
+from mmerg.systems.build import build_system
 from mmerg.systems.system import System
 
 REPLIES = "R"
@@ -35,7 +35,7 @@ def build_judge_system(rubric: RubricSettings) -> System:
     (for one reply) or `Preference` (for two)."""
     shared = {"name": rubric.name, "prompts": rubric.prompts, "max_repairs": rubric.max_repairs}
     settings = SystemSettings.model_validate(shared | {"stages": rubric.aspects, "result": {}, "loop": "single"})
-    system = build(settings, given=[REPLIES], group="judge")
+    system = build_system(settings, given=[REPLIES], group="judge")
     kind = Rating if rubric.replies == 1 else Preference
     for stage in system.stages:
         if stage.output is None or not issubclass(stage.output, kind):
@@ -77,7 +77,7 @@ class Judge:
         started = events.SampleStarted(
             sample=item.id, dialogue=item.dialogue, history=item.history, responder=item.responder, labels=()
         )
-        return Verdicts.model_validate(attempt(started, decide, emit)[0])
+        return Verdicts.model_validate(run_attempt(started, decide, emit)[0])
 
     def _ask_all(self, item: Item, backend: Backend, emit: Emit) -> Iterator[Verdict]:
         """Asks every question about the item, and emits and yields the verdicts."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mmerg.console.tables import NONE, Table, format_interval, format_number
-from mmerg.errors import by_reason
+from mmerg.errors import group_by_reason
 from mmerg.paper.published import PaperTable, Published
 from mmerg.papertables.candidates import Candidate
 from mmerg.runs.config_diff import labels
@@ -100,9 +100,11 @@ def _notes(paper: PaperTable, runs: Sequence[Candidate], rows: Sequence[TableRow
     for number, (run, label) in enumerate(zip(runs, named, strict=True), start=1):
         inputs = ", ".join(list_inputs(run.manifest)) or "unknown inputs"
         yield f"run {number} is {run.name}{label}: {_describe_run(paper, run)}; it sees {inputs}"
-    yield from (f"{names}: {note}" for note, names in by_reason((row.note, row.name) for row in rows).items() if note)
+    yield from (
+        f"{names}: {note}" for note, names in group_by_reason((row.note, row.name) for row in rows).items() if note
+    )
     measured = {(score.signature, name) for run in runs for name in paper.columns if (score := run.score(name))}
-    yield from (f"ours, {names}: {text}" for text, names in by_reason(sorted(measured)).items() if text)
+    yield from (f"ours, {names}: {text}" for text, names in group_by_reason(sorted(measured)).items() if text)
 
 
 def _describe_run(paper: PaperTable, run: Candidate) -> str:

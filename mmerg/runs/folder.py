@@ -21,7 +21,7 @@ from urllib.parse import unquote
 
 from filelock import FileLock, Timeout
 
-from mmerg.errors import RunError, preview, unwritable
+from mmerg.errors import RunError, preview, write_error
 from mmerg.runs.config_diff import changes
 from mmerg.runs.events import Emit
 from mmerg.runs.manifest import MANIFEST, Manifest, Started, read_any_manifest, short
@@ -237,7 +237,7 @@ def hold(folder: Path) -> Iterator[None]:
         what, hint = "another process is writing to this run", "wait until it ends, or stop it"
         raise RunError(what, where=str(folder), hint=hint) from error
     except OSError as error:
-        raise unwritable(error, folder / LOCK) from error
+        raise write_error(error, folder / LOCK) from error
     try:
         yield
     finally:

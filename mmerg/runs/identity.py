@@ -36,7 +36,7 @@ from mmerg.settings.model import LOOPS, RunSettings
 from mmerg.settings.tree import get_path, paths_marked
 from mmerg.storage.files import compute_sha256
 from mmerg.systems.instantiate import dotted_name, unwrap_callable
-from mmerg.systems.schema import schema_digest
+from mmerg.systems.schema import digest_schema
 from mmerg.systems.system import System
 
 Digests = dict[str, str]  # keyed by the names above
@@ -93,7 +93,7 @@ def system_digests(system: System, templates: Mapping[str, str]) -> Digests:
     digests = {f"{PROMPT}{name}": _sha256(text) for name, text in templates.items()}
     for agent in system.agents:
         if agent.output:
-            digests[f"{OUTPUT}{agent.name}"] = _sha256(schema_digest(agent.output))
+            digests[f"{OUTPUT}{agent.name}"] = _sha256(digest_schema(agent.output))
             if not agent.output.__module__.startswith("mmerg."):  # as it may have validators
                 _add_code(digests, f"{OUTPUT}{agent.name}, class", agent.output)
         if agent.function:

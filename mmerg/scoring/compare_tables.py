@@ -10,7 +10,7 @@ from rich.console import RenderableType
 
 from mmerg.console.tables import ARROWS, NONE, Table, format_difference, format_number
 from mmerg.console.terminal import escape, plural
-from mmerg.errors import by_reason
+from mmerg.errors import group_by_reason
 from mmerg.scoring.comparisons import Compared, Pair, format_p
 from mmerg.scoring.paired import Comparison
 from mmerg.scoring.shares import LEVEL
@@ -73,7 +73,7 @@ def _notes(pair: Pair) -> Iterator[str]:
     for one in pair.comparisons:
         if one.a_right is not None and one.p is not None:
             yield f"{one.metric}: b = {one.a_right} pairs count only in A, c = {one.b_right} only in B ({one.test})"
-    missing = by_reason((one.why, one.metric) for one in pair.comparisons if one.why)
+    missing = group_by_reason((one.why, one.metric) for one in pair.comparisons if one.why)
     yield from (f"{names}: {why}" for why, names in missing.items())
 
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from mmerg.console.tables import ARROWS, NONE, Table, format_interval, format_number
 from mmerg.console.terminal import escape
-from mmerg.errors import ConfigError, by_reason, did_you_mean
+from mmerg.errors import ConfigError, did_you_mean, group_by_reason
 from mmerg.scoring.answers import describe_without_logprobs
 from mmerg.scoring.emotions import BASELINES, CLASS_METRICS
 from mmerg.scoring.metric import deciding
@@ -156,10 +156,12 @@ def _by_run(values: Sequence[str]) -> dict[str, str]:
 
 def _missing(runs: Sequence[Scores], metrics: Sequence[str]) -> Iterator[Text]:
     """Why scores or intervals are missing or mean nothing, a line per reason."""
-    reasons = by_reason(
+    reasons = group_by_reason(
         ((why, names), str(number))
         for number, run in enumerate(runs, start=1)
-        for why, names in by_reason((run.scores[name].why, name) for name in metrics if name in run.scores).items()
+        for why, names in group_by_reason(
+            (run.scores[name].why, name) for name in metrics if name in run.scores
+        ).items()
         if why
     )
     yield from (escape(f"{numbers}: {names}: {why}") for (why, names), numbers in reasons.items())

@@ -1,7 +1,7 @@
 """Errors for clients: status, hint and text; `app.py` writes them in the form of the client's API."""
 
 from mmerg.console.terminal import printable
-from mmerg.errors import CallError, Failure, MmergError, SampleError, raised_at
+from mmerg.errors import CallError, Failure, MmergError, SampleError, locate_error
 
 CALL_STATUS = {Failure.CONTEXT_OVERFLOW: 400, Failure.IMAGE_REJECTED: 400, Failure.BUSY: 503, Failure.UNREACHABLE: 503}
 
@@ -38,7 +38,7 @@ def code_fault() -> HttpError:
 
 def describe_fault(error: Exception) -> str:
     """A bug, for the log: without its text, which may quote the user."""
-    return f"a fault of the server: {type(error).__name__} at {raised_at(error)}"
+    return f"a fault of the server: {type(error).__name__} at {locate_error(error)}"
 
 
 def error_fields(error: MmergError) -> dict[str, str]:

@@ -76,7 +76,7 @@ async def reply_updates(
             report(event)
 
         with listening(lambda text: report(Words(text))):
-            result = experiment.sample(sample, backend, emit, keep_frame)
+            result = experiment.run_sample(sample, backend, emit, keep_frame)
         if traced:
             report(Trace(manifest=request.served.manifest, result=result, events=tuple(trace)))
         return result

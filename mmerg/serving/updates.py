@@ -50,7 +50,7 @@ class Updates:
         self._jpegs, self._problems = frames, problems
         self.trace = SampleTrace()
         self._asked = ""
-        self._response = self._system.symbol("response")
+        self._response = self._system.result_symbol("response")
 
     def of(self, what: object) -> Iterator[Update]:
         match what:

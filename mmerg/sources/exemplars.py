@@ -35,14 +35,14 @@ class Exemplars:
 
     def __init__(
         self,
-        wanted: MemorySettings,
+        settings: MemorySettings,
         embedder: Embedder,
         source: Corpus,
         evaluated: Corpus,
         cache: Path,
         opened: Opened | None = None,
     ) -> None:
-        self.wanted, self.embedder, self.source = wanted, embedder, source
+        self.settings, self.embedder, self.source = settings, embedder, source
         self._cache, self._opened = cache, {} if opened is None else opened
         self._dialogues = {dialogue.id: dialogue for dialogue in evaluated.dialogues}
         self._origins = {dialogue.id: get_origin(dialogue) for dialogue in evaluated.dialogues}
@@ -54,15 +54,15 @@ class Exemplars:
 
     def open(self, watch: Watch) -> None:
         """Open the memory, and build it if it does not exist."""
-        key = self.wanted.key, id(self.embedder)
+        key = self.settings.key, id(self.embedder)
         if key not in self._opened:
             folder = self._cache / "memory"
-            self._opened[key] = open_memory(folder, self.source, self.wanted.key, self.embedder, watch)
+            self._opened[key] = open_memory(folder, self.source, self.settings.key, self.embedder, watch)
         self.memory, self._left_out = self._opened[key]
 
-    def missing(self, samples: Sequence[Sample]) -> str:
+    def describe_missing(self, samples: Sequence[Sample]) -> str:
         """A note on missing situations, or "" if none is missing or the key is the history."""
-        key, dialogues = self.wanted.key, self.source.dialogues
+        key, dialogues = self.settings.key, self.source.dialogues
         lacking = sum(not sample.situation for sample in samples)
         without_situation = sum(not dialogue.situation for dialogue in dialogues)
         if key.text == "history" or not (lacking or without_situation):
@@ -71,7 +71,7 @@ class Exemplars:
         without = f"{lacking} of {len(samples)} samples and {of_memory} have no situation"
         return f"{without}: they are compared by their last {key.turns} turns"
 
-    def foreign(self) -> list[str]:
+    def find_foreign_text(self) -> list[str]:
         """A problem if the embedder does not know most tokens, so that similarity means nothing."""
         unknown = getattr(self.embedder, "unknown", None)
         dialogues = (*self.source.dialogues, *self._dialogues.values())
@@ -84,7 +84,7 @@ class Exemplars:
 
     def supply(self, sample: Sample, state: State, forecast: str | None) -> SourceOutput:  # noqa: ARG002 - for other sources
         """The exemplars for a sample."""
-        nearest = self.memory.nearest(self.query(sample, forecast), self.wanted)
+        nearest = self.memory.nearest(self.query(sample, forecast), self.settings)
         excluded = (
             Excluded(id=hit.entry.id, guard=hit.guard, similarity=hit.similarity, reply=hit.entry.reply)
             for hit in nearest.excluded
@@ -94,7 +94,7 @@ class Exemplars:
     def query(self, sample: Sample, emotion: str | None = None) -> Query:
         """The query for a sample: the history that prompts show, which `protocol.history` may shorten. Guards get the
         dialogue's last turns in any case."""
-        key = self.wanted.key
+        key = self.settings.key
         own = Dialogue(sample.dialogue_id, sample.scene.history)  # for a live conversation, which no corpus has
         dialogue = self._dialogues.get(sample.dialogue_id, own)
         target = int(sample.id.removeprefix(f"{dialogue.id}/")) - 1  # as `cut` names samples
@@ -116,7 +116,7 @@ class Exemplars:
             "corpus": {"name": self.source.name, "split": self.source.split},
             "entries": len(self.memory.entries),
             "left_out": dict(self._left_out),
-            "top_k": self.wanted.top_k,
+            "top_k": self.settings.top_k,
             "embedder": self.embedder.identity(),
             "digest": self.memory.digest,
         }
@@ -161,7 +161,7 @@ class FromMemory:
             what = f"{key}={self.settings.name} has no embedder" if symbol == "M" else f"{key} has no embedder"
             raise ConfigError(what, where=f"{key}.top_k", hint=f"{one}, or {key}.top_k=0")
         asking = [agent for agent in system.agents if symbol in agent.sees]
-        if self.settings.emotion == "require_or_any" and not any(map(system.forecast, asking)):
+        if self.settings.emotion == "require_or_any" and not any(map(system.forecast_path, asking)):
             names = ", ".join(agent.name for agent in asking)
             what = f"{key}.emotion=require_or_any needs the forecast emotion, and {names} sees none"
             raise ConfigError(what, where=f"system={system.name}", hint=f"{key}.emotion=any")

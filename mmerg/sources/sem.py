@@ -56,7 +56,7 @@ class Sem:
         high, low = self._model.cause_words(history) if self._with_causes else ([], [])
         return SourceOutput(({"emotions": emotions, "high": high, "low": low},))
 
-    def missing(self, samples: Sequence[Sample]) -> str:
+    def describe_missing(self, samples: Sequence[Sample]) -> str:
         """A note on what the model lacks, or "". Raises ConfigError if its labels are not those of the samples, or if
         it was trained on their words."""
         model = self._model

@@ -19,6 +19,6 @@ class Situation:
         text = " ".join((sample.situation or "").split())
         return SourceOutput(({"text": text},) if text else ())
 
-    def missing(self, samples: Sequence[Sample]) -> str:
+    def describe_missing(self, samples: Sequence[Sample]) -> str:
         lacking = sum(not sample.situation for sample in samples)
         return f"{lacking} of {len(samples)} samples have no situation" if lacking else ""

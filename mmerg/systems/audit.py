@@ -64,7 +64,7 @@ class Check(Record):
     ece: float | None = None
     decoys: tuple[Any, ...] = ()
 
-    def evidence(self, verdict: Verdict) -> float | None:
+    def log_likelihood_ratio(self, verdict: Verdict) -> float | None:
         """The log-likelihood ratio of clean over faulty; None if not measured."""
         score = (1.0 if verdict.passed else -1.0) if verdict.score is None else verdict.score
         return None if self.slope is None else self.slope * score + self.intercept
@@ -81,7 +81,7 @@ class LabelPrior(Record):
     mean: dict[str, float]
     counts: dict[str, int]
 
-    def calibrated(self, logprobs: Mapping[str, float]) -> dict[str, float]:
+    def calibrate(self, logprobs: Mapping[str, float]) -> dict[str, float]:
         """The score of each label: log p minus its mean, plus the log of its frequency (add-one smoothing)."""
         total = sum(self.counts.values()) + len(self.mean)
         return {

@@ -25,7 +25,7 @@ MEMORY = "M"  # conf/config.yaml sets it for every system, whether a stage sees 
 CALLABLE = "a function's dotted name or a _target_, see docs/extend.md"
 
 
-def build(node: SystemSettings, given: Collection[str] = (), group: str = "system") -> System:
+def build_system(node: SystemSettings, given: Collection[str] = (), group: str = "system") -> System:
     """The system that the settings describe. given: symbols of sources. Raises ConfigError, naming `group` and the
     system."""
     where = f"{group}={node.name}"

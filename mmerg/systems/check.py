@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from mmerg.errors import ConfigError
 from mmerg.settings.model import AuditorSettings, Form
-from mmerg.systems.schema import vocabularies
+from mmerg.systems.schema import find_vocabularies
 from mmerg.systems.system import Stage, System
 
 ALWAYS = {"D", "V"}  # inputs of every sample
@@ -30,7 +30,7 @@ def _check_loop(system: System, node: AuditorSettings, where: str) -> None:
         what = "in loop=audit the auditor answers the stages' checks and has no output, stop or score"
         raise ConfigError(what, where=place, hint="remove them, or loop: refine")
     if node.output is None:
-        for stage in system.checked:
+        for stage in system.checked_stages:
             if problem := form_problem(system, stage, stage.verdict.form):
                 raise ConfigError(problem[0], where=place, hint=problem[1])
     if system.loop != "refine":
@@ -67,7 +67,7 @@ def form_problem(system: System, stage: Stage, form: Form | None) -> tuple[str, 
 
 def _check_candidates(system: System, where: str) -> None:
     """Checks that candidates can be ranked."""
-    symbol = system.symbol("response")
+    symbol = system.result_symbol("response")
     if system.loop == "candidates" and not any(stage.gives == symbol and stage.logprobs for stage in system.stages):
         what = "loop=candidates takes the likeliest response, and no stage that gives it has log-probabilities"
         raise ConfigError(what, where=where, hint="result: {response: …}, and logprobs: true at its stage")
@@ -81,7 +81,7 @@ def _check_inputs(system: System, known: set[str], where: str) -> None:
             what = f"stage {stage.name} sees {', '.join(unknown)}, which nothing before it gives"
             hint = f"known at that point: {', '.join(sorted(known))}; another is supplied by sources.{unknown[0]}="
             raise ConfigError(what, where=where, hint=f"{hint}{{_target_: …}}")
-        if lacking := sorted(vocabularies(stage.output) - words) if stage.output else []:
+        if lacking := sorted(find_vocabularies(stage.output) - words) if stage.output else []:
             what = f"stage {stage.name} chooses from {', '.join(lacking)}, for which there are no words"
             hint = f"add them under system.vocabulary, which has {', '.join(sorted(words))}"
             raise ConfigError(what, where=where, hint=hint)

@@ -92,7 +92,7 @@ class Quote(_Mark):
         return f"{value!r} is under {LEAST} words: copy more of that turn, {LEAST} words or more, or the whole turn"
 
 
-def quotes(turns: tuple[str, ...]) -> tuple[str, ...]:
+def list_quotes(turns: tuple[str, ...]) -> tuple[str, ...]:
     """The quotes for a grammar: every sentence of `LEAST` words or more, and turns without one as a whole."""
     choices: dict[str, None] = {}
     for turn in (" ".join(turn.split()) for turn in turns):
@@ -110,13 +110,13 @@ class AtMost(_Mark):
         return {**handler(core), "maxLength": self.of * ROOM, "x-words": self.of}
 
     def _checked(self, value: str, info: ValidationInfo) -> str:
-        if not info.context or (left := shortened(value, self.of * ROOM)) == value:
+        if not info.context or (left := shorten(value, self.of * ROOM)) == value:
             return value
         info.context[REMOVED].append(f"the end of a long {info.field_name!r}")
         return left
 
 
-def shortened(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """A text under `most` characters, unchanged. Else its whole sentences within `most`, if at least half of it; else
     its whole words, if at least half; else its first `most` characters."""
     if len(text) < most:

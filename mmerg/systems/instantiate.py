@@ -10,7 +10,7 @@ from typing import cast
 
 from pydantic import ValidationError
 
-from mmerg.errors import ConfigError, MmergError, format_exception, raised_at
+from mmerg.errors import ConfigError, MmergError, format_exception, locate_error
 from mmerg.settings.kinds import ClassSpec
 
 
@@ -44,7 +44,7 @@ def _build(node: object, where: str) -> object:
                 f"{'.'.join(map(str, one['loc']))} is {one['input']!r:.60}: {one['msg']}" for one in problems
             )
         inside = error.__traceback__ and error.__traceback__.tb_next  # else the arguments do not fit
-        place = f", {raised_at(error)}" if inside and not isinstance(error, ValidationError) else ""
+        place = f", {locate_error(error)}" if inside and not isinstance(error, ValidationError) else ""
         raise ConfigError(f"{dotted} cannot be made: {why}", where=f"{where}{place}") from error
 
 
@@ -57,7 +57,7 @@ def import_name(dotted: str, where: str, hint: str) -> object:
         return cast(object, getattr(_import_file(f"{file}.py") if in_file else importlib.import_module(module), name))
     except (Exception, SystemExit) as error:
         why = format_exception(error) if not isinstance(error, ImportError | ValueError) else str(error)
-        place = f", {raised_at(error)}" if isinstance(error, SyntaxError | NameError | SystemExit) else ""
+        place = f", {locate_error(error)}" if isinstance(error, SyntaxError | NameError | SystemExit) else ""
         raise ConfigError(f"{dotted!r} cannot be imported: {why}", where=f"{where}{place}", hint=hint) from error
 
 

@@ -17,10 +17,10 @@ from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic.errors import PydanticUserError
 from pydantic_core import from_json
 
-from mmerg.errors import ConfigError, Failure, ReplyError, SampleError, format_exception, raised_at
+from mmerg.errors import ConfigError, Failure, ReplyError, SampleError, format_exception, locate_error
 from mmerg.storage.json_objects import find_objects
-from mmerg.systems.fields import QUOTE, QUOTED, REMOVED, quotes
-from mmerg.systems.wire import Node, from_wire, get_items, nodes_at, to_wire, wire_place
+from mmerg.systems.fields import QUOTE, QUOTED, REMOVED, list_quotes
+from mmerg.systems.wire import Node, from_wire, get_items, get_nodes, to_wire, wire_path
 
 Record = TypeVar("Record", bound=BaseModel)
 IDLE = {"title", "default", "format", "uniqueItems", "examples", "deprecated"}  # no grammar can enforce these
@@ -75,10 +75,10 @@ class Schema:
     @property
     def required(self) -> tuple[str, ...]:
         """The class names of all fields."""
-        return tuple(nodes_at(self.node, "properties"))
+        return tuple(get_nodes(self.node, "properties"))
 
 
-def json_schema(cls: type[BaseModel], bounds: Bounds) -> Schema:
+def build_json_schema(cls: type[BaseModel], bounds: Bounds) -> Schema:
     """The JSON schema of one call: without references, every field required, in class order, with wire names."""
     return _build(cls, bounds if _quotes(cls) else replace(bounds, quotable=()))
 
@@ -93,15 +93,15 @@ def _quotes(cls: type[BaseModel]) -> bool:
 def _build(cls: type[BaseModel], bounds: Bounds) -> Schema:
     node = _concrete(_plain_schema(cls), bounds)
     sent = to_wire(node)
-    return Schema(_dump(sent, "x-words", "x-form"), "\n".join(_lines(nodes_at(sent, "properties"), "")), node)
+    return Schema(_dump(sent, "x-words", "x-form"), "\n".join(_lines(get_nodes(sent, "properties"), "")), node)
 
 
-def schema_digest(cls: type[BaseModel]) -> str:
+def digest_schema(cls: type[BaseModel]) -> str:
     """A text that is equal for equal schema classes, wherever they are defined."""
     return _dump(_plain_schema(cls), "x-words")
 
 
-def vocabularies(cls: type[BaseModel]) -> set[str]:
+def find_vocabularies(cls: type[BaseModel]) -> set[str]:
     """The vocabularies of a class, at any depth. Raises ConfigError for a field whose type no grammar or outline can
     express."""
     return {_text(node, "x-choice") for node in _nodes(_plain_schema(cls)) if "x-choice" in node}
@@ -109,7 +109,7 @@ def vocabularies(cls: type[BaseModel]) -> set[str]:
 
 def _nodes(node: Node) -> Iterator[Node]:
     yield node
-    for inner in (*nodes_at(node, "properties").values(), get_items(node)):
+    for inner in (*get_nodes(node, "properties").values(), get_items(node)):
         yield from _nodes(inner) if inner else ()
 
 
@@ -135,7 +135,7 @@ def _plain_schema(cls: type[BaseModel]) -> Node:
         raise _unsupported(cls.__name__, f"is of a type that JSON does not know ({error.message})") from error
     if schema != cls.model_json_schema(by_alias=False):
         raise _unsupported(cls.__name__, "has a field with an alias")
-    return _inlined({**schema, "description": None}, nodes_at(schema, "$defs"), cls.__name__, ())
+    return _inlined({**schema, "description": None}, get_nodes(schema, "$defs"), cls.__name__, ())
 
 
 def _inlined(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str, ...]) -> Node:
@@ -162,7 +162,7 @@ def _inlined(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str,
     for what, holds in refused.items():
         if holds:
             raise _unsupported(place, what)
-    fields = nodes_at(node, "properties").items()
+    fields = get_nodes(node, "properties").items()
     children: Node = {name: _inlined(one, defs, f"{place}.{name}", above) for name, one in fields}
     items = _inlined(get_items(node), defs, place, above) if "items" in node else None
     whole: Node = {**node, "properties": children or None, "items": items, "$defs": {}}
@@ -184,10 +184,10 @@ def _concrete(node: Node, bounds: Bounds) -> Node:
         kept |= {name: node.get(name) for name in LIMITS} | {"x-form": f"of the form {pattern}" if pattern else None}
         kept["pattern"] = pattern if GRAMMATICAL.fullmatch(pattern) else None
     if "x-quote" in node:
-        kept |= {"enum": [*quotes(bounds.quotable)], "x-form": QUOTED}
+        kept |= {"enum": [*list_quotes(bounds.quotable)], "x-form": QUOTED}
     if items := get_items(node):
         kept["items"] = _concrete(items, bounds)
-    if fields := nodes_at(node, "properties"):
+    if fields := get_nodes(node, "properties"):
         asked = [name for name, one in fields.items() if _text(one, "x-needs") in bounds.inputs | {""}]
         kept["properties"] = {name: _concrete(fields[name], bounds) for name in asked}
         kept |= {"required": [*asked], "additionalProperties": False}
@@ -213,7 +213,7 @@ def _lines(properties: Mapping[str, Node], indent: str) -> list[str]:
         about = f" ({words})" if words else ""
         quoted = ", ".join(f'"{name}"' for name in names)
         lines.append(f"{indent}- {quoted}: {'each ' if len(names) > 1 else ''}{_kind(node)}{about}")
-        lines += _lines(nodes_at(inner, "properties"), indent + "  ")
+        lines += _lines(get_nodes(inner, "properties"), indent + "  ")
     return lines
 
 
@@ -230,11 +230,11 @@ def _kind(node: Node) -> str:
     return ", ".join(filter(None, (PLAIN.get(kind, "an object with"), *bounds)))
 
 
-def parse(cls: type[Record], bounds: Bounds, text: str) -> tuple[Record, tuple[str, ...]]:
+def parse_output(cls: type[Record], bounds: Bounds, text: str) -> tuple[Record, tuple[str, ...]]:
     """The record in a model's `text`, and the removals: words around the JSON object, ends of long texts. Uses the last
     valid object, unless the text consists of different objects. Raises ReplyError (schema_invalid) with the complaint
     for the model as `what`."""
-    node = json_schema(cls, bounds).node
+    node = build_json_schema(cls, bounds).node
 
     def read(part: str, taken: list[str]) -> tuple[Record, tuple[str, ...]]:
         record = _validated(cls, bounds, from_wire(part, node), node, taken)
@@ -253,7 +253,7 @@ def parse(cls: type[Record], bounds: Bounds, text: str) -> tuple[Record, tuple[s
     return read(objects[-1] if objects and text[: text.rfind("}") + 1].endswith(objects[-1]) else text, [])
 
 
-def checked(cls: type[Record], bounds: Bounds, value: object) -> Record:
+def validate_output(cls: type[Record], bounds: Bounds, value: object) -> Record:
     """The record in a `value` that code returns, with class names. Raises ReplyError (schema_invalid), and TypeError or
     ValueError if JSON cannot hold it."""
     return _validated(cls, bounds, json.dumps(value), {}, [])
@@ -269,13 +269,13 @@ def _validated(cls: type[Record], bounds: Bounds, text: str, node: Node, taken: 
     except Exception as error:  # a user's validator may raise anything; pydantic handles ValueError
         what = f"{cls.__name__} raised {format_exception(error)}"
         hint = "raise ValueError in a validator for a wrong reply: the model is shown its text"
-        raise SampleError(Failure.CODE_ERROR, what, where=raised_at(error), hint=hint) from error
-    asked = json_schema(cls, bounds).required
+        raise SampleError(Failure.CODE_ERROR, what, where=locate_error(error), hint=hint) from error
+    asked = build_json_schema(cls, bounds).required
     if unasked := sorted(record.model_fields_set - set(asked)):
         raise ReplyError(Failure.SCHEMA_INVALID, f"{', '.join(unasked)}: was not asked for")
     for name in asked:
         if name not in record.model_fields_set or getattr(record, name) is None:
-            raise ReplyError(Failure.SCHEMA_INVALID, f'"{wire_place([name], node)}" is missing')
+            raise ReplyError(Failure.SCHEMA_INVALID, f'"{wire_path([name], node)}" is missing')
     return record
 
 
@@ -291,7 +291,7 @@ def _complaint(error: ValidationError, node: Node) -> str:
     """Each violation and its place."""
     lines = []
     for item in error.errors(include_url=False, include_input=False)[:8]:
-        place = wire_place(item["loc"], node)
+        place = wire_path(item["loc"], node)
         what = item["msg"].removeprefix("Value error, ")
         lines.append(f"{place}: {what}" if place else what)
     return "; ".join(lines)

@@ -105,7 +105,7 @@ class System:
     greedy: bool = False
 
     @property
-    def checked(self) -> tuple[Stage, ...]:
+    def checked_stages(self) -> tuple[Stage, ...]:
         """The stages that the auditor checks."""
         return tuple(stage for stage in self.stages if self.auditor and stage.name in self.auditor.audits)
 
@@ -114,7 +114,7 @@ class System:
         """The stages, and the auditor if there is one."""
         return (*self.stages, self.auditor) if self.auditor else self.stages
 
-    def checked_by(self, checks: Mapping[str, Check]) -> System:
+    def with_checks(self, checks: Mapping[str, Check]) -> System:
         """The system with measured checks, which rank passes; without auditor if no stage has a check."""
         stages = tuple(replace(stage, verdict=checks.get(stage.name, Check(form=None))) for stage in self.stages)
         names = tuple(stage.name for stage in stages if stage.verdict.form)
@@ -122,10 +122,10 @@ class System:
         by: Selection = "calibrated" if self.final_selection == "lexicographic" else self.final_selection
         return replace(self, stages=stages, auditor=auditor, final_selection=by)
 
-    def stage(self, name: str) -> Stage:
+    def get_stage(self, name: str) -> Stage:
         return next(stage for stage in self.stages if stage.name == name)
 
-    def symbol(self, part: str) -> str:
+    def result_symbol(self, part: str) -> str:
         """The symbol of a part of `result`: "e" for the emotion at "e.emotion"; "" if there is none."""
         return self.result.get(part, "").partition(".")[0]
 
@@ -133,13 +133,13 @@ class System:
         """Whether any agent sees the input."""
         return any(symbol in agent.sees for agent in self.agents)
 
-    def forecast(self, stage: Stage) -> str:
+    def forecast_path(self, stage: Stage) -> str:
         """The path of the emotion in `result` ("e.emotion") if the stage sees it and runs later, else ""."""
-        path, symbol = self.result.get("emotion", ""), self.symbol("emotion")
+        path, symbol = self.result.get("emotion", ""), self.result_symbol("emotion")
         earlier = [agent.gives for agent in takewhile(lambda agent: agent.name != stage.name, self.agents)]
         return path if symbol in stage.sees and symbol in earlier else ""
 
-    def showing_frames_to(self, seen_by: FramesSeenBy) -> System:
+    def with_frames_shown_to(self, seen_by: FramesSeenBy) -> System:
         """The system with V shown as in its config (paper), to every agent (all), or to none."""
 
         def change(stage: Stage) -> Stage:

@@ -18,7 +18,7 @@ from mmerg.errors import Failure, ReplyError
 Node: TypeAlias = dict[str, JsonValue]  # of a JSON schema
 
 
-def nodes_at(node: Node, key: str) -> dict[str, Node]:
+def get_nodes(node: Node, key: str) -> dict[str, Node]:
     """The nodes at `key` (properties, $defs) by name, in order; {} if there are none."""
     inner = node.get(key)
     return {name: one for name, one in inner.items() if isinstance(one, dict)} if isinstance(inner, dict) else {}
@@ -44,7 +44,7 @@ def to_wire(node: Node) -> Node:
     sent = dict(node)
     if items := get_items(node):
         sent["items"] = to_wire(items)
-    if fields := nodes_at(node, "properties"):
+    if fields := get_nodes(node, "properties"):
         names = wire_names(fields)
         sent["properties"] = {names[name]: to_wire(one) for name, one in fields.items()}
         sent["required"] = [*names.values()]
@@ -79,11 +79,11 @@ def from_wire(text: str, node: Node) -> str:
     return json.dumps(_by_class_names(value, node))
 
 
-def wire_place(place: Iterable[str | int], node: Node) -> str:
+def wire_path(place: Iterable[str | int], node: Node) -> str:
     """The place of a value in a reply, such as `d_sgrg.a_reason`. node: the JSON schema with class names."""
     parts = []
     for part in place:
-        fields = nodes_at(node, "properties")
+        fields = get_nodes(node, "properties")
         parts.append(wire_names(fields).get(str(part), str(part)))
         node = get_items(node) if isinstance(part, int) else fields.get(part, {})
     return ".".join(parts)
@@ -103,7 +103,7 @@ def _by_class_names(value: JsonValue, node: Node) -> JsonValue:
         return [_by_class_names(one, get_items(node)) for one in value]
     if not isinstance(value, dict):
         return value
-    fields = nodes_at(node, "properties")
+    fields = get_nodes(node, "properties")
     names = wire_names(fields)
     written = {names[name]: name for name in names}
     plain = [name for name in value if name in names and name not in written]

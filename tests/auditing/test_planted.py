@@ -126,10 +126,10 @@ def test_a_calibrated_auditor_in_use(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_a_check_by_code_is_refused_with_other_functions(tmp_path: Path) -> None:
     file, given = tmp_path / "auditor.json", ("dataset=demo", "backend=dry")
-    prompts, checks = plan_prompts(settings_of_run(*given)).measured(), {"sgrg": Check(form="code")}
+    prompts, checks = plan_prompts(settings_of_run(*given)).check_digests(), {"sgrg": Check(form="code")}
     update_auditor(file, ENGINE, prompts, checks=checks)
     used = plan_prompts(settings_of_run(*given, f"auditor={file}")).system
-    assert [stage.name for stage in used.checked] == ["sgrg"]
+    assert [stage.name for stage in used.checked_stages] == ["sgrg"]
     other = "system.stages.sgrg.code=[mmerg.engine.code.cues_not_in_turn]"
     with pytest.raises(ConfigError, match="measured with other prompts: stage sgrg"):
         plan_prompts(settings_of_run(*given, f"auditor={file}", other))

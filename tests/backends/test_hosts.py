@@ -13,7 +13,7 @@ from mmerg.backends.deadlines import Deadlines
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Message, Request, Sampling
-from mmerg.engine.parallel import in_flight
+from mmerg.engine.parallel import run_in_threads
 from tests.backends.test_pool import Clock
 from tests.scripted_ollama import scripted_ollama
 
@@ -82,7 +82,7 @@ def served(pool: Pool, samples: int, calls: int = 2) -> Counter[str]:
             asks = [Request((Message("user", f"{sample}.{call}"),), Sampling()) for call in range(calls)]
             return [backend.complete(ask).text for ask in asks]
 
-    answers = list(in_flight(range(samples), work, pool.slots, pool.close))
+    answers = list(run_in_threads(range(samples), work, pool.slots, pool.close))
     assert len(answers) == samples
     return Counter(name for names in answers for name in names)
 

@@ -19,7 +19,7 @@ from mmerg.frames.store import Frame, Keyframe
 from mmerg.settings.model import SystemSettings
 from mmerg.settings.problems import read_settings
 from mmerg.systems.audit import audit_class
-from mmerg.systems.build import build
+from mmerg.systems.build import build_system
 from mmerg.systems.merg.schemas import Evidence, Forecast, Plan, TextualCue, VisualCue
 from mmerg.systems.system import System
 from mmerg.systems.wire import as_written
@@ -58,7 +58,7 @@ def changed(**paths: Any) -> dict[str, Any]:
 
 def system_of(config: Mapping[str, object]) -> System:
     """The system of a config, as a run builds it, with a source for M."""
-    return build(read_settings(SystemSettings, config, f"system={config['name']}"), given=["M"])
+    return build_system(read_settings(SystemSettings, config, f"system={config['name']}"), given=["M"])
 
 
 @cache

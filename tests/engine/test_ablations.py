@@ -64,7 +64,7 @@ class Played:
 
     def __init__(self, changes: dict[str, Any], *faults: str) -> None:
         own = {name: value for name, value in changes.items() if name not in ("seen_by", "top_k")}
-        system = system_of({**deepcopy(MERG), **own}).showing_frames_to(changes.get("seen_by", "paper"))
+        system = system_of({**deepcopy(MERG), **own}).with_frames_shown_to(changes.get("seen_by", "paper"))
         before = {"history": [{"speaker": "Eve", "text": "I failed."}], "emotion": "sadness"}
         count = changes.get("top_k", 0)
         exemplars = SourceOutput(tuple({**before, "reply": f"Reply number {k}."} for k in range(1, count + 1)))

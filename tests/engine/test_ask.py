@@ -233,7 +233,7 @@ def test_an_audit_that_copies_its_rubric_for_every_agent_is_unreadable() -> None
     assert system.auditor
     state = with_images()
     for stage in system.stages:
-        state = state.with_(stage.gives, outputs()[stage.name])
+        state = state.with_output(stage.gives, outputs()[stage.name])
     ask_gra = asker(system, Scripted([as_text(every), as_text(one), *[as_text(every)] * 2]), log)
     assert ask_gra(system.auditor, state, 0) == one
     [refused] = [event for event in log if isinstance(event, events.Refused)]

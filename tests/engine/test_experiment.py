@@ -12,7 +12,7 @@ from mmerg.backends.protocol import Backend, Finish, Reply, Request, Sampling
 from mmerg.backends.scripted import ENGINE, Answer, Scripted
 from mmerg.corpora.dialogue import Clip, Sample, Turn
 from mmerg.engine.keyframes import KeyframeSampler
-from mmerg.engine.parallel import in_flight
+from mmerg.engine.parallel import run_in_threads
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sample import Experiment
 from mmerg.engine.sources import SourceOutput
@@ -73,7 +73,7 @@ class Lab:
         self.kept: dict[str, bytes] = {}
 
     def __call__(self, backend: Backend, sample: Sample = SAMPLE) -> Result:
-        return self.experiment.sample(sample, backend, self.events.append, self.keep)
+        return self.experiment.run_sample(sample, backend, self.events.append, self.keep)
 
     def keep(self, sha256: str, read: Callable[[], bytes]) -> None:
         self.kept[sha256] = read()
@@ -96,7 +96,7 @@ def test_frames_are_stored_before_their_event(lab: Lab, tmp_path: Path) -> None:
         if isinstance(event, events.FramesTaken):
             kept.extend(frame.sha256 in lab.kept for turn in event.turns for frame in turn.frames)
 
-    lab.experiment.sample(Sample(replace(SCENE, history=turns), "d1", Turn("Ben", "x")), scripted(), emit, lab.keep)
+    lab.experiment.run_sample(Sample(replace(SCENE, history=turns), "d1", Turn("Ben", "x")), scripted(), emit, lab.keep)
     assert kept == [True, True]
 
 
@@ -285,5 +285,5 @@ def test_parallel_samples_have_equal_results(lab: Lab, slots: int) -> None:
 
     alone = {sample.id: work(sample).comparable() for sample in todo}
     assert len({result["response"] for result in alone.values()}) == len(todo)
-    together = list(in_flight(reversed(todo), work, slots, lambda: None))
+    together = list(run_in_threads(reversed(todo), work, slots, lambda: None))
     assert {result.id: result.comparable() for result in together} == alone

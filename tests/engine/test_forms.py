@@ -50,7 +50,7 @@ def whole(reply: str = SAID["sgrg"]) -> State:
     state = State(SCENE)
     for name, output in outputs().items():
         gives = next(stage.gives for stage in merg().stages if stage.name == name)
-        state = state.with_(gives, reply if name == "sgrg" else output)
+        state = state.with_output(gives, reply if name == "sgrg" else output)
     return state
 
 
@@ -183,7 +183,7 @@ def test_passes_are_ranked_by_the_evidence_of_measured_checks() -> None:
     system = merg(max_iterations=1)
     stages = tuple(replace(one, code=(found[one.name],) if one.name in found else ()) for one in system.stages)
     checks = {"mpa": Check(form="code", slope=1.0), "sgrg": Check(form="code", slope=10.0), "caef": Check(form=None)}
-    system, log = replace(system, stages=stages).checked_by(checks), list[events.Event]()
+    system, log = replace(system, stages=stages).with_checks(checks), list[events.Event]()
     ask = Asker(Prompts(system), Scripted(script), Sampling(), log.append)
     outcome = audit(system, with_images(), ask, log.append)
     assert next(one.audit.findings for one in outcome.passes if one.audit).keys() == {"mpa", "sgrg"}
@@ -196,7 +196,7 @@ def test_passes_are_ranked_by_the_evidence_of_measured_checks() -> None:
 
 
 def test_without_checks_there_is_one_pass() -> None:
-    assert merg().checked_by({name: Check(form=None) for name in STAGES}).auditor is None
+    assert merg().with_checks({name: Check(form=None) for name in STAGES}).auditor is None
 
 
 @pytest.mark.parametrize(

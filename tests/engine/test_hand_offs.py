@@ -15,7 +15,7 @@ from mmerg.runs import events
 from mmerg.runs.facts import collect_facts
 from mmerg.runs.result import Result
 from mmerg.runs.trace import SampleTrace
-from mmerg.systems.schema import json_schema, parse
+from mmerg.systems.schema import build_json_schema, parse_output
 from tests.engine.parts import SCENE, class_names, merg
 
 LONG = replace(SCENE, history=(*(Turn("Eve", f"Word {n}.") for n in range(1, 6)), *SCENE.history))  # 8 turns
@@ -30,24 +30,26 @@ def test_cues_cite_the_last_turns(k: int | None, shown: int | None, first: int) 
     stage, state = replace(system.stages[0], cite_last=k), State(LONG, turns=shown)
     bounds = get_bounds(system, stage, state)
     assert stage.output
-    cues: Any = json.loads(json_schema(stage.output, bounds).text)["properties"]["textual_cues"]["items"]["properties"]
+    cues: Any = json.loads(build_json_schema(stage.output, bounds).text)["properties"]["textual_cues"]["items"][
+        "properties"
+    ]
     [turn] = [node for node in cues.values() if node["type"] == "integer"]
     assert (turn["minimum"], turn["maximum"]) == (first, 8)
-    own = Prompts(system).messages(stage, state, {}, "", None)[1].text.partition("Your step")[2]
+    own = Prompts(system).render_messages(stage, state, {}, "", None)[1].text.partition("Your step")[2]
     named = [line.partition(".")[0] for line in own.splitlines() if line[:1].isdigit()]
     assert named == ([str(n) for n in range(5, 9)] if k == 4 and not shown else [])  # if there are other turns
     text = json.dumps({"textual_cues": [{"turn": 3, "cue": "Word 3"}]})
     if first > 3:
         with pytest.raises(ReplyError, match=f"turn 3 is too early, name {first} to 8"):
-            parse(stage.output, bounds, text)
+            parse_output(stage.output, bounds, text)
     else:
-        parse(stage.output, bounds, text)
+        parse_output(stage.output, bounds, text)
 
 
 def test_a_plan_is_chosen_before_its_reasons() -> None:
     psp = merg().stages[2]
     assert psp.output
-    asked = json.loads(json_schema(psp.output, get_bounds(merg(), psp, State(SCENE))).text)
+    asked = json.loads(build_json_schema(psp.output, get_bounds(merg(), psp, State(SCENE))).text)
     assert class_names(asked["properties"]) == ["goal", "stance", "tactic", "tone", "reasoning"]
 
 

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from mmerg.engine.parallel import in_flight
+from mmerg.engine.parallel import run_in_threads
 from mmerg.errors import CallError, Failure
 
 
@@ -21,7 +21,7 @@ def test_slots_bound_the_items_at_once() -> None:
             now[0] -= 1
         return item
 
-    assert sorted(in_flight(range(4 * slots), work, slots, lambda: None)) == list(range(4 * slots))
+    assert sorted(run_in_threads(range(4 * slots), work, slots, lambda: None)) == list(range(4 * slots))
     assert most == [slots]
 
 
@@ -40,7 +40,7 @@ def test_an_error_stops_the_rest_and_keeps_results() -> None:
             raise CallError(Failure.INTERRUPTED, "c was told to stop")
         return item
 
-    results = in_flight("abcd", work, 3, stopped.set)
+    results = run_in_threads("abcd", work, 3, stopped.set)
     got: list[str] = []
     with pytest.raises(CallError, match="b broke"):
         got.extend(results)
@@ -56,7 +56,7 @@ def test_closing_the_generator_stops_the_rest() -> None:
             stopped.wait()
         return item
 
-    results = in_flight(range(9), work, 2, stopped.set)
+    results = run_in_threads(range(9), work, 2, stopped.set)
     assert next(results) == 0
     results.close()
     assert stopped.is_set()

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmerg.corpora.dialogue import Clip, Sample, Scene, Turn
-from mmerg.engine.keyframes import KeyframeSampler, budget, shuffle_clips
-from mmerg.engine.prompts import form
+from mmerg.engine.keyframes import KeyframeSampler, limit_frames, shuffle_clips
+from mmerg.engine.prompts import frames_form
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError
 from mmerg.frames.picture import from_jpeg
@@ -29,7 +29,7 @@ TAKEN = st.dictionaries(st.integers(1, 30), st.integers(0, 12).map(taken), max_s
 
 @given(TAKEN, st.integers(1, 20))
 def test_the_budget_prefers_late_turns_and_an_even_spread(frames: dict[int, tuple[Frame, ...]], bound: int) -> None:
-    kept, left = budget(frames, bound), bound
+    kept, left = limit_frames(frames, bound), bound
     assert list(kept) == sorted(kept)
     for number in sorted(frames, reverse=True):
         assert len(kept.get(number, ())) == min(left, len(frames[number]))
@@ -102,7 +102,7 @@ def test_a_model_with_vision_gets_images(clips: dict[str, Path], tmp_path: Path)
     ]
     assert {k.description for k in looked.state.keyframes} == {""}
     assert [k.frame.source for k in looked.state.keyframes] == ["one.avi", "one.avi", "two.avi", "two.avi"]
-    assert looked.event.form == form(looked.state) == "images"
+    assert looked.event.form == frames_form(looked.state) == "images"
     assert [(t.turn, len(t.frames), t.descriptions, t.problem) for t in looked.event.turns] == [
         (1, 2, (), ""),
         (2, 0, (), ""),
@@ -172,8 +172,8 @@ def test_the_budget_keeps_an_apex() -> None:
     frames = tuple(
         frame.model_copy(update={"role": "apex of a face" if n == 3 else "context"}) for n, frame in enumerate(taken(4))
     )
-    assert budget({1: frames}, 1) == {1: frames[3:]}
-    assert frames[3] in budget({1: frames}, 2)[1]
+    assert limit_frames({1: frames}, 1) == {1: frames[3:]}
+    assert frames[3] in limit_frames({1: frames}, 2)[1]
 
 
 def test_captions_are_drawn_into_sent_images_only(clips: dict[str, Path], tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from mmerg.audit import main
 from mmerg.backends.protocol import Finish, Reply, Request, TokenLogprob
 from mmerg.backends.scripted import Answer
-from mmerg.engine.labels import orders, read_labels
+from mmerg.engine.labels import list_orders, read_labels
 from mmerg.errors import ConfigError, ReplyError
 from mmerg.experiment.launch import launch
 from mmerg.runs import events
@@ -52,7 +52,7 @@ def test_no_label_is_guessed() -> None:
 
 
 def test_every_second_order_reverses_the_previous() -> None:
-    made = list(orders(LABELS, 4))
+    made = list(list_orders(LABELS, 4))
     assert (made[0], made[1], made[3]) == (LABELS, LABELS[::-1], made[2][::-1])
     assert set(made[2]) == set(LABELS)
 
@@ -60,7 +60,7 @@ def test_every_second_order_reverses_the_previous() -> None:
 def test_a_prior_calibrates_log_probabilities() -> None:
     means, counts = {"neutral": -3.0, "joy": -0.1, "sadness": -1.0}, {"sadness": 6}
     prior = LabelPrior(corpus="c dev", fingerprint="f", n=9, mean=means, counts=counts)
-    scores = prior.calibrated({"neutral": -2.0, "joy": -0.5, "sadness": -1.5})
+    scores = prior.calibrate({"neutral": -2.0, "joy": -0.5, "sadness": -1.5})
     expected = {"neutral": 1.0 + log(1 / 9), "joy": -0.4 + log(1 / 9), "sadness": -0.5 + log(7 / 9)}
     assert scores == pytest.approx(expected)
 
@@ -114,7 +114,7 @@ def test_a_stage_with_more_fields_explains_the_label_that_was_read() -> None:
     *_, explained = (call for call in played.calls if call.stage == "caef")
     assert '"neutral"' in explained.answer_schema
     assert '"sadness"' not in explained.answer_schema
-    assert played.outcome.selected.state.at("e.emotion") == "neutral"
+    assert played.outcome.selected.state.get_path("e.emotion") == "neutral"
     with pytest.raises(ConfigError, match="needs an output with an emotion"):
         Played("merg", "system.stages.psp.reads=labels")
 

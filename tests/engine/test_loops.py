@@ -16,7 +16,7 @@ from mmerg.errors import CallError, ConfigError, Failure
 from mmerg.runs import events
 from mmerg.settings.model import SystemSettings
 from mmerg.settings.problems import read_settings
-from mmerg.systems.build import build
+from mmerg.systems.build import build_system
 from mmerg.systems.system import System
 from tests.engine.parts import ROOT, SCENE
 from tests.outside.outside_parts import Feedback, twice
@@ -32,7 +32,7 @@ BASE: dict[str, Any] = {
 
 
 def own(**changes: Any) -> System:
-    return build(read_settings(SystemSettings, {**BASE, **changes}, "system=own"))
+    return build_system(read_settings(SystemSettings, {**BASE, **changes}, "system=own"))
 
 
 def feedback(warmth: int, good: bool = False) -> str:

@@ -15,7 +15,7 @@ from mmerg.engine.state import Correction, State
 from mmerg.errors import ConfigError
 from mmerg.runs.identity import combined
 from mmerg.systems.instantiate import import_name
-from mmerg.systems.schema import json_schema
+from mmerg.systems.schema import build_json_schema
 from mmerg.systems.system import FramesSeenBy, Stage, System
 from tests.engine.parts import SCENE, keyframes, merg, outputs, with_images
 
@@ -31,11 +31,11 @@ def full(state: State, until: str) -> State:
     for name, symbol in SYMBOLS.items():
         if name == until:
             break
-        state = state.with_(symbol, outputs()[name])
+        state = state.with_output(symbol, outputs()[name])
     return state
 
 
-PROMPTS = {seen_by: Prompts(merg().showing_frames_to(seen_by)) for seen_by in get_args(FramesSeenBy)}
+PROMPTS = {seen_by: Prompts(merg().with_frames_shown_to(seen_by)) for seen_by in get_args(FramesSeenBy)}
 
 
 def render(
@@ -43,8 +43,8 @@ def render(
 ) -> tuple[Message, ...]:
     system = PROMPTS[seen_by].system
     stage, state = stage_named(system, name), full(start, name)
-    words = json_schema(stage.output, get_bounds(system, stage, state)).outline if stage.output else ""
-    return PROMPTS[seen_by].messages(stage, state, {}, words, correction)
+    words = build_json_schema(stage.output, get_bounds(system, stage, state)).outline if stage.output else ""
+    return PROMPTS[seen_by].render_messages(stage, state, {}, words, correction)
 
 
 def as_file(messages: tuple[Message, ...]) -> str:
@@ -133,7 +133,7 @@ def templates(folder: Path, **changes: str) -> System:
 def test_a_template_that_uses_an_input_its_stage_does_not_see_is_an_error(tmp_path: Path) -> None:
     system = templates(tmp_path, psp="{{ V.frames }}")
     with pytest.raises(ConfigError, match=r"psp\.j2 cannot be rendered"):
-        Prompts(system).messages(stage_named(system, "psp"), with_images(), {}, "", None)
+        Prompts(system).render_messages(stage_named(system, "psp"), with_images(), {}, "", None)
 
 
 def test_an_input_that_no_template_uses_is_an_error(tmp_path: Path) -> None:
@@ -159,8 +159,10 @@ def test_a_sixth_agent_is_shown_to_those_that_see_it() -> None:
         stage_named(merg(), "gra"), sees=("D", "V", "E", "e", "P", "R", "C"), audits=("mpa", "cause", "psp")
     )
     prompts = Prompts(merg(stages=(first, second, cause, psp, sgrg), auditor=audit))
-    state = full(with_images(), "gra").with_("C", "a late train")
-    planned, audited, written = (prompts.messages(stage, state, {}, "", None)[1].text for stage in (psp, audit, sgrg))
+    state = full(with_images(), "gra").with_output("C", "a late train")
+    planned, audited, written = (
+        prompts.render_messages(stage, state, {}, "", None)[1].text for stage in (psp, audit, sgrg)
+    )
     assert "cause:\na late train\n\nYour step" in planned
     assert "cause:\na late train\n\nNext turn as written" in audited
     assert "- cause (made without seeing mpa, caef), the cause. It fails in places." in audited
@@ -181,8 +183,11 @@ def test_a_check_may_depend_on_the_inputs_of_the_auditor() -> None:
     prompts = Prompts(merg(stages=stages))
     audit = stage_named(merg(), "gra")
     start = full(with_images(), "psp")
-    for state, said in ((start, "- psp, it is\n"), (start.with_("P", outputs()["psp"]), "- psp, it is as planned\n")):
-        assert said in prompts.messages(audit, state, {}, "", None)[1].text
+    for state, said in (
+        (start, "- psp, it is\n"),
+        (start.with_output("P", outputs()["psp"]), "- psp, it is as planned\n"),
+    ):
+        assert said in prompts.render_messages(audit, state, {}, "", None)[1].text
 
 
 def test_changed_files_do_not_affect_a_started_run(tmp_path: Path) -> None:
@@ -195,9 +200,9 @@ def test_changed_files_do_not_affect_a_started_run(tmp_path: Path) -> None:
     for file in tmp_path.iterdir():
         file.write_text(f"edited{USED}", encoding="utf-8")
     (tmp_path / "new.j2").write_text("new", encoding="utf-8")
-    said = prompts.messages(stage_named(system, "mpa"), State(SCENE), {}, "", None)
+    said = prompts.render_messages(stage_named(system, "mpa"), State(SCENE), {}, "", None)
     assert [message.text for message in said] == ["system", "shared\n\nas it was"]
-    assert prompts.complaint("", "").text == "repair"
+    assert prompts.render_complaint("", "").text == "repair"
     assert prompts.digests() == digest != Prompts(system).digests()
 
 

@@ -15,7 +15,7 @@ from mmerg.errors import ConfigError
 from mmerg.settings.model import SystemSettings
 from mmerg.settings.problems import read_settings
 from mmerg.sources.exemplars import FromMemory
-from mmerg.systems.build import build
+from mmerg.systems.build import build_system
 from mmerg.systems.system import System
 from tests.engine.parts import ROOT
 from tests.engine.test_experiment import Lab
@@ -32,7 +32,7 @@ def early_and_late(*early: str, late: tuple[str, ...] = ("e",)) -> System:
     }
     prompts = str(ROOT / "tests" / "outside" / "system" / "plain")
     node = {"name": "own", "prompts": prompts, "stages": stages, "result": {"response": "R", "emotion": "e.emotion"}}
-    return build(read_settings(SystemSettings, node, "system=own"), given=["M", "N"])
+    return build_system(read_settings(SystemSettings, node, "system=own"), given=["M", "N"])
 
 
 @dataclass

@@ -19,9 +19,9 @@ from mmerg.runs.identity import combined, name_files
 from mmerg.settings.kinds import ClassSpec
 from mmerg.settings.model import SystemSettings
 from mmerg.settings.problems import read_settings
-from mmerg.systems.build import build
+from mmerg.systems.build import build_system
 from mmerg.systems.instantiate import import_name, instantiate
-from mmerg.systems.schema import Bounds, parse
+from mmerg.systems.schema import Bounds, parse_output
 from mmerg.systems.system import StageInput, System
 from tests.engine.parts import ROOT, SCENE
 from tests.engine.test_experiment import Lab
@@ -32,8 +32,10 @@ MODULE = Classifier.__module__
 RESULT = {"response": "R", "emotion": "e.emotion"}
 
 
-def build_system(*given: str, **node: Any) -> System:
-    return build(read_settings(SystemSettings, {"name": "own", "prompts": PROMPTS, **node}, "system=own"), given=given)
+def own_system(*given: str, **node: Any) -> System:
+    return build_system(
+        read_settings(SystemSettings, {"name": "own", "prompts": PROMPTS, **node}, "system=own"), given=given
+    )
 
 
 def labelled(function: dict[str, Any] | None = None, result: dict[str, str] = RESULT, **stage: Any) -> System:
@@ -44,12 +46,12 @@ def labelled(function: dict[str, Any] | None = None, result: dict[str, str] = RE
         **stage,
     }
     reply = {"sees": ["D"] if stage.get("output") else ["D", "e"], "gives": "R"}
-    return build_system(stages={"sem": sem, "reply": reply}, result=result)
+    return own_system(stages={"sem": sem, "reply": reply}, result=result)
 
 
 def informed(**changes: Any) -> System:
     """A system with a source F."""
-    return build_system("F", stages={"reply": {"sees": ["D", "F"], "gives": "R"}}, result={"response": "R"}, **changes)
+    return own_system("F", stages={"reply": {"sees": ["D", "F"], "gives": "R"}}, result={"response": "R"}, **changes)
 
 
 def classifier(system: System) -> Classifier:
@@ -192,13 +194,13 @@ class Picky(BaseModel):
 
 def odd_outcome(_: System, state: State, *__: object) -> Outcome:
     """Its response is no text."""
-    only = Pass(0, state.with_("R", Picky(word="fine")))
+    only = Pass(0, state.with_output("R", Picky(word="fine")))
     return Outcome((only,), only, "done")
 
 
 def silent(system: System, state: State, ask: Ask, _: object) -> Outcome:
     """Emits no event."""
-    only = Pass(0, state.with_("R", ask(system.stages[0], state, 0)))
+    only = Pass(0, state.with_output("R", ask(system.stages[0], state, 0)))
     return Outcome((only,), only, "done")
 
 
@@ -219,7 +221,7 @@ def test_an_error_in_a_loop_fails_the_sample(loop: str, message: str, tmp_path: 
 
 def test_an_error_in_a_validator_fails_the_sample() -> None:
     with pytest.raises(SampleError, match="Picky raised KeyError: 'bad'") as raised:
-        parse(Picky, Bounds(frozenset(), {}, {}), '{"word": "bad"}')
+        parse_output(Picky, Bounds(frozenset(), {}, {}), '{"word": "bad"}')
     assert raised.value.failure is Failure.CODE_ERROR
     assert __file__ in raised.value.where
 
@@ -264,7 +266,7 @@ def test_an_error_in_a_template_is_a_config_error(template: str, message: str, t
     (tmp_path / "reply.j2").write_text("{% if F is defined %}{% endif %}" + template, encoding="utf-8")
     system = informed(prompts=str(tmp_path))
     with pytest.raises(ConfigError, match=f"the prompt reply.j2 cannot be rendered: {message}"):
-        Prompts(system).messages(system.stages[0], State(SCENE), {}, "", None)
+        Prompts(system).render_messages(system.stages[0], State(SCENE), {}, "", None)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 
 from mmerg.corpora.dialogue import Turn
 from mmerg.engine.loops.audit import audit as loop
-from mmerg.engine.loops.views import views
-from mmerg.engine.prompts import Prompts, visible
+from mmerg.engine.loops.views import make_views
+from mmerg.engine.prompts import Prompts, select_inputs
 from mmerg.engine.state import Candidate, Correction, Output, State
 from mmerg.errors import Failure, ReplyError
 from mmerg.runs import events
@@ -91,7 +91,7 @@ def test_with_scores_the_best_view_is_selected_if_it_is_better() -> None:
 
         system = merg(max_iterations=1, rerun="view", rerun_views=EVERY)
         outcome = loop(system, State(LONG), ask, told.append)
-        emotion = outcome.passes[1].state.at("e.reasoning")
+        emotion = outcome.passes[1].state.get_path("e.reasoning")
         return str(emotion), [(one.view, one.score) for one in told if isinstance(one, events.Viewed)]
 
     assert taken(-1.0, -2.0, 0.5, -0.5) == ("face wins 2", [*zip(EVERY, (-2.0, 0.5, -0.5), strict=True)])
@@ -112,27 +112,27 @@ def test_without_a_better_view_the_loop_ends() -> None:
     ("stage", "state", "names"),
     [
         (0, State(LONG), ["last_turns", "last_turns"]),
-        (1, State(SCENE).with_("E", outputs()["mpa"]), ["labels", "last_turns"]),
+        (1, State(SCENE).with_output("E", outputs()["mpa"]), ["labels", "last_turns"]),
         (3, State(replace(SCENE, history=SCENE.history[:1])), []),
     ],
 )
 def test_views_that_change_nothing_are_skipped(stage: int, state: State, names: list[str]) -> None:
     system = merg(rerun_views=EVERY, max_views=2, rerun_temperature=0.7)
-    found = list(views(system, system.stages[stage], state))
+    found = list(make_views(system, system.stages[stage], state))
     assert [name for name, *_ in found] == names
     assert all(one.sampling["temperature"] == 0.7 for _, one, _ in found)
 
 
 def test_what_a_view_shows() -> None:
     system = merg(rerun_views=EVERY, max_views=4)
-    state = State(LONG).with_("E", outputs()["mpa"])
-    (_, one, labels), (_, two, last), (_, blind, full), (_, _, other) = views(system, system.stages[1], state)
-    orders = {state.listed, labels.listed, other.listed}
+    state = State(LONG).with_output("E", outputs()["mpa"])
+    (_, one, labels), (_, two, last), (_, blind, full), (_, _, other) = make_views(system, system.stages[1], state)
+    orders = {state.ordered_labels, labels.ordered_labels, other.ordered_labels}
     assert len(orders) == 3
     assert {frozenset(order) for order in orders} == {frozenset(SCENE.labels)}
-    assert [turn.number for turn in visible(two, last)["D"]] == [3, 4]  # type: ignore[attr-defined]
-    assert "1. Ana" not in Prompts(system).messages(two, last, {}, "", None)[1].text
-    assert ("E" in visible(one, labels), "E" in visible(blind, full)) == (True, False)
+    assert [turn.number for turn in select_inputs(two, last)["D"]] == [3, 4]  # type: ignore[attr-defined]
+    assert "1. Ana" not in Prompts(system).render_messages(two, last, {}, "", None)[1].text
+    assert ("E" in select_inputs(one, labels), "E" in select_inputs(blind, full)) == (True, False)
 
 
 def test_a_repeated_output_ends_the_loop_at_temperature_0() -> None:

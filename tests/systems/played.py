@@ -15,7 +15,7 @@ from mmerg.engine.sources import SourceOutput
 from mmerg.engine.state import Candidate, Correction, Output, State
 from mmerg.runs import events
 from mmerg.settings.model import EmotionOf, RunSettings
-from mmerg.systems.build import build
+from mmerg.systems.build import build_system
 from mmerg.systems.system import Stage
 from tests.composed import settings_of
 from tests.engine.parts import with_images
@@ -62,7 +62,7 @@ class Played:
         emotion_of: EmotionOf | None = None,
     ) -> None:
         run = settings_on_demo(f"system={system}", *settings)
-        self.system = build(run.system, given=run.sources)
+        self.system = build_system(run.system, given=run.sources)
         self.events: list[events.Event] = []
         if supplied is None:
             supplied = {symbol: SourceOutput(SUPPLIED.get(symbol, EXEMPLARS)) for symbol in run.sources}

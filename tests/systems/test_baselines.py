@@ -26,7 +26,7 @@ def rated(*ratings: int, good: bool = False) -> Script:
 
 
 def response(played: Played) -> object:
-    return played.outcome.selected.state.at("A.response")
+    return played.outcome.selected.state.get_path("A.response")
 
 
 @pytest.mark.parametrize(

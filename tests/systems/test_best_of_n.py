@@ -67,7 +67,7 @@ def test_the_likeliest_candidate_of_the_commonest_emotion_is_selected(
 ) -> None:
     this = played(*candidates)
     state = this.outcome.selected.state
-    assert (state.at("A.response"), state.at("A.emotion")) == (f"Draft {taken}.", candidates[taken][0])
+    assert (state.get_path("A.response"), state.get_path("A.emotion")) == (f"Draft {taken}.", candidates[taken][0])
     assert (this.outcome.ended, len(this.outcome.passes), selected(this).t) == (
         "all candidates",
         len(candidates),
@@ -95,7 +95,7 @@ def test_the_likelihood_is_of_the_reply_before_cleaning() -> None:
 
     this = Played("best_of_n", "system.n=2", script=answer)
     assert selected(this).ranks == {0: (2, -2.0, 0), 1: (2, -1.0, -1)}
-    assert this.outcome.selected.state.at("A.response") == "Oh no. Sit down."
+    assert this.outcome.selected.state.get_path("A.response") == "Oh no. Sit down."
     assert [event.t for event in this.events if isinstance(event, events.Cleaned)] == [1]
 
 

@@ -23,7 +23,7 @@ def test_the_response_is_of_the_reflection() -> None:
     last = json.dumps({"reflection": "too cold", "response": "I am so sorry."})
     played = Played("multi_agent_esc", script=answering("reflection", last))
     assert played.asked == STAGES
-    assert played.outcome.selected.state.at(played.system.result["response"]) == "I am so sorry."
+    assert played.outcome.selected.state.get_path(played.system.result["response"]) == "I am so sorry."
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from mmerg.errors import ConfigError, Failure, ReplyError
 from mmerg.systems.audit import audit_class
 from mmerg.systems.merg import schemas
 from mmerg.systems.merg.schemas import Evidence, Forecast, Plan
-from mmerg.systems.schema import Bounds, json_schema, parse, schema_digest, vocabularies
+from mmerg.systems.schema import Bounds, build_json_schema, digest_schema, find_vocabularies, parse_output
 from mmerg.systems.trace.schemas import Cause
 from tests.engine.parts import STAGES, as_text, audit, class_names, merg
 
@@ -36,7 +36,7 @@ BLIND = Bounds(frozenset("D"), BOUNDS.choices, {"turn": range(1, 4), "frame": ra
 
 def sent(cls: type[BaseModel], bounds: Bounds) -> Any:
     """The schema in a request."""
-    return json.loads(json_schema(cls, bounds).text)
+    return json.loads(build_json_schema(cls, bounds).text)
 
 
 def fields_of(cls: type[BaseModel], bounds: Bounds) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def test_the_sample_bounds_choices_and_numbers() -> None:
 def test_fields_about_frames_need_frames() -> None:
     assert list(sent(Evidence, BLIND)["properties"]) == ["textual_cues"]
     assert list(sent(Forecast, BLIND)["properties"]) == ["a_textual", "b_reasoning", "c_emotion"]
-    assert "frame" not in json_schema(Forecast, BLIND).outline
+    assert "frame" not in build_json_schema(Forecast, BLIND).outline
 
 
 def forecast(**changes: Any) -> str:
@@ -92,7 +92,7 @@ def forecast(**changes: Any) -> str:
 )
 def test_an_invalid_reply_gets_an_exact_complaint(text: str, complaint: str) -> None:
     with pytest.raises(ReplyError) as caught:
-        parse(Forecast, BOUNDS, text)
+        parse_output(Forecast, BOUNDS, text)
     assert caught.value.failure is Failure.SCHEMA_INVALID
     assert complaint in caught.value.what
 
@@ -102,8 +102,8 @@ def test_an_invalid_reply_gets_an_exact_complaint(text: str, complaint: str) -> 
     ["```json\n{}\n```", "Sure! Here it is:\n{}", "<answer>{}</answer>", "\n {} \n"],
 )
 def test_words_around_an_object_are_removed(around: str) -> None:
-    record, taken = parse(Forecast, BOUNDS, around.replace("{}", forecast()))
-    assert record == parse(Forecast, BOUNDS, forecast())[0]
+    record, taken = parse_output(Forecast, BOUNDS, around.replace("{}", forecast()))
+    assert record == parse_output(Forecast, BOUNDS, forecast())[0]
     assert taken == (("words around the JSON",) if around.strip() != "{}" else ())
 
 
@@ -115,7 +115,7 @@ def test_the_last_valid_object_counts() -> None:
         f"{last} {last}",
         f"{{ {draft} so {last} }}",
     ):
-        record, taken = parse(Forecast, BOUNDS, text)
+        record, taken = parse_output(Forecast, BOUNDS, text)
         assert (record.reasoning, taken) == ("the last", ("words around the JSON",))
 
 
@@ -131,14 +131,14 @@ def test_the_last_valid_object_counts() -> None:
     ],
 )
 def test_long_texts_are_shortened_to_sentences_or_words(text: str, left: str | None) -> None:
-    record, taken = parse(Forecast, BOUNDS, forecast(reasoning=text))
+    record, taken = parse_output(Forecast, BOUNDS, forecast(reasoning=text))
     assert (record.reasoning, taken) == ((text, ()) if left is None else (left, ("the end of a long 'reasoning'",)))
     assert Forecast.model_validate_json(forecast(reasoning=text)).reasoning == text  # as it is read back
 
 
 def test_lengths_are_in_words_and_the_grammar_leaves_room() -> None:
     assert fields_of(Forecast, BOUNDS)["reasoning"]["maxLength"] == 480
-    outline = json_schema(Forecast, BOUNDS).outline
+    outline = build_json_schema(Forecast, BOUNDS).outline
     assert '- "d_reasoning": text, at most 40 words (which' in outline
     assert "characters" not in outline
 
@@ -146,7 +146,7 @@ def test_lengths_are_in_words_and_the_grammar_leaves_room() -> None:
 def test_an_incomplete_audit_is_invalid() -> None:
     cls = audit_class(STAGES)
     good = audit(dict.fromkeys(STAGES, True)).model_dump()
-    parse(cls, BOUNDS, json.dumps(good))
+    parse_output(cls, BOUNDS, json.dumps(good))
     for broken in (
         {**good, "caef": {"reason": "r", "passed": False, "correction": " "}},
         {**good, "caef": {"reason": "r", "passed": "yes", "correction": ""}},
@@ -154,7 +154,7 @@ def test_an_incomplete_audit_is_invalid() -> None:
         {name: good[name] for name in STAGES[:3]},
     ):
         with pytest.raises(ReplyError):
-            parse(cls, BOUNDS, json.dumps(broken))
+            parse_output(cls, BOUNDS, json.dumps(broken))
 
 
 NAMES = dict(zip(Forecast.model_fields, sent(Forecast, BOUNDS)["properties"], strict=True))
@@ -171,7 +171,7 @@ def test_parser_accepts_exactly_what_the_schema_allows(value: Any) -> None:
         value = {NAMES[name]: one for name, one in value.items()}
     allowed = jsonschema.Draft202012Validator(sent(Forecast, BOUNDS)).is_valid(value)
     try:
-        parse(Forecast, BOUNDS, json.dumps(value))
+        parse_output(Forecast, BOUNDS, json.dumps(value))
         accepted = True
     except ReplyError:
         accepted = False
@@ -179,19 +179,19 @@ def test_parser_accepts_exactly_what_the_schema_allows(value: Any) -> None:
 
 
 def test_the_outline_names_each_field_with_its_bounds() -> None:
-    outline = json_schema(Evidence, BOUNDS).outline
+    outline = build_json_schema(Evidence, BOUNDS).outline
     assert '- "textual_cues": list of 1 to 4, each an object with' in outline
     assert '  - "a_turn": number 1 to 3' in outline
-    assert 'one of "neutral", "joy", "sadness"' in json_schema(Forecast, BOUNDS).outline
+    assert 'one of "neutral", "joy", "sadness"' in build_json_schema(Forecast, BOUNDS).outline
 
 
 def test_fields_that_were_not_requested_are_invalid() -> None:
     with pytest.raises(ReplyError, match="consistency, visual: was not asked for"):
-        parse(Forecast, BLIND, forecast())
+        parse_output(Forecast, BLIND, forecast())
     cues = {"textual_cues": [{"turn": 1, "cue": "a"}], "visual_cues": [{"frame": 1, "cue": "b"}]}
     sees_none = Bounds(frozenset("D"), BOUNDS.choices, BOUNDS.counts)
     with pytest.raises(ReplyError, match="visual_cues: was not asked for"):
-        parse(Evidence, sees_none, json.dumps(cues))
+        parse_output(Evidence, sees_none, json.dumps(cues))
 
 
 class Scored(BaseModel):
@@ -210,7 +210,7 @@ def test_bounds_of_fields_are_in_schema_outline_and_parser() -> None:
     assert schema["even"] == {"type": "integer", "multipleOf": 2}
     assert schema["code"] == {"type": "string", "pattern": "^[A-Z]{2}$"}
     assert schema["digits"] == {"type": "string"}  # servers' grammars read \d otherwise
-    assert json_schema(Scored, BOUNDS).outline.splitlines() == [
+    assert build_json_schema(Scored, BOUNDS).outline.splitlines() == [
         '- "a_level": number 1 to 5',
         '- "b_share": number, over 0, under 1',
         '- "c_even": whole number, a multiple of 2',
@@ -219,10 +219,10 @@ def test_bounds_of_fields_are_in_schema_outline_and_parser() -> None:
         '- "f_when": whole number',
     ]
     good = {"level": 5, "share": 0.5, "even": 2, "code": "AB", "digits": "7", "when": 1}
-    assert parse(Scored, BOUNDS, json.dumps(good))[0].level == 5
+    assert parse_output(Scored, BOUNDS, json.dumps(good))[0].level == 5
     for name, bad in {"level": 6, "share": 1.0, "even": 3, "code": "ABC", "digits": "x"}.items():
         with pytest.raises(ReplyError, match=name):
-            parse(Scored, BOUNDS, json.dumps({**good, name: bad}))
+            parse_output(Scored, BOUNDS, json.dumps({**good, name: bad}))
 
 
 class Tree(BaseModel):
@@ -281,7 +281,7 @@ class Called(BaseModel):
 )
 def test_an_unsupported_type_is_an_error(cls: type[BaseModel], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        vocabularies(cls)
+        find_vocabularies(cls)
     assert caught.value.what.startswith(message)
     assert caught.value.what.endswith(", which no model can be asked for")
     assert "list[X]" in caught.value.hint
@@ -311,11 +311,11 @@ def test_docstrings_do_not_affect_digests(monkeypatch: pytest.MonkeyPatch) -> No
         written, without = getattr(schemas, name), getattr(optimised, name)
         assert written.__doc__
         assert without.__doc__ is None
-        assert schema_digest(written) == schema_digest(without)
+        assert digest_schema(written) == digest_schema(without)
     for documented in (Documented, Evidence):
         assert documented.__doc__
-        assert documented.__doc__.splitlines()[0] not in schema_digest(documented)
-    assert "Not in digests" not in schema_digest(Documented)
+        assert documented.__doc__.splitlines()[0] not in digest_schema(documented)
+    assert "Not in digests" not in digest_schema(Documented)
 
 
 @pytest.mark.parametrize(
@@ -333,9 +333,9 @@ def test_a_grammar_offers_sentences_to_quote(turns: tuple[str, ...], offered: li
     assert fields_of(Cause, bounds)["trigger_spans"]["items"]["enum"] == offered
     for one in offered:
         answer = {"trigger_spans": [one], "global_cause_summary": "x", "cause_category": "loss"}
-        assert parse(Cause, bounds, json.dumps(answer))[0].trigger_spans == (one,)
-    reply = Dry().complete(Request((Message("user", "-"),), Sampling(), json_schema(Cause, bounds).text))
-    assert parse(Cause, bounds, reply.text)[0].trigger_spans[0] in offered
+        assert parse_output(Cause, bounds, json.dumps(answer))[0].trigger_spans == (one,)
+    reply = Dry().complete(Request((Message("user", "-"),), Sampling(), build_json_schema(Cause, bounds).text))
+    assert parse_output(Cause, bounds, reply.text)[0].trigger_spans[0] in offered
 
 
 def test_quotes_are_words_of_the_other_speakers() -> None:
@@ -346,26 +346,26 @@ def test_quotes_are_words_of_the_other_speakers() -> None:
         return json.dumps({"trigger_spans": [quote], "global_cause_summary": "x", "cause_category": "loss"})
 
     for quote in ("I failed again.", "again: it's over", "I failed again. It's over!", *said[1:], "really"):
-        assert parse(Cause, bounds, cause(quote))[0].trigger_spans == (quote,)
+        assert parse_output(Cause, bounds, cause(quote))[0].trigger_spans == (quote,)
     for front in ("Ana: ", "12. Ana: "):
-        cause_of, taken = parse(Cause, bounds, cause(f"{front}I failed again."))
+        cause_of, taken = parse_output(Cause, bounds, cause(f"{front}I failed again."))
         assert (cause_of.trigger_spans, taken) == (("I failed again.",), ("speaker's name before a quote",))
     for quote in ("Ana: I lost it all", "I failed again and again", "fail", "over, I failed", "!", "..."):
         with pytest.raises(ReplyError, match="is not a quote: copy from one turn") as caught:
-            parse(Cause, bounds, cause(quote))
+            parse_output(Cause, bounds, cause(quote))
         assert caught.value.what.startswith("a_trigger_spans.0: ")
     for quote in ("I", "again.", "failed again", "- - I", "it's over"):
         with pytest.raises(ReplyError, match="is under 3 words: copy more of that turn"):
-            parse(Cause, bounds, cause(quote))
+            parse_output(Cause, bounds, cause(quote))
     jsonschema.validate(json.loads(as_text(cause_of)), sent(Cause, bounds))
     unspaced = Bounds(frozenset("D"), {"cause": ("loss",)}, {}, ("昨日、仕事をクビになった。", "我丢了工作,很难过。"))
     for quote in ("仕事をクビになった", "昨日、仕事", "我丢了", "ｸﾋﾞになった", "很难过。"):
-        assert parse(Cause, unspaced, cause(quote))[0].trigger_spans == (quote,)
+        assert parse_output(Cause, unspaced, cause(quote))[0].trigger_spans == (quote,)
     for quote, complaint in (
         ("仕事", "is under 3 words"),
         ("仕事がなくなった", "is not a quote"),
         ("丢了了", "is not a quote"),
     ):
         with pytest.raises(ReplyError, match=complaint):
-            parse(Cause, unspaced, cause(quote))
+            parse_output(Cause, unspaced, cause(quote))
     assert Cause.model_validate_json(cause("read back from a file, it is not checked again"))

@@ -8,7 +8,7 @@ from pydantic import RootModel
 from mmerg.errors import ConfigError
 from mmerg.settings.model import SystemSettings
 from mmerg.settings.problems import read_settings
-from mmerg.systems.build import build
+from mmerg.systems.build import build_system
 from tests.engine.parts import MERG, changed, merg, system_of
 
 SYMBOL = {"mpa": "E", "caef": "e", "psp": "P"}
@@ -88,6 +88,6 @@ def test_a_system_that_does_not_fit_is_an_error(config: dict[str, Any], message:
 
 def test_a_source_that_no_stage_sees_is_an_error() -> None:
     with pytest.raises(ConfigError, match=r"sources.m is set, but no stage sees m[^$]*stages see D, E, M, P"):
-        build(read_settings(SystemSettings, MERG, "system=merg"), given=["M", "m"])
+        build_system(read_settings(SystemSettings, MERG, "system=merg"), given=["M", "m"])
     config = changed(stages__psp__sees=["D", "E", "e", "N"], without=["psp"])
-    assert not build(read_settings(SystemSettings, config, "system=merg"), given=["M", "N"]).sees("N")
+    assert not build_system(read_settings(SystemSettings, config, "system=merg"), given=["M", "N"]).sees("N")

@@ -19,7 +19,7 @@ from mmerg.systems.audit import audit_class
 from mmerg.systems.baselines.schemas import Feedback
 from mmerg.systems.esc.schemas import Proposals
 from mmerg.systems.merg.schemas import Plan
-from mmerg.systems.schema import Bounds, checked, json_schema, parse
+from mmerg.systems.schema import Bounds, build_json_schema, parse_output, validate_output
 from mmerg.systems.wire import as_written, wire_names
 from tests.composed import settings_of
 from tests.engine.parts import STAGES, audit, merg
@@ -55,15 +55,15 @@ CLASSES = FIELDS(
 @settings(max_examples=15)
 @given(CLASSES)
 def test_a_server_that_sorts_names_gives_equal_records(cls: type[BaseModel]) -> None:
-    schema = json.loads(json_schema(cls, UNBOUND).text)
+    schema = json.loads(build_json_schema(cls, UNBOUND).text)
     reply = json.dumps(least(as_sorted(schema), 0))
     assert reply == json.dumps(least(schema, 0))
-    record, taken = parse(cls, UNBOUND, reply)
+    record, taken = parse_output(cls, UNBOUND, reply)
     assert not taken
     assert list(record.model_dump()) == list(cls.model_fields)
-    assert parse(cls, UNBOUND, record.model_dump_json()) == (record, ())  # without a grammar
-    assert parse(cls, UNBOUND, as_written(record)) == (record, ())
-    assert checked(cls, UNBOUND, record.model_dump()) == record
+    assert parse_output(cls, UNBOUND, record.model_dump_json()) == (record, ())  # without a grammar
+    assert parse_output(cls, UNBOUND, as_written(record)) == (record, ())
+    assert validate_output(cls, UNBOUND, record.model_dump()) == record
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_names_get_letters_unless_they_are_sorted(fields: list[str], names: list
 
 
 def test_schema_and_outline_have_the_same_names() -> None:
-    asked = json_schema(audit_class(STAGES), UNBOUND)
+    asked = build_json_schema(audit_class(STAGES), UNBOUND)
     schema = json.loads(asked.text)
     assert list(schema["properties"]) == schema["required"] == ["a_mpa", "b_caef", "c_psp", "d_sgrg"]
     finding = schema["properties"]["b_caef"]
@@ -91,9 +91,9 @@ def test_schema_and_outline_have_the_same_names() -> None:
         '- "a_mpa", "b_caef", "c_psp", "d_sgrg": each an object with',
         '  - "a_reason": text, at most 30 words (what you checked and what you found)',
     ]
-    items = json.loads(json_schema(Proposals, Bounds(frozenset(), {"strategy": ("ask",)}, {})).text)["properties"]
+    items = json.loads(build_json_schema(Proposals, Bounds(frozenset(), {"strategy": ("ask",)}, {})).text)["properties"]
     assert list(items["proposals"]["items"]["properties"]) == ["a_reasoning", "b_strategy", "c_reply"]
-    assert list(json.loads(json_schema(Feedback, UNBOUND).text)["properties"])[-1] == "l_good_enough"
+    assert list(json.loads(build_json_schema(Feedback, UNBOUND).text)["properties"])[-1] == "l_good_enough"
 
 
 PLAN = {"goal": "comfort", "stance": "warm", "tactic": "question", "tone": "gentle", "reasoning": "r"}
@@ -118,14 +118,14 @@ AUDIT = json.loads(as_written(audit(dict.fromkeys(STAGES, True))))
 )
 def test_a_reply_with_mixed_names_is_invalid(cls: type[BaseModel], reply: Any, complaint: str) -> None:
     with pytest.raises(ReplyError) as caught:
-        parse(cls, BOUNDS, json.dumps(reply))
+        parse_output(cls, BOUNDS, json.dumps(reply))
     assert complaint in caught.value.what
 
 
 @pytest.mark.parametrize("name", ["a_reason", "reason"])
 def test_a_reply_with_a_name_twice_is_invalid(name: str) -> None:
     with pytest.raises(ReplyError, match=f'"{name}" appears twice'):
-        parse(Preference, UNBOUND, f'{{"{name}": "a", "{name}": "b", "b_better": "tie"}}')
+        parse_output(Preference, UNBOUND, f'{{"{name}": "a", "{name}": "b", "b_better": "tie"}}')
 
 
 def test_runs_are_equal_on_servers_that_sort_names(tmp_path: Path) -> None:

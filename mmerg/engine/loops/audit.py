@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from mmerg.engine.loops.loop import Ask, Outcome, complete, finish, single
-from mmerg.engine.loops.views import look_again
+from mmerg.engine.loops.views import rerun_in_views
 from mmerg.engine.state import Correction, Draft, Output, Pass, State
 from mmerg.errors import CallError, Failure, ReplyError, SampleError
 from mmerg.runs import events
@@ -34,11 +34,13 @@ def audit(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
         emit(events.Audited(sample=state.scene.id, t=this.t, audit=verdict, checks=verdict.checks, fault=verdict.fault))
         audited = replace(this, audit=verdict)
         if system.final_selection == "calibrated":
-            evidence = (stage.verdict.evidence(verdict.findings[stage.name]) for stage in system.checked)
+            evidence = (
+                stage.verdict.log_likelihood_ratio(verdict.findings[stage.name]) for stage in system.checked_stages
+            )
             audited = replace(audited, score=(round(sum(one or 0.0 for one in evidence), 6),))
         if verdict.fault is None:
             return audited, "passed"
-        faulty = system.stage(verdict.fault)
+        faulty = system.get_stage(verdict.fault)
         finding, previous = verdict.findings[faulty.name], this.state.get(faulty.gives)
         assert previous is not None
         later = this.state.outputs[len(this.state.before(faulty.gives).outputs) + 1 :]
@@ -126,12 +128,12 @@ def _ask_again(
     """The state with the new output of the faulty stage. None if no other view is better, or if the stage repeats its
     output, every agent has temperature 0, and later stages see neither drafts nor their last outputs: then they would
     repeat theirs, too."""
-    stage = system.stage(correction.stage)
+    stage = system.get_stage(correction.stage)
     if system.rerun == "view":
-        found = look_again(system, auditor, stage, this, ask, emit, t)
+        found = rerun_in_views(system, auditor, stage, this, ask, emit, t)
     else:
         before = this.state.before(stage.gives)
-        found = before.with_(stage.gives, ask(stage, before, t, correction))
+        found = before.with_output(stage.gives, ask(stage, before, t, correction))
     if found is None:
         return None
     _, output = found.outputs[-1]

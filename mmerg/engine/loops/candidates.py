@@ -36,8 +36,8 @@ def candidates(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
         what = f"none of {system.n} candidates can be used; the last: {lost.what}"
         raise SampleError(lost.failure, what, where=lost.where, hint=lost.hint) from lost
     emotion = system.result.get("emotion", "")
-    votes = Counter(whole.text_at(emotion) for _, whole, _ in finished)
-    passes = [Pass(t, whole, score=(votes[whole.text_at(emotion)], mean)) for t, whole, mean in finished]
+    votes = Counter(whole.get_text(emotion) for _, whole, _ in finished)
+    passes = [Pass(t, whole, score=(votes[whole.get_text(emotion)], mean)) for t, whole, mean in finished]
     return finish(sample, passes, "candidates lost" if lost else "all candidates", "lexicographic", emit)
 
 

@@ -61,7 +61,7 @@ def complete(
     for stage in system.stages:
         if state.get(stage.gives) is None:
             output = ask(stage, state, t, correction.for_stage(stage, renewed) if correction else None, candidate)
-            state = state.with_(stage.gives, output)
+            state = state.with_output(stage.gives, output)
             renewed.add(stage.gives)
             emit(events.Produced.of(state.scene.id, t, stage.name, stage.gives, output))
     return state

@@ -9,23 +9,23 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import cycle, islice
 
-from mmerg.engine.labels import shuffled
+from mmerg.engine.labels import shuffle_labels
 from mmerg.engine.loops.loop import Ask
 from mmerg.engine.state import Candidate, Pass, State
 from mmerg.errors import ReplyError
 from mmerg.runs import events
 from mmerg.runs.events import Became, Emit
 from mmerg.systems.audit import audit_class, to_audit
-from mmerg.systems.schema import vocabularies
+from mmerg.systems.schema import find_vocabularies
 from mmerg.systems.system import Stage, System
 
 TURNS = 2  # of last_turns
 
 
-def views(system: System, stage: Stage, state: State) -> Iterator[tuple[str, Stage, State]]:
+def make_views(system: System, stage: Stage, state: State) -> Iterator[tuple[str, Stage, State]]:
     """`system.max_views` views of a stage in `state`: the name of the view, and the changed stage and state."""
     before = [symbol for symbol, _ in state.outputs if symbol in stage.sees][-1:]
-    choosing = stage.output is not None and "emotion" in vocabularies(stage.output)
+    choosing = stage.output is not None and "emotion" in find_vocabularies(stage.output)
     changing = {
         "labels": choosing and len(state.scene.labels) > 1,
         "last_turns": "D" in stage.sees and len(state.scene.history) > TURNS,
@@ -37,7 +37,7 @@ def views(system: System, stage: Stage, state: State) -> Iterator[tuple[str, Sta
     names = [name for name in system.rerun_views if changing[name]]
     for number, name in enumerate(islice(cycle(names), system.max_views), start=1):
         if name == "labels":
-            yield name, stage, replace(state, labels=shuffled(state.scene.labels, state.scene.id, number))
+            yield name, stage, replace(state, labels=shuffle_labels(state.scene.labels, state.scene.id, number))
         elif name == "last_turns":
             yield name, stage, replace(state, turns=TURNS)
         elif name == "without_before":
@@ -46,7 +46,9 @@ def views(system: System, stage: Stage, state: State) -> Iterator[tuple[str, Sta
             yield name, stage, state
 
 
-def look_again(system: System, auditor: Stage, stage: Stage, this: Pass, ask: Ask, emit: Emit, t: int) -> State | None:
+def rerun_in_views(
+    system: System, auditor: Stage, stage: Stage, this: Pass, ask: Ask, emit: Emit, t: int
+) -> State | None:
     """The state with a better output of the stage that failed in the pass `this`: the first that passes its check, or
     if checks have scores, the best of all views, if better than the pass. None if there is none. Raises SampleError if
     a call fails."""
@@ -54,7 +56,7 @@ def look_again(system: System, auditor: Stage, stage: Stage, this: Pass, ask: As
     before, tried = this.state.before(stage.gives), [this.state.get(stage.gives)]
     assert this.audit
     best, found = this.audit.findings[stage.name].score, None
-    for number, (view, asked, shown) in enumerate(views(system, stage, before), start=1):
+    for number, (view, asked, shown) in enumerate(make_views(system, stage, before), start=1):
         became: Became = "unusable"
         score: float | None = None
         with suppress(ReplyError):  # an invalid output or check
@@ -63,13 +65,13 @@ def look_again(system: System, auditor: Stage, stage: Stage, this: Pass, ask: As
             if output not in tried:
                 tried.append(output)
                 became = "failed"
-                reply = ask(check, before.with_(stage.gives, output), t, candidate=Candidate(number))
+                reply = ask(check, before.with_output(stage.gives, output), t, candidate=Candidate(number))
                 assert not isinstance(reply, str)
                 verdict = to_audit(reply).findings[stage.name]
                 became, score = "passed" if verdict.passed else "failed", verdict.score
                 better = verdict.passed if score is None or best is None else score > best
                 if better:
-                    best, found = score, before.with_(stage.gives, output)
+                    best, found = score, before.with_output(stage.gives, output)
         emit(events.Viewed(sample=before.scene.id, t=t, stage=stage.name, view=view, became=became, score=score))
         if found and best is None:
             break
