@@ -135,11 +135,12 @@ def _setup(state: AppState) -> dict[str, object]:
     settings, backbone = state.settings, {"name": "dry run", "note": "no model is called; replies are placeholders"}
     if state.engine.backend != DRY:
         backbone = {"name": settings.backbone.name, "note": settings.backbone.note}
+    server = f"the mmerg server on the computer named {socket.gethostname()}"
     remote = [host for host in settings.backend.hosts if not is_loopback(urlsplit(host).hostname or "localhost")]
     return {
         "systems": [_system(served) for served in state.offered.values()],
         "backbone": backbone,
-        "goes_to": " and the model at ".join([f"mmerg on {socket.gethostname()}", *remote]),  # all files that are sent
+        "goes_to": " and the model at ".join([server, *remote]),  # where text and files are sent
         "limits": settings.limits.plain() | {"clip_seconds": settings.frames.max_seconds},
         "speech_seconds": SECONDS if state.speech else 0,
     }

@@ -21,7 +21,8 @@ def turn_on(page: Page) -> None:
 
 
 def test_the_camera_is_off_until_turned_on_and_a_light_shows_it(filmed: Page) -> None:
-    sentence = f"goes to mmerg on {socket.gethostname()} and nowhere else; this chat is kept in this browser."
+    server = f"the mmerg server on the computer named {socket.gethostname()}"
+    sentence = f"What you write and show goes to {server} and nowhere else; this chat is kept in this browser."
     assert filmed.get_by_text(sentence).is_visible()
     assert not has_camera(filmed)
     assert not filmed.locator(".light").is_visible()
