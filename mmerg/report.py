@@ -18,10 +18,11 @@ from mmerg.reporting.write import write_report
 
 def choose_folder(paths: Sequence[Path]) -> Path:
     """The default folder of a report. Each sequence of runs has its own, since the first run is the baseline."""
-    first, *others = (path.resolve() for path in paths)
+    first, *others = paths
     if not others:
-        return paths[0] / "report"
-    digest = hashlib.sha256("\0".join(map(str, others)).encode(errors="surrogateescape")).hexdigest()
+        return first / "report"
+    resolved = "\0".join(str(path.resolve()) for path in others)
+    digest = hashlib.sha256(resolved.encode(errors="surrogateescape")).hexdigest()
     return first / f"report-with-{len(others)}-{digest[:8]}"
 
 

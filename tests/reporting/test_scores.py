@@ -65,3 +65,9 @@ def test_runs_are_compared_as_in_mmerg_compare(tmp_path: Path, capsys: pytest.Ca
     other = build(tmp_path / "other", USUAL[-1:], identity="other", corpus="meld")
     assert main([str(one), str(other)]) == 0
     assert "These runs are not compared" in (choose_folder([one, other]) / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_path_of_a_report_starts_with_the_run_as_typed() -> None:
+    first, second = Path("runs/a"), Path("runs/b")
+    assert choose_folder([first]) == first / "report"
+    assert choose_folder([first, second]).parent == first
