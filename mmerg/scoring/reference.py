@@ -1,8 +1,8 @@
 """Scores against the gold response: BLEU-4 and chrF (sacreBLEU), ROUGE-L (rouge-score), METEOR (NLTK). ×100, higher
 is better. They say little about good replies that differ from the reference: use them to compare with older papers.
 
-bleu is over the whole run; the others are means over replies. rouge_l needs `pip install rouge-score`, meteor WordNet:
-`python -m nltk.downloader wordnet`. Without these they have no value.
+bleu is over the whole run; the others are means over replies. meteor has no value until WordNet is installed:
+`python -m nltk.downloader wordnet`.
 
     [metric.name for metric in reference_metrics()]    # ['bleu', 'rouge_l', 'meteor', 'chrf']
 """
@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.metadata import version
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -24,13 +23,11 @@ from mmerg.scoring.metric import Floats, Mask, Metric, Sums, Value, mean
 def reference_metrics() -> list[Metric]:
     """bleu, rouge_l, meteor, chrf."""
     sacrebleu = f"sacrebleu-{version('sacrebleu')}"
-    rouge = "" if find_spec("rouge_score") else "rouge-score (pip install rouge-score)"
-    rouge_signature = f"f1|stem:no{'' if rouge else '|rouge-score-' + version('rouge-score')}"
     wordnet = _load_wordnet()
     no_meteor = _metric("meteor", "wordnet:none", _bleu, "WordNet (python -m nltk.downloader wordnet)")
     return [
         _metric("bleu", f"order:4|smooth:exp|tok:13a|case:mixed|level:corpus|{sacrebleu}", _bleu),
-        _metric("rouge_l", rouge_signature, _rouge_l, rouge),
+        _metric("rouge_l", f"f1|stem:no|rouge-score-{version('rouge-score')}", _rouge_l),
         meteor(wordnet) if wordnet else no_meteor,
         _metric("chrf", f"nc:6|nw:0|beta:2|level:response|{sacrebleu}", _chrf),
     ]
