@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from mmerg.corpora.dialogue import LONGER, Clip, Corpus, Sample
+from mmerg.corpora.dialogue import OVERLONG, Clip, Corpus, Sample
 from mmerg.engine.keyframes import recent_clips
 from mmerg.errors import ClipError
 from mmerg.frames.decode import PAST_END
@@ -69,7 +69,7 @@ def find_long_clips(corpus: Corpus, times: Times) -> dict[str, tuple[float, floa
             clip = turn.clip
             if clip and clip.path in times and turn.start is not None and turn.end is not None:
                 row, length = turn.end - turn.start, (clip.end or times[clip.path][1]) - (clip.start or 0.0)
-                if length > LONGER * row:
+                if length > OVERLONG * row:
                     long[f"{dialogue.id}/{number}"] = round(row, 2), round(length, 2)
     return long
 

@@ -13,9 +13,9 @@ from rich.console import RenderableType
 
 from mmerg.console.tables import NONE, Table
 from mmerg.console.terminal import escape, printable
-from mmerg.corpora.dialogue import LONGER, Clip, Corpus
+from mmerg.corpora.dialogue import OVERLONG, Clip, Corpus
 from mmerg.corpora.protocols import Selection, describe
-from mmerg.corpora.published import Expected, expected, known_bad
+from mmerg.corpora.published import PublishedCounts, find_counts, get_bad_clips
 from mmerg.engine.keyframes import COULD_SHOW_TARGET, recent_clips
 from mmerg.errors import ClipError, preview
 from mmerg.settings.model import ProtocolSettings
@@ -50,7 +50,7 @@ class Count(NamedTuple):
         return self.official not in (None, self.found)
 
 
-def count(corpus: Corpus, known: Expected) -> list[Count]:
+def count(corpus: Corpus, known: PublishedCounts) -> list[Count]:
     """Counts of dialogues, turns, replies (if their number was published), and turns by label. Labels are compared only
     if the corpus has all published labels: a smaller set was chosen on purpose."""
     turns = [turn for dialogue in corpus.dialogues for turn in dialogue.turns]
@@ -70,7 +70,7 @@ def count(corpus: Corpus, known: Expected) -> list[Count]:
 
 def check_counts(corpus: Corpus, title: str = "corpus") -> Section:
     """Compares a corpus with its official counts."""
-    known = expected(corpus.name, corpus.split) or Expected(None, None)
+    known = find_counts(corpus.name, corpus.split) or PublishedCounts(None, None)
     counts, name = count(corpus, known), f"{title}: {corpus.name} {corpus.split}"
     wrong = ", ".join(f"{one.found} {one.what} ({one.official} official)" for one in counts if one.wrong)
     damage = [
@@ -103,7 +103,7 @@ def check_targets(
     if excluded:
         unusable[COULD_SHOW_TARGET] = len(excluded)
     labels = Counter(sample.target.emotion if sample.target else None for sample in selection.samples)
-    published = expected(corpus.name, corpus.split)
+    published = find_counts(corpus.name, corpus.split)
     known = published.samples if published and published.sample_labels in (None, len(corpus.labels)) else {}
     same = protocol.model_copy(update={"name": "", "history": None, "seed": 0})
     official = known.get(next((name for name, one in NAMED.items() if one == same), ""))
@@ -137,7 +137,7 @@ def check_clips(
         if clip in own or error.reason != "empty":
             name = os.path.relpath(clip.path, Path(root).resolve()) if root else clip.path.name
             found[name, error.reason] = None
-    known = known_bad(corpus.name, corpus.split)
+    known = get_bad_clips(corpus.name, corpus.split)
     reasons: dict[str, list[str]] = defaultdict(list)
     for name, reason in found:
         if known.get(Path(name).stem) != reason:
@@ -150,7 +150,7 @@ def check_clips(
     shown = [escape(line + f"; {ignored} clips are bad in the published release" * bool(ignored))]
     if long:
         named = [f"{turn}: row {row:g} s, clip {clip:g} s" for turn, (row, clip) in long.items()]
-        shown.append(escape(f"clips over {LONGER:g} times as long as their row, cut off there: {', '.join(named)}"))
+        shown.append(escape(f"clips over {OVERLONG:g} times as long as their row, cut off there: {', '.join(named)}"))
     return Section(problems, shown)
 
 

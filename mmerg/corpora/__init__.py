@@ -1,4 +1,4 @@
-"""Datasets as dialogues. Each has a reader whose `load()` returns a `Corpus`; a protocol selects the target turns.
+"""Datasets as dialogues. Each has a reader with a `load()` that returns a `Corpus`. A protocol selects target turns.
 
 samples = select(read_corpus(Meld("~/data/MELD", split="test")), ProtocolSettings()).samples
 """

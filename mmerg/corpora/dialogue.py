@@ -1,6 +1,6 @@
-"""Turns, clips, dialogues and samples: what a corpus reader returns and all else uses.
+"""The data model of corpora: readers return a `Corpus` of dialogues, and `cut_sample` makes samples from them.
 
-sample = cut(dialogue, target=len(dialogue.turns) - 1, labels=("joy", "sadness"))
+sample = cut_sample(dialogue, target=len(dialogue.turns) - 1, labels=("joy", "sadness"))
 """
 
 from collections.abc import Mapping
@@ -10,13 +10,13 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-LONGER = 1.5  # a clip that is longer than its turn by this factor shows other turns at its end
-Words = Annotated[str, Field(pattern=r"\S")]
+OVERLONG = 1.5  # times the duration of its turn: a clip that is longer shows other turns at its end
+NonBlank = Annotated[str, Field(pattern=r"\S")]
 
 
 @dataclass(frozen=True, slots=True)
 class Crop:
-    """A part of the picture, as fractions (0 to 1) of its width and height from the top left corner."""
+    """A rectangle of the picture, in fractions (0 to 1) of its width and height from the top left corner."""
 
     x: float
     y: float
@@ -26,8 +26,8 @@ class Crop:
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """A span of a video file (seconds in the file; None is its start or end), and a part of the picture. If only `end`
-    is given, the file may be shorter."""
+    """A span of a video file, and optionally a part of its picture. start, end: seconds in the file; None is the file's
+    start or end. If only `end` is given, the file may be shorter."""
 
     path: Path
     start: float | None = None
@@ -35,16 +35,17 @@ class Clip:
     crop: Crop | None = None
 
     def __str__(self) -> str:
-        start, end = ("start" if self.start is None else self.start), ("end" if self.end is None else self.end)
+        start = "start" if self.start is None else self.start
+        end = "end" if self.end is None else self.end
         return f"{self.path} [{start} to {end}]"
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One utterance u_i by one speaker s_i. start, end: seconds on the dialogue's own clock."""
+    """An utterance u_i by a speaker s_i. start, end: seconds on the clock of its dialogue."""
 
-    speaker: Words
-    text: Words
+    speaker: NonBlank
+    text: NonBlank
     emotion: str | None = None
     clip: Clip | None = None
     start: float | None = None
@@ -53,17 +54,20 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """Turns in order. Of the other fields only `respond_as` reaches a scene.
+    """The turns of a conversation in order. Of the other fields only `respond_as` reaches a scene.
 
-    respond_as: who speaks next if the data holds no reply. responders: the speakers whose turns may be targets (empty:
-    all). script: the play that is performed. episode: the episode whose clock the times use. conversation: the name of
-    the whole conversation, the same in all splits and variants of the data.
+    Attributes:
+        respond_as: the speaker of the next reply, if the data does not contain it.
+        responders: the speakers whose turns may be targets; empty if all may.
+        script: the play that is performed.
+        episode: the episode on whose clock the times of the turns are.
+        conversation: the name of the whole conversation, the same in all splits and variants of the data.
     """
 
-    id: Words
+    id: NonBlank
     turns: Annotated[tuple[Turn, ...], Field(min_length=1)]
-    respond_as: Words | None = None
-    responders: tuple[Words, ...] = ()
+    respond_as: NonBlank | None = None
+    responders: tuple[NonBlank, ...] = ()
     situation: str | None = None
     script: str | None = None
     episode: str | None = None
@@ -72,30 +76,36 @@ class Dialogue:
 
 @dataclass(frozen=True)
 class Corpus:
-    """A split of a dataset. fingerprint: a digest of its files. notes: counts of what was repaired or left out. absent:
-    the missing clip file of each turn that lacks its clip ("test_dia0/3")."""
+    """A split of a dataset.
+
+    Attributes:
+        labels: the emotions that a turn may have and a model may choose.
+        fingerprint: a digest of the files that the reader read.
+        notes: the number of repairs and skipped parts, by kind ("labels_missing").
+        absent: the missing clip file of each turn ("test_dia0/3") that lacks its clip.
+    """
 
     # `mmerg.corpora.reading` validates a corpus and its parts with this.
     __pydantic_config__ = ConfigDict(strict=True, revalidate_instances="always", allow_inf_nan=False)
 
     name: str
     split: str
-    labels: Annotated[tuple[Words, ...], Field(min_length=1)]
+    labels: Annotated[tuple[NonBlank, ...], Field(min_length=1)]
     dialogues: tuple[Dialogue, ...]
-    fingerprint: Words
+    fingerprint: NonBlank
     notes: Mapping[str, int] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def noted(self) -> str:
-        """The notes as the end of a line: ", labels_missing 3"."""
+    def notes_text(self) -> str:
+        """The notes as the end of a line, such as ", labels_missing 3"; "" if there are none."""
         return "".join(f", {name} {count}" for name, count in self.notes.items())
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """All that a model may see of a sample: the history D = {(s_1,u_1), …, (s_n,u_n)} with its clips, who replies, and
-    the labels to choose from (MERG, arXiv 2604.18988, section 3)."""
+    """All that a model may see of a sample: the history D = {(s_1,u_1), …, (s_n,u_n)} with its clips, the speaker of
+    the reply, and the labels to choose from (MERG, arXiv 2604.18988, section 3)."""
 
     id: str
     history: tuple[Turn, ...]
@@ -105,9 +115,14 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A scene and its hidden target turn (None if the data holds no reply). dropped: the history turns (from 1) whose
-    clip was left out because it could show the target. situation, conversation: for sources; a dialogue without a
-    conversation has its id there."""
+    """A scene and its hidden target turn.
+
+    Attributes:
+        target: the turn to predict; None if the data does not contain the reply.
+        dropped: the history turns (from 1) whose clip was removed because it could show the target.
+        situation: of the dialogue; only sources see it.
+        conversation: of the dialogue, or else its id; only sources see it.
+    """
 
     scene: Scene
     dialogue_id: str
@@ -121,47 +136,45 @@ class Sample:
         return self.scene.id
 
 
-def cut(dialogue: Dialogue, target: int, labels: tuple[str, ...], history: int | None = None) -> Sample:
-    """Build the sample whose target is turn number `target` (from 0; `len(turns)` is the reply after the last turn).
+def cut_sample(dialogue: Dialogue, target: int, labels: tuple[str, ...], history: int | None = None) -> Sample:
+    """Build the sample whose target is the turn at index `target`; `len(turns)` is the reply after the last turn.
 
-    history: the number of turns before the target that are shown (None: all). History turns lose their gold emotion,
-    and their clips end where the target starts, so that neither words, labels nor frames of the target reach a prompt.
-    Overlap is common: IEMOCAP turns overlap by 0.6 s in the median.
+    history: the number of turns before the target that are shown; None shows all. History turns lose their gold
+    emotion, and their clips end where the target starts, so that neither words, labels nor frames of the target reach a
+    prompt. Overlap is common: IEMOCAP turns overlap by 0.6 s in the median.
     """
     gold = dialogue.turns[target] if target < len(dialogue.turns) else None
     first = 0 if history is None else max(0, target - history)
     turns = dialogue.turns[first:target]
-    clips = [
-        _before_target(dialogue, number, target) if gold else turn.clip for number, turn in enumerate(turns, first)
-    ]
-    kept = tuple(replace(turn, emotion=None, clip=clip) for turn, clip in zip(turns, clips, strict=True))
+    clips = [_cut_clip(dialogue, index, target) if gold else turn.clip for index, turn in enumerate(turns, first)]
+    shown = tuple(replace(turn, emotion=None, clip=clip) for turn, clip in zip(turns, clips, strict=True))
     dropped = tuple(number for number, turn in enumerate(turns, start=1) if turn.clip and not clips[number - 1])
     responder = gold.speaker if gold else (dialogue.respond_as or "")
-    scene = Scene(f"{dialogue.id}/{target + 1}", kept, responder, labels)
+    scene = Scene(f"{dialogue.id}/{target + 1}", shown, responder, labels)
     return Sample(scene, dialogue.id, gold, dropped, dialogue.situation, dialogue.conversation or dialogue.id)
 
 
-def _before_target(dialogue: Dialogue, number: int, target: int) -> Clip | None:
+def _cut_clip(dialogue: Dialogue, index: int, target: int) -> Clip | None:
     """The clip of a turn, cut off where the target starts, or None if no part of it is surely before the target."""
-    turn, gold = dialogue.turns[number], dialogue.turns[target]
+    turn, gold = dialogue.turns[index], dialogue.turns[target]
     clip = turn.clip
     if clip is None:
         return None
-    begins = clip.start or 0.0
+    clip_start = clip.start or 0.0
     ends = [] if clip.end is None else [clip.end]
     if gold.clip and gold.clip.path == clip.path:
         if gold.clip.start is None:
             return None
         ends.append(gold.clip.start)
-    if turn.start is not None and gold.start is not None:  # `turn.end` does not count, as files are cut wrongly
-        ends.append(begins + gold.start - turn.start)
+    if turn.start is not None and gold.start is not None:  # not `turn.end`: a file may go on after its turn
+        ends.append(clip_start + gold.start - turn.start)
     if turn.start is not None and turn.end is not None:
-        ends.append(begins + (turn.end - turn.start) * (1.0 if gold.start is None else LONGER))
+        ends.append(clip_start + (turn.end - turn.start) * (1.0 if gold.start is None else OVERLONG))
     if not ends:
-        same = [other.clip for other in dialogue.turns if other.clip and other.clip.path == clip.path]
-        later = [other.clip for other in dialogue.turns[number + 1 : target] if other.clip in same]
-        ends += [other.start for other in later if other and other.start is not None and other.start > begins]
-        if not ends and (clip.start is not None or len(same) > 1):  # the film may continue with the target
+        same_file = [other.clip for other in dialogue.turns if other.clip and other.clip.path == clip.path]
+        later = [other.clip for other in dialogue.turns[index + 1 : target] if other.clip in same_file]
+        ends += [other.start for other in later if other and other.start is not None and other.start > clip_start]
+        if not ends and (clip.start is not None or len(same_file) > 1):  # the film may continue with the target
             return None
     end = min(ends, default=None)
-    return None if end is not None and end <= begins else replace(clip, end=end)
+    return None if end is not None and end <= clip_start else replace(clip, end=end)

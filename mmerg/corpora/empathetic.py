@@ -1,11 +1,11 @@
-"""EmpatheticDialogues: conversations of two about a situation that one lived through (Rashkin et al., ACL 2019).
+"""EmpatheticDialogues: two people talk about a situation that one of them lived through (Rashkin et al., ACL 2019).
 
     conv_id,utterance_idx,context,prompt,speaker_idx,utterance,selfeval,tags
     hit:0_conv:0,2,guilty,I forgot her birthday_comma_ again.,0,Did you call her_comma_ at least?,5|5|5_5|5|5,
 
-Cells are not quoted. Odd utterances are by the person who tells ("Speaker"), even ones by the one who answers
-("Listener"). `context` is the emotion of the whole conversation; each turn carries it, as CEM, HEF and TRACE score
-forecasts against it. `prompt` is the situation, which a source may show (TRACE).
+Cells are not quoted. Odd utterances are by the person who tells of the situation ("Speaker"), even ones by the other
+("Listener"). `context` is the emotion of the whole conversation, and becomes the label of each turn, as CEM, HEF and
+TRACE score forecasts against it. `prompt` is the situation, which a source may show (TRACE).
 
     corpus = Empathetic("~/data/empatheticdialogues", split="test", label_set="ekman").load()
 """
@@ -25,14 +25,14 @@ from mmerg.errors import CorpusError
 
 SPEAKER, LISTENER = "Speaker", "Listener"
 SPLITS = ("train", "valid", "test")
-# A line without `selfeval` may end within the utterance.
+# `selfeval` is not used, but a line without it may end within the utterance.
 COLUMNS = ("conv_id", "utterance_idx", "context", "prompt", "speaker_idx", "utterance", "selfeval")
 ROOT_HINT = "set dataset.root to the folder that holds train.csv, valid.csv and test.csv"
 CONVERSATION = re.compile(r"hit:[0-9]+_conv:[0-9]+")
 NUMBER = re.compile(r"[1-9][0-9]{0,8}")
-Rows = dict[int, Mapping[str, str]]  # of a conversation, by utterance_idx
+Rows = dict[int, Mapping[str, str]]  # the rows of a conversation by utterance_idx
 
-# TRACE (arXiv 2509.21849) merges the 32 emotions into six. Its map omits `prepared`, which is happiness here.
+# TRACE (arXiv 2509.21849) merges the 32 emotions into six. Its map lacks `prepared`, which counts as happiness here.
 _MERGED = {
     "happiness": "joyful excited proud grateful content impressed caring trusting faithful hopeful confident"
     " sentimental prepared",
@@ -42,22 +42,23 @@ _MERGED = {
     "disgust": "disgusted",
     "surprise": "surprised anticipating",
 }
-EKMAN = {emotion: six for six, emotions in _MERGED.items() for emotion in emotions.split()}
+EKMAN = {emotion: merged for merged, emotions in _MERGED.items() for emotion in emotions.split()}
 LABEL_SETS = {"32": tuple(sorted(EKMAN)), "ekman": tuple(_MERGED)}
 
 
 @dataclass(frozen=True)
 class Empathetic:
-    """One split of EmpatheticDialogues. root: the folder with the csv files, or its parent folder. label_set: 32 for
-    the emotions as published, ekman for the six that TRACE merges them into."""
+    """The reader of a split of EmpatheticDialogues. root: the folder with the csv files, or its parent folder.
+    label_set: 32 for the published emotions, or ekman for the six into which TRACE merges them."""
 
     root: str | Path
     split: str = "test"
     label_set: Literal["32", "ekman"] = "32"
 
     def load(self) -> Corpus:
-        """Read the split. Only listeners' turns may be targets. A dialogue is called `test_hit:0_conv:1`. Raises
-        ConfigError for an unknown split or label set, and CorpusError for a missing, damaged or mixed-up file."""
+        """Read the split. Only listeners' turns may be targets. Dialogues have ids such as `test_hit:0_conv:1`. Raises
+        ConfigError for an unknown split or label set, and CorpusError if the file is missing, damaged or of another
+        split."""
         files.require_choice(SPLITS, "dataset.split", self.split)
         files.require_choice(LABEL_SETS, "dataset.label_set", self.label_set)
         root = files.root_folder(self.root, ROOT_HINT)
@@ -66,30 +67,30 @@ class Empathetic:
         path = files.find(places[self.split], what, ROOT_HINT)
         data = files.read_bytes(path)
         notes: Counter[str] = Counter()
-        talks: dict[str, Rows] = {}
+        conversations: dict[str, Rows] = {}
         for _, cells in files.read_table(data, path, COLUMNS, notes, quoted=False):
             row = {column: cell.replace("_comma_", ",") for column, cell in cells.items()}
             name, number = row["conv_id"], row["utterance_idx"]
             if not row["speaker_idx"].isdecimal():  # a literal comma has shifted the cells
                 notes["rows_malformed"] += 1
             elif CONVERSATION.fullmatch(name) and NUMBER.fullmatch(number) and row["utterance"]:
-                talk = talks.setdefault(name, {})
-                notes["rows_repeated"] += int(number) in talk
-                talk.setdefault(int(number), row)
+                rows = conversations.setdefault(name, {})
+                notes["rows_repeated"] += int(number) in rows
+                rows.setdefault(int(number), row)
             else:
                 notes["rows_incomplete"] += 1
-        self._refuse_wrong_contexts(talks, path, notes)
-        dialogues = tuple(self._build_dialogue(name, talk, notes) for name, talk in talks.items())
+        _refuse_wrong_contexts(conversations, path, notes)
+        dialogues = tuple(self._build_dialogue(name, rows, notes) for name, rows in conversations.items())
         digest = hashlib.sha256(data).hexdigest()
         labels = LABEL_SETS[self.label_set]
         corpus = Corpus("empathetic", self.split, labels, dialogues, digest, files.nonzero(notes))
         refuse_mixed_up(corpus, path, data, places)
         return corpus
 
-    def _build_dialogue(self, name: str, talk: Rows, notes: Counter[str]) -> Dialogue:
-        rows = sorted(talk.items())
+    def _build_dialogue(self, name: str, numbered: Rows, notes: Counter[str]) -> Dialogue:
+        rows = sorted(numbered.items())
         contexts = Counter(row["context"] for _, row in rows if row["context"] in EKMAN)
-        context = max(contexts, key=contexts.__getitem__, default=None)  # a tie goes to the first
+        context = max(contexts, key=contexts.__getitem__, default=None)  # of several, the first in the conversation
         notes["labels_differing"] += contexts.total() - (contexts[context] if context else 0)
         notes["labels_missing"] += 0 if context else len(rows)
         emotion = EKMAN[context] if context and self.label_set == "ekman" else context
@@ -101,15 +102,18 @@ class Empathetic:
             conversation=name,
         )
 
-    def _refuse_wrong_contexts(self, talks: Mapping[str, Rows], path: Path, notes: Counter[str]) -> None:
-        contexts = Counter(row["context"] for talk in talks.values() for row in talk.values())
-        unknown = Counter({context: count for context, count in contexts.items() if context not in EKMAN})
-        notes["labels_unknown"] = unknown.total()
-        if not contexts:
-            counts = ", ".join(f"{count} {name}" for name, count in files.nonzero(notes).items()) or "no rows"
-            raise CorpusError(f"{path.name} holds no usable row", where=f"{path}; {counts}", hint=files.AS_PUBLISHED)
-        if 2 * unknown.total() > contexts.total():
-            first = ", ".join(repr(context[:40]) for context, _ in unknown.most_common(3))
-            what = f"most contexts in {path.name} are not emotions of EmpatheticDialogues: {first}"
-            hint = f"{files.AS_PUBLISHED}; the third field is one of {', '.join(sorted(EKMAN))}"
-            raise CorpusError(what, where=str(path), hint=hint)
+
+def _refuse_wrong_contexts(conversations: Mapping[str, Rows], path: Path, notes: Counter[str]) -> None:
+    """Raise CorpusError if there is no row, or if most contexts are not emotions of the corpus. Counts
+    `labels_unknown`."""
+    contexts = Counter(row["context"] for rows in conversations.values() for row in rows.values())
+    unknown = Counter({context: count for context, count in contexts.items() if context not in EKMAN})
+    notes["labels_unknown"] = unknown.total()
+    if not contexts:
+        counts = ", ".join(f"{count} {name}" for name, count in files.nonzero(notes).items()) or "no rows"
+        raise CorpusError(f"{path.name} holds no usable row", where=f"{path}; {counts}", hint=files.AS_PUBLISHED)
+    if 2 * unknown.total() > contexts.total():
+        examples = ", ".join(repr(context[:40]) for context, _ in unknown.most_common(3))
+        what = f"most contexts in {path.name} are not emotions of EmpatheticDialogues: {examples}"
+        hint = f"{files.AS_PUBLISHED}; the third field is one of {', '.join(sorted(EKMAN))}"
+        raise CorpusError(what, where=str(path), hint=hint)

@@ -1,6 +1,6 @@
-"""Helpers of the readers: they find files and clips, decode lines of mixed encoding, and read tables.
+"""Helpers for readers: finding files and clips, decoding lines of mixed encodings, and reading tables.
 
-A damaged line is left out and counted in `notes`; the others are read.
+Damaged lines are skipped and counted in `notes`.
 
     path = find([Path("test_sent_emo.csv")], "no csv for the test split", "set dataset.root")
     for line, cells in read_table(read_bytes(path), path, ("Utterance", "Speaker"), notes): ...
@@ -19,33 +19,34 @@ from unicodedata import normalize
 from mmerg.errors import ConfigError, CorpusError
 
 C1 = re.compile("[\x80-\x9f]")
-# Text in GBK, Mac Roman or another code page, read as cp1252, shows what English text does not: other signs, letters
-# that English loans lack, capitals with an accent side by side or within a word, three letters with an accent in a row
-# ("you¡¯re", "ÎÒÊ§", "IÕm", "nõ", "êáëü").
+# Text in GBK, Mac Roman or another code page that is read as cp1252 shows what English text does not: other signs,
+# letters that no English loanword has, accented capitals side by side or within a word, or three accented letters in a
+# row ("you¡¯re", "ÎÒÊ§", "IÕm", "nõ", "êáëü").
 GARBLED = re.compile(
     "[^\x00-\x7f\xa0…‘’“”•–—¡¿£€½«»ÀÁÂÄÅÇÈÉÊËÍÎÏÑÓÔÖÚÛÜßàáâäåçèéêëíîïñóôöúûü]|[À-ÖØ-Þ]{2}|[à-öø-ÿ]{3}|[¡«»][À-ÿ¡«»]"
     "|[a-z][À-ÖØ-Þ]|[A-Za-z][À-ÖØ-Þ][A-Za-z]*[a-z]"
 )
-# The first bytes of ’ “ … in UTF-8, as a spreadsheet shows them that took the file for cp1252, Mac Roman or GBK.
-TWICE = re.compile("â€|‚Ä|鈥")
+# The first bytes of ’ “ … in UTF-8, as shown by a spreadsheet that took the file for cp1252, Mac Roman or GBK.
+MOJIBAKE = re.compile("â€|‚Ä|鈥")
 MAX_PROBLEMS = 10  # in one message
 MAX_JOINED_LINES = 5  # a quoted utterance that needs more lines has lost its closing quote
 AS_PUBLISHED = "use the published file"
 TO_UTF8 = "save it as UTF-8, or convert it: iconv -f ENCODING -t UTF-8 FILE"
-MARK = b"\xef\xbb\xbf"  # a byte order mark
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
-# These also return False for a name that the system refuses; the methods of Path raise.
+# For a name that the system refuses these return False, whereas the methods of Path raise.
 is_file, is_folder = os.path.isfile, os.path.isdir
 
 
 def require_choice(choices: Iterable[str], key: str, value: object) -> None:
     """Raise ConfigError if the value of the setting `key` is none of the choices."""
-    if value not in (words := tuple(choices)):
-        raise ConfigError(f"{key} is {value!r}", where=key, hint=f"one of {', '.join(words)}")
+    names = tuple(choices)
+    if value not in names:
+        raise ConfigError(f"{key} is {value!r}", where=key, hint=f"one of {', '.join(names)}")
 
 
-def unusable(what: str, problems: Sequence[str], where: str, hint: str) -> CorpusError:
-    """An error that lists up to ten problems, one per line."""
+def list_problems(what: str, problems: Sequence[str], where: str, hint: str) -> CorpusError:
+    """Make one error that lists up to ten problems, one per line."""
     lines = [what, *(f"  {problem}" for problem in problems[:MAX_PROBLEMS])]
     more = len(problems) - MAX_PROBLEMS
     return CorpusError("\n".join(lines + [f"  and {more} more"] * (more > 0)), where=where, hint=hint)
@@ -57,7 +58,7 @@ def nonzero(notes: Counter[str]) -> dict[str, int]:
 
 
 def root_folder(root: str | Path, hint: str) -> Path:
-    """The dataset's folder with `~` expanded. Raises CorpusError if it does not exist."""
+    """The dataset's folder, with `~` expanded. Raises CorpusError if there is no such folder."""
     folder = Path(os.path.expanduser(root))  # noqa: PTH111  (Path.expanduser raises for an unknown user)
     if not is_folder(folder):
         what = f"{folder} is not a folder" if os.path.lexists(folder) else f"{folder} does not exist"
@@ -66,13 +67,13 @@ def root_folder(root: str | Path, hint: str) -> Path:
 
 
 def first_file(places: Iterable[Path]) -> Path | None:
-    """The first of the places that is a file."""
+    """The first of the places that is a file, or None."""
     return next(filter(is_file, places), None)
 
 
 def find(places: Sequence[Path], what: str, hint: str, *, is_there: Callable[[Path], bool] = is_file) -> Path:
-    """The first of the places that is a file, or a folder with `is_there=is_folder`. Otherwise raises CorpusError and
-    lists what is there instead, and any archive to unpack."""
+    """The first of the places that is a file, or a folder with `is_there=is_folder`. If there is none, raises
+    CorpusError that lists the contents of the searched folders, and names an archive to unpack if they have one."""
     if path := next(filter(is_there, places), None):
         return path
     folders = list(dict.fromkeys(place.parent for place in places))
@@ -101,7 +102,8 @@ class Clips:
     """Finds the clips of turns in `folders`.
 
     Missing clips are listed in `absent` (see `Corpus.absent`) and counted in `notes` (`clips_missing`). With look=False
-    none are found and none are listed. Links are followed, so that a link to the target's own file is recognised.
+    no clip is found, and none is listed as missing. Links are followed, so that a link to the file of the target is
+    recognised as this file.
     """
 
     def __init__(self, folders: Sequence[Path], notes: Counter[str], *, look: bool = True) -> None:
@@ -123,7 +125,7 @@ class Clips:
         file = folder / name
         try:
             if not file.exists():
-                file = _composed_otherwise(folder, name)
+                file = _match_accents(folder, name)
             return file.resolve() if stat.S_ISREG(file.stat().st_mode) else None
         except PermissionError as error:
             what = f"cannot look for {file.name}: {error.strerror}"
@@ -132,23 +134,23 @@ class Clips:
             return None
 
 
-def _composed_otherwise(folder: Path, name: str) -> Path:
-    """The path of a file whose name composes its accents in another way. Archives made on a Mac store "é" as two
+def _match_accents(folder: Path, name: str) -> Path:
+    """The path of the file `name`, if accents are stored in another way: archives made on a Mac store "é" as two
     characters."""
     for part in Path(name).parts:
-        same = (there for there in os.listdir(folder) if normalize("NFC", there) == normalize("NFC", part))  # noqa: PTH208
-        folder /= next(same, part)
+        entries = os.listdir(folder)  # noqa: PTH208
+        folder /= next((entry for entry in entries if normalize("NFC", entry) == normalize("NFC", part)), part)
     return folder
 
 
 def refuse_wide(data: bytes, path: Path) -> None:
-    """Raise CorpusError for UTF-16 and UTF-32, with or without a byte order mark, if the text begins with ASCII."""
+    """Raise CorpusError for text in UTF-16 or UTF-32, with or without a byte order mark, that begins with ASCII."""
     if b"\0" in data[:4]:
         raise CorpusError(f"{path.name} is in UTF-16 or UTF-32, not UTF-8", where=str(path), hint=TO_UTF8)
 
 
 def read_utf8(path: Path) -> bytes:
-    """The bytes of a UTF-8 file without a byte order mark. For another encoding raises CorpusError with the line."""
+    """The bytes of a UTF-8 file without a byte order mark. Raises CorpusError, with the line, for another encoding."""
     data = read_bytes(path)
     refuse_wide(data, path)
     try:
@@ -156,18 +158,18 @@ def read_utf8(path: Path) -> bytes:
     except UnicodeDecodeError as error:
         where = f"{path}, line {data.count(10, 0, error.start) + 1}"
         raise CorpusError(f"{path.name} is not in UTF-8", where=where, hint=TO_UTF8) from error
-    return data.removeprefix(MARK)
+    return data.removeprefix(BYTE_ORDER_MARK)
 
 
 def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:
     """The lines of a UTF-8 file, without byte order mark and line endings.
 
-    Lines that are not UTF-8 are decoded as cp1252 (counted in `lines_cp1252`; in `lines_garbled` if they then look
-    garbled). C1 controls come from a cp1252 file that was read as Latin-1 and saved as UTF-8; they are decoded as
-    cp1252 (`characters_repaired`).
+    Lines that are not UTF-8 are decoded as cp1252 and counted in `lines_cp1252`, and also in `lines_garbled` if the
+    text then looks garbled. C1 controls come from a cp1252 file that was read as Latin-1 and saved as UTF-8; they are
+    decoded as cp1252 and counted in `characters_repaired`.
     """
     lines: list[str] = []
-    for raw in data.removeprefix(MARK).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"):
+    for raw in data.removeprefix(BYTE_ORDER_MARK).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"):
         try:
             line = raw.decode("utf-8")
         except UnicodeDecodeError:
@@ -183,9 +185,10 @@ def decode_lines(data: bytes, notes: Counter[str]) -> list[str]:
 def read_table(
     data: bytes, path: Path, columns: Sequence[str], notes: Counter[str], *, quoted: bool = True
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """The records of a comma-separated file: the line on which each starts (from 1), and its stripped cells by column.
+    """Yield the records of a comma-separated file: the number of the first line (from 1), and the stripped cells by
+    column.
 
-    A record that is misquoted, too short or too long is skipped and counted (`rows_malformed`). Raises CorpusError for
+    A record that is misquoted, too short or too long is skipped and counted in `rows_malformed`. Raises CorpusError for
     an encoding other than UTF-8 and cp1252, and if one of `columns` is missing or occurs twice.
     """
     refuse_wide(data, path)
@@ -193,31 +196,31 @@ def read_table(
     if garbled := notes["lines_garbled"]:
         what = f"{garbled} lines of {path.name} are neither UTF-8 nor cp1252"
         raise CorpusError(what, where=str(path), hint=f"{TO_UTF8}, or {AS_PUBLISHED}")
-    if quoted and (twice := next(filter(TWICE.search, lines), "")):
+    if quoted and (garbled_line := next(filter(MOJIBAKE.search, lines), "")):
         what = f"{path.name} was read in a wrong encoding and saved again"
         hint = f"{AS_PUBLISHED}; a spreadsheet must import it as UTF-8"
-        raise CorpusError(what, where=f"{path}, line {lines.index(twice) + 1}", hint=hint)
-    header = _cells(lines[0], quoted) or []
+        raise CorpusError(what, where=f"{path}, line {lines.index(garbled_line) + 1}", hint=hint)
+    header = _split_cells(lines[0], quoted) or []
     if wrong := [name for name in columns if header.count(name) != 1]:
         what = f"{path.name} needs these columns once each: {', '.join(wrong)}"
         where = f"{path}, line 1; it has: {', '.join(header)[:300] or 'nothing'}"
         raise CorpusError(what, where=where, hint=f"{AS_PUBLISHED}; needed are {', '.join(columns)}")
-    least = 1 + max(map(header.index, columns))
-    at = 1
-    while at < len(lines):
-        cells, used = None, 0
-        while cells is None and used < min(MAX_JOINED_LINES, len(lines) - at):
-            used += 1  # an open quote may continue on the next line
-            cells = _cells("\n".join(lines[at : at + used]), quoted)
-        if cells and len(cells) >= least and not (quoted and any(cells[len(header) :])):
-            yield at + 1, dict(zip(header, cells, strict=False))
-            at += used
+    fewest = 1 + max(map(header.index, columns))
+    index = 1
+    while index < len(lines):
+        cells, joined = None, 0
+        while cells is None and joined < min(MAX_JOINED_LINES, len(lines) - index):
+            joined += 1  # an open quote may continue on the next line
+            cells = _split_cells("\n".join(lines[index : index + joined]), quoted)
+        if cells and len(cells) >= fewest and not (quoted and any(cells[len(header) :])):
+            yield index + 1, dict(zip(header, cells, strict=False))
+            index += joined
         else:
-            notes["rows_malformed"] += bool(lines[at].strip())
-            at += 1
+            notes["rows_malformed"] += bool(lines[index].strip())
+            index += 1
 
 
-def _cells(text: str, quoted: bool) -> list[str] | None:
+def _split_cells(text: str, quoted: bool) -> list[str] | None:
     """The stripped cells of a record, or None if it is misquoted."""
     try:
         cells = next(csv.reader(StringIO(text, newline="\n"), strict=True), []) if quoted else text.split(",")

@@ -1,8 +1,8 @@
-"""Your own dialogues: a folder with `dialogues.jsonl`, one dialogue per line, and clips (docs/datasets.md).
+"""Reads the user's own dialogues: a folder with `dialogues.jsonl`, one dialogue per line, and clips (docs/datasets.md).
 
-One error names up to ten wrong lines. No clip is opened.
+One error lists up to ten wrong lines. No clip is opened.
 
-    demo = Folder(demo_root()).load()    # the demo of the package: five dialogues with drawn clips
+    demo = Folder(demo_root()).load()    # the package's demo: five dialogues with animated clips
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
-from mmerg.corpora.files import Clips, find, nonzero, read_utf8, root_folder, unusable
+from mmerg.corpora.files import Clips, find, list_problems, nonzero, read_utf8, root_folder
 from mmerg.corpora.meld import MELD_LABELS
 from mmerg.storage.files import describe_error, get_name
 
@@ -27,42 +27,42 @@ EXAMPLE = (
 )
 LAYOUT = f"a line is: {EXAMPLE}"
 
-Words = Annotated[str, Field(min_length=1)]
+Text = Annotated[str, Field(min_length=1)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 STRICT = ConfigDict(strict=True, extra="forbid", frozen=True, str_strip_whitespace=True)
 
 
 class TurnLine(BaseModel):
-    """A turn of the file. start, end: seconds in the clip's file; without them, the whole clip."""
+    """A turn in a line of the file. start, end: seconds in the file of the clip; without them, the whole file."""
 
     model_config = STRICT
 
-    speaker: Words
-    text: Words
-    emotion: Words | None = None
-    clip: Words | None = None
+    speaker: Text
+    text: Text
+    emotion: Text | None = None
+    clip: Text | None = None
     start: Seconds | None = None
     end: Seconds | None = None
 
     @field_validator("emotion")
     @classmethod
-    def _known(cls, emotion: str | None, info: ValidationInfo) -> str | None:
+    def _require_label(cls, emotion: str | None, info: ValidationInfo) -> str | None:
         labels: Sequence[str] = info.context or ()
         if emotion is not None and emotion not in labels:
-            hint = "correct it, or name your own set with dataset.labels=[...]"
+            hint = "correct it, or set your own labels with dataset.labels=[...]"
             raise ValueError(f"{emotion!r} is not one of {', '.join(labels)}; {hint}")
         return emotion
 
     @field_validator("clip")
     @classmethod
-    def _inside(cls, clip: str | None) -> str | None:
-        path = Path(os.path.normpath((clip or "").replace("\\", "/")))  # as Windows writes it
+    def _require_inside(cls, clip: str | None) -> str | None:
+        path = Path(os.path.normpath((clip or "").replace("\\", "/")))  # a Windows path has backslashes
         if path.is_absolute() or path.parts[:1] == ("..",):
             raise ValueError(f"{clip!r} leaves the dataset's folder; give a path inside it")
         return str(path) if clip else None
 
     @model_validator(mode="after")
-    def _span(self) -> Self:
+    def _check_span(self) -> Self:
         if self.clip is None and (self.start is not None or self.end is not None):
             raise ValueError("start and end are seconds in the clip, and this turn has no clip")
         if self.end is not None and self.end <= (self.start or 0.0):
@@ -71,13 +71,13 @@ class TurnLine(BaseModel):
 
 
 class DialogueLine(BaseModel):
-    """A line of the file."""
+    """A line of the file: one dialogue."""
 
     model_config = STRICT
 
-    id: Words
+    id: Text
     turns: Annotated[tuple[TurnLine, ...], Field(min_length=1)]
-    respond_as: Words | None = None
+    respond_as: Text | None = None
 
 
 def demo_root() -> Path:
@@ -87,15 +87,16 @@ def demo_root() -> Path:
 
 @checked_dataclass(frozen=True)
 class Folder:
-    """A folder dataset. labels: the emotions that turns may have and a model may choose; None for MELD's seven."""
+    """The reader of a folder. labels: the emotions that turns may have and a model may choose; None for MELD's
+    seven."""
 
     root: str | Path
     file: str = "dialogues.jsonl"
     labels: Sequence[str] | None = None
 
     def load(self) -> Corpus:
-        """Read the file. A turn whose clip is missing becomes text only. Raises CorpusError if the file is missing or
-        empty, and for up to ten unusable lines."""
+        """Read the file. A turn whose clip is missing has only its text. Raises CorpusError if the file is missing or
+        empty, or if lines are wrong (up to ten are listed)."""
         root = root_folder(self.root, f"set dataset.root to the folder that holds {self.file}")
         path = find([root / self.file], f"no {self.file} in the dataset's folder", LAYOUT)
         data = read_utf8(path)
@@ -103,22 +104,22 @@ class Folder:
         digest, notes = hashlib.sha256(data).hexdigest(), Counter[str]()
         clips = Clips([root], notes)
         dialogues: list[Dialogue] = []
-        for line in _lines(data, path, labels):
+        for line in _read_lines(data, path, labels):
             turns: list[Turn] = []
             for number, turn in enumerate(line.turns, start=1):
                 file = clips.find(f"{line.id}/{number}", turn.clip) if turn.clip else None
                 start = 0.0 if turn.start is None and turn.end is not None else turn.start
                 clip = Clip(file, start, turn.end) if file else None
                 turns.append(Turn(turn.speaker, turn.text, turn.emotion, clip))
-            conversation = f"{digest[:16]}#{line.id}"  # does not depend on the path
+            conversation = f"{digest[:16]}#{line.id}"  # the same wherever the folder is
             dialogues.append(Dialogue(line.id, tuple(turns), line.respond_as, conversation=conversation))
         return Corpus(get_name(root), path.stem, tuple(labels), tuple(dialogues), digest, nonzero(notes), clips.absent)
 
 
-def _lines(data: bytes, path: Path, labels: Sequence[str]) -> Iterator[DialogueLine]:
-    """The lines one by one. Raises CorpusError after the last line if any is unusable."""
+def _read_lines(data: bytes, path: Path, labels: Sequence[str]) -> Iterator[DialogueLine]:
+    """Yield the lines one by one. Raises CorpusError after the last line if any is wrong."""
     problems: list[str] = []
-    line_of: dict[str, int] = {}
+    line_numbers: dict[str, int] = {}
     for number, raw in enumerate(io.BytesIO(data), start=1):
         if not raw.strip():
             continue
@@ -127,10 +128,12 @@ def _lines(data: bytes, path: Path, labels: Sequence[str]) -> Iterator[DialogueL
         except ValidationError as error:
             problems.append(f"line {number}: {describe_error(error)}")
             continue
-        if line.id in line_of:
-            problems.append(f"line {number}: id: {line.id!r} is already the id of line {line_of[line.id]}")
-        line_of.setdefault(line.id, number)
+        if line.id in line_numbers:
+            problems.append(f"line {number}: id: {line.id!r} is already the id of line {line_numbers[line.id]}")
+        line_numbers.setdefault(line.id, number)
         if not problems:
             yield line
-    if problems or not line_of:
-        raise unusable(f"{path.name} cannot be used as it is", problems or ["it has no dialogue"], str(path), LAYOUT)
+    if problems or not line_numbers:
+        raise list_problems(
+            f"{path.name} cannot be used as it is", problems or ["it has no dialogue"], str(path), LAYOUT
+        )

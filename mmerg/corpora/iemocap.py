@@ -1,4 +1,4 @@
-"""IEMOCAP: ten actors in pairs, five sessions of plays and improvisations, one avi per dialogue (Busso et al., 2008).
+"""IEMOCAP: pairs of actors in five sessions of plays and improvisations, one avi per dialogue (Busso et al., 2008).
 
 Reads `Session{1..5}/dialog/{transcriptions,EmoEvaluation}` of the unpacked full release. No video is opened.
 
@@ -25,11 +25,11 @@ LABEL_SETS = {
     "six": ("angry", "happy", "excited", "sad", "frustrated", "neutral"),
     "four": ("angry", "happy", "sad", "neutral"),
 }
-WORDS = {"ang": "angry", "hap": "happy", "exc": "excited", "sad": "sad", "fru": "frustrated", "neu": "neutral"}
+LABELS = {"ang": "angry", "hap": "happy", "exc": "excited", "sad": "sad", "fru": "frustrated", "neu": "neutral"}
 OTHER_CODES = ("xxx", "sur", "fea", "oth", "dis", "missing")  # xxx: no majority of evaluators
 ACTORS = {"F": "Woman", "M": "Man"}
 LEFT, RIGHT = Crop(0.0, 0.0, 0.5, 1.0), Crop(0.5, 0.0, 0.5, 1.0)
-SIDES: dict[str, tuple[Crop | None, Crop | None]] = {  # of the actor with the markers, and of the other
+SIDES: dict[str, tuple[Crop | None, Crop | None]] = {  # the crop for the actor with the markers, and for the other
     "auto": (LEFT, RIGHT),
     "swapped": (RIGHT, LEFT),
     "left": (LEFT, LEFT),
@@ -41,8 +41,8 @@ TRANSCRIPTIONS, EVALUATIONS, FILMS = "dialog/transcriptions", "dialog/EmoEvaluat
 DIALOGUE = re.compile(r"Ses0([1-5])[FM]_(?:impro|script)[0-9]{2}[0-9a-z_]{0,9}")
 ROOT_HINT = f"set dataset.root to {RELEASE}, the folder that holds Session1 to Session5, or to its parent folder"
 SECONDS = r"([0-9]{1,6}(?:\.[0-9]{1,9})?)"
-SPOKEN = re.compile(rf"(Ses\w+)_([FM])(\w+)\s*\[\s*{SECONDS}\s*-\s*{SECONDS}\s*\]\s*:\s*(.+)", re.ASCII | re.DOTALL)
-JUDGED = re.compile(rb"\[[^\]]*\]\s+(Ses\w+)\s+([A-Za-z]{3})\b")
+UTTERANCE = re.compile(rf"(Ses\w+)_([FM])(\w+)\s*\[\s*{SECONDS}\s*-\s*{SECONDS}\s*\]\s*:\s*(.+)", re.ASCII | re.DOTALL)
+EVALUATION = re.compile(rb"\[[^\]]*\]\s+(Ses\w+)\s+([A-Za-z]{3})\b")
 
 
 class Utterance(NamedTuple):
@@ -57,13 +57,15 @@ class Utterance(NamedTuple):
 
 @dataclass(frozen=True)
 class Iemocap:
-    """Sessions of IEMOCAP.
+    """The reader of sessions of IEMOCAP. Times are seconds on the clock of the dialogue's avi.
 
-    root: IEMOCAP_full_release or its parent folder. label_set: six, or four, which counts excited as happy; a turn with
-    any other label has none. speaker_side: the part of the picture that a turn's clip shows, as the actors are filmed
-    side by side. full shows both; auto shows the left half for the actor with the markers (the letter in the dialogue's
-    name) and the right half for the other; swapped is the opposite. clips: False reads only the words. Times are
-    seconds on the clock of the dialogue's avi.
+    Attributes:
+        root: IEMOCAP_full_release or its parent folder.
+        label_set: six, or four, which counts excited as happy. Turns with any other label have no emotion.
+        speaker_side: the part of the picture that a turn's clip shows, as the actors are filmed side by side. full
+            shows both. auto shows the left half for the actor with the markers (the letter in the dialogue's name) and
+            the right half for the other; swapped is the opposite. left and right show one half for both.
+        clips: False reads the texts only.
     """
 
     root: str | Path
@@ -74,12 +76,11 @@ class Iemocap:
 
     def load(self) -> Corpus:
         """Read the dialogues of the sessions. Raises ConfigError for an unknown session, label set or side, and
-        CorpusError for missing or unusable files."""
+        CorpusError if files are missing or cannot be used."""
         sessions = sorted(set(self.sessions or ()))
         if not sessions or not set(sessions) <= set(range(1, 6)):
-            given = ", ".join(map(str, sessions)) or "none"
-            hint = "dataset.sessions is a list of 1 to 5, such as [5] or [1,2,3,4]"
-            raise ConfigError(f"IEMOCAP has sessions 1 to 5; asked for: {given}", where="dataset.sessions", hint=hint)
+            what = f"IEMOCAP has sessions 1 to 5, and dataset.sessions is [{', '.join(map(str, sessions))}]"
+            raise ConfigError(what, where="dataset.sessions", hint="set a list such as [5] or [1,2,3,4]")
         files.require_choice(LABEL_SETS, "dataset.label_set", self.label_set)
         files.require_choice(SIDES, "dataset.reader.speaker_side", self.speaker_side)
         root = files.root_folder(self.root, ROOT_HINT)
@@ -90,7 +91,7 @@ class Iemocap:
             name = f"Session{session}"
             what, hint = f"no folder {name} for IEMOCAP", f"{ROOT_HINT}; dataset.sessions sets the sessions to read"
             folder = files.find([root / name, root / RELEASE / name], what, hint, is_there=files.is_folder)
-            for dialogue in dialogue_names(folder):
+            for dialogue in list_dialogues(folder):
                 paths = (folder / kind / f"{dialogue}.txt" for kind in (TRANSCRIPTIONS, EVALUATIONS))
                 transcription, evaluation = map(files.read_bytes, paths)
                 sizes = f"{dialogue}\0{len(transcription)}\0{len(evaluation)}\0"
@@ -106,7 +107,7 @@ class Iemocap:
                 for number, utterance in enumerate(utterances, start=1):
                     file = clips.find(f"{dialogue}/{number}", film)
                     turns.append(self._build_turn(utterance, codes.get(utterance.id, "missing"), file, notes))
-                # All sessions perform the same plays, in parts and takes.
+                # The same plays are performed in all sessions, in parts and in several takes.
                 play = dialogue.split("_")[1][: len("script01")]
                 script = play if play.startswith("script") else None
                 dialogues.append(Dialogue(dialogue, tuple(turns), script=script, conversation=dialogue))
@@ -118,10 +119,10 @@ class Iemocap:
         return Corpus("iemocap", split, labels, tuple(dialogues), digest.hexdigest(), counts, clips.absent)
 
     def _build_turn(self, utterance: Utterance, code: str, film: Path | None, notes: Counter[str]) -> Turn:
-        """The turn, without a label if the utterance has none of the label set."""
-        emotion = "happy" if code == "exc" and self.label_set == "four" else WORDS.get(code)
+        """Build a turn. It has no emotion if the code of its label is not in the label set."""
+        emotion = "happy" if code == "exc" and self.label_set == "four" else LABELS.get(code)
         if emotion not in LABEL_SETS[self.label_set]:
-            notes[f"labels_{code if code in (*WORDS, *OTHER_CODES) else 'unknown'}"] += 1
+            notes[f"labels_{code if code in (*LABELS, *OTHER_CODES) else 'unknown'}"] += 1
             emotion = None
         end = utterance.end if utterance.end > utterance.start else None
         notes["spans_reversed"] += end is None
@@ -131,29 +132,32 @@ class Iemocap:
         return Turn(ACTORS[utterance.actor], utterance.text, emotion, clip, utterance.start, end)
 
 
-def dialogue_names(session: Path) -> list[str]:
-    """The sorted names of dialogues with a transcription or an evaluation; other files are ignored. Raises CorpusError
-    if a folder has none."""
+def list_dialogues(session: Path) -> list[str]:
+    """The sorted names of the dialogues with a transcription or an evaluation; other files are ignored. Raises
+    CorpusError if there is no transcription or no evaluation."""
     names: set[str] = set()
     for kind in (TRANSCRIPTIONS, EVALUATIONS):
         folder = session / kind
         matches = (DIALOGUE.fullmatch(file.stem) for file in folder.glob("*.txt") if not files.is_folder(file))
-        of_kind = {match[0] for match in matches if match and session.name == f"Session{match[1]}"}
-        if not of_kind:
+        found = {match[0] for match in matches if match and session.name == f"Session{match[1]}"}
+        if not found:
             nearest = next(filter(files.is_folder, (folder, *folder.parents)))
             where = f"looked for {folder}/Ses0{session.name[-1]}….txt; {files.describe_folder(nearest)}"
             hint = f"unpack {kind} of {session.name} from the full release; sentences/ is not used"
             raise CorpusError(f"{session.name} has no dialogue in {kind}", where=where, hint=hint)
-        names |= of_kind
+        names |= found
     return sorted(names)
 
 
 def read_transcription(data: bytes, dialogue: str, notes: Counter[str]) -> list[Utterance]:
-    """The utterances of `dialogue`, sorted by start, end and id. Counts `lines_skipped` (bare `F:` and `M:`, remarks),
-    `lines_unreadable` (no id of this dialogue, times or words) and `turns_repeated` (the first is kept)."""
+    """The utterances of `dialogue`, sorted by start, end and id.
+
+    Counts `lines_skipped` (remarks, and a bare `F:` or `M:`), `lines_unreadable` (without times, text or an id of this
+    dialogue) and `turns_repeated` (the first is kept).
+    """
     utterances: dict[str, Utterance] = {}
     for line in map(str.strip, files.decode_lines(data, notes)):
-        match = SPOKEN.fullmatch(line)
+        match = UTTERANCE.fullmatch(line)
         if match and match[1] == dialogue:
             _, actor, number, start, end, text = match.groups()
             id = f"{dialogue}_{actor}{number}"
@@ -165,11 +169,13 @@ def read_transcription(data: bytes, dialogue: str, notes: Counter[str]) -> list[
 
 
 def read_evaluation(data: bytes, notes: Counter[str]) -> dict[str, str]:
-    """The evaluators' majority label of each utterance ("xxx": none). Counts `evaluations_unreadable` (no utterance or
-    label) and `evaluations_repeated` (the first is kept)."""
+    """The code of the label that most evaluators chose, by utterance ("xxx" if there is no majority).
+
+    Counts `evaluations_unreadable` (without an utterance or a label) and `evaluations_repeated` (the first is kept).
+    """
     labels: dict[str, str] = {}
-    for line in data.removeprefix(files.MARK).splitlines():
-        if match := JUDGED.match(line):
+    for line in data.removeprefix(files.BYTE_ORDER_MARK).splitlines():
+        if match := EVALUATION.match(line):
             utterance, label = (part.decode("ascii") for part in match.groups())
             notes["evaluations_repeated"] += utterance in labels
             labels.setdefault(utterance, label.lower())

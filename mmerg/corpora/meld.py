@@ -22,9 +22,9 @@ from mmerg.corpora.published import refuse_mixed_up
 from mmerg.errors import CorpusError
 
 MELD_LABELS = ("neutral", "joy", "sadness", "anger", "surprise", "fear", "disgust")
-Cells = Mapping[str, str]  # of a row, by column
-Row = tuple[str, Cells]  # its file and line, and its cells
-Key = tuple[int, int]
+Cells = Mapping[str, str]  # the cells of a row by column
+Row = tuple[str, Cells]  # the place of a row (its file and line), and its cells
+Key = tuple[int, int]  # Dialogue_ID and Utterance_ID
 RAW = "MELD.Raw"
 CLIP_FOLDERS = {"train": "train_splits", "dev": "dev_splits_complete", "test": "output_repeated_splits_test"}
 COLUMNS = ("Utterance", "Speaker", "Emotion", "Dialogue_ID", "Utterance_ID", "StartTime", "EndTime")
@@ -35,11 +35,12 @@ ROOT_HINT = "set dataset.root to the folder that holds the csv files or MELD.Raw
 
 @dataclass(frozen=True)
 class Meld:
-    """One split of MELD.
+    """The reader of a split of MELD. Times are seconds on the clock of the episode, `Dialogue.episode` (`s03e19`).
 
-    root: the folder with the csv files, MELD.Raw itself, or a folder that holds either. labels: None for MELD's seven.
-    clips: False reads only the words. Turn times are seconds on the clock of the episode, which `Dialogue.episode`
-    names (`s03e19`).
+    Attributes:
+        root: the folder with the csv files, MELD.Raw itself, or a folder that contains either.
+        labels: the emotions that turns may have; None for MELD's seven.
+        clips: False reads the texts only.
     """
 
     root: str | Path
@@ -48,8 +49,8 @@ class Meld:
     clips: bool = True
 
     def load(self) -> Corpus:
-        """Read the split. A dialogue is called `test_dia3`, its conversation `meld/test/dia3`. Raises ConfigError for
-        an unknown split and CorpusError for unusable files."""
+        """Read the split. A dialogue has an id such as `test_dia3`, and its conversation is `meld/test/dia3`. Raises
+        ConfigError for an unknown split, and CorpusError if files are missing or cannot be used."""
         files.require_choice(CLIP_FOLDERS, "dataset.split", self.split)
         root = files.root_folder(self.root, ROOT_HINT)
         places = {
@@ -72,7 +73,7 @@ class Meld:
         )
         archives = [root / folder / f"{name}.tar.gz" for name in (self.split, RAW) for folder in ("", RAW)]
         if len(clips.absent) == len(rows) and (packed := files.first_file(archives)):
-            hint = f"unpack {packed}, or read only words: dataset.reader.clips=false"
+            hint = f"unpack {packed}, or set dataset.reader.clips=false to read the texts only"
             raise CorpusError(f"no clip of MELD's {self.split} split is unpacked", where=str(root), hint=hint)
         digest = hashlib.sha256(data).hexdigest()
         corpus = Corpus("meld", self.split, tuple(self._labels), dialogues, digest, files.nonzero(notes), clips.absent)
@@ -84,10 +85,11 @@ class Meld:
         return MELD_LABELS if self.labels is None else self.labels
 
     def _read_rows(self, path: Path, data: bytes, notes: Counter[str]) -> dict[Key, Row]:
-        """Rows by (Dialogue_ID, Utterance_ID). Rows without an id, a speaker or words are counted and left out."""
+        """The rows by id. Rows without ids, a speaker or a text are skipped and counted. Raises CorpusError if an id is
+        repeated, or if there are no rows."""
         rows: dict[Key, Row] = {}
         for line, cells in files.read_table(data, path, COLUMNS, notes):
-            where, key = f"{path}, line {line}", _numbers(cells, "Dialogue_ID", "Utterance_ID")
+            where, key = f"{path}, line {line}", _read_numbers(cells, "Dialogue_ID", "Utterance_ID")
             if key is None or not (cells["Speaker"] and cells["Utterance"]):
                 notes["rows_incomplete"] += 1
             elif key in rows:
@@ -103,13 +105,14 @@ class Meld:
     def _build_dialogue(self, number: int, rows: Sequence[Row], clips: files.Clips, notes: Counter[str]) -> Dialogue:
         name = f"{self.split}_dia{number}"
         turns: list[Turn] = []
-        for at, (where, cells) in enumerate(rows, start=1):
-            clip = clips.find(f"{name}/{at}", f"dia{number}_utt{int(cells['Utterance_ID'])}.mp4")
+        for turn, (where, cells) in enumerate(rows, start=1):
+            clip = clips.find(f"{name}/{turn}", f"dia{number}_utt{int(cells['Utterance_ID'])}.mp4")
             turns.append(self._build_turn(where, cells, clip, notes))
-        episodes = {episode for _, cells in rows if (episode := _numbers(cells, "Season", "Episode"))}
+        numbers = (_read_numbers(cells, "Season", "Episode") for _, cells in rows)
+        episodes = {pair for pair in numbers if pair}
         notes["episodes_differing"] += len(episodes) > 1
-        clock = "s{:02}e{:02}".format(*episodes.pop()) if len(episodes) == 1 else None
-        return Dialogue(name, tuple(turns), episode=clock, conversation=f"meld/{self.split}/dia{number}")
+        episode = "s{:02}e{:02}".format(*episodes.pop()) if len(episodes) == 1 else None
+        return Dialogue(name, tuple(turns), episode=episode, conversation=f"meld/{self.split}/dia{number}")
 
     def _build_turn(self, where: str, cells: Cells, clip: Path | None, notes: Counter[str]) -> Turn:
         emotion = cells["Emotion"] or None
@@ -126,7 +129,7 @@ class Meld:
 
 
 def _parse_seconds(cell: str, notes: Counter[str]) -> float | None:
-    """`H:MM:SS,mmm` in seconds. The digits after the comma are a decimal fraction, even if they are only two."""
+    """Read `H:MM:SS,mmm` as seconds. The digits after the comma are a decimal fraction, even if they are only two."""
     if match := TIME.fullmatch(cell):
         hours, minutes, seconds, fraction = match.groups()
         return int(hours) * 3600 + int(minutes) * 60 + float(f"{seconds}.{fraction}")
@@ -134,7 +137,7 @@ def _parse_seconds(cell: str, notes: Counter[str]) -> float | None:
     return None
 
 
-def _numbers(cells: Cells, *columns: str) -> Key | None:
+def _read_numbers(cells: Cells, *columns: str) -> Key | None:
     """The numbers in two columns, or None if a column or a number is missing."""
     first, second = (cells.get(column, "") for column in columns)
     return (int(first), int(second)) if NUMBER.fullmatch(first) and NUMBER.fullmatch(second) else None

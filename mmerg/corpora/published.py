@@ -1,7 +1,7 @@
-"""The published counts of corpora (`published.yaml`), to which a copy is compared.
+"""The published counts of corpora (`published.yaml`), to which the user's copy is compared.
 
-expected("meld", "test")           # 280 dialogues, 2610 turns, 1256 of them neutral
-expected("iemocap", "session2+5")  # the two sessions together
+find_counts("meld", "test")           # 280 dialogues, 2610 turns, 1256 of them neutral
+find_counts("iemocap", "session2+5")  # the two sessions together
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,9 +17,16 @@ from mmerg.errors import CorpusError
 
 
 @dataclass(frozen=True)
-class Expected:
-    """Published counts of a split; None, or no label, if unknown. replies: listeners' turns that follow another turn.
-    samples: the number that MERG (arXiv 2604.18988) has by protocol, with sample_labels labels."""
+class PublishedCounts:
+    """The published counts of a split. Unknown counts are None, and unknown labels have no key.
+
+    Attributes:
+        labels: the number of turns by label.
+        source: the publication.
+        replies: the number of listeners' turns that follow another turn.
+        samples: the number of samples that MERG (arXiv 2604.18988) reports, by protocol.
+        sample_labels: the size of the label set with which MERG has so many samples; None for any.
+    """
 
     dialogues: int | None
     turns: int | None
@@ -30,35 +37,36 @@ class Expected:
     sample_labels: int | None = field(default=None, kw_only=True)
 
 
-class _Published(BaseModel, frozen=True, extra="forbid"):
-    """A corpus in `published.yaml`. bad_clips: the reason for each bad clip, by split and name."""
+class _PublishedCorpus(BaseModel, frozen=True, extra="forbid"):
+    """A corpus in `published.yaml`. bad_clips: why a clip is bad, by split and name of the clip."""
 
     source: str = ""
-    splits: Mapping[str, Expected] = {}
+    splits: Mapping[str, PublishedCounts] = {}
     bad_clips: Mapping[str, Mapping[str, str]] = {}
 
 
-def expected(name: str, split: str) -> Expected | None:
-    """The counts of a split of a corpus, or None if unknown. Sessions joined by a plus are summed."""
-    corpus = _corpora().get(name, _Published())
+def find_counts(name: str, split: str) -> PublishedCounts | None:
+    """The published counts of a split of a corpus, or None if unknown. Sessions joined by a plus are summed."""
+    corpus = _corpora().get(name, _PublishedCorpus())
     sessions = sorted(split.removeprefix("session").split("+")) if split.startswith("session") else []
-    if known := corpus.splits.get(f"session{'+'.join(sessions)}" if sessions else split):
-        return replace(known, source=corpus.source)
+    if counts := corpus.splits.get(f"session{'+'.join(sessions)}" if sessions else split):
+        return replace(counts, source=corpus.source)
     parts = [corpus.splits.get(f"session{number}") for number in sessions]
     if not parts or None in parts or len(set(sessions)) < len(sessions):
         return None
-    dialogues, turns = (sum(getattr(part, what) for part in parts) for what in ("dialogues", "turns"))
-    return Expected(dialogues, turns, source=corpus.source)
+    dialogues, turns = (sum(getattr(part, name) for part in parts) for name in ("dialogues", "turns"))
+    return PublishedCounts(dialogues, turns, source=corpus.source)
 
 
-def known_bad(name: str, split: str) -> Mapping[str, str]:
-    """The clips that are bad in every copy of a release, by file stem, with the reason (`ClipError.reason`)."""
-    return _corpora().get(name, _Published()).bad_clips.get(split, {})
+def get_bad_clips(name: str, split: str) -> Mapping[str, str]:
+    """The clips that are bad in every copy of a release: the reason (`ClipError.reason`) by file stem."""
+    return _corpora().get(name, _PublishedCorpus()).bad_clips.get(split, {})
 
 
 def refuse_mixed_up(corpus: Corpus, path: Path, data: bytes, splits: Mapping[str, Iterable[Path]]) -> None:
-    """Raise CorpusError if a corpus has the bytes or the published counts of another split. Otherwise a memory could
-    contain the test split. data, path: the corpus's file. splits: where each split's file may be."""
+    """Raise CorpusError if a corpus has the bytes or the published counts of another split. Without this check a memory
+    could contain the test split. path, data: the file of the corpus and its bytes. splits: the places where the file of
+    each split may be."""
     published = _corpora()[corpus.name].splits
     sizes = {split: f"{counts.turns} turns in {counts.dialogues} dialogues" for split, counts in published.items()}
     own = f"{sum(len(dialogue.turns) for dialogue in corpus.dialogues)} turns in {len(corpus.dialogues)} dialogues"
@@ -75,8 +83,8 @@ def refuse_mixed_up(corpus: Corpus, path: Path, data: bytes, splits: Mapping[str
 
 
 @cache
-def _corpora() -> Mapping[str, _Published]:
+def _corpora() -> Mapping[str, _PublishedCorpus]:
     from omegaconf import OmegaConf
 
-    page = OmegaConf.to_container(OmegaConf.load(Path(__file__).with_name("published.yaml")))
-    return TypeAdapter(Mapping[str, _Published]).validate_python(page)
+    config = OmegaConf.to_container(OmegaConf.load(Path(__file__).with_name("published.yaml")))
+    return TypeAdapter(Mapping[str, _PublishedCorpus]).validate_python(config)

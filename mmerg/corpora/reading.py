@@ -1,4 +1,4 @@
-"""Reads a corpus and validates it, whoever wrote the reader.
+"""Reads a corpus and validates it, as the reader may be the user's own class.
 
 corpus = read_corpus(Meld("~/data/MELD", split="test"))
 """
@@ -12,30 +12,30 @@ from typing import cast
 from pydantic import TypeAdapter, ValidationError
 
 from mmerg.corpora.dialogue import Corpus
-from mmerg.corpora.files import unusable
+from mmerg.corpora.files import list_problems
 from mmerg.errors import ConfigError, CorpusError, MmergError, format_exception, locate_error, preview
 
-CONTRACT = "mmerg new corpus NAME writes an example; see docs/extend.md"
+EXAMPLE_HINT = "mmerg new corpus NAME writes an example; see docs/extend.md"
 
 
 def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
     """Load and validate a corpus.
 
-    labels: as configured, or None for the reader's own. Raises CorpusError for an unusable corpus, and with file and
-    line for anything that a user's reader raises. Raises ConfigError for other labels and for an object that is no
-    reader.
+    labels: the labels that the corpus must have; None for any. Raises CorpusError if the corpus cannot be used, or if a
+    user's reader raises anything (with its file and line). Raises ConfigError if the labels differ, or if the object is
+    not a reader.
     """
     if not callable(load := getattr(reader, "load", None)):
-        what = f"{_name(reader)} is not a reader: it has no load()"
-        raise ConfigError(what, where="dataset.reader", hint=CONTRACT)
+        what = f"{_class_name(reader)} is not a reader: it has no load()"
+        raise ConfigError(what, where="dataset.reader", hint=EXAMPLE_HINT)
     try:
         corpus = load()
     except (Exception, SystemExit) as error:  # a user's code may raise anything
         if isinstance(error, MmergError) or type(reader).__module__.startswith("mmerg."):
             raise
-        what = f"{_name(reader)} raised {format_exception(error)}"
-        where = locate_error(error, _file(reader))
-        raise CorpusError(what, where=where, hint=f"correct the reader; {CONTRACT}") from error
+        what = f"{_class_name(reader)} raised {format_exception(error)}"
+        where = locate_error(error, _class_file(reader))
+        raise CorpusError(what, where=where, hint=f"correct the reader; {EXAMPLE_HINT}") from error
     corpus = check_corpus(corpus, reader)
     if labels is not None and list(labels) != list(corpus.labels):
         what = f"dataset.labels is [{', '.join(map(str, labels))}], and {corpus.name} has [{', '.join(corpus.labels)}]"
@@ -46,10 +46,10 @@ def read_corpus(reader: object, labels: Sequence[str] | None = None) -> Corpus:
 
 def check_corpus(corpus: object, reader: object) -> Corpus:
     """Return `corpus` unchanged. Raises CorpusError, with up to ten places, for wrong types, dialogues without turns,
-    repeated ids and unknown labels. reader: who made it, for the message."""
+    repeated ids and unknown labels. reader: the reader that returned it, for the message."""
     try:
         TypeAdapter(Corpus).validate_python(corpus)
-        problems = list(_contradictions(cast(Corpus, corpus)))
+        problems = list(_find_contradictions(cast(Corpus, corpus)))
     except ValidationError as error:
         problems = [
             f"{'.'.join(map(str, problem['loc'])) or 'corpus'}: {problem['msg']}, and it is {problem['input']!r:.80}"
@@ -57,33 +57,36 @@ def check_corpus(corpus: object, reader: object) -> Corpus:
         ]
     if not problems:
         return cast(Corpus, corpus)
-    what, hint = f"what {_name(reader)} returned cannot be used", f"correct the reader or its files; {CONTRACT}"
-    raise unusable(what, problems, _file(reader) or _name(reader), hint)
+    what, hint = (
+        f"what {_class_name(reader)} returned cannot be used",
+        f"correct the reader or its files; {EXAMPLE_HINT}",
+    )
+    raise list_problems(what, problems, _class_file(reader) or _class_name(reader), hint)
 
 
 def clip_files(corpus: Corpus) -> set[Path]:
-    """The files of all clips in a corpus."""
+    """The video files of all clips in a corpus."""
     return {turn.clip.path for dialogue in corpus.dialogues for turn in dialogue.turns if turn.clip}
 
 
-def _contradictions(corpus: Corpus) -> Iterator[str]:
-    for what, names in (("label", corpus.labels), ("id", [dialogue.id for dialogue in corpus.dialogues])):
+def _find_contradictions(corpus: Corpus) -> Iterator[str]:
+    for kind, names in (("label", corpus.labels), ("id", [dialogue.id for dialogue in corpus.dialogues])):
         for name, count in Counter(names).items():
             if count > 1:
-                places = [str(at) for at, other in enumerate(names) if other == name]
-                yield f"{what}s: {count} have the {what} {name!r}: {preview(places, 3)}"
-    known = frozenset(corpus.labels)
-    for at, dialogue in enumerate(corpus.dialogues):
-        for number, turn in enumerate(dialogue.turns):
-            if turn.emotion is not None and turn.emotion not in known:
-                place = f"dialogues.{at}.turns.{number}.emotion"
+                places = [str(index) for index, other in enumerate(names) if other == name]
+                yield f"{kind}s: {count} have the {kind} {name!r}: {preview(places, 3)}"
+    labels = frozenset(corpus.labels)
+    for position, dialogue in enumerate(corpus.dialogues):
+        for index, turn in enumerate(dialogue.turns):
+            if turn.emotion is not None and turn.emotion not in labels:
+                place = f"dialogues.{position}.turns.{index}.emotion"
                 yield f"{place}: {turn.emotion!r} is none of the labels {', '.join(corpus.labels)}"
 
 
-def _name(reader: object) -> str:
+def _class_name(reader: object) -> str:
     return f"{type(reader).__module__}.{type(reader).__qualname__}"
 
 
-def _file(reader: object) -> str | None:
-    """The file that defines a reader's class, or None if it has no file."""
+def _class_file(reader: object) -> str | None:
+    """The file that defines the class of a reader, or None if there is no such file."""
     return getattr(sys.modules.get(type(reader).__module__), "__file__", None)

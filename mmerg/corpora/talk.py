@@ -1,4 +1,4 @@
-"""A corpus without dialogues, for live conversations: they bring their own turns and take the labels from here.
+"""A corpus without dialogues, for live conversations: it provides their labels, and they provide the turns.
 
 dataset: {name: talk, reader: {_target_: mmerg.corpora.talk.Talk, labels: [joy, sadness]}}
 """
@@ -6,11 +6,11 @@ dataset: {name: talk, reader: {_target_: mmerg.corpora.talk.Talk, labels: [joy, 
 import hashlib
 from collections.abc import Sequence
 
-from mmerg.corpora.dialogue import Corpus, Dialogue, Sample, Turn, cut
+from mmerg.corpora.dialogue import Corpus, Dialogue, Sample, Turn, cut_sample
 
 
 class Talk:
-    """labels: the emotions that a model may choose."""
+    """The reader of an empty corpus. labels: the emotions that a model may choose."""
 
     def __init__(self, labels: Sequence[str]) -> None:
         self._labels = tuple(labels)
@@ -20,6 +20,6 @@ class Talk:
         return Corpus("talk", "live", self._labels, (), digest)
 
 
-def build_sample(talk: str, turns: Sequence[Turn], answers_as: str, labels: tuple[str, ...]) -> Sample:
-    """A sample whose target is the unknown reply after the last turn."""
-    return cut(Dialogue(talk, tuple(turns), respond_as=answers_as), len(turns), labels)
+def build_sample(id: str, turns: Sequence[Turn], respond_as: str, labels: tuple[str, ...]) -> Sample:
+    """Build a sample whose target is the unknown reply after the last turn. id: of the conversation."""
+    return cut_sample(Dialogue(id, tuple(turns), respond_as=respond_as), len(turns), labels)

@@ -21,7 +21,7 @@ def announce(out: Console, plan: Plan, asked: str, engine: Engine) -> None:
     of_shard = f" of shard {plan.folder.shard}" if plan.folder.shard else ""
     asked = asked or f"{len(samples.wanted)} selected{of_shard}"
     corpus = samples.corpus
-    out.print(escape(f"{corpus.name} {corpus.split}: {plural(len(corpus.dialogues), 'dialogue')}{corpus.noted}"))
+    out.print(escape(f"{corpus.name} {corpus.split}: {plural(len(corpus.dialogues), 'dialogue')}{corpus.notes_text}"))
     out.print(escape(f"protocol: {describe(samples.protocol, samples.selection)}; {asked}"))
     out.print(escape(f"{engine.in_words}, seed {plan.seed}"))
     for line in (*filter(None, [plan.note]), *_remarks(plan, engine)):

@@ -23,7 +23,7 @@ from typing import Self
 
 from mmerg.backends.protocol import Engine, Sampling
 from mmerg.corpora.dialogue import Corpus, Sample
-from mmerg.corpora.protocols import Selection, chosen, describe, select
+from mmerg.corpora.protocols import Selection, choose_samples, describe, select
 from mmerg.engine.keyframes import shuffle_clips
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sample import Experiment
@@ -74,7 +74,7 @@ class SamplePlan:
 
     def choose(self, ids: Sequence[str] | None, limit: int | None, shard: Shard | None) -> Self:
         """The plan with only these samples wanted. Raises ConfigError for an unknown id."""
-        wanted = chosen(self.wanted, ids, limit)
+        wanted = choose_samples(self.wanted, ids, limit)
         return replace(self, wanted=[one for one in wanted if shard is None or shard.holds(one.dialogue_id)])
 
     @property

@@ -34,7 +34,7 @@ class Split:
     def __str__(self) -> str:
         read = f"{self.corpus.name} {self.corpus.split}: {len(self.golds)} samples of {len(self.corpus.labels)} labels"
         left_out = f", {self.left_out} without a label or words skipped" if self.left_out else ""
-        return f"{read}{left_out}{self.corpus.noted}"
+        return f"{read}{left_out}{self.corpus.notes_text}"
 
     @property
     def samples(self) -> Data:

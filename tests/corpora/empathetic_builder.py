@@ -1,4 +1,4 @@
-"""Write a small EmpatheticDialogues in the published layout, each of its traps switched on by name."""
+"""Writes a small EmpatheticDialogues in the published layout, with faults that are switched on by name."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,7 +8,7 @@ COLUMNS = "conv_id,utterance_idx,context,prompt,speaker_idx,utterance,selfeval,t
 
 @dataclass
 class Line:
-    """A row; commas in its cells are written as the release writes them."""
+    """A row. Commas in its cells are written as in the release."""
 
     conversation: str
     number: int | str
@@ -25,7 +25,7 @@ class Line:
 
 
 def two_conversations() -> list[Line]:
-    """A talk of four turns and one of three."""
+    """A conversation of four turns and one of three."""
     first, second = "hit:0_conv:1", "hit:1_conv:3"
     fear = {"context": "afraid", "prompt": "Something moved in the cellar."}
     return [
@@ -41,7 +41,7 @@ def two_conversations() -> list[Line]:
 
 @dataclass
 class Builder:
-    """`write(root)` writes the csv; the switches are the traps."""
+    """`write(root)` writes the csv; the other fields switch faults on."""
 
     split: str = "test"
     lines: list[Line] = field(default_factory=two_conversations)
@@ -49,7 +49,7 @@ class Builder:
     newline: str = "\n"
     prefix: bytes = b""  # a byte order mark
     encoding: str = "utf-8"
-    extra: str = ""  # raw text put after the rows
+    extra: str = ""  # raw text after the rows
     folder: str = ""
 
     def csv_bytes(self) -> bytes:

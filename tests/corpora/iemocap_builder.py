@@ -1,4 +1,4 @@
-"""Write a small IEMOCAP in the release's exact layout, each of its traps switched on by name; or one of full size."""
+"""Writes a small IEMOCAP in the exact layout of the release, with faults that are switched on by name."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -11,146 +11,156 @@ APPLE_DOUBLE = b"\x00\x05\x16\x07\x00\x02\x00\x00Mac OS X        \x00\x02\x00\x0
 
 
 @dataclass
-class Said:
-    """A turn: who ("F" or "M"), when (seconds), words, and the label (None: nobody evaluated it)."""
+class Utterance:
+    """A turn. actor: F or M. start, end: seconds. label: None if nobody evaluated the turn."""
 
     actor: str
     start: float
     end: float
     text: str = "Excuse me."
     label: str | None = "neu"
-    id: str = ""  # the whole name of the utterance, where it is not the next number of its actor
+    id: str = ""  # the id of the utterance, if it is not the next number of its actor
 
 
 @dataclass
-class Talk:
-    """A dialogue. Its files list all turns of the one who wears the markers, then all of the other."""
+class Recording:
+    """A dialogue. Its files list all turns of the actor with the markers, then all turns of the other."""
 
     name: str
-    said: Sequence[Said]
-    more: str = ""  # raw lines after those of the transcription
-    remarks: str = ""  # raw lines after those of the evaluation
+    utterances: Sequence[Utterance]
+    more: str = ""  # raw lines at the end of the transcription
+    remarks: str = ""  # raw lines at the end of the evaluation
 
     @property
     def session(self) -> int:
         return int(self.name[4])
 
-    def named(self) -> list[tuple[str, Said]]:
-        """The turns in the files' order with their ids, which count each actor's from 0 in order of time."""
-        rows: list[tuple[str, Said]] = []
+    def with_ids(self) -> list[tuple[str, Utterance]]:
+        """The turns with their ids, in the order of the files. Ids count the turns of an actor by time, from 0."""
+        rows: list[tuple[str, Utterance]] = []
         for actor in (self.name[5], "FM".replace(self.name[5], "")):
-            own = sorted((said for said in self.said if said.actor == actor), key=lambda said: said.start)
-            rows += [(said.id or f"{self.name}_{actor}{n:03d}", said) for n, said in enumerate(own)]
+            spoken = [utterance for utterance in self.utterances if utterance.actor == actor]
+            spoken.sort(key=lambda utterance: utterance.start)
+            rows += [
+                (utterance.id or f"{self.name}_{actor}{number:03d}", utterance)
+                for number, utterance in enumerate(spoken)
+            ]
         return rows
 
     def transcription(self) -> str:
-        lines = [f"{name} [{said.start:08.4f}-{said.end:08.4f}]: {said.text}\n" for name, said in self.named()]
+        lines = [f"{id} [{turn.start:08.4f}-{turn.end:08.4f}]: {turn.text}\n" for id, turn in self.with_ids()]
         return "".join(lines) + self.more
 
     def evaluation(self) -> str:
         blocks = ["% [START_TIME - END_TIME] TURN_NAME EMOTION [V, A, D]\n"]
-        for number, (name, said) in enumerate(self.named()):
-            if said.label is None:
+        for number, (id, turn) in enumerate(self.with_ids()):
+            if turn.label is None:
                 continue
-            vote = VOTES.get(said.label, "Other")
-            lines = [f"[{said.start:.4f} - {said.end:.4f}]\t{name}\t{said.label}\t[2.5000, 2.5000, 2.5000]"]
+            vote = VOTES.get(turn.label, "Other")
+            lines = [f"[{turn.start:.4f} - {turn.end:.4f}]\t{id}\t{turn.label}\t[2.5000, 2.5000, 2.5000]"]
             lines += [f"C-E{evaluator}:\t{vote};\t()" for evaluator in range(2, 4 + number % 2)]
-            lines += [f"C-{said.actor}1:\t{vote}; Other;\t(between [these] two)"]
-            lines += ["A-E3:\tval 3; act 2; dom  2;\t()", f"A-{said.actor}1:\tval 3; act 2; dom  3;\t()"]
+            lines += [f"C-{turn.actor}1:\t{vote}; Other;\t(between [these] two)"]
+            lines += ["A-E3:\tval 3; act 2; dom  2;\t()", f"A-{turn.actor}1:\tval 3; act 2; dom  3;\t()"]
             blocks.append("\n".join(lines) + "\n")
         return "\n".join(blocks) + "\n" + self.remarks
 
 
-def improvised(name: str = "Ses05F_impro01") -> Talk:
-    """Five turns in which each overlaps the next; the last but one is the last that has a label of the six."""
-    return Talk(
+def improvised(name: str = "Ses05F_impro01") -> Recording:
+    """Five turns, each of which overlaps the next. The last but one is the last that has one of the six labels."""
+    return Recording(
         name,
         [
-            Said("F", 6.2901, 8.2357, "Excuse me.", "neu"),
-            Said("M", 7.5712, 10.4750, "Do you have your forms?", "fru"),
-            Said("F", 10.0100, 11.3925, "Yeah: here. [LAUGHTER]", "hap"),
-            Said("M", 11.1600, 14.2000, "Let me see them.", "exc"),
-            Said("F", 13.9000, 15.5000, "Is there a problem?", "xxx"),
+            Utterance("F", 6.2901, 8.2357, "Excuse me.", "neu"),
+            Utterance("M", 7.5712, 10.4750, "Do you have your forms?", "fru"),
+            Utterance("F", 10.0100, 11.3925, "Yeah: here. [LAUGHTER]", "hap"),
+            Utterance("M", 11.1600, 14.2000, "Let me see them.", "exc"),
+            Utterance("F", 13.9000, 15.5000, "Is there a problem?", "xxx"),
         ],
     )
 
 
-def played(name: str = "Ses05M_script01_1b") -> Talk:
-    """Two turns of a play, where the man wears the markers."""
-    return Talk(name, [Said("M", 1.0, 3.5, "She's coming.", "sad"), Said("F", 3.2, 5.0, "Is she?", "ang")])
+def played(name: str = "Ses05M_script01_1b") -> Recording:
+    """Two turns of a play in which the man wears the markers."""
+    return Recording(
+        name, [Utterance("M", 1.0, 3.5, "She's coming.", "sad"), Utterance("F", 3.2, 5.0, "Is she?", "ang")]
+    )
 
 
 @dataclass
 class Builder:
-    """`write(root)` writes the sessions of `talks`; the switches are the traps."""
+    """`write(root)` writes the sessions of `recordings`; the other fields switch faults on."""
 
-    talks: Sequence[Talk] = field(default_factory=lambda: [improvised(), played()])
+    recordings: Sequence[Recording] = field(default_factory=lambda: [improvised(), played()])
     encoding: str = "utf-8"
     newline: str = "\n"
     prefix: bytes = b""  # a byte order mark
-    strangers: bool = False  # AppleDouble files, folders and files with names that are like those of dialogues
+    stray_files: bool = False  # AppleDouble files, folders and files with names that are like those of dialogues
     release: str = ""  # the folder of the release in root
-    without: frozenset[str] = frozenset()  # folders of a session ("dialog/avi") or files, by their paths in it
+    without: frozenset[str] = frozenset()  # paths in a session that are not written: folders ("dialog/avi") or files
 
     def write(self, root: Path) -> Path:
         base = root / self.release if self.release else root
-        for talk in self.talks:
-            session = base / f"Session{talk.session}"
+        for recording in self.recordings:
+            session = base / f"Session{recording.session}"
             files = {
-                f"dialog/transcriptions/{talk.name}.txt": self._bytes(talk.transcription()),
-                f"dialog/EmoEvaluation/{talk.name}.txt": self._bytes(talk.evaluation()),
-                **dict.fromkeys(_beside(talk), b"1 2 3\n"),
+                f"dialog/transcriptions/{recording.name}.txt": self._bytes(recording.transcription()),
+                f"dialog/EmoEvaluation/{recording.name}.txt": self._bytes(recording.evaluation()),
+                **dict.fromkeys(_list_unread_files(recording), b"1 2 3\n"),
             }
-            if self.strangers:
-                files |= dict.fromkeys(_strangers(talk), APPLE_DOUBLE)
+            if self.stray_files:
+                files |= dict.fromkeys(_list_stray_files(recording), APPLE_DOUBLE)
             for path, data in files.items():
                 if not any(path == without or path.startswith(f"{without}/") for without in self.without):
                     file = session / path
                     file.parent.mkdir(parents=True, exist_ok=True)
                     file.write_bytes(data)
-            if self.strangers:
-                (session / f"dialog/transcriptions/Ses0{talk.session}F_impro99.txt").mkdir(exist_ok=True)
+            if self.stray_files:
+                (session / f"dialog/transcriptions/Ses0{recording.session}F_impro99.txt").mkdir(exist_ok=True)
         return base
 
     def _bytes(self, text: str) -> bytes:
         return self.prefix + text.replace("\n", self.newline).encode(self.encoding)
 
 
-def _beside(talk: Talk) -> Iterable[str]:
+def _list_unread_files(recording: Recording) -> Iterable[str]:
     """The files of a dialogue that are not read, and its video, which is not opened."""
-    yield f"dialog/avi/DivX/{talk.name}.avi"
-    yield f"dialog/wav/{talk.name}.wav"
-    yield f"dialog/lab/Ses0{talk.session}_F/{talk.name}.lab"
-    yield f"dialog/MOCAP_hand/{talk.name}.txt"
-    yield f"dialog/EmoEvaluation/Attribute/{talk.name}_e3.txt"
-    yield f"dialog/EmoEvaluation/Categorical/{talk.name}_e2_cat.txt"
-    yield f"dialog/EmoEvaluation/Self-evaluation/{talk.name}_f1.txt"
-    yield from (f"sentences/wav/{talk.name}/{name}.wav" for name, _ in talk.named())
+    yield f"dialog/avi/DivX/{recording.name}.avi"
+    yield f"dialog/wav/{recording.name}.wav"
+    yield f"dialog/lab/Ses0{recording.session}_F/{recording.name}.lab"
+    yield f"dialog/MOCAP_hand/{recording.name}.txt"
+    yield f"dialog/EmoEvaluation/Attribute/{recording.name}_e3.txt"
+    yield f"dialog/EmoEvaluation/Categorical/{recording.name}_e2_cat.txt"
+    yield f"dialog/EmoEvaluation/Self-evaluation/{recording.name}_f1.txt"
+    yield from (f"sentences/wav/{recording.name}/{name}.wav" for name, _ in recording.with_ids())
 
 
-def _strangers(talk: Talk) -> Iterable[str]:
+def _list_stray_files(recording: Recording) -> Iterable[str]:
     for folder in ("dialog/transcriptions", "dialog/EmoEvaluation"):
-        yield f"{folder}/._{talk.name}.txt"
-        yield f"{folder}/{talk.name} (1).txt"
-        yield f"{folder}/{talk.name}.txt.orig"
-        yield f"{folder}/Ses0{talk.session % 5 + 1}F_impro01.txt"  # of another session
+        yield f"{folder}/._{recording.name}.txt"
+        yield f"{folder}/{recording.name} (1).txt"
+        yield f"{folder}/{recording.name}.txt.orig"
+        yield f"{folder}/Ses0{recording.session % 5 + 1}F_impro01.txt"  # of another session
         yield f"{folder}/README.txt"
-    yield f"dialog/avi/DivX/._{talk.name}.avi"
+    yield f"dialog/avi/DivX/._{recording.name}.avi"
 
 
-def names_of(session: int) -> list[str]:
-    """As many names of dialogues as the session has, half of them plays."""
+def name_dialogues(session: int) -> list[str]:
+    """Names of dialogues, as many as the session has. Half of them are plays."""
     plays = [f"script{play:02d}_{part}" for play in (1, 2, 3) for part in (1, 2, 3) if (play, part) != (3, 3)]
     names = [f"Ses0{session}{actor}_{play}" for actor in "FM" for play in plays][:15]
     rest = (f"Ses0{session}{actor}_impro{n:02d}" for n in count(1) for actor in "FM")
     return sorted([*names, *(next(rest) for _ in range(DIALOGUES[session] - len(names)))])
 
 
-def session5(undecided: int = 5) -> list[Talk]:
-    """Session 5 with its 31 dialogues, of which so many end in a turn that has no majority."""
-    talks = []
-    for number, name in enumerate(names_of(5)):
+def session5(undecided: int = 5) -> list[Recording]:
+    """Session 5 with its 31 dialogues. The last turn of `undecided` dialogues has no majority."""
+    recordings = []
+    for number, name in enumerate(name_dialogues(5)):
         last = "xxx" if number < undecided else "sad"
-        said = [Said("F", 1, 3, "One.", "neu"), Said("M", 2, 5, "Two.", "ang"), Said("F", 4, 7, "Three.", last)]
-        talks.append(Talk(name, said))
-    return talks
+        utterances = [
+            Utterance("F", 1, 3, "One.", "neu"),
+            Utterance("M", 2, 5, "Two.", "ang"),
+            Utterance("F", 4, 7, "Three.", last),
+        ]
+        recordings.append(Recording(name, utterances))
+    return recordings

@@ -1,4 +1,4 @@
-"""Writes a small MELD in the exact layout of the release, with traps that are switched on by name."""
+"""Writes a small MELD in the exact layout of the release, with faults that are switched on by name."""
 
 import csv
 import io
@@ -28,7 +28,7 @@ RELEASE_FOLDERS = {
 
 @dataclass
 class Line:
-    """A row of the csv; what is not given is as in most rows."""
+    """A row of the csv. The defaults are as in most rows."""
 
     text: str
     speaker: str
@@ -42,8 +42,8 @@ class Line:
 
     def cells(self, number: int) -> list[str]:
         ids = [str(self.dialogue), str(self.utterance)]
-        words = [str(number), self.text, self.speaker, self.emotion, "neutral"]
-        return [*words, *ids, self.season, self.episode, self.start, self.end]
+        texts = [str(number), self.text, self.speaker, self.emotion, "neutral"]
+        return [*texts, *ids, self.season, self.episode, self.start, self.end]
 
     @property
     def clip(self) -> str:
@@ -51,7 +51,7 @@ class Line:
 
 
 def three_dialogues() -> list[Line]:
-    """Dialogue 0 of three turns, dialogue 2 of one (1 is not there, as 60 in train), dialogue 3 of two."""
+    """Dialogue 0 has three turns, dialogue 2 one, dialogue 3 two. Dialogue 1 is missing, as 60 is in train."""
     return [
         Line("Where’s number 27?!", "Mark", "surprise", 0, 0, "00:14:38,127", "00:14:40,378"),
         Line("Oh. That way, she can keep track.", "Rachel", "anger", 0, 1, "00:14:40,629", "00:14:47,385"),
@@ -64,7 +64,7 @@ def three_dialogues() -> list[Line]:
 
 @dataclass
 class Builder:
-    """`write(root)` writes the csv and the clips; the switches are the traps."""
+    """`write(root)` writes the csv and the clips; the other fields switch faults on."""
 
     split: str = "test"
     lines: list[Line] = field(default_factory=three_dialogues)
@@ -73,11 +73,11 @@ class Builder:
     prefix: bytes = b""  # a byte order mark
     encoding: str = "utf-8"
     c1_controls: bool = False  # cp1252 bytes read as Latin-1 and saved as UTF-8
-    extra: str = ""  # raw text put after the rows
+    extra: str = ""  # raw text after the rows
     csv_folder: str = ""
-    clip_folder: str | None = None  # None: the release's own
+    clip_folder: str | None = None  # None: as in the release
     without_clips: frozenset[tuple[int | str, int | str]] = frozenset()
-    strangers: bool = False  # AppleDouble files, final_videos_test*, clips without a row
+    stray_files: bool = False  # AppleDouble files, final_videos_test*, clips without a row
 
     def csv_bytes(self) -> bytes:
         out = io.StringIO()
@@ -100,7 +100,7 @@ class Builder:
         for line in self.lines:
             if (line.dialogue, line.utterance) not in self.without_clips:
                 (clips / line.clip).write_bytes(b"clip")
-        if self.strangers:
+        if self.stray_files:
             names = ("._dia0_utt0.mp4", "final_videos_testdia0_utt1.mp4", "dia99_utt0.mp4", "dia0_utt0.mp4.part")
             for name in names:
                 (clips / name).write_bytes(b"no clip of a row")

@@ -1,4 +1,4 @@
-"""Readers as users write them. Each has the fault that its name says, and takes the arguments of `dataset=folder`."""
+"""Readers as users write them, with the arguments of `dataset=folder`. Their names say what is wrong with them."""
 
 import sys
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Clips that are not there are named by turn, and by the file that was looked for."""
+"""`Corpus.absent` lists the missing clips: the file that was looked for, by turn."""
 
 from pathlib import Path
 from typing import Literal
@@ -14,7 +14,7 @@ from tests.corpora import iemocap_builder
 from tests.corpora.meld_builder import Builder, Line
 
 
-def test_meld_by_utterance_in_spite_of_gaps_and_bad_rows(tmp_path: Path) -> None:
+def test_meld_lists_files_by_utterance_despite_gaps_and_bad_rows(tmp_path: Path) -> None:
     lines = [
         Line("Hey!", "Joey", "joy", 7, 4),
         Line("What?", "Ross", "anger", 7, 9),
@@ -31,17 +31,19 @@ def test_meld_by_utterance_in_spite_of_gaps_and_bad_rows(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 @pytest.mark.parametrize("name", ["café/fiancé.mp4", "café\\fiancé.mp4"])
-def test_a_clip_is_found_however_its_name_is_composed(tmp_path: Path, form: Literal["NFC", "NFD"], name: str) -> None:
-    there = tmp_path / normalize(form, "café") / normalize("NFC" if form == "NFD" else "NFD", "fiancé.mp4")
-    there.parent.mkdir()
-    there.write_bytes(b"x")
+def test_a_clip_is_found_whichever_unicode_form_its_name_has(
+    tmp_path: Path, form: Literal["NFC", "NFD"], name: str
+) -> None:
+    file = tmp_path / normalize(form, "café") / normalize("NFC" if form == "NFD" else "NFD", "fiancé.mp4")
+    file.parent.mkdir()
+    file.write_bytes(b"x")
     folder(tmp_path, {"id": "a", "turns": [turn(name), turn(None, "Ben")]})
     [dialogue] = Folder(tmp_path).load().dialogues
     assert dialogue.turns[0].clip
-    assert dialogue.turns[0].clip.path == there
+    assert dialogue.turns[0].clip.path == file
 
 
-def test_a_folder_by_the_path_that_is_written(tmp_path: Path) -> None:
+def test_a_folder_lists_files_by_their_path_in_the_data(tmp_path: Path) -> None:
     (tmp_path / "here.mp4").write_bytes(b"x")
     folder(
         tmp_path,
@@ -53,13 +55,15 @@ def test_a_folder_by_the_path_that_is_written(tmp_path: Path) -> None:
     assert corpus.notes == {"clips_missing": 2}
 
 
-def test_iemocap_by_the_film_of_the_dialogue_where_a_turn_without_a_span_is_not_absent(tmp_path: Path) -> None:
+def test_iemocap_lists_the_video_of_the_dialogue_but_no_turn_without_a_span(tmp_path: Path) -> None:
     film = "dialog/avi/DivX/Ses05M_script01_1b.avi"
     root = iemocap_builder.Builder(without=frozenset({film})).write(tmp_path)
-    named = dict.fromkeys(("Ses05M_script01_1b/1", "Ses05M_script01_1b/2"), f"Session5/{film}")
-    assert Iemocap(root).load().absent == named
+    missing = dict.fromkeys(("Ses05M_script01_1b/1", "Ses05M_script01_1b/2"), f"Session5/{film}")
+    assert Iemocap(root).load().absent == missing
     assert Iemocap(root, clips=False).load().absent == {}
-    talk = iemocap_builder.Talk("Ses05F_impro01", [iemocap_builder.Said("F", 3, 2), iemocap_builder.Said("M", 4, 5)])
-    reversed_span = Iemocap(iemocap_builder.Builder([talk]).write(tmp_path / "other")).load()
+    recording = iemocap_builder.Recording(
+        "Ses05F_impro01", [iemocap_builder.Utterance("F", 3, 2), iemocap_builder.Utterance("M", 4, 5)]
+    )
+    reversed_span = Iemocap(iemocap_builder.Builder([recording]).write(tmp_path / "other")).load()
     assert [turn.clip is None for turn in reversed_span.dialogues[0].turns] == [True, False]
     assert reversed_span.absent == {}

@@ -1,4 +1,4 @@
-"""The cut at the target: neither words, label nor frames of the target reach a scene; one sample a dialogue."""
+"""Samples are cut at the target: neither words, label nor frames of the target reach a scene."""
 
 from pathlib import Path
 
@@ -6,22 +6,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmerg.corpora.dialogue import Clip, Dialogue, Turn, cut
+from mmerg.corpora.dialogue import Clip, Dialogue, Turn, cut_sample
 
 LABELS = ("joy", "sadness")
 FILM, OTHER = Path("film.mp4"), Path("other.mp4")
 GOLD = Turn("Ben", "the hidden words", "sadness", Clip(FILM, 6.0, 8.0))
 
 
-def only(turn: Turn, gold: Turn = GOLD) -> tuple[Clip | None, tuple[int, ...]]:
-    """What is left of the clip of a single history turn, and which turns lost theirs."""
-    sample = cut(Dialogue("d", (turn, gold)), 1, LABELS)
+def cut_clip(turn: Turn, gold: Turn = GOLD) -> tuple[Clip | None, tuple[int, ...]]:
+    """The clip of the only history turn in the sample, and the turns that lost their clip."""
+    sample = cut_sample(Dialogue("d", (turn, gold)), 1, LABELS)
     return sample.scene.history[0].clip, sample.dropped
 
 
-def test_the_scene_holds_nothing_of_the_target() -> None:
+def test_the_scene_contains_nothing_of_the_target() -> None:
     history = (Turn("Ana", "one", "joy", Clip(OTHER)), Turn("Ben", "two", "sadness"))
-    sample = cut(Dialogue("d", (*history, GOLD, Turn("Ana", "after", "joy"))), 2, LABELS)
+    sample = cut_sample(Dialogue("d", (*history, GOLD, Turn("Ana", "after", "joy"))), 2, LABELS)
     assert sample.target == GOLD
     assert [turn.text for turn in sample.scene.history] == ["one", "two"]
     assert [turn.emotion for turn in sample.scene.history] == [None, None]
@@ -32,7 +32,7 @@ def test_the_scene_holds_nothing_of_the_target() -> None:
 
 
 @pytest.mark.parametrize(
-    ("clip", "left"),
+    ("clip", "shown"),
     [
         (Clip(FILM, 0.0, 3.0), Clip(FILM, 0.0, 3.0)),
         (Clip(FILM, 4.0, 7.0), Clip(FILM, 4.0, 6.0)),
@@ -42,12 +42,12 @@ def test_the_scene_holds_nothing_of_the_target() -> None:
         (Clip(OTHER, 4.0, 7.0), Clip(OTHER, 4.0, 7.0)),
     ],
 )
-def test_a_clip_of_the_targets_file_ends_where_the_target_starts(clip: Clip, left: Clip | None) -> None:
-    assert only(Turn("Ana", "one", None, clip)) == (left, () if left else (1,))
+def test_a_clip_of_the_targets_file_ends_where_the_target_starts(clip: Clip, shown: Clip | None) -> None:
+    assert cut_clip(Turn("Ana", "one", None, clip)) == (shown, () if shown else (1,))
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "left"),
+    ("start", "end", "shown"),
     [
         (95.0, 99.0, Clip(OTHER, None, 5.0)),  # the file may be longer than the turn
         (95.0, None, Clip(OTHER, None, 5.0)),
@@ -56,14 +56,14 @@ def test_a_clip_of_the_targets_file_ends_where_the_target_starts(clip: Clip, lef
     ],
 )
 def test_a_clip_on_the_same_clock_ends_where_the_target_starts(
-    start: float | None, end: float | None, left: Clip | None
+    start: float | None, end: float | None, shown: Clip | None
 ) -> None:
     gold = Turn("Ben", "hidden", "joy", Clip(FILM), start=100.0, end=103.0)
-    assert only(Turn("Ana", "one", None, Clip(OTHER), start, end), gold) == (left, () if left else (1,))
+    assert cut_clip(Turn("Ana", "one", None, Clip(OTHER), start, end), gold) == (shown, () if shown else (1,))
 
 
 @pytest.mark.parametrize(
-    ("clips", "left"),
+    ("clips", "shown"),
     [
         ([Clip(FILM, 0.0), Clip(FILM, 4.0)], [Clip(FILM, 0.0, 4.0), None]),
         ([Clip(FILM), Clip(FILM, 4.0, 5.0)], [Clip(FILM, None, 4.0), Clip(FILM, 4.0, 5.0)]),
@@ -72,17 +72,17 @@ def test_a_clip_on_the_same_clock_ends_where_the_target_starts(
         ([Clip(FILM, 3.0)], [None]),
     ],
 )
-def test_a_film_without_an_end_may_go_on_with_a_target_that_names_no_clip(
-    clips: list[Clip], left: list[Clip | None]
+def test_a_clip_without_an_end_is_dropped_if_the_target_may_follow_in_its_file(
+    clips: list[Clip], shown: list[Clip | None]
 ) -> None:
     history = tuple(Turn("Ana", "one", None, clip) for clip in clips)
-    sample = cut(Dialogue("d", (*history, Turn("Ben", "hidden"))), len(clips), LABELS)
-    assert [turn.clip for turn in sample.scene.history] == left
+    sample = cut_sample(Dialogue("d", (*history, Turn("Ben", "hidden"))), len(clips), LABELS)
+    assert [turn.clip for turn in sample.scene.history] == shown
 
 
-def test_a_row_of_known_length_bounds_its_clip_where_the_target_has_no_time() -> None:
+def test_a_clip_ends_with_its_turn_if_the_target_has_no_time() -> None:
     turn = Turn("Ana", "one", None, Clip(OTHER), 10.0, 12.0)
-    assert only(turn, Turn("Ben", "hidden")) == (Clip(OTHER, None, 2.0), ())
+    assert cut_clip(turn, Turn("Ben", "hidden")) == (Clip(OTHER, None, 2.0), ())
 
 
 SECONDS = st.one_of(st.none(), st.floats(0, 20))
@@ -99,9 +99,9 @@ def turns(draw: st.DrawFn) -> Turn:
 
 @given(st.lists(turns(), min_size=2, max_size=6), st.data())
 @settings(max_examples=50)
-def test_no_history_clip_reaches_into_the_target(all_turns: list[Turn], data: st.DataObject) -> None:
+def test_no_clip_of_the_history_reaches_into_the_target(all_turns: list[Turn], data: st.DataObject) -> None:
     target = data.draw(st.integers(1, len(all_turns) - 1))
-    sample = cut(Dialogue("d", tuple(all_turns)), target, LABELS)
+    sample = cut_sample(Dialogue("d", tuple(all_turns)), target, LABELS)
     gold = all_turns[target]
     for number, (turn, shown) in enumerate(zip(all_turns[:target], sample.scene.history, strict=True), start=1):
         assert (number in sample.dropped) == (turn.clip is not None and shown.clip is None)

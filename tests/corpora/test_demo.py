@@ -8,7 +8,7 @@ from tests.composed import protocol
 CLIPS = sorted(path.name for path in demo_root().glob("*.mp4"))
 
 
-def test_it_loads_clean() -> None:
+def test_the_demo_loads_without_notes() -> None:
     corpus = Folder(demo_root()).load()
     assert corpus.name == "demo"
     assert corpus.notes == {}
@@ -20,7 +20,7 @@ def test_it_loads_clean() -> None:
     assert sorted(len({turn.speaker for turn in dialogue.turns}) for dialogue in corpus.dialogues) == [2, 2, 2, 2, 3]
 
 
-def test_the_shared_clip_is_shown_up_to_the_hidden_reply() -> None:
+def test_a_file_of_several_turns_is_shown_up_to_the_hidden_reply() -> None:
     selection = select(Folder(demo_root()).load(), protocol())
     assert all(sample.target and sample.target.emotion and not sample.dropped for sample in selection.samples)
     (sample,) = (sample for sample in selection.samples if sample.dialogue_id == "fine")

@@ -23,15 +23,15 @@ def texts(corpus: Corpus) -> list[list[str]]:
     return [[turn.text for turn in dialogue.turns] for dialogue in corpus.dialogues]
 
 
-def plain_texts() -> list[list[str]]:
+def expected_texts() -> list[list[str]]:
     lines = two_conversations()
     return [[line.text for line in lines[:4]], [line.text for line in lines[4:]]]
 
 
-def test_the_plain_layout(tmp_path: Path) -> None:
+def test_the_published_layout(tmp_path: Path) -> None:
     builder = Builder()
     corpus = load(tmp_path, builder)
-    assert texts(corpus) == plain_texts()
+    assert texts(corpus) == expected_texts()
     assert [dialogue.id for dialogue in corpus.dialogues] == ["test_hit:0_conv:1", "test_hit:1_conv:3"]
     assert (corpus.name, corpus.split, corpus.notes) == ("empathetic", "test", {})
     assert corpus.fingerprint == hashlib.sha256(builder.csv_bytes()).hexdigest()
@@ -42,7 +42,7 @@ def test_the_plain_layout(tmp_path: Path) -> None:
     assert all(turn.clip is None and turn.start is None for turn in first.turns)
 
 
-def test_the_emotion_of_the_conversation_is_that_of_each_turn(tmp_path: Path) -> None:
+def test_each_turn_has_the_emotion_of_the_conversation(tmp_path: Path) -> None:
     corpus = load(tmp_path, Builder())
     assert [{turn.emotion for turn in dialogue.turns} for dialogue in corpus.dialogues] == [{"guilty"}, {"afraid"}]
     merged = Empathetic(tmp_path, label_set="ekman").load()
@@ -51,7 +51,7 @@ def test_the_emotion_of_the_conversation_is_that_of_each_turn(tmp_path: Path) ->
     assert merged.fingerprint == corpus.fingerprint
 
 
-def test_listeners_turns_alone_are_targets(tmp_path: Path) -> None:
+def test_only_turns_of_listeners_are_targets(tmp_path: Path) -> None:
     corpus = load(tmp_path, Builder())
     samples = select(corpus, protocol(targets="all")).samples
     assert [sample.id for sample in samples] == [
@@ -65,7 +65,7 @@ def test_listeners_turns_alone_are_targets(tmp_path: Path) -> None:
     assert "birthday, again" not in repr([(sample.scene, sample.target) for sample in samples])  # the situation
 
 
-def test_numbers_are_ordered_as_numbers_and_may_have_gaps(tmp_path: Path) -> None:
+def test_turns_are_sorted_by_number_and_numbers_may_have_gaps(tmp_path: Path) -> None:
     lines = [Line("hit:0_conv:1", number, f"turn {number}") for number in (10, 2, 9, 1)]
     dialogue = load(tmp_path, Builder(lines=lines)).dialogues[0]
     assert [(turn.text, turn.speaker) for turn in dialogue.turns] == [
@@ -76,7 +76,7 @@ def test_numbers_are_ordered_as_numbers_and_may_have_gaps(tmp_path: Path) -> Non
     ]
 
 
-def test_nothing_is_quoted_and_commas_are_words(tmp_path: Path) -> None:
+def test_quotes_are_literal_and_commas_are_written_as_words(tmp_path: Path) -> None:
     extra = 'hit:9_conv:9,1,guilty,"A quote_comma_ unclosed,3,He said "no_comma_ no",5|5,\n'
     dialogue = load(tmp_path, Builder(extra=extra)).dialogues[2]
     assert dialogue.turns[0].text == 'He said "no, no"'
@@ -84,7 +84,7 @@ def test_nothing_is_quoted_and_commas_are_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tail", ["", ",<HYPERBOLE>", ",tags,cand one|cand two,more,"])
-def test_fields_beyond_the_eighth_are_dropped_and_the_tags_may_be_missing(tmp_path: Path, tail: str) -> None:
+def test_fields_after_the_eighth_are_ignored_and_the_tags_may_be_missing(tmp_path: Path, tail: str) -> None:
     lines = [Line("hit:0_conv:1", number, f"turn {number}", tail=tail) for number in (1, 2)]
     corpus = load(tmp_path, Builder(lines=lines))
     assert texts(corpus) == [["turn 1", "turn 2"]]
@@ -106,7 +106,7 @@ def test_fields_beyond_the_eighth_are_dropped_and_the_tags_may_be_missing(tmp_pa
 def test_a_damaged_row_is_skipped(tmp_path: Path, extra: str, note: str) -> None:
     after = "\nhit:7_conv:7,1,proud,A prompt,3,Still here.,5,\n\n"
     corpus = load(tmp_path, Builder(extra=extra + after))
-    assert texts(corpus) == [*plain_texts(), ["Still here."]]
+    assert texts(corpus) == [*expected_texts(), ["Still here."]]
     assert corpus.notes == {note: 1}
 
 
@@ -114,12 +114,12 @@ def test_one_wrong_context_does_not_change_the_emotion(tmp_path: Path) -> None:
     lines = two_conversations()
     lines[0].context, lines[6].context = "gulity", "joyful"
     corpus = load(tmp_path, Builder(lines=lines))
-    assert texts(corpus) == plain_texts()
+    assert texts(corpus) == expected_texts()
     assert [{turn.emotion for turn in dialogue.turns} for dialogue in corpus.dialogues] == [{"guilty"}, {"afraid"}]
     assert corpus.notes == {"labels_unknown": 1, "labels_differing": 1}
 
 
-def test_a_situation_that_is_not_written_down(tmp_path: Path) -> None:
+def test_a_situation_may_be_in_a_later_row_or_missing(tmp_path: Path) -> None:
     lines = [Line("hit:0_conv:1", 1, "Hi.", prompt=""), Line("hit:0_conv:1", 2, "Oh?", prompt="Said late.")]
     lines += [Line("hit:0_conv:2", 1, "Hi.", prompt="")]
     corpus = load(tmp_path, Builder(lines=lines))
@@ -147,12 +147,12 @@ def refused(root: Path, split: str = "test") -> CorpusError:
     return caught.value
 
 
-def test_a_file_of_unusable_rows_is_refused_with_the_reasons(tmp_path: Path) -> None:
+def test_a_file_without_a_usable_row_is_refused_with_the_reasons(tmp_path: Path) -> None:
     Builder(lines=[], extra="a,b\nc,1,guilty,p,0,words,5,\n").write(tmp_path)
     assert "1 rows_incomplete, 1 rows_malformed" in refused(tmp_path).where
 
 
-def test_a_wholly_wrong_column_is_an_error(tmp_path: Path) -> None:
+def test_swapped_columns_are_refused(tmp_path: Path) -> None:
     lines = two_conversations()
     for line in lines:
         line.context, line.prompt = line.prompt, line.context
@@ -164,7 +164,7 @@ def test_a_wholly_wrong_column_is_an_error(tmp_path: Path) -> None:
     assert "terrified" in error.hint
 
 
-def test_a_missing_csv_names_what_where_and_what_is_there(tmp_path: Path) -> None:
+def test_a_missing_csv_lists_the_searched_folders_and_their_files(tmp_path: Path) -> None:
     Builder(split="train", folder="empatheticdialogues").write(tmp_path)
     (tmp_path / "empatheticdialogues.tar.gz").write_bytes(b"packed")
     assert len(Empathetic(tmp_path, "train").load().dialogues) == 2

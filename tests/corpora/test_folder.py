@@ -1,4 +1,4 @@
-"""A folder of dialogues: what is read, and that one error lists all problems."""
+"""The reader of a folder of dialogues, and its error, which lists all problems."""
 
 import hashlib
 import json
@@ -34,7 +34,7 @@ def refusal(root: Path, *lines: Any) -> CorpusError:
     return caught.value
 
 
-def test_a_dialogue_as_written(tmp_path: Path) -> None:
+def test_dialogues_are_read_as_written(tmp_path: Path) -> None:
     first = {**ANA, "text": "I failed “again”…", "clip": "sub/b.mp4", "start": 1, "end": 2.5}
     write(tmp_path, {"id": "tea", "turns": [first, BEN]}, "", {"id": "x", "turns": [ANA], "respond_as": "Ben"})
     corpus = Folder(tmp_path).load()
@@ -47,7 +47,7 @@ def test_a_dialogue_as_written(tmp_path: Path) -> None:
     assert corpus.fingerprint == hashlib.sha256((tmp_path / "dialogues.jsonl").read_bytes()).hexdigest()
 
 
-def test_a_missing_clip_leaves_text_and_is_counted(tmp_path: Path) -> None:
+def test_a_turn_with_a_missing_clip_keeps_its_text(tmp_path: Path) -> None:
     clips = ["gone.mp4", "no\0name.mp4", "x" * 5000 + ".mp4", "sub"]
     write(tmp_path, {"id": "tea", "turns": [*({**ANA, "clip": clip} for clip in clips), BEN]})
     corpus = Folder(tmp_path).load()
@@ -55,7 +55,7 @@ def test_a_missing_clip_leaves_text_and_is_counted(tmp_path: Path) -> None:
     assert corpus.notes == {"clips_missing": 4}
 
 
-def test_a_conversation_has_one_name_wherever_the_folder_is(tmp_path: Path) -> None:
+def test_the_name_of_a_conversation_does_not_depend_on_the_folder(tmp_path: Path) -> None:
     names = []
     for folder, text in {"mine": EXAMPLE, "moved": EXAMPLE, "other": EXAMPLE.replace("failed", "won")}.items():
         (tmp_path / folder).mkdir()
@@ -63,7 +63,7 @@ def test_a_conversation_has_one_name_wherever_the_folder_is(tmp_path: Path) -> N
     assert names[0] == names[1] != names[2]
 
 
-def test_two_names_of_one_clip_are_one_path(tmp_path: Path) -> None:
+def test_two_names_of_a_clip_give_one_path(tmp_path: Path) -> None:
     write(tmp_path, {"id": "tea", "turns": [{**ANA, "clip": "./sub/../a.mp4"}, {**BEN, "clip": "link.mp4"}]})
     (tmp_path / "link.mp4").symlink_to(tmp_path / "a.mp4")
     first, second = Folder(tmp_path).load().dialogues[0].turns
@@ -84,7 +84,7 @@ def test_two_names_of_one_clip_are_one_path(tmp_path: Path) -> None:
         ({**ANA, "emotion": "boredom"}, "turns.0.emotion: 'boredom' is not one of neutral, joy"),
     ],
 )
-def test_a_turn_that_cannot_be_used(tmp_path: Path, turn: dict[str, Any], complaint: str) -> None:
+def test_a_wrong_turn_is_refused(tmp_path: Path, turn: dict[str, Any], complaint: str) -> None:
     error = refusal(tmp_path, {"id": "tea", "turns": [BEN, BEN]}, {"id": "two", "turns": [turn, BEN]})
     assert f"line 2: {complaint}" in error.what
     assert error.where.endswith("dialogues.jsonl")
@@ -101,17 +101,17 @@ def test_a_turn_that_cannot_be_used(tmp_path: Path, turn: dict[str, Any], compla
         ({"id": "", "turns": [ANA]}, "line 1: id: String should have at least 1 character"),
     ],
 )
-def test_a_line_that_cannot_be_used(tmp_path: Path, line: Any, complaint: str) -> None:
+def test_a_wrong_line_is_refused(tmp_path: Path, line: Any, complaint: str) -> None:
     assert complaint in refusal(tmp_path, line).what
 
 
-def test_an_unknown_label_says_how_to_name_other_labels(tmp_path: Path) -> None:
+def test_the_error_of_an_unknown_label_says_how_to_set_labels(tmp_path: Path) -> None:
     line = {"id": "tea", "turns": [{**ANA, "emotion": "boredom"}, {**BEN, "emotion": None}]}
     assert "dataset.labels=[...]" in refusal(tmp_path, line).what
     assert Folder(tmp_path, labels=["boredom"]).load().labels == ("boredom",)
 
 
-def test_an_id_used_twice_names_the_first_line(tmp_path: Path) -> None:
+def test_the_error_of_a_repeated_id_names_its_first_line(tmp_path: Path) -> None:
     line = {"id": "tea", "turns": [ANA, BEN]}
     error = refusal(tmp_path, line, "", line, line)
     assert [f"line {n}: id: 'tea' is already the id of line 1" in error.what for n in (3, 4)] == [True, True]
@@ -131,13 +131,13 @@ def test_up_to_ten_problems_are_listed(tmp_path: Path) -> None:
         (EXAMPLE.encode("utf-16-le"), "is in UTF-16 or UTF-32"),
     ],
 )
-def test_an_empty_file_or_another_encoding(tmp_path: Path, data: bytes, problem: str) -> None:
+def test_an_empty_file_or_another_encoding_is_refused(tmp_path: Path, data: bytes, problem: str) -> None:
     (tmp_path / "dialogues.jsonl").write_bytes(data)
     with pytest.raises(CorpusError, match=problem):
         Folder(tmp_path).load()
 
 
-def test_a_missing_file_says_what_is_there(tmp_path: Path) -> None:
+def test_the_error_of_a_missing_file_lists_the_folder(tmp_path: Path) -> None:
     (tmp_path / "talks.jsonl").write_text(EXAMPLE)
     with pytest.raises(CorpusError, match=r"no dialogues\.jsonl") as caught:
         Folder(tmp_path).load()
@@ -146,7 +146,7 @@ def test_a_missing_file_says_what_is_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("root", ["nowhere", "~nobody-of-this-name/x", "no\0where"])
-def test_a_missing_folder(tmp_path: Path, root: str) -> None:
+def test_a_missing_folder_is_refused(tmp_path: Path, root: str) -> None:
     with pytest.raises(CorpusError, match="does not exist") as caught:
         Folder(root if root.startswith("~") else tmp_path / root).load()
     assert "dataset.root" in caught.value.hint
@@ -174,7 +174,7 @@ NEAR = st.fixed_dictionaries({"id": NAMES, "turns": st.lists(TURN, max_size=3)})
 
 @given(data=st.one_of(st.binary(max_size=200), JSON.map(json.dumps).map(str.encode), NEAR))
 @settings(max_examples=20)
-def test_any_bytes_give_a_corpus_or_our_error(data: bytes) -> None:
+def test_any_bytes_give_a_corpus_or_an_error_of_mmerg(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "dialogues.jsonl").write_bytes(data)
         load_or_refuse(Folder(folder))

@@ -1,4 +1,4 @@
-"""IEMOCAP: order, labels, sessions and damage on a synthetic copy in the release's layout."""
+"""IEMOCAP: order, labels, sessions and damage, on a synthetic copy in the layout of the release."""
 
 from pathlib import Path
 
@@ -10,31 +10,23 @@ from mmerg.corpora.protocols import select
 from mmerg.errors import ConfigError
 from tests.composed import protocol
 
-from .iemocap_builder import (
-    Builder,
-    Said,
-    Talk,
-    improvised,
-    played,
-    session5,
-)
+from .iemocap_builder import Builder, Recording, Utterance, improvised, played, session5
 
 SIX = LABEL_SETS["six"]
 
 
-def load(root: Path, *talks: Talk, label_set: str = "six", builder: Builder | None = None) -> Corpus:
-    """Session 5 of a corpus of `talks` (none: the builder's own two), words alone."""
-    builder = builder or Builder()
-    builder.talks = talks or builder.talks
+def load(root: Path, *recordings: Recording, label_set: str = "six") -> Corpus:
+    """Session 5 without clips. Its dialogues are `recordings`, or else the two of `Builder`."""
+    builder = Builder(recordings) if recordings else Builder()
     return Iemocap(builder.write(root), label_set=label_set, clips=False).load()
 
 
-def only(corpus: Corpus) -> Dialogue:
+def only_dialogue(corpus: Corpus) -> Dialogue:
     [dialogue] = corpus.dialogues
     return dialogue
 
 
-def test_the_plain_layout(tmp_path: Path) -> None:
+def test_the_published_layout(tmp_path: Path) -> None:
     corpus = load(tmp_path)
     assert (corpus.name, corpus.split, corpus.labels) == ("iemocap", "session5", SIX)
     improvisation, play = corpus.dialogues
@@ -53,15 +45,23 @@ def test_the_plain_layout(tmp_path: Path) -> None:
     assert corpus.notes == {"labels_xxx": 1}
 
 
-def test_the_six_labels_and_the_four(tmp_path: Path) -> None:
+def test_both_label_sets(tmp_path: Path) -> None:
     codes = ["ang", "hap", "exc", "sad", "fru", "neu", "xxx", "sur", "fea", "oth", "dis", "abc", None]
-    talk = Talk("Ses05F_impro01", [Said("F", n, n + 1, label=code) for n, code in enumerate(codes)])
+    recording = Recording("Ses05F_impro01", [Utterance("F", n, n + 1, label=code) for n, code in enumerate(codes)])
     outside = {f"labels_{word}": 1 for word in ("xxx", "sur", "fea", "oth", "dis", "unknown", "missing")}
-    six = load(tmp_path, talk)
-    assert [turn.emotion for turn in only(six).turns] == [*SIX, *[None] * 7]
+    six = load(tmp_path, recording)
+    assert [turn.emotion for turn in only_dialogue(six).turns] == [*SIX, *[None] * 7]
     assert six.notes == outside
-    four = load(tmp_path, talk, label_set="four")
-    assert [t.emotion for t in only(four).turns] == ["angry", "happy", "happy", "sad", None, "neutral", *[None] * 7]
+    four = load(tmp_path, recording, label_set="four")
+    assert [t.emotion for t in only_dialogue(four).turns] == [
+        "angry",
+        "happy",
+        "happy",
+        "sad",
+        None,
+        "neutral",
+        *[None] * 7,
+    ]
     assert four.notes == outside | {"labels_fru": 1}
     assert four.labels == ("angry", "happy", "sad", "neutral")
 
@@ -77,21 +77,21 @@ def test_the_six_labels_and_the_four(tmp_path: Path) -> None:
     ],
 )
 def test_an_unusable_line_is_skipped(tmp_path: Path, more: str, note: str) -> None:
-    talk = improvised()
-    plain = load(tmp_path / "plain", talk)
+    recording = improvised()
+    plain = load(tmp_path / "plain", recording)
     after = "Ses05F_impro01_F010 [017.0000-018.0000]: Still here.\n"
-    talk.more = more + "\n" + after
-    corpus = load(tmp_path / "damaged", talk)
-    assert only(corpus).turns[:-1] == only(plain).turns
-    assert only(corpus).turns[-1].text == "Still here."
+    recording.more = more + "\n" + after
+    corpus = load(tmp_path / "damaged", recording)
+    assert only_dialogue(corpus).turns[:-1] == only_dialogue(plain).turns
+    assert only_dialogue(corpus).turns[-1].text == "Still here."
     assert corpus.notes == {"labels_xxx": 1, "labels_missing": 1, note: 1}
     assert corpus.fingerprint != plain.fingerprint
 
 
-def test_utterances_without_a_number_are_turns(tmp_path: Path) -> None:
-    said = Said("M", 1, 2, "Mhm.", None, "Ses05F_impro01_MXX0")
-    corpus = load(tmp_path, Talk("Ses05F_impro01", [Said("F", 0, 1), said]))
-    assert [turn.text for turn in only(corpus).turns] == ["Excuse me.", "Mhm."]
+def test_an_id_without_a_number_is_read(tmp_path: Path) -> None:
+    unnumbered = Utterance("M", 1, 2, "Mhm.", None, "Ses05F_impro01_MXX0")
+    corpus = load(tmp_path, Recording("Ses05F_impro01", [Utterance("F", 0, 1), unnumbered]))
+    assert [turn.text for turn in only_dialogue(corpus).turns] == ["Excuse me.", "Mhm."]
     assert corpus.notes == {"labels_missing": 1}
 
 
@@ -104,17 +104,17 @@ def test_utterances_without_a_number_are_turns(tmp_path: Path) -> None:
         ("\nC-E2:\tNeutral;\t([1.0] Ses05F_impro01_F000 ang)\nA remark.\n", ""),
     ],
 )
-def test_an_evaluation_that_cannot_be_used_is_counted(tmp_path: Path, remarks: str, note: str) -> None:
-    talk = improvised()
-    talk.remarks = remarks
-    corpus = load(tmp_path, talk)
-    assert only(corpus).turns[0].emotion == "neutral"
+def test_an_unusable_evaluation_is_counted(tmp_path: Path, remarks: str, note: str) -> None:
+    recording = improvised()
+    recording.remarks = remarks
+    corpus = load(tmp_path, recording)
+    assert only_dialogue(corpus).turns[0].emotion == "neutral"
     assert corpus.notes == {"labels_xxx": 1} | ({note: 1} if note else {})
 
 
 def test_a_reversed_span_loses_its_end(tmp_path: Path) -> None:
-    corpus = load(tmp_path, Talk("Ses05F_impro01", [Said("F", 3, 2), Said("M", 3, 3)]))
-    assert [(turn.start, turn.end) for turn in only(corpus).turns] == [(3, None), (3, None)]
+    corpus = load(tmp_path, Recording("Ses05F_impro01", [Utterance("F", 3, 2), Utterance("M", 3, 3)]))
+    assert [(turn.start, turn.end) for turn in only_dialogue(corpus).turns] == [(3, None), (3, None)]
     assert corpus.notes == {"spans_reversed": 2}
 
 
@@ -144,10 +144,10 @@ def test_the_target_is_the_last_turn_with_a_label(tmp_path: Path) -> None:
     [
         (Iemocap("nowhere", label_set="seven"), "dataset.label_set is 'seven'"),
         (Iemocap("nowhere", speaker_side="top"), "dataset.reader.speaker_side is 'top'"),
-        (Iemocap("nowhere", sessions=(5, 0)), "asked for: 0, 5"),
+        (Iemocap("nowhere", sessions=(5, 0)), r"dataset\.sessions is \[0, 5\]"),
     ],
 )
-def test_a_wrong_setting_is_named_before_anything_is_read(reader: Iemocap, complaint: str) -> None:
+def test_a_wrong_setting_is_refused_before_anything_is_read(reader: Iemocap, complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint) as caught:
         reader.load()
     assert "one of " in caught.value.hint or "[1,2,3,4]" in caught.value.hint

@@ -1,4 +1,4 @@
-"""MELD: order, ids, times, encodings and damage on a synthetic copy, and counts of the real csv files."""
+"""MELD: order, ids, times, encodings and damage, on a synthetic copy; and counts of the real csv files."""
 
 import hashlib
 import tempfile
@@ -31,15 +31,15 @@ def texts(corpus: Corpus) -> list[list[str]]:
     return [[turn.text for turn in dialogue.turns] for dialogue in corpus.dialogues]
 
 
-def plain_texts() -> list[list[str]]:
+def expected_texts() -> list[list[str]]:
     lines = three_dialogues()
     return [[line.text for line in lines if line.dialogue == number] for number in (0, 2, 3)]
 
 
-def test_the_plain_layout(tmp_path: Path) -> None:
+def test_the_published_layout(tmp_path: Path) -> None:
     builder = Builder()
     corpus = load(tmp_path, builder)
-    assert texts(corpus) == plain_texts()
+    assert texts(corpus) == expected_texts()
     assert [dialogue.id for dialogue in corpus.dialogues] == ["test_dia0", "test_dia2", "test_dia3"]
     first = corpus.dialogues[0].turns[0]
     assert (first.speaker, first.emotion, first.clip) == ("Mark", "surprise", None)
@@ -72,7 +72,7 @@ def test_both_time_formats_and_short_fractions(tmp_path: Path, cell: str, second
 
 
 @pytest.mark.parametrize("cell", ["", "00:61:00,000", "١:٠٠:٠٠,٠٠٠", "14:56"])
-def test_an_unreadable_time_is_left_out(tmp_path: Path, cell: str) -> None:
+def test_an_unreadable_time_is_skipped(tmp_path: Path, cell: str) -> None:
     line = Line("Hi.", "Ross", "joy", 0, 0, start=cell)
     corpus = load(tmp_path, Builder(lines=[line]))
     assert corpus.dialogues[0].turns[0].start is None
@@ -82,15 +82,14 @@ def test_an_unreadable_time_is_left_out(tmp_path: Path, cell: str) -> None:
 
 @pytest.mark.parametrize(("newline", "prefix"), [("\r\n", b"\xef\xbb\xbf"), ("\n", b""), ("\r", b"")])
 def test_line_endings_and_byte_order_mark(tmp_path: Path, newline: str, prefix: bytes) -> None:
-    corpus = load(
-        tmp_path, Builder(newline=newline, prefix=prefix, columns=COLUMNS[1:])
-    )  # the mark is before Utterance
-    assert texts(corpus) == plain_texts()
+    builder = Builder(newline=newline, prefix=prefix, columns=COLUMNS[1:])  # the mark is before Utterance
+    corpus = load(tmp_path, builder)
+    assert texts(corpus) == expected_texts()
     assert corpus.notes == {}
 
 
 @pytest.mark.parametrize(
-    ("words", "encoding"),
+    ("text", "encoding"),
     [
         ("That’s you—yeah", "gbk"),
         ("残念です", "shift_jis"),
@@ -100,10 +99,10 @@ def test_line_endings_and_byte_order_mark(tmp_path: Path, newline: str, prefix: 
         ("Przykro mi, że jesteś", "cp1250"),
     ],
 )
-def test_another_encoding_is_refused(tmp_path: Path, words: str, encoding: str) -> None:
+def test_another_encoding_is_refused(tmp_path: Path, text: str, encoding: str) -> None:
     builder = Builder()
     path = builder.write(tmp_path)
-    path.write_bytes(builder.csv_bytes().replace("sorry…".encode(), words.encode(encoding)))
+    path.write_bytes(builder.csv_bytes().replace("sorry…".encode(), text.encode(encoding)))
     with pytest.raises(CorpusError, match=r"1 lines of .* are neither UTF-8 nor cp1252"):
         Meld(tmp_path, clips=False).load()
     path.write_bytes(builder.csv_bytes().replace("sorry…".encode(), "I’m".encode().decode("cp1252").encode()))
@@ -114,18 +113,18 @@ def test_another_encoding_is_refused(tmp_path: Path, words: str, encoding: str) 
         Meld(tmp_path, clips=False).load()
 
 
-def test_c1_controls_go_back_through_cp1252(tmp_path: Path) -> None:
+def test_c1_controls_are_repaired(tmp_path: Path) -> None:
     corpus = load(tmp_path, Builder(c1_controls=True))
-    assert texts(corpus) == plain_texts()
+    assert texts(corpus) == expected_texts()
     assert corpus.notes == {"characters_repaired": 3}
 
 
-def test_one_wrong_byte_does_not_spoil_other_lines(tmp_path: Path) -> None:
+def test_a_wrong_byte_changes_its_line_only(tmp_path: Path) -> None:
     builder = Builder()
     path = builder.write(tmp_path)
     path.write_bytes(builder.csv_bytes().replace("sorry…".encode(), b"sorry\x85"))
     corpus = Meld(tmp_path, clips=False).load()
-    assert texts(corpus) == plain_texts()
+    assert texts(corpus) == expected_texts()
     assert corpus.notes == {"lines_cp1252": 1}
 
 
@@ -150,11 +149,11 @@ def test_quoted_commas_quotes_and_line_breaks(tmp_path: Path) -> None:
 def test_a_damaged_row_is_skipped(tmp_path: Path, extra: str, note: str) -> None:
     after = '8,Still here.,Ross,joy,positive,10,0,3,19,"00:01:00,000","00:01:01,000"\r\n'
     corpus = load(tmp_path, Builder(extra=extra + after))
-    assert texts(corpus) == [*plain_texts(), ["Still here."]]
+    assert texts(corpus) == [*expected_texts(), ["Still here."]]
     assert corpus.notes == {note: 1}
 
 
-def test_an_unknown_label_names_file_line_and_labels(tmp_path: Path) -> None:
+def test_the_error_of_an_unknown_label_names_its_line_and_the_labels(tmp_path: Path) -> None:
     builder = Builder(lines=[*three_dialogues(), Line("Hm.", "Ross", "boredom", 9, 0)])
     path = builder.write(tmp_path)
     with pytest.raises(CorpusError) as caught:
@@ -166,7 +165,7 @@ def test_an_unknown_label_names_file_line_and_labels(tmp_path: Path) -> None:
     assert corpus.labels[0] == "boredom"
 
 
-def test_two_rows_for_one_turn_are_an_error(tmp_path: Path) -> None:
+def test_two_rows_for_a_turn_are_refused(tmp_path: Path) -> None:
     builder = Builder(lines=[*three_dialogues(), Line("Again.", "Ross", "joy", 3, 1)])
     with pytest.raises(CorpusError, match="two rows for utterance 1 of dialogue 3") as caught:
         load(tmp_path, builder)
@@ -181,7 +180,7 @@ def test_an_unknown_split_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("folder", ["MELD.Raw", "data/MELD", "test", "MELD.Raw/test"])
 def test_the_csv_is_found_in_every_layout(tmp_path: Path, folder: str) -> None:
-    assert texts(load(tmp_path, Builder(csv_folder=folder))) == plain_texts()
+    assert texts(load(tmp_path, Builder(csv_folder=folder))) == expected_texts()
 
 
 EPISODES = [
@@ -211,7 +210,7 @@ def refused(reader: Meld) -> CorpusError:
     return caught.value
 
 
-def test_a_missing_csv_names_what_is_there(tmp_path: Path) -> None:
+def test_the_error_of_a_missing_csv_lists_the_folders(tmp_path: Path) -> None:
     Builder(split="dev").write(tmp_path)
     (tmp_path / "test_sent_emo.csv").mkdir()
     error = refused(Meld(tmp_path))
@@ -223,15 +222,15 @@ def test_a_missing_csv_names_what_is_there(tmp_path: Path) -> None:
     assert refused(Meld(tmp_path)).hint.startswith(f"unpack {packed}; set dataset.root")
 
 
-def test_clips_that_are_still_packed_are_an_error(tmp_path: Path) -> None:
-    """Otherwise a run would show no frame at all."""
+def test_clips_that_are_still_packed_are_refused(tmp_path: Path) -> None:
+    """Otherwise a run would not show a single frame."""
     Builder(without_clips=frozenset((line.dialogue, line.utterance) for line in three_dialogues())).write(tmp_path)
-    (tmp_path / "train.tar.gz").write_bytes(b"another split's")
+    (tmp_path / "train.tar.gz").write_bytes(b"of another split")
     assert Meld(tmp_path).load().notes == {"clips_missing": 6}
     packed = tmp_path / "MELD.Raw.tar.gz"
     packed.write_bytes(b"packed")
     error = refused(Meld(tmp_path))
-    assert error.hint == f"unpack {packed}, or read only words: dataset.reader.clips=false"
+    assert error.hint == f"unpack {packed}, or set dataset.reader.clips=false to read the texts only"
     assert len(Meld(tmp_path, clips=False).load().dialogues) == 3
 
 
@@ -246,7 +245,7 @@ def test_columns_must_occur_once(tmp_path: Path) -> None:
     assert refused(Meld(tmp_path, clips=False)).where.endswith("line 1; it has: nothing")
 
 
-def test_two_splits_of_the_same_bytes_are_refused(tmp_path: Path) -> None:
+def test_two_splits_with_the_same_bytes_are_refused(tmp_path: Path) -> None:
     test = Builder().write(tmp_path)
     dev = Builder(split="dev", csv_folder="dev").write(tmp_path)
     error = refused(Meld(tmp_path, "test", clips=False))
@@ -268,7 +267,7 @@ NAME = st.sampled_from(["Ross", "Rachel", "Mark Smith, Jr."])
 
 @given(data=st.data())
 @settings(max_examples=20)
-def test_what_is_written_is_what_is_read(data: st.DataObject) -> None:
+def test_any_rows_are_read_as_written(data: st.DataObject) -> None:
     keys = data.draw(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 20)), min_size=1, max_size=8, unique=True))
     lines = [Line(data.draw(WORDS), data.draw(NAME), "joy", *key) for key in keys]
     with tempfile.TemporaryDirectory() as folder:

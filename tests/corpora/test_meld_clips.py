@@ -1,4 +1,4 @@
-"""MELD's clips: every layout people have, and the files beside them that are no clips."""
+"""MELD's clips in every common layout, among files that are not clips."""
 
 from pathlib import Path
 
@@ -31,15 +31,15 @@ def test_clips_are_found_in_every_layout(tmp_path: Path, split: str, folder: str
 
 
 def test_files_beside_the_clips_are_ignored(tmp_path: Path) -> None:
-    Builder(strangers=True).write(tmp_path)
+    Builder(stray_files=True).write(tmp_path)
     corpus = Meld(tmp_path).load()
     assert clips(corpus.dialogues[0].turns) == ["dia0_utt0.mp4", "dia0_utt1.mp4", "dia0_utt2.mp4"]
-    assert clips(corpus.dialogues[1].turns) == [None]  # a folder of a clip's name
+    assert clips(corpus.dialogues[1].turns) == [None]  # a folder has the name of the clip
     assert corpus.notes == {"clips_missing": 1}
 
 
 @pytest.mark.parametrize("times", ["00:14:38,127", "unreadable"])
-def test_a_clip_that_is_the_targets_file_under_another_name_is_not_shown(tmp_path: Path, times: str) -> None:
+def test_a_link_to_the_file_of_the_target_is_not_shown(tmp_path: Path, times: str) -> None:
     starts = (times, "00:14:40,629", "00:14:56,000")
     lines = [Line("Words.", "Mark", "joy", 0, number, start, "00:14:57,000") for number, start in enumerate(starts)]
     Builder(lines=lines, clip_folder="test").write(tmp_path)
@@ -50,8 +50,10 @@ def test_a_clip_that_is_the_targets_file_under_another_name_is_not_shown(tmp_pat
     assert sample.dropped == (1,)
 
 
-def test_the_clips_of_another_split_are_not_taken(tmp_path: Path) -> None:
-    Builder(split="dev", newline="\n").write(tmp_path)  # not the same file under two names
+def test_clips_of_another_split_are_not_used(tmp_path: Path) -> None:
+    Builder(split="dev", newline="\n").write(
+        tmp_path
+    )  # other line endings, as two splits with the same bytes are refused
     Builder(split="test", without_clips=frozenset({(0, 0)})).write(tmp_path)
     assert clips(Meld(tmp_path, "test").load().dialogues[0].turns)[0] is None
     assert clips(Meld(tmp_path, "dev").load().dialogues[0].turns)[0] == "dia0_utt0.mp4"

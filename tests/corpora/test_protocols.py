@@ -1,4 +1,4 @@
-"""Protocols: which turns are targets, what is left out and why, and the description."""
+"""Protocols: the selected targets, the reasons for skipped turns, and the description."""
 
 from collections import Counter
 from dataclasses import replace
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmerg.corpora.dialogue import Corpus, Dialogue, Sample, Turn
-from mmerg.corpora.protocols import Selection, chosen, describe, select
+from mmerg.corpora.protocols import Selection, choose_samples, describe, select
 from mmerg.errors import ConfigError
 from mmerg.settings.model import ProtocolSettings
 from tests.composed import protocol
@@ -18,8 +18,11 @@ LABELS = ("neutral", "joy", "anger")
 
 
 def talk(name: str, *emotions: str | None, **more: Any) -> Dialogue:
-    """A dialogue of Ana and Ben in turn, Ana first, a turn for each emotion."""
-    turns = tuple(Turn("Ana" if at % 2 == 0 else "Ben", f"words {at + 1}", one) for at, one in enumerate(emotions))
+    """A dialogue with a turn for each emotion, by Ana and Ben in turn."""
+    turns = tuple(
+        Turn("Ana" if index % 2 == 0 else "Ben", f"words {index + 1}", emotion)
+        for index, emotion in enumerate(emotions)
+    )
     return Dialogue(name, turns, **more)
 
 
@@ -27,97 +30,97 @@ def corpus(*dialogues: Dialogue) -> Corpus:
     return Corpus("made", "all", LABELS, dialogues, "f")
 
 
-def ids(selection: Selection) -> list[str]:
+def sample_ids(selection: Selection) -> list[str]:
     return [sample.id for sample in selection.samples]
 
 
 FOUR = talk("four", "joy", "neutral", None, "anger")
 THREE = talk("three", "neutral", "joy", None)
 ONE = talk("one", "joy")
-ASKED = talk("asked", "joy", "anger", respond_as="Ana")
-SOME = corpus(FOUR, THREE, ONE, ASKED)
+OPEN = talk("open", "joy", "anger", respond_as="Ana")
+SOME = corpus(FOUR, THREE, ONE, OPEN)
 
 
 @pytest.mark.parametrize(
-    ("asked", "taken", "left_out"),
+    ("rules", "selected", "left_out"),
     [
-        (protocol(), ["four/4", "three/3", "asked/3"], {"dialogues without a history": 1}),
+        (protocol(), ["four/4", "three/3", "open/3"], {"dialogues without a history": 1}),
         (
             protocol("all"),
-            ["four/2", "four/3", "four/4", "three/2", "three/3", "asked/2", "asked/3"],
+            ["four/2", "four/3", "four/4", "three/2", "three/3", "open/2", "open/3"],
             {"dialogues without a history": 1},
         ),
         (
             protocol("labelled"),
-            ["four/2", "four/4", "three/2", "asked/2"],
+            ["four/2", "four/4", "three/2", "open/2"],
             {"dialogues without a history": 1},
         ),
         (
             protocol("labelled", max_per_dialogue=1),
-            ["four/4", "three/2", "asked/2"],
+            ["four/4", "three/2", "open/2"],
             {"dialogues without a history": 1, "targets over max_per_dialogue": 1},
         ),
         (
             protocol("all", emotions="nonneutral"),
-            ["four/4", "three/2", "asked/2"],
+            ["four/4", "three/2", "open/2"],
             {"dialogues without a history": 1, "targets with other emotions": 4},
         ),
         (
             protocol("all", emotions=["joy", "anger"], max_per_dialogue=1),
-            ["four/4", "three/2", "asked/2"],
+            ["four/4", "three/2", "open/2"],
             {"dialogues without a history": 1, "targets with other emotions": 4},
         ),
     ],
 )
-def test_what_is_taken(asked: ProtocolSettings, taken: list[str], left_out: dict[str, int]) -> None:
-    selection = select(SOME, asked)
-    assert ids(selection) == taken
+def test_the_selected_targets(rules: ProtocolSettings, selected: list[str], left_out: dict[str, int]) -> None:
+    selection = select(SOME, rules)
+    assert sample_ids(selection) == selected
     assert selection.left_out == left_out
 
 
-def test_a_dialogue_whose_turns_carry_no_label_has_no_target() -> None:
+def test_a_dialogue_without_labels_has_no_labelled_target() -> None:
     selection = select(corpus(talk("d", None, None), talk("e", "joy", None, None)), protocol("labelled"))
-    assert ids(selection) == []
+    assert sample_ids(selection) == []
     assert selection.left_out == {"dialogues without a target": 2}
 
 
 @pytest.mark.parametrize(
-    ("targets", "taken", "without"),
+    ("targets", "selected", "without"),
     [
         ("last", ["even/4"], 2),
         ("all", ["even/2", "even/4", "odd/2"], 1),
         ("labelled", ["even/2", "even/4", "odd/2"], 1),
     ],
 )
-def test_only_responders_turns_are_targets(targets: Any, taken: list[str], without: int) -> None:
+def test_only_responders_turns_are_targets(targets: Any, selected: list[str], without: int) -> None:
     even = talk("even", *["joy"] * 4, responders=("Ben",))
     odd = talk("odd", *["joy"] * 3, responders=("Ben",))
     nobody = talk("nobody", *["joy"] * 3, responders=("Cem",))
     selection = select(corpus(even, odd, nobody), protocol(targets))
-    assert ids(selection) == taken
+    assert sample_ids(selection) == selected
     assert selection.left_out == {"dialogues without a target": without}
 
 
 @pytest.mark.parametrize(("history", "shown"), [(None, 3), (1, 1), (9, 3)])
-def test_so_many_turns_are_shown(history: int | None, shown: int) -> None:
+def test_history_limits_the_shown_turns(history: int | None, shown: int) -> None:
     (sample,) = select(corpus(FOUR), protocol(history=history)).samples
-    assert [turn.text for turn in sample.scene.history] == [f"words {at}" for at in (1, 2, 3)][-shown:]
+    assert [turn.text for turn in sample.scene.history] == [f"words {number}" for number in (1, 2, 3)][-shown:]
     assert sample.id == "four/4"
 
 
-def test_a_draw_keeps_the_order_and_follows_the_seed() -> None:
+def test_drawn_samples_keep_the_order_and_depend_on_the_seed() -> None:
     many = corpus(*(talk(f"d{number}", "joy", "anger") for number in range(60)))
-    order = ids(select(many, protocol()))
-    drawn = [ids(select(many, protocol(sample=20, seed=seed))) for seed in (0, 0, 1)]
+    order = sample_ids(select(many, protocol()))
+    drawn = [sample_ids(select(many, protocol(sample=20, seed=seed))) for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2]
-    for taken in drawn:
-        assert len(taken) == 20
-        assert taken == sorted(taken, key=order.index)
+    for draw in drawn:
+        assert len(draw) == 20
+        assert draw == sorted(draw, key=order.index)
     assert select(many, protocol(sample=20)).left_out == {"targets not drawn": 40}
 
 
 @pytest.mark.parametrize(
-    ("asked", "description"),
+    ("rules", "description"),
     [
         (protocol(), "targets=last emotions=all, n=3, 1 dialogues without a history"),
         (
@@ -127,8 +130,8 @@ def test_a_draw_keeps_the_order_and_follows_the_seed() -> None:
         ),
     ],
 )
-def test_the_description_names_the_settings_and_n(asked: ProtocolSettings, description: str) -> None:
-    assert describe(asked, select(SOME, asked)) == description
+def test_the_description_lists_the_settings_and_n(rules: ProtocolSettings, description: str) -> None:
+    assert describe(rules, select(SOME, rules)) == description
 
 
 @pytest.mark.parametrize(
@@ -138,19 +141,19 @@ def test_the_description_names_the_settings_and_n(asked: ProtocolSettings, descr
         ("nonneutral", ("neu", "joy", "anger"), "neutral is not an emotion of made"),
     ],
 )
-def test_emotions_that_the_corpus_does_not_have(emotions: Any, labels: tuple[str, ...], what: str) -> None:
+def test_unknown_emotions_are_refused(emotions: Any, labels: tuple[str, ...], what: str) -> None:
     with pytest.raises(ConfigError) as caught:
         select(replace(SOME, labels=labels), protocol(emotions=emotions))
     assert (caught.value.what, caught.value.where) == (what, "protocol.emotions")
     assert ", ".join(labels) in caught.value.hint
 
 
-def samples_of(count: int) -> list[Sample]:
+def make_samples(count: int) -> list[Sample]:
     return list(select(corpus(*(talk(f"d{number}", "joy", "joy") for number in range(count))), protocol()).samples)
 
 
 @pytest.mark.parametrize(
-    ("asked", "limit", "left"),
+    ("ids", "limit", "chosen"),
     [
         (None, None, ["d0/2", "d1/2", "d2/2", "d3/2"]),
         (None, 2, ["d0/2", "d1/2"]),
@@ -159,13 +162,15 @@ def samples_of(count: int) -> list[Sample]:
         ([], None, []),
     ],
 )
-def test_chosen_keeps_the_order_of_the_corpus(asked: list[str] | None, limit: int | None, left: list[str]) -> None:
-    assert [sample.id for sample in chosen(samples_of(4), asked, limit)] == left
+def test_chosen_samples_keep_the_order_of_the_corpus(
+    ids: list[str] | None, limit: int | None, chosen: list[str]
+) -> None:
+    assert [sample.id for sample in choose_samples(make_samples(4), ids, limit)] == chosen
 
 
-def test_unknown_ids_are_named_with_some_that_there_are() -> None:
+def test_the_error_of_unknown_ids_shows_some_that_exist() -> None:
     with pytest.raises(ConfigError, match=r"no sample is called d0, e/2") as caught:
-        chosen(samples_of(9), ["e/2", "d1/2", "d0"], 1)
+        choose_samples(make_samples(9), ["e/2", "d1/2", "d0"], 1)
     assert caught.value.hint == "ids look like d0/2, d1/2, d2/2"
 
 
@@ -201,27 +206,27 @@ PROTOCOLS = st.builds(
 
 @given(corpora(), PROTOCOLS)
 @settings(max_examples=30)
-def test_every_target_is_one_that_the_protocol_allows(made: Corpus, asked: ProtocolSettings) -> None:
-    by_id = {dialogue.id: dialogue for dialogue in made.dialogues}
-    selection = select(made, asked)
-    assert select(made, asked) == selection
+def test_every_target_is_allowed_by_the_protocol(any_corpus: Corpus, rules: ProtocolSettings) -> None:
+    by_id = {dialogue.id: dialogue for dialogue in any_corpus.dialogues}
+    selection = select(any_corpus, rules)
+    assert select(any_corpus, rules) == selection
     places = []
     for sample in selection.samples:
         dialogue, target = by_id[sample.dialogue_id], int(sample.id.rpartition("/")[2]) - 1
-        places.append((made.dialogues.index(dialogue), target))
+        places.append((any_corpus.dialogues.index(dialogue), target))
         assert 1 <= target <= len(dialogue.turns)
         assert sample.target == (dialogue.turns[target] if target < len(dialogue.turns) else None)
         emotion = sample.target.emotion if sample.target else None
         if target == len(dialogue.turns):
             assert sample.scene.responder == dialogue.respond_as
         assert not dialogue.responders or sample.scene.responder in dialogue.responders
-        assert asked.targets != "labelled" or emotion
-        assert asked.targets != "last" or target == len(dialogue.turns) - (dialogue.respond_as is None)
-        assert asked.emotions != "nonneutral" or emotion in {"joy", "anger"}
-        assert isinstance(asked.emotions, str) or emotion in asked.emotions
-        assert len(sample.scene.history) == min(target, asked.history or target)
+        assert rules.targets != "labelled" or emotion
+        assert rules.targets != "last" or target == len(dialogue.turns) - (dialogue.respond_as is None)
+        assert rules.emotions != "nonneutral" or emotion in {"joy", "anger"}
+        assert isinstance(rules.emotions, str) or emotion in rules.emotions
+        assert len(sample.scene.history) == min(target, rules.history or target)
         assert all(turn.emotion is None for turn in sample.scene.history)
     assert places == sorted(set(places))
-    assert len(places) <= (asked.sample or len(places))
-    each = Counter(place for place, _ in places)
-    assert all(count <= (asked.max_per_dialogue or count) for count in each.values())
+    assert len(places) <= (rules.sample or len(places))
+    per_dialogue = Counter(position for position, _ in places)
+    assert all(count <= (rules.max_per_dialogue or count) for count in per_dialogue.values())

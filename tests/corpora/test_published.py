@@ -1,4 +1,4 @@
-"""The official counts: consistent in themselves, summed over sessions, unknown where nothing is known."""
+"""The published counts are consistent, summed over sessions, and None if unknown."""
 
 from pathlib import Path
 
@@ -6,22 +6,22 @@ import pytest
 from omegaconf import OmegaConf
 
 from mmerg.corpora import published
-from mmerg.corpora.published import Expected, expected
+from mmerg.corpora.published import PublishedCounts, find_counts
 
 NUMBERS = OmegaConf.to_container(OmegaConf.load(Path(published.__file__).with_name("published.yaml")))
 assert isinstance(NUMBERS, dict)
 SPLITS = [(str(name), str(split)) for name, corpus in NUMBERS.items() for split in corpus["splits"]]
 
 
-def known(name: str, split: str) -> Expected:
-    counts = expected(name, split)
+def require_counts(name: str, split: str) -> PublishedCounts:
+    counts = find_counts(name, split)
     assert counts is not None
     return counts
 
 
 @pytest.mark.parametrize(("name", "split"), SPLITS)
-def test_every_split_has_counts_that_fit_each_other(name: str, split: str) -> None:
-    counts = known(name, split)
+def test_the_counts_of_every_split_are_consistent(name: str, split: str) -> None:
+    counts = require_counts(name, split)
     assert counts.dialogues is not None
     assert counts.turns is not None
     assert 0 < counts.dialogues <= counts.turns
@@ -32,8 +32,8 @@ def test_every_split_has_counts_that_fit_each_other(name: str, split: str) -> No
 
 @pytest.mark.parametrize("sessions", [[5], [5, 2], [3, 1, 2, 5, 4]])
 def test_sessions_are_summed_in_any_order(sessions: list[int]) -> None:
-    counts = known("iemocap", f"session{'+'.join(map(str, sessions))}")
-    parts = [known("iemocap", f"session{session}") for session in sessions]
+    counts = require_counts("iemocap", f"session{'+'.join(map(str, sessions))}")
+    parts = [require_counts("iemocap", f"session{session}") for session in sessions]
     assert counts.dialogues == sum(part.dialogues or 0 for part in parts)
     assert counts.turns == sum(part.turns or 0 for part in parts)
     assert bool(counts.labels) == (len(sessions) == 5)
@@ -48,5 +48,5 @@ def test_sessions_are_summed_in_any_order(sessions: list[int]) -> None:
         ("iemocap", "session2+2"),
     ],
 )
-def test_what_is_not_known_is_none(name: str, split: str) -> None:
-    assert expected(name, split) is None
+def test_unknown_counts_are_none(name: str, split: str) -> None:
+    assert find_counts(name, split) is None

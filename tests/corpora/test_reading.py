@@ -1,4 +1,4 @@
-"""A corpus is checked when it is read, and an error of its reader names the reader's file and line."""
+"""A corpus is validated when it is read, and an error in its reader is reported with file and line."""
 
 import inspect
 from dataclasses import replace
@@ -24,9 +24,9 @@ HERE = str(inspect.getsourcefile(readers))
 ANA, BEN = TALK.turns
 
 
-def refused(corpus: object) -> str:
+def refusal(faulty: object) -> str:
     with pytest.raises(CorpusError) as caught:
-        check_corpus(corpus, Sound())
+        check_corpus(faulty, Sound())
     assert caught.value.what.startswith("what tests.corpora.readers.Sound returned cannot be used\n")
     assert (caught.value.where, bool(caught.value.hint)) == (HERE, True)
     return caught.value.what.split("\n", 1)[1]
@@ -40,15 +40,15 @@ def ana(**changes: Any) -> Turn:
     return replace(ANA, **changes)
 
 
-def made(**changes: Any) -> Corpus:
-    corpus: Corpus = replace(Sound().load(), **changes)
-    return corpus
+def corpus(**changes: Any) -> Corpus:
+    changed: Corpus = replace(Sound().load(), **changes)
+    return changed
 
 
 def test_a_valid_corpus_is_returned_unchanged() -> None:
     assert read_corpus(Sound()) == Sound().load()
     assert read_corpus(Folder(demo_root())) == Folder(demo_root()).load()
-    odd = made(name="caf\udce9", dialogues=(talk(conversation="/\udce9#tea", episode=None, situation=""),))
+    odd = corpus(name="caf\udce9", dialogues=(talk(conversation="/\udce9#tea", episode=None, situation=""),))
     assert check_corpus(odd, Sound()) is odd
 
 
@@ -72,18 +72,18 @@ def test_a_valid_corpus_is_returned_unchanged() -> None:
     ],
 )
 def test_an_invalid_corpus_is_refused_with_the_place(changes: dict[str, Any], problem: str) -> None:
-    assert refused(made(**changes)).startswith(f"  {problem}")
+    assert refusal(corpus(**changes)).startswith(f"  {problem}")
 
 
-def test_what_is_no_corpus() -> None:
-    assert refused([TALK]).startswith("  corpus: Input should be")
+def test_a_list_of_dialogues_is_not_a_corpus() -> None:
+    assert refusal([TALK]).startswith("  corpus: Input should be")
 
 
-def test_an_exception_of_a_reader_is_reported_with_file_and_line() -> None:
+def test_an_exception_in_a_reader_is_reported_with_file_and_line() -> None:
     with pytest.raises(CorpusError) as caught:
         read_corpus(Raising())
     source, first = inspect.getsourcelines(Raising)
-    line = first + next(at for at, text in enumerate(source) if 'row["text"]' in text)
+    line = first + next(offset for offset, text in enumerate(source) if 'row["text"]' in text)
     assert caught.value.what == "tests.corpora.readers.Raising raised KeyError: 'text'"
     assert caught.value.where == f"{HERE}, line {line}"
     assert "docs/extend.md" in caught.value.hint
@@ -98,7 +98,7 @@ def test_an_exception_of_a_reader_is_reported_with_file_and_line() -> None:
         ("data", Exiting, "raised SystemExit: 0"),
     ],
 )
-def test_the_commands_refuse_it(
+def test_commands_refuse_a_faulty_reader(
     command: str, reader: type, problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from mmerg.checking.check import check_data
@@ -113,20 +113,20 @@ def test_the_commands_refuse_it(
     assert HERE in error
 
 
-def test_clips_that_are_gone_or_changed_are_noticed(tmp_path: Path) -> None:
+def test_missing_and_changed_clips_are_detected(tmp_path: Path) -> None:
     names = ["a.mp4", "b.mp4", "c.mp4"]
     for name in names:
         (tmp_path / name).write_bytes(b"clip")
     clips = [*(Clip(tmp_path / name) for name in names), Clip(tmp_path / "a.mp4", 1.0, 2.0, Crop(0, 0, 0.5, 1))]
-    corpus = made(dialogues=(talk(turns=tuple(ana(clip=clip) for clip in clips)),))
-    before = Snapshot.take([*clip_files(corpus), tmp_path / "never.mp4", tmp_path / "nu\0ll.mp4", tmp_path])
+    filmed = corpus(dialogues=(talk(turns=tuple(ana(clip=clip) for clip in clips)),))
+    before = Snapshot.take([*clip_files(filmed), tmp_path / "never.mp4", tmp_path / "nu\0ll.mp4", tmp_path])
     assert before.find_changed() == []
     (tmp_path / "a.mp4").unlink()
     (tmp_path / "c.mp4").write_bytes(b"longer than it was")
     (tmp_path / "never.mp4").write_bytes(b"new")
     assert before.find_changed() == [tmp_path / "a.mp4", tmp_path / "c.mp4"]
     assert before.find_changed([tmp_path / "b.mp4", tmp_path / "never.mp4"]) == []
-    assert Snapshot.take(clip_files(corpus)).digest() != before.digest()
+    assert Snapshot.take(clip_files(filmed)).digest() != before.digest()
     (tmp_path / "a.mp4").write_bytes(b"back")
     (tmp_path / "c.mp4").write_bytes(b"clip")
-    assert Snapshot.take(clip_files(corpus)).digest() == before.digest()
+    assert Snapshot.take(clip_files(filmed)).digest() == before.digest()

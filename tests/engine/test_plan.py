@@ -10,7 +10,7 @@ from threading import Barrier, Lock
 
 import pytest
 
-from mmerg.corpora.dialogue import Clip, Dialogue, Sample, Turn, cut
+from mmerg.corpora.dialogue import Clip, Dialogue, Sample, Turn, cut_sample
 from mmerg.engine.keyframes import ClipPrefetcher, KeyframeSampler, clips_by_file
 from mmerg.engine.state import State
 from mmerg.errors import Failure, SampleError
@@ -33,7 +33,7 @@ def talk(film: Path, seconds: int = SECONDS) -> Dialogue:
 
 
 def all_samples(dialogue: Dialogue) -> list[Sample]:
-    return [cut(dialogue, target, ("joy",)) for target in range(1, len(dialogue.turns))]
+    return [cut_sample(dialogue, target, ("joy",)) for target in range(1, len(dialogue.turns))]
 
 
 class CountingStore(FrameStore):
@@ -81,9 +81,9 @@ def test_the_plan_has_each_clip_once_and_only_shared_files() -> None:
     one, two, three = Clip(film, 0, 1), Clip(film, 1, 2), Clip(film, 2, 3)
     turns = (Turn("a", "1", clip=one), Turn("b", "2", clip=two), Turn("a", "3", clip=Clip(other)), Turn("b", "4"))
     samples = [
-        cut(Dialogue("d", (*turns, Turn("a", "5", clip=three))), 4, ()),
-        cut(Dialogue("d", turns), 2, ()),
-        cut(Dialogue("d", turns), 2, ()),
+        cut_sample(Dialogue("d", (*turns, Turn("a", "5", clip=three))), 4, ()),
+        cut_sample(Dialogue("d", turns), 2, ()),
+        cut_sample(Dialogue("d", turns), 2, ()),
     ]
     assert clips_by_file(samples, 9) == {film: (one, two)}
     assert clips_by_file(samples, 2) == {film: (one, two)}
@@ -138,7 +138,7 @@ def test_a_span_that_failed_is_not_decoded_again(film: Path, tmp_path: Path) -> 
 def test_a_file_removed_since_the_start_fails_its_sample(film: Path, tmp_path: Path) -> None:
     """A file that was missing from the start only costs its turn the frames."""
     own = Dialogue("own", (Turn("a", "1", clip=Clip(film)), Turn("b", "2", clip=Clip(tmp_path / "never.mp4")), *TWO))
-    samples = [*all_samples(talk(film))[-2:], cut(own, 2, ("joy",))]
+    samples = [*all_samples(talk(film))[-2:], cut_sample(own, 2, ("joy",))]
     frames = FramesSettings(per_clip=1, long_side=160, seen_by="all")
     together = build_keyframe_sampler(frames, merg(), tmp_path, samples)
     seen = look(together, samples[0])

@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from mmerg.backends.protocol import Message
-from mmerg.corpora.dialogue import Clip, Dialogue, Turn, cut
+from mmerg.corpora.dialogue import Clip, Dialogue, Turn, cut_sample
 from mmerg.engine.prompts import Prompts, get_bounds
 from mmerg.engine.state import Correction, State
 from mmerg.errors import ConfigError
@@ -109,7 +109,7 @@ def test_neither_target_nor_labels_reach_a_prompt(tmp_path: Path) -> None:
         Turn("Ana", "hello there", "joy", Clip(tmp_path / "a.mp4")),
         Turn("Ben", "SECRET words", "sadness", Clip(tmp_path / "SECRET.mp4")),
     )
-    sample = cut(Dialogue("d", turns), 1, ("labelA", "labelB"))
+    sample = cut_sample(Dialogue("d", turns), 1, ("labelA", "labelB"))
     assert "SECRET" not in repr(sample.scene)
     assert sample.target is not None
     state = State(sample.scene, keyframes(1, described=True))
