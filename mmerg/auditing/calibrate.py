@@ -1,4 +1,4 @@
-"""Chooses forms and thresholds by a split of the dialogues: one half fits, the other gives the scores."""
+"""Chooses the form and threshold of each check. One half of the dialogues fits them, and the other gives the scores."""
 
 import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -7,20 +7,34 @@ from math import inf, isfinite
 import numpy as np
 
 from mmerg.auditing.faults import FOREIGN, HOT, HUMAN, KINDS, WRONG, Case
-from mmerg.auditing.metrics import Scored, auc, calibration_error, collect_scores, fit_evidence, share, sides, threshold
+from mmerg.auditing.metrics import (
+    Scored,
+    calibration_error,
+    collect_scores,
+    fit_evidence,
+    fit_threshold,
+    measure_auc,
+    measure_share,
+    split_sides,
+)
 from mmerg.settings.model import Form
 from mmerg.storage.record import Record
 from mmerg.systems.audit import Check, Measure
 from mmerg.systems.system import Stage
 
-LEAST = 0.6  # lower bound of the AUC that makes a check worth its calls
-GATES = (FOREIGN, WRONG)  # kinds of faults that must reach it, if present
+LEAST = 0.6  # a check is worth its calls if the lower bound of its AUC reaches this
+GATES = (FOREIGN, WRONG)  # for these kinds of faults, if the run has them
 
 
-class Whole(Record):
-    """All checks of an auditor together, on the held-out half. passed: the share of clean passes, with no known wrong
-    forecast, whose checks all passed. blamed: the share of planted faults, none behind a wrong forecast, whose stage is
-    the earliest that failed; chance: how often clean passes blame that stage."""
+class AuditorMeasure(Record):
+    """The checks of all stages together, measured on the held-out half.
+
+    Attributes:
+        passed: the share of clean passes, without those known to have a wrong forecast, whose checks all passed.
+        blamed: the share of planted faults whose stage is the earliest that failed. Faults in a stage after a wrong
+            forecast are excluded.
+        chance: the mean share of clean passes that blame the stage of a fault.
+    """
 
     passed: Measure
     blamed: Measure
@@ -33,97 +47,127 @@ class Whole(Record):
         return 2 * passed * blamed / (passed + blamed) if passed + blamed else 0.0
 
 
-def halves(cases: Iterable[Case], seed: int) -> tuple[list[Case], list[Case]]:
-    """The cases to fit on, and the held-out ones; all cases of a dialogue are on one side."""
+def split_halves(cases: Iterable[Case], seed: int) -> tuple[list[Case], list[Case]]:
+    """Splits the cases into those to fit on and the held-out ones. All cases of a dialogue are on the same side."""
     cases = list(cases)
-    names = sorted({case.dialogue for case in cases})
-    random.Random(f"{seed} halves").shuffle(names)
-    fit = set(names[: (len(names) + 1) // 2])
-    return [case for case in cases if case.dialogue in fit], [case for case in cases if case.dialogue not in fit]
+    dialogues = sorted({case.dialogue for case in cases})
+    random.Random(f"{seed} halves").shuffle(dialogues)
+    first = set(dialogues[: (len(dialogues) + 1) // 2])
+    return [case for case in cases if case.dialogue in first], [case for case in cases if case.dialogue not in first]
 
 
-def measured(cases: Sequence[Case], stage: str, form: Form, seed: int) -> Check | None:
-    """The check of a stage by a form: threshold and evidence from one half, scores from the other. None if a half lacks
-    clean or faulty outputs, or too many checks of clean ones cannot be read."""
-    fitting, held = halves(cases, seed)
-    (clean, faulty), (held_clean, held_faulty) = (_pooled(half, stage, form) for half in (fitting, held))
-    sides_of = (clean, faulty, held_clean, held_faulty)
-    known = [np.array([score for score, _ in side if isfinite(score)]) for side in sides_of]
-    if not all(len(side) for side in known) or not isfinite(least := threshold(clean)):
+def measure_check(cases: Sequence[Case], stage: str, form: Form, seed: int) -> Check | None:
+    """Measures the check of a stage in a form: threshold and evidence from one half of the dialogues, scores from the
+    other. Returns None if a half lacks clean or faulty outputs, or too many checks of clean outputs cannot be read."""
+    fitting, held_out = split_halves(cases, seed)
+    clean, faulty = _pool_scores(fitting, stage, form)
+    held_clean, held_faulty = _pool_scores(held_out, stage, form)
+    fit_clean, fit_faulty, test_clean, test_faulty = (
+        np.array([score for score, _ in scored if isfinite(score)])
+        for scored in (clean, faulty, held_clean, held_faulty)
+    )
+    if not (len(fit_clean) and len(fit_faulty) and len(test_clean) and len(test_faulty)):
+        return None
+    threshold = fit_threshold(clean)
+    if not isfinite(threshold):
         return None
     if form == "finding":
-        least = 0.0  # a finding is a verdict already
-    slope, intercept = fit_evidence(known[0], known[1])
-    evidence, truth = slope * np.concatenate(known[2:]) + intercept, np.repeat([True, False], list(map(len, known[2:])))
-    by_kind = {kind: sides(held, stage, form, kind) for kind in KINDS}
-    found = {kind: share((s < least, d) for s, d in faults) for kind, (_, faults) in by_kind.items() if kind != HUMAN}
+        threshold = 0.0  # a finding is a verdict already
+    slope, intercept = fit_evidence(fit_clean, fit_faulty)
+    evidence = slope * np.concatenate([test_clean, test_faulty]) + intercept
+    is_clean = np.repeat([True, False], [len(test_clean), len(test_faulty)])
+    auc: dict[str, Measure] = {}
+    sensitivity: dict[str, Measure] = {}
+    for kind in KINDS:
+        clean_side, faulty_side = split_sides(held_out, stage, form, kind)
+        if measure := measure_auc(clean_side, faulty_side, seed):
+            auc[kind] = measure
+        detected = measure_share((score < threshold, dialogue) for score, dialogue in faulty_side)
+        if detected and kind != HUMAN:
+            sensitivity[kind] = detected
     return Check(
         form=form,
-        threshold=least,
+        threshold=threshold,
         slope=slope,
         intercept=intercept,
-        auc={kind: one for kind, both in by_kind.items() if (one := auc(*both, seed))},
-        specificity=share((score >= least, dialogue) for score, dialogue in held_clean),
-        sensitivity={kind: one for kind, one in found.items() if one},
-        ece=calibration_error(evidence, truth),
+        auc=auc,
+        specificity=measure_share((score >= threshold, dialogue) for score, dialogue in held_clean),
+        sensitivity=sensitivity,
+        ece=calibration_error(evidence, is_clean),
     )
 
 
-def choose(cases: Sequence[Case], stage: Stage, forms: Collection[Form], seed: int) -> Check:
-    """The cheapest form whose AUC is within the interval of the best one, on the fitting half and its worst kind of
-    `GATES`. The form is used only if its lower bounds on the held-out half reach `LEAST`."""
-    fitting, _ = halves(cases, seed)
+def choose_check(cases: Sequence[Case], stage: Stage, forms: Collection[Form], seed: int) -> Check:
+    """Chooses a stage's check: the cheapest form whose AUC is within the interval of the best form. AUCs are those of
+    the fitting half, for the kind of `GATES` on which a form is worst. The check has no form, and says why, if its
+    lower bounds on the held-out half do not reach `LEAST`. forms: the cheapest first."""
+    fitting, _ = split_halves(cases, seed)
     checks: dict[Form, Check] = {}
     worst: dict[Form, Measure] = {}
     for form in forms:
-        gated = [one for kind in GATES if (one := auc(*sides(fitting, stage.name, form, kind), seed))]
-        if gated and (check := measured(cases, stage.name, form, seed)):
-            checks[form], worst[form] = check, min(gated, key=lambda one: one.value)
+        aucs = [measure_auc(*split_sides(fitting, stage.name, form, kind), seed) for kind in GATES]
+        gated = [auc for auc in aucs if auc]
+        if gated and (check := measure_check(cases, stage.name, form, seed)):
+            checks[form], worst[form] = check, min(gated, key=lambda auc: auc.value)
     if not checks:
         return Check(form=None, why="it cannot be measured on this run")
     best = max(worst, key=lambda form: worst[form].value)
-    reach = [form for form, one in worst.items() if (one.low or 0) >= LEAST and (one.high or 0) >= worst[best].value]
-    check = checks[reach[0] if reach else best]
+    good = [form for form, auc in worst.items() if (auc.low or 0) >= LEAST and (auc.high or 0) >= worst[best].value]
+    check = checks[good[0] if good else best]
     why = "" if check.auc.keys() & set(GATES) else "no fault is left to measure it with"
-    for kind, one in check.auc.items():
-        if kind in GATES and (one.low or 0) < LEAST:
-            why = f"{check.form} has an AUC of {one.value:.2f} on {kind} faults, with a lower bound of"
-            why += f" {(one.low or 0):.2f}, under {LEAST}"
+    for kind, auc in check.auc.items():
+        if kind in GATES and (auc.low or 0) < LEAST:
+            why = f"{check.form} has an AUC of {auc.value:.2f} on {kind} faults, with a lower bound of"
+            why += f" {(auc.low or 0):.2f}, under {LEAST}"
     decoys = stage.verdict.decoys if check.form == "comparison" else ()
     return check.model_copy(update={"form": None, "why": why} if why else {"decoys": decoys})
 
 
-def whole(cases: Sequence[Case], checks: Mapping[str, Check], seed: int) -> Whole | None:
-    """checks: by stage, in order. None without held-out cases."""
-    _, held = halves(cases, seed)
-    own = {(case.sample, case.stage): case for case in held if not case.fault}
+def measure_auditor(cases: Sequence[Case], checks: Mapping[str, Check], seed: int) -> AuditorMeasure | None:
+    """Measures the checks of all stages together on the held-out half. checks: by stage, in order. Returns None if
+    there are no clean passes or no planted faults in that half."""
+    _, held_out = split_halves(cases, seed)
+    unchanged = {(case.sample, case.stage): case for case in held_out if not case.fault}
 
-    def verdict(case: Case) -> bool | None:
-        """Whether the stage's check passes, or there is none; None if it cannot be read."""
+    def passes(case: Case) -> bool | None:
+        """True if the stage's check passes, or there is none; None if it cannot be read."""
         check = checks[case.stage]
         score = case.scores.get(check.form, inf) if check.form else inf
         return None if score is None else score >= check.threshold
 
-    def blamed(sample: str, planted: Case | None = None) -> str | None:
-        passes = [planted if planted and planted.stage == one else own.get((sample, one)) for one in checks]
-        return next((case.stage for case in passes if case and verdict(case) is False), None)
-
-    order, wrong = list(checks), {case.sample: case.stage for case in own.values() if case.right is False}
-    dialogues = {case.sample: case.dialogue for case in own.values() if case.sample not in wrong}
-    clean = {sample: blamed(sample) for sample in dialogues}
-    read = {sample: all(verdict(case) for case in own.values() if case.sample == sample) for sample in dialogues}
-    planted = [case for case in held if case.fault not in ("", HOT, HUMAN)]
-    planted = [one for one in planted if order.index(one.stage) <= order.index(wrong.get(one.sample, one.stage))]
-    passed = share((read[sample], dialogue) for sample, dialogue in dialogues.items())
-    found = share((blamed(case.sample, case) == case.stage, case.dialogue) for case in planted)
-    if not passed or not found:
+    def find_blamed(sample: str, planted: Case | None = None) -> str | None:
+        """The earliest stage whose check fails, with one output replaced by the planted fault."""
+        for stage in checks:
+            case = planted if planted and planted.stage == stage else unchanged.get((sample, stage))
+            if case and passes(case) is False:
+                return stage
         return None
-    chances = [[*clean.values()].count(case.stage) / len(clean) for case in planted]
-    return Whole(passed=passed, blamed=found, chance=float(np.mean(chances)))
+
+    order = list(checks)
+    wrong = {case.sample: case.stage for case in unchanged.values() if case.right is False}
+    dialogues = {case.sample: case.dialogue for case in unchanged.values() if case.sample not in wrong}
+    all_passed = {
+        sample: all(passes(case) for case in unchanged.values() if case.sample == sample) for sample in dialogues
+    }
+    planted = [
+        case
+        for case in held_out
+        if case.fault not in ("", HOT, HUMAN)
+        and order.index(case.stage) <= order.index(wrong.get(case.sample, case.stage))
+    ]
+    passed = measure_share((all_passed[sample], dialogue) for sample, dialogue in dialogues.items())
+    blamed = measure_share((find_blamed(case.sample, case) == case.stage, case.dialogue) for case in planted)
+    if not passed or not blamed:
+        return None
+    blamed_clean = [find_blamed(sample) for sample in dialogues]
+    chances = [blamed_clean.count(case.stage) / len(blamed_clean) for case in planted]
+    return AuditorMeasure(passed=passed, blamed=blamed, chance=float(np.mean(chances)))
 
 
-def _pooled(cases: Sequence[Case], stage: str, form: Form) -> tuple[Scored, Scored]:
-    """The run's own outputs that are not known to be wrong, and all faulty ones except hot draws and human turns."""
+def _pool_scores(cases: Sequence[Case], stage: str, form: Form) -> tuple[Scored, Scored]:
+    """The scores of the run's own outputs that are not known to be wrong, and those of all faulty outputs except hot
+    samples and human turns."""
     cases = [case for case in cases if case.stage == stage and case.fault not in (HOT, HUMAN)]
-    clean, faulty = ([case for case in cases if bool(case.fault or case.right is False) is so] for so in (False, True))
+    clean = [case for case in cases if not case.fault and case.right is not False]
+    faulty = [case for case in cases if case.fault or case.right is False]
     return collect_scores(clean, form, -inf), collect_scores(faulty, form, inf)

@@ -1,16 +1,16 @@
-"""The cases that measure an auditor: outputs of first passes, unchanged and with faults of several kinds.
+"""Makes the cases that measure an auditor: outputs of first passes, unchanged and with faults of several kinds.
 
 foreign: another dialogue's output, which has nothing to do with the scene.
 wrong: a forecast of the run itself that the gold label contradicts. Nothing is planted.
-flipped: a forecast generated for another label, with its own reasons.
-hot: an output sampled at temperature 1.5. A weak fault, as it may be as good as the run's own.
-human: the human turn as the clean output, the model's own as the faulty one.
+flipped: a forecast generated for another label, with reasons for that label.
+hot: an output sampled at temperature 1.5. This is a weak fault, as the output may be as good as the run's.
+human: here the human turn is the clean output, and the model's reply is the faulty one.
 refusal, phrase, own name, narration, last turn: a reply that code makes.
 roles: a reply generated for the other speaker.
 """
 
 import random
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
@@ -41,14 +41,16 @@ BY_CODE: Mapping[str, Callable[[str, State], str]] = {
     "last turn": lambda _, state: state.scene.history[-1].text,
 }
 KINDS = (FOREIGN, WRONG, FLIPPED, HOT, HUMAN, ROLES, *BY_CODE)
-HEAT = 1.5
-Made = TypeVar("Made")
+HEAT = 1.5  # the temperature of hot outputs
+T = TypeVar("T")
 
 
 class Case(Record):
-    """One output of a stage. fault: its kind, "" for the run's own output; human: a human turn, which is clean. right:
-    whether the run's own forecast is the gold label; None if unknown. scores: by form; None if the check cannot be
-    read."""
+    """One output of a stage, and the scores of its checks.
+
+    fault: its kind; "" for the run's unchanged output; "human" for a human turn, which is clean. right: the unchanged
+    forecast is the gold label; None if unknown. scores: by form of the check; None if the check cannot be read.
+    """
 
     sample: str
     dialogue: str
@@ -59,14 +61,15 @@ class Case(Record):
 
 
 class Audits(Verdicts):
-    """The cases of a sample, or how a call failed."""
+    """The cases of a sample, or the failure of a call."""
 
     cases: tuple[Case, ...] = ()
 
 
 @dataclass(frozen=True)
 class Auditing:
-    """What the audits of all samples share. forms: of each stage's check, by stage name."""
+    """Audits the samples of a run. forms: those of each stage's check to measure, by stage name. kinds: the faults to
+    plant. seed: decides the faults."""
 
     passes: FirstPasses
     results: Mapping[str, Result]
@@ -77,80 +80,84 @@ class Auditing:
     prompts: Prompts
     sampling: Sampling
 
-    def sample(self, sample: str, backend: Backend, emit: Emit) -> Audits:
-        """The audits of a sample. Raises CallError (interrupted), and RunError if the run folder lacks something."""
+    def audit_sample(self, sample: str, backend: Backend, emit: Emit) -> Audits:
+        """Audits a sample. Raises CallError if it is interrupted, and RunError if the run folder is not complete."""
         first = self.passes.read(sample)
-        sources = {symbol: lambda *_, output=output: output for symbol, output in first.supplied.items()}
+        sources = {symbol: lambda *_, output=output: output for symbol, output in first.source_outputs.items()}
 
-        def decide(note: Emit, _: object) -> dict[str, object]:
-            ask = Asker(self.prompts, backend, self.sampling, note, sources)
-            state = replace(first.state, images=self.passes.images(sample))
-            return {"cases": tuple(self._cases(state, self.results[sample], ask))}
+        def decide(record: Emit, _: object) -> dict[str, object]:
+            ask = Asker(self.prompts, backend, self.sampling, record, sources)
+            state = replace(first.state, images=self.passes.read_images(sample))
+            return {"cases": tuple(self._make_cases(state, self.results[sample], ask))}
 
         return Audits.model_validate(run_attempt(first.started, decide, emit)[0])
 
-    def _cases(self, state: State, result: Result, ask: Asker) -> Iterator[Case]:
+    def _make_cases(self, state: State, result: Result, ask: Asker) -> Iterator[Case]:
         """The cases of a sample, stage by stage. Raises SampleError if a call fails."""
         sample, system = state.scene.id, self.prompts.system
         forecast = state.get_text(system.result.get("emotion", ""))
         right = forecast == result.gold_emotion if result.gold_emotion else None
-        own = self._scores(state, self.stages, ask)
+        unchanged = self._score(state, self.stages, ask)
         for stage in self.stages:
-            known = {"sample": sample, "dialogue": self.passes.dialogues[sample], "stage": stage.name}
-            judged = right if system.result_symbol("emotion") == stage.gives else None
-            yield Case.model_validate({**known, "right": judged, "scores": own[stage.name]})
-            for kind, output in self._faults(state, stage, result, ask):
+            fields = {"sample": sample, "dialogue": self.passes.dialogues[sample], "stage": stage.name}
+            stage_right = right if system.result_symbol("emotion") == stage.gives else None
+            yield Case.model_validate({**fields, "right": stage_right, "scores": unchanged[stage.name]})
+            for kind, output in self._make_faults(state, stage, result, ask):
                 planted = replace(state, outputs=tuple({**dict(state.outputs), stage.gives: output}.items()))
-                scores = self._scores(planted, [stage], ask)[stage.name]
-                yield Case.model_validate({**known, "fault": kind, "scores": scores})
+                scores = self._score(planted, [stage], ask)[stage.name]
+                yield Case.model_validate({**fields, "fault": kind, "scores": scores})
 
-    def _faults(self, state: State, stage: Stage, result: Result, ask: Asker) -> Iterator[tuple[str, Output]]:
+    def _make_faults(self, state: State, stage: Stage, result: Result, ask: Asker) -> Iterator[tuple[str, Output]]:
         """The kinds and outputs of the faults of a stage. Skips those that the model cannot generate."""
-        system, before, scene = self.prompts.system, state.before(stage.gives), state.scene
-        emotion, response = system.result.get("emotion", ""), system.result.get("response", "").partition(".")
-        own = dict(state.outputs)[stage.gives]
-        again: list[tuple[str, Stage, State]] = []
-        if FOREIGN in self.kinds and (foreign := self.passes.foreign(state, stage, self.seed)):
+        if FOREIGN in self.kinds and (foreign := self.passes.draw_foreign(state, stage, self.seed)):
             yield FOREIGN, foreign
-        labels = [label for label in scene.labels if label != state.get_text(emotion)]
+        for kind, changed_stage, changed_state in self._change_inputs(state, stage):
+            if output := _unless_final(partial(ask, changed_stage, changed_state, 0, candidate=Candidate(1))):
+                yield kind, output
+        symbol, _, field = self.prompts.system.result.get("response", "").partition(".")
+        if stage.gives == symbol:
+            output = dict(state.outputs)[stage.gives]
+            reply = str(getattr(output, field) if field else output)
+            texts = {kind: make(reply, state) for kind, make in BY_CODE.items()} | {HUMAN: result.gold_response or ""}
+            for kind, text in texts.items():
+                if kind in self.kinds and text:
+                    yield kind, output.model_copy(update={field: text}) if isinstance(output, BaseModel) else text
+
+    def _change_inputs(self, state: State, stage: Stage) -> Iterator[tuple[str, Stage, State]]:
+        """The kinds of faults that the model generates, with the stage and the state that it gets for them."""
+        system, before, scene = self.prompts.system, state.before(stage.gives), state.scene
+        labels = [label for label in scene.labels if label != state.get_text(system.result.get("emotion", ""))]
         if FLIPPED in self.kinds and stage.gives == system.result_symbol("emotion") and labels:
             label = random.Random(f"{self.seed} {scene.id!a}").choice(sorted(labels))
-            again.append((FLIPPED, stage, replace(before, scene=replace(scene, labels=(label,)), labels=(label,))))
+            yield FLIPPED, stage, replace(before, scene=replace(scene, labels=(label,)), labels=(label,))
         if HOT in self.kinds and not stage.function:
-            again.append((HOT, replace(stage, sampling={**stage.sampling, "temperature": HEAT}), before))
+            yield HOT, replace(stage, sampling={**stage.sampling, "temperature": HEAT}), before
         others = [turn.speaker for turn in scene.history if turn.speaker != scene.responder]
-        if ROLES in self.kinds and stage.gives == response[0] and others and scene.responder:
-            again.append((ROLES, stage, replace(before, scene=replace(scene, responder=others[-1]))))
-        for kind, asked, shown in again:
-            if output := _unless_final(partial(ask, asked, shown, 0, candidate=Candidate(1))):
-                yield kind, output
-        if stage.gives == response[0]:
-            said = str(getattr(own, response[2]) if response[2] else own)
-            texts = {kind: make(said, state) for kind, make in BY_CODE.items()} | {HUMAN: result.gold_response or ""}
-            for kind, text in ((kind, text) for kind, text in texts.items() if kind in self.kinds and text):
-                yield kind, own.model_copy(update={response[2]: text}) if isinstance(own, BaseModel) else text
+        if ROLES in self.kinds and stage.gives == system.result_symbol("response") and others and scene.responder:
+            yield ROLES, stage, replace(before, scene=replace(scene, responder=others[-1]))
 
-    def _scores(self, state: State, stages: Iterable[Stage], ask: Asker) -> dict[str, dict[Form, float | None]]:
-        """Scores by stage and form; a finding is 1 if the check passed, else -1. One call gives all findings, as in a
-        run."""
+    def _score(self, state: State, stages: Collection[Stage], ask: Asker) -> dict[str, dict[Form, float | None]]:
+        """Scores by stage and form. A finding has the score 1 if the check passes, else -1. One call gives all
+        findings, as in a run."""
         auditor = self.prompts.system.auditor
         assert auditor is not None
-        forms, finds = ask.forms(auditor, state, 0), any("finding" in self.forms[stage.name] for stage in stages)
-        reply = _unless_final(lambda: ask(auditor, state, 0)) if finds else None
-        findings = to_audit(reply).findings if isinstance(reply, BaseModel) else {}
-        found = {name: 1.0 if finding.passed else -1.0 for name, finding in findings.items()}
+        forms = ask.forms(auditor, state, 0)
+        needs_findings = any("finding" in self.forms[stage.name] for stage in stages)
+        audit = _unless_final(lambda: ask(auditor, state, 0)) if needs_findings else None
+        findings = to_audit(audit).findings if isinstance(audit, BaseModel) else {}
+        passed = {name: 1.0 if finding.passed else -1.0 for name, finding in findings.items()}
 
         def score(stage: Stage, form: Form) -> float | None:
             if form == "finding":
-                return found.get(stage.name)
+                return passed.get(stage.name)
             with user_code(f"{stage.name}, form={form}"):
                 return _unless_final(lambda: forms.score(stage, state, form))
 
         return {stage.name: {form: score(stage, form) for form in self.forms[stage.name]} for stage in stages}
 
 
-def _unless_final(work: Callable[[], Made]) -> Made | None:
-    """The result of `work`; None if the model cannot give one. Raises SampleError if a call fails."""
+def _unless_final(work: Callable[[], T]) -> T | None:
+    """The result of `work`; None if the model gives no valid output. Raises SampleError if a call fails."""
     try:
         return work()
     except SampleError as error:

@@ -1,4 +1,4 @@
-"""Calibrates emotions that are read from label probabilities, by a finished run on another split: the model's mean
+"""Calibrates emotions that are read from label probabilities. A finished run on another split gives the model's mean
 score and the frequency of each label."""
 
 from collections import Counter
@@ -17,19 +17,20 @@ from mmerg.systems.audit import LabelPrior
 
 
 def calibrate_labels(run: Path, file: Path) -> LabelPrior:
-    """Adds the prior of the run's labels to `file`, without any call. Raises MmergError if the run read no labels, or
-    the file is of another model."""
+    """Writes the prior of the run's labels to the auditor in `file`, without any call. Raises MmergError if the run
+    read no labels, or the auditor is of another model."""
     manifest, results = read_manifest(run), read_results(run).values()
-    corpus, read = manifest.corpus, [result.label_logprobs for result in results if result.label_logprobs]
-    if not read:
+    corpus = manifest.corpus
+    logprobs = [result.label_logprobs for result in results if result.label_logprobs]
+    if not logprobs:
         what = "the run read no label probabilities"
         hint = "use a run of system=one_pass_calibrated, or of a system with `reads: labels`"
         raise RunError(what, where=str(run), hint=hint)
     prior = LabelPrior(
         corpus=f"{corpus.name} {corpus.split}",
         fingerprint=manifest.identity[CORPUS],
-        n=len(read),
-        mean={label: round(fmean(one[label] for one in read), 6) for label in corpus.labels},
+        n=len(logprobs),
+        mean={label: round(fmean(by_label[label] for by_label in logprobs), 6) for label in corpus.labels},
         counts=dict(Counter(result.gold_emotion for result in results if result.gold_emotion)),
     )
     settings = restore_settings(run, manifest).model_copy(update={"auditor": None})

@@ -13,10 +13,10 @@ from pathlib import Path
 from pydantic import ValidationError
 from rich.console import Console
 
-from mmerg.auditing.calibrate import choose, whole
+from mmerg.auditing.calibrate import choose_check, measure_auditor
 from mmerg.auditing.faults import KINDS, Auditing, Audits
-from mmerg.auditing.first_passes import AGAIN, FirstPasses, finished
-from mmerg.auditing.planted import PLANTED, Planted, compute_aucs, compute_checks
+from mmerg.auditing.first_passes import AGAIN, FirstPasses, find_dialogues
+from mmerg.auditing.planted import PLANTED, PlantedFaults, compute_aucs, compute_checks
 from mmerg.auditing.worth import measure_worth
 from mmerg.backends.pool import Pool
 from mmerg.backends.protocol import engine_changed
@@ -54,42 +54,49 @@ def launch(
     hosts: Sequence[str] = (),
     calibrate: Path | None = None,
 ) -> int:
-    """Audits `n` samples, drawn with the seed, and writes the scores; with `calibrate`, also writes the chosen auditor
-    to that file. Returns 0, or 1 if calls failed for some samples. Raises MmergError if the run, an option or the
-    server cannot be used."""
+    """Measures the checks of a run on `n` samples, drawn with the seed, and writes the scores to the run folder.
+
+    Args:
+        forms: the forms of checks to measure.
+        kinds: the kinds of faults to plant.
+        hosts: replace those of the run.
+        calibrate: the file to which the chosen auditor is written, if any.
+
+    Returns 0, or 1 if calls failed for some samples. Raises MmergError if the run, an option or the server cannot be
+    used."""
     if n < 1 or seed < 0:
         raise ConfigError("n must be 1 or more, and seed 0 or more", where=f"--n {n} --seed {seed}")
     manifest, results = read_manifest(run), read_results(run)
     settings = restore_settings(run, manifest, hosts)
-    auditor = _auditor(run, plan_prompts(settings), manifest)
-    dialogues = finished(run, results)
+    auditor = _find_auditor(run, plan_prompts(settings), manifest)
+    dialogues = find_dialogues(run, results)
     samples = sorted(dialogues)
     random.Random(seed).shuffle(samples)  # so that a larger n includes the samples of a smaller one
-    decoys = _decoys(samples, dialogues) if "comparison" in forms else set[str]()
+    decoys = _choose_decoys(samples, dialogues) if "comparison" in forms else set[str]()
     chosen = [sample for sample in samples if dialogues[sample] not in decoys][:n]
-    prompts, backbone = _measuring(settings), BackbonePlan.of(settings)
+    prompts, backbone = _plan_findings(settings), BackbonePlan.of(settings)
     passes = FirstPasses(run, prompts.system, dialogues, decoys)
-    measured = [
-        replace(stage, verdict=Check(decoys=passes.decoy_outputs(stage) if decoys else ()))
+    stages = [
+        replace(stage, verdict=Check(decoys=passes.read_decoys(stage) if decoys else ()))
         for stage in prompts.system.stages
     ]
     out = console()
-    with closing(_pool(run, backbone, manifest)) as pool:
-        forms = _usable(forms, pool, out)
-        of_stage = {stage.name: _possible(prompts, stage, forms) for stage in measured}
+    with closing(_open_pool(run, backbone, manifest)) as pool:
+        forms = _select_supported(forms, pool, out)
+        stage_forms = {stage.name: _find_possible_forms(prompts, stage, forms) for stage in stages}
         sampling = backbone.sampling(settings.seed)
-        auditing = Auditing(passes, results, measured, of_stage, kinds, seed, prompts, sampling)
-        audits = _audit(auditing, chosen, pool, out)
-    failed = [one for one in audits if one.status == "failed"]
+        auditing = Auditing(passes, results, stages, stage_forms, kinds, seed, prompts, sampling)
+        audits = _audit_samples(auditing, chosen, pool, out)
+    failed = [audit for audit in audits if audit.status == "failed"]
     if len(failed) == len(audits):
         raise RunError(f"a call failed for every sample, first {failed[0].failure_text}", where=str(run))
-    cases = [case for one in sorted(audits, key=lambda one: one.id) for case in one.cases]
-    aucs = compute_aucs(cases, of_stage, seed)
+    cases = [case for audit in sorted(audits, key=lambda audit: audit.id) for case in audit.cases]
+    aucs = compute_aucs(cases, stage_forms, seed)
     if not aucs:
         what = "there is no fault to measure: each stage gave the same output, or emotion, in every dialogue"
         raise RunError(what, where=str(run), hint="use a run of more dialogues")
-    checks, wholes = compute_checks(cases, of_stage, seed)
-    planted = Planted(
+    checks, wholes = compute_checks(cases, stage_forms, seed)
+    planted = PlantedFaults(
         run=RunRef(run, manifest).run,
         auditor=auditor.name,
         seed=seed,
@@ -103,12 +110,12 @@ def launch(
         results=results_digest(results.values()),
     )
     write_record(run / PLANTED, planted)
-    out.print(escape(planted.counted))
+    out.print(escape(planted.summary))
     for table in planted.tables():
         out.print(table)
     out.print(escape(planted.worth.describe()))
     if calibrate:
-        checks = {stage.name: choose(cases, stage, of_stage[stage.name], seed) for stage in measured}
+        checks = {stage.name: choose_check(cases, stage, stage_forms[stage.name], seed) for stage in stages}
         auditor_file = update_auditor(
             calibrate,
             manifest.engine,
@@ -120,35 +127,37 @@ def launch(
             checks=checks,
         )
         out.print(escape(auditor_file.describe()))
-        if together := whole(cases, checks, seed):
+        if together := measure_auditor(cases, checks, seed):
             out.print(f"with these checks: F1 {together.f1:.2f}, {together.blamed.value:.2f} of faults blamed")
         emotion = prompts.system.result_symbol("emotion")
-        if forecast := next((checks[stage.name] for stage in measured if stage.gives == emotion), None):
+        if forecast := next((checks[stage.name] for stage in stages if stage.gives == emotion), None):
             out.print(escape(f"with this check of the forecast: {planted.worth.describe(forecast)}"))
         out.print(escape(str(calibrate)), soft_wrap=True)
-    for one in failed[:1]:
-        out.print(escape(f"the same command retries samples that failed, first {one.id}: {one.failure_text}"))
+    if failed:
+        first = failed[0]
+        out.print(escape(f"the same command retries samples that failed, first {first.id}: {first.failure_text}"))
     out.print(escape(str(run / PLANTED)), soft_wrap=True)
     return 1 if failed else 0
 
 
-def _audit(auditing: Auditing, samples: Sequence[str], pool: Pool, out: Console) -> list[Audits]:
-    """The audits of several samples, in parallel in the slots of the pool."""
-    progress, audits = Progress(out, len(samples), kept=0), []
+def _audit_samples(auditing: Auditing, samples: Sequence[str], pool: Pool, out: Console) -> list[Audits]:
+    """Audits several samples, in parallel in the slots of the pool."""
+    progress = Progress(out, len(samples), kept=0)
+    audits: list[Audits] = []
 
-    def audited(sample: str) -> Audits:
+    def audit(sample: str) -> Audits:
         with pool.lease() as backend:
-            return auditing.sample(sample, backend, progress.event)
+            return auditing.audit_sample(sample, backend, progress.event)
 
     with progress:
-        for one in run_in_threads(samples, audited, pool.slots, pool.close):
-            progress.result(one)
-            audits.append(one)
+        for result in run_in_threads(samples, audit, pool.slots, pool.close):
+            progress.result(result)
+            audits.append(result)
     return audits
 
 
-def _measuring(settings: RunSettings) -> Prompts:
-    """The system with every check as a finding of its auditor, whatever forms the run had."""
+def _plan_findings(settings: RunSettings) -> Prompts:
+    """The prompts of the system in which every check is a finding of the auditor, whatever forms the run had."""
     prompts = plan_prompts(settings.model_copy(update={"auditor": None}))
     system = prompts.system
     stages = tuple(
@@ -157,32 +166,36 @@ def _measuring(settings: RunSettings) -> Prompts:
     return Prompts(replace(system, stages=stages), settings.dataset.emotion_of)
 
 
-def _decoys(samples: Sequence[str], dialogues: Mapping[str, str]) -> set[str]:
-    """The last dialogues of the drawn order; none if too few would be left."""
+def _choose_decoys(samples: Sequence[str], dialogues: Mapping[str, str]) -> set[str]:
+    """The last dialogues in the shuffled order of samples; none if too few others would remain."""
     names = list(dict.fromkeys(dialogues[sample] for sample in samples))
     return set(names[-DECOYS:]) if len(names) >= 2 * DECOYS else set()
 
 
-def _usable(forms: Sequence[Form], pool: Pool, out: Console) -> list[Form]:
-    """The forms for which the server has log-probabilities; prints the others."""
+def _select_supported(forms: Sequence[Form], pool: Pool, out: Console) -> list[Form]:
+    """The forms that the server supports, the cheapest first. Prints those whose log-probabilities it lacks."""
     with pool.lease() as backend:
-        likely, given = (probe(backend) for probe in (probes.likelihood, probes.logprobs))
-    lacking = {"likelihood": likely, "odds": given, "comparison": given}
-    for form in [form for form in forms if form in lacking and lacking[form][0] != "ok"]:
-        out.print(escape(f"form {form} is skipped: {lacking[form][1]}"))
-    return [form for form in FORMS if form in forms and lacking.get(form, ("ok", ""))[0] == "ok"]
+        likelihood = probes.likelihood(backend)
+        logprobs = probes.logprobs(backend)
+    probed = {"likelihood": likelihood, "odds": logprobs, "comparison": logprobs}
+    problems = {form: text for form, (status, text) in probed.items() if status != "ok"}
+    for form in forms:
+        if form in problems:
+            out.print(escape(f"form {form} is skipped: {problems[form]}"))
+    return [form for form in FORMS if form in forms and form not in problems]
 
 
-def _possible(prompts: Prompts, stage: Stage, forms: Sequence[Form]) -> list[Form]:
+def _find_possible_forms(prompts: Prompts, stage: Stage, forms: Sequence[Form]) -> list[Form]:
     """The forms that a stage's check can have."""
-    finds = prompts.has_template(f"{prompts.system.auditor.name}.j2") if prompts.system.auditor else False
-    able = [form for form in forms if not form_problem(prompts.system, stage, form)]
-    return [form for form in able if form != "finding" or finds]
+    auditor = prompts.system.auditor
+    has_findings = auditor is not None and prompts.has_template(f"{auditor.name}.j2")
+    possible = [form for form in forms if not form_problem(prompts.system, stage, form)]
+    return [form for form in possible if form != "finding" or has_findings]
 
 
 def restore_settings(run: Path, manifest: Manifest, hosts: Sequence[str] = ()) -> RunSettings:
-    """The settings of the run as last started, with `hosts` if given, and with the reply cache, which has the run's own
-    audits. Raises RunError if they are of another version."""
+    """The settings of the run as it was last started, but with the reply cache on, as that has the run's audits. hosts:
+    replace those of the run, if given. Raises RunError if the settings are of another version."""
     how = manifest.sessions[-1].how if manifest.sessions else {}
     try:
         settings = RunSettings.model_validate(with_runtime_settings(manifest.settings, how))
@@ -191,13 +204,13 @@ def restore_settings(run: Path, manifest: Manifest, hosts: Sequence[str] = ()) -
         raise RunError(what, where=str(run), hint=AGAIN) from error
     backend = settings.backend.model_copy(update={"hosts": tuple(hosts) or settings.backend.hosts})
     cache_dir = Path(settings.cache_dir)
-    if not cache_dir.is_absolute():  # relative, as typed; so is `runs`, which contains the run folder
+    if not cache_dir.is_absolute():  # relative to the same folder as `runs`, which contains the run folder
         cache_dir = run.resolve().parent / os.path.relpath(cache_dir, settings.runs)
     return settings.model_copy(update={"cache": "on", "cache_dir": str(cache_dir), "backend": backend})
 
 
-def _auditor(run: Path, prompts: Prompts, manifest: Manifest) -> Stage:
-    """The stage that audits. Raises RunError if no stage checks others, or templates or classes have changed."""
+def _find_auditor(run: Path, prompts: Prompts, manifest: Manifest) -> Stage:
+    """The stage that audits. Raises RunError if no stage checks others, or templates or classes have changed since."""
     system, auditor = prompts.system, prompts.system.auditor
     if auditor is None or manifest.setting("system.auditor.output"):
         why_not = f"{auditor.name} gives feedback and checks no stage" if auditor else "it has no auditor"
@@ -211,8 +224,8 @@ def _auditor(run: Path, prompts: Prompts, manifest: Manifest) -> Stage:
     return auditor
 
 
-def _pool(run: Path, backbone: BackbonePlan, manifest: Manifest) -> Pool:
-    """The hosts of the run. Raises CallError if none answers, or another engine does."""
+def _open_pool(run: Path, backbone: BackbonePlan, manifest: Manifest) -> Pool:
+    """Connects to the hosts of the run. Raises CallError if none responds, or one serves another engine."""
     try:
         pool, engine = backbone.open()
     except CallError as error:

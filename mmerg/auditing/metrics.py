@@ -1,8 +1,8 @@
-"""How well scores separate clean from faulty outputs.
+"""Measures how well scores separate clean from faulty outputs.
 
-AUC: the share of pairs of a clean and a faulty output in which the clean one has the higher score; ties count half.
-Intervals come from a bootstrap over dialogues; if all draws are equal, from Wilson's method for that many dialogues. An
-unreadable check counts against the auditor: it passes no clean output and detects no fault.
+AUC is the share of pairs of a clean and a faulty output in which the clean one has the higher score; a tie is half.
+Intervals are from a bootstrap over dialogues or, if all draws are equal, from Wilson's method for that many dialogues.
+An unreadable check counts against the auditor: it passes no clean output and detects no fault.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,55 +23,58 @@ Scored = list[tuple[float, str]]  # each output's score and dialogue
 
 
 def collect_scores(cases: Iterable[Case], form: Form, unread: float) -> Scored:
-    """unread: the score of a check that cannot be read."""
-    known = [(case.scores[form], case.dialogue) for case in cases if form in case.scores]
-    return [(unread if score is None else score, dialogue) for score, dialogue in known]
+    """The scores of the cases that have this form. unread: the score of a check that cannot be read."""
+    scores = [(case.scores[form], case.dialogue) for case in cases if form in case.scores]
+    return [(unread if score is None else score, dialogue) for score, dialogue in scores]
 
 
-def sides(cases: Sequence[Case], stage: str, form: Form, kind: str) -> tuple[Scored, Scored]:
-    """The clean outputs of a stage and the faulty ones of a kind."""
+def split_sides(cases: Sequence[Case], stage: str, form: Form, kind: str) -> tuple[Scored, Scored]:
+    """The scores of a stage's clean outputs, and those of its faulty outputs of a kind."""
     cases = [case for case in cases if case.stage == stage]
-    clean, faulty = ([case for case in cases if case.fault == fault] for fault in ("", kind))
+    clean = [case for case in cases if not case.fault]
+    faulty = [case for case in cases if case.fault == kind]
     if kind == WRONG:
-        clean, faulty = ([case for case in clean if case.right is right] for right in (True, False))
+        clean, faulty = [case for case in clean if case.right], [case for case in clean if case.right is False]
     elif kind == HUMAN:
         clean, faulty = faulty, clean
     return collect_scores(clean, form, -inf), collect_scores(faulty, form, inf)
 
 
-def auc(clean: Scored, faulty: Scored, seed: int = 0) -> Measure | None:
-    """None if one side is empty."""
+def measure_auc(clean: Scored, faulty: Scored, seed: int = 0) -> Measure | None:
+    """The AUC with its interval over dialogues; without an interval if there is only one. None if a side is empty."""
     if not clean or not faulty:
         return None
-    names = sorted({dialogue for _, dialogue in (*clean, *faulty)})
-    places = {name: place for place, name in enumerate(names)}
-    (ours, rows), (theirs, columns) = (
-        (np.array([score for score, _ in side]), [places[dialogue] for _, dialogue in side]) for side in (clean, faulty)
-    )
-    wins = np.zeros((len(names), len(names)))
-    above, equal = ours[:, None] > theirs[None, :], ours[:, None] == theirs[None, :]
+    dialogues = sorted({dialogue for _, dialogue in (*clean, *faulty)})
+    n = len(dialogues)
+    index = {dialogue: number for number, dialogue in enumerate(dialogues)}
+    rows, columns = ([index[dialogue] for _, dialogue in side] for side in (clean, faulty))
+    clean_scores, faulty_scores = (np.array([score for score, _ in side]) for side in (clean, faulty))
+    above = clean_scores[:, None] > faulty_scores[None, :]
+    equal = clean_scores[:, None] == faulty_scores[None, :]
+    wins = np.zeros((n, n))  # by the dialogue of the clean and of the faulty output
     np.add.at(wins, np.ix_(rows, columns), above + 0.5 * equal)
-    counts = [np.bincount(side, minlength=len(names)) for side in (rows, columns)]
+    clean_counts, faulty_counts = np.bincount(rows, minlength=n), np.bincount(columns, minlength=n)
     value = float(wins.sum() / (len(clean) * len(faulty)))
-    if len(names) < 2:
+    if n < 2:
         return Measure(value=value, n=1)
-    drawn = np.random.default_rng(seed).multinomial(len(names), [1 / len(names)] * len(names), size=DRAWS)
-    pairs = (drawn @ counts[0]) * (drawn @ counts[1])
-    values = np.einsum("di,ij,dj->d", drawn, wins, drawn, optimize=True)[pairs > 0] / pairs[pairs > 0]
-    outside = compute_tail(len(names))
-    low, high = map(float, np.quantile(values, [outside, 1 - outside]))
+    draws = np.random.default_rng(seed).multinomial(n, [1 / n] * n, size=DRAWS)
+    pairs = (draws @ clean_counts) * (draws @ faulty_counts)
+    values = np.einsum("di,ij,dj->d", draws, wins, draws, optimize=True)[pairs > 0] / pairs[pairs > 0]
+    tail = compute_tail(n)
+    low, high = map(float, np.quantile(values, [tail, 1 - tail]))
     if high - low < 1e-9:
-        low, high = wilson(value, float(min(np.count_nonzero(count) for count in counts)))
-    return Measure(value=value, low=min(low, value), high=max(high, value), n=len(names))
+        low, high = wilson(value, float(min(np.count_nonzero(clean_counts), np.count_nonzero(faulty_counts))))
+    return Measure(value=value, low=min(low, value), high=max(high, value), n=n)
 
 
-def threshold(clean: Scored) -> float:
+def fit_threshold(clean: Scored) -> float:
     """The score from which outputs pass, so that at least `SPECIFICITY` of the clean ones do."""
     return float(np.quantile([score for score, _ in clean], 1 - SPECIFICITY, method="lower"))
 
 
-def share(cases: Iterable[tuple[bool, str]]) -> Measure | None:
-    """The share of cases that hold, with Wilson's interval for that many dialogues; None without cases."""
+def measure_share(cases: Iterable[tuple[bool, str]]) -> Measure | None:
+    """The share of cases that hold, with Wilson's interval for that many dialogues; None without cases. cases: each
+    with its dialogue."""
     cases = list(cases)
     if not cases:
         return None
@@ -81,8 +84,8 @@ def share(cases: Iterable[tuple[bool, str]]) -> Measure | None:
 
 
 def fit_evidence(clean: Floats, faulty: Floats) -> tuple[float, float]:
-    """Slope and intercept of the log-likelihood ratio of clean over faulty, by logistic regression with equal weights
-    of both sides (Platt 1999, whose smoothed targets keep scores that separate all finite)."""
+    """Fits the slope and intercept of the log-likelihood ratio of clean over faulty, by logistic regression with equal
+    weights of both sides (Platt 1999; his smoothed targets keep the slope finite if the scores separate the sides)."""
     from scipy.optimize import minimize
 
     scores = np.concatenate([clean, faulty])
@@ -99,8 +102,9 @@ def fit_evidence(clean: Floats, faulty: Floats) -> tuple[float, float]:
 
 
 def calibration_error(evidence: Floats, clean: Mask) -> float:
-    """ECE: |share of clean outputs − mean probability of clean|, over bins of that probability, with equal weights of
-    both sides."""
+    """The expected calibration error: |share of clean outputs − mean probability of clean|, over bins of that
+    probability, with equal weights of both sides. evidence: log-likelihood ratios, shape [outputs]; clean: the truth,
+    of the same shape."""
     probability = 1 / (1 + np.exp(-evidence))
     weight = np.where(clean, 1 / max(clean.sum(), 1), 1 / max((~clean).sum(), 1))
     bins = np.minimum((probability * BINS).astype(int), BINS - 1)

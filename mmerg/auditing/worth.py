@@ -1,4 +1,4 @@
-"""The worth of a run's audit loop, in forecasts, which gold labels alone decide.
+"""The worth of a run's audit loop: how many more forecasts it gets right, by the gold labels alone.
 
 A share π of first passes has a wrong forecast. An audit fails a share s of these, and passes a share p of the right
 ones. Another pass corrects a share q of wrong forecasts, and spoils a share h of right ones. With one rerun the loop
@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
-from mmerg.auditing.metrics import share
+from mmerg.auditing.metrics import measure_share
 from mmerg.runs.result import Result
 from mmerg.runs.samples import read_events
 from mmerg.runs.trace import SampleTrace
@@ -21,56 +21,64 @@ PARTS = {"wrong forecasts": "π", "sensitivity": "s", "specificity": "p", "mende
 
 
 class Worth(Record):
-    """shares: the PARTS for which the run has passes. observed: forecasts of a hundred that became right, minus those
-    that became wrong, from the first to the selected pass. tokens: of audits and reruns, per sample."""
+    """The worth of a run's audit loop.
+
+    Attributes:
+        shares: those of `PARTS` for which the run has passes.
+        observed: how many of a hundred forecasts became right, minus those that became wrong, from the first to the
+            selected pass.
+        tokens: the tokens of audits and reruns, per sample.
+    """
 
     shares: dict[str, Measure]
     observed: float
     tokens: float
 
     def describe(self, check: Check | None = None) -> str:
-        """A one-line summary. check: of the forecast, in place of the run's own audits."""
+        """A summary on one line. check: a check of the forecast that replaces the run's audits."""
         shares = dict(self.shares)
-        if check and (found := check.sensitivity.get("wrong")) and check.specificity:
-            shares |= {"sensitivity": found, "specificity": check.specificity}
-        known = {name: f"{shares[name].value:.2f} (n={shares[name].n})" for name in PARTS if name in shares}
-        parts = ", ".join(f"{name} {known.get(name, 'unknown')}" for name in PARTS)
-        if len(known) < len(PARTS) or not self.tokens:
+        if check and check.specificity and "wrong" in check.sensitivity:
+            shares |= {"sensitivity": check.sensitivity["wrong"], "specificity": check.specificity}
+        values = {name: f"{shares[name].value:.2f} (n={shares[name].n})" for name in PARTS if name in shares}
+        parts = ", ".join(f"{name} {values.get(name, 'unknown')}" for name in PARTS)
+        if len(values) < len(PARTS) or not self.tokens:
             return f"worth of the loop: unknown; {parts}"
         wrong, s, p, q, h = (shares[name].value for name in PARTS)
         gained = 100 * (wrong * s * q * p - (1 - wrong) * (1 - p) * h * (1 - s))
-        seen = "" if check else f", observed {self.observed:+.2f}"
+        observed = "" if check else f", observed {self.observed:+.2f}"
         rate = f"{gained * 10 / self.tokens:+.4f} per thousand tokens"
-        return f"worth of the loop: {gained:+.2f} forecasts of a hundred{seen}, {rate}; {parts}"
+        return f"worth of the loop: {gained:+.2f} forecasts of a hundred{observed}, {rate}; {parts}"
 
 
-def measure_worth(run: Path, results: Iterable[Result], place: str) -> Worth:
-    """place: the path of the forecast in a system's outputs, "e.emotion". Samples without a gold label do not count."""
-    symbol = place.partition(".")[0]
-    found: dict[str, list[tuple[bool, str]]] = {name: [] for name in PARTS}
+def measure_worth(run: Path, results: Iterable[Result], path: str) -> Worth:
+    """Measures the worth on samples with a gold label. path: that of the forecast in a system's outputs, such as
+    "e.emotion"."""
+    symbol = path.partition(".")[0]
+    cases: dict[str, list[tuple[bool, str]]] = {name: [] for name in PARTS}
     changes, tokens = list[float](), list[int]()
     for result in results:
         if not (result.ok and result.gold_emotion):
             continue
         trace, dialogue = SampleTrace(read_events(run, result.id)), result.dialogue or result.id
-        passes = [this for this in trace.passes.values() if symbol in this.outputs]
-        right = [this.at(place) == result.gold_emotion for this in passes]
+        passes = [run_pass for run_pass in trace.passes.values() if symbol in run_pass.outputs]
+        right = [run_pass.at(path) == result.gold_emotion for run_pass in passes]
         if not passes:
             continue
-        found["wrong forecasts"].append((not right[0], dialogue))
+        cases["wrong forecasts"].append((not right[0], dialogue))
         if audited := passes[0].audited:
             name = "specificity" if right[0] else "sensitivity"
-            found[name].append(((audited.fault is None) is right[0], dialogue))
-        for before, now in pairwise(right):
-            found["spoiled" if before else "mended"].append((now is not before, dialogue))
+            cases[name].append(((audited.fault is None) is right[0], dialogue))
+        for before, after in pairwise(right):
+            cases["spoiled" if before else "mended"].append((after is not before, dialogue))
         changes.append(100.0 * ((result.emotion == result.gold_emotion) - right[0]))
-        tokens.append(_extra(trace))
-    shares = {name: one for name, pairs in found.items() if (one := share(pairs))}
+        tokens.append(_count_loop_tokens(trace))
+    measures = {name: measure_share(pairs) for name, pairs in cases.items()}
+    shares = {name: measure for name, measure in measures.items() if measure}
     return Worth(shares=shares, observed=fmean(changes or [0.0]), tokens=fmean(tokens or [0]))
 
 
-def _extra(trace: SampleTrace) -> int:
+def _count_loop_tokens(trace: SampleTrace) -> int:
     """The tokens of all calls except those of the first pass's stages."""
-    stages = {output.stage for this in trace.passes.values() for output in this.outputs.values()}
-    extra = [call.event.reply for call in trace.calls if call.event.t or call.event.stage not in stages]
-    return sum(reply.prompt_tokens + reply.response_tokens for reply in extra)
+    stages = {output.stage for run_pass in trace.passes.values() for output in run_pass.outputs.values()}
+    replies = [call.event.reply for call in trace.calls if call.event.t or call.event.stage not in stages]
+    return sum(reply.prompt_tokens + reply.response_tokens for reply in replies)

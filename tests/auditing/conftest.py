@@ -4,21 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.auditing.parts import answers, corpus, finds_all, run
+from tests.auditing.parts import answer_with, corpus, find_all, run
 from tests.engine.parts import ROOT
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 
 
 @pytest.fixture(scope="package")
 def server() -> Iterator[ScriptedOllama]:
-    """Its auditor finds all that is planted."""
-    with scripted_ollama(answer=answers(finds_all)) as made:
-        yield made
+    """A server whose auditor finds every planted fault."""
+    with scripted_ollama(answer=answer_with(find_all)) as server:
+        yield server
 
 
 @pytest.fixture(scope="package")
-def made(tmp_path_factory: pytest.TempPathFactory, server: ScriptedOllama) -> Path:
-    """A run of MERG, whose templates are a copy in templates/ beside runs/."""
+def finished_run(tmp_path_factory: pytest.TempPathFactory, server: ScriptedOllama) -> Path:
+    """A run of MERG with a copy of its templates in templates/, beside runs/."""
     folder = tmp_path_factory.mktemp("made")
     corpus(folder / "data")
     shutil.copytree(ROOT / "mmerg/systems/merg/prompts", folder / "templates")
@@ -26,9 +26,9 @@ def made(tmp_path_factory: pytest.TempPathFactory, server: ScriptedOllama) -> Pa
 
 
 @pytest.fixture
-def path(made: Path) -> Iterator[Path]:
-    """A copy of that run, which a test may change, as the one beside it whose cache it has."""
-    copy = made.with_name("copy")
-    shutil.copytree(made, copy)
+def path(finished_run: Path) -> Iterator[Path]:
+    """A copy of that run, which a test may change; it has the same reply cache."""
+    copy = finished_run.with_name("copy")
+    shutil.copytree(finished_run, copy)
     yield copy
     shutil.rmtree(copy)

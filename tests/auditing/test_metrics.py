@@ -7,9 +7,9 @@ from math import erf, sqrt
 import numpy as np
 import pytest
 
-from mmerg.auditing.calibrate import choose, measured, whole
+from mmerg.auditing.calibrate import choose_check, measure_auditor, measure_check
 from mmerg.auditing.faults import FLIPPED, FOREIGN, WRONG, Case
-from mmerg.auditing.metrics import Scored, auc, calibration_error, fit_evidence, sides
+from mmerg.auditing.metrics import Scored, calibration_error, fit_evidence, measure_auc, split_sides
 from mmerg.auditing.worth import Worth
 from mmerg.scoring.metric import Floats
 from mmerg.settings.model import Form
@@ -22,8 +22,8 @@ def outputs(scores: Floats, per_dialogue: int = 1) -> Scored:
 
 
 def cases(n: int, lifts: Mapping[str, Mapping[str, float]], seed: int = 0) -> Iterator[Case]:
-    """Own outputs and faulty ones of n dialogues, half of their forecasts right. lifts: by form and kind of fault, how
-    many standard deviations clean scores lie above faulty ones."""
+    """Unchanged and faulty outputs of n dialogues; half of the forecasts are right. lifts: by form and kind of fault,
+    how many standard deviations clean scores lie above faulty ones."""
     dice = np.random.default_rng(seed)
     for number in range(n):
         known = {"sample": f"s{number}", "dialogue": f"d{number}", "stage": "caef"}
@@ -35,13 +35,13 @@ def cases(n: int, lifts: Mapping[str, Mapping[str, float]], seed: int = 0) -> It
             yield Case.model_validate({**known, "fault": kind, "scores": scores})
 
 
-def test_an_auc_is_near_the_true_one_and_its_interval_covers_it() -> None:
+def test_auc_is_unbiased_and_its_interval_covers_the_true_value() -> None:
     lift, dialogues, per_dialogue, covered, values = 1.0, 40, 4, 0, []
     for seed in range(100):
         dice = np.random.default_rng(seed)
         shared = np.repeat(dice.normal(size=dialogues), per_dialogue)  # outputs of one dialogue are alike
         clean, faulty = ((shared + dice.normal(size=len(shared))) / sqrt(2) for _ in range(2))
-        found = auc(outputs(clean + lift, per_dialogue), outputs(faulty, per_dialogue), seed)
+        found = measure_auc(outputs(clean + lift, per_dialogue), outputs(faulty, per_dialogue), seed)
         assert found
         assert found.low is not None
         assert found.high is not None
@@ -51,15 +51,15 @@ def test_an_auc_is_near_the_true_one_and_its_interval_covers_it() -> None:
     assert covered >= 0.9 * 100
 
 
-def test_an_auc_of_one_has_an_interval_and_ties_are_chance() -> None:
+def test_a_perfect_auc_has_an_interval_and_ties_give_one_half() -> None:
     high, low = outputs(np.arange(10.0) + 10), outputs(np.arange(10.0))
-    whole_gap, tied = auc(high, low), auc(low, low)
+    whole_gap, tied = measure_auc(high, low), measure_auc(low, low)
     assert whole_gap
     assert (whole_gap.value, whole_gap.high) == (1, 1)
     assert whole_gap.low == pytest.approx(0.722, abs=1e-3)  # Wilson's of 10 of 10
     assert tied
     assert tied.value == 0.5
-    assert auc(high, []) is None
+    assert measure_auc(high, []) is None
 
 
 def test_evidence_is_the_log_likelihood_ratio() -> None:
@@ -75,7 +75,9 @@ def test_evidence_is_the_log_likelihood_ratio() -> None:
 
 
 def test_a_threshold_keeps_its_specificity_on_held_out_dialogues() -> None:
-    check = measured([*cases(1000, {"likelihood": {FOREIGN: 2.0, FLIPPED: 2.0, WRONG: 2.0}})], "caef", "likelihood", 0)
+    check = measure_check(
+        [*cases(1000, {"likelihood": {FOREIGN: 2.0, FLIPPED: 2.0, WRONG: 2.0}})], "caef", "likelihood", 0
+    )
     assert check
     assert check.specificity
     assert check.specificity.value == pytest.approx(0.9, abs=0.03)
@@ -86,21 +88,21 @@ def test_a_threshold_keeps_its_specificity_on_held_out_dialogues() -> None:
 
 
 @pytest.mark.parametrize(
-    ("real", "form", "told"),
+    ("real", "form", "why"),
     [
         (3.0, "likelihood", "^$"),
         (0.0, None, r"has an AUC of 0\.\d\d on (wrong|foreign) faults, with a lower bound of 0\."),
     ],
 )
-def test_a_form_that_misses_real_faults_is_not_used(real: float, form: Form | None, told: str) -> None:
+def test_a_form_that_misses_foreign_or_wrong_outputs_is_not_used(real: float, form: Form | None, why: str) -> None:
     lifts = {
         "likelihood": {FOREIGN: 9.0, WRONG: real},
         "odds": {FOREIGN: 0.4, WRONG: 0.4},
-        "finding": {FOREIGN: 9.0, WRONG: real},  # as good, and dearer
+        "finding": {FOREIGN: 9.0, WRONG: real},  # as good, but more expensive
     }
-    found = choose([*cases(120, lifts)], Stage("caef", "e", ()), ["likelihood", "odds", "finding"], 0)
+    found = choose_check([*cases(120, lifts)], Stage("caef", "e", ()), ["likelihood", "odds", "finding"], 0)
     assert found.form == form
-    assert re.search(told, found.why)
+    assert re.search(why, found.why)
     assert FOREIGN in found.auc
 
 
@@ -110,24 +112,28 @@ def test_blame_is_compared_with_chance() -> None:
         return Case.model_validate({**known, "scores": {"odds": score}})
 
     found = []
-    for sample in range(20):  # a fails one clean output in two, whatever is planted; b finds all of its faults
+    for sample in range(20):  # check a fails every other sample, planted or not; check b finds all of its faults
         a = 1.0 if sample % 2 else -1.0
         found += [case(sample, "a", a), case(sample, "b", 1.0)]
         found += [case(sample, "a", a, FOREIGN), case(sample, "b", -1.0, FOREIGN)]
     checks = dict.fromkeys(("a", "b"), Check(form="odds"))
-    together = whole(found, checks, 0)
+    together = measure_auditor(found, checks, 0)
     assert together
     share = together.passed.value
     assert 0 < share < 1
-    assert together.blamed.value == pytest.approx(((1 - share) + share) / 2)  # a by chance, b where a passes
+    assert together.blamed.value == pytest.approx(((1 - share) + share) / 2)  # of a by chance, of b if a passes
     assert together.chance == pytest.approx((1 - share) / 2)
-    lost = whole(
+    lost = measure_auditor(
         [case(sample, stage, None, fault) for sample in range(8) for stage in "ab" for fault in ("", FOREIGN)],
         checks,
         0,
     )
     assert lost
-    assert (lost.passed.value, lost.blamed.value, lost.f1) == (0, 0, 0)  # unread is neither a pass nor found
+    assert (lost.passed.value, lost.blamed.value, lost.f1) == (
+        0,
+        0,
+        0,
+    )  # an unreadable check neither passes nor blames
 
 
 def test_a_finding_has_no_threshold() -> None:
@@ -138,7 +144,7 @@ def test_a_finding_has_no_threshold() -> None:
         own, foreign = (-1.0 if fails else 1.0 for fails in (number % 5 == 0, number % 4 > 0))
         found += [Case.model_validate({**known, "scores": {"finding": own}})]
         found += [Case.model_validate({**known, "fault": FOREIGN, "scores": {"finding": foreign}})]
-    check = measured(found, "psp", "finding", 0)
+    check = measure_check(found, "psp", "finding", 0)
     assert check
     assert check.specificity
     assert check.specificity.value == pytest.approx(0.8, abs=0.1)
@@ -146,14 +152,14 @@ def test_a_finding_has_no_threshold() -> None:
 
 
 def test_a_wrong_forecast_is_not_a_clean_pass() -> None:
-    """The check fails exactly the wrong forecasts, and what is planted."""
+    """The check fails exactly the wrong forecasts and the planted ones."""
     known = [{"sample": f"s{n}", "dialogue": f"d{n}", "stage": "caef"} for n in range(40)]
     found = [
         Case.model_validate({**one, "right": n % 2 == 0, "scores": {"odds": -1.0 if n % 2 else 1.0}})
         for n, one in enumerate(known)
     ]
     found += [Case.model_validate({**one, "fault": FOREIGN, "scores": {"odds": -1.0}}) for one in known]
-    together = whole(found, {"caef": Check(form="odds")}, 0)
+    together = measure_auditor(found, {"caef": Check(form="odds")}, 0)
     assert together
     assert (together.passed.value, together.blamed.value, together.f1) == (1, 1, 1)
 
@@ -161,19 +167,19 @@ def test_a_wrong_forecast_is_not_a_clean_pass() -> None:
 def test_a_check_that_cannot_be_read_is_never_a_pass() -> None:
     known = {"sample": "s", "dialogue": "d", "stage": "caef"}
     unread = [Case.model_validate({**known, "fault": fault, "scores": {"odds": None}}) for fault in ("", FOREIGN)]
-    clean, faulty = sides(unread, "caef", "odds", FOREIGN)
+    clean, faulty = split_sides(unread, "caef", "odds", FOREIGN)
     assert (clean, faulty) == ([(-np.inf, "d")], [(np.inf, "d")])
-    assert measured(unread * 4, "caef", "odds", 0) is None
+    assert measure_check(unread * 4, "caef", "odds", 0) is None
 
 
-def test_the_worth_of_a_loop_follows_from_its_parts() -> None:
+def test_the_worth_of_a_loop_follows_from_its_shares() -> None:
     values = {"wrong forecasts": 0.5, "sensitivity": 0.8, "specificity": 0.9, "mended": 0.3, "spoiled": 0.3}
     shares = {name: Measure(value=value, n=40) for name, value in values.items()}
-    told = Worth(shares=shares, observed=7.5, tokens=2000).describe()
-    assert "+10.50 forecasts of a hundred, observed +7.50, +0.0525 per thousand tokens" in told
+    description = Worth(shares=shares, observed=7.5, tokens=2000).describe()
+    assert "+10.50 forecasts of a hundred, observed +7.50, +0.0525 per thousand tokens" in description
     chance = Check(sensitivity={WRONG: Measure(value=0.1, n=20)}, specificity=Measure(value=0.9, n=20))
     assert "+0.00 forecasts of a hundred, +0.0000 per" in Worth(shares=shares, observed=0, tokens=2000).describe(chance)
     del shares["mended"]
-    told = Worth(shares=shares, observed=0, tokens=2000).describe()
-    assert told.startswith("worth of the loop: unknown;")
-    assert "mended unknown" in told
+    description = Worth(shares=shares, observed=0, tokens=2000).describe()
+    assert description.startswith("worth of the loop: unknown;")
+    assert "mended unknown" in description

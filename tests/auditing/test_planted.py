@@ -1,4 +1,4 @@
-"""The command `audit` with a scripted auditor; scores are counted by hand."""
+"""The command `audit` with a scripted auditor, whose scores are known."""
 
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,12 @@ from mmerg.systems.audit import Check
 from tests.auditing.parts import (
     DIALOGUES,
     FOREIGN_ONLY,
-    answers,
+    answer_with,
     corpus,
-    finds_all,
-    fitting,
-    planted_of,
+    find_all,
+    read_faults,
     run,
+    score_fit,
 )
 from tests.composed import settings_of as settings_of_run
 from tests.engine.parts import STAGES, as_text, audit
@@ -38,14 +38,16 @@ from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 ENGINE = Engine(backend="ollama", version="1", model="m", digest="d")
 
 
-def test_an_auditor_that_finds_all(path: Path, server: ScriptedOllama, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_auditor_that_finds_every_fault_has_perfect_scores(
+    path: Path, server: ScriptedOllama, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main([str(path), *FOREIGN_ONLY, "--n", "2"]) == 0
-    few = planted_of(path)
+    few = read_faults(path)
     before = server.calls
     for _ in range(2):  # unchanged outputs and repeated questions come from the reply cache
         assert main([str(path), *FOREIGN_ONLY]) == 0
-        assert server.calls - before <= len(STAGES) * (DIALOGUES - 2) + 4  # and questions of the doctor
-    planted = planted_of(path)
+        assert server.calls - before <= len(STAGES) * (DIALOGUES - 2) + 4  # and the probes of the server
+    planted = read_faults(path)
     assert {name: row[FOREIGN].value for name, row in planted.aucs.items()} == {f"{one} finding": 1 for one in STAGES}
     whole = planted.wholes["finding"]
     assert (whole.passed.value, whole.blamed.value, whole.chance) == (1, 1, 0)
@@ -57,19 +59,19 @@ def test_an_auditor_that_finds_all(path: Path, server: ScriptedOllama, capsys: p
     assert "worth of the loop: unknown" in shown
 
 
-def test_every_fault_and_form(tmp_path: Path) -> None:
+def test_every_kind_of_fault_is_measured_in_every_form(tmp_path: Path) -> None:
     dialogues, decoys = 5, 2  # form=comparison compares with the outputs of the decoys
     corpus(tmp_path / "data", dialogues=dialogues)
-    right, schemas = answers(finds_all), list[dict[str, Any]]()
+    right, schemas = answer_with(find_all), list[dict[str, Any]]()
 
     def answer(body: dict[str, Any]) -> str:
         schemas.append((body.get("format") or {}).get("properties", {}))
         return right(body)
 
-    with scripted_ollama(answer=answer, logprob=fitting) as server:
+    with scripted_ollama(answer=answer, logprob=score_fit) as server:
         path = run(tmp_path, server.url)
         assert main([str(path)]) == 0
-    planted = planted_of(path)
+    planted = read_faults(path)
     kinds = {stage: {case.fault for case in planted.cases if case.stage == stage} for stage in STAGES}
     assert kinds["mpa"] == kinds["psp"] == {"", FOREIGN, HOT}
     assert kinds["caef"] == {"", FOREIGN, FLIPPED, HOT}
@@ -84,22 +86,24 @@ def test_every_fault_and_form(tmp_path: Path) -> None:
     assert forms == {"mpa": {"code", *rest}, "caef": rest, "psp": rest, "sgrg": {"code", *rest}}
     value = {name: {kind: one.value for kind, one in row.items()} for name, row in planted.aucs.items()}
     assert [value[f"{stage} likelihood"][FOREIGN] for stage in STAGES] == [1] * 4
-    assert value["caef likelihood"][WRONG] == value["caef likelihood"][FLIPPED] == 0.5  # they fit their scene as well
+    assert value["caef likelihood"][WRONG] == value["caef likelihood"][FLIPPED] == 0.5  # they fit their scene too
     choices = [field["enum"] for schema in schemas for name, field in schema.items() if name.endswith("emotion")]
     assert sum(len(labels) == 1 for labels in choices) == dialogues - decoys  # a flipped forecast has no other choice
-    assert [value["sgrg code"][kind] for kind in BY_CODE] == [1, 1, 1, 1, 0.5]  # the last turn is of one word
+    assert [value["sgrg code"][kind] for kind in BY_CODE] == [1, 1, 1, 1, 0.5]  # the last turn has a single word
 
 
-def test_a_calibrated_auditor_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_calibrated_auditor_is_used_with_the_same_model_and_prompts_on_another_corpus(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     corpus(tmp_path / "data", dialogues=12)
-    file, words = tmp_path / "auditor.json", ("--forms", "likelihood", "--faults", "foreign", "--calibrate")
-    with scripted_ollama(answer=answers(finds_all), logprob=fitting) as server:
+    file, options = tmp_path / "auditor.json", ("--forms", "likelihood", "--faults", "foreign", "--calibrate")
+    with scripted_ollama(answer=answer_with(find_all), logprob=score_fit) as server:
         path = run(tmp_path, server.url)
-        assert main([str(path), *words, str(file)]) == 0
+        assert main([str(path), *options, str(file)]) == 0
         auditor = read_auditor(file)
         likely = dict.fromkeys(STAGES, "likelihood")
         assert {name: check.form for name, check in auditor.checks.items()} == likely | {"caef": None}
-        assert "has an AUC of 0.50 on wrong faults" in auditor.checks["caef"].why  # foreign ones are all found
+        assert "has an AUC of 0.50 on wrong faults" in auditor.checks["caef"].why  # all foreign ones are detected
         assert (auditor.dialogues, auditor.digest) == (12, server.digest)
         assert "mpa: likelihood from" in capsys.readouterr().out
         with pytest.raises(ConfigError, match="fitted on the labels of the evaluated split"):
@@ -149,7 +153,7 @@ def test_an_auditor_measured_without_thinking_is_refused_with_it(tmp_path: Path)
 )
 def test_the_auditor_gets_the_frames_of_the_run(tmp_path: Path, form: str, capabilities: tuple[str, ...]) -> None:
     numbered(corpus(tmp_path / "data", clips=True) / "clip.mp4", 20, scene=lambda number: number // 10)
-    with scripted_ollama(answer=answers(finds_all), capabilities=capabilities) as server:
+    with scripted_ollama(answer=answer_with(find_all), capabilities=capabilities) as server:
         path = run(tmp_path, server.url, "ids=[d0/4,d1/4]")
         before = server.calls
         assert main([str(path), *FOREIGN_ONLY]) == 0
@@ -162,19 +166,19 @@ def test_the_auditor_gets_the_frames_of_the_run(tmp_path: Path, form: str, capab
             assert main([str(path), *FOREIGN_ONLY]) == 2
 
 
-def test_systems_other_than_merg(tmp_path: Path, server: ScriptedOllama) -> None:
+def test_a_system_other_than_merg_can_be_audited(tmp_path: Path, server: ScriptedOllama) -> None:
     corpus(tmp_path / "data", dialogues=3)
     path = run(tmp_path, server.url, "system=direct_audit")
     assert main([str(path), *FOREIGN_ONLY]) == 0
-    assert planted_of(path).aucs["answer finding"][FOREIGN].value == 1
+    assert read_faults(path).aucs["answer finding"][FOREIGN].value == 1
 
 
-def test_the_worth_of_a_loop(tmp_path: Path) -> None:
+def test_the_worth_of_a_loop_is_measured_on_its_passes(tmp_path: Path) -> None:
     corpus(tmp_path / "data")
-    with scripted_ollama(answer=answers(None)) as server:  # random audits, and reruns that change nothing
+    with scripted_ollama(answer=answer_with(None)) as server:  # random audits, and reruns that change nothing
         path = run(tmp_path, server.url)
         assert main([str(path), *FOREIGN_ONLY, "--n", "2"]) == 0
-    worth, results = planted_of(path).worth, read_results(path).values()
+    worth, results = read_faults(path).worth, read_results(path).values()
     wrong = sum(result.emotion != "joy" for result in results)
     assert worth.shares["wrong forecasts"].value == wrong / DIALOGUES
     again = {name: worth.shares[name].value for name in ("mended", "spoiled") if name in worth.shares}
@@ -202,10 +206,10 @@ def test_an_unreadable_audit_is_counted_and_never_a_pass(
 
     server.answer = answer
     try:
-        assert main([str(path), *FOREIGN_ONLY, "--seed", "7"]) == 0  # the seed makes other faults
+        assert main([str(path), *FOREIGN_ONLY, "--seed", "7"]) == 0  # other faults than in other tests
     finally:
         server.answer = valid
-    found = planted_of(path)
+    found = read_faults(path)
     unread = [case for case in found.cases if case.scores["finding"] is None]
     assert unread
     assert not [case for case in found.cases if case.fault and case.scores["finding"] == 1]
@@ -220,8 +224,8 @@ def test_a_failed_call_fails_one_sample(path: Path) -> None:
     forms: dict[str, list[Form]] = {"mpa": ["finding"]}
     stages = prompts.system.stages[:1]
     auditing = Auditing(passes, read_results(path), stages, forms, [FOREIGN], 0, prompts, Sampling())
-    failed, done = (auditing.sample(sample, backend, lambda _: None) for sample in ("d0/4", "d1/4"))
+    failed, done = (auditing.audit_sample(sample, backend, lambda _: None) for sample in ("d0/4", "d1/4"))
     assert (failed.status, failed.cases, failed.failure_text) == ("failed", (), "no more")
     assert (done.status, [case.fault for case in done.cases]) == ("ok", ["", FOREIGN])
     with pytest.raises(CallError, match="stopped"):
-        auditing.sample("d2/4", Scripted([CallError(Failure.INTERRUPTED, "stopped")]), lambda _: None)
+        auditing.audit_sample("d2/4", Scripted([CallError(Failure.INTERRUPTED, "stopped")]), lambda _: None)

@@ -9,29 +9,29 @@ from mmerg.auditing.planted import PLANTED
 from mmerg.report import main as report
 from mmerg.reporting.run_pages import RunPages
 from mmerg.runs.folder import read_results
-from tests.auditing.parts import FOREIGN_ONLY, planted_of
+from tests.auditing.parts import FOREIGN_ONLY, read_faults
 from tests.compared_runs import edit
 from tests.composed import BASE, plain_of
 from tests.scripted_ollama import ScriptedOllama
 
 
-def refused(capsys: pytest.CaptureFixture[str], path: Path, *more: str) -> str:
+def get_refusal(capsys: pytest.CaptureFixture[str], path: Path, *more: str) -> str:
     assert main([str(path), *more]) == 2
     assert not (path / PLANTED).exists()
-    told = capsys.readouterr().err
-    assert "\n  where: " in told
-    assert "\n  next:  " in told
-    return told
+    message = capsys.readouterr().err
+    assert "\n  where: " in message
+    assert "\n  next:  " in message
+    return message
 
 
 @pytest.mark.parametrize(
-    ("system", "told"), [("one_pass", "it has no auditor"), ("self_refine", "critic gives feedback")]
+    ("system", "reason"), [("one_pass", "it has no auditor"), ("self_refine", "critic gives feedback")]
 )
 def test_systems_without_checks_of_stages_are_refused(
-    path: Path, capsys: pytest.CaptureFixture[str], system: str, told: str
+    path: Path, capsys: pytest.CaptureFixture[str], system: str, reason: str
 ) -> None:
     edit(path, lambda manifest: manifest["settings"].update(system=plain_of(*BASE, f"system={system}")["system"]))
-    assert f"system={system} cannot be audited: {told}" in refused(capsys, path)
+    assert f"system={system} cannot be audited: {reason}" in get_refusal(capsys, path)
 
 
 def test_changed_templates_or_settings_are_refused(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,13 +39,13 @@ def test_changed_templates_or_settings_are_refused(path: Path, capsys: pytest.Ca
     before = template.read_bytes()
     template.write_bytes(before + b"\nBe brief.")
     try:
-        told = refused(capsys, path)
+        message = get_refusal(capsys, path)
     finally:
         template.write_bytes(before)
-    assert "changed since the run: prompt mpa.j2 changed\n" in told
-    assert str(template.parent) in told
+    assert "changed since the run: prompt mpa.j2 changed\n" in message
+    assert str(template.parent) in message
     edit(path, lambda manifest: manifest["settings"].pop("frames"))
-    assert "the run's settings are of another version: frames" in refused(capsys, path)
+    assert "the run's settings are of another version: frames" in get_refusal(capsys, path)
 
 
 def test_an_absent_server_or_another_version_is_refused(
@@ -53,18 +53,18 @@ def test_an_absent_server_or_another_version_is_refused(
 ) -> None:
     here = server.url
     nowhere = "http://127.0.0.1:9"
-    told = refused(capsys, path, "--host", nowhere)
-    assert nowhere in told
-    assert "--host" in told
+    message = get_refusal(capsys, path, "--host", nowhere)
+    assert nowhere in message
+    assert "--host" in message
     edit(path, lambda manifest: manifest["sessions"][-1]["how"].update({"backend.hosts": [nowhere]}))
-    assert "--host" in refused(capsys, path)
+    assert "--host" in get_refusal(capsys, path)
     server.version = "0.99.0"
     try:
-        assert "server version 0.24.0 → 0.99.0" in refused(capsys, path, "--host", here)
+        assert "server version 0.24.0 → 0.99.0" in get_refusal(capsys, path, "--host", here)
     finally:
         server.version = "0.24.0"
     assert main([str(path), "--host", here, "--n", "2", *FOREIGN_ONLY]) == 0
-    assert len(planted_of(path).cases) == 2 * 8
+    assert len(read_faults(path).cases) == 2 * 8
 
 
 def test_wrong_options_are_refused(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
