@@ -18,9 +18,9 @@ from mmerg.corpora.dialogue import Clip, Sample, Scene
 from mmerg.engine.prompts import frames_form
 from mmerg.engine.state import State
 from mmerg.errors import ClipError, ConfigError, Failure, SampleError
-from mmerg.frames.describe import measure, sentence
+from mmerg.frames.describe import describe_frame, measure
 from mmerg.frames.extract import Outcome, extract
-from mmerg.frames.picture import captioned, montage, to_jpeg
+from mmerg.frames.picture import add_caption, make_montage, to_jpeg
 from mmerg.frames.store import Frame, FrameStore, Keyframe
 from mmerg.runs import events
 from mmerg.runs.events import OVER_BUDGET, Emit
@@ -151,18 +151,18 @@ class KeyframeSampler:
                 continue
             texts = [""] * len(frames)
             if not vision:
-                texts = list(map(sentence, measure(jpegs, [frame.time for frame in frames])))
+                texts = list(map(describe_frame, measure(jpegs, [frame.time for frame in frames])))
             keyframes += [Keyframe(number, frame, text) for frame, text in zip(frames, texts, strict=True)]
             images += [Image(frame.sha256, data) for frame, data in zip(frames, jpegs, strict=True)]
             captions += [scene.history[number - 1].speaker] * len(frames) if self.settings.captions else []
         captions = [f"{number} {speaker}" for number, speaker in enumerate(captions, start=1)]
         quality = self.settings.jpeg_quality
         if vision and len(images) > max_images:
-            grid = montage([image.data for image in images], self.settings.long_side * 2, quality, captions)
+            grid = make_montage([image.data for image in images], self.settings.long_side * 2, quality, captions)
             images = [_image(grid)]
         elif vision and captions:
             pairs = zip(images, captions, strict=True)
-            images = [_image(captioned(image.data, caption, quality)) for image, caption in pairs]
+            images = [_image(add_caption(image.data, caption, quality)) for image, caption in pairs]
         state = State(scene, tuple(keyframes), tuple(images) if vision else ())
         turns = tuple(_turn_frames(turn, keyframes, problem) for turn, problem in sorted(problems.items()))
         emit(events.FramesTaken(sample=scene.id, form=frames_form(state), turns=turns))

@@ -1,7 +1,7 @@
 """Clips and pictures from clients, and their keyframes. Writes no named file.
 
 uploads = Uploads({Path("turn 3"): [Upload("clip", data)]})
-KeyframeSampler(settings, HeldFrames(), prefetcher=uploads)       # samples keyframes as from any clip
+KeyframeSampler(settings, InMemoryFrameStore(), prefetcher=uploads)  # samples keyframes as from any clip
 """
 
 import tempfile
@@ -20,7 +20,7 @@ from mmerg.engine.keyframes import ClipPrefetcher
 from mmerg.errors import ClipError
 from mmerg.frames.decode import MIN_SIDE
 from mmerg.frames.extract import Outcome, extract
-from mmerg.frames.picture import Picture, cv2, fitted, on_white, shrink, to_jpeg
+from mmerg.frames.picture import Picture, cv2, fit_size, put_on_white, shrink, to_jpeg
 from mmerg.frames.store import Frame, FrameStore
 from mmerg.frames.video import Video
 from mmerg.settings.model import FramesSettings
@@ -92,7 +92,7 @@ def _clip_frames(data: bytes, settings: FramesSettings, store: FrameStore) -> tu
 
 def _picture_frames(data: bytes, settings: FramesSettings, store: FrameStore) -> tuple[Frame]:
     picture = _decoded(data)
-    size = fitted(picture.shape[1], picture.shape[0], settings.long_side)
+    size = fit_size(picture.shape[1], picture.shape[0], settings.long_side)
     if min(size) < MIN_SIDE:
         what = f"a picture of {picture.shape[1]}x{picture.shape[0]} pixels is too small or too narrow"
         raise ClipError("too_small", what, hint=f"its short side needs {MIN_SIDE} pixels")
@@ -109,7 +109,7 @@ def _decoded(data: bytes) -> Picture:
         with Image.open(BytesIO(data)) as image:  # reads only the header
             _check_pixels("picture", *image.size)
             if image.has_transparency_data or image.format in ("HEIF", "AVIF"):
-                return on_white(np.asarray(ImageOps.exif_transpose(image).convert("RGBA"))[:, :, [2, 1, 0, 3]])
+                return put_on_white(np.asarray(ImageOps.exif_transpose(image).convert("RGBA"))[:, :, [2, 1, 0, 3]])
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise ClipError("unreadable", "a picture cannot be decoded", hint=hint) from error
     picture = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)

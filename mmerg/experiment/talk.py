@@ -21,7 +21,7 @@ from mmerg.engine.uploads import Upload, Uploads
 from mmerg.experiment.backbone import BackbonePlan
 from mmerg.experiment.build import load_corpus
 from mmerg.experiment.plan import SystemPlan, plan_system
-from mmerg.frames.store import HeldFrames
+from mmerg.frames.store import InMemoryFrameStore
 from mmerg.settings.model import RunSettings
 
 WORDLESS = "(shows something and says nothing)"
@@ -75,5 +75,5 @@ def turns_and_uploads(talk: Sequence[tuple[str, str, Sequence[Upload]]]) -> tupl
 def with_uploads(shared: Experiment, uploads: Uploads, seed: int | None = None) -> Experiment:
     """The experiment with uploads as clips, and keyframes only in memory. seed: None for the experiment's own."""
     sampling = shared.sampling if seed is None else replace(shared.sampling, seed=seed)
-    sampler = replace(shared.sampler, store=HeldFrames(), prefetcher=uploads)
+    sampler = replace(shared.sampler, store=InMemoryFrameStore(), prefetcher=uploads)
     return replace(shared, sampler=sampler, sampling=sampling)

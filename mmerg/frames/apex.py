@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmerg.frames.faces import find_faces
-from mmerg.frames.picture import cv2, sharpness
+from mmerg.frames.picture import cv2, measure_sharpness
 from mmerg.frames.store import Role
 
 Grey = NDArray[np.uint8]
@@ -102,7 +102,7 @@ def _peak(greys: Sequence[Grey], track: Track) -> tuple[float, int]:
     usual = np.median(faces, axis=0).astype(np.float32)
     similar = [cv2.matchTemplate(one.astype(np.float32), usual, cv2.TM_CCOEFF_NORMED).max() for one in regions]
     different = 1.0 - np.array(similar)
-    clear = np.array([sharpness(one) for one in regions])
+    clear = np.array([measure_sharpness(one) for one in regions])
     different[clear < _BLURRED * np.median(clear)] = -np.inf
     best = int(different.argmax())
     return float(different[best] - np.median(different[np.isfinite(different)])), track.frames[best]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from mmerg.corpora.dialogue import Clip
 from mmerg.errors import ClipError
-from mmerg.frames.picture import Picture, cropped, fitted, halved
+from mmerg.frames.picture import Picture, crop_picture, fit_size, halve_picture
 from mmerg.frames.video import Decoded, Video
 from mmerg.settings.model import FramesSettings
 
@@ -76,13 +76,13 @@ class _Gather:
 
     def add(self, time: float, whole: Picture) -> None:
         """Keep the wanted part of the frame at a bounded size."""
-        part = cropped(whole, self.clip.crop)
-        size = fitted(part.shape[1], part.shape[0], self.settings.long_side)
+        part = crop_picture(whole, self.clip.crop)
+        size = fit_size(part.shape[1], part.shape[0], self.settings.long_side)
         if min(size) < MIN_SIDE:
             what = f"a frame of {size[0]}x{size[1]} pixels is left, under {MIN_SIDE} on its short side"
             self._fail("too_small", what, "raise frames.long_side, or use the whole picture")
             return
-        self.kept.append(Candidate(time, halved(part, 2 * self.settings.long_side), size))
+        self.kept.append(Candidate(time, halve_picture(part, 2 * self.settings.long_side), size))
         if len(self.kept) >= 2 * self.density:  # the header claimed too little
             self.kept = self.kept[::2]
             self.step *= 2.0

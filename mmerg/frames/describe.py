@@ -1,6 +1,6 @@
 """Measurements of keyframes in words, for models that take no images. They never name a mood or an action.
 
-[sentence(measured) for measured in measure(jpegs, times)]
+[describe_frame(measured) for measured in measure(jpegs, times)]
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmerg.frames.faces import find_faces
-from mmerg.frames.picture import cv2, from_jpeg, sharpness
+from mmerg.frames.picture import cv2, from_jpeg, measure_sharpness
 
 _GRID = (64, 36)  # pixels; frames are compared at this size, so that noise does not count as motion
 
@@ -23,15 +23,15 @@ class Face(NamedTuple):
     width: float
     height: float
 
-    def place(self) -> str:
+    def describe_place(self) -> str:
         """Its centre and width in words, such as `left, upper third, 22% of the width`."""
         column, row = (min(2, int(at * 3 / 100)) for at in (self.x + self.width / 2, self.y + self.height / 2))
         across, down = ("left", "centre", "right")[column], ("upper", "middle", "lower")[row]
         return f"{across}, {down} third, {self.width:.0f}% of the width"
 
 
-class Measures(NamedTuple):
-    """Measures of one frame. time: seconds in its file. sharpness: variance of the Laplacian of luma. brightness,
+class Measurements(NamedTuple):
+    """Measurements of one frame. time: seconds in its file. sharpness: variance of the Laplacian of luma. brightness,
     contrast, motion: mean, standard deviation, and mean absolute change since the previous frame of the clip (None for
     the first), in percent of luma's range. faces: from left to right."""
 
@@ -43,10 +43,10 @@ class Measures(NamedTuple):
     faces: tuple[Face, ...]
 
 
-def measure(jpegs: Sequence[bytes], times: Sequence[float]) -> tuple[Measures, ...]:
+def measure(jpegs: Sequence[bytes], times: Sequence[float]) -> tuple[Measurements, ...]:
     """Measure the frames of one clip. times: seconds, rising. Raises ClipError `unreadable` for bytes that are no
     picture."""
-    measured: list[Measures] = []
+    measured: list[Measurements] = []
     before: NDArray[np.float64] | None = None
     for data, time in zip(jpegs, times, strict=True):
         grey = cv2.cvtColor(from_jpeg(data), cv2.COLOR_BGR2GRAY)
@@ -58,17 +58,17 @@ def measure(jpegs: Sequence[bytes], times: Sequence[float]) -> tuple[Measures, .
         shares = np.round(100 * np.array(boxes).reshape(-1, 4) / (width, height, width, height), 1).tolist()
         faces = tuple(Face(*share) for share in shares)
         light = _percent(grey.mean()), _percent(grey.std())
-        measured.append(Measures(round(time, 2), *light, round(sharpness(grey), 1), motion, faces))
+        measured.append(Measurements(round(time, 2), *light, round(measure_sharpness(grey), 1), motion, faces))
     return tuple(measured)
 
 
-def sentence(measured: Measures) -> str:
+def describe_frame(measured: Measurements) -> str:
     """The measures of one frame as a sentence."""
     parts = [f"brightness {measured.brightness:.0f}%", f"contrast {measured.contrast:.0f}%"]
     parts.append(f"sharpness {measured.sharpness:.0f}")
     if measured.motion is not None:
         parts.append(f"changed by {measured.motion:.1f}% since the frame before")
-    places = "; ".join(face.place() for face in measured.faces)
+    places = "; ".join(face.describe_place() for face in measured.faces)
     count = {0: "no face found", 1: "one face found"}.get(len(measured.faces), f"{len(measured.faces)} faces found")
     parts.append(f"{count} ({places})" if places else count)
     return f"At {measured.time:.1f} s: {', '.join(parts)}."

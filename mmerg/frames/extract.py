@@ -25,7 +25,7 @@ from mmerg.corpora.dialogue import Clip
 from mmerg.errors import ClipError
 from mmerg.frames.apex import SEARCH_BELOW, find_apex
 from mmerg.frames.decode import Candidate, decode
-from mmerg.frames.picture import cv2, halved, sharpness, shrink, to_jpeg
+from mmerg.frames.picture import cv2, halve_picture, measure_sharpness, shrink, to_jpeg
 from mmerg.frames.store import Frame, FrameStore, Role
 from mmerg.settings.model import FramesSettings
 
@@ -116,26 +116,28 @@ def _pick(candidates: Sequence[Candidate], settings: FramesSettings) -> list[tup
     represent the rest."""
     times, k = [candidate.time for candidate in candidates], settings.per_clip
     if settings.method == "uniform":
-        return [(candidates[i], "") for i in uniform(times, k)]
+        return [(candidates[i], "") for i in choose_uniform(times, k)]
     thumbs, sharp = [], []
     for candidate in candidates:
-        small = halved(candidate.picture, _SHARPNESS_BELOW)
-        thumb = cv2.resize(halved(small, _SHARPNESS_BELOW // 2), _THUMB, interpolation=cv2.INTER_AREA)
+        small = halve_picture(candidate.picture, _SHARPNESS_BELOW)
+        thumb = cv2.resize(halve_picture(small, _SHARPNESS_BELOW // 2), _THUMB, interpolation=cv2.INTER_AREA)
         thumbs.append(thumb.astype(np.float32) / 255.0)
-        sharp.append(sharpness(cv2.cvtColor(small, cv2.COLOR_BGR2GRAY)))
+        sharp.append(measure_sharpness(cv2.cvtColor(small, cv2.COLOR_BGR2GRAY)))
     if settings.method == "representative":
-        return [(candidates[i], "") for i in representative(times, thumbs, sharp, k)]
-    greys = [cv2.cvtColor(halved(candidate.picture, SEARCH_BELOW), cv2.COLOR_BGR2GRAY) for candidate in candidates]
+        return [(candidates[i], "") for i in choose_representative(times, thumbs, sharp, k)]
+    greys = [
+        cv2.cvtColor(halve_picture(candidate.picture, SEARCH_BELOW), cv2.COLOR_BGR2GRAY) for candidate in candidates
+    ]
     peak = find_apex(greys, thumbs)
     roles: dict[int, Role] = {peak[0]: peak[1]} if peak else {}
     rest = [i for i in range(len(candidates)) if i not in roles]
     if k > len(roles):
         own = [times[i] for i in rest], [thumbs[i] for i in rest], [sharp[i] for i in rest]
-        roles |= {rest[i]: "context" for i in representative(*own, k - len(roles))}
+        roles |= {rest[i]: "context" for i in choose_representative(*own, k - len(roles))}
     return [(candidates[i], role) for i, role in sorted(roles.items())]
 
 
-def uniform(times: Sequence[float], k: int) -> list[int]:
+def choose_uniform(times: Sequence[float], k: int) -> list[int]:
     """The rising indices of the candidates nearest to the middles of `k` equal windows over `times` (seconds), or of
     all candidates if there are at most `k`."""
     if k >= len(times):
@@ -150,7 +152,7 @@ def uniform(times: Sequence[float], k: int) -> list[int]:
     return taken
 
 
-def representative(
+def choose_representative(
     times: Sequence[float], thumbs: Sequence[NDArray[np.float32]], sharp: Sequence[float], k: int
 ) -> list[int]:
     """The rising indices of one typical and sharp candidate from each of the `k` most homogeneous consecutive segments,

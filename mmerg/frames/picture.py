@@ -1,6 +1,6 @@
 """Crops, shrinks, encodes and combines pictures. Only this module imports OpenCV.
 
-data = to_jpeg(shrink(picture, fitted(1280, 720, 448)), quality=85)
+data = to_jpeg(shrink(picture, fit_size(1280, 720, 448)), quality=85)
 """
 
 import importlib
@@ -35,7 +35,7 @@ class _OpenCV:
 cv2 = _OpenCV()
 
 
-def cropped(picture: Picture, crop: Crop | None) -> Picture:
+def crop_picture(picture: Picture, crop: Crop | None) -> Picture:
     """A view of the cropped part, with edges rounded to whole pixels inside the picture."""
     if crop is None:
         return picture
@@ -45,13 +45,13 @@ def cropped(picture: Picture, crop: Crop | None) -> Picture:
     return picture[top:bottom, left:right]
 
 
-def fitted(width: int, height: int, long_side: int) -> tuple[int, int]:
+def fit_size(width: int, height: int, long_side: int) -> tuple[int, int]:
     """(width, height) scaled down so that the longer side is at most `long_side` pixels."""
     scale = min(1.0, long_side / max(width, height, 1))
     return round(width * scale), round(height * scale)
 
 
-def halved(picture: Picture, below: int) -> Picture:
+def halve_picture(picture: Picture, below: int) -> Picture:
     """A copy, halved until its long side is below `below`. OpenCV averages 2 by 2 pixels ten times faster than it
     resizes to an arbitrary size. An odd last row or column is dropped."""
     small = picture
@@ -83,19 +83,19 @@ def from_jpeg(data: bytes) -> Picture:
     return cast(Picture, picture)
 
 
-def on_white(picture: NDArray[np.uint8]) -> Picture:
+def put_on_white(picture: NDArray[np.uint8]) -> Picture:
     """Put a picture with an alpha channel, (height, width, 4), on white, as viewers do."""
     alpha = picture[:, :, 3:].astype(np.uint16)
     return cast(Picture, ((picture[:, :, :3] * alpha + 255 * (255 - alpha) + 127) // 255).astype(np.uint8))
 
 
-def sharpness(grey: NDArray[np.uint8]) -> float:
+def measure_sharpness(grey: NDArray[np.uint8]) -> float:
     """Variance of the Laplacian of a grey picture (0 to 255): near 0 if blurred, higher with finer detail."""
     _, deviation = cv2.meanStdDev(cv2.Laplacian(grey, cv2.CV_16S))
     return float(deviation[0][0]) ** 2
 
 
-def captioned(data: bytes, caption: str, quality: int) -> bytes:
+def add_caption(data: bytes, caption: str, quality: int) -> bytes:
     """Draw a caption into the top left corner of a JPEG. Raises ClipError `unreadable` for bytes that are no
     picture."""
     picture = from_jpeg(data)
@@ -103,7 +103,7 @@ def captioned(data: bytes, caption: str, quality: int) -> bytes:
     return to_jpeg(picture, quality)
 
 
-def montage(jpegs: Sequence[bytes], long_side: int, quality: int, captions: Sequence[str] = ()) -> bytes:
+def make_montage(jpegs: Sequence[bytes], long_side: int, quality: int, captions: Sequence[str] = ()) -> bytes:
     """Combine frames in one JPEG of at most `long_side` pixels, for models that take a single image.
 
     The grid runs left to right and top to bottom. Each frame has its caption, or else its number from 1, in its top

@@ -101,7 +101,7 @@ class FrameStore:
 
 
 @dataclass
-class HeldFrames(FrameStore):
+class InMemoryFrameStore(FrameStore):
     """A frame store in memory, which writes nothing to disk."""
 
     folder: Path = Path("memory")

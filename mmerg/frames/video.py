@@ -22,7 +22,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from mmerg.errors import ClipError
-from mmerg.frames.picture import Picture, on_white
+from mmerg.frames.picture import Picture, put_on_white
 
 CHANGES = (2, 3)  # FFmpeg's types of frames that depend on others: P and B
 MOST_THREADS = 16  # FFmpeg uses at most this many for one file
@@ -44,7 +44,7 @@ class Decoded:
         size = _in_proportion(frame.width, frame.height, self.pixel)
         alpha = any(component.is_alpha for component in frame.format.components)
         pixels = frame.to_ndarray(width=size[0], height=size[1], format="bgra" if alpha else "bgr24")
-        return _turned(on_white(pixels) if alpha else pixels, frame)
+        return _turned(put_on_white(pixels) if alpha else pixels, frame)
 
 
 class Video:

@@ -13,7 +13,7 @@ from mmerg.corpora.dialogue import Clip, Sample
 from mmerg.engine.keyframes import recent_clips
 from mmerg.errors import ClipError, ConfigError, RunError, preview
 from mmerg.experiment.plan import SamplePlan
-from mmerg.frames.picture import cropped
+from mmerg.frames.picture import crop_picture
 from mmerg.frames.store import Frame
 from mmerg.frames.video import Video
 from mmerg.rating.draw import Media
@@ -114,7 +114,7 @@ def write_clip(clip: Clip, path: Path) -> None:
             with Video(clip.path) as video:
                 for frame in video.frames():
                     if start <= frame.time < end:
-                        pixels = av.VideoFrame.from_ndarray(cropped(frame.picture(), clip.crop), format="bgr24")
+                        pixels = av.VideoFrame.from_ndarray(crop_picture(frame.picture(), clip.crop), format="bgr24")
                         if size is None:
                             scale = min(1.0, HEIGHT / pixels.height) / 2
                             size = round(pixels.width * scale) * 2, round(pixels.height * scale) * 2

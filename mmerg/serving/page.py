@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 
 from mmerg.engine.uploads import Kind, Upload
 from mmerg.errors import ClipError, MmergError
-from mmerg.frames.store import HeldFrames
+from mmerg.frames.store import InMemoryFrameStore
 from mmerg.runs.manifest import DRY
 from mmerg.serving.guard import is_loopback
 from mmerg.serving.messages import read_body
@@ -93,7 +93,7 @@ def routes(state: AppState) -> APIRouter:
             raise HttpError("there is no file", hint=FORM)
         upload = await _upload(file, "clip" if clip else "picture")
         check_talk([Utterance("you", "", (upload,))], limits)
-        store = HeldFrames()
+        store = InMemoryFrameStore()
         try:
             frames = await run_in_threadpool(upload.frames, state.settings.frames, store)
         except ClipError as error:

@@ -17,7 +17,7 @@ from mmerg.engine.uploads import Upload, Uploads
 from mmerg.errors import ClipError
 from mmerg.frames.extract import Outcome, extract
 from mmerg.frames.picture import from_jpeg
-from mmerg.frames.store import HeldFrames
+from mmerg.frames.store import InMemoryFrameStore
 from mmerg.settings.model import FramesSettings
 from tests.serving.scripts import picture
 
@@ -35,9 +35,9 @@ def png(width: int, height: int, rows: bytes) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + parts
 
 
-def decode(*sent: Upload, settings: FramesSettings = FramesSettings()) -> tuple[Outcome, str, HeldFrames]:  # noqa: B008
+def decode(*sent: Upload, settings: FramesSettings = FramesSettings()) -> tuple[Outcome, str, InMemoryFrameStore]:  # noqa: B008
     """The keyframes of a turn's files, or the error; their problems; and the store."""
-    turn, store = Uploads({PLACE: sent}), HeldFrames()
+    turn, store = Uploads({PLACE: sent}), InMemoryFrameStore()
     [outcome] = turn.extract([Clip(PLACE)], settings, store)
     return outcome, turn.problems.get(str(PLACE), ""), store
 
@@ -49,7 +49,7 @@ def reason(*sent: Upload, settings: FramesSettings = FramesSettings()) -> str:  
 
 
 def test_a_clip_gives_the_same_frames_as_in_a_run() -> None:
-    own, (frames, problems, store) = HeldFrames(), decode(Upload("clip", CLIP.read_bytes()))
+    own, (frames, problems, store) = InMemoryFrameStore(), decode(Upload("clip", CLIP.read_bytes()))
     [straight] = extract([Clip(CLIP)], FramesSettings(), own)
     assert isinstance(straight, tuple)
     assert isinstance(frames, tuple)

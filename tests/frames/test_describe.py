@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mmerg.frames.describe import Face, Measures, measure, sentence
+from mmerg.frames.describe import Face, Measurements, describe_frame, measure
 from mmerg.frames.picture import to_jpeg
 from tests.frames.clips import picture
 
@@ -47,19 +47,19 @@ def flat_sharpness() -> float:
     ],
 )
 def test_a_face_is_placed_in_plain_words(face: Face, place: str) -> None:
-    assert face.place() == place
+    assert face.describe_place() == place
 
 
 def test_the_sentence_says_what_was_measured_and_no_more() -> None:
     left, right = Face(x=5, y=4, width=22, height=30), Face(x=70, y=40, width=18, height=24)
-    first = Measures(time=0.5, brightness=43.2, contrast=18.4, sharpness=120.3, motion=None, faces=())
-    assert sentence(first) == "At 0.5 s: brightness 43%, contrast 18%, sharpness 120, no face found."
+    first = Measurements(time=0.5, brightness=43.2, contrast=18.4, sharpness=120.3, motion=None, faces=())
+    assert describe_frame(first) == "At 0.5 s: brightness 43%, contrast 18%, sharpness 120, no face found."
     one = first._replace(motion=2.14, faces=(left,))
-    assert sentence(one) == (
+    assert describe_frame(one) == (
         "At 0.5 s: brightness 43%, contrast 18%, sharpness 120, changed by 2.1% since the frame before, "
         "one face found (left, upper third, 22% of the width)."
     )
     two = first._replace(faces=(left, right))
-    assert sentence(two).endswith(
+    assert describe_frame(two).endswith(
         "2 faces found (left, upper third, 22% of the width; right, middle third, 18% of the width)."
     )

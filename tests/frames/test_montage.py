@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mmerg.frames.picture import captioned, from_jpeg, montage, to_jpeg
+from mmerg.frames.picture import add_caption, from_jpeg, make_montage, to_jpeg
 
 COLOURS = ((200, 40, 40), (40, 200, 40), (40, 40, 200), (200, 200, 40))
 
@@ -13,7 +13,7 @@ def flat(colour: tuple[int, int, int], width: int = 160, height: int = 120) -> b
 
 
 def test_frames_stand_left_to_right_and_top_to_bottom() -> None:
-    sheet = from_jpeg(montage([flat(colour) for colour in COLOURS], 896, 95))
+    sheet = from_jpeg(make_montage([flat(colour) for colour in COLOURS], 896, 95))
     assert sheet.shape == (240, 320, 3)
     for (y, x), colour in zip(((80, 80), (80, 240), (200, 80), (200, 240)), COLOURS, strict=True):
         assert sheet[y, x] == pytest.approx(colour, abs=8)
@@ -21,7 +21,7 @@ def test_frames_stand_left_to_right_and_top_to_bottom() -> None:
 
 def test_each_frame_has_its_own_number_in_its_corner() -> None:
     frame = flat((200, 200, 200))
-    sheet = from_jpeg(montage([frame] * 4, 896, 95))
+    sheet = from_jpeg(make_montage([frame] * 4, 896, 95))
     corners = [sheet[y : y + 20, x : x + 20].astype(int) for y in (0, 120) for x in (0, 160)]
     for i, corner in enumerate(corners):
         assert corner.min() < 60  # the box
@@ -30,7 +30,7 @@ def test_each_frame_has_its_own_number_in_its_corner() -> None:
 
 
 def test_frames_of_other_proportions_stand_in_the_middle_on_black() -> None:
-    sheet = from_jpeg(montage([flat((200, 200, 200), 160, 120), flat((200, 200, 200), 60, 120)], 896, 95))
+    sheet = from_jpeg(make_montage([flat((200, 200, 200), 160, 120), flat((200, 200, 200), 60, 120)], 896, 95))
     second = sheet[-120:, -160:]
     assert second[60, 80].min() > 180
     assert second[60, 20].max() < 20
@@ -39,13 +39,15 @@ def test_frames_of_other_proportions_stand_in_the_middle_on_black() -> None:
 
 def test_captions_say_who_speaks_and_stay_within_the_frame() -> None:
     frame = flat((200, 200, 200))
-    plain, named = (from_jpeg(montage([frame] * 2, 896, 95, captions)) for captions in ((), ("1 Joey", "2 Rachel")))
+    plain, named = (
+        from_jpeg(make_montage([frame] * 2, 896, 95, captions)) for captions in ((), ("1 Joey", "2 Rachel"))
+    )
     assert (plain[:20, 40:80] > 180).all()  # the number alone is narrower
     assert (named[:20, 40:80] < 60).any()
     for name in ("Zoë", "王小明", "A name far too long for the corner of a small picture"):
-        one = from_jpeg(captioned(frame, f"1 {name}", 95))
+        one = from_jpeg(add_caption(frame, f"1 {name}", 95))
         assert one.shape == (120, 160, 3)
         assert one[:20, :10].min() < 60
         assert one[60:].min() > 180
-    long, short = (captioned(frame, caption, 95) for caption in ("1 Zoë", "1 Zoe"))
+    long, short = (add_caption(frame, caption, 95) for caption in ("1 Zoë", "1 Zoe"))
     assert long == short

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from mmerg.frames.extract import representative, uniform
+from mmerg.frames.extract import choose_representative, choose_uniform
 
 
 def thumb(level: float) -> NDArray[np.float32]:
@@ -25,7 +25,7 @@ def rising_times(draw: st.DrawFn) -> list[float]:
 def test_picks_rise_without_repeats_and_are_as_many_as_can_be(times: list[float], k: int, data: st.DataObject) -> None:
     levels = data.draw(st.lists(st.floats(0, 1, width=32), min_size=len(times), max_size=len(times)))
     sharpness = data.draw(st.lists(st.floats(0, 5000), min_size=len(times), max_size=len(times)))
-    for picked in (uniform(times, k), representative(times, [thumb(x) for x in levels], sharpness, k)):
+    for picked in (choose_uniform(times, k), choose_representative(times, [thumb(x) for x in levels], sharpness, k)):
         assert picked == sorted(set(picked))
         assert len(picked) == min(k, len(times))
         assert set(picked) <= set(range(len(times)))
@@ -33,5 +33,5 @@ def test_picks_rise_without_repeats_and_are_as_many_as_can_be(times: list[float]
 
 def test_a_still_clip_is_covered_evenly() -> None:
     times = [0.25 * i for i in range(16)]
-    picked = representative(times, [thumb(0.4)] * 16, [50.0] * 16, 4)
+    picked = choose_representative(times, [thumb(0.4)] * 16, [50.0] * 16, 4)
     assert [i // 4 for i in picked] == [0, 1, 2, 3]

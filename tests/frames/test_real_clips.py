@@ -28,7 +28,7 @@ def test_a_talking_head_is_covered_and_his_face_is_found(store: FrameStore) -> N
     assert [int(frame.time) for frame in frames] == [0, 1, 2, 3]
     measured = measure([store.read(frame.sha256) for frame in frames], [frame.time for frame in frames])
     (face,) = measured[0].faces
-    assert face.place().startswith("centre, middle third, 3")
+    assert face.describe_place().startswith("centre, middle third, 3")
 
 
 def test_each_street_scene_is_shown_once(store: FrameStore) -> None:

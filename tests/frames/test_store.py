@@ -9,7 +9,7 @@ import pytest
 from mmerg.corpora.dialogue import Clip, Crop
 from mmerg.errors import ClipError
 from mmerg.frames.extract import extract
-from mmerg.frames.store import Frame, FrameStore, HeldFrames
+from mmerg.frames.store import Frame, FrameStore, InMemoryFrameStore
 from mmerg.settings.model import FramesSettings
 from tests.frames.clips import numbered
 
@@ -36,7 +36,7 @@ def test_frames_are_found_again_until_the_file_changes(tmp_path: Path, store: Fr
 
 
 def test_frames_held_in_memory_are_the_same_and_are_found_again(clip30_avi: Path, store: FrameStore) -> None:
-    held = HeldFrames()
+    held = InMemoryFrameStore()
     first = taken(Clip(clip30_avi), held)
     files = dict(held.files)
     assert taken(Clip(clip30_avi), held) == first == taken(Clip(clip30_avi), store)
