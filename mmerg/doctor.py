@@ -109,7 +109,7 @@ def _run(probe: Callable[[], Finding]) -> Finding:
 
 def _probes(settings: Settings, host: str, backend: Backend, engine: Engine) -> dict[str, Callable[[], Finding]]:
     backbone = settings.backbone
-    sampling = Sampling().changed(backbone.sampling.plain())
+    sampling = Sampling().override(backbone.sampling.plain())
     several = engine.vision and backbone.max_images > 1
     return {
         "reply": partial(probes.answers, backend),
@@ -126,7 +126,7 @@ def _probes(settings: Settings, host: str, backend: Backend, engine: Engine) -> 
 
 
 def _memory(host: str, engine: Engine) -> Finding:
-    return probes.memory(OllamaHost(host).loaded(engine.model), engine)
+    return probes.memory(OllamaHost(host).find_loaded(engine.model), engine)
 
 
 def _contamination(settings: Settings, backend: Backend) -> Finding:

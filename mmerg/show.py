@@ -29,7 +29,7 @@ def show_run(out: Console, path: Path) -> int:
         hint = f"its scores are in judgement.json; mmerg show {path} SAMPLE prints how a sample was judged"
         raise RunError(what, where=str(path), hint=hint)
     summary, engine = Summary(read_results(path).values(), imported=manifest.imported), manifest.engine
-    out.print(escape(f"{path}: {engine.in_words}"))
+    out.print(escape(f"{path}: {engine.description}"))
     out.print(escape(f"protocol: {manifest.protocol.description}"))
     out.print(summary.replies())
     for memory in manifest.memories.values():

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import pytest
 
 from mmerg import merge, score, show
-from mmerg.backends.cache import REPLIES
+from mmerg.backends.cache import REPLIES_FILE
 from mmerg.errors import ConfigError
 from mmerg.experiment.launch import launch
 from mmerg.runs.result import Ended
@@ -84,7 +84,7 @@ def test_a_shard_resumes_and_stays_as_it_is(run: Run, three: Path, capsys: pytes
 
 def test_a_shard_keeps_its_replies_in_its_own_folder(run: Run, tmp_path: Path) -> None:
     first = run(tmp_path, "shard=1/3")
-    assert (Path(first.run) / REPLIES).is_file()
+    assert (Path(first.run) / REPLIES_FILE).is_file()
     shutil.rmtree(Path(first.run) / SAMPLES)  # so that each sample is done again
     again = run(tmp_path, "shard=1/3")
     assert (again.kept, again.samples, again.calls) == (0, first.samples, first.calls)

@@ -14,7 +14,7 @@ from PIL import Image
 import mmerg
 from mmerg.backends.dry import Dry
 from mmerg.backends.protocol import Reply, Request
-from mmerg.backends.scripted import whole_reply
+from mmerg.backends.scripted import build_reply
 from mmerg.report import main as report
 from mmerg.score import main as score
 from tests.browser import chromium
@@ -64,7 +64,7 @@ class Played(Dry):
         else:
             first = stage == "caef" and "The audit found" not in prompt
             text = asked_of(OUTPUTS[stage] | ({"emotion": "neutral"} if first else {}), json.loads(request.schema))
-        return whole_reply(request, text, self.host, logprob=-0.5)
+        return build_reply(request, text, self.host, logprob=-0.5)
 
 
 def main(out: Path) -> None:

@@ -19,7 +19,7 @@ from mmerg.auditing.first_passes import AGAIN, FirstPasses, find_dialogues
 from mmerg.auditing.planted import PLANTED, PlantedFaults, compute_aucs, compute_checks
 from mmerg.auditing.worth import measure_worth
 from mmerg.backends.pool import Pool
-from mmerg.backends.protocol import engine_changed
+from mmerg.backends.protocol import make_engine_error
 from mmerg.checking import probes
 from mmerg.console.progress import Progress
 from mmerg.console.terminal import console, escape
@@ -233,5 +233,5 @@ def _open_pool(run: Path, backbone: BackbonePlan, manifest: Manifest) -> Pool:
         raise
     if engine.key() != manifest.engine.key():
         pool.close()
-        raise engine_changed(manifest.engine, engine, str(run))
+        raise make_engine_error(manifest.engine, engine, str(run))
     return pool

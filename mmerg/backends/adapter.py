@@ -13,7 +13,7 @@ import httpx
 from pydantic import ValidationError
 
 from mmerg.backends.http import Http
-from mmerg.backends.protocol import Engine, Finish, Reply, Request, engine_changed
+from mmerg.backends.protocol import Engine, Finish, Reply, Request, make_engine_error
 from mmerg.backends.retry import retry
 from mmerg.errors import CallError, ConfigError, Failure
 
@@ -73,7 +73,7 @@ class Adapter(ABC):
     def _check_still(self, engine: Engine) -> None:
         version, digest, *_ = self._serves()
         if (version, digest) != (engine.version, engine.digest):
-            raise engine_changed(engine, engine.model_copy(update={"version": version, "digest": digest}), self.host)
+            raise make_engine_error(engine, engine.model_copy(update={"version": version, "digest": digest}), self.host)
 
 
 def ask_with_stops(ask: Callable[[Request], Reply], request: Request, may_think: bool) -> Reply:

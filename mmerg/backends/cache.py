@@ -5,7 +5,8 @@ same repairs; failed calls and aborted replies are not. Several processes may sh
 disk (write-ahead log). The file lists its engines, so that a run can be replayed without a server.
 
     backend = Cache(Ollama(...), Path("runs/cache.sqlite"), mode="on")
-    again = Cache(replay(stored_engine(path, "ollama", "qwen2.5vl:7b", {"num_ctx": 12288})), path, "read")
+    engine = find_stored_engine(path, "ollama", "qwen2.5vl:7b", {"num_ctx": 12288})
+    replayed = Cache(build_replay_backend(engine), path, "read")
 """
 
 import hashlib
@@ -35,8 +36,8 @@ TABLES = """
     CREATE TABLE IF NOT EXISTS engines (key TEXT PRIMARY KEY, engine TEXT NOT NULL);
     COMMIT"""
 
-REPLIES = "replies.sqlite"  # the file's name in its folder
-Mode = Literal["off", "read", "on"]
+REPLIES_FILE = "replies.sqlite"  # the file's name in its folder
+CacheMode = Literal["off", "read", "on"]
 
 
 class Cache:
@@ -47,7 +48,7 @@ class Cache:
     requested again. Raises ConfigError or RunError if the file cannot be used.
     """
 
-    def __init__(self, inner: Backend, path: Path, mode: Mode = "on") -> None:
+    def __init__(self, inner: Backend, path: Path, mode: CacheMode = "on") -> None:
         self._inner, self._path, self._mode = inner, path, mode
         self._guard, self._closed = threading.Lock(), CancelToken()
         self._database: sqlite3.Connection | None = None  # used under the guard
@@ -150,13 +151,14 @@ class Cache:
         return ConfigError(f"the reply cache cannot be used: {why}", where=str(self._path), hint=hint)
 
 
-def with_cache(inner: Backend, path: Path, mode: Mode) -> Backend:
-    """`inner` with its replies in `path`, unless `mode` is off."""
+def wrap_in_cache(inner: Backend, path: Path, mode: CacheMode) -> Backend:
+    """Returns `inner` with a cache of its replies at `path`, or `inner` itself if `mode` is off."""
     return inner if mode == "off" else Cache(inner, path, mode)
 
 
-def replay(engine: Engine) -> Backend:
-    """The `inner` of a cache without a server: calls that are not in the cache fail with not_cached."""
+def build_replay_backend(engine: Engine) -> Backend:
+    """Builds the inner backend of a cache that is used without a server. Calls that are not in the cache raise
+    CallError not_cached."""
 
     def refuse(request: Request) -> CallError:
         what = f"this call is not in the cache: {request.digest()[:SHOWN_DIGEST]}"
@@ -166,10 +168,11 @@ def replay(engine: Engine) -> Backend:
     return Scripted(refuse, engine)
 
 
-def stored_engine(path: Path, backend: str, model: str, load: Mapping[str, int | str | bool | float]) -> Engine:
-    """The engine of `backend` and `model` in the cache at `path` whose load options include `load`.
+def find_stored_engine(path: Path, backend: str, model: str, load: Mapping[str, int | str | bool | float]) -> Engine:
+    """Finds the engine of `backend` and `model` in the cache at `path` whose load options include `load`.
 
-    Raises ConfigError, which lists the engines, if there is none or more than one (two versions of a server, say).
+    Raises ConfigError, with a list of the engines, unless exactly one matches. There are several if the server was
+    updated, for example.
     """
     with closing(Cache(Scripted([]), path, "read")) as cache:
         stored = cache.engines()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from mmerg.backends.protocol import Engine, Reply, Request
-from mmerg.backends.scripted import whole_reply
+from mmerg.backends.scripted import build_reply
 
 TEXT = "This is a dry run."
 
@@ -33,7 +33,7 @@ class Dry:
         if request.schema:
             value = least(json.loads(request.schema), int(request.digest(), 16))
             text = json.dumps(value, ensure_ascii=False)
-        return whole_reply(request, text, self.host, logprob=0.0)
+        return build_reply(request, text, self.host, logprob=0.0)
 
     def close(self) -> None:
         """Nothing is held."""

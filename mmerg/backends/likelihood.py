@@ -5,7 +5,7 @@ llama-server give none for a prompt. There, a schema whose only value is the tex
 log-probabilities are those before the schema is enforced. The tokens are then the likeliest that spell the text, not
 those of the tokenizer, so their sum is an approximation. `mmerg doctor` compares it with the sum for a reply.
 
-    reply = backend.complete(likelihood_request(messages, "It's fine."))
+    reply = backend.complete(build_likelihood_request(messages, "It's fine."))
     sum(token.logprob for token in reply.logprobs)
 """
 

@@ -23,7 +23,7 @@ from mmerg.backends.http import lines
 from mmerg.backends.likelihood import as_written, writing
 from mmerg.backends.ollama_host import LOAD_OPTIONS, OllamaHost
 from mmerg.backends.protocol import Engine, Finish, Reply, Request
-from mmerg.backends.words import hearing
+from mmerg.backends.streaming import current_listener
 from mmerg.errors import CallError, ConfigError
 
 # Part of the keys of stored replies: increase it when `_body` sends another request or another reply is read from the
@@ -62,7 +62,7 @@ class Ollama(Adapter):
         return self._host.architecture
 
     def _serves(self) -> tuple[str, str]:
-        return self._host.serves(self.model)
+        return self._host.identify(self.model)
 
     def _describe(self) -> Engine:
         engine = self._host.describe(self.model, self.load | {"think": self._think, "adapter": REVISION})
@@ -108,7 +108,7 @@ class Ollama(Adapter):
         if kind not in {"application/x-ndjson", "application/json"}:
             raise self._host.unexpected(f"the response is {kind or 'of no type'}, not a stream of JSON")
         parts, logprobs = list[ChatResponse](), list[Any]()
-        stream, hear = lines(response), hearing()
+        stream, hear = lines(response), current_listener()
         hear("")
         for raw in stream:
             part = self._host.parse(_object, raw)

@@ -44,8 +44,8 @@ class OllamaHost(Http):
         self.architecture = ""  # of the model described last, as in its weights: qwen35, gemma3
         self._ollama = ollama.Client(host, transport=self, follow_redirects=False, trust_env=False)
 
-    def serves(self, model: str) -> tuple[str, str]:
-        """The server's version, and the digest of the manifest of `model`."""
+    def identify(self, model: str) -> tuple[str, str]:
+        """Returns the server's version and the digest of the manifest of `model`."""
         version = self.read(_Version.model_validate_json, "/api/version").version  # ollama.Client has no call for it
         listed = _find(self._ask(self._ollama.list).models, model)
         if listed is None:
@@ -54,7 +54,7 @@ class OllamaHost(Http):
 
     def describe(self, model: str, load: Load) -> Engine:
         """The engine that serves `model`."""
-        version, digest = self.serves(model)
+        version, digest = self.identify(model)
         shown = self._ask(lambda: self._ollama.show(model))
         info = shown.modelinfo or {}
         self.architecture = str(info.get("general.architecture", ""))
@@ -66,8 +66,8 @@ class OllamaHost(Http):
         described |= {"capabilities": capabilities, "context_length": length, "load": load}
         return self._ask(lambda: Engine.model_validate(described))
 
-    def loaded(self, model: str) -> ProcessResponse.Model | None:
-        """How `model` is loaded now (sizes in bytes); None if it is not loaded."""
+    def find_loaded(self, model: str) -> ProcessResponse.Model | None:
+        """Returns how `model` is loaded now (sizes in bytes), or None if it is not loaded."""
         return _find(self._ask(self._ollama.ps).models, model)
 
     def embed(self, model: str, texts: Sequence[str]) -> Sequence[Sequence[float]]:

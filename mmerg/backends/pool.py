@@ -23,7 +23,7 @@ from functools import partial
 from itertools import count
 
 from mmerg.backends.cancel import CancelToken, current_token
-from mmerg.backends.protocol import Backend, Engine, Reply, Request, engine_changed
+from mmerg.backends.protocol import Backend, Engine, Reply, Request, make_engine_error
 from mmerg.backends.retry import retry
 from mmerg.errors import CallError, ConfigError, Failure, RunError
 
@@ -73,8 +73,8 @@ class Pool:
         """How many samples can run at once if every host is up."""
         return sum(host.slots for host in self._hosts)
 
-    def down(self) -> dict[str, str]:
-        """The hosts that are skipped now, by name, with the reason."""
+    def list_down(self) -> dict[str, str]:
+        """Returns the hosts that are skipped now, by name, with the reason."""
         with self._change:
             return {host.name: host.down.what for host in self._hosts if host.down}
 
@@ -155,7 +155,7 @@ class Pool:
             what = f"the host is back, but cannot serve the model: {error.what}"
             raise CallError(Failure.UNREACHABLE, what, where=host.name, hint=error.hint) from error
         if self._engine and engine.key() != self._engine.key():
-            raise engine_changed(self._engine, engine, host.name)
+            raise make_engine_error(self._engine, engine, host.name)
 
     def _wait_for_host(self, tried: Mapping[Host, CallError]) -> None:
         """Waits until one of the hosts is back on which a call was `tried`. Raises the call's own error if a host was

@@ -59,17 +59,20 @@ class Sampling:
     seed: int = 0
     stop: tuple[str, ...] = ()
 
-    def changed(self, samplers: Mapping[str, object]) -> Sampling:
-        """A copy with other values for `samplers`, by name."""
+    def override(self, samplers: Mapping[str, object]) -> Sampling:
+        """Returns a copy with the values of `samplers`, by name."""
         values = vars(self) | dict(samplers)
         return Sampling(**values | {"stop": tuple(values["stop"])})
 
-    def drawn(self, *of: str | int) -> Sampling:
-        """A copy with a seed for one sample, stage, pass and number, as with a shared seed their draws would depend on
-        each other. At temperature 0 the seed stays, so that equal prompts share an entry of the reply cache."""
+    def derive_seed(self, *call: str | int) -> Sampling:
+        """Returns a copy with a seed for one call: a sample, stage, pass and candidate number.
+
+        With a shared seed, random choices in different calls would depend on each other. At temperature 0 the seed
+        stays, so that equal prompts share an entry of the reply cache.
+        """
         if not self.temperature:
             return self
-        digest = hashlib.sha256(json.dumps([self.seed, *of]).encode()).digest()
+        digest = hashlib.sha256(json.dumps([self.seed, *call]).encode()).digest()
         return replace(self, seed=int.from_bytes(digest[:8]) % SEEDS)
 
 
@@ -108,7 +111,7 @@ class Request:
         return tuple(image for message in self.messages for image in message.images)
 
 
-def likelihood_request(messages: Sequence[Message], text: str) -> Request:
+def build_likelihood_request(messages: Sequence[Message], text: str) -> Request:
     """A request for the log-probabilities of the tokens of `text` as the reply. No sampler changes them."""
     room = Sampling(num_predict=2 * len(text.encode(errors="replace")) + 16)
     return Request(tuple(messages), room, logprobs=True, likelihood_of=text)
@@ -214,8 +217,8 @@ class Engine(BaseModel):
         return bool(self.load.get("think"))
 
     @property
-    def in_words(self) -> str:
-        """qwen2.5vl:7b on ollama 0.5.1"""
+    def description(self) -> str:
+        """The model and its server, like "qwen2.5vl:7b on ollama 0.5.1"."""
         return "a dry run, no model" if self.backend == "dry" else f"{self.model} on {self.backend} {self.version}"
 
     def key(self) -> str:
@@ -227,17 +230,19 @@ class Engine(BaseModel):
         return f"{self.backend} {self.version}, {self.model} {self.digest[:SHOWN_DIGEST]}, load {self.load}"
 
 
-def engine_changes(before: Engine, now: Engine) -> list[str]:
-    """The differences between two engines, each like "model digest a2bf01c2d3e4 → 91c0aa11bb22"."""
-    old, new = (_facts(engine) for engine in (before, now))
-    names = dict.fromkeys([*old, *new])
-    return [
-        f"{name} {old.get(name, 'none')} → {new.get(name, 'none')}" for name in names if old.get(name) != new.get(name)
-    ]
+def list_engine_changes(before: Engine, now: Engine) -> list[str]:
+    """Lists the differences between two engines, each like "model digest a2bf01c2d3e4 → 91c0aa11bb22"."""
+    old, new = _describe_parts(before), _describe_parts(now)
+    changes = []
+    for name in dict.fromkeys([*old, *new]):
+        then, after = old.get(name, "none"), new.get(name, "none")
+        if then != after:
+            changes.append(f"{name} {then} → {after}")
+    return changes
 
 
-def _facts(engine: Engine) -> dict[str, str]:
-    """All that decides replies, by a name for messages."""
+def _describe_parts(engine: Engine) -> dict[str, str]:
+    """Returns everything that can change a reply, by its name in messages."""
     load = {f"load option {name}": str(value) for name, value in engine.load.items() if name != "adapter"}
     return {
         "model digest": engine.digest[:SHOWN_DIGEST] or "none",
@@ -251,9 +256,9 @@ def _facts(engine: Engine) -> dict[str, str]:
     }
 
 
-def engine_changed(before: Engine, now: Engine, where: str) -> CallError:
-    """The error for a host that serves `now` in place of `before`."""
-    what = f"the host serves another engine: {'; '.join(engine_changes(before, now))}"
+def make_engine_error(before: Engine, now: Engine, where: str) -> CallError:
+    """Builds the error for a host that serves the engine `now` instead of `before`."""
+    what = f"the host serves another engine: {'; '.join(list_engine_changes(before, now))}"
     return CallError(Failure.MODEL_NOT_FOUND, what, where=where, hint="restore the model or server of before")
 
 

@@ -14,8 +14,8 @@ from mmerg.backends.cancel import CancelToken
 from mmerg.backends.protocol import Engine, Finish, Reply, Request, TokenLogprob
 from mmerg.errors import CallError, Failure
 
-Answer = str | Reply | Exception
-Script = Callable[[Request], Answer] | Sequence[Answer]
+ScriptItem = str | Reply | Exception
+Script = Callable[[Request], ScriptItem] | Sequence[ScriptItem]
 
 ENGINE = Engine(backend="scripted", version="1", model="script", digest="0" * 64, capabilities=("completion", "vision"))
 WORD_LOGPROB = -1.0  # of every word of a scripted text, if the request asks for log-probabilities
@@ -56,14 +56,14 @@ class Scripted:
         if isinstance(answer, Exception):
             raise answer
         if isinstance(answer, str):
-            return whole_reply(request, answer, "scripted", WORD_LOGPROB, self._latency)
+            return build_reply(request, answer, "scripted", WORD_LOGPROB, self._latency)
         return answer
 
     def close(self) -> None:
         self._closed.cancel()
 
 
-def whole_reply(request: Request, text: str, host: str, logprob: float, seconds: float = 0.0) -> Reply:
+def build_reply(request: Request, text: str, host: str, logprob: float, seconds: float = 0.0) -> Reply:
     """A complete reply. Its tokens are the words of `text`, each with the whitespace before it."""
     words = re.findall(r"\s*\S+", text)
     return Reply(

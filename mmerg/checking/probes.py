@@ -27,7 +27,7 @@ from mmerg.backends.protocol import (
     Reply,
     Request,
     Sampling,
-    likelihood_request,
+    build_likelihood_request,
 )
 from mmerg.errors import Failure, ReplyError, SampleError
 from mmerg.frames.picture import to_jpeg
@@ -123,7 +123,7 @@ def likelihood(backend: Backend) -> Finding:
         return "open", "nothing to compare with: the reply has no log-probabilities"
     try:
         texts = (said.text.strip(), UNFITTING)
-        given, other = (_mean(backend.complete(likelihood_request(asked.messages, text))) for text in texts)
+        given, other = (_mean(backend.complete(build_likelihood_request(asked.messages, text))) for text in texts)
     except SampleError as error:
         if error.failure is Failure.MODEL_NOT_LOADED:
             raise

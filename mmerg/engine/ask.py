@@ -83,10 +83,10 @@ class Asker:
         schema = build_json_schema(stage.output, bounds) if stage.output else None
         outline, answer_schema = (schema.outline, schema.text) if schema else ("", "")
         messages = self.prompts.render_messages(stage, state, supplied, outline, correction)
-        samplers = self.sampling.changed(stage.sampling)
+        samplers = self.sampling.override(stage.sampling)
         if correction and correction.instruction and system.rerun_temperature is not None:
             samplers = replace(samplers, temperature=system.rerun_temperature)
-        samplers = samplers.drawn(state.scene.id, stage.name, t, candidate.number if candidate else 0)
+        samplers = samplers.derive_seed(state.scene.id, stage.name, t, candidate.number if candidate else 0)
         for attempt in range(system.max_repairs + 1):
             this: Place = {**place, "attempt": attempt}
             request = Request(messages, samplers, answer_schema, stage.logprobs)

@@ -14,7 +14,7 @@ from statistics import fmean
 
 import numpy as np
 
-from mmerg.backends.protocol import Reply, Request, Sampling, likelihood_request
+from mmerg.backends.protocol import Reply, Request, Sampling, build_likelihood_request
 from mmerg.engine.labels import ALTERNATIVES, read_top_logprobs, require_logprobs
 from mmerg.engine.prompts import Prompts, get_bounds
 from mmerg.engine.state import Output, State
@@ -68,7 +68,7 @@ class Forms:
         sums, tokens = [], []
         for shown in (before, blank):
             messages = self.prompts.render_messages(stage, shown, {}, outline, None)
-            reply = self.call(likelihood_request(messages, text))
+            reply = self.call(build_likelihood_request(messages, text))
             if not reply.logprobs:
                 what, hint = "no log-probabilities came for the text", "run mmerg doctor, or update the server"
                 raise ReplyError(Failure.SERVER_ERROR, what, where=reply.host, hint=hint)

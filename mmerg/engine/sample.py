@@ -66,7 +66,7 @@ class Experiment:
                 symbol: partial(each.supply, sample) for symbol, each in self.sources.items()
             }
             asker = Asker(self.prompts, backend, self.sampling, note, ready)
-            samplers = [self.sampling.changed(agent.sampling) for agent in system.agents if not agent.function]
+            samplers = [self.sampling.override(agent.sampling) for agent in system.agents if not agent.function]
             greedy = not any(one.temperature for one in samplers) and not system.rerun_temperature
             looped = replace(system, greedy=greedy)
             if isinstance(system.loop, str):

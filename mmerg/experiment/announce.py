@@ -23,7 +23,7 @@ def announce(out: Console, plan: Plan, asked: str, engine: Engine) -> None:
     corpus = samples.corpus
     out.print(escape(f"{corpus.name} {corpus.split}: {plural(len(corpus.dialogues), 'dialogue')}{corpus.notes_text}"))
     out.print(escape(f"protocol: {describe(samples.protocol, samples.selection)}; {asked}"))
-    out.print(escape(f"{engine.in_words}, seed {plan.seed}"))
+    out.print(escape(f"{engine.description}, seed {plan.seed}"))
     for line in (*filter(None, [plan.note]), *_remarks(plan, engine)):
         out.print(escape(line))
 

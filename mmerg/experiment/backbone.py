@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from mmerg.backends.cache import REPLIES, Mode, replay, stored_engine, with_cache
+from mmerg.backends.cache import REPLIES_FILE, CacheMode, build_replay_backend, find_stored_engine, wrap_in_cache
 from mmerg.backends.pool import PATIENCE, Host, Pool
 from mmerg.backends.protocol import Engine, Sampling
 from mmerg.errors import CallError, ConfigError, MmergError
@@ -27,7 +27,7 @@ class BackbonePlan:
 
     model: BackboneSettings
     server: BackendSettings
-    cache: Mode
+    cache: CacheMode
     cache_dir: Path
 
     @classmethod
@@ -44,7 +44,7 @@ class BackbonePlan:
         return DRY if self.dry else self.model.name
 
     def sampling(self, seed: int) -> Sampling:
-        return Sampling(seed=seed).changed(self.model.sampling.plain())
+        return Sampling(seed=seed).override(self.model.sampling.plain())
 
     def pool(self, patience: float = PATIENCE) -> Pool:
         """The hosts with the reply cache, before any call. patience: seconds that a call waits while all hosts are
@@ -52,7 +52,7 @@ class BackbonePlan:
         hosts = []
         for address in check_hosts(self.server, self.model):
             adapter = make(self.server.adapter, host=address)
-            hosts.append(Host(with_cache(adapter, self.cache_dir / REPLIES, self.cache), self.slots, address))
+            hosts.append(Host(wrap_in_cache(adapter, self.cache_dir / REPLIES_FILE, self.cache), self.slots, address))
         return Pool(hosts, self.server.revive_after, patience, attempts=self.server.attempts)
 
     def open(self, known: Engine | None = None, patience: float = PATIENCE) -> tuple[Pool, Engine]:
@@ -65,9 +65,10 @@ class BackbonePlan:
             pool.close()
             if self.cache != "read" or not isinstance(error, CallError):
                 raise
-        adapter, replies = self.server.adapter, self.cache_dir / REPLIES
-        engine = known or stored_engine(replies, self.server.name, adapter.model, adapter.load.plain())
-        return Pool([Host(with_cache(replay(engine), replies, self.cache), self.slots, "the cache")]), engine
+        adapter, replies = self.server.adapter, self.cache_dir / REPLIES_FILE
+        engine = known or find_stored_engine(replies, self.server.name, adapter.model, adapter.load.plain())
+        backend = wrap_in_cache(build_replay_backend(engine), replies, self.cache)
+        return Pool([Host(backend, self.slots, "the cache")]), engine
 
     @property
     def slots(self) -> int:
@@ -85,7 +86,7 @@ class BackbonePlan:
             return MemoryUsage(gib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30)
         for host in self.server.hosts if self.server.name == "ollama" else ():
             with suppress(CallError):
-                loaded = OllamaHost(host).loaded(self.model.model)
+                loaded = OllamaHost(host).find_loaded(self.model.model)
                 if loaded and loaded.size:
                     on_cpu = 100 * (1 - min((loaded.size_vram or 0) / loaded.size, 1))
                     return MemoryUsage(gib=loaded.size / 2**30, on_cpu=on_cpu)

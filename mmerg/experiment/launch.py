@@ -55,7 +55,7 @@ def run_plan(plan: Plan, out: Console, brief: bool = False) -> Ended:
         if auditor := plan.system.auditor:
             auditor.check_engine(engine, "auditor")
         announce(out, plan, f"retrying {len(todo)} of {len(wanted)} samples" if plan.only_failed else "", engine)
-        for host, why in pool.down().items():
+        for host, why in pool.list_down().items():
             out.print(escape(f"host {host} is skipped for now: {why}"))
         _open_memories(plan, out)
         manifest = plan.manifest(clips, engine)

@@ -293,7 +293,7 @@ def refuse_idle_seeds(repeats: int, system: System, sampling: Sampling) -> None:
     replies."""
     asked = {"repeats": repeats, "system.n": system.n}
     many = next((name for name, count in asked.items() if count > 1), None)
-    warm = [sampling.changed(agent.sampling).temperature for agent in system.agents]
+    warm = [sampling.override(agent.sampling).temperature for agent in system.agents]
     if many and not any([*warm, system.auditor and system.rerun_temperature]):
         cold = all("temperature" in agent.sampling for agent in system.agents)  # whatever the backbone's is
         hot = f"system.stages.{system.stages[0].name}" if cold else "backbone"

@@ -85,11 +85,11 @@ def run_items(
             with suppress(Exception):  # the user's code: the first error is raised
                 getattr(source, "close", lambda: None)()
 
-    before = pool.down()
+    before = pool.list_down()
     with progress:
         for record in run_in_threads(todo, leased, pool.slots, stop):
             progress.result(record)
-    for host, why in pool.down().items():
+    for host, why in pool.list_down().items():
         if host not in before:
             out.print(escape(f"host {host} was skipped in the end: {why}"), soft_wrap=True)
     return progress

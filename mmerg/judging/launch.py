@@ -63,9 +63,9 @@ def launch(settings: JudgeSettings, folders: Sequence[Path]) -> int:
                 hint="choose another judge with backbone=…, or set own_replies=true; tables then mark the scores",
             )
         calls, last = len(judge.rounds) * len(judging.aspects), settings.seed + rubric.repeats - 1
-        how = f"{engine.in_words}, temperature {rubric.temperature}, seeds {settings.seed} to {last}"
+        how = f"{engine.description}, temperature {rubric.temperature}, seeds {settings.seed} to {last}"
         out.print(escape(f"judge={rubric.name}: {', '.join(judging.aspects)}; {calls} calls a sample\n{how}"))
-        for host, why in pool.down().items():
+        for host, why in pool.list_down().items():
             out.print(escape(f"host {host} is skipped for now: {why}"))
         codes = [judging.judge_set(judging_set, pool) for judging_set in sets]
     if backbone.dry:
@@ -176,7 +176,7 @@ class Judging:
         replies = tuple(digest_replies(run.answers) for run in judging_set.runs)
         fields = {
             **names,
-            "engine": self.engine.in_words,
+            "engine": self.engine.description,
             "corpus": f"{first.manifest.corpus.name} {first.manifest.corpus.split}",
             "drawn": len(judging_set.items),
             "n": len(judged),

@@ -17,9 +17,9 @@ from mmerg.memory.vectors import Vectors, unit
 
 
 class Server(Protocol):
-    """A host. `serves` returns the server's version and the model's digest. Both methods raise CallError."""
+    """A host. `identify` returns the server's version and the model's digest. Both methods raise CallError."""
 
-    def serves(self, model: str) -> tuple[str, str]: ...
+    def identify(self, model: str) -> tuple[str, str]: ...
     def embed(self, model: str, texts: Sequence[str]) -> Sequence[Sequence[float]]: ...
     def close(self) -> None: ...
 
@@ -32,7 +32,7 @@ class _Embedding:
         self.close = server.close
 
     def describe(self) -> Engine:
-        version, digest = self._server.serves(self._model)
+        version, digest = self._server.identify(self._model)
         return Engine(backend="ollama", version=version, model=self._model, digest=digest)
 
     def complete(self, request: Request) -> Reply:

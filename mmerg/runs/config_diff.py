@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mmerg.backends.protocol import engine_changes
+from mmerg.backends.protocol import list_engine_changes
 from mmerg.runs.identity import CLIPS, CONFIG, CORPUS, ENGINE, MEMORY, SOURCE, canonical
 from mmerg.runs.manifest import Manifest, RunRef, Started, short
 
@@ -64,7 +64,7 @@ def changes(then: Started, now: Started) -> list[str]:
     if not differ:
         return []
     found = config_diff([then, now])
-    engine = (engine_changes(then.engine, now.engine) or ["the engine changed"]) if ENGINE in differ else []
+    engine = (list_engine_changes(then.engine, now.engine) or ["the engine changed"]) if ENGINE in differ else []
     settings = [_change(one) for one in found if not one.name.endswith((DIGEST, COMMIT)) and one.name[:7] != "engine."]
     if CONFIG in differ and not settings:
         settings = ["another version of mmerg reads the same settings differently"]

@@ -103,7 +103,7 @@ async def _last(steps: AsyncGenerator[Step, None]) -> tuple[Answer, str]:
 
 
 async def _plain(state: AppState, served: ServedSystem, prompt: str, wish: Wish) -> AsyncGenerator[Step, None]:
-    request = Request((Message("user", prompt),), served.experiment.sampling.changed({"num_predict": TASK_TOKENS}))
+    request = Request((Message("user", prompt),), served.experiment.sampling.override({"num_predict": TASK_TOKENS}))
 
     def job(backend: Backend, _: Report) -> Reply:
         return backend.complete(request)

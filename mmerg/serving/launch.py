@@ -84,7 +84,7 @@ def _announce(state: AppState, port: int, token: str) -> str:
     host = state.settings.host
     address = f"http://{page_host(host)}:{port}"
     lines = [
-        f"{state.engine.in_words}: {', '.join(state.offered)}",
+        f"{state.engine.description}: {', '.join(state.offered)}",
         *(f"{name} is not served: {why.what}" for name, why in state.missing.items()),
         *filter(None, [state.settings.backbone.note]),
         f"OpenAI's API: {address}/v1; Ollama's API: {address}{'; key: the token below' if token else ''}",

@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Send
 
 from mmerg.backends.protocol import Backend, Engine
-from mmerg.backends.words import listening
+from mmerg.backends.streaming import stream_to
 from mmerg.errors import MmergError
 from mmerg.experiment.talk import with_uploads
 from mmerg.runs.events import Event
@@ -75,7 +75,7 @@ async def reply_updates(
             trace.append(event)
             report(event)
 
-        with listening(lambda text: report(Words(text))):
+        with stream_to(lambda text: report(Words(text))):
             result = experiment.run_sample(sample, backend, emit, keep_frame)
         if traced:
             report(Trace(manifest=request.served.manifest, result=result, events=tuple(trace)))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.backends.cache import Cache, Mode, replay, stored_engine, with_cache
+from mmerg.backends.cache import Cache, CacheMode, build_replay_backend, find_stored_engine, wrap_in_cache
 from mmerg.backends.protocol import Finish, Image, Message, Reply, Request, Sampling, TokenLogprob
 from mmerg.backends.scripted import ENGINE, Scripted
 from mmerg.errors import CallError, ConfigError, Failure
@@ -84,7 +84,7 @@ def test_another_request_or_engine_shares_no_replies(path: Path) -> None:
     ):
         with closing(Cache(Scripted(["x"], engine), path)) as backend:
             assert backend.complete(request).cached is hit
-    off = with_cache(Scripted(["x"]), path.with_name("off"), "off")
+    off = wrap_in_cache(Scripted(["x"]), path.with_name("off"), "off")
     assert not off.complete(REQUEST).cached
     assert not path.with_name("off").exists()
 
@@ -152,7 +152,7 @@ def torn(path: Path) -> None:
     ids=["missing", "text", "torn"],
 )
 def test_a_file_that_cannot_be_used_is_refused_untouched(
-    path: Path, make: Callable[[Path], object], mode: Mode, says: str
+    path: Path, make: Callable[[Path], object], mode: CacheMode, says: str
 ) -> None:
     path.parent.mkdir()
     make(path)
@@ -243,9 +243,9 @@ def test_a_replay_needs_no_server_and_finds_its_engine_in_the_cache(path: Path) 
         made = Cache(Scripted([f"by {engine.model}"], engine), path)
         made.complete(REQUEST)
         made.close()
-    engine = stored_engine(path, "scripted", "script", {"num_ctx": 4096, "think": False})
+    engine = find_stored_engine(path, "scripted", "script", {"num_ctx": 4096, "think": False})
     assert engine == LOADED
-    again = Cache(replay(engine), path, "read")
+    again = Cache(build_replay_backend(engine), path, "read")
     assert again.describe() == LOADED
     assert (again.complete(REQUEST).text, again.complete(REQUEST).cached) == ("by script", True)
     with pytest.raises(CallError, match="not in the cache") as caught:
@@ -266,6 +266,6 @@ def test_an_ambiguous_engine_is_not_guessed(path: Path) -> None:
         ("absent", {}, ("no engines", LOADED.brief())),
     ):
         with pytest.raises(ConfigError) as caught:
-            stored_engine(path, "scripted", model, load)
+            find_stored_engine(path, "scripted", model, load)
         assert all(part in caught.value.what for part in parts)
         assert caught.value.where == str(path)

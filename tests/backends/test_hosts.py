@@ -100,7 +100,7 @@ def test_each_host_is_used_for_the_model_that_it_holds(machines: Callable[..., M
     for model, holders, without in ((MODEL, {"both", "one"}, "other"), (OTHER, {"both", "other"}, "one")):
         pool = pool_of(both, one, other, model=model)
         assert pool.describe().model == model
-        assert pool.down().keys() == {without}
+        assert pool.list_down().keys() == {without}
         assert served(pool, 8).keys() == holders
         pool.close()
 
@@ -123,7 +123,7 @@ def test_samples_of_a_host_that_dies_go_on_elsewhere_and_it_is_used_when_it_is_b
     answers = served(pool, 8)
     thread.join()
     assert answers.total() == 16
-    assert pool.down().keys() == {"dying"}
+    assert pool.list_down().keys() == {"dying"}
     assert "dying" not in served(pool, 2), "its time has not come"
     clock.now += 60
     assert "dying" not in served(pool, 2), "it is still dead"
@@ -131,5 +131,5 @@ def test_samples_of_a_host_that_dies_go_on_elsewhere_and_it_is_used_when_it_is_b
     clock.now += 60
     before = dying.asked
     assert served(pool, 8)["dying"] == dying.asked - before > 0
-    assert pool.down() == {}
+    assert pool.list_down() == {}
     pool.close()

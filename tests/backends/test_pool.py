@@ -117,7 +117,7 @@ def test_a_call_moves_on_when_its_host_dies_and_stays_there(failure: Failure) ->
         assert say(backend) == "a"
         a.failure = failure
         assert [say(backend), say(backend)] == ["b", "b"]
-    assert pool.down() == {"a": "a is gone"}
+    assert pool.list_down() == {"a": "a is gone"}
     with pool.lease() as backend:
         assert say(backend) == "b"
     assert a.calls == 2
@@ -130,7 +130,7 @@ def test_other_failures_stay_with_the_sample(failure: Failure) -> None:
     a.failure = failure
     with pool.lease() as backend, pytest.raises(CallError, match="a is gone"):
         say(backend)
-    assert (pool.down(), b.calls) == ({}, 0)
+    assert (pool.list_down(), b.calls) == ({}, 0)
 
 
 def test_a_host_that_comes_back_with_another_engine_stays_out() -> None:
@@ -146,7 +146,7 @@ def test_a_host_that_comes_back_with_another_engine_stays_out() -> None:
         with pool.lease() as trial_of_a:
             holder.close()
             assert say(trial_of_a) == "b"
-    assert "another engine: server version 1 → 2" in pool.down()["a"]
+    assert "another engine: server version 1 → 2" in pool.list_down()["a"]
     assert a.calls == 0
 
 
@@ -189,7 +189,7 @@ def test_a_call_waits_while_all_hosts_are_down() -> None:
     with pool.lease() as backend:
         assert say(backend) == "b"
     thread.join()
-    assert list(pool.down()) == ["a"]
+    assert list(pool.list_down()) == ["a"]
     assert a.looks == 1
 
 
@@ -263,7 +263,7 @@ def test_a_call_that_fails_on_hosts_that_are_up_fails_alone(failure: Failure) ->
         assert (caught.value.failure, [server.calls for server in hosts]) == (failure, [1, 1])
         hosts[1].failing = None
         assert say(backend) == "b"
-    assert list(pool.down()) == ["a"]
+    assert list(pool.list_down()) == ["a"]
 
 
 def test_engines_that_differ_are_named() -> None:

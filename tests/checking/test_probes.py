@@ -148,7 +148,7 @@ def test_how_the_model_is_loaded(fields: dict[str, int] | None, status: str, mes
     engine = Engine(backend="ollama", version="1", model="m", digest="d", load={"num_ctx": 512})
     with faulty_server() as server:
         server.answer(json_answer({"models": models}), path="/api/ps")
-        found = probes.memory(OllamaHost(server.host).loaded("m"), engine)
+        found = probes.memory(OllamaHost(server.host).find_loaded("m"), engine)
     assert (found[0], message in found[1]) == (status, True)
 
 

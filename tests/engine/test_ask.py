@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from mmerg.backends.protocol import Finish, Reply, Sampling
-from mmerg.backends.scripted import Answer, Scripted
+from mmerg.backends.scripted import Scripted, ScriptItem
 from mmerg.engine.ask import Asker
 from mmerg.engine.prompts import Prompts
 from mmerg.engine.sources import SourceOutput
@@ -22,7 +22,7 @@ from tests.engine.parts import as_text, audit, merg, outputs, with_images
 GOOD = as_text(outputs()["mpa"])
 
 
-def ask(answers: list[Answer], name: str = "mpa", **changes: int) -> tuple[Output, Scripted, list[events.Event]]:
+def ask(answers: list[ScriptItem], name: str = "mpa", **changes: int) -> tuple[Output, Scripted, list[events.Event]]:
     system, backend, log = merg(**changes), Scripted(answers), list[events.Event]()
     return asker(system, backend, log)(system.stages[STAGE[name]], with_images(), 0), backend, log
 
@@ -48,7 +48,7 @@ STAGE = {"mpa": 0, "caef": 1, "psp": 2, "sgrg": 3}
         (Reply(text=" \n", finish=Finish.STOP), Failure.EMPTY, "(blank)"),
     ],
 )
-def test_an_invalid_reply_is_shown_with_its_complaint_and_repaired(bad: Answer, failure: Failure, raw: str) -> None:
+def test_an_invalid_reply_is_shown_with_its_complaint_and_repaired(bad: ScriptItem, failure: Failure, raw: str) -> None:
     output, backend, log = ask([bad, GOOD])
     assert output == outputs()["mpa"]
     [refused] = [event for event in log if isinstance(event, events.Refused)]
@@ -110,13 +110,13 @@ def test_a_corrected_agent_may_have_its_own_temperature(own: float | None) -> No
 def test_every_candidate_has_its_own_seed_by_sample_stage_pass_and_number() -> None:
     warm = Sampling(seed=7, temperature=0.7)
     places = [("d1/4", "sgrg", 0, 0), ("d1/5", "sgrg", 0, 0), ("d1/4", "psp", 0, 0), ("d1/4", "sgrg", 1, 0)]
-    seeds = [warm.drawn(*place).seed for place in (*places, ("d1/4", "sgrg", 0, 1))]
+    seeds = [warm.derive_seed(*place).seed for place in (*places, ("d1/4", "sgrg", 0, 1))]
     assert seeds[0] == 1_294_578_210
     assert len(set(seeds)) == 5
     assert all(0 <= seed < SEEDS for seed in seeds)
-    assert warm.drawn(*places[0]) == warm.drawn(*places[0]) != replace(warm, seed=8).drawn(*places[0])
+    assert warm.derive_seed(*places[0]) == warm.derive_seed(*places[0]) != replace(warm, seed=8).derive_seed(*places[0])
     cold = replace(warm, temperature=0.0)
-    assert cold.drawn(*places[1]) == cold  # equal prompts share one reply
+    assert cold.derive_seed(*places[1]) == cold  # equal prompts share one reply
 
 
 def test_a_source_adds_to_the_prompt() -> None:

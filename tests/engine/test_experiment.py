@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mmerg.backends.protocol import Backend, Finish, Reply, Request, Sampling
-from mmerg.backends.scripted import ENGINE, Answer, Scripted
+from mmerg.backends.scripted import ENGINE, Scripted, ScriptItem
 from mmerg.corpora.dialogue import Clip, Sample, Turn
 from mmerg.engine.keyframes import KeyframeSampler
 from mmerg.engine.parallel import run_in_threads
@@ -39,7 +39,7 @@ def answer(request: Request) -> str:
     return output if isinstance(output, str) else asked_of(output.model_dump(), json.loads(request.schema))
 
 
-def scripted(**instead: Callable[[Request], Answer]) -> Scripted:
+def scripted(**instead: Callable[[Request], ScriptItem]) -> Scripted:
     """A backend with valid replies, except for the named stages."""
     return Scripted(lambda request: instead.get(stage_of(request), answer)(request))
 
@@ -202,7 +202,7 @@ def error(failure: Failure) -> CallError:
 
 
 CUT = Reply(text="That", finish=Finish.LENGTH, response_tokens=9)
-FAILURES: list[tuple[dict[str, Answer], Failure, str, int]] = [
+FAILURES: list[tuple[dict[str, ScriptItem], Failure, str, int]] = [
     ({"mpa": "no JSON"}, Failure.SCHEMA_INVALID, "mpa, pass 0", 3),
     ({"sgrg": " "}, Failure.EMPTY, "sgrg, pass 0", 3 + 3),
     ({"sgrg": CUT}, Failure.TRUNCATED, "cut off after 9 tokens", 3 + 3),
@@ -212,7 +212,7 @@ FAILURES: list[tuple[dict[str, Answer], Failure, str, int]] = [
 
 
 @pytest.mark.parametrize(("script", "failure", "message", "calls"), FAILURES, ids=[str(case[1]) for case in FAILURES])
-def test_a_failed_sample(script: dict[str, Answer], failure: Failure, message: str, calls: int, lab: Lab) -> None:
+def test_a_failed_sample(script: dict[str, ScriptItem], failure: Failure, message: str, calls: int, lab: Lab) -> None:
     result = lab(scripted(**{stage: lambda _, bad=bad: bad for stage, bad in script.items()}))
     assert (result.status, result.failure) == ("failed", failure)
     assert message in (result.failure_text or "")
@@ -230,7 +230,7 @@ def test_a_failed_sample(script: dict[str, Answer], failure: Failure, message: s
         (CUT, Failure.TRUNCATED, "system.auditor.sampling.num_predict=…"),
     ],
 )
-def test_an_unreadable_audit_keeps_the_reply(bad: Answer, failure: Failure, hint: str, lab: Lab) -> None:
+def test_an_unreadable_audit_keeps_the_reply(bad: ScriptItem, failure: Failure, hint: str, lab: Lab) -> None:
     result = lab(scripted(gra=lambda _: bad))
     assert (result.status, result.ended, result.unaudited) == ("ok", "unaudited", True)
     assert (result.selected_pass, result.passes, result.audit, result.calls) == (0, 1, None, 4 + 3)

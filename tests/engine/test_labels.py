@@ -9,7 +9,7 @@ import pytest
 
 from mmerg.audit import main
 from mmerg.backends.protocol import Finish, Reply, Request, TokenLogprob
-from mmerg.backends.scripted import Answer
+from mmerg.backends.scripted import ScriptItem
 from mmerg.engine.labels import list_orders, read_labels
 from mmerg.errors import ConfigError, ReplyError
 from mmerg.experiment.launch import launch
@@ -65,7 +65,7 @@ def test_a_prior_calibrates_log_probabilities() -> None:
     assert scores == pytest.approx(expected)
 
 
-def named(request: Request) -> Answer:
+def named(request: Request) -> ScriptItem:
     """The label that is listed first."""
     first, *others = json.loads(request.schema)["enum"]
     return reply({first: 0.6, **{label: 0.4 / len(others) for label in others}})
@@ -106,7 +106,7 @@ def test_a_reply_with_a_fault_is_sampled_again(replies: tuple[str, ...], said: s
 
 
 def test_a_stage_with_more_fields_explains_the_label_that_was_read() -> None:
-    def answer(stage: str, request: Request) -> Answer:
+    def answer(stage: str, request: Request) -> ScriptItem:
         choosing = request.schema and "enum" in json.loads(request.schema)
         return named(request) if choosing else plainly(stage, request)
 

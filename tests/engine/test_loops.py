@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mmerg.backends.protocol import Sampling
-from mmerg.backends.scripted import Answer, Scripted
+from mmerg.backends.scripted import Scripted, ScriptItem
 from mmerg.engine.ask import Asker
 from mmerg.engine.loops.loop import Outcome
 from mmerg.engine.prompts import Prompts
@@ -39,7 +39,7 @@ def feedback(warmth: int, good: bool = False) -> str:
     return Feedback(said=f"warmth {warmth}", warmth=warmth, tact=1, good=good).model_dump_json()
 
 
-def played(system: System, answers: Sequence[Answer]) -> tuple[Outcome, Scripted, list[events.Event]]:
+def played(system: System, answers: Sequence[ScriptItem]) -> tuple[Outcome, Scripted, list[events.Event]]:
     backend, log = Scripted(list(answers)), list[events.Event]()
     asker = Asker(Prompts(system), backend, Sampling(), log.append)
     return get_loop(system)(system, State(SCENE), asker, log.append), backend, log

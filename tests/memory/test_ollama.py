@@ -34,7 +34,7 @@ class One:
     hosts: Hosts
     name: str
 
-    def serves(self, model: str) -> tuple[str, str]:
+    def identify(self, model: str) -> tuple[str, str]:
         if self.name in self.hosts.dead:
             raise CallError(Failure.UNREACHABLE, f"nothing answers at {self.name}")
         return "0.24.0", self.hosts.digests[self.name]

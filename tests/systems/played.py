@@ -6,7 +6,7 @@ from functools import cache, partial
 
 from mmerg.backends.dry import TEXT, least
 from mmerg.backends.protocol import Request, Sampling
-from mmerg.backends.scripted import Answer, Scripted
+from mmerg.backends.scripted import Scripted, ScriptItem
 from mmerg.engine.ask import Asker
 from mmerg.engine.loops.loop import Outcome
 from mmerg.engine.prompts import Prompts
@@ -29,7 +29,7 @@ PREDICTED = (
     {"emotions": [{"label": "sadness", "p": 0.6}, {"label": "neutral", "p": 0.3}], "high": ["job"], "low": ["fine"]},
 )
 SUPPLIED: dict[str, tuple[Mapping[str, object], ...]] = {"S": SITUATION, "W": PREDICTED}
-Script = Callable[[str, Request], Answer]
+Script = Callable[[str, Request], ScriptItem]
 
 
 def plainly(stage: str, request: Request) -> str:

@@ -8,7 +8,7 @@ from statistics import fmean
 import pytest
 
 from mmerg.backends.protocol import Request, Sampling
-from mmerg.backends.scripted import Answer, whole_reply
+from mmerg.backends.scripted import ScriptItem, build_reply
 from mmerg.errors import CallError, ConfigError, Failure, SampleError
 from mmerg.experiment.launch import launch
 from mmerg.experiment.plan import plan_run
@@ -21,8 +21,9 @@ from tests.composed import settings_of
 from tests.run_folders import held
 from tests.systems.played import Played, Script
 
-SEEDS = [Sampling(seed=7, temperature=0.7).drawn("d1/4", "answer", n, n).seed for n in range(5)]  # of what is played
-Given = tuple[str, float] | Answer | None
+SAMPLING = Sampling(seed=7, temperature=0.7)
+SEEDS = [SAMPLING.derive_seed("d1/4", "answer", n, n).seed for n in range(5)]
+Given = tuple[str, float] | ScriptItem | None
 
 
 def number(asked: Request) -> int:
@@ -33,11 +34,11 @@ def number(asked: Request) -> int:
 def scripted(*candidates: Given) -> Script:
     """Replies by candidate: its emotion and the log-probability of each word; None for no JSON; or the answer."""
 
-    def answer(stage: str, asked: Request) -> Answer:
+    def answer(stage: str, asked: Request) -> ScriptItem:
         this = candidates[number(asked)]
         if isinstance(this, tuple):
             text = json.dumps({"emotion": this[0], "response": f"Draft {number(asked)}."})
-            return whole_reply(asked, text, "here", this[1])
+            return build_reply(asked, text, "here", this[1])
         return this or "no JSON"
 
     return answer
@@ -88,10 +89,10 @@ def test_candidates_differ_in_their_seed_alone() -> None:
 
 
 def test_the_likelihood_is_of_the_reply_before_cleaning() -> None:
-    def answer(stage: str, asked: Request) -> Answer:
+    def answer(stage: str, asked: Request) -> ScriptItem:
         said = "Oh no. (sighs) Sit down." if number(asked) else "Oh no. Sit down."
         text = json.dumps({"emotion": "joy", "response": said})
-        return whole_reply(asked, text, "here", -1.0 if number(asked) else -2.0)
+        return build_reply(asked, text, "here", -1.0 if number(asked) else -2.0)
 
     this = Played("best_of_n", "system.n=2", script=answer)
     assert selected(this).ranks == {0: (2, -2.0, 0), 1: (2, -1.0, -1)}
@@ -130,7 +131,7 @@ def test_a_backend_without_log_probabilities_ends_the_run() -> None:
     script = scripted(*[("joy", -1.0)] * 3)
     asked: list[Request] = []
 
-    def bare(stage: str, request: Request) -> Answer:
+    def bare(stage: str, request: Request) -> ScriptItem:
         asked.append(request)
         reply = script(stage, request)
         assert not isinstance(reply, str | Exception)

@@ -224,7 +224,7 @@ def ask_at(path: str, host: str) -> object:
         openai = OpenAI(host=host, model="m", dialect="vllm", load={"num_ctx": 512})
         asks: dict[str, Callable[[], object]] = {
             "/api/embed": lambda: server.embed("m", ["a"]),
-            "/api/ps": lambda: server.loaded("m"),
+            "/api/ps": lambda: server.find_loaded("m"),
             "/api/chat": lambda: Ollama(host=host, model="m", load={"num_ctx": 512}).complete(HELLO),
             "/v1/chat/completions": lambda: openai.complete(HELLO),
             **dict.fromkeys(("/v1/models", "/version"), openai.describe),

@@ -18,9 +18,9 @@ import pytest
 from mmerg.backends.http import Http, lines
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.ollama_host import OllamaHost
-from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling, likelihood_request
+from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling, build_likelihood_request
 from mmerg.backends.server_errors import OLLAMA
-from mmerg.backends.words import listening
+from mmerg.backends.streaming import stream_to
 from mmerg.checking.probes import before_llama_server, frame_tokens
 from mmerg.errors import CallError, Failure
 from tests.ollama_server import (
@@ -99,7 +99,7 @@ def test_the_tokens_of_a_frame(vision: Ollama) -> None:
 
 def test_a_plain_reply_with_its_log_probabilities(text: Ollama) -> None:
     heard: list[str] = []
-    with listening(heard.append):
+    with stream_to(heard.append):
         reply = text.complete(ask("Name a colour in one word.", num_predict=200))
     assert (reply.finish, bool(reply.text.strip()), reply.thinking) == (Finish.STOP, True, "")
     assert (heard[0], "".join(heard)) == ("", reply.text)
@@ -114,13 +114,15 @@ def test_the_log_probabilities_of_a_given_text(each_ollama: Server, smollm2: str
     backend = Ollama(host=each_ollama.host, model=smollm2, load=LOAD)
     lost = (Message("user", "Ana: I did not get the job.\nWhat does Ben say to her?"),)
     for given in ('{"a":"é"}', "😀"):
-        reply = backend.complete(likelihood_request(lost, given))
+        reply = backend.complete(build_likelihood_request(lost, given))
         assert reply.text == given
-        assert all(one.logprob <= 0 for one in reply.logprobs)
-    sorry, train = (likelihood_request(lost, text) for text in ("I'm sorry to hear that.", "The train is at five."))
-    fits, unfits = (sum(one.logprob for one in backend.complete(one).logprobs) for one in (sorry, train))
-    assert fits > unfits / 2  # so they are those of the model, before the schema leaves it no choice
-    assert unfits < -20
+        assert all(token.logprob <= 0 for token in reply.logprobs)
+    likely, unlikely = (
+        sum(token.logprob for token in backend.complete(build_likelihood_request(lost, text)).logprobs)
+        for text in ("I'm sorry to hear that.", "The train is at five.")
+    )
+    assert likely > unlikely / 2  # the values are the model's, from before the schema leaves it no choice
+    assert unlikely < -20
 
 
 def test_a_schema_is_kept(text: Ollama) -> None:
@@ -168,14 +170,14 @@ def test_a_model_that_is_not_there(each_ollama: Server) -> None:
 def test_loaded_and_embed(text: Ollama) -> None:
     text.complete(ask("Hello", num_predict=1))
     host = OllamaHost(text.host)
-    listed = host.loaded(TEXT_MODEL)
+    listed = host.find_loaded(TEXT_MODEL)
     assert listed
     assert listed.size
     assert (listed.context_length, listed.size > 100_000) == (4096, True)
     vectors = host.embed(EMBEDDING_MODEL, ["The sea is calm.", "I am angry."])
     assert [len(vector) for vector in vectors] == [64, 64]
     assert [float(np.linalg.norm(vector)) for vector in vectors] == pytest.approx([1.0, 1.0], abs=1e-3)
-    assert host.loaded("absent") is None
+    assert host.find_loaded("absent") is None
 
 
 def test_close_breaks_off_a_call_and_frees_the_server(
@@ -184,7 +186,7 @@ def test_close_breaks_off_a_call_and_frees_the_server(
     load = LOAD | {"num_ctx": 2047}
     busy = Ollama(host=each_ollama.host, model=smollm2, load=load)
     result = in_thread(lambda: busy.complete(ask("Numbers?", num_predict=1900, schema=json.dumps(ENDLESS))))
-    while (now := OllamaHost(each_ollama.host).loaded(smollm2)) is None or now.context_length != 2047:
+    while (now := OllamaHost(each_ollama.host).find_loaded(smollm2)) is None or now.context_length != 2047:
         time.sleep(0.02)  # until the call has had the model loaded for it
     busy.close()
     with pytest.raises(CallError) as caught:

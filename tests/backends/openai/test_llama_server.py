@@ -9,7 +9,7 @@ import pytest
 
 from mmerg.backends.embedded import Embedded
 from mmerg.backends.openai import OpenAI
-from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling, likelihood_request
+from mmerg.backends.protocol import Finish, Image, Message, Request, Sampling, build_likelihood_request
 from mmerg.errors import CallError, ConfigError, Failure
 from tests import tiny_text
 from tests.backends.test_embedded import picture
@@ -83,7 +83,7 @@ def test_it_replies_as_llama_cpp_in_this_process(backend: OpenAI, model: Path) -
 
 def test_the_log_probabilities_of_a_given_text(backend: OpenAI) -> None:
     said = backend.complete(ask(STORY, 24))
-    given = backend.complete(likelihood_request(ask(STORY).messages, said.text))
+    given = backend.complete(build_likelihood_request(ask(STORY).messages, said.text))
     assert given.text == said.text
     assert -60 < sum(entry.logprob for entry in given.logprobs) - sum(entry.logprob for entry in said.logprobs) < 20
 

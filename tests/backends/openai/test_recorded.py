@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mmerg.backends.openai import OpenAI
-from mmerg.backends.protocol import Finish, Message, Request, Sampling, likelihood_request
+from mmerg.backends.protocol import Finish, Message, Request, Sampling, build_likelihood_request
 from mmerg.errors import CallError, Failure, ReplyError
 from tests.backends.conftest import Faulty, completion, json_answer
 
@@ -127,7 +127,7 @@ def test_a_given_text_has_the_log_probabilities_of_the_end_of_the_prompt(faulty:
     backend = served(faulty, dialect)
     for path, answer in OF_PROMPT[dialect].items():
         faulty.answer(json_answer(answer), path=path)
-    reply = backend.complete(likelihood_request(HELLO.messages, "Hi there"))
+    reply = backend.complete(build_likelihood_request(HELLO.messages, "Hi there"))
     assert (reply.text, [(one.token, one.logprob) for one in reply.logprobs]) == (
         "Hi there",
         [("Hi", -2.5), (" there", -0.5)],
@@ -137,7 +137,7 @@ def test_a_given_text_has_the_log_probabilities_of_the_end_of_the_prompt(faulty:
     assert bodies[0]["messages"][-1] == {"role": "assistant", "content": "Hi there"}
     assert bodies[0]["continue_final_message"] is True
     with pytest.raises(ReplyError, match="no log-probabilities of the end of the prompt"):
-        backend.complete(likelihood_request(HELLO.messages, "Hello there"))
+        backend.complete(build_likelihood_request(HELLO.messages, "Hello there"))
 
 
 # Responses as documented. vLLM calls thoughts `reasoning`, SGLang `reasoning_content`. Cached tokens need

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from mmerg.backends.protocol import Request
-from mmerg.backends.scripted import Answer, Scripted
+from mmerg.backends.scripted import Scripted, ScriptItem
 from tests.engine.parts import STAGES, as_text, asked_of, audit, stage_of
 
 REPLY = "You wanted this one. It need not be fine."
@@ -38,7 +38,7 @@ class Agents:
     """MERG's agents, and the one of one_pass. In the first pass they forecast joy, which the audit blames; in the next
     pass they forecast sadness, and all checks pass. instead: other replies, by stage."""
 
-    def __init__(self, **instead: Answer) -> None:
+    def __init__(self, **instead: ScriptItem) -> None:
         self.instead = instead
         self.backend = Scripted(self._answer)
         self._held = ""
@@ -63,7 +63,7 @@ class Agents:
         """What the stage was asked so far."""
         return [request.messages[1].text for request in self.backend.requests if _stage(request) == stage]
 
-    def _answer(self, request: Request) -> Answer:
+    def _answer(self, request: Request) -> ScriptItem:
         stage, prompt = _stage(request), request.messages[1].text
         if stage == self._held:
             self._go_on.wait()

@@ -10,7 +10,7 @@ from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 
 from mmerg.backends.dry import Dry
 from mmerg.backends.protocol import Reply, Request
-from mmerg.backends.words import hearing
+from mmerg.backends.streaming import current_listener
 from mmerg.errors import CallError, Failure
 from mmerg.runs.folder import read_results
 from tests.reporting.watched import watched
@@ -299,7 +299,7 @@ def test_a_chat_is_copied_and_downloaded(page: Page) -> None:
 def test_words_appear_as_they_are_written_and_markdown_is_rendered(page: Page, site: Site, agents: Agents) -> None:
     class Writing(Dry):
         def complete(self, request: Request) -> Reply:
-            reply, hear = agents.backend.complete(request), hearing()
+            reply, hear = agents.backend.complete(request), current_listener()
             for piece in ("", reply.text[:-5], reply.text[-5:]):
                 hear(piece)
             return reply
