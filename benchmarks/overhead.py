@@ -29,7 +29,7 @@ from typing import Any
 from benchmarks.parts import CALLS, Taken, alternating, corpus, options, process, publish, ratio, taken
 from mmerg.backends.dry import TEXT, least
 from mmerg.experiment.launch import launch
-from tests.composed import settings_of
+from tests.configs import parse_settings
 from tests.scripted_ollama import scripted_ollama
 
 BEGIN = {"help": ("-m", "mmerg", "run", "--help"), "imports": ("-c", "import hydra, omegaconf, pydantic")}
@@ -73,7 +73,7 @@ class Programs:
     bodies: Sequence[Mapping[str, Any]] = ()
 
     def mmerg(self, count: int, *more: str) -> Callable[[], None]:
-        settings = settings_of(
+        settings = parse_settings(
             *("dataset=folder", f"dataset.root={self.root}", f"limit={count}", "memory=none", "frames=none"),
             *("backend=ollama", "backbone=qwen2.5vl-7b", f"backend.hosts=[{self.url}]"),
             *(f"runs={tempfile.mkdtemp(dir=self.folder)}", *more),

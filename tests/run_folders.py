@@ -17,7 +17,7 @@ OF_START = ("sessions", "digest")
 OF_CONFIG = ("runs", "cache_dir")
 
 
-def held(run: Path) -> dict[str, Any]:
+def read_contents(run: Path) -> dict[str, Any]:
     """All files of a run folder by path, without runtime fields: results as bytes, events parsed."""
     contents: dict[str, Any] = {}
     for file in sorted(path for path in run.rglob("*") if path.is_file() and path.name != LOCK):
@@ -34,7 +34,7 @@ def held(run: Path) -> dict[str, Any]:
     return contents
 
 
-def all_events(run: Path) -> list[Event]:
+def read_all_events(run: Path) -> list[Event]:
     """The events of all finished samples."""
     files = sorted((run / SAMPLES).glob("*.jsonl"))
     return [EVENT.validate_python(json.loads(line)) for file in files for line in file.read_bytes().splitlines()]

@@ -9,7 +9,7 @@ from mmerg.console.terminal import run_command
 from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import parse
 from tests.checking.trees import folder, turn
-from tests.composed import composed
+from tests.configs import compose_config
 from tests.corpora import iemocap_builder
 from tests.corpora.meld_builder import Builder, Line
 from tests.engine.parts import ROOT
@@ -26,7 +26,7 @@ class Checker:
         self.out = self.error = ""
 
     def __call__(self, *settings: str) -> int:
-        config = composed(*settings, f"runs={self.runs}", name="data")
+        config = compose_config(*settings, f"runs={self.runs}", name="data")
         code = run_command(lambda: check_data(parse(config, RunSettings)))
         self.out, self.error = self.capsys.readouterr()
         return code

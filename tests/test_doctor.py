@@ -17,7 +17,7 @@ from mmerg.settings.backbone import DoctorSettings
 from mmerg.settings.parse import parse
 from tests import tiny_text
 from tests.backends.conftest import LAST, faulty_server, json_answer, line, stream
-from tests.composed import composed
+from tests.configs import compose_config
 from tests.llama_server import NAME, llama_server
 from tests.ollama_server import TEXT_MODEL, VISION_MODEL, Server
 from tests.processes import in_process
@@ -46,7 +46,7 @@ class Doctor:
         self.text = ""
 
     def __call__(self, url: str, *settings: str) -> int:
-        config = composed("backbone=qwen2.5vl-7b", f"backend.hosts=[{url}]", *settings, name="doctor")
+        config = compose_config("backbone=qwen2.5vl-7b", f"backend.hosts=[{url}]", *settings, name="doctor")
         code = run_command(lambda: examine(parse(config, DoctorSettings)))
         self.text = "".join(self.capsys.readouterr())
         self.marks = marks(self.text)

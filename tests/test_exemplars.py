@@ -26,12 +26,12 @@ from mmerg.settings.sources import KeySettings as Key
 from mmerg.settings.sources import MemorySettings
 from mmerg.show import main as show
 from mmerg.sources.exemplars import Exemplars
-from tests.composed import composed, plain_of, settings_of
+from tests.configs import compose_config, dump_settings, parse_settings
 from tests.engine.parts import SCENE
 from tests.memory.parts import Letters, Watching, dialogue, wanted
 from tests.memory.parts import corpus as corpus_with
 from tests.ollama_server import EMBEDDING_MODEL
-from tests.run_folders import all_events
+from tests.run_folders import read_all_events
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 
 LOST = [
@@ -84,7 +84,7 @@ def base(tmp_path_factory: pytest.TempPathFactory, server: ScriptedOllama) -> li
 
 def ran(base: list[str], runs: Path, *settings: str) -> Path:
     """The folder of a finished run."""
-    [ended] = launch(parse(composed(*base, f"runs={runs}", *settings), RunSettings))
+    [ended] = launch(parse(compose_config(*base, f"runs={runs}", *settings), RunSettings))
     return Path(ended.run)
 
 
@@ -95,11 +95,11 @@ def run(base: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def supplied(run: Path, sample: str) -> list[Supplied]:
-    return [event for event in all_events(run) if isinstance(event, Supplied) and event.sample == sample]
+    return [event for event in read_all_events(run) if isinstance(event, Supplied) and event.sample == sample]
 
 
 def prompts(run: Path, stage: str = "") -> list[str]:
-    calls = [event for event in all_events(run) if isinstance(event, Called) and stage in ("", event.stage)]
+    calls = [event for event in read_all_events(run) if isinstance(event, Called) and stage in ("", event.stage)]
     return [f"{call.sample} {call.stage} {call.t}\n{call.messages[-1].text}" for call in sorted(calls, key=_place)]
 
 
@@ -177,13 +177,13 @@ def test_exemplars_by_a_model_that_ollama_serves(base: list[str], ollama_host: s
     ],
 )
 def test_which_memory_a_dataset_takes(settings: tuple[str, ...], name: str, top_k: int) -> None:
-    memory = plain_of(*settings)["memory"]
+    memory = dump_settings(*settings)["memory"]
     assert (memory["name"], memory["top_k"]) == (name, top_k)
     assert bool(memory["embedder"]) == (name != "none")
 
 
 def test_the_demo_remembers_other_dialogues_than_it_evaluates() -> None:
-    settings = settings_of("dataset=demo")
+    settings = parse_settings("dataset=demo")
     evaluated = load_corpus(settings.dataset)
     prepared = plan_system(settings, evaluated).sources["M"]
     assert isinstance(prepared, Exemplars)
@@ -196,7 +196,7 @@ def test_the_demo_remembers_other_dialogues_than_it_evaluates() -> None:
 
 def refusal(*given: str, change: Any = None) -> ConfigError:
     """What wiring says of a configuration."""
-    plain = plain_of(*given)
+    plain = dump_settings(*given)
     if change:
         change(plain)
     settings = RunSettings.model_validate(plain)
@@ -247,7 +247,7 @@ def exemplars(folder: Path, key: Key, asked: MemorySettings, evaluated: Corpus =
 def test_the_forecast_decides_what_is_found(tmp_path: Path) -> None:
     asked = wanted(emotion="require_or_any", exclude_similarity=None)
     made = exemplars(tmp_path, Key(text="situation_or_history"), asked)
-    [sample] = select(replace(ASKED, dialogues=ASKED.dialogues[:1]), settings_of("dataset=demo").protocol).samples
+    [sample] = select(replace(ASKED, dialogues=ASKED.dialogues[:1]), parse_settings("dataset=demo").protocol).samples
     [by_likeness] = made.supply(sample, State(SCENE), None).content
     assert by_likeness["reply"] == "sad words"
     [of_emotion] = made.supply(sample, State(SCENE), "joy").content
@@ -279,7 +279,7 @@ def test_where_a_prompt_shows_fewer_turns_guards_know_them_all(tmp_path: Path) -
     made = Exemplars(asked, Letters(), source, evaluated, tmp_path)
     made.open(Watching())
     for history in (1, None):
-        settings = settings_of("dataset=demo", f"protocol.history={history or 'null'}")
+        settings = parse_settings("dataset=demo", f"protocol.history={history or 'null'}")
         [sample] = select(evaluated, settings.protocol).samples
         query = made.query(sample)
         assert query.text == ("It's fine." if history else query.history)

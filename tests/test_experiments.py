@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from mmerg.runs.identity import settings_digest
-from tests.composed import composed, resolve
+from tests.configs import dump_settings
 from tests.engine.parts import ROOT
 
 EXPERIMENTS = sorted((ROOT / "conf/experiment").glob("*.yaml"))
@@ -19,7 +19,7 @@ def swept(experiment: str) -> dict[str, list[str]]:
 
 
 def plain_of(experiment: str, *overrides: str) -> dict[str, Any]:
-    return resolve(composed(f"+experiment={experiment}", "dataset=demo", *overrides))
+    return dump_settings(f"+experiment={experiment}", "dataset=demo", *overrides)
 
 
 @pytest.mark.parametrize("experiment", NAMES)
@@ -33,6 +33,6 @@ def test_every_member_of_every_experiment_composes(experiment: str) -> None:
 
 
 def test_a_row_that_says_what_the_defaults_say_is_the_plain_run() -> None:
-    plain = settings_digest(resolve(composed("dataset=meld", "dataset.root=/meld")))
+    plain = settings_digest(dump_settings("dataset=meld", "dataset.root=/meld"))
     for row in ("ablation=full", "system.max_iterations=2", "memory.top_k=1", "frames=paper"):
-        assert settings_digest(resolve(composed("dataset=meld", "dataset.root=/meld", row))) == plain
+        assert settings_digest(dump_settings("dataset=meld", "dataset.root=/meld", row)) == plain

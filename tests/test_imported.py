@@ -17,8 +17,8 @@ from mmerg.score import main as score
 from mmerg.settings.commands import JudgeSettings
 from mmerg.settings.parse import parse
 from mmerg.show import main as show
-from tests.composed import composed
-from tests.processes import main_of
+from tests.configs import compose_config
+from tests.processes import run_main
 
 GOOD = [
     {"id": "letter/5", "response": "That must hurt.", "emotion": "sadness"},
@@ -35,7 +35,7 @@ def write(file: Path, lines: list[Any]) -> Path:
 
 def imported(folder: Path, lines: list[Any], *more: str) -> int:
     file = write(folder / "replies.jsonl", lines)
-    return main_of("mmerg.import_", f"replies={file}", "dataset=demo", f"runs={folder}/runs", "name=CEM", *more)
+    return run_main("mmerg.import_", f"replies={file}", "dataset=demo", f"runs={folder}/runs", "name=CEM", *more)
 
 
 def only_run(folder: Path) -> Path:
@@ -124,7 +124,7 @@ def test_unknown_values_are_not_counted(run: Path, capsys: pytest.CaptureFixture
 
 def test_it_is_compared_with_a_run_of_mmerg(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = ["dataset=demo", "backend=dry", "frames=none", "memory=none", "limit=null", f"runs={tmp_path}/ours"]
-    assert main_of("mmerg.run", *line) == 0
+    assert run_main("mmerg.run", *line) == 0
     ours = Path(capsys.readouterr().out.splitlines()[-1].removeprefix("run: "))
     both = [str(ours), str(run)]
     assert score([*both, "--resamples", "50"]) == 0
@@ -134,7 +134,7 @@ def test_it_is_compared_with_a_run_of_mmerg(run: Path, tmp_path: Path, capsys: p
     assert "3 samples in both" not in told
     assert "5 samples in both" in told
     assert "calls, prompt_tokens, response_tokens: not comparable" in told
-    settings = composed("judge=pairwise", "backend=dry", f"runs={tmp_path}/judged", name="judge")
+    settings = compose_config("judge=pairwise", "backend=dry", f"runs={tmp_path}/judged", name="judge")
     assert judge(parse(settings, JudgeSettings), [ours, run]) == 0
     assert report([*both, "--out", str(tmp_path / "report")]) == 0
     overview = (tmp_path / "report/run-2/index.html").read_text(encoding="utf-8")

@@ -25,7 +25,7 @@ from mmerg.settings.commands import JudgeSettings
 from mmerg.settings.parse import parse
 from tests import tiny_text
 from tests.compared_runs import edit
-from tests.composed import composed
+from tests.configs import compose_config
 from tests.engine.parts import class_names
 from tests.scoring.run_builder import build_run, result
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
@@ -67,7 +67,7 @@ class Judged:
         settings = [one for one in more if isinstance(one, str)]
 
         def job() -> int:
-            return launch(parse(composed(*self.settings, *settings, name="judge"), JudgeSettings), folders)
+            return launch(parse(compose_config(*self.settings, *settings, name="judge"), JudgeSettings), folders)
 
         with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
             code = run_command(job)
@@ -260,7 +260,7 @@ def test_a_small_model_judges(tmp_path: Path) -> None:
     tiny = f"backbone.gguf={tiny_text.write(tmp_path / 'tiny.gguf')}"
     run = build_run(tmp_path / "run", [result("d0/4", "Oh no, again?")])
     words = ("backend=embedded", tiny, f"runs={tmp_path}/runs", f"cache_dir={tmp_path}/cache")
-    assert launch(parse(composed(*words, name="judge"), JudgeSettings), [run]) == 0
+    assert launch(parse(compose_config(*words, name="judge"), JudgeSettings), [run]) == 0
     judgement = read_judgements(run)["smollm2-135m@likert"]
     assert (judgement.n, judgement.verdicts) == (1, 3)
     assert sum(score.n for score in judgement.scores.values()) == judgement.verdicts - judgement.unusable

@@ -15,7 +15,7 @@ from mmerg import merge
 from mmerg.runs.shards import SHARDS
 from tests.engine.parts import ROOT
 from tests.processes import forked
-from tests.run_folders import held
+from tests.run_folders import read_contents
 from tests.scripted_ollama import scripted_ollama
 from tests.test_run import Runner, corpus_in
 
@@ -35,7 +35,7 @@ def equals_a_plain_run(run: Runner, folder: Path) -> bool:
     shutil.rmtree(run.folder() / SHARDS)
     plain = Runner(run.corpus, folder / "plain", run.url)
     assert plain(*PLAIN).returncode == 0
-    return held(run.folder()) == held(plain.folder())
+    return read_contents(run.folder()) == read_contents(plain.folder())
 
 
 def test_submitit_runs_a_shard(tmp_path: Path) -> None:

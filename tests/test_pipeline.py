@@ -27,7 +27,7 @@ from tests.engine.parts import ROOT
 from tests.frames.clips import numbered
 from tests.ollama_server import TEXT_MODEL, VISION_MODEL, Server
 from tests.processes import in_process
-from tests.run_folders import all_events
+from tests.run_folders import read_all_events
 
 MELD = ROOT.parent / "shared" / "data" / "meld"
 WORDS_THAT_END = (  # random letters continue until one of these
@@ -80,7 +80,7 @@ class Ran:
         count = len(self.results)
         ended = rf"{plural(count, 'sample')}: {count - len(failed)} ok( \(\d unaudited\))?, {len(failed)} failed"
         assert re.search(ended, self.printed)
-        self.events = list(all_events(self.folder))
+        self.events = list(read_all_events(self.folder))
 
     @property
     def calls(self) -> list[Called]:

@@ -18,8 +18,8 @@ from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Result
 from tests.engine.parts import TASKS
 from tests.frames.clips import numbered
-from tests.processes import begun, in_process
-from tests.run_folders import all_events
+from tests.processes import in_process, start_command
+from tests.run_folders import read_all_events
 from tests.scripted_ollama import ScriptedOllama, merg_answer, scripted_ollama
 
 DIALOGUES = 4
@@ -92,7 +92,7 @@ def test_a_run_writes_everything_down_and_ends_with_its_folder(run: Runner) -> N
     manifest = read_manifest(run.folder())
     assert manifest.engine.version == "0.24.0"
     assert manifest.settings["system"]["max_iterations"] == 2
-    prompts = [m.text for e in all_events(run.folder()) if e.kind == "called" for m in e.messages]
+    prompts = [m.text for e in read_all_events(run.folder()) if e.kind == "called" for m in e.messages]
     assert prompts
     assert not any("SECRET" in text for text in prompts)
 
@@ -161,7 +161,7 @@ def test_a_killed_run_resumes_to_the_results_of_a_whole_one(
 
     with scripted_ollama(on_call=kill) as server:
         broken = Runner(corpus, tmp_path / "broken", server.url)
-        killed.append(begun(broken.arguments("cache=off"), tmp_path, cwd=corpus))
+        killed.append(start_command(broken.arguments("cache=off"), tmp_path, cwd=corpus))
         killed[0].join()
         assert killed[0].exitcode == -signal.SIGKILL
         ended_before = len(read_results(broken.folder()))
@@ -243,7 +243,7 @@ def test_ctrl_c_gives_130_and_keeps_what_is_finished(corpus: Path, tmp_path: Pat
 
     with scripted_ollama(on_call=interrupt) as server:
         run = Runner(corpus, tmp_path / "runs", server.url)
-        started.append(begun(run.arguments("cache=off"), tmp_path, cwd=corpus))
+        started.append(start_command(run.arguments("cache=off"), tmp_path, cwd=corpus))
         started[0].join()
         errors = (tmp_path / "2").read_text(encoding="utf-8")
         assert started[0].exitcode == 130
@@ -283,7 +283,7 @@ def test_a_full_disk_ends_the_run_and_the_same_command_resumes(corpus: Path, tmp
         run = Runner(corpus, tmp_path / "runs", server.url)
         assert run("cache=off", "name=whole").returncode == 0
         *_, less, most = sorted(file.stat().st_size for file in run.runs.glob("whole-*/samples/*"))
-        process = begun(run.arguments("cache=off"), tmp_path, cwd=corpus)
+        process = start_command(run.arguments("cache=off"), tmp_path, cwd=corpus)
         limited[process.pid or 0] = (less + most) // 2
         process.join()
         limited.clear()

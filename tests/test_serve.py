@@ -20,7 +20,7 @@ from mmerg.errors import ConfigError
 from mmerg.runs.folder import read_results
 from mmerg.serving.launch import choose_token, serve
 from tests.engine.parts import ROOT
-from tests.processes import begun, in_process
+from tests.processes import in_process, start_command
 from tests.scripted_ollama import scripted_ollama
 from tests.serving.running import client_of, settings_of
 
@@ -29,7 +29,7 @@ from tests.serving.running import client_of, settings_of
 def started(folder: Path, *words: str, **environment: str) -> Iterator[tuple[BaseProcess, list[str]]]:
     """The running command, and the lines that it has printed."""
     command = [sys.executable, "-m", "mmerg.serve", "backend=dry", "port=0", f"runs={folder}/runs", *words]
-    process = begun(command, folder, cwd=ROOT, env={**os.environ, **environment})
+    process = start_command(command, folder, cwd=ROOT, env={**os.environ, **environment})
     try:
         while "\npage: " not in (text := printed(folder, 1)) or not text.endswith("\n"):
             process.join(0.02)

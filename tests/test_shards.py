@@ -14,8 +14,8 @@ from mmerg.experiment.launch import launch
 from mmerg.runs.result import Ended
 from mmerg.runs.samples import SAMPLES
 from mmerg.runs.shards import SHARDS
-from tests.composed import settings_of
-from tests.run_folders import held
+from tests.configs import parse_settings
+from tests.run_folders import read_contents
 
 SETTINGS = ("dataset=demo", "backend=dry", "memory=none", "limit=null", "protocol.targets=all", "frames.last_turns=1")
 SCORE = ["--resamples", "20"]
@@ -30,7 +30,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     cache = tmp_path_factory.mktemp("cache")
 
     def run(runs: Path, *more: str) -> Ended:
-        [ended] = launch(settings_of(*SETTINGS, f"cache_dir={cache}", f"runs={runs}", *more))
+        [ended] = launch(parse_settings(*SETTINGS, f"cache_dir={cache}", f"runs={runs}", *more))
         assert ended.code == 0
         return ended
 
@@ -57,7 +57,7 @@ def test_shards_merged_are_the_plain_run_file_by_file(
 ) -> None:
     run(tmp_path / "plain")
     plain = folder_of(tmp_path / "plain")
-    whole = held(plain)
+    whole = read_contents(plain)
     folder = folder_of(shutil.copytree(three, tmp_path / "parts"))
     assert folder.name == plain.name
     assert show.main([str(folder)]) == 2
@@ -68,7 +68,7 @@ def test_shards_merged_are_the_plain_run_file_by_file(
     assert score.main([str(folder), str(plain), *SCORE]) == 0
     shutil.rmtree(folder / SHARDS)
     (folder / "scores.json").unlink()
-    assert held(folder) == whole
+    assert read_contents(folder) == whole
     capsys.readouterr()
     run(tmp_path / "parts")  # the plain command knows it as its own
     assert "19 samples are already finished" in capsys.readouterr().out
@@ -94,4 +94,4 @@ def test_a_shard_keeps_its_replies_in_its_own_folder(run: Run, tmp_path: Path) -
 @pytest.mark.parametrize("text", ["0/4", "5/4", "a/b"])
 def test_what_is_no_shard_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="3/64 is the third of 64"):
-        settings_of(*SETTINGS, f"shard={text}")
+        parse_settings(*SETTINGS, f"shard={text}")

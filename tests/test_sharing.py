@@ -14,8 +14,8 @@ from mmerg.runs.folder import read_results
 from mmerg.settings.compose import compose
 from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import parse
-from tests.processes import main_of
-from tests.run_folders import held
+from tests.processes import run_main
+from tests.run_folders import read_contents
 from tests.scripted_ollama import merg_answer, scripted_ollama
 from tests.test_experiments import swept
 
@@ -33,7 +33,7 @@ class Demo:
     def sweep(self, experiment: str, *more: str) -> dict[Path, int]:
         """Runs a sweep in the folder "shared" and returns the calls that each run takes."""
         words = self.settings(experiment, "shared", *more)
-        assert main_of("mmerg.run", "-m", *words) == 0
+        assert run_main("mmerg.run", "-m", *words) == 0
         return {run: sum(result.calls for result in read_results(run).values()) for run in self.runs("shared")}
 
     def separate(self, experiment: str, row: str) -> Path:
@@ -77,4 +77,4 @@ def test_rows_ask_once_for_what_they_share_and_equal_separate_runs(
     assert made < separate
     alone = demo.separate("ablations", f"{key}={values[0]}")
     [shared] = (demo.folder / "shared").glob(f"*-{alone.name.rpartition('-')[2]}")  # the row is in its name
-    assert held(shared) == held(alone)
+    assert read_contents(shared) == read_contents(alone)

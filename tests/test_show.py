@@ -13,7 +13,7 @@ from mmerg.runs.folder import read_results
 from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import parse
 from mmerg.show import main
-from tests.composed import composed
+from tests.configs import compose_config
 from tests.engine.parts import STAGES, TASKS, as_text, audit
 from tests.frames.clips import numbered
 from tests.scripted_ollama import merg_answer, scripted_ollama
@@ -61,7 +61,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "frames.per_clip=2",
             "frames.last_turns=3",
         ]
-        [ended] = launch(parse(composed("dataset=folder", f"dataset.root={data}", *settings), RunSettings))
+        [ended] = launch(parse(compose_config("dataset=folder", f"dataset.root={data}", *settings), RunSettings))
         assert ended.code == 1
     [run] = (data / "runs").glob("folder-*")
     return run

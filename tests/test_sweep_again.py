@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.processes import begun, in_process, main_of
-from tests.run_folders import held
+from tests.processes import in_process, run_main, start_command
+from tests.run_folders import read_contents
 from tests.scripted_ollama import merg_answer, scripted_ollama
 from tests.test_run import corpus_in
 from tests.test_sweep import Sweeper
@@ -45,7 +45,7 @@ def stop(sweeper: Sweeper, asked: Asked, *settings: str) -> tuple[int | None, st
     """The exit code and stderr of a sweep that is killed."""
     out = sweeper.runs.with_name("out")
     out.mkdir()
-    process = begun(sweeper.arguments("-m", *settings), out, cwd=sweeper.corpus, own_group=True)
+    process = start_command(sweeper.arguments("-m", *settings), out, cwd=sweeper.corpus, own_group=True)
     asked.group = process.pid
     process.join()
     asked.group = None
@@ -81,14 +81,14 @@ def test_a_killed_sweep_resumes(tmp_path: Path, unbroken: tuple[Sweeper, Asked, 
     assert done.returncode == 0, done.stdout + done.stderr
     assert asked.again <= 2  # the calls that were under way in each process
     assert len(folders(sweeper)) == 2
-    ours, theirs = ({name: held(path) for name, path in folders(one).items()} for one in (sweeper, whole))
+    ours, theirs = ({name: read_contents(path) for name, path in folders(one).items()} for one in (sweeper, whole))
     assert ours == theirs
 
 
 def test_a_row_names_its_folder_and_a_single_run_of_the_row_continues_it(tmp_path: Path) -> None:
     given = ["dataset=demo", "backend=dry", "frames=none", "limit=1", f"runs={tmp_path}", "tags=[first]"]
     row = ("memory=none", "ablation=without_psp")
-    assert main_of("mmerg.run", "-m", *given, "memory=none", "ablation=full,without_psp") == 0
+    assert run_main("mmerg.run", "-m", *given, "memory=none", "ablation=full,without_psp") == 0
     names = sorted(folder.name.rpartition("-")[0] for folder in tmp_path.glob("demo-*"))
     assert names == [f"demo-merg-dry-first-ablation={name}" for name in ("full", "without_psp")]
     again = in_process([sys.executable, "-m", "mmerg.run", *given, *row])

@@ -10,7 +10,7 @@ from typing import Any
 from mmerg.auditing.planted import PLANTED, PlantedFaults
 from mmerg.experiment.launch import launch
 from mmerg.storage.record import read_record
-from tests.composed import settings_of
+from tests.configs import parse_settings
 from tests.engine.parts import as_text, asked_of, audit, class_names
 from tests.scripted_ollama import PLAN
 
@@ -92,7 +92,7 @@ def corpus(root: Path, clips: bool = False, dialogues: int = DIALOGUES) -> Path:
 def run(folder: Path, url: str, *more: str) -> Path:
     """Runs the corpus in folder/data on the server at `url`, and returns the run folder."""
     settings = (f"backend.hosts=[{url}]", f"runs={folder}/runs", f"dataset.root={folder}/data", "dataset=folder")
-    [ended] = launch(settings_of(*settings, "backbone=qwen2.5vl-7b", *more))
+    [ended] = launch(parse_settings(*settings, "backbone=qwen2.5vl-7b", *more))
     assert ended.failed == 0
     return Path(ended.run)
 

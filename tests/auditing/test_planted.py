@@ -29,10 +29,10 @@ from tests.auditing.parts import (
     run,
     score_fit,
 )
-from tests.composed import settings_of as settings_of_run
+from tests.configs import parse_settings as settings_of_run
 from tests.engine.parts import STAGES, as_text, audit
 from tests.frames.clips import numbered
-from tests.run_folders import all_events
+from tests.run_folders import read_all_events
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 
 ENGINE = Engine(backend="ollama", version="1", model="m", digest="d")
@@ -111,7 +111,7 @@ def test_a_calibrated_auditor_is_used_with_the_same_model_and_prompts_on_another
         corpus(tmp_path / "data", dialogues=4)  # another corpus
         used = run(tmp_path, server.url, f"auditor={file}")
         assert used != path
-        audited = [event for event in all_events(used) if isinstance(event, Called) and event.stage == "gra"]
+        audited = [event for event in read_all_events(used) if isinstance(event, Called) and event.stage == "gra"]
         assert len(audited) == 4 * 3 * 2
         assert {result.ended for result in read_results(used).values()} == {"passed"}
         with pytest.raises(ConfigError, match="measured with other prompts: stage caef"):
@@ -158,7 +158,7 @@ def test_the_auditor_gets_the_frames_of_the_run(tmp_path: Path, form: str, capab
         before = server.calls
         assert main([str(path), *FOREIGN_ONLY]) == 0
         assert server.calls - before <= 2 * 4 + 4  # unchanged outputs come from the cache
-        audited = [event for event in all_events(path) if isinstance(event, Called) and event.stage == "gra"]
+        audited = [event for event in read_all_events(path) if isinstance(event, Called) and event.stage == "gra"]
         assert all(bool(event.messages[1].images) == (form == "images") for event in audited)
         if form == "images":
             for image in (path / "frames").iterdir():
@@ -188,7 +188,7 @@ def test_the_worth_of_a_loop_is_measured_on_its_passes(tmp_path: Path) -> None:
         worth.tokens
         == sum(
             event.reply.prompt_tokens + event.reply.response_tokens
-            for event in all_events(path)
+            for event in read_all_events(path)
             if isinstance(event, Called) and (event.t or event.stage == "gra")
         )
         / DIALOGUES

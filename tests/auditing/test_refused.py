@@ -11,7 +11,7 @@ from mmerg.reporting.run_pages import RunPages
 from mmerg.runs.folder import read_results
 from tests.auditing.parts import FOREIGN_ONLY, read_faults
 from tests.compared_runs import edit
-from tests.composed import BASE, plain_of
+from tests.configs import BASE, dump_settings
 from tests.scripted_ollama import ScriptedOllama
 
 
@@ -30,7 +30,7 @@ def get_refusal(capsys: pytest.CaptureFixture[str], path: Path, *more: str) -> s
 def test_systems_without_checks_of_stages_are_refused(
     path: Path, capsys: pytest.CaptureFixture[str], system: str, reason: str
 ) -> None:
-    edit(path, lambda manifest: manifest["settings"].update(system=plain_of(*BASE, f"system={system}")["system"]))
+    edit(path, lambda manifest: manifest["settings"].update(system=dump_settings(*BASE, f"system={system}")["system"]))
     assert f"system={system} cannot be audited: {reason}" in get_refusal(capsys, path)
 
 

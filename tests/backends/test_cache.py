@@ -16,7 +16,7 @@ from mmerg.backends.protocol import Finish, Image, Message, Reply, Request, Samp
 from mmerg.backends.scripted import ENGINE, Scripted
 from mmerg.errors import CallError, ConfigError, Failure
 from tests.backends.cache_users import ask_slowly, hello, write_replies
-from tests.processes import start
+from tests.processes import start_process
 
 REQUEST = Request((Message("system", "be kind"), Message("user", "hello", (Image("ab" * 32, b"jpeg"),))), Sampling())
 
@@ -110,7 +110,7 @@ def test_only_whole_replies_are_kept(path: Path) -> None:
 
 
 def test_a_process_killed_while_writing_leaves_a_file_that_works(path: Path) -> None:
-    process, numbers = start(write_replies, path, 0, 10**6)
+    process, numbers = start_process(write_replies, path, 0, 10**6)
     for _ in range(20):
         last = numbers.recv()
     process.kill()
@@ -126,7 +126,7 @@ def test_a_process_killed_while_writing_leaves_a_file_that_works(path: Path) -> 
 
 
 def test_processes_share_one_file_from_the_first_moment(path: Path) -> None:
-    started = [start(write_replies, path, 25 * number, 50) for number in range(3)]
+    started = [start_process(write_replies, path, 25 * number, 50) for number in range(3)]
     for number, (process, numbers) in enumerate(started):
         assert [numbers.recv() for _ in range(50)] == list(range(25 * number, 25 * number + 50))
         process.join()
@@ -190,13 +190,13 @@ def test_closing_closes_inside_and_interrupts_later_calls(path: Path) -> None:
 
 
 def test_identical_calls_of_processes_are_made_once(tmp_path: Path) -> None:
-    replies = [start(ask_slowly, tmp_path, 0.2)[1] for _ in range(3)]
+    replies = [start_process(ask_slowly, tmp_path, 0.2)[1] for _ in range(3)]
     assert [reply.recv() for reply in replies] == ["the answer"] * 3
     assert (tmp_path / "calls").read_text() == "called\n"
 
 
 def test_a_killed_process_frees_the_call_that_it_made(tmp_path: Path) -> None:
-    holder, _ = start(ask_slowly, tmp_path, 3600.0)
+    holder, _ = start_process(ask_slowly, tmp_path, 3600.0)
     while not list(tmp_path.glob("*[0-9a-f].lock")):  # the call's, not that of opening the file
         time.sleep(0.01)
     caught: list[str] = []

@@ -7,7 +7,7 @@ from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
 from mmerg.corpora.protocols import select
 from mmerg.frames.store import FrameStore
 from mmerg.settings.model import FramesSettings
-from tests.composed import protocol
+from tests.configs import build_protocol
 from tests.frames.clips import numbered
 
 
@@ -18,7 +18,7 @@ def test_the_clips_of_the_last_turns_are_examined(tmp_path: Path) -> None:
     turns = tuple(Turn("Ana", "Words.", clip=clip) for clip in (*clips, None))
     corpus = Corpus("mine", "all", (), (Dialogue("d", turns),), "0")
     steps: list[tuple[int, int]] = []
-    samples = select(corpus, protocol("last")).samples
+    samples = select(corpus, build_protocol("last")).samples
     store = FrameStore(tmp_path / "frames")
     bad = find_bad_clips(samples, [], FramesSettings(last_turns=4), store, lambda *step: steps.append(step))
     assert {clip: error.reason for clip, error in bad.items()} == {

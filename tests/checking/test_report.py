@@ -11,7 +11,7 @@ from mmerg.corpora.dialogue import Clip, Corpus, Dialogue, Turn
 from mmerg.corpora.protocols import select
 from mmerg.corpora.published import PublishedCounts
 from mmerg.errors import ClipError
-from tests.composed import protocol
+from tests.configs import build_protocol
 
 
 def text(section: Section) -> str:
@@ -66,7 +66,7 @@ def test_bad_clips_are_named_by_reason_and_under_the_root() -> None:
 
 
 def test_targets_by_label_and_their_clips() -> None:
-    taken = protocol("all")
+    taken = build_protocol("all")
     selection = select(corpus(), taken)
     section = check_targets(taken, selection, corpus(), 1, {})
     assert "targets: joy 1 (33.3 %), anger 1 (33.3 %), no label 1 (33.3 %)" in text(section)

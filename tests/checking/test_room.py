@@ -5,7 +5,7 @@ from mmerg.checking.probes import Finding
 from mmerg.checking.room import room
 from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import parse
-from tests.composed import composed
+from tests.configs import compose_config
 
 
 def find_room(
@@ -20,7 +20,7 @@ def find_room(
         context_length=context_length or num_ctx,
         load={"num_ctx": num_ctx},
     )
-    config = composed("dataset=demo", "backbone=llava-13b", *settings)
+    config = compose_config("dataset=demo", "backbone=llava-13b", *settings)
     return room(parse(config, RunSettings), engine, image_tokens)
 
 

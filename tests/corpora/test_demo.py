@@ -3,7 +3,7 @@
 from mmerg.corpora.dialogue import Clip
 from mmerg.corpora.folder import Folder, demo_root
 from mmerg.corpora.protocols import select
-from tests.composed import protocol
+from tests.configs import build_protocol
 
 CLIPS = sorted(path.name for path in demo_root().glob("*.mp4"))
 
@@ -21,7 +21,7 @@ def test_the_demo_loads_without_notes() -> None:
 
 
 def test_a_file_of_several_turns_is_shown_up_to_the_hidden_reply() -> None:
-    selection = select(Folder(demo_root()).load(), protocol())
+    selection = select(Folder(demo_root()).load(), build_protocol())
     assert all(sample.target and sample.target.emotion and not sample.dropped for sample in selection.samples)
     (sample,) = (sample for sample in selection.samples if sample.dialogue_id == "fine")
     spans = [(turn.clip.path.name, turn.clip.start, turn.clip.end) for turn in sample.scene.history if turn.clip]

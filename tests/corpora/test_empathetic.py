@@ -9,7 +9,7 @@ from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.empathetic import EKMAN, LABEL_SETS, Empathetic
 from mmerg.corpora.protocols import select
 from mmerg.errors import CorpusError
-from tests.composed import protocol
+from tests.configs import build_protocol
 
 from .empathetic_builder import Builder, Line, two_conversations
 
@@ -53,7 +53,7 @@ def test_each_turn_has_the_emotion_of_the_conversation(tmp_path: Path) -> None:
 
 def test_only_turns_of_listeners_are_targets(tmp_path: Path) -> None:
     corpus = load(tmp_path, Builder())
-    samples = select(corpus, protocol(targets="all")).samples
+    samples = select(corpus, build_protocol(targets="all")).samples
     assert [sample.id for sample in samples] == [
         "test_hit:0_conv:1/2",
         "test_hit:0_conv:1/4",

@@ -8,7 +8,7 @@ from mmerg.corpora.dialogue import Corpus, Dialogue
 from mmerg.corpora.iemocap import LABEL_SETS, Iemocap
 from mmerg.corpora.protocols import select
 from mmerg.errors import ConfigError
-from tests.composed import protocol
+from tests.configs import build_protocol
 
 from .iemocap_builder import Builder, Recording, Utterance, improvised, played, session5
 
@@ -130,7 +130,7 @@ def test_several_sessions_are_read_in_order(tmp_path: Path) -> None:
 
 def test_the_target_is_the_last_turn_with_a_label(tmp_path: Path) -> None:
     corpus = load(tmp_path, *session5(undecided=5))
-    selection = select(corpus, protocol("labelled", max_per_dialogue=1))
+    selection = select(corpus, build_protocol("labelled", max_per_dialogue=1))
     assert len(selection.samples) == len(corpus.dialogues) == 31
     assert corpus.notes == {"labels_xxx": 5}
     targets = [sample.target.text for sample in selection.samples if sample.target]

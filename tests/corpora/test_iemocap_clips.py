@@ -16,7 +16,7 @@ from mmerg.frames.picture import from_jpeg
 from mmerg.frames.store import FrameStore
 from mmerg.runs import events
 from mmerg.settings.model import FramesSettings
-from tests.composed import protocol
+from tests.configs import build_protocol
 from tests.frames.clips import FPS, code, numbered
 from tests.frames.clips import RIGHT as RIGHT_CODE
 
@@ -80,7 +80,7 @@ def sample_codes(sample: Sample, sampler: KeyframeSampler) -> tuple[dict[int, li
 
 def test_frames_are_of_the_speakers_half_inside_the_turn_and_before_the_target(root: Path, tmp_path: Path) -> None:
     corpus = Iemocap(root, speaker_side="auto").load()
-    samples = select(corpus, protocol("all")).samples
+    samples = select(corpus, build_protocol("all")).samples
     assert len(samples) == len(UTTERANCES) - 1
     planned = clips_by_file(samples, last_turns=9)
     sampler = KeyframeSampler(

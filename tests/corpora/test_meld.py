@@ -13,7 +13,7 @@ from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.meld import Meld
 from mmerg.corpora.protocols import select
 from mmerg.errors import ConfigError, CorpusError
-from tests.composed import protocol
+from tests.configs import build_protocol
 from tests.corpora.readers import load_or_refuse
 
 from .meld_builder import COLUMNS, Builder, Line, three_dialogues
@@ -312,7 +312,7 @@ def test_the_real_csv(split: str, rows: int, dialogues: int, with_history: int) 
     corpus = Meld(REAL, split).load()
     assert len(corpus.dialogues) == dialogues
     assert sum(len(dialogue.turns) for dialogue in corpus.dialogues) == rows
-    selection = select(corpus, protocol())
+    selection = select(corpus, build_protocol())
     assert len(selection.samples) == with_history
     assert selection.left_out == {"dialogues without a history": dialogues - with_history}
     assert corpus.notes["clips_missing"] == rows
@@ -337,5 +337,5 @@ def test_the_real_test_split_in_detail() -> None:
     assert corpus.notes == {"spans_reversed": 1}  # dialogue 155, utterance 3 ends when it starts
     ends = {dialogue.id: [turn.end for turn in dialogue.turns] for dialogue in corpus.dialogues}
     assert ends["test_dia187"][2] == 311.82
-    last = [(sample.target, sample.scene.history[-1]) for sample in select(corpus, protocol()).samples]
+    last = [(sample.target, sample.scene.history[-1]) for sample in select(corpus, build_protocol()).samples]
     assert sum(target is not None and target.speaker != before.speaker for target, before in last) == 218

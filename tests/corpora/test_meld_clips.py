@@ -7,7 +7,7 @@ import pytest
 from mmerg.corpora.dialogue import Clip, Turn
 from mmerg.corpora.meld import Meld
 from mmerg.corpora.protocols import select
-from tests.composed import protocol
+from tests.configs import build_protocol
 
 from .meld_builder import RELEASE_FOLDERS, Builder, Line
 
@@ -45,7 +45,7 @@ def test_a_link_to_the_file_of_the_target_is_not_shown(tmp_path: Path, times: st
     Builder(lines=lines, clip_folder="test").write(tmp_path)
     (tmp_path / "test/dia0_utt0.mp4").unlink()
     (tmp_path / "test/dia0_utt0.mp4").symlink_to(tmp_path / "test/dia0_utt2.mp4")
-    [sample] = select(Meld(tmp_path).load(), protocol()).samples
+    [sample] = select(Meld(tmp_path).load(), build_protocol()).samples
     assert clips(sample.scene.history) == [None, "dia0_utt1.mp4"]
     assert sample.dropped == (1,)
 

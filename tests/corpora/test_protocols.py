@@ -12,7 +12,7 @@ from mmerg.corpora.dialogue import Corpus, Dialogue, Sample, Turn
 from mmerg.corpora.protocols import Selection, choose_samples, describe, select
 from mmerg.errors import ConfigError
 from mmerg.settings.model import ProtocolSettings
-from tests.composed import protocol
+from tests.configs import build_protocol
 
 LABELS = ("neutral", "joy", "anger")
 
@@ -44,29 +44,29 @@ SOME = corpus(FOUR, THREE, ONE, OPEN)
 @pytest.mark.parametrize(
     ("rules", "selected", "left_out"),
     [
-        (protocol(), ["four/4", "three/3", "open/3"], {"dialogues without a history": 1}),
+        (build_protocol(), ["four/4", "three/3", "open/3"], {"dialogues without a history": 1}),
         (
-            protocol("all"),
+            build_protocol("all"),
             ["four/2", "four/3", "four/4", "three/2", "three/3", "open/2", "open/3"],
             {"dialogues without a history": 1},
         ),
         (
-            protocol("labelled"),
+            build_protocol("labelled"),
             ["four/2", "four/4", "three/2", "open/2"],
             {"dialogues without a history": 1},
         ),
         (
-            protocol("labelled", max_per_dialogue=1),
+            build_protocol("labelled", max_per_dialogue=1),
             ["four/4", "three/2", "open/2"],
             {"dialogues without a history": 1, "targets over max_per_dialogue": 1},
         ),
         (
-            protocol("all", emotions="nonneutral"),
+            build_protocol("all", emotions="nonneutral"),
             ["four/4", "three/2", "open/2"],
             {"dialogues without a history": 1, "targets with other emotions": 4},
         ),
         (
-            protocol("all", emotions=["joy", "anger"], max_per_dialogue=1),
+            build_protocol("all", emotions=["joy", "anger"], max_per_dialogue=1),
             ["four/4", "three/2", "open/2"],
             {"dialogues without a history": 1, "targets with other emotions": 4},
         ),
@@ -79,7 +79,7 @@ def test_the_selected_targets(rules: ProtocolSettings, selected: list[str], left
 
 
 def test_a_dialogue_without_labels_has_no_labelled_target() -> None:
-    selection = select(corpus(talk("d", None, None), talk("e", "joy", None, None)), protocol("labelled"))
+    selection = select(corpus(talk("d", None, None), talk("e", "joy", None, None)), build_protocol("labelled"))
     assert sample_ids(selection) == []
     assert selection.left_out == {"dialogues without a target": 2}
 
@@ -96,35 +96,35 @@ def test_only_responders_turns_are_targets(targets: Any, selected: list[str], wi
     even = talk("even", *["joy"] * 4, responders=("Ben",))
     odd = talk("odd", *["joy"] * 3, responders=("Ben",))
     nobody = talk("nobody", *["joy"] * 3, responders=("Cem",))
-    selection = select(corpus(even, odd, nobody), protocol(targets))
+    selection = select(corpus(even, odd, nobody), build_protocol(targets))
     assert sample_ids(selection) == selected
     assert selection.left_out == {"dialogues without a target": without}
 
 
 @pytest.mark.parametrize(("history", "shown"), [(None, 3), (1, 1), (9, 3)])
 def test_history_limits_the_shown_turns(history: int | None, shown: int) -> None:
-    (sample,) = select(corpus(FOUR), protocol(history=history)).samples
+    (sample,) = select(corpus(FOUR), build_protocol(history=history)).samples
     assert [turn.text for turn in sample.scene.history] == [f"words {number}" for number in (1, 2, 3)][-shown:]
     assert sample.id == "four/4"
 
 
 def test_drawn_samples_keep_the_order_and_depend_on_the_seed() -> None:
     many = corpus(*(talk(f"d{number}", "joy", "anger") for number in range(60)))
-    order = sample_ids(select(many, protocol()))
-    drawn = [sample_ids(select(many, protocol(sample=20, seed=seed))) for seed in (0, 0, 1)]
+    order = sample_ids(select(many, build_protocol()))
+    drawn = [sample_ids(select(many, build_protocol(sample=20, seed=seed))) for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2]
     for draw in drawn:
         assert len(draw) == 20
         assert draw == sorted(draw, key=order.index)
-    assert select(many, protocol(sample=20)).left_out == {"targets not drawn": 40}
+    assert select(many, build_protocol(sample=20)).left_out == {"targets not drawn": 40}
 
 
 @pytest.mark.parametrize(
     ("rules", "description"),
     [
-        (protocol(), "targets=last emotions=all, n=3, 1 dialogues without a history"),
+        (build_protocol(), "targets=last emotions=all, n=3, 1 dialogues without a history"),
         (
-            protocol("all", ["joy", "anger"], max_per_dialogue=1, sample=2, seed=7, history=4),
+            build_protocol("all", ["joy", "anger"], max_per_dialogue=1, sample=2, seed=7, history=4),
             "targets=all emotions=joy+anger max_per_dialogue=1 sample=2 history=4 seed=7, n=2, "
             "1 dialogues without a history, 4 targets with other emotions, 1 targets not drawn",
         ),
@@ -143,13 +143,15 @@ def test_the_description_lists_the_settings_and_n(rules: ProtocolSettings, descr
 )
 def test_unknown_emotions_are_refused(emotions: Any, labels: tuple[str, ...], what: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        select(replace(SOME, labels=labels), protocol(emotions=emotions))
+        select(replace(SOME, labels=labels), build_protocol(emotions=emotions))
     assert (caught.value.what, caught.value.where) == (what, "protocol.emotions")
     assert ", ".join(labels) in caught.value.hint
 
 
 def make_samples(count: int) -> list[Sample]:
-    return list(select(corpus(*(talk(f"d{number}", "joy", "joy") for number in range(count))), protocol()).samples)
+    return list(
+        select(corpus(*(talk(f"d{number}", "joy", "joy") for number in range(count))), build_protocol()).samples
+    )
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from mmerg.experiment.build import load_corpus
 from mmerg.settings.model import RunSettings
 from mmerg.settings.parse import parse
 from mmerg.storage.files import Snapshot
-from tests.composed import composed, settings_of
+from tests.configs import compose_config, parse_settings
 from tests.corpora import readers
 from tests.corpora.readers import TALK, Doubled, Exiting, Mislabelled, Raising, Sound
 
@@ -105,9 +105,11 @@ def test_commands_refuse_a_faulty_reader(
 
     settings = ("dataset=folder", "dataset.root=/x", f"dataset.reader._target_=tests.corpora.readers.{reader.__name__}")
     if command == "run":
-        code = run_command(lambda: bool(load_corpus(settings_of(*settings).dataset)))
+        code = run_command(lambda: bool(load_corpus(parse_settings(*settings).dataset)))
     else:
-        code = run_command(lambda: check_data(parse(composed(*settings, f"runs={tmp_path}", name="data"), RunSettings)))
+        code = run_command(
+            lambda: check_data(parse(compose_config(*settings, f"runs={tmp_path}", name="data"), RunSettings))
+        )
     assert code == 2
     assert problem in (error := capsys.readouterr().err)
     assert HERE in error

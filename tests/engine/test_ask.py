@@ -16,7 +16,7 @@ from mmerg.runs import events
 from mmerg.settings.backbone import SEEDS
 from mmerg.systems.esc.schemas import Reflection
 from mmerg.systems.system import System
-from tests.composed import BASE, plain_of
+from tests.configs import BASE, dump_settings
 from tests.engine.parts import as_text, audit, merg, outputs, with_images
 
 GOOD = as_text(outputs()["mpa"])
@@ -84,7 +84,7 @@ def test_the_error_names_the_setting_of_the_token_limit(name: str, bad: Reply, m
     assert hint.startswith(more)
     assert "shorter" not in str(caught.value)
     setting = hint.rpartition(" ")[2].replace("…", "77")
-    config = plain_of(*BASE, setting)["system"]
+    config = dump_settings(*BASE, setting)["system"]
     node = config["auditor"] if name == "gra" else config["stages"][name]
     assert node["sampling"]["num_predict"] == 77
 

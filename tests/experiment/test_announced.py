@@ -9,7 +9,7 @@ from mmerg.errors import ConfigError
 from mmerg.experiment.build import load_corpus
 from mmerg.experiment.launch import launch
 from mmerg.experiment.plan import plan_system
-from tests.composed import settings_of
+from tests.configs import parse_settings
 
 OFF = (
     "exemplars are off: dataset=folder names no corpus for them. "
@@ -29,10 +29,10 @@ def corpus(tmp_path: Path) -> tuple[str, ...]:
 def test_a_dry_run_is_never_taken_for_the_backbones(
     corpus: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    [ended] = launch(settings_of(*corpus))
+    [ended] = launch(parse_settings(*corpus))
     assert Path(ended.run).name.startswith("folder-merg-dry-")
     first = capsys.readouterr().out
-    [again] = launch(settings_of(*corpus))
+    [again] = launch(parse_settings(*corpus))
     assert again.run == ended.run
     for printed in (first, capsys.readouterr().out):
         assert DRY in printed
@@ -51,7 +51,7 @@ def test_an_error_of_a_second_memory_names_its_own_key(
     (tmp_path / "sgrg.j2").write_text("{{ N }}", encoding="utf-8")
     prompts = f"system.prompts=[{tmp_path},package:mmerg/systems/merg/prompts]"
     target = f"+sources.N={{_target_:mmerg.sources.exemplars.FromMemory,{node}}}"
-    settings = settings_of("dataset=demo", OF_N, prompts, target)
+    settings = parse_settings("dataset=demo", OF_N, prompts, target)
     with pytest.raises(ConfigError) as caught:
         plan_system(settings, load_corpus(settings.dataset))
     assert (caught.value.where, caught.value.what) == (where, what)

@@ -11,8 +11,8 @@ from mmerg.errors import CallError, ConfigError
 from mmerg.experiment.launch import launch
 from mmerg.experiment.plan import plan_run
 from mmerg.runs.result import Ended
-from tests.composed import settings_of
-from tests.run_folders import held
+from tests.configs import parse_settings
+from tests.run_folders import read_contents
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 from tests.test_run import corpus_in
 
@@ -38,7 +38,7 @@ def given(folder: Path, host: str, *more: str) -> tuple[str, ...]:
 
 
 def run(*settings: str) -> Ended:
-    [ended] = launch(settings_of(*settings))
+    [ended] = launch(parse_settings(*settings))
     return ended
 
 
@@ -47,7 +47,7 @@ def test_a_finished_run_and_the_cache_need_no_server(tmp_path: Path, capsys: pyt
     with scripted_ollama() as server:
         host = server.url
         first = run(*given(tmp_path, host))
-    before = held(Path(first.run))
+    before = read_contents(Path(first.run))
     bytes_before = {file: file.read_bytes() for file in Path(first.run).rglob("*") if file.is_file()}
     again = run(*given(tmp_path, host))
     assert (again.run, again.code, again.kept, again.made) == (first.run, 0, first.samples, 0)
@@ -56,7 +56,7 @@ def test_a_finished_run_and_the_cache_need_no_server(tmp_path: Path, capsys: pyt
 
     replayed = run(*given(tmp_path, host, f"runs={tmp_path / 'elsewhere'}", "cache=read"))
     assert (replayed.code, replayed.made, Path(replayed.run).name) == (0, 0, Path(first.run).name)
-    after = held(Path(replayed.run))
+    after = read_contents(Path(replayed.run))
     assert before["manifest.json"].pop("settings")["cache"] == "on"
     assert after["manifest.json"].pop("settings")["cache"] == "read"
     assert after == before
@@ -83,7 +83,7 @@ def test_a_run_that_lacks_events_or_its_order_is_not_taken_as_finished(tmp_path:
 
 
 def folder_of(*settings: str) -> str:
-    return plan_run(settings_of(*settings)).path.name
+    return plan_run(parse_settings(*settings)).path.name
 
 
 def test_where_things_lie_does_not_name_a_run_and_what_they_hold_does(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_name_and_tags_name_the_folder_and_decide_nothing(tmp_path: Path, serv
     assert folder_of(*given(tmp_path, server.url, "name=trial")) == f"trial-{mark}"
     assert folder_of(*given(tmp_path, server.url, "tags=[cold,2]")) == plain.replace(mark, f"cold-2-{mark}")
     with pytest.raises(ConfigError, match="name is 'a/b'"):
-        settings_of(*given(tmp_path, server.url, "name=a/b"))
+        parse_settings(*given(tmp_path, server.url, "name=a/b"))
 
 
 @pytest.mark.parametrize(

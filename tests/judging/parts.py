@@ -14,7 +14,7 @@ from mmerg.runs.events import Event
 from mmerg.runs.result import Verdicts
 from mmerg.settings.commands import JudgeSettings, RubricSettings
 from mmerg.settings.parse import parse
-from tests.composed import composed
+from tests.configs import compose_config
 
 HISTORY = (("Ana", "I did not get the job."), ("Ben", "Oh no."), ("Ana", "It's fine.\nReally."))
 ITEM = Item("d1/4", "d1", HISTORY, "Ben", ("That must hurt. Do you want to talk?",))
@@ -23,7 +23,7 @@ PAIR = Item("d1/4", "d1", HISTORY, "Ben", ("That must hurt. Do you want to talk?
 
 def node(name: str) -> RubricSettings:
     """The settings of conf/judge/<name>.yaml."""
-    return parse(composed(f"judge={name}", name="judge"), JudgeSettings).judge
+    return parse(compose_config(f"judge={name}", name="judge"), JudgeSettings).judge
 
 
 def judge(name: str, repeats: int = 1) -> Judge:

@@ -12,7 +12,7 @@ from mmerg.corpora.dialogue import Corpus
 from mmerg.corpora.meld import Meld
 from mmerg.corpora.protocols import select
 from mmerg.sources.exemplars import Exemplars
-from tests.composed import protocol
+from tests.configs import build_protocol
 from tests.memory.parts import Letters, Watching, wanted
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +24,7 @@ def count_hits(exemplars: Exemplars, corpus: Corpus, top_k: int) -> dict[str, An
     """Over the last turns of the test split: samples with an exclusion, exclusions by guard, exemplars given."""
     guards: Counter[str] = Counter()
     samples = touched = hits = 0
-    for sample in select(corpus, protocol()).samples:
+    for sample in select(corpus, build_protocol()).samples:
         answer = exemplars.memory.nearest(exemplars.query(sample), wanted(top_k=top_k))
         guards.update(hit.guard for hit in answer.excluded)
         samples, touched, hits = samples + 1, touched + bool(answer.excluded), hits + len(answer.hits)

@@ -23,7 +23,7 @@ from mmerg.runs.result import Verdicts
 from mmerg.score import main as score
 from mmerg.scoring.score import Score
 from mmerg.storage.record import write_record
-from tests.composed import plain_of
+from tests.configs import dump_settings
 from tests.scoring.run_builder import build_run, result
 
 SIX = ["angry", "happy", "excited", "sad", "frustrated", "neutral"]
@@ -32,7 +32,7 @@ SEVEN = ["neutral", "joy", "sadness", "anger", "surprise", "fear", "disgust"]
 
 @cache
 def compose(*overrides: str) -> dict[str, Any]:
-    return plain_of(*overrides, "backend=ollama", "backbone=qwen3.5-27b")
+    return dump_settings(*overrides, "backend=ollama", "backbone=qwen3.5-27b")
 
 
 def config(dataset: str, seed: int, more: Sequence[str]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 from mmerg.errors import RunError
 from mmerg.rating.store import Store, read_log
 from mmerg.rating.study import Study, read_key, read_links, read_study
-from tests.processes import begun
+from tests.processes import start_command
 from tests.rating.parts import SECRET, Rater, serving, study
 from tests.reporting.axe import check_axe
 from tests.reporting.watched import watched
@@ -171,7 +171,7 @@ def test_a_torn_last_line_is_removed_and_other_damage_named(tmp_path: Path) -> N
 @contextmanager
 def served(folder: Path, out: Path) -> Iterator[int]:
     """The port of the command in its own process, killed at the end."""
-    process = begun([sys.executable, "-m", "mmerg.rate", "serve", folder, "port=0"], out)
+    process = start_command([sys.executable, "-m", "mmerg.rate", "serve", folder, "port=0"], out)
     try:
         while not (match := re.search(r"http://127.0.0.1:(\d+)/#", printed(out, 1))):
             process.join(0.05)

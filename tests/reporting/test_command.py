@@ -17,7 +17,7 @@ from mmerg.runs.folder import read_results
 from mmerg.runs.samples import read_events, recording
 from tests.compared_runs import edit
 from tests.reporting.parts import HISTORY, USUAL, Told, build, jpeg, sha
-from tests.run_folders import all_events
+from tests.run_folders import read_all_events
 from tests.scoring.run_builder import AT, build_run, result
 
 
@@ -128,7 +128,7 @@ def test_a_grid_of_frames_is_shown_and_no_other_file_of_the_machine(tmp_path: Pa
     (run / "frames" / f"{name}.jpg").write_bytes(jpeg(9))
     (tmp_path / "secret").write_bytes(b"secret")
     (run / "frames" / f"{linked}.jpg").symlink_to(tmp_path / "secret")
-    lines = [event.model_dump_json() for event in all_events(run)]
+    lines = [event.model_dump_json() for event in read_all_events(run)]
     sent = f'"images":["{sha(1)}"'
     with recording(run, "a/1") as emit:
         for line in lines:

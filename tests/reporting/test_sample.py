@@ -8,7 +8,7 @@ from mmerg.reporting.outcome import label_became, outcome, wrong_label
 from mmerg.reporting.sample import Agents, SamplePage
 from mmerg.runs import events
 from mmerg.runs.trace import SampleTrace, describe_selection
-from tests.composed import settings_of
+from tests.configs import parse_settings
 from tests.reporting.parts import Told, events_of, sha
 from tests.scoring.run_builder import AT, called, manifest_of, result
 
@@ -21,7 +21,7 @@ NONE = Agents(manifest_of([], config={"system": {}}))
     [("without_caef", ["mpa", "psp", "sgrg"], "gra"), ("without_gra", ["mpa", "caef", "psp", "sgrg"], "")],
 )
 def test_an_ablation_leaves_out_its_agents(ablation: str, stages: list[str], auditor: str) -> None:
-    settings = settings_of("+experiment=ablations", "dataset=demo", f"ablation={ablation}")
+    settings = parse_settings("+experiment=ablations", "dataset=demo", f"ablation={ablation}")
     agents = Agents(manifest_of([], config=settings.plain()))
     assert (list(agents.titles), agents.auditor) == (stages, auditor)
 

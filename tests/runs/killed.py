@@ -25,7 +25,7 @@ from mmerg.runs.folder import RESULTS, Run, read_results
 from mmerg.runs.manifest import MANIFEST
 from mmerg.runs.result import Result
 from mmerg.runs.samples import SAMPLES, read_events
-from tests.processes import begun
+from tests.processes import start_command
 from tests.scoring.run_builder import manifest_of, result
 
 SAMPLES_OF_IT, PAUSE = 24, 0.002  # seconds from one event to the next
@@ -34,11 +34,11 @@ SAMPLES_OF_IT, PAUSE = 24, 0.002  # seconds from one event to the next
 def work(folder: Path, only_failed: bool) -> None:
     """The killed process: runs pending samples, and records those that it starts."""
     samples = [result(f"d{number}/é {number}") for number in range(SAMPLES_OF_IT)]
-    with Run(folder, manifest_of([])) as run, (folder.parent / "begun").open("a", encoding="utf-8") as begun:
+    with Run(folder, manifest_of([])) as run, (folder.parent / "begun").open("a", encoding="utf-8") as log:
 
         def tell(sample: str, emit: events.Emit) -> Result:
-            begun.write(f"{sample}\n")
-            begun.flush()
+            log.write(f"{sample}\n")
+            log.flush()
             fails = sum(map(ord, sample)) % 3 == 0 and not only_failed
             for t in range(10):
                 emit(events.Produced(sample=sample, t=t, stage="sgrg", symbol="R", output="words " * 500))
@@ -56,7 +56,7 @@ def work(folder: Path, only_failed: bool) -> None:
 
 def start(folder: Path, only_failed: bool) -> BaseProcess:
     command = [sys.executable, "-m", "tests.runs.killed", "--work", str(folder), *["--only-failed"] * only_failed]
-    return begun(command, folder.parent)
+    return start_command(command, folder.parent)
 
 
 def ended(process: BaseProcess) -> int | None:

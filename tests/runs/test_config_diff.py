@@ -6,14 +6,14 @@ import pytest
 
 from mmerg.runs.config_diff import NONE, Setting, config_diff
 from mmerg.runs.manifest import Manifest
-from tests.composed import BASE, plain_of
+from tests.configs import BASE, dump_settings
 from tests.scoring.run_builder import manifest_of
 
 
 @cache
 def run(*overrides: str) -> Manifest:
     """The manifest of a run with these settings."""
-    return manifest_of([]).model_copy(update={"settings": plain_of(*BASE, *overrides)})
+    return manifest_of([]).model_copy(update={"settings": dump_settings(*BASE, *overrides)})
 
 
 def differences(*manifests: Manifest) -> dict[str, tuple[str, ...]]:

@@ -7,7 +7,7 @@ import pytest
 from mmerg.backends.protocol import Engine
 from mmerg.runs.inputs import list_inputs, unequal_inputs
 from mmerg.runs.manifest import IMPORTED, Corpus, Manifest, ProtocolSection, RunRef
-from tests.composed import settings_of
+from tests.configs import parse_settings
 
 ENGINE = Engine(backend="ollama", version="1", model="m", digest="d", capabilities=("vision",))
 BLIND = ENGINE.model_copy(update={"capabilities": ()})
@@ -19,7 +19,7 @@ def run(system: str, *settings: str, name: str = "", engine: Engine = ENGINE) ->
         engine=engine,
         corpus=Corpus(name="demo", split="test", labels=()),
         protocol=ProtocolSection(description="last", samples=1, dialogues=1),
-        settings=settings_of("dataset=demo", f"system={system}", *settings).plain(),
+        settings=parse_settings("dataset=demo", f"system={system}", *settings).plain(),
     )
     return RunRef(Path(name or system), manifest)
 

@@ -20,7 +20,7 @@ from mmerg.runs.merge import merge
 from mmerg.runs.result import Result
 from mmerg.runs.samples import SAMPLES, events_file
 from mmerg.runs.shards import ORDER, SHARDS, Shard, write_order
-from tests.run_folders import held
+from tests.run_folders import read_contents
 from tests.runs.parts import exit_code
 from tests.scoring.run_builder import finish, manifest_of, result
 
@@ -89,7 +89,7 @@ def held_but(run: Path) -> dict[str, object]:
     away = run.with_name("shards-away")
     (run / SHARDS).rename(away)
     try:
-        return held(run)
+        return read_contents(run)
     finally:
         away.rename(run / SHARDS)
 
@@ -217,7 +217,7 @@ def test_a_killed_merge_leaves_no_run_and_may_be_repeated(run: Path, plain: Path
             read_manifest(run)
         assert error.value.hint == f"merge them: mmerg merge {run}"
         merge(run)
-        assert held_but(run) == held(plain)
+        assert held_but(run) == read_contents(plain)
 
 
 def test_the_command_prints_the_merged_samples(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from mmerg.memory.vectors import Vectors, unit
 from mmerg.storage.words import split_words
 from tests.corpora.empathetic_builder import Builder, Line
-from tests.processes import main_of
+from tests.processes import run_main
 
 EKMAN = ["anger", "disgust", "fear", "happiness", "sadness", "surprise"]
 MOODS = {
@@ -68,7 +68,7 @@ def write_talks(root: Path, labels: list[str], each: int = 6) -> Path:
 def train(talks: Path, out: Path, *settings: str) -> int:
     """`mmerg train` on talks of Ekman's six."""
     line = ["dataset=empathetic", f"dataset.root={talks}", "dataset.label_set=ekman", f"out={out}", *settings]
-    return main_of("mmerg.train", *line)
+    return run_main("mmerg.train", *line)
 
 
 class Hashed:

@@ -10,8 +10,8 @@ from mmerg.runs.events import Called, Supplied
 from mmerg.sem.artefact import read
 from mmerg.sem.fit import fit
 from mmerg.sem.words import join_history
-from tests.composed import settings_of
-from tests.run_folders import all_events
+from tests.configs import parse_settings
+from tests.run_folders import read_all_events
 from tests.sem.talks import HASHED, MOODS, Hashed, planted, train
 
 OWN = "sources.W.embedder._target_=tests.sem.talks.Hashed"
@@ -34,14 +34,14 @@ def test_planted_words_are_learnt_from_embeddings() -> None:
 
 def hef(talks: Path, sem: Path, tmp_path: Path, *settings: str) -> Path:
     base = ("dataset=empathetic", f"dataset.root={talks}", "dataset.label_set=ekman", "system=hef", f"sem={sem}")
-    [ended] = launch(settings_of(*base, "backend=dry", "limit=2", f"runs={tmp_path}/runs", *settings))
+    [ended] = launch(parse_settings(*base, "backend=dry", "limit=2", f"runs={tmp_path}/runs", *settings))
     return Path(ended.run)
 
 
 def test_a_run_asks_the_embedding(talks: Path, hashed: Path, tmp_path: Path) -> None:
     run = hef(talks, hashed, tmp_path, OWN, "sources.W.k2=6")
-    [supplied, _] = [event for event in all_events(run) if isinstance(event, Supplied)]
-    [asked, _] = [event for event in all_events(run) if isinstance(event, Called)]
+    [supplied, _] = [event for event in read_all_events(run) if isinstance(event, Supplied)]
+    [asked, _] = [event for event in read_all_events(run) if isinstance(event, Called)]
     [history] = [one.history for one in planted(list(MOODS.values()), 6, seed=2)][:1]
     [vector] = Hashed().embed([join_history(history[:1])])
     chances = read(hashed).predict(history[:1], vector)

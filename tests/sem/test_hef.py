@@ -13,8 +13,8 @@ from mmerg.runs.events import Called, Supplied
 from mmerg.runs.folder import read_results
 from mmerg.sources.sem import Sem
 from mmerg.storage.record import Record
-from tests.composed import settings_of
-from tests.run_folders import all_events
+from tests.configs import parse_settings
+from tests.run_folders import read_all_events
 from tests.sem.talks import EKMAN, train
 
 
@@ -28,7 +28,7 @@ class Predicted(Record):
 
 def hef(talks: Path, sem: Path, tmp_path: Path, *settings: str) -> Path:
     base = ("dataset=empathetic", f"dataset.root={talks}", "dataset.label_set=ekman", "system=hef", f"sem={sem}")
-    run = settings_of(*base, "backend=dry", "limit=2", f"runs={tmp_path}/runs", *settings)
+    run = parse_settings(*base, "backend=dry", "limit=2", f"runs={tmp_path}/runs", *settings)
     [ended] = launch(run)
     return Path(ended.run)
 
@@ -37,8 +37,8 @@ def test_one_call_sees_the_probable_emotions_and_the_cause_words(talks: Path, se
     run = hef(talks, sem, tmp_path, "sources.W.k2=3")
     assert {result.status for result in read_results(run).values()} == {"ok"}
     assert all(result.calls == 1 and result.emotion and result.response for result in read_results(run).values())
-    [supplied, other] = [event for event in all_events(run) if isinstance(event, Supplied)]
-    [asked, _] = [event for event in all_events(run) if isinstance(event, Called)]
+    [supplied, other] = [event for event in read_all_events(run) if isinstance(event, Supplied)]
+    [asked, _] = [event for event in read_all_events(run) if isinstance(event, Called)]
     content, of_other = (Predicted.model_validate(event.content[0]) for event in (supplied, other))
     mood, word = "anger", "angryword"
     assert (content.emotions[0]["label"], len(content.emotions)) == (mood, 3)
@@ -56,7 +56,9 @@ def test_without_a_lexicon_the_run_says_what_is_off(
     train(talks, tmp_path / "sem")
     run = hef(talks, tmp_path / "sem", tmp_path)
     assert "sources W: cause words are off" in " ".join(capsys.readouterr().out.split())
-    assert not any("relevant: " in event.messages[-1].text for event in all_events(run) if isinstance(event, Called))
+    assert not any(
+        "relevant: " in event.messages[-1].text for event in read_all_events(run) if isinstance(event, Called)
+    )
 
 
 def test_another_model_is_another_run_and_its_place_is_not(talks: Path, sem: Path, tmp_path: Path) -> None:
@@ -65,7 +67,7 @@ def test_another_model_is_another_run_and_its_place_is_not(talks: Path, sem: Pat
     moved.write_bytes(sem.read_bytes())
     changed = json.loads(sem.read_text(encoding="utf-8"))
     other.write_text(json.dumps({**changed, "bias": [0.0] * 6}), encoding="utf-8")
-    names = [plan_run(settings_of(*base, f"sem={file}")).path.name for file in (sem, moved, other)]
+    names = [plan_run(parse_settings(*base, f"sem={file}")).path.name for file in (sem, moved, other)]
     assert names[0] == names[1] != names[2]
 
 
@@ -97,9 +99,9 @@ def test_dialogues_that_were_trained_on_are_known_under_any_name_and_with_a_word
 def test_a_run_without_a_model_is_refused(talks: Path, tmp_path: Path) -> None:
     base = ("dataset=empathetic", f"dataset.root={talks}", "system=hef", "backend=dry")
     with pytest.raises(ConfigError, match="no small empathetic model is set") as caught:
-        plan_run(settings_of(*base))
+        plan_run(parse_settings(*base))
     assert "mmerg train" in caught.value.hint
     with pytest.raises(ConfigError, match="the small empathetic model does not exist"):
-        plan_run(settings_of(*base, f"sem={tmp_path}/sem.json"))
+        plan_run(parse_settings(*base, f"sem={tmp_path}/sem.json"))
     with pytest.raises(ConfigError, match="k2 is -1"):
         Sem(file=str(tmp_path), k2=-1)

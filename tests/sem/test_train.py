@@ -8,7 +8,7 @@ import pytest
 
 from mmerg.errors import ConfigError
 from mmerg.sem.artefact import read, run_digests
-from tests.processes import main_of
+from tests.processes import run_main
 from tests.sem.talks import EKMAN, MOODS, planted, train, write_talks
 
 
@@ -95,7 +95,7 @@ def test_data_without_some_label_are_refused(
 
 def test_a_corpus_without_splits_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = ["dataset=iemocap", f"dataset.root={tmp_path}", f"out={tmp_path}/sem"]
-    assert main_of("mmerg.train", *line) == 2
+    assert run_main("mmerg.train", *line) == 2
     assert "has no splits" in capsys.readouterr().err
 
 

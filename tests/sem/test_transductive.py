@@ -7,7 +7,7 @@ import pytest
 from mmerg.errors import ConfigError
 from mmerg.experiment.plan import Plan, plan_run
 from mmerg.sem.artefact import read
-from tests.composed import settings_of
+from tests.configs import parse_settings
 from tests.sem.talks import train
 
 SAYS = "sources.W.transductive=true"
@@ -22,7 +22,7 @@ def transductive(talks: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def task(talks: Path, sem: Path, runs: Path, *settings: str) -> Plan:
     base = ("dataset=empathetic", f"dataset.root={talks}", "dataset.label_set=ekman", "system=hef", f"sem={sem}")
-    return plan_run(settings_of(*base, "backend=dry", f"runs={runs}", *settings))
+    return plan_run(parse_settings(*base, "backend=dry", f"runs={runs}", *settings))
 
 
 def test_the_file_says_what_s_is_over(transductive: Path, sem: Path) -> None:

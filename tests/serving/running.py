@@ -24,7 +24,7 @@ from mmerg.serving.turns import AppState
 from mmerg.serving.work import TurnRunner
 from mmerg.settings.commands import ServeSettings
 from mmerg.settings.parse import parse
-from tests.composed import composed
+from tests.configs import compose_config
 
 SYSTEMS = ("merg", "one_pass", "self_refine", "few_shot", "hef")  # hef lacks its model: building all takes seconds
 NOT_OF_SYSTEMS = ("limits.", "host=", "names=", "origins=", "persona=", "fast=", "speech.", "runs=", "backbone.note=")
@@ -90,4 +90,4 @@ def offers(words: tuple[str, ...], engine: str) -> tuple[dict[str, ServedSystem]
 
 @cache
 def settings_of(*words: str) -> ServeSettings:
-    return parse(composed("backend=dry", *words, name="serve"), ServeSettings)
+    return parse(compose_config("backend=dry", *words, name="serve"), ServeSettings)

@@ -19,7 +19,7 @@ from mmerg.experiment.build import make
 from mmerg.experiment.plan import SystemPlan, plan_prompts
 from mmerg.runs.identity import runtime_settings
 from mmerg.settings.groups import conf_folder
-from tests.composed import BASE, plain_of, settings_of
+from tests.configs import BASE, dump_settings, parse_settings
 from tests.processes import in_process
 
 CONF = conf_folder()
@@ -30,11 +30,11 @@ OPTIONS = sorted((f.parent.name, f.stem) for f in CONF.glob("*/*.yaml") if f.par
 
 @pytest.fixture(scope="module")
 def base() -> dict[str, Any]:
-    return plain_of(*BASE, "memory=minilm")
+    return dump_settings(*BASE, "memory=minilm")
 
 
 def hosts(*words: str) -> tuple[str, ...]:
-    settings = settings_of(*words)
+    settings = parse_settings(*words)
     return check_hosts(settings.backend, settings.backbone)
 
 
@@ -44,7 +44,7 @@ def test_every_option_composes_and_makes_its_parts(group: str, option: str, tmp_
     root = () if option in ("demo", "talk") else (f"dataset.root={tmp_path}",)
     more = ("system.equal_tokens=null",) if option == "best_of_n_matched" else ()
     dialect = ("backend.adapter.dialect=vllm",) if option == "openai" else ()
-    settings = settings_of(*dataset, f"{group}={option}", *root, *more, *dialect, f"cache_dir={tmp_path}/cache")
+    settings = parse_settings(*dataset, f"{group}={option}", *root, *more, *dialect, f"cache_dir={tmp_path}/cache")
     assert group == "frames" or getattr(settings, group).name == option
     assert isinstance(make(settings.dataset.reader), Empathetic | Folder | Iemocap | Meld | Talk)
     backbone = BackbonePlan.of(settings)
@@ -78,7 +78,7 @@ def test_the_defaults(base: dict[str, Any]) -> None:
     ],
 )
 def test_overrides_take_precedence_over_the_demo(overrides: tuple[str, ...], backend: str, backbone: str) -> None:
-    plain = plain_of(*overrides)
+    plain = dump_settings(*overrides)
     assert (plain["backend"]["name"], plain["backbone"]["name"]) == (backend, backbone)
     adapter = plain["backend"]["adapter"]
     if backend == "embedded":
@@ -93,7 +93,7 @@ def test_the_root_is_made_absolute(given: str, absolute: str, tmp_path: Path, mo
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    plain = plain_of("dataset=folder", f"dataset.root={given}")
+    plain = dump_settings("dataset=folder", f"dataset.root={given}")
     assert plain["dataset"]["root"] == plain["dataset"]["reader"]["root"] == str(tmp_path / absolute)
 
 
@@ -110,7 +110,7 @@ def test_the_root_is_made_absolute(given: str, absolute: str, tmp_path: Path, mo
 )
 def test_a_missing_value_is_named(overrides: tuple[str, ...], key: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        plain_of(*overrides)
+        dump_settings(*overrides)
     assert key in str(caught.value)
     assert caught.value.hint.startswith(f"set it on the command line: {key}=")
 
@@ -120,19 +120,19 @@ def test_runtime_settings_are_listed_by_path(base: dict[str, Any]) -> None:
     assert runtime["backend.hosts"] == base["backend"]["hosts"]
     assert runtime["backend.adapter.deadlines"]["connect"] == 5.0
     assert not {"limit", "seed", "backend.adapter.total"} & set(runtime)  # none is set, or it decides results
-    assert runtime_settings(plain_of(*BASE, "limit=3"))["limit"] == 3
+    assert runtime_settings(dump_settings(*BASE, "limit=3"))["limit"] == 3
 
 
 def test_the_embedded_backend_refuses_hosts() -> None:
     assert len(hosts("dataset=demo")) == 2  # two copies of the model
     with pytest.raises(ConfigError, match="has no effect on the embedded backend") as caught:
-        BackbonePlan.of(settings_of("dataset=demo", "backend.hosts=[http://127.0.0.1:9]")).pool()
+        BackbonePlan.of(parse_settings("dataset=demo", "backend.hosts=[http://127.0.0.1:9]")).pool()
     assert "add backend=ollama" in caught.value.hint
 
 
 def test_a_part_that_cannot_be_made_says_why() -> None:
     with pytest.raises(ConfigError, match="unheard_of"):
-        BackbonePlan.of(settings_of(*BASE, "+backend.adapter.unheard_of=1")).pool()
+        BackbonePlan.of(parse_settings(*BASE, "+backend.adapter.unheard_of=1")).pool()
 
 
 def test_the_command_takes_a_path_as_it_is_typed(tmp_path: Path) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from mmerg.runs.identity import RUNTIME_KEYS, settings_digest
-from tests.composed import BASE, plain_of
+from tests.configs import BASE, dump_settings
 
 
 @pytest.fixture(scope="module")
 def base() -> dict[str, Any]:
-    return plain_of(*BASE, "memory=minilm", "dataset.memory.root=/m", "protocol.sample=3")
+    return dump_settings(*BASE, "memory=minilm", "dataset.memory.root=/m", "protocol.sample=3")
 
 
 def leaves(node: dict[str, Any], path: str = "") -> Iterator[str]:
@@ -94,7 +94,7 @@ OWN_LOOP = ("system.auditor=null", "system.loop=my_loops.vote")
     ],
 )
 def test_equivalent_settings_are_one_run(one: tuple[str, ...], other: tuple[str, ...]) -> None:
-    assert settings_digest(plain_of(*MELD, *one)) == settings_digest(plain_of(*MELD, *other))
+    assert settings_digest(dump_settings(*MELD, *one)) == settings_digest(dump_settings(*MELD, *other))
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_equivalent_settings_are_one_run(one: tuple[str, ...], other: tuple[str,
     ],
 )
 def test_different_settings_are_two_runs(one: tuple[str, ...], other: tuple[str, ...]) -> None:
-    assert settings_digest(plain_of(*MELD, *one)) != settings_digest(plain_of(*MELD, *other))
+    assert settings_digest(dump_settings(*MELD, *one)) != settings_digest(dump_settings(*MELD, *other))
 
 
 def test_settings_of_imported_replies_have_an_identity(base: dict[str, Any]) -> None:

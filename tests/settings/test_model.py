@@ -4,12 +4,12 @@ import pytest
 
 from mmerg.errors import ConfigError
 from mmerg.settings.compose import compose
-from tests.composed import BASE, plain_of
+from tests.configs import BASE, dump_settings
 
 
 def refused(*settings: str) -> ConfigError:
     with pytest.raises(ConfigError) as caught:
-        plain_of(*BASE, "memory=minilm", *settings)
+        dump_settings(*BASE, "memory=minilm", *settings)
     return caught.value
 
 
@@ -49,7 +49,7 @@ def test_what_a_setting_may_be(setting: str, what: str, hint: str) -> None:
 
 
 def test_every_repeat_has_a_seed_in_bounds() -> None:
-    plain_of(*BASE, f"seed={2**31 - 2}", "repeats=2")
+    dump_settings(*BASE, f"seed={2**31 - 2}", "repeats=2")
     error = refused(f"seed={2**31 - 1}", "repeats=2")
     hint = "at most 1, as each repeat has the next seed, and seeds are under 2147483648"
     assert (error.what, error.hint) == ("repeats is 2", hint)

@@ -9,7 +9,7 @@ from mmerg.settings.kinds import PLACE
 from mmerg.settings.model import RunSettings
 from mmerg.settings.tree import get_path, paths_marked
 from mmerg.settings.typed import expanded
-from tests.composed import BASE, plain_of
+from tests.configs import BASE, dump_settings
 
 OF_A_RUN = paths_marked(RunSettings, PLACE)
 PAGES = ("memory=minilm", "backbone=smollm2-135m")
@@ -22,7 +22,7 @@ def home(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("key", OF_A_RUN)
 def test_the_home_is_that_of_the_user(key: str) -> None:
-    assert get_path(plain_of(*BASE, *PAGES, f"{key}='~/x y'"), key) == "/home/ana/x y"
+    assert get_path(dump_settings(*BASE, *PAGES, f"{key}='~/x y'"), key) == "/home/ana/x y"
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_the_home_is_that_of_the_user(key: str) -> None:
     ],
 )
 def test_a_value_needs_no_second_pair_of_quotes(typed: str, read: object) -> None:
-    assert plain_of(*BASE, expanded(typed))[typed.partition("=")[0]] == read
+    assert dump_settings(*BASE, expanded(typed))[typed.partition("=")[0]] == read
 
 
 def test_a_config_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from mmerg.runs import events
 from mmerg.settings.model import EmotionOf, RunSettings
 from mmerg.systems.build import build_system
 from mmerg.systems.system import Stage
-from tests.composed import settings_of
+from tests.configs import parse_settings
 from tests.engine.parts import with_images
 
 EXEMPLARS = tuple(
@@ -41,7 +41,7 @@ def plainly(stage: str, request: Request) -> str:
 
 @cache
 def settings_on_demo(*words: str) -> RunSettings:
-    return settings_of("dataset=demo", *words)
+    return parse_settings("dataset=demo", *words)
 
 
 def _supply(supply: SourceOutput, state: State, forecast: str | None) -> SourceOutput:

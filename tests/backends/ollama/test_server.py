@@ -33,7 +33,7 @@ from tests.ollama_server import (
     Server,
     create_from_gguf,
     find_binary,
-    gguf_of_smollm2,
+    find_smollm2,
     start_server,
 )
 
@@ -220,7 +220,7 @@ def begun(response: httpx.Response) -> Iterator[bytes]:
 
 def test_a_runner_and_then_its_server_killed_in_mid_stream(tmp_path: Path) -> None:
     """Without its runner the server lives on, says in the stream what happened, and starts another runner."""
-    gguf, server = gguf_of_smollm2(), start_server(find_binary(VERSIONS[-1]), tmp_path)
+    gguf, server = find_smollm2(), start_server(find_binary(VERSIONS[-1]), tmp_path)
     http = Http(server.host, OLLAMA)
     backend = Ollama(host=server.host, model=SMOLLM2, load=LOAD)
     try:
