@@ -18,7 +18,7 @@ from rich.rule import Rule
 from mmerg.console.terminal import Parser, console, escape, run_command, start
 from mmerg.errors import ConfigError
 from mmerg.experiment.build import load_corpus
-from mmerg.experiment.sweep import Outcome, Row, cost, notes
+from mmerg.experiment.sweep import JobOutcome, Row, describe_cost, list_notes
 from mmerg.scoring.launch import add_table_arguments, score
 from mmerg.scoring.standard import add_arguments, check, read_options
 from mmerg.settings.compose import compose
@@ -49,7 +49,7 @@ def bench(out: Console, given: argparse.Namespace) -> int:
     out.print(Rule("bench"))
     given.run = [Path(run) for run in runs]
     score(given)
-    for line in (*notes(rows), cost(rows)):
+    for line in (*list_notes(rows), describe_cost(rows)):
         out.print(escape(line), soft_wrap=True)
     return max(min(row.outcome.code, 1) for row in rows if row.outcome.runs)
 
@@ -69,7 +69,7 @@ def _run(out: Console, number: int, settings: RunSettings, words: Sequence[str])
         number=number,
         name=settings.backbone.name,
         overrides=tuple(words),
-        outcome=Outcome.of(lambda: launch(settings, brief=True)),
+        outcome=JobOutcome.run(lambda: launch(settings, brief=True)),
     )
 
 

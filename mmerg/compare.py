@@ -17,7 +17,7 @@ from rich.text import Text
 
 from mmerg.console.terminal import STARTS_OVER, Parser, console, run_command, start
 from mmerg.errors import ConfigError
-from mmerg.runs.config_diff import labels
+from mmerg.runs.config_diff import label_runs
 from mmerg.runs.manifest import read_run_refs
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.compare_tables import terminal
@@ -36,7 +36,7 @@ def compare(given: argparse.Namespace) -> int:
     first, *others = by_setting(runs)
     with Console(stderr=True).status(f"comparing {len(runs)} runs"):
         compared = compare_sides(first, others, options)
-    called = {run.run: label for run, label in zip(runs, labels(runs), strict=True)}
+    called = {run.run: label for run, label in zip(runs, label_runs(runs), strict=True)}
     for part in terminal(compared, called, given.verbose):
         out.print(part, soft_wrap=isinstance(part, Text))
     if given.json:

@@ -25,7 +25,7 @@ from mmerg.plots.blame import UNAUDITED, count_audits, count_blame, draw_blame, 
 from mmerg.plots.dots import draw_scores
 from mmerg.plots.matrix import draw_confusion, draw_plans
 from mmerg.plots.run_data import RunData, describe_unscored
-from mmerg.runs.config_diff import labels
+from mmerg.runs.config_diff import label_runs
 from mmerg.runs.manifest import read_run_refs
 from mmerg.runs.samples import read_events
 from mmerg.runs.trace import SampleTrace
@@ -47,7 +47,7 @@ def plot(out: Console, given: argparse.Namespace) -> int:
         what = f"{len(paths)} runs need as many labels, all different, not {', '.join(given.labels)}"
         raise ConfigError(what, where="--labels", hint="give each run its own label, in the order of the runs")
     abouts = read_run_refs(paths)
-    runs = [RunData(about, label) for about, label in zip(abouts, given.labels or labels(abouts), strict=True)]
+    runs = [RunData(about, label) for about, label in zip(abouts, given.labels or label_runs(abouts), strict=True)]
     written = 0
     lacking: dict[str, list[str]] = {}
     with style.styled():

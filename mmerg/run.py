@@ -16,11 +16,11 @@ from mmerg.experiment.program import is_sweep, run_program
 
 if TYPE_CHECKING:
     from mmerg.api.run import Run
-    from mmerg.runs.result import Ended
+    from mmerg.runs.result import RunOutcome
     from mmerg.settings.model import RunSettings
 
 
-def job(settings: RunSettings) -> Iterator[Ended]:
+def job(settings: RunSettings) -> Iterator[RunOutcome]:
     """Makes the run, or one per repeat."""
     from mmerg.experiment.launch import launch  # only once there is something to run: --help stays quick
     from mmerg.experiment.program import ROWS  # those of this process: launchers copy this module's globals to others

@@ -21,9 +21,9 @@ CHATS = "chats stay in the browsers that hold them"
 def job(settings: ServeSettings) -> int:
     """The server."""
     from mmerg.serving.launch import serve  # only once there is something to serve: --help stays quick
-    from mmerg.settings.parse import own_folders, task_overrides
+    from mmerg.settings.parse import get_user_folders, task_overrides
 
-    return serve(settings, task_overrides(), own_folders())
+    return serve(settings, task_overrides(), get_user_folders())
 
 
 def main() -> int:

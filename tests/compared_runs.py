@@ -42,9 +42,9 @@ def edit(folder: Path | str, change: Callable[..., object] = bool, lines: Sequen
     lines = list(read_results(file.parent).values()) if lines is None else lines
     manifest = json.loads(file.read_text(encoding="utf-8"))
     change(manifest)
-    made = Manifest.model_validate(manifest).sealed(len(lines))
+    made = Manifest.model_validate(manifest).with_digest(len(lines))
     write_record(file, made)
-    written = "".join(one.sealed(made.identity).line() for one in lines)
+    written = "".join(one.with_digest(made.identity).line() for one in lines)
     (file.parent / RESULTS).write_text(written, encoding="utf-8")
 
 

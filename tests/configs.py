@@ -12,7 +12,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig
 
 from mmerg.settings.compose import compose
-from mmerg.settings.groups import groups, with_backend
+from mmerg.settings.groups import list_groups, with_backend
 from mmerg.settings.model import ProtocolSettings, RunSettings
 from mmerg.settings.parse import parse
 
@@ -26,7 +26,7 @@ def compose_config(*overrides: str, name: str = "config") -> DictConfig:
     Hydra composes each choice of config groups once. The other overrides are applied to a copy, which gives the same
     config in a tenth of the time.
     """
-    group_names = groups()
+    group_names = list_groups()
     overrides = tuple(with_backend(overrides))
     choices = [override for override in overrides if override.lstrip("+").partition("=")[0] in group_names]
     values = [word if word[0] in "+~" else f"++{word}" for word in overrides if word not in choices]

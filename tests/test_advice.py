@@ -15,7 +15,7 @@ COLD = "backbone.sampling.temperature=0"
 
 
 def refuse(settings: RunSettings) -> None:
-    sampling = BackbonePlan.of(settings).sampling(settings.seed)
+    sampling = BackbonePlan.from_settings(settings).sampling(settings.seed)
     refuse_idle_seeds(settings.repeats, plan_prompts(settings).system, sampling)
 
 

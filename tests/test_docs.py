@@ -12,7 +12,7 @@ import pytest
 from mmerg.console.terminal import commands
 from mmerg.settings.commands import COMMANDS
 from mmerg.settings.explain import find_problems
-from mmerg.settings.typed import expanded
+from mmerg.settings.overrides import prepare_override
 from tests.engine.parts import ROOT
 from tests.processes import in_process
 
@@ -72,7 +72,11 @@ def test_commands_that_are_shown_take_what_is_given(capsys: pytest.CaptureFixtur
         assert name in commands()
         page = {"run": "config", "doctor": "doctor_run"}.get(name, name)
         if page in COMMANDS:
-            given, kind, sweep = [expanded(word) for word in words if "=" in word], COMMANDS[page], "-m" in words
+            given, kind, sweep = (
+                [prepare_override(word) for word in words if "=" in word],
+                COMMANDS[page],
+                "-m" in words,
+            )
             problems = [problem for word in given for problem in find_problems(word, kind, sweep=sweep)]
             assert not problems, (name, words)  # that each page composes is for tests/settings/test_compose.py
         elif options := [word for word in words if word.startswith("--")]:

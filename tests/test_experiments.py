@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mmerg.runs.identity import settings_digest
+from mmerg.runs.identity import digest_settings
 from tests.configs import dump_settings
 from tests.engine.parts import ROOT
 
@@ -28,11 +28,11 @@ def test_every_member_of_every_experiment_composes(experiment: str) -> None:
     identities = set()
     for value in values:
         plain = plain_of(experiment, f"{key}={value}")
-        identities.add((settings_digest(plain), plain["sem"]))  # a model counts by its content, once it is read
+        identities.add((digest_settings(plain), plain["sem"]))  # a model counts by its content, once it is read
     assert len(identities) == len(values)
 
 
 def test_a_row_that_says_what_the_defaults_say_is_the_plain_run() -> None:
-    plain = settings_digest(dump_settings("dataset=meld", "dataset.root=/meld"))
+    plain = digest_settings(dump_settings("dataset=meld", "dataset.root=/meld"))
     for row in ("ablation=full", "system.max_iterations=2", "memory.top_k=1", "frames=paper"):
-        assert settings_digest(dump_settings("dataset=meld", "dataset.root=/meld", row)) == plain
+        assert digest_settings(dump_settings("dataset=meld", "dataset.root=/meld", row)) == plain

@@ -11,7 +11,7 @@ from mmerg import merge, score, show
 from mmerg.backends.cache import REPLIES_FILE
 from mmerg.errors import ConfigError
 from mmerg.experiment.launch import launch
-from mmerg.runs.result import Ended
+from mmerg.runs.result import RunOutcome
 from mmerg.runs.samples import SAMPLES
 from mmerg.runs.shards import SHARDS
 from tests.configs import parse_settings
@@ -21,7 +21,7 @@ SETTINGS = ("dataset=demo", "backend=dry", "memory=none", "limit=null", "protoco
 SCORE = ["--resamples", "20"]
 
 
-Run: TypeAlias = Callable[..., Ended]
+Run: TypeAlias = Callable[..., RunOutcome]
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Does what `mmerg run` does. All runs share a cache of keyframes."""
     cache = tmp_path_factory.mktemp("cache")
 
-    def run(runs: Path, *more: str) -> Ended:
+    def run(runs: Path, *more: str) -> RunOutcome:
         [ended] = launch(parse_settings(*SETTINGS, f"cache_dir={cache}", f"runs={runs}", *more))
         assert ended.code == 0
         return ended

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from mmerg.experiment.sweep import Outcome, Row, cost, notes, table
+from mmerg.experiment.sweep import JobOutcome, Row, describe_cost, list_notes, tabulate_rows
 from mmerg.runs.manifest import read_manifest
-from mmerg.runs.result import Ended
+from mmerg.runs.result import RunOutcome
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
 from tests.test_run import Runner, corpus_in
 
@@ -64,12 +64,12 @@ def test_repeats_differ_in_their_seed_and_need_a_temperature(sweeper: Sweeper) -
     assert sorted(sweeper.runs_by("seed")) == ["0", "1"]
 
 
-def ended(name: str, calls: int, made: int, samples: int = 20) -> Ended:
-    return Ended(run=f"/runs/{name}", samples=samples, failed=0, kept=5, calls=calls, made=made)
+def ended(name: str, calls: int, made: int, samples: int = 20) -> RunOutcome:
+    return RunOutcome(run=f"/runs/{name}", samples=samples, failed=0, kept=5, calls=calls, made=made)
 
 
-def row(number: int, words: Sequence[str], code: int, runs: Sequence[Ended] = (), error: str = "") -> Row:
-    outcome = Outcome(code=code, error=error, runs=tuple(runs))
+def row(number: int, words: Sequence[str], code: int, runs: Sequence[RunOutcome] = (), error: str = "") -> Row:
+    outcome = JobOutcome(code=code, error=error, runs=tuple(runs))
     return Row(number=number, name=words[0], overrides=tuple(words), outcome=outcome)
 
 
@@ -84,20 +84,20 @@ SWEPT = (
 
 
 def test_the_summary_names_shared_runs_and_next_steps() -> None:
-    assert list(notes(SWEPT)) == [
+    assert list(list_notes(SWEPT)) == [
         "to score them: mmerg score /runs/meld-merg-x-1 /runs/meld-merg-x-2",
         "to test the differences from the first: mmerg compare /runs/meld-merg-x-1 /runs/meld-merg-x-2",
         "row=full, row=same have the same settings and share one run, meld-merg-x-1",
         "not run: row=llava: llava:13b is not pulled; ollama pull llava:13b",
         "not run: row=gemma, row=qwen: no server answers; ollama serve",
     ]
-    assert cost(SWEPT).startswith("130 calls made, 50 reused; separate runs would take 180;")
+    assert describe_cost(SWEPT).startswith("130 calls made, 50 reused; separate runs would take 180;")
 
 
 @pytest.mark.parametrize("width", [80, 160])
 def test_the_summary_loses_no_digit_in_a_narrow_terminal(width: int) -> None:
     out = io.StringIO()
-    Console(file=out, width=width).print(table(SWEPT))
+    Console(file=out, width=width).print(tabulate_rows(SWEPT))
     lines = [re.findall(r"\d+", line.partition("│ meld")[0]) for line in out.getvalue().splitlines()]
     assert ["20", "5", "0", "0", "80", "30", "50"] in lines
     assert max(map(len, out.getvalue().splitlines())) <= width

@@ -140,7 +140,7 @@ def open_agent(*overrides: str, config_dir: str | PathLike[str] | None = None, *
     from mmerg.experiment.talk import TalkPlan
     from mmerg.settings.commands import ServeSettings
 
-    plan = TalkPlan.of(compose_settings("serve", ServeSettings, overrides, settings, config_dir))
+    plan = TalkPlan.from_settings(compose_settings("serve", ServeSettings, overrides, settings, config_dir))
     return Agent(plan, *plan.backbone.open())
 
 

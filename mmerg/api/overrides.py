@@ -12,8 +12,8 @@ from typing import TypeVar
 from mmerg.settings.compose import compose
 from mmerg.settings.groups import check_folder
 from mmerg.settings.kinds import SettingsModel
+from mmerg.settings.overrides import prepare_override, quote_text
 from mmerg.settings.parse import parse
-from mmerg.settings.typed import expanded, quoted
 
 Settings = TypeVar("Settings", bound=SettingsModel)
 
@@ -35,7 +35,7 @@ def compose_settings(
 
 def to_overrides(overrides: Iterable[str], settings: Mapping[str, object]) -> list[str]:
     """The overrides, then one for each setting."""
-    return [*map(expanded, overrides), *(f"{key}={_value(value)}" for key, value in settings.items())]
+    return [*map(prepare_override, overrides), *(f"{key}={_value(value)}" for key, value in settings.items())]
 
 
 def _value(value: object) -> str:
@@ -46,7 +46,7 @@ def _value(value: object) -> str:
             return str(value).lower()
         case str() | PathLike():
             text = str(value)
-            return text if _PLAIN.fullmatch(text) else quoted(text)
+            return text if _PLAIN.fullmatch(text) else quote_text(text)
         case Mapping():
             return "{" + ",".join(f"{key}:{_value(one)}" for key, one in value.items()) + "}"
         case list() | tuple():

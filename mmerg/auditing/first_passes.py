@@ -117,7 +117,7 @@ class FirstPasses:
 
 def find_dialogues(run: Path, results: Results[Result]) -> dict[str, str]:
     """The dialogue of each sample with a reply and events. Raises RunError if there are fewer than two dialogues."""
-    usable = (result for result in results.values() if result.ok and result.id not in results.lost)
+    usable = (result for result in results.values() if result.ok and result.id not in results.without_events)
     dialogues = {result.id: result.dialogue or result.id for result in usable}
     if len(set(dialogues.values())) < 2:
         samples = plural(len(dialogues), "sample")

@@ -29,9 +29,9 @@ from mmerg.errors import CallError, ConfigError, RunError
 from mmerg.experiment.backbone import BackbonePlan
 from mmerg.experiment.plan import plan_prompts
 from mmerg.runs.auditor import update_auditor
-from mmerg.runs.config_diff import changes
+from mmerg.runs.config_diff import describe_changes
 from mmerg.runs.folder import read_results
-from mmerg.runs.identity import CORPUS, with_runtime_settings
+from mmerg.runs.identity import CORPUS, replace_runtime_settings
 from mmerg.runs.manifest import Manifest, RunRef, read_manifest
 from mmerg.scoring.score import results_digest
 from mmerg.settings.model import FORMS, Form, RunSettings
@@ -74,7 +74,7 @@ def launch(
     random.Random(seed).shuffle(samples)  # so that a larger n includes the samples of a smaller one
     decoys = _choose_decoys(samples, dialogues) if "comparison" in forms else set[str]()
     chosen = [sample for sample in samples if dialogues[sample] not in decoys][:n]
-    prompts, backbone = _plan_findings(settings), BackbonePlan.of(settings)
+    prompts, backbone = _plan_findings(settings), BackbonePlan.from_settings(settings)
     passes = FirstPasses(run, prompts.system, dialogues, decoys)
     stages = [
         replace(stage, verdict=Check(decoys=passes.read_decoys(stage) if decoys else ()))
@@ -198,7 +198,7 @@ def restore_settings(run: Path, manifest: Manifest, hosts: Sequence[str] = ()) -
     replace those of the run, if given. Raises RunError if the settings are of another version."""
     how = manifest.sessions[-1].how if manifest.sessions else {}
     try:
-        settings = RunSettings.model_validate(with_runtime_settings(manifest.settings, how))
+        settings = RunSettings.model_validate(replace_runtime_settings(manifest.settings, how))
     except ValidationError as error:
         what = f"the run's settings are of another version: {describe_error(error)}"
         raise RunError(what, where=str(run), hint=AGAIN) from error
@@ -217,7 +217,7 @@ def _find_auditor(run: Path, prompts: Prompts, manifest: Manifest) -> Stage:
         what = f"system={system.name} cannot be audited: {why_not}"
         raise RunError(what, where=str(run), hint="use a run of a system that audits its stages, such as merg")
     digests = prompts.digests()
-    if changed := changes(manifest, manifest.model_copy(update={"identity": manifest.identity | digests})):
+    if changed := describe_changes(manifest, manifest.model_copy(update={"identity": manifest.identity | digests})):
         what = f"the run's system has changed since the run: {'; '.join(changed)}"
         folders = ", ".join(map(str, system.prompts))
         raise RunError(what, where=str(run), hint=f"restore them ({folders}), or run again with the new ones")

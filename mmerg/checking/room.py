@@ -23,7 +23,7 @@ EXEMPLAR, FRAME, DESCRIPTION = 120, 20, 60  # tokens of an exemplar; of the word
 def room(settings: RunSettings, engine: Engine, image_tokens: int) -> Finding:
     """Compares the longest call for the longest dialogue with the context. image_tokens: tokens of an image as a run
     sends it. Raises MmergError if the corpus cannot be read."""
-    samples = SamplePlan.of(settings.dataset, settings.protocol).choose(settings.ids, settings.limit, None).wanted
+    samples = SamplePlan.load(settings.dataset, settings.protocol).choose(settings.ids, settings.limit, None).wanted
     limit = int(engine.load.get("num_ctx", 0)) or engine.context_length
     if not limit:
         return "open", "the context length is unknown"
@@ -43,7 +43,8 @@ def _count_tokens(settings: RunSettings, engine: Engine, sample: Sample, image_t
     frames, backbone, events = settings.frames, settings.backbone, list[Event]()
     blind = frames.model_copy(update={"last_turns": 0})  # decodes no clip
     planned = SystemPlan(plan_prompts(settings), blind, sources={}, cache_dir=Path(settings.cache_dir))
-    experiment = planned.experiment(engine, BackbonePlan.of(settings).sampling(settings.seed), backbone.max_images)
+    sampling = BackbonePlan.from_settings(settings).sampling(settings.seed)
+    experiment = planned.experiment(engine, sampling, backbone.max_images)
     experiment.run_sample(sample, Dry(), events.append, lambda *_: None)
     shown = min(frames.max_frames, frames.per_clip * frames.last_turns)
     images = 1 if backbone.max_images == 1 else min(shown, backbone.max_images)

@@ -19,7 +19,7 @@ from mmerg.corpora.dialogue import Turn
 from mmerg.engine.state import Correction, State
 from mmerg.errors import ConfigError
 from mmerg.runs.events import Form
-from mmerg.runs.identity import OUTPUT, PROMPT, Digests, system_digests
+from mmerg.runs.identity import OUTPUT, PROMPT, Digests, digest_system
 from mmerg.settings.model import EmotionOf
 from mmerg.systems.audit import Check
 from mmerg.systems.instantiate import unwrap_callable
@@ -140,7 +140,7 @@ class Prompts:
 
     def digests(self) -> Digests:
         """The system's parts of a run's identity, with all templates that it can render."""
-        return system_digests(self.system, {name: self._sources[name] for name in self._rendered})
+        return digest_system(self.system, {name: self._sources[name] for name in self._rendered})
 
     def has_template(self, template: str) -> bool:
         return template in self._sources
@@ -150,7 +150,7 @@ class Prompts:
         system = self.system
         auditor = f"{OUTPUT}{system.auditor.name}" if system.auditor else ""
         by_code = replace(system, stages=tuple(replace(one, verdict=Check(form="code")) for one in system.stages))
-        known = system_digests(by_code, self._sources)
+        known = digest_system(by_code, self._sources)
         for stage in system.stages:
             seen, code = ", ".join(stage.sees), ", ".join(one.__qualname__ for one in map(unwrap_callable, stage.code))
             name = f"stage {stage.name}"

@@ -1,6 +1,6 @@
 """The backbone of a command: the model, its hosts, and the cache of its replies.
 
-pool, engine = BackbonePlan.of(settings).open()
+pool, engine = BackbonePlan.from_settings(settings).open()
 with closing(pool), pool.lease() as backend:
     backend.complete(request)
 """
@@ -18,7 +18,7 @@ from mmerg.errors import CallError, ConfigError, MmergError
 from mmerg.experiment.build import make
 from mmerg.runs.manifest import DRY
 from mmerg.runs.memory_usage import MemoryUsage
-from mmerg.settings.backbone import AskingSettings, BackboneSettings, BackendSettings
+from mmerg.settings.backbone import BackboneSettings, BackendSettings, BatchSettings
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class BackbonePlan:
     cache_dir: Path
 
     @classmethod
-    def of(cls, settings: AskingSettings) -> Self:
+    def from_settings(cls, settings: BatchSettings) -> Self:
         return cls(settings.backbone, settings.backend, settings.cache, Path(settings.cache_dir))
 
     @property

@@ -20,11 +20,11 @@ from mmerg.corpora.protocols import Selection
 from mmerg.engine.sample import Fields, build_result
 from mmerg.errors import Failure, SampleError, preview
 from mmerg.experiment.plan import SamplePlan
-from mmerg.experiment.session import git_commit, versions
-from mmerg.experiment.work import pending
+from mmerg.experiment.session import read_git_commit, read_versions
+from mmerg.experiment.work import select_pending
 from mmerg.runs.events import Emit
 from mmerg.runs.folder import Run
-from mmerg.runs.identity import CONFIG, CORPUS, combined, settings_digest
+from mmerg.runs.identity import CONFIG, CORPUS, combine_digests, digest_settings
 from mmerg.runs.manifest import IMPORTED, Manifest, Session
 from mmerg.runs.result import Result
 from mmerg.settings.commands import ImportSettings
@@ -45,7 +45,7 @@ def import_replies(settings: ImportSettings) -> int:
     """Writes the run. Returns 0, or 1 if samples have no reply. Raises MmergError, with nothing written, if the file or
     the corpus cannot be used."""
     out = console()
-    samples = SamplePlan.of(settings.dataset, settings.protocol)
+    samples = SamplePlan.load(settings.dataset, settings.protocol)
     corpus, selection = samples.corpus, samples.selection
     file = Path(settings.replies)
     content = read_utf8(file)
@@ -57,13 +57,13 @@ def import_replies(settings: ImportSettings) -> int:
     manifest = Manifest(
         corpus=corpus_section,
         protocol=protocol_section,
-        identity={CONFIG: settings_digest(plain), CORPUS: corpus.fingerprint, "replies": digest},
+        identity={CONFIG: digest_settings(plain), CORPUS: corpus.fingerprint, "replies": digest},
         engine=Engine(backend=IMPORTED, version=digest[:12], model=settings.name, digest=digest),
         settings=plain,
         name=settings.name,
-        sessions=(Session(versions=versions(), git_commit=git_commit(), how={"replies": settings.replies}),),
+        sessions=(Session(versions=read_versions(), git_commit=read_git_commit(), how={"replies": settings.replies}),),
     )
-    path = Path(settings.runs) / f"{settings.dataset.name}-{settings.name}-{combined(manifest.identity)[:8]}"
+    path = Path(settings.runs) / f"{settings.dataset.name}-{settings.name}-{combine_digests(manifest.identity)[:8]}"
     results = _write(path, manifest, selection, lines)
     out.print(escape(f"{corpus.name} {corpus.split}, protocol {manifest.protocol.description}"))
     out.print(Summary(results, imported=True).replies())
@@ -118,7 +118,7 @@ def _write(path: Path, manifest: Manifest, selection: Selection, lines: Mapping[
         return build_result(sample, decide, emit).model_copy(update={"seconds": 0.0})
 
     with Run(path, manifest) as run:
-        for sample in pending(selection.samples, run.results, only_failed=False):
+        for sample in select_pending(selection.samples, run.results, only_failed=False):
             run.record(sample.id, partial(imported, sample))
         run.seal(sample.id for sample in selection.samples)
         return list(run.results.values())

@@ -16,19 +16,19 @@ from mmerg.corpora.reading import clip_files
 from mmerg.errors import preview
 from mmerg.experiment.announce import announce, print_results
 from mmerg.experiment.plan import Plan, plan_run
-from mmerg.experiment.work import is_new, pending, refuse_new, run_items
+from mmerg.experiment.work import is_new, refuse_new, run_items, select_pending
 from mmerg.runs.events import Emit
-from mmerg.runs.folder import Run, read_so_far
+from mmerg.runs.folder import Run, read_partial_results
 from mmerg.runs.identity import CLIPS
 from mmerg.runs.manifest import Manifest, read_manifest
 from mmerg.runs.memory_usage import write_memory_usage
-from mmerg.runs.result import Ended, Result, Results
-from mmerg.runs.shards import keep_number, write_order
+from mmerg.runs.result import Result, Results, RunOutcome
+from mmerg.runs.shards import check_shard_count, write_order
 from mmerg.settings.model import RunSettings
 from mmerg.storage.files import Snapshot
 
 
-def launch(settings: RunSettings, *, brief: bool = False, row: str = "") -> Iterator[Ended]:
+def launch(settings: RunSettings, *, brief: bool = False, row: str = "") -> Iterator[RunOutcome]:
     """Makes one run per repeat and yields how each ended. brief: prints no replies. row: the name of a sweep's row.
     Raises MmergError if nothing can run."""
     for plan in plan_run(settings, row).repeats(settings.repeats):
@@ -37,7 +37,7 @@ def launch(settings: RunSettings, *, brief: bool = False, row: str = "") -> Iter
         yield ended
 
 
-def run_plan(plan: Plan, out: Console, brief: bool = False) -> Ended:
+def run_plan(plan: Plan, out: Console, brief: bool = False) -> RunOutcome:
     """Makes the planned run. Raises MmergError if it cannot run, or has to stop."""
     if plan.only_failed and is_new(plan.path):
         refuse_new(plan.settings, plan.identity, plan.run)
@@ -45,8 +45,8 @@ def run_plan(plan: Plan, out: Console, brief: bool = False) -> Ended:
     clips = Snapshot.take(clip_files(plan.samples.corpus))
     wanted = plan.samples.wanted
     then = None if is_new(plan.path) else read_manifest(plan.path)
-    before = read_so_far(plan.path, then) if then else Results(Result)
-    todo = pending(wanted, before, plan.only_failed)
+    before = read_partial_results(plan.path, then) if then else Results(Result)
+    todo = select_pending(wanted, before, plan.only_failed)
     if then and not todo and _is_complete(plan, clips, then, before):
         return _print_finished(plan, out, then, before, brief)
     with ExitStack() as opened:
@@ -62,7 +62,7 @@ def run_plan(plan: Plan, out: Console, brief: bool = False) -> Ended:
         for memory in manifest.memories.values():
             out.print(escape(describe_memory(memory)))
         with Run(plan.path, manifest) as run:
-            todo = pending(wanted, run.results, plan.only_failed)
+            todo = select_pending(wanted, run.results, plan.only_failed)
             experiment = plan.experiment(engine, todo)
 
             def work(sample: Sample, backend: Backend, emit: Emit) -> Result:
@@ -72,35 +72,35 @@ def run_plan(plan: Plan, out: Console, brief: bool = False) -> Ended:
             run.seal(plan.samples.ids)
             if progress.made and (usage := plan.backbone.measure_memory()):
                 write_memory_usage(plan.path, usage)
-            results = run.results.only(sample.id for sample in wanted).values()
+            results = run.results.select(sample.id for sample in wanted).values()
             print_results(out, plan.backbone, results, brief)
             _warn_of_changed(out, clips)
-            return Ended.of(plan.path, results, progress.kept, progress.made)
+            return RunOutcome.from_results(plan.path, results, progress.kept, progress.made)
 
 
 def _prepare_shard(plan: Plan) -> None:
     """Raises ConfigError if the run was split into another number of shards. Writes the shard's list of samples."""
     if shard := plan.folder.shard:
-        keep_number(plan.run, shard.of_all)
+        check_shard_count(plan.run, shard.total)
         places = enumerate(plan.samples.selection.samples)
-        write_order(plan.path, ((place, one.id) for place, one in places if shard.holds(one.dialogue_id)))
+        write_order(plan.path, ((place, one.id) for place, one in places if shard.contains(one.dialogue_id)))
 
 
 def _is_complete(plan: Plan, clips: Snapshot, then: Manifest, before: Results[Result]) -> bool:
     """Whether the folder is as a finished run leaves it, and the clips are still the same."""
-    sealed = plan.only_failed or (then.records == len(before) and before.sealed(plan.samples.ids))
+    sealed = plan.only_failed or (then.records == len(before) and before.is_complete(plan.samples.ids))
     return sealed and then.identity.get(CLIPS) == clips.digest()
 
 
-def _print_finished(plan: Plan, out: Console, then: Manifest, before: Results[Result], brief: bool) -> Ended:
-    results = before.only(sample.id for sample in plan.samples.wanted).values()
+def _print_finished(plan: Plan, out: Console, then: Manifest, before: Results[Result], brief: bool) -> RunOutcome:
+    results = before.select(sample.id for sample in plan.samples.wanted).values()
     if plan.only_failed:
         out.print("no sample of this run failed: there is nothing to retry")
     else:
         announce(out, plan, "", then.engine)
         out.print(f"{plural(len(results), 'sample')} {'is' if len(results) == 1 else 'are'} already finished")
         print_results(out, plan.backbone, results, brief)
-    return Ended.of(plan.path, results, kept=len(results), made=0)
+    return RunOutcome.from_results(plan.path, results, kept=len(results), made=0)
 
 
 def _open_memories(plan: Plan, out: Console) -> None:

@@ -35,7 +35,7 @@ from mmerg.experiment.equal_tokens import with_equal_tokens
 from mmerg.experiment.session import new_session
 from mmerg.experiment.sources import build_sources
 from mmerg.runs.auditor import Auditor, read_auditor
-from mmerg.runs.identity import CLIPS, ENGINE, MEMORY, Digests, combined, engine_text, run_digests
+from mmerg.runs.identity import CLIPS, ENGINE, MEMORY, Digests, combine_digests, digest_run, serialize_engine
 from mmerg.runs.manifest import Corpus as CorpusSection
 from mmerg.runs.manifest import Manifest, MemorySection, ProtocolSection
 from mmerg.runs.shards import Shard
@@ -58,7 +58,7 @@ class SamplePlan:
     wanted: Sequence[Sample]
 
     @classmethod
-    def of(cls, dataset: DatasetSettings, protocol: ProtocolSettings, frames: FramesSettings | None = None) -> Self:
+    def load(cls, dataset: DatasetSettings, protocol: ProtocolSettings, frames: FramesSettings | None = None) -> Self:
         """All samples. Raises MmergError if the corpus cannot be read, or the protocol selects no sample."""
         corpus = load_corpus(dataset)
         selection = select(corpus, protocol)
@@ -75,7 +75,7 @@ class SamplePlan:
     def choose(self, ids: Sequence[str] | None, limit: int | None, shard: Shard | None) -> Self:
         """The plan with only these samples wanted. Raises ConfigError for an unknown id."""
         wanted = choose_samples(self.wanted, ids, limit)
-        return replace(self, wanted=[one for one in wanted if shard is None or shard.holds(one.dialogue_id)])
+        return replace(self, wanted=[one for one in wanted if shard is None or shard.contains(one.dialogue_id)])
 
     @property
     def ids(self) -> list[str]:
@@ -112,7 +112,7 @@ class SystemPlan:
         """The parts of a run's identity that are known before a model is asked."""
         prompts, sources = self.prompts, self.sources
         readers = {name: one.embedder if isinstance(one, Exemplars) else one for name, one in sources.items()}
-        return run_digests(settings, corpus.fingerprint, prompts.system, prompts.digests(), sources, readers)
+        return digest_run(settings, corpus.fingerprint, prompts.system, prompts.digests(), sources, readers)
 
     def experiment(
         self, engine: Engine, sampling: Sampling, max_images: int, samples: Sequence[Sample] = ()
@@ -135,7 +135,7 @@ class FolderPlan:
 
     def run(self, identity: Digests) -> Path:
         start = "-".join([*([self.name] if self.name else self.names), *self.tags])
-        mark = combined(identity)[:8]
+        mark = combine_digests(identity)[:8]
         plain = self.runs / f"{start}-{mark}"
         if plain.exists():
             return plain
@@ -194,7 +194,7 @@ class Plan:
         sources = dict(self.settings["sources"])
         for symbol, source in self.system.sources.items():
             sources[symbol] = sources[symbol] | getattr(source, "facts", {})  # about files in its settings
-        late = {CLIPS: clips.digest(), ENGINE: engine_text(engine)}
+        late = {CLIPS: clips.digest(), ENGINE: serialize_engine(engine)}
         return Manifest(
             identity=self.identity | late | {f"{MEMORY}{name}": one.memory.digest for name, one in memories.items()},
             engine=engine,
@@ -211,10 +211,10 @@ class Plan:
 def plan_run(settings: RunSettings, row: str = "") -> Plan:
     """row: of a sweep. Reads the corpus and builds the system, but asks no model. Raises MmergError if the corpus
     cannot be read, the protocol selects no sample, or settings do not fit each other."""
-    shard = Shard.of(settings.shard) if settings.shard else None
-    samples = SamplePlan.of(settings.dataset, settings.protocol, settings.frames)
+    shard = Shard.parse(settings.shard) if settings.shard else None
+    samples = SamplePlan.load(settings.dataset, settings.protocol, settings.frames)
     samples = samples.choose(settings.ids, settings.limit, shard)
-    backbone = BackbonePlan.of(settings)
+    backbone = BackbonePlan.from_settings(settings)
 
     def plan(settings: RunSettings) -> Plan:
         note = ""

@@ -22,14 +22,14 @@ from mmerg.settings.groups import check_folder, conf_folder, list_options, with_
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-    from mmerg.experiment.sweep import Outcome
-    from mmerg.runs.result import Ended
+    from mmerg.experiment.sweep import JobOutcome
+    from mmerg.runs.result import RunOutcome
 
 MORE_HELP = """`--cfg job` prints all settings, `--cfg job -p system` those of a group; the files in conf/ explain them.
 `--info` says where they come from, and `--hydra-help` lists Hydra's flags."""
 CODES: list[int] = []  # the exit codes of this process's jobs, in order
 ROWS: list[str] = []  # the names of the sweep's rows that started here, the current one last: "top_k=3"
-Job: TypeAlias = "Callable[[Any], int | Iterable[Ended]]"  # from settings to an exit code, or to how runs ended
+Job: TypeAlias = "Callable[[Any], int | Iterable[RunOutcome]]"  # from settings to an exit code, or to how runs ended
 
 
 def run_program(config_name: str, job: Job, usage: str | None, *, interrupted: str = GOES_ON) -> int:
@@ -57,12 +57,12 @@ def _run(config_name: str, job: Job, usage: str | None) -> int:
 
     from mmerg.settings import ollama_models
     from mmerg.settings.kinds import NO_PASSWORD, PASSWORD
-    from mmerg.settings.typed import expanded
+    from mmerg.settings.overrides import prepare_override
 
     ollama_models.register()
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises its errors instead of printing them
     # Flags come first: Hydra allows none among settings.
-    overrides = with_backend([expanded(word) for word in sys.argv[1:]])
+    overrides = with_backend([prepare_override(word) for word in sys.argv[1:]])
     sys.argv[1:] = sorted(overrides, key=lambda word: "=" in word and not word.startswith("-"))
     for word in filter(PASSWORD.search, sys.argv[1:]):  # Hydra writes the settings of a sweep before they are checked
         raise ConfigError(f"{word.partition('=')[0]} contains a password", where="command line", hint=NO_PASSWORD)
@@ -96,26 +96,28 @@ def _run(config_name: str, job: Job, usage: str | None) -> int:
 def _help(config_name: str, usage: str, own: Path | None) -> str:
     """The usage, the command's config groups, and its config file, whose comments explain its own settings."""
     from mmerg.settings.commands import COMMANDS
-    from mmerg.settings.explain import list_groups
+    from mmerg.settings.explain import list_command_groups
 
-    groups = [f"{group}: {', '.join(list_options(group, own))}" for group in list_groups(COMMANDS[config_name], own)]
+    groups = [
+        f"{group}: {', '.join(list_options(group, own))}" for group in list_command_groups(COMMANDS[config_name], own)
+    ]
     listed = "\n".join(("Groups (group=option):\n", *groups, "\n")) if groups else ""
     config = (conf_folder() / f"{config_name}.yaml").read_text(encoding="utf-8")
     settings = re.sub(r" +- (hydra/program|_self_)\n", "", config).replace("defaults:\n\n", "")
     return f"{usage.strip()}\n\n{listed}Settings (key=value):\n\n{settings}\n{MORE_HELP}"
 
 
-def _task(config_name: str, job: Job) -> Callable[[DictConfig], Outcome]:
+def _task(config_name: str, job: Job) -> Callable[[DictConfig], JobOutcome]:
     """The function that Hydra calls for each job, here or in a launcher's process."""
 
     @wraps(job)
-    def task(config: DictConfig) -> Outcome:
-        from mmerg.experiment.sweep import Outcome
+    def task(config: DictConfig) -> JobOutcome:
+        from mmerg.experiment.sweep import JobOutcome
         from mmerg.settings.commands import COMMANDS
-        from mmerg.settings.parse import own_folders, parse
+        from mmerg.settings.parse import get_user_folders, parse
 
         CODES.append(0)  # later errors are the job's own
-        outcome = Outcome.of(lambda: job(parse(config, COMMANDS[config_name], own_folders())))
+        outcome = JobOutcome.run(lambda: job(parse(config, COMMANDS[config_name], get_user_folders())))
         CODES.append(outcome.code)
         return outcome
 

@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from subprocess import run as run_process
 
-from mmerg.runs.identity import runtime_settings
+from mmerg.runs.identity import get_runtime_settings
 from mmerg.runs.manifest import Session
 from mmerg.settings.kinds import Plain
 
@@ -17,10 +17,10 @@ PACKAGES = (
 
 
 def new_session(settings: Plain) -> Session:
-    return Session(versions=versions(), git_commit=git_commit(), how=runtime_settings(settings))
+    return Session(versions=read_versions(), git_commit=read_git_commit(), how=get_runtime_settings(settings))
 
 
-def versions() -> dict[str, str]:
+def read_versions() -> dict[str, str]:
     """Versions of Python and of packages that can change a result."""
     numbers = {"python": sys.version.split()[0]}
     for package in PACKAGES:
@@ -29,7 +29,7 @@ def versions() -> dict[str, str]:
     return numbers
 
 
-def git_commit() -> str | None:
+def read_git_commit() -> str | None:
     """The commit of the code's checkout, with "-dirty" if files were changed."""
     here = Path(__file__).parents[1]
     if not (here.parent / ".git").exists():

@@ -23,7 +23,7 @@ from mmerg.console.terminal import WRONG, console, escape, run_command
 from mmerg.errors import MmergError
 from mmerg.experiment.program import CODES, ROWS
 from mmerg.runs.identity import RUNTIME_KEYS
-from mmerg.runs.result import Ended
+from mmerg.runs.result import RunOutcome
 from mmerg.runs.shards import SHARDS
 from mmerg.settings.kinds import folder_name
 from mmerg.storage.record import Record, read_record, write_record
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 
-class Outcome(Record):
+class JobOutcome(Record):
     """The result of a job: its exit code, and its runs (one per repeat; none if nothing could run, and then `error`
     says why and what to do)."""
 
     code: int
     error: str = ""
-    runs: tuple[Ended, ...] = ()
+    runs: tuple[RunOutcome, ...] = ()
 
     def __float__(self) -> float:
         """The objective of sweepers such as Optuna's, to minimise: the share of samples without an audited reply."""
@@ -50,9 +50,9 @@ class Outcome(Record):
         return sum(run.failed + run.unaudited for run in self.runs) / samples if samples else math.inf
 
     @classmethod
-    def of(cls, work: Callable[[], int | Iterable[Ended]]) -> Self:
+    def run(cls, work: Callable[[], int | Iterable[RunOutcome]]) -> Self:
         """The outcome of a job that returns its exit code, or yields how its runs ended. Prints errors."""
-        runs: list[Ended] = []
+        runs: list[RunOutcome] = []
         errors: list[str] = []
 
         def command() -> int:
@@ -79,7 +79,7 @@ class Row(Record):
     number: int
     name: str
     overrides: tuple[str, ...]
-    outcome: Outcome
+    outcome: JobOutcome
 
     @property
     def calls(self) -> int:
@@ -87,7 +87,7 @@ class Row(Record):
         return sum(run.calls for run in self.outcome.runs)
 
 
-class Summary(Callback):
+class SweepSummary(Callback):
     """Collects the rows of a sweep, wherever they run, and prints a summary."""
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ class Summary(Callback):
     def on_job_start(self, config: "DictConfig", **_: Any) -> None:
         if self.folder:
             console().print(Rule(escape(self._name(config))))
-            ROWS.append(row_name(word for word in config.hydra.overrides.task if self._swept(word)))
+            ROWS.append(format_row_name(word for word in config.hydra.overrides.task if self._swept(word)))
 
     def on_job_end(self, config: "DictConfig", job_return: "JobReturn", **_: Any) -> None:
         if self.folder:
@@ -120,8 +120,8 @@ class Summary(Callback):
         if not any(row.outcome.runs or row.outcome.error for row in rows):
             return
         out = console()
-        out.print(table(rows))
-        for line in (*notes(rows), cost(rows)):
+        out.print(tabulate_rows(rows))
+        for line in (*list_notes(rows), describe_cost(rows)):
             out.print(escape(line), soft_wrap=True)
 
     def _name(self, config: "DictConfig") -> str:
@@ -132,7 +132,7 @@ class Summary(Callback):
         return word.partition("=")[0] in self.swept
 
 
-def row_name(words: Iterable[str]) -> str:
+def format_row_name(words: Iterable[str]) -> str:
     """A row as part of its folder's name: "top_k=3" for `memory.top_k=3`. Omits what the name already has."""
     pairs = (word.lstrip("+").split("=", 1) for word in words if "=" in word)
     deciding = ((key, value) for key, value in pairs if key not in (*_IN_NAMES, *RUNTIME_KEYS))
@@ -140,7 +140,7 @@ def row_name(words: Iterable[str]) -> str:
     return "-".join(named)[:_LONGEST].rstrip("-.")
 
 
-def table(rows: Sequence[Row]) -> Table:
+def tabulate_rows(rows: Sequence[Row]) -> Table:
     """A line per run: its row's settings (at the first repeat), its samples (kept: finished before), and its calls."""
     made = Table(title=f"{len(rows)} row{'s' * (len(rows) > 1)}", title_justify="left")
     made.add_column("row", overflow="fold")
@@ -157,7 +157,7 @@ def table(rows: Sequence[Row]) -> Table:
     return made
 
 
-def notes(rows: Sequence[Row]) -> Iterator[str]:
+def list_notes(rows: Sequence[Row]) -> Iterator[str]:
     """The commands that score and compare the runs, rows that share a run because their settings are equal, and why
     rows could not run."""
     runs: dict[str, list[str]] = {}
@@ -182,7 +182,7 @@ def notes(rows: Sequence[Row]) -> Iterator[str]:
         yield f"not run: {', '.join(names)}: {error}"
 
 
-def cost(rows: Sequence[Row]) -> str:
+def describe_cost(rows: Sequence[Row]) -> str:
     """The calls of the sweep, and how many its runs would take without sharing. Several rows of one run count once,
     unless they have different samples; a run that made more calls than it takes reused none."""
     made: Counter[tuple[str, int, int]] = Counter()

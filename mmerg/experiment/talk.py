@@ -1,6 +1,6 @@
 """A system and its model for talks without a corpus: the chat server and `mmerg.open` use it.
 
-plan = TalkPlan.of(settings)
+plan = TalkPlan.from_settings(settings)
 turns, uploads = turns_and_uploads([("Ana", "I got the job!", [upload])])
 experiment = with_uploads(plan.experiment(engine), uploads)
 experiment.run_sample(plan.sample("talk", turns, speaker="Ben"), backend, emit, keep_frame)
@@ -37,7 +37,7 @@ class TalkPlan:
     seed: int
 
     @classmethod
-    def of(cls, settings: RunSettings) -> Self:
+    def from_settings(cls, settings: RunSettings) -> Self:
         """Opens memories, and builds missing ones. Raises MmergError if settings do not fit each other, or a source
         needs what a talk lacks."""
         corpus = Talk(load_corpus(settings.dataset).labels).load()
@@ -48,7 +48,7 @@ class TalkPlan:
         for memory in system.memories.values():
             with Building(console()) as watch:
                 memory.open(watch)
-        return cls(corpus, system, BackbonePlan.of(settings), settings.seed)
+        return cls(corpus, system, BackbonePlan.from_settings(settings), settings.seed)
 
     def sample(self, talk: str, turns: Sequence[Turn], speaker: str) -> Sample:
         return build_sample(talk, turns, speaker, self.corpus.labels)

@@ -1,6 +1,6 @@
 """Runs the items of a folder in parallel, for runs (`launch.py`) and judgings (`judging/launch.py`).
 
-todo = pending(wanted, run.results, only_failed=False)
+todo = select_pending(wanted, run.results, only_failed=False)
 progress = run_items(run, wanted, todo, work, pool, console())
 """
 
@@ -20,7 +20,7 @@ from mmerg.console.terminal import escape
 from mmerg.engine.parallel import run_in_threads
 from mmerg.engine.sources import Source
 from mmerg.errors import ConfigError, RunError, preview
-from mmerg.runs.config_diff import changes
+from mmerg.runs.config_diff import describe_changes
 from mmerg.runs.events import Emit, Event
 from mmerg.runs.folder import Folder
 from mmerg.runs.identity import KNOWN_LATER, Digests
@@ -43,13 +43,13 @@ Item = TypeVar("Item", bound=Named)
 Line = TypeVar("Line", bound=SampleLine)
 
 
-def pending(wanted: Sequence[Item], known: Results[Line], only_failed: bool) -> list[Item]:
+def select_pending(wanted: Sequence[Item], known: Results[Line], only_failed: bool) -> list[Item]:
     """The items of `wanted` without a record or without events. With `only_failed` the items whose record is a failure
     or has no events, as a killed process leaves a failure that it retried."""
     if only_failed:
         started = [item for item in wanted if item.id in known]
-        return [item for item in started if item.id in known.lost or known[item.id].status == "failed"]
-    return [item for item in wanted if item.id not in known or item.id in known.lost]
+        return [item for item in started if item.id in known.without_events or known[item.id].status == "failed"]
+    return [item for item in wanted if item.id not in known or item.id in known.without_events]
 
 
 def run_items(
@@ -65,7 +65,7 @@ def run_items(
     `wanted` counts as kept. Prints lost hosts at the end. If `work` raises, starts no other item, closes the pool and
     `sources` so that nothing waits for them, and raises the error."""
     again = {item.id for item in todo}
-    kept = folder.results.only(item.id for item in wanted if item.id not in again)
+    kept = folder.results.select(item.id for item in wanted if item.id not in again)
     progress = Progress(out, len(todo), len(kept), sum(record.status == "failed" for record in kept.values()))
 
     def leased(item: Item) -> Line:
@@ -110,7 +110,7 @@ def refuse_new(settings: Plain, identity: Digests, path: Path) -> NoReturn:
             then = read_manifest(folder)
             later = {part: digest for part, digest in then.identity.items() if part.startswith(KNOWN_LATER)}
             now = then.model_copy(update={"settings": settings, "identity": identity | later})
-            differences[folder.name] = changes(then, now) or ["only the name or the tags differ"]
+            differences[folder.name] = describe_changes(then, now) or ["only the name or the tags differ"]
     if nearest := min(differences, key=lambda name: len(differences[name]), default=None):
         compared = f"compared with {nearest}, {preview(differences[nearest], _FEW, '; ')}"
     else:

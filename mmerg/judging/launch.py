@@ -15,7 +15,7 @@ from mmerg.engine.prompts import Prompts
 from mmerg.errors import ConfigError
 from mmerg.experiment.backbone import BackbonePlan
 from mmerg.experiment.session import new_session
-from mmerg.experiment.work import DRY_RUN, pending, run_items
+from mmerg.experiment.work import DRY_RUN, run_items, select_pending
 from mmerg.judging.items import JudgingSet, select_items
 from mmerg.judging.judge import Judge, build_judge_system
 from mmerg.judging.judgement import (
@@ -30,8 +30,8 @@ from mmerg.judging.judgement import (
 from mmerg.judging.metrics import run_sign_tests, score_preferences, score_ratings
 from mmerg.judging.tables import tabulate_match, tabulate_ratings
 from mmerg.runs.folder import Folder
-from mmerg.runs.identity import CONFIG, ENGINE, combined, engine_text, settings_digest
-from mmerg.runs.manifest import Judged, JudgingManifest
+from mmerg.runs.identity import CONFIG, ENGINE, combine_digests, digest_settings, serialize_engine
+from mmerg.runs.manifest import JudgedRun, JudgingManifest
 from mmerg.runs.result import Verdicts
 from mmerg.runs.samples import SAMPLES
 from mmerg.scoring.answers import read_run
@@ -48,7 +48,7 @@ def launch(settings: JudgeSettings, folders: Sequence[Path]) -> int:
         what = f"judge.repeats is {rubric.repeats}, but at temperature 0 all repeats are the same"
         raise ConfigError(what, where="configuration", hint="judge.temperature=0.7, or judge.repeats=1")
     sets = _select_sets(rubric, settings.seed, folders)
-    backbone = BackbonePlan.of(settings)
+    backbone = BackbonePlan.from_settings(settings)
     sampling = replace(backbone.sampling(settings.seed), temperature=rubric.temperature)
     judge = Judge(Prompts(build_judge_system(rubric)), sampling, rubric.replies, rubric.repeats)
     pool, engine = backbone.open()
@@ -108,11 +108,11 @@ class Judging:
         parts = {
             "judge": engine.model,
             "digest": engine.digest[:12],
-            "prompts": combined(self.judge.prompts.digests())[:12],
+            "prompts": combine_digests(self.judge.prompts.digests())[:12],
             "temperature": rubric.temperature,
             "repeats": rubric.repeats,
             "seed": self.settings.seed,
-            "settings": settings_digest(self.settings.plain())[:8],
+            "settings": digest_settings(self.settings.plain())[:8],
             "failed": "worst",
         }
         joined = "|".join(f"{key}:{value}" for key, value in parts.items())
@@ -128,12 +128,12 @@ class Judging:
         """Judges the remaining items of a set, and writes and prints the scores. Returns the exit code."""
         out, runs = self.out, judging_set.runs
         settings = self.settings.plain()
-        known = {CONFIG: settings_digest(settings), **self.judge.prompts.digests(), "judged": judging_set.digest()}
+        known = {CONFIG: digest_settings(settings), **self.judge.prompts.digests(), "judged": judging_set.digest()}
         manifest = JudgingManifest(
-            identity={**known, ENGINE: engine_text(self.engine)},
+            identity={**known, ENGINE: serialize_engine(self.engine)},
             engine=self.engine,
             judged=tuple(
-                Judged(run=run.run, identity=run.manifest.identity, engine=run.manifest.engine) for run in runs
+                JudgedRun(run=run.run, identity=run.manifest.identity, engine=run.manifest.engine) for run in runs
             ),
             items=len(judging_set.items),
             left_out=judging_set.left_out,
@@ -142,14 +142,14 @@ class Judging:
         )
         # The folder's name has a hash of settings, prompts and replies; other pairs of runs may have the same replies.
         pair = {"pair": "".join(run.run for run in runs)} if len(runs) > 1 else {}
-        mark = combined(known | pair)[:8]
+        mark = combine_digests(known | pair)[:8]
         path = Path(self.settings.runs) / f"judge-{self.settings.judge.name}-{folder_name(self.backbone.name)}-{mark}"
         with Folder(path, manifest, Verdicts, VERDICTS, folders=(SAMPLES,)) as folder:
             items = judging_set.items[: self.settings.limit]
-            remaining = pending(items, folder.results, self.settings.only_failed)
+            remaining = select_pending(items, folder.results, self.settings.only_failed)
             run_items(folder, items, remaining, self.judge.judge_item, pool, out)
             folder.seal([item.id for item in judging_set.items])
-            verdicts = list(folder.results.only(item.id for item in judging_set.items).values())
+            verdicts = list(folder.results.select(item.id for item in judging_set.items).values())
         names = {"judge": self.backbone.name, "judging": path.name, "identity": manifest.identity}
         scores = self._score(judging_set, verdicts, names)
         write_record(path / JUDGEMENT, scores)

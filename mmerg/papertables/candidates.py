@@ -26,7 +26,7 @@ class Candidate(RunRef):
     @property
     def name(self) -> str:
         """The name that the user gave the run, and that of its folder."""
-        return f"{name} ({self.run})" if (name := self.manifest.own_name) else self.run
+        return f"{name} ({self.run})" if (name := self.manifest.custom_name) else self.run
 
     def score(self, column: str) -> Score | None:
         """The score of a column: from `scores.json`, else a rating by people or a judge, if there is only one."""

@@ -14,8 +14,8 @@ from mmerg.console.tables import NONE, Table, format_interval, format_number
 from mmerg.errors import group_by_reason
 from mmerg.paper.published import PaperTable, Published
 from mmerg.papertables.candidates import Candidate
-from mmerg.runs.config_diff import labels
-from mmerg.runs.inputs import list_inputs, unequal_inputs
+from mmerg.runs.config_diff import label_runs
+from mmerg.runs.inputs import describe_unequal_inputs, list_inputs
 from mmerg.scoring.intervals import wilson
 from mmerg.scoring.score import Score
 from mmerg.scoring.spread import Spread, by_seeds, over
@@ -74,7 +74,7 @@ def add_runs(paper: PaperTable, runs: Sequence[Candidate]) -> RunTable:
             name = f"· mean of runs {', '.join(str(number + 1) for number in alike)}"
             scores = {column: mean for column, mean in means.items() if mean}
             rows.append(TableRow(name, "seeds", scores, note=_note(paper, runs[alike[0]])))
-    return RunTable(paper, tuple(rows), tuple(_notes(paper, runs, rows)), unequal_inputs(runs))
+    return RunTable(paper, tuple(rows), tuple(_notes(paper, runs, rows)), describe_unequal_inputs(runs))
 
 
 def _paper_row(paper: PaperTable, row: Published) -> TableRow:
@@ -96,7 +96,7 @@ def _notes(paper: PaperTable, runs: Sequence[Candidate], rows: Sequence[TableRow
     yield from paper.notes
     if any(row.n is not None for row in paper.rows):
         yield "The interval of the paper's accuracy is Wilson's, from the inferred n."
-    named = [f" ({label})" for label in labels(runs)] if runs[1:] else [""] * len(runs)
+    named = [f" ({label})" for label in label_runs(runs)] if runs[1:] else [""] * len(runs)
     for number, (run, label) in enumerate(zip(runs, named, strict=True), start=1):
         inputs = ", ".join(list_inputs(run.manifest)) or "unknown inputs"
         yield f"run {number} is {run.name}{label}: {_describe_run(paper, run)}; it sees {inputs}"

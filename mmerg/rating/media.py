@@ -65,7 +65,7 @@ def _put_clips(runs: Sequence[ScoredRun], samples: Sequence[str], folder: Path, 
     run = runs[0]
     settings = run.manifest.settings
     dataset = DatasetSettings.model_validate(settings["dataset"])
-    plan = SamplePlan.of(dataset, ProtocolSettings.model_validate(settings["protocol"]))
+    plan = SamplePlan.load(dataset, ProtocolSettings.model_validate(settings["protocol"]))
     where = f"dataset={plan.corpus.name}"
     if plan.corpus.fingerprint != run.manifest.identity.get("corpus"):
         what = "the corpus has changed since the runs"

@@ -18,7 +18,7 @@ from pydantic import Field
 from mmerg.errors import RunError
 from mmerg.rating.form import CANNOT, COMMENT, CONSENT, SUBMIT, TAKE, Choice, Point
 from mmerg.rating.study import RATINGS, Place, Study
-from mmerg.runs.folder import hold
+from mmerg.runs.folder import lock_folder
 from mmerg.storage.files import describe_error, wrap_os_errors
 from mmerg.storage.record import Record
 
@@ -131,7 +131,7 @@ class Store:
 
     def __enter__(self) -> Self:
         """Raises RunError if another process writes the study, or a line cannot be read."""
-        self._hold = hold(self.folder)
+        self._hold = lock_folder(self.folder)
         self._hold.__enter__()
         self.log, whole = read_log(self.folder, self._study)
         with wrap_os_errors(self.folder / RATINGS):

@@ -21,7 +21,7 @@ from markupsafe import Markup
 from mmerg.console import tables, terminal
 from mmerg.reporting.changes import rewritten
 from mmerg.reporting.outcome import outcome, wrong_label
-from mmerg.runs.manifest import short
+from mmerg.runs.manifest import shorten_digest
 
 ASSETS = ("report.css", "report.js")
 ID, TEXT, SEARCHED = 80, 220, 2000  # characters of an id and a text in a table, and of each that the search covers
@@ -44,7 +44,7 @@ def _environment() -> Environment:
         "pretty": lambda value: json.dumps(value, indent=2, ensure_ascii=False),
         "number": lambda value: tables.format_number(value).replace("-", "−"),
         "signed": lambda value: tables.format_difference(value).replace("-", "−"),
-        "short": short,
+        "short": shorten_digest,
         "clipped": clip,
         "counted": count_noun,
         "duration": format_duration,

@@ -23,8 +23,8 @@ from mmerg.reporting.outcome import OUTCOMES, label_became, list_outcomes, outco
 from mmerg.reporting.render import file_name, render
 from mmerg.reporting.sample import FORMS, Agents, SamplePage
 from mmerg.reporting.simple_choice import compare_with_simple
-from mmerg.runs.config_diff import labels
-from mmerg.runs.events import ENDED
+from mmerg.runs.config_diff import label_runs
+from mmerg.runs.events import LOOP_ENDS
 from mmerg.runs.folder import FRAMES
 from mmerg.runs.inputs import list_inputs
 from mmerg.runs.manifest import RunRef, Session, read_manifest
@@ -33,7 +33,7 @@ from mmerg.runs.samples import read_events
 from mmerg.runs.trace import SampleTrace
 from mmerg.scoring.answers import describe_without_logprobs
 
-WORDS = {"ENDED": ENDED, "FORMS": FORMS, "OUTCOMES": OUTCOMES, "PASSED": PASSED}
+WORDS = {"LOOP_ENDS": LOOP_ENDS, "FORMS": FORMS, "OUTCOMES": OUTCOMES, "PASSED": PASSED}
 
 
 class Row(NamedTuple):
@@ -55,7 +55,7 @@ class RunPages(RunData):
 
     def __init__(self, path: Path) -> None:
         about = RunRef(path, read_manifest(path))
-        super().__init__(about, *labels([about]))
+        super().__init__(about, *label_runs([about]))
         self.name, self.manifest = about.run, about.manifest
         self.results = dict(self.results)
         self.simple = compare_with_simple(path, self.manifest, self.results)

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from mmerg.frames.store import Keyframe
 from mmerg.reporting.changes import Field, fields
 from mmerg.runs import events
-from mmerg.runs.manifest import Started
+from mmerg.runs.manifest import BaseManifest
 from mmerg.runs.trace import Pass, SampleTrace, Step
 
 FORMS = {  # sentences without their full stop
@@ -30,7 +30,7 @@ class Agents:
     emotion: the symbol that holds the forecast label, then the field.
     """
 
-    def __init__(self, manifest: Started) -> None:
+    def __init__(self, manifest: BaseManifest) -> None:
         system, auditor = manifest.setting("system", {}), manifest.setting("system.auditor", {})
         without, stages = set(system.get("without") or ()), system.get("stages") or {}
         self.titles = {name: _get_title(stage) for name, stage in stages.items() if name not in without}

@@ -8,7 +8,7 @@ from statistics import fmean
 from mmerg.errors import RunError
 from mmerg.runs.folder import read_results
 from mmerg.runs.identity import CORPUS
-from mmerg.runs.manifest import Manifest, read_manifest, runs_in
+from mmerg.runs.manifest import Manifest, list_runs, read_manifest
 from mmerg.runs.result import Result
 from mmerg.scoring.emotions import accuracy
 from mmerg.scoring.paired import Pairing, compare
@@ -26,7 +26,7 @@ def compare_with_simple(path: Path, own: Manifest, results: Mapping[str, Result]
     calls and tokens per sample. Gives {} if there is no such run, or if this run is one itself.
     """
     found: dict[bool, tuple[Path, Mapping[str, Result]]] = {}
-    for folder in runs_in(path.resolve().parent):
+    for folder in list_runs(path.resolve().parent):
         with suppress(RunError):  # of another version, a judging, or changed since
             other = read_manifest(folder)
             same = other.identity.get(CORPUS) == own.identity.get(CORPUS) and other.engine.digest == own.engine.digest

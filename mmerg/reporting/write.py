@@ -11,10 +11,10 @@ from mmerg.reporting.folder import ReportFolder, report_folder
 from mmerg.reporting.outcome import list_outcomes
 from mmerg.reporting.render import ASSETS, read_asset, render
 from mmerg.reporting.run_pages import RunPages
-from mmerg.runs.config_diff import config_diff, labels
-from mmerg.runs.inputs import list_inputs, unequal_inputs
+from mmerg.runs.comparison import CHANGES, compare_samples
+from mmerg.runs.config_diff import diff_configs, label_runs
+from mmerg.runs.inputs import describe_unequal_inputs, list_inputs
 from mmerg.runs.manifest import read_run_refs
-from mmerg.runs.matrix import JUDGED, matrix
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.comparisons import DRAWS, compare_sides, format_p
 from mmerg.scoring.standard import Options
@@ -41,17 +41,17 @@ def _write_comparison(folder: ReportFolder, places: dict[str, RunPages]) -> None
     against the first run with the defaults of `mmerg compare`. If runs cannot be compared, the page says why."""
     runs = list(places.values())
     abouts = [run.about for run in runs]
-    for run, label in zip(runs, labels(abouts), strict=True):
+    for run, label in zip(runs, label_runs(abouts), strict=True):
         run.label = label
-    lines = matrix([run.results for run in runs])
+    lines = compare_samples([run.results for run in runs])
     values: dict[str, object] = {
         "runs": list(places.items()),
         "outcomes": list_outcomes({name for run in runs for name in run.outcomes}),
         "lines": lines,
-        "judged": {name: (words, sum(getattr(line, name) for line in lines)) for name, words in JUDGED.items()},
+        "judged": {name: (words, sum(getattr(line, name) for line in lines)) for name, words in CHANGES.items()},
         "list_inputs": list_inputs,
-        "unequal": unequal_inputs(abouts),
-        "settings": config_diff([run.manifest for run in runs]),
+        "unequal": describe_unequal_inputs(abouts),
+        "settings": diff_configs([run.manifest for run in runs]),
         "names": list(dict.fromkeys(name for run in runs if run.scores for name in run.scores.overall)),
         "format_p": format_p,
         "refused": "",

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mmerg.backends.protocol import list_engine_changes
-from mmerg.runs.identity import CLIPS, CONFIG, CORPUS, ENGINE, MEMORY, SOURCE, canonical
-from mmerg.runs.manifest import Manifest, RunRef, Started, short
+from mmerg.runs.identity import CLIPS, CONFIG, CORPUS, ENGINE, MEMORY, SOURCE, canonicalize
+from mmerg.runs.manifest import BaseManifest, Manifest, RunRef, shorten_digest
 
 NONE, MODEL, COMMIT = "–", "model digest", "commit"
 
@@ -42,10 +42,10 @@ class Setting:
     values: tuple[str, ...]
 
 
-def config_diff(manifests: Sequence[Started]) -> list[Setting]:
+def diff_configs(manifests: Sequence[BaseManifest]) -> list[Setting]:
     """The differences between runs: settings in order, digests of inputs, the engine, and the commit. Of imported
     replies only the writer and the target are known."""
-    commits = [short(one.sessions[0].git_commit or NONE) if one.sessions else NONE for one in manifests]
+    commits = [shorten_digest(one.sessions[0].git_commit or NONE) if one.sessions else NONE for one in manifests]
     settings = _differing(
         [_settings(one.settings) for one in manifests],
         [_digests(one) for one in manifests],
@@ -57,13 +57,13 @@ def config_diff(manifests: Sequence[Started]) -> list[Setting]:
     return settings
 
 
-def changes(then: Started, now: Started) -> list[str]:
+def describe_changes(then: BaseManifest, now: BaseManifest) -> list[str]:
     """The differences between two manifests that affect results, the engine first: "server version 0.24.0 → 0.34.1",
     "frames.last_turns 2 → 3", "mine_parts.py changed"."""
     differ = [part for part in {**then.identity, **now.identity} if then.identity.get(part) != now.identity.get(part)]
     if not differ:
         return []
-    found = config_diff([then, now])
+    found = diff_configs([then, now])
     engine = (list_engine_changes(then.engine, now.engine) or ["the engine changed"]) if ENGINE in differ else []
     settings = [_change(one) for one in found if not one.name.endswith((DIGEST, COMMIT)) and one.name[:7] != "engine."]
     if CONFIG in differ and not settings:
@@ -80,15 +80,15 @@ def _change(setting: Setting) -> str:
     return f"{part} {'is new' if old == NONE else 'is gone' if new == NONE else 'changed'}"
 
 
-def labels(abouts: Sequence[RunRef]) -> list[str]:
+def label_runs(abouts: Sequence[RunRef]) -> list[str]:
     """A short, unique label for each run: the user's name, else the backbone, with system, corpus, settings and a
     number as needed."""
-    given = [about.manifest.own_name for about in abouts]
+    given = [about.manifest.custom_name for about in abouts]
     clear = [bool(name) and given.count(name) == 1 for name in given]
     names = [name or about.manifest.backbone for name, about in zip(given, abouts, strict=True)]
     settings = [
         [f"{one.name.rpartition('.')[2]} {value[:_LONGEST_VALUE]}" for value in one.values]
-        for one in config_diff([about.manifest for about in abouts])
+        for one in diff_configs([about.manifest for about in abouts])
         if not one.name.startswith(_NOT_IN_LABELS) and not one.name.endswith((DIGEST, COMMIT))
     ]
     parts = [
@@ -104,10 +104,10 @@ def labels(abouts: Sequence[RunRef]) -> list[str]:
     return names
 
 
-def alike_but_for(manifest: Started, *settings: str) -> str:
+def grouping_key(manifest: BaseManifest, *settings: str) -> str:
     """A text that is equal for runs that differ only in the settings at these dotted paths."""
     digests = {name: part for name, part in manifest.identity.items() if name not in ("config", *settings)}
-    return json.dumps([canonical(manifest.settings, *settings), digests], sort_keys=True)
+    return json.dumps([canonicalize(manifest.settings, *settings), digests], sort_keys=True)
 
 
 def _differing(settings: Sequence[Mapping[str, str]], *rest: Sequence[Mapping[str, str]]) -> list[Setting]:
@@ -141,16 +141,16 @@ def _explains(cause: Setting, effect: Setting) -> bool:
     return NONE in effect.values and effect.name.startswith(idle)
 
 
-def _digests(manifest: Started) -> dict[str, str]:
+def _digests(manifest: BaseManifest) -> dict[str, str]:
     engine = manifest.engine.model_dump(mode="json")
     parts = manifest.identity.items()
-    digests = {f"{part}{DIGEST}": short(digest) for part, digest in parts if part not in (CONFIG, ENGINE)}
-    return digests | {MODEL: short(engine.pop("digest") or NONE)} | dict(_leaves(engine, "engine."))
+    digests = {f"{part}{DIGEST}": shorten_digest(digest) for part, digest in parts if part not in (CONFIG, ENGINE)}
+    return digests | {MODEL: shorten_digest(engine.pop("digest") or NONE)} | dict(_leaves(engine, "engine."))
 
 
 def _settings(settings: Mapping[str, object]) -> dict[str, str]:
     """The settings that affect results, by their names for users: source M is `memory`."""
-    leaves = dict(_leaves(canonical(settings)))
+    leaves = dict(_leaves(canonicalize(settings)))
     if settings.get("memory"):
         leaves = {name.replace("sources.M.", "memory.", 1): text for name, text in leaves.items()}
     return leaves

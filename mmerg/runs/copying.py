@@ -1,6 +1,6 @@
 """The four-word sequences that a reply copies from the model's prompts.
 
-copied_by(trace, "I am so sorry to hear that.", "R")    # {"all": 4, "any": 4, "exemplars": 4}
+count_copied(trace, "I am so sorry to hear that.", "R")    # {"all": 4, "any": 4, "exemplars": 4}
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ LAST_TURN = "last turn"
 Run = tuple[str, ...]
 
 
-def copied_by(trace: SampleTrace, response: str, symbol: str) -> dict[str, int]:
+def count_copied(trace: SampleTrace, response: str, symbol: str) -> dict[str, int]:
     """Counts the four-word sequences of a reply ("all"), and those that are also in the history, its last turn, the
     exemplars, the instructions (prompt text that is no data, also the auditor's), or "any" of these. Omits counts of 0;
     {} for a reply under four words. symbol: of the reply in the system's state."""
@@ -23,7 +23,9 @@ def copied_by(trace: SampleTrace, response: str, symbol: str) -> dict[str, int]:
     if not own or not trace.started:
         return {}
     turns = [text for _, text in trace.started.history]
-    exemplars = [text for event in trace.supplied for item in event.content if "id" in item for text in texts_in(item)]
+    exemplars = [
+        text for event in trace.supplied for item in event.content if "id" in item for text in iterate_texts(item)
+    ]
     known = {name: _in(texts, own) for name, texts in (("history", turns), (LAST_TURN, turns[-1:]))}
     known["exemplars"] = _in(exemplars, own)
     first = next(iter(trace.passes.values()), Pass(0))
@@ -40,16 +42,16 @@ def _instructions(trace: SampleTrace, first: Pass, own: Iterable[Run], symbol: s
     wanted, found = frozenset(own), set[Run]()
     shown: Counter[Run] = Counter()
     for step in first.steps.values():
-        data |= _in((text for event in step.supplied for text in texts_in(event.content)), own)
+        data |= _in((text for event in step.supplied for text in iterate_texts(event.content)), own)
         for call in step.calls[:1] if shown else step.calls:
             prompt = [line for message in call.event.messages for line in message.text.splitlines()]
             if not call.event.attempt:  # a repair shows the model's reply
                 counts = Counter(run for line in prompt for run in wanted & _line_runs(line))
                 found |= {run for run, count in counts.items() if count > shown[run]}
         if step.output and step.output.symbol == symbol:
-            shown.update(run for run in wanted & _in(texts_in(step.output.output), own))
+            shown.update(run for run in wanted & _in(iterate_texts(step.output.output), own))
         elif step.output:
-            data |= _in(texts_in(step.output.output), own)
+            data |= _in(iterate_texts(step.output.output), own)
     return found - data
 
 
@@ -63,10 +65,10 @@ def _line_runs(line: str) -> frozenset[Run]:
     return frozenset(split_ngrams(line))
 
 
-def texts_in(value: object) -> Iterator[str]:
+def iterate_texts(value: object) -> Iterator[str]:
     """All texts in an output, at any depth."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping | list | tuple):
         for one in value.values() if isinstance(value, Mapping) else value:
-            yield from texts_in(one)
+            yield from iterate_texts(one)

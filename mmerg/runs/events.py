@@ -19,9 +19,9 @@ from mmerg.systems.audit import Audit
 Form = Literal["images", "montage", "descriptions", "none"]
 Choice = Literal["first", "second", "tie"]
 Became = Literal["unusable", "as before", "failed", "passed"]
-Ended = str  # one of these, or a text of the user's loop
+LoopEnd = str  # one of these, or a text of the user's loop
 BEST_OF_N = {"all candidates": "every candidate could be used", "candidates lost": "not every candidate could be used"}
-ENDED = {
+LOOP_ENDS = {
     "passed": "all checks passed",
     "good enough": "the critic found nothing to improve",
     "max_iterations": "no refinement was left",
@@ -137,7 +137,7 @@ class Produced(_OfStage):
     output: Any
 
     @classmethod
-    def of(cls, sample: str, t: int, stage: str, symbol: str, output: BaseModel | str) -> Self:
+    def from_output(cls, sample: str, t: int, stage: str, symbol: str, output: BaseModel | str) -> Self:
         plain = output if isinstance(output, str) else output.model_dump(mode="json")
         return cls(sample=sample, t=t, stage=stage, symbol=symbol, output=plain)
 
@@ -196,7 +196,7 @@ class Selected(_OfPass):
 
     kind: Literal["selected"] = "selected"
     ranks: Mapping[Pass, tuple[int | Likelihood, ...]]
-    ended: Ended
+    ended: LoopEnd
     by: Selection = "lexicographic"
 
 

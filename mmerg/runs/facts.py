@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 
 from mmerg.backends.protocol import Reply, TokenLogprob
-from mmerg.runs.copying import copied_by, texts_in
+from mmerg.runs.copying import count_copied, iterate_texts
 from mmerg.runs.events import OVER_BUDGET, Produced
 from mmerg.runs.result import Timing
 from mmerg.runs.trace import SampleTrace
@@ -59,9 +59,9 @@ def collect_facts(
         fields["forecasts"] = _forecasts(trace, places.get("emotion", ""))
     symbol, _, field = places.get("response", "").partition(".")
     if response:
-        fields["copied"] = copied_by(trace, response, symbol)
+        fields["copied"] = count_copied(trace, response, symbol)
     if response and (reply := _response_call(trace, symbol, response)):
-        fields["logprob"], fields["logprob_tokens"] = likelihood(reply, response, field)
+        fields["logprob"], fields["logprob_tokens"] = sum_logprobs(reply, response, field)
     return fields
 
 
@@ -70,8 +70,8 @@ def _handed_on(outputs: Sequence[Produced]) -> dict[str, tuple[int, int]]:
     output, and their number in all."""
     copied = {}
     for before, this in pairwise(outputs):
-        known = {run for text in texts_in(before.output) for run in split_ngrams(text)}
-        own = [run for text in texts_in(this.output) for run in split_ngrams(text)]
+        known = {run for text in iterate_texts(before.output) for run in split_ngrams(text)}
+        own = [run for text in iterate_texts(this.output) for run in split_ngrams(text)]
         if own:
             copied[this.stage] = (sum(run in known for run in own), len(own))
     return copied
@@ -96,10 +96,10 @@ def _response_call(trace: SampleTrace, symbol: str, response: str) -> Reply | No
     return (holding or calls)[-1].reply if calls else None
 
 
-def likelihood(reply: Reply, response: str, field: str = "") -> tuple[float | None, int]:
+def sum_logprobs(reply: Reply, response: str, field: str = "") -> tuple[float | None, int]:
     """The sum of the log-probabilities (natural logarithm) of the response's tokens, and their number. None if the
     tokens are unclear, or a value is no log-probability."""
-    own = of_response(reply.logprobs, reply.text, response, field) or ()
+    own = find_response_logprobs(reply.logprobs, reply.text, response, field) or ()
     proper = bool(own) and all(logprob <= ROUNDING for logprob in own)  # false for NaN
     return sum(own) if proper else None, len(own)
 
@@ -116,7 +116,7 @@ def _timing(replies: Iterable[Reply]) -> Timing:
     )
 
 
-def of_response(
+def find_response_logprobs(
     logprobs: Sequence[TokenLogprob], text: str, response: str, field: str = ""
 ) -> tuple[float, ...] | None:
     """The log-probabilities of the tokens of `response` in `text`, or in the JSON string of `field`. None if the

@@ -22,11 +22,11 @@ from urllib.parse import unquote
 from filelock import FileLock, Timeout
 
 from mmerg.errors import RunError, preview, write_error
-from mmerg.runs.config_diff import changes
+from mmerg.runs.config_diff import describe_changes
 from mmerg.runs.events import Emit
-from mmerg.runs.manifest import MANIFEST, Manifest, Started, read_any_manifest, short
+from mmerg.runs.manifest import MANIFEST, BaseManifest, Manifest, read_any_manifest, shorten_digest
 from mmerg.runs.result import Line, Result, Results, read_lines
-from mmerg.runs.samples import ENDING, SAMPLES, events_file, file_name, recording
+from mmerg.runs.samples import SAMPLES, SUFFIX, events_file, file_name, recording
 from mmerg.runs.shards import SHARDS
 from mmerg.storage.files import PART, compute_sha256, make_private_folder, wrap_os_errors, write_atomically
 from mmerg.storage.record import write_record
@@ -41,7 +41,9 @@ class Folder(Generic[Line]):
     manifest: its `identity` must be that of the folder; its only session is this start.
     """
 
-    def __init__(self, path: Path, manifest: Started, record: type[Line], file: str, *, folders: Sequence[str]) -> None:
+    def __init__(
+        self, path: Path, manifest: BaseManifest, record: type[Line], file: str, *, folders: Sequence[str]
+    ) -> None:
         self.path = path
         self.results: Results[Line] = Results(record)
         self._manifest = manifest
@@ -55,7 +57,7 @@ class Folder(Generic[Line]):
         with wrap_os_errors(self.path):
             make_private_folder(self.path)
         with ExitStack() as undo:
-            undo.enter_context(hold(self.path))
+            undo.enter_context(lock_folder(self.path))
             self._begin()
             self._opened = undo.pop_all()
         return self
@@ -67,9 +69,9 @@ class Folder(Generic[Line]):
     def record(self, sample: str, work: Callable[[Emit], Line]) -> Line:
         """Runs one attempt at a sample: `work` emits its events and returns its record."""
         with recording(self.path, sample) as emit:
-            record = work(emit).sealed(self._manifest.identity)
+            record = work(emit).with_digest(self._manifest.identity)
             self._add(record)  # before its events are in place, so that line and events are of the same attempt
-        self.results.lost.discard(sample)
+        self.results.without_events.discard(sample)
         return record
 
     def seal(self, order: Iterable[str]) -> None:
@@ -77,22 +79,22 @@ class Folder(Generic[Line]):
         manifest, so that a removed line is detected."""
         order = list(order)
         with self._guard:
-            if not self.results.sealed(order):
+            if not self.results.is_complete(order):
                 self._check_unchanged()
-                self.results = self.results.in_order(order)
+                self.results = self.results.reorder(order)
                 self._rewrite()
-            manifest = read_any_manifest(self.path).sealed(len(self.results))
+            manifest = read_any_manifest(self.path).with_digest(len(self.results))
             write_record(self.path / MANIFEST, manifest, durable=True)
 
     def _begin(self) -> None:
         """Checks the existing manifest, adds this start, and reads existing records."""
         file, start = self.path / MANIFEST, self._manifest.sessions[0]
-        manifest: Started = self._manifest.model_copy(update={"sessions": ()})
+        manifest: BaseManifest = self._manifest.model_copy(update={"sessions": ()})
         if file.exists():
             manifest = read_any_manifest(self.path)
-            if changed := changes(manifest, self._manifest):
+            if changed := describe_changes(manifest, self._manifest):
                 raise self._other(manifest, changed)
-        elif (self._file.exists() and self._file.stat().st_size) or any(self.path.glob(f"{SAMPLES}/*{ENDING}")):
+        elif (self._file.exists() and self._file.stat().st_size) or any(self.path.glob(f"{SAMPLES}/*{SUFFIX}")):
             what = "the folder has results but no manifest.json, so their settings are unknown"
             hint = "restore manifest.json, or rename or remove the folder to start a new run"
             if (self.path / SHARDS).is_dir():
@@ -101,19 +103,19 @@ class Folder(Generic[Line]):
         with wrap_os_errors(self.path):
             for folder in self._folders:
                 make_private_folder(folder)
-                remove_parts(folder)
-            remove_parts(self.path, f".{self._file.name}.")  # other commands write other files here
-            remove_parts(self.path, f".{MANIFEST}.")
+                remove_partial_files(folder)
+            remove_partial_files(self.path, f".{self._file.name}.")  # other commands write other files here
+            remove_partial_files(self.path, f".{MANIFEST}.")
         start = start.model_copy(update={"at": datetime.now(UTC).isoformat(timespec="seconds")})
-        manifest = manifest.sealed().model_copy(update={"sessions": (*manifest.sessions, start)})
+        manifest = manifest.with_digest().model_copy(update={"sessions": (*manifest.sessions, start)})
         write_record(file, manifest, durable=True)
         self.results, _ = _read(self.path, self._file, self.results.record, manifest.identity)
-        if self.results.clean and self._file.exists():
+        if self.results.matches_file and self._file.exists():
             self._open()
         else:
             self._rewrite()
 
-    def _other(self, then: Started, changed: Sequence[str]) -> RunError:
+    def _other(self, then: BaseManifest, changed: Sequence[str]) -> RunError:
         """The error for a run whose settings, data or engine have changed since its start."""
         engine, now = then.engine, self._manifest.engine
         new = "tags=[new]" if isinstance(then, Manifest) else f"runs={self.path.parent}-2"
@@ -121,7 +123,7 @@ class Folder(Generic[Line]):
         old = "restore what changed and run the same command again"
         served = [(one.backend, one.version, one.model, one.digest) for one in (engine, now)]
         if served[0] != served[1]:  # else a load option or the adapter has changed
-            model = f"{engine.model}, digest {short(engine.digest)}, on {engine.backend} {engine.version}"
+            model = f"{engine.model}, digest {shorten_digest(engine.digest)}, on {engine.backend} {engine.version}"
             old = f"point backend.hosts=[…] to a server that has {model}"
         return RunError(
             f"the run was started with {'other settings or data' if same else 'another engine'}: {'; '.join(changed)}",
@@ -137,7 +139,7 @@ class Folder(Generic[Line]):
     def _rewrite(self) -> None:
         with wrap_os_errors(self._file):
             write_atomically(self._file, self.results.lines.values(), durable=True)
-            self.results.clean = True
+            self.results.matches_file = True
             self._open()
 
     def _add(self, record: Line) -> None:
@@ -146,7 +148,7 @@ class Folder(Generic[Line]):
             self._check_unchanged()
             if record.id in self.results:  # without the old events, a killed process leaves the sample unfinished
                 events_file(self.path, record.id).unlink(missing_ok=True)
-                self.results.lost.add(record.id)
+                self.results.without_events.add(record.id)
             line = left = record.line().encode(errors="replace")
             try:
                 while left:
@@ -196,19 +198,19 @@ def read_records(path: Path, record: type[Line], file: str) -> Results[Line]:
     if manifest.records is None:
         return results
     what = ""
-    if not results.clean or len(results) != manifest.records:
-        removed = sorted(unquote(name.removesuffix(ENDING)) for name in names - set(map(file_name, results)))
-        without = f", without {preview(removed)}" if removed else ", some twice or cut off" * (not results.clean)
+    if not results.matches_file or len(results) != manifest.records:
+        removed = sorted(unquote(name.removesuffix(SUFFIX)) for name in names - set(map(file_name, results)))
+        without = f", without {preview(removed)}" if removed else ", some twice or cut off" * (not results.matches_file)
         what = f"the run wrote {manifest.records} records, but {file} has {len(results)}{without}"
-    elif results.lost:
-        what = f"the events of these samples are missing: {preview(sorted(results.lost))}"
+    elif results.without_events:
+        what = f"the events of these samples are missing: {preview(sorted(results.without_events))}"
     if what:
         hint = "restore the files, or run the same again: calls come from the reply cache; or import replies again"
         raise RunError(what, where=str(path), hint=hint)
     return results
 
 
-def read_so_far(path: Path, manifest: Manifest) -> Results[Result]:
+def read_partial_results(path: Path, manifest: Manifest) -> Results[Result]:
     """The results of a run that may be unfinished. `lost`: samples without events, which the next start runs again."""
     return _read(path, path / RESULTS, Result, manifest.identity)[0]
 
@@ -217,18 +219,18 @@ def _read(path: Path, file: Path, record: type[Line], identity: Mapping[str, str
     """The records, and the names of the files with events."""
     results = read_lines(file, record, identity)
     names = set(os.listdir(path / SAMPLES)) if (path / SAMPLES).is_dir() else set()  # noqa: PTH208 - of 100,000 files
-    results.lost = {sample for sample in results if file_name(sample) not in names}
+    results.without_events = {sample for sample in results if file_name(sample) not in names}
     return results, names
 
 
-def remove_parts(folder: Path, begin: str = "") -> None:
+def remove_partial_files(folder: Path, begin: str = "") -> None:
     """Removes incomplete files of a killed process. Raises OSError."""
     for part in folder.glob(f"{begin}*{PART}"):
         part.unlink()
 
 
 @contextmanager
-def hold(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Locks the folder. Raises RunError if another process has the lock, or it cannot be made."""
     lock = FileLock(folder / LOCK, timeout=0, mode=0o600)
     try:

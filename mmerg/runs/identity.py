@@ -59,7 +59,7 @@ _NO_MEMORY = ("mmerg.sources.situation.Situation", _SEM)  # any other source may
 _NO_EXEMPLARS = {"top_k": 0}
 
 
-def run_digests(
+def digest_run(
     settings: Plain,
     corpus: str,
     system: System,
@@ -68,7 +68,7 @@ def run_digests(
     readers: Mapping[str, object],
 ) -> Digests:
     """The parts of a run's identity known before the first call. corpus: its fingerprint. of_system: its
-    `system_digests`. readers: by symbol, the source or embedder that reads the files in a source's settings. Raises
+    `digest_system`. readers: by symbol, the source or embedder that reads the files in a source's settings. Raises
     ConfigError if a user's class has no digest and no file."""
     plain, files = copy.deepcopy(settings), dict(of_system)
     nodes, given = plain["system"]["stages"], plain["sources"]
@@ -85,10 +85,10 @@ def run_digests(
         given[symbol] = name_files(given[symbol], reader, files)
     for symbol, source in sources.items():
         _add_code(files, f"{SOURCE}{symbol}", source)
-    return {CONFIG: settings_digest(plain), CORPUS: corpus, **files, **_sizes(plain)}
+    return {CONFIG: digest_settings(plain), CORPUS: corpus, **files, **_sizes(plain)}
 
 
-def system_digests(system: System, templates: Mapping[str, str]) -> Digests:
+def digest_system(system: System, templates: Mapping[str, str]) -> Digests:
     """The parts for a system: templates, output schemas, and the user's classes and functions."""
     digests = {f"{PROMPT}{name}": _sha256(text) for name, text in templates.items()}
     for agent in system.agents:
@@ -108,12 +108,12 @@ def system_digests(system: System, templates: Mapping[str, str]) -> Digests:
     return digests
 
 
-def combined(digests: Mapping[str, str]) -> str:
+def combine_digests(digests: Mapping[str, str]) -> str:
     """One SHA-256 (hex) for several digests."""
     return _sha256(json.dumps(digests, sort_keys=True))
 
 
-def engine_text(engine: Engine) -> str:
+def serialize_engine(engine: Engine) -> str:
     """The engine's part of an identity."""
     return json.dumps(engine.model_dump(mode="json"), sort_keys=True)
 
@@ -182,12 +182,12 @@ def _own_digest(thing: object) -> str:
     return digest if isinstance(digest, str) else ""
 
 
-def runtime_settings(plain: Plain) -> Plain:
+def get_runtime_settings(plain: Plain) -> Plain:
     """The RUNTIME_KEYS in a resolved config, by dotted path. Each start of a run records them."""
     return {path: value for path in RUNTIME_KEYS if (value := get_path(plain, path)) is not None}
 
 
-def with_runtime_settings(plain: Plain, runtime: Plain) -> Plain:
+def replace_runtime_settings(plain: Plain, runtime: Plain) -> Plain:
     """The config with other runtime settings."""
     changed = copy.deepcopy(plain)
     for path, value in runtime.items():
@@ -196,12 +196,12 @@ def with_runtime_settings(plain: Plain, runtime: Plain) -> Plain:
     return changed
 
 
-def settings_digest(plain: Mapping[str, object]) -> str:
+def digest_settings(plain: Mapping[str, object]) -> str:
     """SHA-256 (hex) of the settings in a resolved config that affect results."""
-    return _sha256(json.dumps(canonical(plain), sort_keys=True))
+    return _sha256(json.dumps(canonicalize(plain), sort_keys=True))
 
 
-def canonical(plain: Mapping[str, object], *but_for: str) -> Plain:
+def canonicalize(plain: Mapping[str, object], *but_for: str) -> Plain:
     """The settings that affect results, in canonical form, without the dotted paths `but_for`. A missing setting counts
     as off, for imported replies."""
     kept: Plain = _without_folders(plain)

@@ -4,7 +4,7 @@ inputs differ in more than their method."""
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from mmerg.runs.identity import canonical
+from mmerg.runs.identity import canonicalize
 from mmerg.runs.manifest import Manifest, RunRef
 from mmerg.settings.kinds import Plain
 from mmerg.settings.tree import get_path
@@ -22,7 +22,7 @@ def list_inputs(manifest: Manifest) -> tuple[str, ...]:
 
 
 def _inputs(manifest: Manifest) -> Iterator[str]:
-    settings = canonical(manifest.settings)
+    settings = canonicalize(manifest.settings)
     agents = [*(get_path(settings, "system.stages") or {}).values(), get_path(settings, "system.auditor")]
     if any("D" in (get_path(agent, "sees") or ()) for agent in agents):
         yield "the dialogue"
@@ -41,7 +41,7 @@ def _inputs(manifest: Manifest) -> Iterator[str]:
         yield f"{count} exemplar{'s' * (count > 1)}{by}"
 
 
-def unequal_inputs(runs: Sequence[RunRef]) -> str:
+def describe_unequal_inputs(runs: Sequence[RunRef]) -> str:
     """Lists the inputs by system, or by run if runs of a system differ; "" if all are equal."""
     listed = [(run, ", ".join(list_inputs(run.manifest)) or "unknown") for run in runs]
     systems = Counter(system for system, _ in {(run.manifest.system, inputs) for run, inputs in listed})

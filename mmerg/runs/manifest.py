@@ -84,7 +84,7 @@ class Session(Record):
     how: dict[str, Any] = Field(default_factory=dict)
 
 
-class Started(Record):
+class BaseManifest(Record):
     """The fields of any manifest. identity: see `mmerg.runs.identity`. records: the number of lines; None until a start
     ends. digest: of everything but the user's name and tags."""
 
@@ -96,7 +96,7 @@ class Started(Record):
     records: Count | None = None
     digest: str = ""
 
-    def sealed(self, records: int | None = None) -> Self:
+    def with_digest(self, records: int | None = None) -> Self:
         """The manifest with the number of records and its digest."""
         manifest = self.model_copy(update={"records": records})
         fields = manifest.model_dump(mode="json", exclude_defaults=True, exclude={"digest", "sessions", "name", "tags"})
@@ -109,7 +109,7 @@ class Started(Record):
         return default if value is None else value
 
 
-class Manifest(Started):
+class Manifest(BaseManifest):
     """The manifest of a run. memories: by symbol. name, tags: the user's."""
 
     corpus: Corpus
@@ -124,7 +124,7 @@ class Manifest(Started):
         return self.engine.backend == IMPORTED
 
     @property
-    def own_name(self) -> str:
+    def custom_name(self) -> str:
         """The user's name and tags (`name=`, `tags=`); empty if there are none."""
         return " ".join(filter(None, (self.name, *self.tags)))
 
@@ -138,16 +138,16 @@ class Manifest(Started):
         return "dry run" if self.engine.backend == DRY else str(self.setting("backbone.name", "–"))
 
 
-class Judged(Record):
+class JudgedRun(Record):
     run: str
     identity: dict[str, str]
     engine: Engine
 
 
-class JudgingManifest(Started):
+class JudgingManifest(BaseManifest):
     """The manifest of a judging: the runs, the number of items, and of excluded items by reason."""
 
-    judged: tuple[Judged, ...]
+    judged: tuple[JudgedRun, ...]
     items: Count
     left_out: dict[str, Count]
 
@@ -195,7 +195,7 @@ def read_any_manifest(path: Path) -> Manifest | JudgingManifest:
             where=str(file),
             hint=AGAIN,
         ) from error
-    if manifest.sealed(manifest.records) != manifest:
+    if manifest.with_digest(manifest.records) != manifest:
         what, hint = "this manifest was changed after the run wrote it", "restore it, or run again in a new folder"
         raise RunError(what, where=str(file), hint=hint)
     return manifest
@@ -222,24 +222,24 @@ def _no_run(path: Path) -> RunError:
     if (path / SHARDS).is_dir():
         what, hint = "its shards are not merged yet", f"merge them: mmerg merge {path}"
     elif path.exists():
-        near = preview([str(one) for one in runs_in(path)], 3, " ")
+        near = preview([str(one) for one in list_runs(path)], 3, " ")
         what = f"it has no {MANIFEST}"
         hint = f"name a run folder: {near}" if near else "see `ls runs/`"
     else:
         what = "there is no such folder"
-        beside = {one.name: str(one) for folder in (path.parent / "runs", path.parent) for one in runs_in(folder)}
+        beside = {one.name: str(one) for folder in (path.parent / "runs", path.parent) for one in list_runs(folder)}
         meant = get_close_matches(path.name, beside, 3)
         hint = f"did you mean {' or '.join(beside[name] for name in meant)}?" if meant else "see `ls runs/`"
     return RunError(f"this is not a run folder: {what}", where=str(path), hint=hint)
 
 
-def runs_in(folder: Path) -> list[Path]:
+def list_runs(folder: Path) -> list[Path]:
     """The run folders in a folder, latest first."""
     files = sorted(folder.glob(f"*/{MANIFEST}"), key=lambda file: file.stat().st_mtime, reverse=True)
     return [file.parent for file in files]
 
 
-def short(digest: object) -> str:
+def shorten_digest(digest: object) -> str:
     """The first digits of a digest or commit, with a suffix such as `-dirty`."""
     digits, hyphen, rest = str(digest).partition("-")
     return f"{digits[:SHOWN_DIGEST]}{hyphen}{rest}"

@@ -12,8 +12,7 @@ from typing import Annotated, Generic, Literal, Self, TypeVar
 from pydantic import Field
 
 from mmerg.errors import Failure, RunError, preview
-from mmerg.runs.events import Count, Form, Seconds, Verdict
-from mmerg.runs.events import Ended as LoopEnd
+from mmerg.runs.events import Count, Form, LoopEnd, Seconds, Verdict
 from mmerg.storage.files import describe_error
 from mmerg.storage.record import Record
 
@@ -26,7 +25,7 @@ class SampleLine(Record):
     dialogue: str = ""
     digest: str = ""  # of all other fields and the run's identity; detects changed records
 
-    def sealed(self, identity: Mapping[str, str]) -> Self:
+    def with_digest(self, identity: Mapping[str, str]) -> Self:
         """The record with its digest in a run of this identity. Omits default values, so that a version with more
         fields has the same digest."""
         fields = self.model_dump(mode="json", exclude_defaults=True, exclude={"digest"})
@@ -124,7 +123,7 @@ class Verdicts(SampleLine):
     failure_text: str | None = None
 
 
-class Ended(Record):
+class RunOutcome(Record):
     """The end of one start of a run. samples, failed, unaudited: of the requested samples. kept: finished before.
     calls: of all samples; made: by this start."""
 
@@ -137,7 +136,7 @@ class Ended(Record):
     made: int
 
     @classmethod
-    def of(cls, path: Path, results: Collection[Result], kept: int, made: int) -> Self:
+    def from_results(cls, path: Path, results: Collection[Result], kept: int, made: int) -> Self:
         return cls(
             run=str(path),
             samples=len(results),
@@ -164,28 +163,28 @@ class Results(Mapping[str, Line], Generic[Line]):
     def __init__(self, record: type[Line], lines: dict[str, bytes] | None = None) -> None:
         self.record = record
         self.lines = lines or {}
-        self.clean = True
-        self.lost: set[str] = set()
+        self.matches_file = True
+        self.without_events: set[str] = set()
 
     def put(self, sample: str, line: bytes) -> None:
         """Stores a line; it replaces an earlier one of its sample."""
-        self.clean &= sample not in self.lines
+        self.matches_file &= sample not in self.lines
         self.lines[sample] = line
 
-    def only(self, samples: Iterable[str]) -> "Results[Line]":
+    def select(self, samples: Iterable[str]) -> "Results[Line]":
         """The records of `samples`, in their order. Omits samples without a record."""
         some = Results(self.record, {sample: self.lines[sample] for sample in samples if sample in self.lines})
-        some.lost = self.lost
+        some.without_events = self.without_events
         return some
 
-    def in_order(self, samples: Iterable[str]) -> "Results[Line]":
+    def reorder(self, samples: Iterable[str]) -> "Results[Line]":
         """All records: those of `samples` in their order, then others by id."""
         known = dict.fromkeys(samples)
-        return self.only([*known, *sorted(self.keys() - known.keys())])
+        return self.select([*known, *sorted(self.keys() - known.keys())])
 
-    def sealed(self, samples: Iterable[str]) -> bool:
+    def is_complete(self, samples: Iterable[str]) -> bool:
         """Whether the writing command ended: one line for each sample, in the order of `samples`."""
-        return self.clean and list(self.in_order(samples)) == list(self)
+        return self.matches_file and list(self.reorder(samples)) == list(self)
 
     def parse(self, line: bytes) -> Line:
         """Raises ValueError if a line is no record."""
@@ -214,7 +213,7 @@ def read_lines(path: Path, record: type[Line], identity: Mapping[str, str]) -> R
                 try:
                     one = results.parse(line)
                     results.put(one.id, line.rstrip(b"\n") + b"\n")
-                    if one.sealed(identity).digest != one.digest:
+                    if one.with_digest(identity).digest != one.digest:
                         foreign.append(one.id)
                 except ValueError as error:
                     if line.endswith(b"\n"):
@@ -222,7 +221,7 @@ def read_lines(path: Path, record: type[Line], identity: Mapping[str, str]) -> R
                         raise RunError(
                             what, where=str(path), hint="remove the line, then run the same command again"
                         ) from error
-                results.clean &= line.endswith(b"\n")
+                results.matches_file &= line.endswith(b"\n")
     except FileNotFoundError:
         pass
     except OSError as error:

@@ -16,10 +16,10 @@ from mmerg.errors import RunError
 from mmerg.runs.events import EVENT, Emit, Event, SampleDone, SampleFailed, SampleStarted
 from mmerg.storage.files import PART, describe_error, replace_file, wrap_os_errors
 
-SAMPLES, ENDING = "samples", ".jsonl"
+SAMPLES, SUFFIX = "samples", ".jsonl"
 _LONGEST = 200  # bytes of a name; file systems allow 255, with `.part`
 AGAIN = "remove the file, then run the same command again: finished calls come from the reply cache"
-LAST = (SampleDone, SampleFailed)
+END_EVENTS = (SampleDone, SampleFailed)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
@@ -33,7 +33,7 @@ def file_name(sample: str) -> str:
     name = name.replace(".", "%2E", 1) if name.startswith(".") else name
     if len(name) > _LONGEST or sample != sample.lower():  # some file systems ignore case
         name = f"{name[:100]}%-{hashlib.sha256(name.encode()).hexdigest()[:32]}"  # no quoted id contains "%-"
-    return name + ENDING
+    return name + SUFFIX
 
 
 def events_file(run: Path, sample: str) -> Path:
@@ -49,7 +49,7 @@ def recording(run: Path, sample: str) -> Iterator[Emit]:
     with replace_file(path, prefix=f"{path.stem}.", buffering=0) as file:
 
         def emit(event: Event) -> None:
-            if isinstance(event, LAST):
+            if isinstance(event, END_EVENTS):
                 event = event.model_copy(update={"before": written.hexdigest()[:16]})
             left = _ENCODER.encode(event.model_dump(mode="json")).encode(errors="replace") + b"\n"
             written.update(left)
@@ -80,12 +80,12 @@ def read_events(run: Path, sample: str) -> list[Event]:
     except ValueError as error:
         what = f"line {len(events) + 1} is not an event of this sample: {describe_error(error)}"
         raise RunError(what, where=str(path), hint=AGAIN) from error
-    ends = [event for event in (*events[:1], *events[-1:]) if isinstance(event, (SampleStarted, *LAST))]
+    ends = [event for event in (*events[:1], *events[-1:]) if isinstance(event, (SampleStarted, *END_EVENTS))]
     before = hashlib.sha256(b"".join(lines[:-1])).hexdigest()[:16]
-    if whole and ends and not (isinstance(ends[-1], LAST) and ends[-1].before == before):
+    if whole and ends and not (isinstance(ends[-1], END_EVENTS) and ends[-1].before == before):
         what = f"the events of {sample} are damaged: a line is missing, duplicated or changed"
         raise RunError(what, where=str(path), hint=AGAIN)
-    return [event.model_copy(update={"before": ""}) if isinstance(event, LAST) else event for event in events]
+    return [event.model_copy(update={"before": ""}) if isinstance(event, END_EVENTS) else event for event in events]
 
 
 def _event(line: bytes, sample: str) -> Event:

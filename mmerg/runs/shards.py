@@ -5,7 +5,7 @@ runs/meld-merg-qwen3.5-27b-1a2b3c4d/
     order.jsonl            its samples, with their places in the corpus from 0: [17, "test_dia0/3"]
     replies.sqlite         its reply cache
 
-Shard.of("3/64").holds("test_dia0"), Shard.of("3/64").folder(run)
+Shard.parse("3/64").contains("test_dia0"), Shard.parse("3/64").folder(run)
 """
 
 import hashlib
@@ -24,40 +24,40 @@ SHARDS, ORDER = "shards", "order.jsonl"
 
 @dataclass(frozen=True, order=True, slots=True)
 class Shard:
-    """Shard `number` (from 1) of `of_all`."""
+    """Shard `number` (from 1) of `total`."""
 
     number: int
-    of_all: int
+    total: int
 
     @classmethod
-    def of(cls, text: str) -> Self:
+    def parse(cls, text: str) -> Self:
         """Parses `shard=3/64`."""
-        number, _, of_all = text.partition("/")
-        return cls(int(number), int(of_all))
+        number, _, total = text.partition("/")
+        return cls(int(number), int(total))
 
     def __str__(self) -> str:
-        return f"{self.number}/{self.of_all}"
+        return f"{self.number}/{self.total}"
 
-    def holds(self, dialogue: str) -> bool:
+    def contains(self, dialogue: str) -> bool:
         """Whether the shard has the samples of a dialogue, which stay together for a server's prefix cache."""
         digest = hashlib.sha256(dialogue.encode()).digest()
-        return int.from_bytes(digest[:8], "big") % self.of_all + 1 == self.number
+        return int.from_bytes(digest[:8], "big") % self.total + 1 == self.number
 
     def folder(self, run: Path) -> Path:
-        return run / SHARDS / f"{self.number:05}-of-{self.of_all:05}"
+        return run / SHARDS / f"{self.number:05}-of-{self.total:05}"
 
 
-def shards_in(run: Path) -> dict[Shard, Path]:
+def list_shards(run: Path) -> dict[Shard, Path]:
     """The folders of a run's shards, in order."""
     folders = sorted((run / SHARDS).glob("*-of-*"))
     named = ((re.fullmatch(r"(\d{5})-of-(\d{5})", folder.name), folder) for folder in folders)
     return {Shard(int(name[1]), int(name[2])): folder for name, folder in named if name}
 
 
-def keep_number(run: Path, of_all: int) -> None:
+def check_shard_count(run: Path, total: int) -> None:
     """Raises ConfigError if the run was split into another number of shards."""
-    if others := {shard.of_all for shard in shards_in(run)} - {of_all}:
-        what = f"the run was started with {preview(sorted(map(str, others)))} shards, not {of_all}"
+    if others := {shard.total for shard in list_shards(run)} - {total}:
+        what = f"the run was started with {preview(sorted(map(str, others)))} shards, not {total}"
         hint = f"continue with {min(others)} shards, or remove the folder to start again"
         raise ConfigError(what, where=str(run / SHARDS), hint=hint)
 

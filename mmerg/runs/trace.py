@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from mmerg.frames.store import Keyframe
 from mmerg.runs import events
-from mmerg.runs.events import BEST_OF_N, ENDED, Selected
+from mmerg.runs.events import BEST_OF_N, LOOP_ENDS, Selected
 
 FEEDBACK = "audit"  # the symbol of an auditor's output, which is not part of a pass
 Status = Literal["audited", "unaudited", "lost", "no auditor", "idle", "finished", "failed"]
@@ -196,7 +196,7 @@ def _repeats(output: events.Produced, before: Pass) -> bool:
 
 def describe_selection(selected: Selected, checks: Sequence[str]) -> str:
     """Describes why the pass was selected, and why the loop ended. checks: their names; [] without audits."""
-    t, ended = selected.t, ENDED.get(selected.ended, selected.ended)
+    t, ended = selected.t, LOOP_ENDS.get(selected.ended, selected.ended)
     if t not in selected.ranks:
         return f"Pass {t} is the only one: {ended}"
     return f"Pass {t} {_describe_choice(selected, checks)}; the loop ended: {ended}"

@@ -11,8 +11,8 @@ from itertools import chain
 from typing import TypeAlias
 
 from mmerg.errors import ConfigError, RunError, preview
-from mmerg.runs.config_diff import alike_but_for, config_diff
-from mmerg.runs.inputs import list_inputs, unequal_inputs
+from mmerg.runs.config_diff import diff_configs, grouping_key
+from mmerg.runs.inputs import describe_unequal_inputs, list_inputs
 from mmerg.scoring.answers import ScoredRun, describe_without_logprobs, without_usable_logprobs
 from mmerg.scoring.emotions import BASELINES
 from mmerg.scoring.metric import Metric, deciding
@@ -97,7 +97,7 @@ def compare_sides(first: Side, others: Sequence[Side], options: Options) -> Comp
     return Compared(
         protocol=baseline.manifest.protocol.description,
         inputs={run.run: list_inputs(run.manifest) for run in (*first, *chain(*others))},
-        unequal=unequal_inputs((*first, *chain(*others))),
+        unequal=describe_unequal_inputs((*first, *chain(*others))),
         draws=options.resamples,
         seed=options.seed,
         pairs=tuple(pairs),
@@ -109,7 +109,7 @@ def by_setting(runs: Sequence[ScoredRun]) -> list[Side]:
     """Groups runs that differ only in their seeds. Each run is a side by itself if there is only one setting, or a
     setting has a seed twice."""
     settings = by_seeds([run.manifest for run in runs])
-    if 1 < len(settings) == len({alike_but_for(run.manifest, "seed") for run in runs}):
+    if 1 < len(settings) == len({grouping_key(run.manifest, "seed") for run in runs}):
         return [sorted((runs[place] for place in places), key=_seed) for places in settings]
     return [[run] for run in runs]
 
@@ -123,7 +123,7 @@ def check_comparable(a: ScoredRun, b: ScoredRun) -> None:
     elif files != other_files:
         one, other = (f"{run.manifest.corpus.name} {run.manifest.corpus.split}" for run in (a, b))
         differences.append(f"different corpora ({one} and {other})" if one != other else f"the files of {one} differ")
-    settings = config_diff([a.manifest, b.manifest])
+    settings = diff_configs([a.manifest, b.manifest])
     differences += [f"{one.name} is {' and '.join(one.values)}" for one in settings if one.name.startswith("protocol.")]
     labels, others = (", ".join(sorted(set(run.manifest.corpus.labels))) or "none" for run in (a, b))
     if labels != others:
@@ -172,7 +172,7 @@ def _pair(a: Side, b: Side, pairing: Pairing, options: Options) -> Pair:
         samples=pairing.samples,
         a_alone=pairing.a_alone,
         b_alone=pairing.b_alone,
-        settings={one.name: one.values for one in config_diff([a[0].manifest, b[0].manifest])},
+        settings={one.name: one.values for one in diff_configs([a[0].manifest, b[0].manifest])},
         comparisons=tuple(
             _comparison(metric, other, pairing, options, metric.name in primary)
             for metric, other in zip(metrics, others, strict=True)

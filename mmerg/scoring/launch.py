@@ -6,7 +6,7 @@ from pathlib import Path
 from mmerg.console.tables import FORMATS, deliver
 from mmerg.console.terminal import plural
 from mmerg.errors import ConfigError
-from mmerg.runs.config_diff import labels
+from mmerg.runs.config_diff import label_runs
 from mmerg.runs.manifest import check_runs
 from mmerg.scoring.answers import read_run
 from mmerg.scoring.score_tables import Row, choose, facts, tabulate, terminal
@@ -31,7 +31,7 @@ def score(given: argparse.Namespace) -> int:
     scores = [write_scores(path, score_run(read_run(path), options)) for path in given.run]
     metrics = choose(scores, given.columns)
     settings = by_seeds([about.manifest for about in abouts])
-    names = labels([abouts[places[0]] for places in settings])
+    names = label_runs([abouts[places[0]] for places in settings])
     if given.names:
         names = [name.strip() for name in given.names.split(",")]
     if len(names) != len(settings):
@@ -42,6 +42,6 @@ def score(given: argparse.Namespace) -> int:
         )
     rows = [Row(name, [scores[place] for place in places]) for name, places in zip(names, settings, strict=True)]
     ordered = [abouts[place] for places in settings for place in places]
-    parts = terminal(rows, metrics, labels(ordered), given.verbose)
+    parts = terminal(rows, metrics, label_runs(ordered), given.verbose)
     deliver(given.format, given.out, parts, [tabulate(rows, metrics)], facts(rows, metrics))
     return 0

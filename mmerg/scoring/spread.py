@@ -7,7 +7,7 @@ sampling dialogues. Neither contains the other.
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
-from mmerg.runs.config_diff import alike_but_for
+from mmerg.runs.config_diff import grouping_key
 from mmerg.runs.manifest import Manifest
 from mmerg.scoring.metric import deciding
 from mmerg.scoring.score import Score
@@ -28,7 +28,7 @@ def by_seeds(manifests: Sequence[Manifest]) -> list[list[int]]:
     """The indices of runs, grouped by setting. A run whose seed is already in its group starts a new group."""
     by_setting: dict[str, list[int]] = {}
     for place, manifest in enumerate(manifests):
-        setting = alike_but_for(manifest, "seed")
+        setting = grouping_key(manifest, "seed")
         if get_seed(manifest) in [get_seed(manifests[other]) for other in by_setting.get(setting, ())]:
             setting += str(place)
         by_setting.setdefault(setting, []).append(place)

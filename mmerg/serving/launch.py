@@ -46,7 +46,7 @@ def serve(settings: ServeSettings, overrides: Sequence[str], own: Sequence[Path]
     with ExitStack() as opened:
         listening = opened.enter_context(closing(listener(settings.host, settings.port)))
         speech = Transcriber(settings.speech.model) if settings.speech.model else None
-        pool, engine = BackbonePlan.of(settings).open(patience=PATIENCE)
+        pool, engine = BackbonePlan.from_settings(settings).open(patience=PATIENCE)
         work = opened.enter_context(closing(TurnRunner(pool, settings.limits.waiting)))  # stops running turns
         state = AppState(settings, engine, *offer(settings, engine, overrides, own), work, speech)
         logging.basicConfig(format="%(asctime)s %(message)s")

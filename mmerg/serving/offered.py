@@ -16,7 +16,7 @@ from mmerg.errors import MmergError
 from mmerg.experiment.plan import SystemPlan
 from mmerg.experiment.session import new_session
 from mmerg.experiment.talk import TalkPlan
-from mmerg.runs.identity import ENGINE, engine_text
+from mmerg.runs.identity import ENGINE, serialize_engine
 from mmerg.runs.manifest import Corpus as Split
 from mmerg.runs.manifest import Manifest, ProtocolSection
 from mmerg.settings.commands import ServeSettings
@@ -77,7 +77,7 @@ class ServedSystem:
         plain = {name: value for name, value in self.settings.plain().items() if name in RunSettings.model_fields}
         engine, corpus = self.experiment.engine, self.corpus
         return Manifest(
-            identity={**self.plan.digests(plain, corpus), ENGINE: engine_text(engine)},
+            identity={**self.plan.digests(plain, corpus), ENGINE: serialize_engine(engine)},
             engine=engine,
             corpus=Split(name=corpus.name, split=corpus.split, labels=corpus.labels),
             protocol=ProtocolSection(description="the replies of a chat", samples=0, dialogues=0),
@@ -111,5 +111,5 @@ def offer(
 
 def build_served(settings: ServeSettings, engine: Engine) -> ServedSystem:
     """The system of the settings. Raises MmergError if it lacks something."""
-    talk = TalkPlan.of(settings)
+    talk = TalkPlan.from_settings(settings)
     return ServedSystem(settings, talk.experiment(engine), talk.corpus, talk.system)

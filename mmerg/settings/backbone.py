@@ -129,18 +129,18 @@ class BackendSettings(SettingsModel):
     revive_after: Annotated[Number, Field(ge=0), RUNTIME_ONLY] = 60.0
 
 
-class AskedSettings(SettingsModel):
+class CallSettings(SettingsModel):
     backbone: BackboneSettings
     backend: BackendSettings
 
 
-class DoctorSettings(AskedSettings):
+class DoctorSettings(CallSettings):
     """The settings of `doctor` without a dataset. contamination: see `mmerg.checking.contamination`."""
 
     contamination: bool = False
 
 
-class AskingSettings(AskedSettings):
+class BatchSettings(CallSettings):
     """The settings of every command that calls a model for many samples."""
 
     seed: Seed = 0

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from mmerg.settings.backbone import AskingSettings, DoctorSettings, Seed
+from mmerg.settings.backbone import BatchSettings, DoctorSettings, Seed
 from mmerg.settings.kinds import (
     PLACE,
     RUNTIME_ONLY,
@@ -78,7 +78,7 @@ class RubricSettings(SettingsModel):
     aspects: Annotated[dict[Word, StageSettings], Field(min_length=1)]
 
 
-class JudgeSettings(AskingSettings):
+class JudgeSettings(BatchSettings):
     """How finished runs are judged, and by which backbone."""
 
     judge: RubricSettings

@@ -19,7 +19,7 @@ from mmerg.settings.commands import COMMANDS
 from mmerg.settings.explain import find_problems
 from mmerg.settings.groups import conf_folder, with_backend
 from mmerg.settings.kinds import PASSWORD
-from mmerg.settings.parse import parsed
+from mmerg.settings.parse import try_parse
 from mmerg.settings.problems import COMMAND_LINE, CONFIGURATION, Problem, combine_problems
 
 FAILURES = (HydraException, OmegaConfBaseException, YAMLError)  # what Hydra raises if a config does not compose
@@ -65,5 +65,5 @@ def _others(found: Mapping[str, Sequence[Problem]], config_name: str, own: Path 
     named = {problem.key for problems_here in found.values() for problem in problems_here}
     with suppress(ConfigError):
         config = compose(config_name, [override for override, problems_here in found.items() if not problems_here], own)
-        problems = parsed(config, COMMANDS[config_name], [own] if own else [])[1]
+        problems = try_parse(config, COMMANDS[config_name], [own] if own else [])[1]
         yield from (one for one in problems if one.key.partition(".")[0] not in named)

@@ -11,11 +11,11 @@ from pathlib import Path
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
-from mmerg.settings.groups import groups, is_model, list_options, suggest_options
+from mmerg.settings.groups import is_model, list_groups, list_options, suggest_options
 from mmerg.settings.kinds import SettingsModel
-from mmerg.settings.problems import COMMAND_LINE, Problem, as_typed, unknown
+from mmerg.settings.overrides import quote_text
+from mmerg.settings.problems import COMMAND_LINE, Problem, format_value, unknown_setting
 from mmerg.settings.tree import get_fields, model_at
-from mmerg.settings.typed import quoted
 
 OF_RUNS = ("ablation", "experiment")  # groups whose options set several settings of a run
 _KEY = re.compile(r"\w+(\.\w+)*")
@@ -31,19 +31,19 @@ def find_problems(
     try:
         several = OverridesParser.create().parse_override(argument).is_sweep_override()
     except (HydraException, ValueError):
-        group = next((group for group in groups(own) if argument in list_options(group, own)), "")
-        text = f"{prefixed}={quoted(value)}"
+        group = next((group for group in list_groups(own) if argument in list_options(group, own)), "")
+        text = f"{prefixed}={quote_text(value)}"
         as_text = shlex.quote(text) if set(text) & set('"$`\\!') else f'"{text}"'
         hint = f"as a text: {as_text}" if value else "a setting is key=value"
         hint = f"did you mean {group}={argument}?" if group else hint
-        yield Problem(group or key, f"{as_typed(argument)} cannot be read as a setting", hint, COMMAND_LINE)
+        yield Problem(group or key, f"{format_value(argument)} cannot be read as a setting", hint, COMMAND_LINE)
         return
-    if key in list_groups(kind, own):
+    if key in list_command_groups(kind, own):
         yield from _find_option_problems(prefixed, value, own, sweep)
     elif _KEY.fullmatch(key) and prefixed[0] != "+" and not _is_known(kind, key):
-        yield unknown(kind, key)
+        yield unknown_setting(kind, key)
     elif several and not sweep:
-        yield Problem(key, f"{key} is {as_typed(value)}", f"one value; -m {argument} runs each", COMMAND_LINE)
+        yield Problem(key, f"{key} is {format_value(value)}", f"one value; -m {argument} runs each", COMMAND_LINE)
 
 
 def _is_known(kind: type[SettingsModel], key: str) -> bool:
@@ -63,7 +63,7 @@ def _find_option_problems(prefixed: str, value: str, own: Path | None, sweep: bo
                 yield Problem(group, f"there is no {group}={name}", suggest_options(group, name, own), COMMAND_LINE)
 
 
-def list_groups(kind: type[SettingsModel], own: Path | None) -> list[str]:
+def list_command_groups(kind: type[SettingsModel], own: Path | None) -> list[str]:
     """The config groups of a command: its own, those of runs if it runs samples, and those of the user's folder."""
     known = {*get_fields(kind), *(OF_RUNS if "system" in get_fields(kind) else ())}
-    return [group for group in groups(own) if group in known or group not in groups()]
+    return [group for group in list_groups(own) if group in known or group not in list_groups()]

@@ -19,7 +19,7 @@ def conf_folder() -> Path:
     return next(folder for folder in (here / "conf", here.parent / "conf") if folder.is_dir())
 
 
-def groups(own: Path | None = None) -> list[str]:
+def list_groups(own: Path | None = None) -> list[str]:
     """The config groups: an option of each is chosen with `group=option`."""
     folders = [conf_folder(), *([own] if own and own.is_dir() else [])]
     found = {group.name for folder in folders for group in folder.iterdir() if group.is_dir()}
@@ -80,7 +80,7 @@ def _text(backbone: str) -> str:
     return file.read_text(encoding="utf-8") if file.is_file() else ""
 
 
-def ollama_host() -> str:
+def read_ollama_host() -> str:
     """The address in OLLAMA_HOST, where Ollama's programs look for the server. Masks a password, which the settings
     refuse, so that `--cfg job --resolve` does not print it."""
     given = os.environ.get("OLLAMA_HOST", "").strip("\"' ")

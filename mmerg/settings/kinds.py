@@ -84,7 +84,7 @@ ModelName = Annotated[
     AfterValidator(_must(re.compile(r"[\w./:+-]*\w").fullmatch, "letters, digits and . _ + - / : only")),
 ]
 Path = Annotated[str, PlainValidator(_must(_is_text, "a path; in quotes where it looks like something else"))]
-ShardOf = Annotated[  # mmerg.runs.shards
+ShardText = Annotated[  # mmerg.runs.shards
     Text,
     AfterValidator(_must(_is_shard, "i/n with 1 ≤ i ≤ n ≤ 99999: 3/64 is the third of 64")),
 ]

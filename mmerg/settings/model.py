@@ -9,7 +9,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from mmerg.settings.backbone import SEEDS, AskingSettings, SamplingSettings, Seed
+from mmerg.settings.backbone import SEEDS, BatchSettings, SamplingSettings, Seed
 from mmerg.settings.kinds import (
     PLACE,
     RUNTIME_ONLY,
@@ -24,7 +24,7 @@ from mmerg.settings.kinds import (
     Positive,
     Seconds,
     SettingsModel,
-    ShardOf,
+    ShardText,
     Side,
     Text,
     Texts,
@@ -185,7 +185,7 @@ class FramesSettings(SettingsModel):
     show: Literal["own", "blank", "shuffled"] = "own"
 
 
-class RunSettings(AskingSettings):
+class RunSettings(BatchSettings):
     """All of a run: see `conf/config.yaml`, which explains each key."""
 
     dataset: DatasetSettings
@@ -200,7 +200,7 @@ class RunSettings(AskingSettings):
     tags: Annotated[tuple[Name, ...], Field(strict=False), RUNTIME_ONLY] = ()
     ids: Annotated[Annotated[Texts, Field(min_length=1)] | None, RUNTIME_ONLY] = None
     repeats: Annotated[Positive, RUNTIME_ONLY] = 1
-    shard: Annotated[ShardOf | None, RUNTIME_ONLY] = None
+    shard: Annotated[ShardText | None, RUNTIME_ONLY] = None
 
     @field_validator("repeats")
     @classmethod

@@ -18,11 +18,11 @@ from pydantic import ValidationError
 
 from mmerg.errors import ConfigError
 from mmerg.settings.commands import ImportSettings, TrainSettings
-from mmerg.settings.groups import conf_folder, groups, ollama_host, suggest_options
+from mmerg.settings.groups import conf_folder, list_groups, read_ollama_host, suggest_options
 from mmerg.settings.kinds import PLACE, RUNTIME_ONLY, Plain, SettingsModel, SparseSettings
 from mmerg.settings.model import RunSettings
-from mmerg.settings.problems import SET_IT, Problem, as_typed, combine_problems, no_value, of_validation
-from mmerg.settings.tree import get_fields, get_path, is_settings, leaves, paths_marked, unwrap_optional
+from mmerg.settings.problems import SET_IT, Problem, combine_problems, format_value, missing_value, translate_errors
+from mmerg.settings.tree import get_fields, get_path, is_settings, iterate_leaves, paths_marked, unwrap_optional
 
 KINDS = (RunSettings, TrainSettings, ImportSettings)
 PATHS = tuple({key: None for kind in KINDS for key in paths_marked(kind, PLACE)})
@@ -30,10 +30,10 @@ _RUNTIME = {key for kind in KINDS for key in paths_marked(kind, RUNTIME_ONLY)}
 _AS_TYPED = tuple(key for key in PATHS if key in _RUNTIME)  # the others are made absolute
 _PASSED_ON = ("root", "split", "sessions", "label_set")  # by a dataset's config, to its reader
 Settings = TypeVar("Settings", bound=SettingsModel)
-OmegaConf.register_new_resolver("ollama_host", ollama_host, replace=True)  # used by conf/backend
+OmegaConf.register_new_resolver("ollama_host", read_ollama_host, replace=True)  # used by conf/backend
 
 
-def own_folders() -> list[Path]:
+def get_user_folders() -> list[Path]:
     """The user's config folders on the command line, in a job of Hydra. Raises ConfigError if a chosen option has the
     name of one of mmerg's, which Hydra prefers."""
     runtime = HydraConfig.get().runtime
@@ -54,21 +54,23 @@ def parse(config: DictConfig, kind: type[Settings], own: Sequence[Path] = ()) ->
     """The settings of a composed config. own: folders of the user's configs, with their templates and Python
     files. Raises ConfigError with all that is wrong."""
     sys.path += [str(folder) for folder in own if str(folder) not in sys.path]  # after all installed packages
-    settings, problems = parsed(config, kind, own)
+    settings, problems = try_parse(config, kind, own)
     if settings is None or problems:
         raise combine_problems(problems)
     return settings
 
 
-def parsed(config: DictConfig, kind: type[Settings], own: Sequence[Path] = ()) -> tuple[Settings | None, list[Problem]]:
+def try_parse(
+    config: DictConfig, kind: type[Settings], own: Sequence[Path] = ()
+) -> tuple[Settings | None, list[Problem]]:
     if kind.model_config["extra"] == "ignore":  # before resolving, as ignored settings may refer to missing ones
         config = OmegaConf.masked_copy(config, [key for key in config if key in get_fields(kind)])
-    absent = [group for group in groups() if group in get_fields(kind) and config.get(group) is None]
+    absent = [group for group in list_groups() if group in get_fields(kind) and config.get(group) is None]
     config = pickle.loads(pickle.dumps(config))  # a copy, in half the time of OmegaConf's own
     OmegaConf.set_struct(config, False)
     _add_defaults(config, kind)
     raw: Any = OmegaConf.to_container(config)
-    missing = [key for key, value in leaves(raw) if value == "???"]  # must come from the command line
+    missing = [key for key, value in iterate_leaves(raw) if value == "???"]  # must come from the command line
     for key in missing:
         OmegaConf.update(config, key, None)
     unresolved: list[Problem] = []
@@ -83,13 +85,13 @@ def parsed(config: DictConfig, kind: type[Settings], own: Sequence[Path] = ()) -
         missing.append("dataset.root")
     folder = own[0] if own else None
     problems = [Problem(group, f"no {group} is chosen", suggest_options(group, None, folder)) for group in absent]
-    problems += [*map(no_value, dict.fromkeys(missing)), *_unread(raw)]
+    problems += [*map(missing_value, dict.fromkeys(missing)), *_unread(raw)]
     try:
         return kind.model_validate(plain), problems or unresolved
     except ValidationError as error:
-        invalid = [one for one in of_validation(error, kind) if not _is_below(one.key, [*missing, *absent])]
+        invalid = [one for one in translate_errors(error, kind) if not _is_below(one.key, [*missing, *absent])]
     # A setting that refers to another has the same problem; it is reported once.
-    copies = [key for key, value in leaves(raw) if isinstance(value, str) and "${" in value]
+    copies = [key for key, value in iterate_leaves(raw) if isinstance(value, str) and "${" in value]
     problems += [one for one in invalid if not _is_below(one.key, copies)]
     return None, problems or unresolved or invalid
 
@@ -109,7 +111,7 @@ def _unread(raw: Plain) -> Iterator[Problem]:
             if value is not None and path not in read and isinstance(reader.get(key), dict | type(None)):
                 takes = ", ".join(one for one in read if one.rpartition(".")[0] == above) or "none"
                 dataset = get_path(raw, "dataset.name")
-                what = f"{path} is {as_typed(value)}, and dataset={dataset} passes it to no reader"
+                what = f"{path} is {format_value(value)}, and dataset={dataset} passes it to no reader"
                 yield Problem(path, what, f"leave it out; its config takes {takes}")
 
 

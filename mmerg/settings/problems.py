@@ -1,6 +1,6 @@
 """Problems of settings, reported all at once: each key, its valid values, and the nearest one.
 
-raise combine_problems([unknown(RunSettings, "limt")])    # there is no setting limt; did you mean limit?
+raise combine_problems([unknown_setting(RunSettings, "limt")])    # there is no setting limt; did you mean limit?
 """
 
 import re
@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from mmerg.errors import ConfigError, did_you_mean
 from mmerg.settings.kinds import PASSWORD, SettingsModel
-from mmerg.settings.tree import every_key, get_keys, model_at
+from mmerg.settings.tree import get_keys, iterate_keys, model_at
 
 Node = TypeVar("Node", bound=SettingsModel)
 COMMAND_LINE, CONFIGURATION = "command line", "configuration"
@@ -33,7 +33,7 @@ class Problem:
     where: str = CONFIGURATION
 
 
-def no_value(key: str, where: str = CONFIGURATION) -> Problem:
+def missing_value(key: str, where: str = CONFIGURATION) -> Problem:
     return Problem(key, f"{key} has no value", f"{SET_IT}: {key}=…", where)
 
 
@@ -46,7 +46,7 @@ def combine_problems(problems: Sequence[Problem]) -> ConfigError:
     return ConfigError("\n".join([f"{len(problems)} settings are wrong", *lines]), where=places)
 
 
-def unknown(kind: type[SettingsModel], key: str, where: str = COMMAND_LINE) -> Problem:
+def unknown_setting(kind: type[SettingsModel], key: str, where: str = COMMAND_LINE) -> Problem:
     """The problem of an unknown setting. The hint names the nearest: one of the same group, or one of this name in
     another group."""
     above, _, last = key.rpartition(".")
@@ -55,7 +55,7 @@ def unknown(kind: type[SettingsModel], key: str, where: str = COMMAND_LINE) -> P
     except KeyError:
         parent = None
     siblings = {name: f"{above}.{name}" if above else name for name in get_keys(parent)} if parent else {}
-    every = [one for one, _ in every_key(kind)]
+    every = [one for one, _ in iterate_keys(kind)]
     near = (
         [siblings[name] for name in get_close_matches(last, siblings, 1)]
         or [one for one in every if f".{one}".endswith(f".{last}")]
@@ -66,16 +66,18 @@ def unknown(kind: type[SettingsModel], key: str, where: str = COMMAND_LINE) -> P
     return Problem(near[0] if near else key, f"there is no setting {key}", hint, where)
 
 
-def of_validation(error: ValidationError, kind: type[SettingsModel], where: str = CONFIGURATION) -> Iterator[Problem]:
+def translate_errors(
+    error: ValidationError, kind: type[SettingsModel], where: str = CONFIGURATION
+) -> Iterator[Problem]:
     """Translates pydantic's errors to the terms of the command line."""
     for invalid in error.errors(include_url=False):
         key, value, context = ".".join(map(str, invalid["loc"])), invalid["input"], invalid.get("ctx", {})
-        what = f"{key} is {as_typed(value)}"
+        what = f"{key} is {format_value(value)}"
         match invalid["type"]:
             case "extra_forbidden":
-                yield unknown(kind, key, where)
+                yield unknown_setting(kind, key, where)
             case "missing":
-                yield no_value(key, where)
+                yield missing_value(key, where)
             case "model_type" if isinstance(value, str) and "." not in key:  # a config that chooses an option
                 hint = f"choose an option on the command line, {key}={value}, or in the defaults of the config"
                 yield Problem(key, what, hint, where)
@@ -91,7 +93,7 @@ def read_settings(kind: type[Node], plain: Mapping[str, object], where: str) -> 
     try:
         return kind.model_validate(plain)
     except ValidationError as error:
-        raise combine_problems(list(of_validation(error, kind, where))) from error
+        raise combine_problems(list(translate_errors(error, kind, where))) from error
 
 
 def describe_choices(value: Any, allowed: Sequence[str]) -> str:
@@ -102,7 +104,7 @@ def describe_choices(value: Any, allowed: Sequence[str]) -> str:
     return "; ".join(filter(None, (f"one of {', '.join(allowed)}", near)))
 
 
-def as_typed(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value as typed on a command line. A long one is shortened, and a password is masked."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]

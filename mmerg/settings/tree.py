@@ -37,16 +37,16 @@ def model_at(kind: type[SettingsModel], key: str) -> type[SettingsModel] | None:
     return node if is_settings(node) else None
 
 
-def every_key(kind: type[SettingsModel], above: str = "") -> Iterator[tuple[str, FieldInfo]]:
+def iterate_keys(kind: type[SettingsModel], above: str = "") -> Iterator[tuple[str, FieldInfo]]:
     for key, info in get_fields(kind).items():
         if not key.startswith("_"):
             yield f"{above}{key}", info
             if is_settings(node := unwrap_optional(info.annotation)):
-                yield from every_key(node, f"{above}{key}.")
+                yield from iterate_keys(node, f"{above}{key}.")
 
 
 def paths_marked(kind: type[SettingsModel], mark: str) -> list[str]:
-    return [key for key, info in every_key(kind) if mark in info.metadata]
+    return [key for key, info in iterate_keys(kind) if mark in info.metadata]
 
 
 def is_settings(node: Any) -> TypeGuard[type[SettingsModel]]:
@@ -68,9 +68,9 @@ def get_path(plain: Any, path: str) -> Any:
     return plain
 
 
-def leaves(node: Any, above: str = "") -> Iterator[tuple[str, Any]]:
+def iterate_leaves(node: Any, above: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(node, dict):
         for key, value in node.items():
-            yield from leaves(value, f"{above}.{key}" if above else str(key))
+            yield from iterate_leaves(value, f"{above}.{key}" if above else str(key))
     else:
         yield above, node

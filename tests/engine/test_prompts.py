@@ -13,7 +13,7 @@ from mmerg.corpora.dialogue import Clip, Dialogue, Turn, cut_sample
 from mmerg.engine.prompts import Prompts, get_bounds
 from mmerg.engine.state import Correction, State
 from mmerg.errors import ConfigError
-from mmerg.runs.identity import combined
+from mmerg.runs.identity import combine_digests
 from mmerg.systems.instantiate import import_name
 from mmerg.systems.schema import build_json_schema
 from mmerg.systems.system import FramesSeenBy, Stage, System
@@ -215,7 +215,7 @@ def test_the_digest_covers_included_templates_and_files_of_user_classes(tmp_path
         output = import_name(f"{tmp_path / 'replies.py'}:Reply", "here", "")
         assert isinstance(output, type)
         stages = (replace(first, check="{% include 'part.j2' %}", output=output), *rest)
-        return combined(Prompts(replace(templates(tmp_path), stages=stages)).digests())
+        return combine_digests(Prompts(replace(templates(tmp_path), stages=stages)).digests())
 
     one = digest("Is it so?", "pass")
     assert digest("Is it so?", "pass") == one

@@ -15,7 +15,7 @@ from mmerg.engine.prompts import Prompts
 from mmerg.engine.sources import SourceOutput
 from mmerg.engine.state import Pass, State
 from mmerg.errors import ConfigError, Failure, SampleError
-from mmerg.runs.identity import combined, name_files
+from mmerg.runs.identity import combine_digests, name_files
 from mmerg.settings.kinds import ClassSpec
 from mmerg.settings.model import SystemSettings
 from mmerg.settings.problems import read_settings
@@ -143,7 +143,7 @@ def test_the_digest_or_the_file_of_a_function_is_part_of_the_identity() -> None:
         system = labelled()
         if own:
             classifier(system).digest = own  # type: ignore[attr-defined]
-        return combined(Prompts(system).digests())
+        return combine_digests(Prompts(system).digests())
 
     assert digest("") == digest("")
     assert len({digest(""), digest("one"), digest("two")}) == 3

@@ -10,7 +10,7 @@ import pytest
 from mmerg.errors import CallError, ConfigError
 from mmerg.experiment.launch import launch
 from mmerg.experiment.plan import plan_run
-from mmerg.runs.result import Ended
+from mmerg.runs.result import RunOutcome
 from tests.configs import parse_settings
 from tests.run_folders import read_contents
 from tests.scripted_ollama import ScriptedOllama, scripted_ollama
@@ -37,7 +37,7 @@ def given(folder: Path, host: str, *more: str) -> tuple[str, ...]:
     )
 
 
-def run(*settings: str) -> Ended:
+def run(*settings: str) -> RunOutcome:
     [ended] = launch(parse_settings(*settings))
     return ended
 

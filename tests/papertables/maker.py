@@ -18,7 +18,7 @@ from mmerg.papertables.candidates import read_candidate
 from mmerg.papertables.table import RunTable, TableRow, add_runs
 from mmerg.runs.events import Verdict
 from mmerg.runs.folder import read_results
-from mmerg.runs.manifest import MANIFEST, Judged, JudgingManifest, read_manifest
+from mmerg.runs.manifest import MANIFEST, JudgedRun, JudgingManifest, read_manifest
 from mmerg.runs.result import Verdicts
 from mmerg.score import main as score
 from mmerg.scoring.score import Score
@@ -108,18 +108,18 @@ def judging_of(first: Path, second: Path, corpus: str = "empathetic") -> Path:
         | {"signs": {}, "aspects": {"empathy": scores}, "replies": replies}
     )
     write_record(folder / JUDGEMENT, found)
-    judged = (Judged(run=run, identity=m.identity, engine=m.engine) for run, m in zip(runs, manifests, strict=True))
+    judged = (JudgedRun(run=run, identity=m.identity, engine=m.engine) for run, m in zip(runs, manifests, strict=True))
     write_verdicts(folder, [sample], *judged)
     return folder
 
 
-def write_verdicts(folder: Path, verdicts: Sequence[Verdicts], *judged: Judged) -> None:
+def write_verdicts(folder: Path, verdicts: Sequence[Verdicts], *judged: JudgedRun) -> None:
     """The folder of a judging, its verdicts put in place of earlier ones."""
     engine = Engine(backend="scripted", version="1", model="tiny", digest="d")
     made = JudgingManifest(identity={}, engine=engine, judged=judged, items=1, left_out={})
     if judged or not (folder / MANIFEST).exists():
-        write_record(folder / MANIFEST, made.sealed())
-    (folder / VERDICTS).write_text("".join(one.sealed({}).line() for one in verdicts))
+        write_record(folder / MANIFEST, made.with_digest())
+    (folder / VERDICTS).write_text("".join(one.with_digest({}).line() for one in verdicts))
 
 
 def match(name: Name, *runs: Path, number: int = 0) -> RunTable:

@@ -66,7 +66,7 @@ def passes_of(one: Result, verdicts: Sequence[str]) -> Iterator[events.Event]:
         assert one.failure
         yield events.SampleFailed(sample=one.id, at=AT, failure=one.failure, what="cut off")
     else:
-        ended: events.Ended = "passed" if verdicts[-1] == PASSED else "max_iterations"
+        ended: events.LoopEnd = "passed" if verdicts[-1] == PASSED else "max_iterations"
         yield events.Selected(sample=one.id, at=AT, t=one.selected_pass or 0, ranks=ranks, ended=ended)
         yield events.SampleDone(sample=one.id, at=AT)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mmerg.plots.run_data import RunData, describe_runs
-from mmerg.runs.config_diff import labels
+from mmerg.runs.config_diff import label_runs
 from mmerg.runs.manifest import RunRef, check_runs
 from tests.scoring.run_builder import build_run, manifest_of, result
 
@@ -49,7 +49,7 @@ def set_to(run: str, **config: object) -> RunRef:
     ],
 )
 def test_labels(runs: list[RunRef], expected: list[str]) -> None:
-    assert labels(runs) == expected
+    assert label_runs(runs) == expected
 
 
 def test_captions_name_the_runs_and_their_number_of_finished_samples(tmp_path: Path) -> None:

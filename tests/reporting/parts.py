@@ -192,7 +192,7 @@ def events_of(told: Told) -> list[events.Event]:
                 )
             )
     ranks = {t: rank_of(checks, t) for t, checks in enumerate(told.passes) if checks != "x"}
-    ended: events.Ended = "unaudited" if "x" in told.passes else "passed"
+    ended: events.LoopEnd = "unaudited" if "x" in told.passes else "passed"
     found.append(events.Selected(sample=told.id, at=AT, t=selected_of(told), ranks=ranks, ended=ended))
     return [*found, events.SampleDone(sample=told.id, at=AT)]
 

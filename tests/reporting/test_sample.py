@@ -114,7 +114,7 @@ def test_why_a_pass_was_selected(
     checks: list[str], more: dict[str, str], ranks: dict[int, tuple[float, ...]], t: int, why: str
 ) -> None:
     event = events.Selected.model_validate({"sample": "a", "t": t, "ranks": ranks, **more})
-    assert describe_selection(event, checks) == f"Pass {t} {why}; the loop ended: {events.ENDED[more['ended']]}"
+    assert describe_selection(event, checks) == f"Pass {t} {why}; the loop ended: {events.LOOP_ENDS[more['ended']]}"
 
 
 def test_outcomes() -> None:

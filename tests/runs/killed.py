@@ -19,7 +19,7 @@ from pathlib import Path
 from time import sleep
 
 from mmerg.errors import Failure
-from mmerg.experiment.work import pending
+from mmerg.experiment.work import select_pending
 from mmerg.runs import events
 from mmerg.runs.folder import RESULTS, Run, read_results
 from mmerg.runs.manifest import MANIFEST
@@ -48,7 +48,7 @@ def work(folder: Path, only_failed: bool) -> None:
                 return Result(id=sample, status="failed", failure=Failure.TIMEOUT)
             return Result(id=sample, status="ok", response=f"It is {sample}.", calls=10)
 
-        todo = pending(samples, run.results, only_failed)
+        todo = select_pending(samples, run.results, only_failed)
         with ThreadPoolExecutor(4) as threads:
             list(threads.map(lambda sample: run.record(sample.id, partial(tell, sample.id)), todo))
         run.seal(sample.id for sample in samples)
@@ -68,7 +68,7 @@ def finished_in(folder: Path, only_failed: bool) -> set[str]:
     """The samples with events and a line of the same attempt; with only_failed, those that did not fail."""
     finished = set()
     results = read_results(folder)
-    for sample in set(results) - results.lost:
+    for sample in set(results) - results.without_events:
         failed = results[sample].status == "failed"
         assert any(isinstance(event, events.SampleFailed) for event in read_events(folder, sample)) == failed, sample
         if not (failed and only_failed):

@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from mmerg.runs.config_diff import NONE, Setting, config_diff
+from mmerg.runs.config_diff import NONE, Setting, diff_configs
 from mmerg.runs.manifest import Manifest
 from tests.configs import BASE, dump_settings
 from tests.scoring.run_builder import manifest_of
@@ -17,7 +17,7 @@ def run(*overrides: str) -> Manifest:
 
 
 def differences(*manifests: Manifest) -> dict[str, tuple[str, ...]]:
-    return {one.name: one.values for one in config_diff(manifests)}
+    return {one.name: one.values for one in diff_configs(manifests)}
 
 
 def test_settings_are_named_by_path() -> None:
@@ -73,7 +73,7 @@ def test_what_no_setting_explains_has_its_own_name() -> None:
     session = one.sessions[0].model_copy(update={"git_commit": "f" * 40 + "-dirty"})
     change = {"identity": one.identity | {"prompt mpa.j2": "ab" * 32}, "engine": engine, "sessions": (session,)}
     other = one.model_copy(update=change)
-    assert config_diff([one, other]) == [
+    assert diff_configs([one, other]) == [
         Setting("prompt mpa.j2 digest", ("same-prompt mpa.j2", "abababababab")),
         Setting("model digest", ("dddddddddddd", "eeeeeeeeeeee")),
         Setting("engine.version", ("1", "2")),

@@ -3,7 +3,7 @@
 import pytest
 
 from mmerg.runs import events
-from mmerg.runs.copying import copied_by
+from mmerg.runs.copying import count_copied
 from mmerg.runs.trace import SampleTrace
 from tests.scoring.run_builder import AT, LABELS, called, result
 
@@ -51,11 +51,11 @@ def trace(reply: str) -> SampleTrace:
     ],
 )
 def test_what_a_reply_copies(reply: str, copied: dict[str, int], repeats: str) -> None:
-    assert copied_by(trace(reply), reply, "R") == copied
+    assert count_copied(trace(reply), reply, "R") == copied
     assert result("a", reply, copied=copied).repeats == repeats
 
 
 def test_an_imported_reply_is_compared_with_the_history_only() -> None:
     started = trace(LAST).started
     assert started
-    assert copied_by(SampleTrace([started]), LAST, "") == {"all": 6, "any": 6, "history": 6, "last turn": 6}
+    assert count_copied(SampleTrace([started]), LAST, "") == {"all": 6, "any": 6, "history": 6, "last turn": 6}

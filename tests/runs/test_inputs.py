@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mmerg.backends.protocol import Engine
-from mmerg.runs.inputs import list_inputs, unequal_inputs
+from mmerg.runs.inputs import describe_unequal_inputs, list_inputs
 from mmerg.runs.manifest import IMPORTED, Corpus, Manifest, ProtocolSection, RunRef
 from tests.configs import parse_settings
 
@@ -46,12 +46,17 @@ def test_inputs_follow_from_settings(run: RunRef, inputs: str) -> None:
 
 def test_unequal_inputs_are_listed() -> None:
     plain, shot, merg = run("one_pass", "frames=none"), run("one_shot"), run("merg")
-    assert unequal_inputs([plain, plain]) == unequal_inputs([shot, merg]) == unequal_inputs([]) == ""
-    assert unequal_inputs([shot, plain, merg]) == (
+    assert (
+        describe_unequal_inputs([plain, plain])
+        == describe_unequal_inputs([shot, merg])
+        == describe_unequal_inputs([])
+        == ""
+    )
+    assert describe_unequal_inputs([shot, plain, merg]) == (
         "inputs differ: one_shot, merg: the dialogue, frames, 1 exemplar; one_pass: the dialogue"
     )
     other = run("merg", "memory=none", name="merg-2")
-    assert unequal_inputs([merg, other]) == (
+    assert describe_unequal_inputs([merg, other]) == (
         "inputs differ: merg: the dialogue, frames, 1 exemplar; merg-2: the dialogue, frames"
     )
 
@@ -59,4 +64,4 @@ def test_unequal_inputs_are_listed() -> None:
 def test_inputs_of_imported_replies_are_unknown() -> None:
     other = run("one_pass", name="CEM", engine=ENGINE.model_copy(update={"backend": IMPORTED}))
     assert list_inputs(other.manifest) == ()
-    assert "one_pass: unknown" in unequal_inputs([run("merg"), other])
+    assert "one_pass: unknown" in describe_unequal_inputs([run("merg"), other])

@@ -16,7 +16,7 @@ from mmerg.errors import RunError
 from mmerg.runs.folder import RESULTS
 from mmerg.runs.manifest import (
     MANIFEST,
-    Judged,
+    JudgedRun,
     JudgingManifest,
     MemorySection,
     Split,
@@ -180,8 +180,8 @@ def test_the_error_for_another_folder_names_runs(pair: tuple[Path, Path], tmp_pa
 
 def test_the_folder_of_a_judging_is_no_run(pair: tuple[Path, Path], tmp_path: Path) -> None:
     run = read_manifest(pair[0])
-    judged = (Judged(run="a", identity=run.identity, engine=run.engine),)
-    judging = JudgingManifest(identity={}, engine=run.engine, judged=judged, items=1, left_out={}).sealed()
+    judged = (JudgedRun(run="a", identity=run.identity, engine=run.engine),)
+    judging = JudgingManifest(identity={}, engine=run.engine, judged=judged, items=1, left_out={}).with_digest()
     write_record(tmp_path / MANIFEST, judging)
     assert read_any_manifest(tmp_path) == judging
     with pytest.raises(RunError, match=r"holds a judgement, not a run[^$]*name the judged run instead: a$"):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mmerg.errors import RunError
 from mmerg.merge import main
-from mmerg.runs.folder import RESULTS, Run, hold, read_results
+from mmerg.runs.folder import RESULTS, Run, lock_folder, read_results
 from mmerg.runs.manifest import Manifest, read_manifest
 from mmerg.runs.merge import merge
 from mmerg.runs.result import Result
@@ -50,12 +50,12 @@ def write(folder: Path, made: Manifest, samples: Sequence[str], *, seal: bool = 
 
 
 def own(shard: Shard) -> list[tuple[int, str]]:
-    return [(n, one) for n, one in enumerate(SAMPLES_OF_IT) if shard.holds(one.partition("/")[0])]
+    return [(n, one) for n, one in enumerate(SAMPLES_OF_IT) if shard.contains(one.partition("/")[0])]
 
 
 def write_shard(run: Path, text: str, identity: str = "same", done: int | None = None) -> Path:
     """A shard with its first `done` samples (None: all, in reverse order)."""
-    shard = Shard.of(text)
+    shard = Shard.parse(text)
     samples = [sample for _, sample in own(shard)]
     folder = write(shard.folder(run), manifest(shard, identity), samples[:done][::-1], seal=done is None)
     write_order(folder, own(shard))
@@ -94,10 +94,10 @@ def held_but(run: Path) -> dict[str, object]:
         away.rename(run / SHARDS)
 
 
-@given(dialogues=st.sets(st.text(), max_size=30), of_all=st.integers(1, 9))
-def test_each_dialogue_is_in_one_shard(dialogues: set[str], of_all: int) -> None:
+@given(dialogues=st.sets(st.text(), max_size=30), total=st.integers(1, 9))
+def test_each_dialogue_is_in_one_shard(dialogues: set[str], total: int) -> None:
     for dialogue in dialogues:
-        assert sum(Shard(number, of_all).holds(dialogue) for number in range(1, of_all + 1)) == 1
+        assert sum(Shard(number, total).contains(dialogue) for number in range(1, total + 1)) == 1
 
 
 def test_merging_again_adds_later_results(run: Path) -> None:
@@ -105,7 +105,7 @@ def test_merging_again_adds_later_results(run: Path) -> None:
     before = held_but(run)
     assert merge(run).samples == 24
     assert held_but(run) == before
-    shard = next(shard for shard in (Shard(n, 3) for n in (1, 2, 3)) if shard.holds("d3"))
+    shard = next(shard for shard in (Shard(n, 3) for n in (1, 2, 3)) if shard.contains("d3"))
     with Run(shard.folder(run), manifest(shard)) as again:  # only_failed=true
         finish(again, result("d3/4", "Now it is said."), [])
         again.seal(SAMPLES_OF_IT)
@@ -171,7 +171,7 @@ def test_shards_that_do_not_fit_are_refused_and_unchanged(run: Path, spoil: Call
 @pytest.mark.parametrize("writes", ["shard", "run"])
 def test_a_folder_in_use_is_refused(run: Path, writes: str) -> None:
     folder = run if writes == "run" else Shard(2, 3).folder(run)
-    with hold(folder), pytest.raises(RunError, match="another process is writing to this run"):
+    with lock_folder(folder), pytest.raises(RunError, match="another process is writing to this run"):
         merge(run)
     merge(run)
 

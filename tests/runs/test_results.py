@@ -9,7 +9,7 @@ from mmerg.runs.result import Result, Results, read_lines
 
 
 def result(sample: str, response: str = "hi") -> Result:
-    return Result(id=sample, status="ok", response=response).sealed({})
+    return Result(id=sample, status="ok", response=response).with_digest({})
 
 
 def read(folder: Path, *lines: str | bytes) -> Results[Result]:
@@ -23,7 +23,7 @@ def test_later_lines_replace_earlier_ones_in_place(tmp_path: Path) -> None:
     results = read(tmp_path, *(one.line() for one in written))
     assert list(results) == ["b", "é"]
     assert results == {"b": result("b", "😀 later"), "é": result("é", "ä")}
-    assert not results.clean
+    assert not results.matches_file
 
 
 @pytest.mark.parametrize("cut", [1, -2])
@@ -31,7 +31,7 @@ def test_an_incomplete_last_line_is_ignored(cut: int, tmp_path: Path) -> None:
     for filled_up in (b"", b"\0" * 9):
         results = read(tmp_path, result("a").line(), result("b").line()[:cut].encode() + filled_up)
         assert list(results) == ["a"]
-        assert not results.clean
+        assert not results.matches_file
 
 
 @pytest.mark.parametrize(

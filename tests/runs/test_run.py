@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mmerg.errors import Failure, RunError
-from mmerg.experiment.work import pending
+from mmerg.experiment.work import select_pending
 from mmerg.runs.folder import LOCK, RESULTS, Run, read_results
 from mmerg.runs.manifest import MANIFEST, Session, read_manifest
 from mmerg.runs.samples import events_file, read_events
@@ -30,7 +30,7 @@ from tests.runs.parts import (
 
 
 def finished(run: Run) -> list[str]:
-    return [sample for sample in run.results if sample not in run.results.lost]
+    return [sample for sample in run.results if sample not in run.results.without_events]
 
 
 def ids(folder: Path) -> list[str]:
@@ -194,7 +194,7 @@ def test_every_start_is_recorded(tmp_path: Path) -> None:
     assert starts == sorted(starts)
     assert starts[0].utcoffset() == timedelta(0)
     assert [session.model_copy(update={"at": ""}) for session in kept.sessions] == [first, second]
-    assert kept.model_copy(update={"sessions": MADE.sessions}) == MADE.sealed()
+    assert kept.model_copy(update={"sessions": MADE.sessions}) == MADE.with_digest()
 
 
 def test_paths_that_are_not_utf_8(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_a_full_disk_is_a_run_error_and_no_line_follows_an_incomplete_one(folder
     errors = (folder / "errors").read_text(encoding="utf-8").splitlines()
     assert errors == ["the disk is full, or a quota is reached"] * 2
     assert ids(folder) == ["a", "b", "e"]
-    assert not read_results(folder).lost
+    assert not read_results(folder).without_events
 
 
 @pytest.mark.parametrize("written", [False, True])
@@ -261,15 +261,15 @@ def test_a_retried_failure_that_is_killed_at_its_end_runs_again(written: bool, f
     assert exit_code(die_at_the_end_of_a_sample, folder) == -signal.SIGKILL
     if written:  # killed after the line and before its events had their name
         with (folder / RESULTS).open("a", encoding="utf-8") as file:
-            file.write(result("a", response="better").sealed(MADE.identity).line())
+            file.write(result("a", response="better").with_digest(MADE.identity).line())
     [part] = read_events(folder, "a")
     assert part.kind == "sample_done"
     assert not events_file(folder, "a").exists()
     with Run(folder, MADE) as run:
         for only_failed in (False, True):
-            assert [one.id for one in pending([result("a"), result("b")], run.results, only_failed)] == ["a"]
+            assert [one.id for one in select_pending([result("a"), result("b")], run.results, only_failed)] == ["a"]
         do(run, result("a", response="better"))
         run.seal(["a", "b"])
-        assert not run.results.lost
+        assert not run.results.without_events
     assert [one.response for one in read_results(folder).values()] == ["better", "hi"]
     assert sorted(path.name for path in (folder / "samples").iterdir()) == ["a.jsonl", "b.jsonl"]

@@ -45,8 +45,8 @@ ALL: list[events.Event] = [
     events.Refused(sample="a", t=0, stage="mpa", attempt=0, failure=Failure.TRUNCATED, complaint="long"),
     events.Cleaned(sample="a", t=0, stage="sgrg", attempt=1, taken=("name", "the end of a long 'reason'")),
     events.Supplied(sample="a", t=0, stage="sgrg", symbol="M", content=({"reply": "r"},)),
-    events.Produced.of("a", 0, "mpa", "E", outputs()["mpa"]),
-    events.Produced.of("a", 0, "sgrg", "R", "hello"),
+    events.Produced.from_output("a", 0, "mpa", "E", outputs()["mpa"]),
+    events.Produced.from_output("a", 0, "sgrg", "R", "hello"),
     events.Audited(
         sample="a",
         t=0,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from mmerg.backends.protocol import TokenLogprob
-from mmerg.runs.facts import of_response
+from mmerg.runs.facts import find_response_logprobs
 
 
 def numbered(tokens: Sequence[str]) -> list[TokenLogprob]:
@@ -31,7 +31,7 @@ def numbered(tokens: Sequence[str]) -> list[TokenLogprob]:
     ],
 )
 def test_tokens_of_the_response(tokens: list[str], text: str, response: str, own: tuple[float, ...]) -> None:
-    assert of_response(numbered(tokens), text, response) == own
+    assert find_response_logprobs(numbered(tokens), text, response) == own
 
 
 @pytest.mark.parametrize(
@@ -47,23 +47,23 @@ def test_tokens_of_the_response(tokens: list[str], text: str, response: str, own
     ],
 )
 def test_none_if_tokens_and_response_do_not_fit(tokens: list[str], text: str, response: str) -> None:
-    assert of_response(numbered(tokens), text, response) is None
+    assert find_response_logprobs(numbered(tokens), text, response) is None
 
 
 @pytest.mark.parametrize("name", ["reply", "b_reply", "ab_reply"])
 def test_a_field_of_json(name: str) -> None:
     tokens = ['{"', "emotion", '":"', "no", '","', name, '":"', "no", ' \\"', "so", '\\"', '"}']
     text = "".join(tokens)
-    assert of_response(numbered(tokens), text, 'no "so"', "reply") == (-8, -9, -10, -11)
-    assert of_response(numbered(tokens), text, "no", "emotion") == (-4,)
-    assert of_response(numbered(tokens), text, "no", "unheard-of") is None
-    assert of_response(numbered(tokens), text, "yes", "reply") is None
+    assert find_response_logprobs(numbered(tokens), text, 'no "so"', "reply") == (-8, -9, -10, -11)
+    assert find_response_logprobs(numbered(tokens), text, "no", "emotion") == (-4,)
+    assert find_response_logprobs(numbered(tokens), text, "no", "unheard-of") is None
+    assert find_response_logprobs(numbered(tokens), text, "yes", "reply") is None
 
 
 def test_tokens_of_a_cleaned_reply() -> None:
     plain = ["Ben", ":", " ", '"', "Oh", " no", '."', " *", "sighs", "*"]
-    assert of_response(numbered(plain), "".join(plain), "Oh no.") == (-5, -6, -7)
+    assert find_response_logprobs(numbered(plain), "".join(plain), "Oh no.") == (-5, -6, -7)
     field = ['{"', "reply", '":"', "Ben", ":", " Say", ' \\"', "no", '\\"', "!", ' *sighs*"}']
-    assert of_response(numbered(field), "".join(field), 'Say "no"!', "reply") == (-6, -7, -8, -9, -10)
+    assert find_response_logprobs(numbered(field), "".join(field), 'Say "no"!', "reply") == (-6, -7, -8, -9, -10)
     middle = ["Oh", " no", ".", " *sighs*", " Why", "?"]
-    assert of_response(numbered(middle), "".join(middle), "Oh no. Why?") is None
+    assert find_response_logprobs(numbered(middle), "".join(middle), "Oh no. Why?") is None

@@ -9,7 +9,7 @@ from mmerg.backends.embedded import Embedded
 from mmerg.backends.ollama import Ollama
 from mmerg.backends.protocol import Backend, Message, Request, Sampling
 from mmerg.engine.labels import ALTERNATIVES, TOKENS, build_schema, read_labels
-from mmerg.runs.facts import of_response
+from mmerg.runs.facts import find_response_logprobs
 from tests.ollama_server import Server
 
 
@@ -23,11 +23,11 @@ def check_tokens(backend: Backend) -> None:
         reply = backend.complete(Request(messages, Sampling(num_predict=24, stop=stop), logprobs=True))
         response = reply.text.strip()
         assert response
-        own = of_response(reply.logprobs, reply.text, response)
+        own = find_response_logprobs(reply.logprobs, reply.text, response)
         assert own is not None
         assert len(reply.logprobs) - 3 <= len(own) <= len(reply.logprobs)  # an end token and line feeds may be extra
         line = response.splitlines()[0].strip()
-        part = of_response(reply.logprobs, reply.text, line)
+        part = find_response_logprobs(reply.logprobs, reply.text, line)
         assert part is not None
         assert own[: len(part)] == part
         assert (len(part) < len(own)) == ("\n" in response)

@@ -17,7 +17,7 @@ from mmerg.errors import ConfigError
 from mmerg.experiment.backbone import BackbonePlan, check_hosts
 from mmerg.experiment.build import make
 from mmerg.experiment.plan import SystemPlan, plan_prompts
-from mmerg.runs.identity import runtime_settings
+from mmerg.runs.identity import get_runtime_settings
 from mmerg.settings.groups import conf_folder
 from tests.configs import BASE, dump_settings, parse_settings
 from tests.processes import in_process
@@ -47,7 +47,7 @@ def test_every_option_composes_and_makes_its_parts(group: str, option: str, tmp_
     settings = parse_settings(*dataset, f"{group}={option}", *root, *more, *dialect, f"cache_dir={tmp_path}/cache")
     assert group == "frames" or getattr(settings, group).name == option
     assert isinstance(make(settings.dataset.reader), Empathetic | Folder | Iemocap | Meld | Talk)
-    backbone = BackbonePlan.of(settings)
+    backbone = BackbonePlan.from_settings(settings)
     with closing(backbone.pool()) as pool:
         assert pool.slots == len(settings.backend.hosts) * settings.backbone.concurrency
     experiment = SystemPlan(
@@ -116,23 +116,23 @@ def test_a_missing_value_is_named(overrides: tuple[str, ...], key: str) -> None:
 
 
 def test_runtime_settings_are_listed_by_path(base: dict[str, Any]) -> None:
-    runtime = runtime_settings(base)
+    runtime = get_runtime_settings(base)
     assert runtime["backend.hosts"] == base["backend"]["hosts"]
     assert runtime["backend.adapter.deadlines"]["connect"] == 5.0
     assert not {"limit", "seed", "backend.adapter.total"} & set(runtime)  # none is set, or it decides results
-    assert runtime_settings(dump_settings(*BASE, "limit=3"))["limit"] == 3
+    assert get_runtime_settings(dump_settings(*BASE, "limit=3"))["limit"] == 3
 
 
 def test_the_embedded_backend_refuses_hosts() -> None:
     assert len(hosts("dataset=demo")) == 2  # two copies of the model
     with pytest.raises(ConfigError, match="has no effect on the embedded backend") as caught:
-        BackbonePlan.of(parse_settings("dataset=demo", "backend.hosts=[http://127.0.0.1:9]")).pool()
+        BackbonePlan.from_settings(parse_settings("dataset=demo", "backend.hosts=[http://127.0.0.1:9]")).pool()
     assert "add backend=ollama" in caught.value.hint
 
 
 def test_a_part_that_cannot_be_made_says_why() -> None:
     with pytest.raises(ConfigError, match="unheard_of"):
-        BackbonePlan.of(parse_settings(*BASE, "+backend.adapter.unheard_of=1")).pool()
+        BackbonePlan.from_settings(parse_settings(*BASE, "+backend.adapter.unheard_of=1")).pool()
 
 
 def test_the_command_takes_a_path_as_it_is_typed(tmp_path: Path) -> None:

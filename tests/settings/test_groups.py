@@ -6,7 +6,7 @@ import pytest
 
 from mmerg.errors import ConfigError
 from mmerg.settings.compose import compose
-from mmerg.settings.groups import ollama_host
+from mmerg.settings.groups import read_ollama_host
 
 
 @pytest.mark.parametrize("page", ["name: [", "*x", "!!python/object:os.x []"])
@@ -41,6 +41,6 @@ def test_a_config_that_includes_a_missing_option_is_named(tmp_path: Path) -> Non
 )
 def test_the_server_is_that_of_ollama_host(given: str, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OLLAMA_HOST", given)
-    assert ollama_host() == address
+    assert read_ollama_host() == address
     config = compose("config", ["dataset=meld", "memory=ollama"])
     assert (config.backend.hosts, config.memory.embedder.hosts) == ([address], [address])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mmerg.runs.identity import RUNTIME_KEYS, settings_digest
+from mmerg.runs.identity import RUNTIME_KEYS, digest_settings
 from tests.configs import BASE, dump_settings
 
 
@@ -40,7 +40,7 @@ def other(value: Any) -> Any:
 
 
 def test_only_runtime_settings_leave_the_identity_alone(base: dict[str, Any]) -> None:
-    before = settings_digest(base)
+    before = digest_settings(base)
     unmoved = set()
     for path in leaves(base):
         if path.startswith("memory.") or path == "sem":  # others name it: what they hold of it decides
@@ -51,14 +51,14 @@ def test_only_runtime_settings_leave_the_identity_alone(base: dict[str, Any]) ->
         for name in parents:
             node = node[name]
         node[last] = other(node[last])
-        if settings_digest(changed) == before:
+        if digest_settings(changed) == before:
             unmoved.add(path)
     keys = [key.replace("memory.", "sources.M.") for key in RUNTIME_KEYS]
     ours = {path for path in leaves(base) if any(path == key or path.startswith(f"{key}.") for key in keys)}
     places = {path for path in leaves(base) if path.endswith(".root")}
     idle = {"system.prompts", "system.label_sets"}
     assert unmoved == ours | places | idle | {"protocol.name"}
-    assert settings_digest(copy.deepcopy(base)) == before
+    assert digest_settings(copy.deepcopy(base)) == before
 
 
 MELD = ("dataset=meld", "dataset.root=/meld")
@@ -94,7 +94,7 @@ OWN_LOOP = ("system.auditor=null", "system.loop=my_loops.vote")
     ],
 )
 def test_equivalent_settings_are_one_run(one: tuple[str, ...], other: tuple[str, ...]) -> None:
-    assert settings_digest(dump_settings(*MELD, *one)) == settings_digest(dump_settings(*MELD, *other))
+    assert digest_settings(dump_settings(*MELD, *one)) == digest_settings(dump_settings(*MELD, *other))
 
 
 @pytest.mark.parametrize(
@@ -117,9 +117,9 @@ def test_equivalent_settings_are_one_run(one: tuple[str, ...], other: tuple[str,
     ],
 )
 def test_different_settings_are_two_runs(one: tuple[str, ...], other: tuple[str, ...]) -> None:
-    assert settings_digest(dump_settings(*MELD, *one)) != settings_digest(dump_settings(*MELD, *other))
+    assert digest_settings(dump_settings(*MELD, *one)) != digest_settings(dump_settings(*MELD, *other))
 
 
 def test_settings_of_imported_replies_have_an_identity(base: dict[str, Any]) -> None:
     """They lack the system, frames and backend. Tables and plots group runs by it."""
-    assert len(settings_digest({key: base[key] for key in ("dataset", "protocol")} | {"system": {"name": "CEM"}})) == 64
+    assert len(digest_settings({key: base[key] for key in ("dataset", "protocol")} | {"system": {"name": "CEM"}})) == 64

@@ -7,8 +7,8 @@ import pytest
 from mmerg.settings.compose import compose
 from mmerg.settings.kinds import PLACE
 from mmerg.settings.model import RunSettings
+from mmerg.settings.overrides import prepare_override
 from mmerg.settings.tree import get_path, paths_marked
-from mmerg.settings.typed import expanded
 from tests.configs import BASE, dump_settings
 
 OF_A_RUN = paths_marked(RunSettings, PLACE)
@@ -36,7 +36,7 @@ def test_the_home_is_that_of_the_user(key: str) -> None:
     ],
 )
 def test_a_value_needs_no_second_pair_of_quotes(typed: str, read: object) -> None:
-    assert dump_settings(*BASE, expanded(typed))[typed.partition("=")[0]] == read
+    assert dump_settings(*BASE, prepare_override(typed))[typed.partition("=")[0]] == read
 
 
 def test_a_config_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:

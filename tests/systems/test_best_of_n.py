@@ -15,7 +15,7 @@ from mmerg.experiment.plan import plan_run
 from mmerg.runs import events
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import read_manifest
-from mmerg.runs.result import Ended
+from mmerg.runs.result import RunOutcome
 from tests.compared_runs import edit
 from tests.configs import parse_settings
 from tests.run_folders import read_contents
@@ -142,7 +142,7 @@ def test_a_backend_without_log_probabilities_ends_the_run() -> None:
     assert len(asked) == 1
 
 
-def dry(folder: Path, *more: str) -> Ended:
+def dry(folder: Path, *more: str) -> RunOutcome:
     given = ("dataset=demo", "backend=dry", "system=best_of_n", "frames=none", f"cache_dir={folder / 'cache'}")
     [ended] = launch(parse_settings(*given, *more))
     return ended

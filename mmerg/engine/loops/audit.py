@@ -65,7 +65,7 @@ def refine(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
     writer = next(stage for stage in system.stages if stage.gives == symbol)
 
     def read(reply: Output, this: Pass) -> tuple[Pass, Correction | str]:
-        emit(events.Produced.of(state.scene.id, this.t, critic.name, critic.gives, reply))
+        emit(events.Produced.from_output(state.scene.id, this.t, critic.name, critic.gives, reply))
         scored = replace(this, score=(int(getattr(reply, system.score)) if system.score else 0,))
         if system.stop and getattr(reply, system.stop):
             return scored, "good enough"
@@ -137,7 +137,7 @@ def _ask_again(
     if found is None:
         return None
     _, output = found.outputs[-1]
-    emit(events.Produced.of(this.state.scene.id, t, stage.name, stage.gives, output))
+    emit(events.Produced.from_output(this.state.scene.id, t, stage.name, stage.gives, output))
     same = output == correction.previous and not (correction.drafts or correction.retained)
     return None if system.greedy and same else found
 

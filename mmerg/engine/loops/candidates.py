@@ -8,7 +8,7 @@ from mmerg.engine.state import Candidate, Pass, State
 from mmerg.errors import ConfigError, Failure, ReplyError, SampleError
 from mmerg.runs import events
 from mmerg.runs.events import Emit
-from mmerg.runs.facts import likelihood
+from mmerg.runs.facts import sum_logprobs
 from mmerg.systems.system import System
 
 
@@ -50,7 +50,7 @@ def _mean(path: str, candidate: Candidate) -> float:
         what = "the backend gives no log-probabilities, by which loop=candidates finds the likeliest reply"
         hint = "update the server (see mmerg doctor), or use another system"
         raise ConfigError(what, where=reply.host, hint=hint)
-    total, tokens = likelihood(reply, getattr(written, field) if field else str(written), field)
+    total, tokens = sum_logprobs(reply, getattr(written, field) if field else str(written), field)
     if total is None:
         raise ReplyError(Failure.SERVER_ERROR, "its log-probabilities are not those of its text", where=reply.host)
     return round(total / tokens, 6)

@@ -63,7 +63,7 @@ def complete(
             output = ask(stage, state, t, correction.for_stage(stage, renewed) if correction else None, candidate)
             state = state.with_output(stage.gives, output)
             renewed.add(stage.gives)
-            emit(events.Produced.of(state.scene.id, t, stage.name, stage.gives, output))
+            emit(events.Produced.from_output(state.scene.id, t, stage.name, stage.gives, output))
     return state
 
 

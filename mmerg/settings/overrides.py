@@ -1,6 +1,6 @@
 """Overrides as users type them, with the quotes that Hydra's grammar needs.
 
-expanded("dataset.root=~/a'b")    # "dataset.root='/home/ana/a\\'b'"
+prepare_override("dataset.root=~/a'b")    # "dataset.root='/home/ana/a\\'b'"
 """
 
 import re
@@ -13,20 +13,22 @@ from hydra.errors import HydraException
 _PART = re.compile(r"(?! )(?:\$\{[^}]*\}|\([^()]*\)|[^,\[\]{}])+")
 
 
-def expanded(word: str) -> str:
+def prepare_override(word: str) -> str:
     """The override with ~ expanded, which shells leave in `dataset.root=~/MELD`, and quotes around values and items
     of lists that Hydra cannot read without them: letters outside ASCII, &, a single quote, round brackets."""
     word = re.sub(r"^([\w./@+-]+=)~(?=/|$)", lambda match: match[1] + str(Path.home()), word)
     key, _, value = word.partition("=")
-    if word.startswith("-") or not value or parses(word):
+    if word.startswith("-") or not value or is_override(word):
         return word
-    items = f"{key}={_PART.sub(lambda part: part[0] if parses(f'{key}={part[0]}') else quoted(part[0]), value)}"
-    if parses(items):
+    items = (
+        f"{key}={_PART.sub(lambda part: part[0] if is_override(f'{key}={part[0]}') else quote_text(part[0]), value)}"
+    )
+    if is_override(items):
         return items
-    return word if value[0] in "[{'\"" else f"{key}={quoted(value)}"
+    return word if value[0] in "[{'\"" else f"{key}={quote_text(value)}"
 
 
-def parses(word: str) -> bool:
+def is_override(word: str) -> bool:
     try:
         OverridesParser.create().parse_override(word)
     except (HydraException, ValueError):
@@ -34,6 +36,6 @@ def parses(word: str) -> bool:
     return True
 
 
-def quoted(text: str) -> str:
+def quote_text(text: str) -> str:
     """The text in quotes, which Hydra reads unchanged."""
     return "'" + re.sub(r"(\\*)'", r"\1\1\\'", re.sub(r"\\+$", lambda match: match[0] * 2, text)) + "'"

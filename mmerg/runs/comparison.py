@@ -1,6 +1,6 @@
 """Compares runs sample by sample with the first run.
 
-[line.sample for line in matrix([read_results(a), read_results(b)]) if line.worse]
+[line.sample for line in compare_samples([read_results(a), read_results(b)]) if line.worse]
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from mmerg.runs.result import Result
 
-JUDGED = {"changed": "other reply or label", "better": "label became right", "worse": "label became wrong"}
+CHANGES = {"changed": "other reply or label", "better": "label became right", "worse": "label became wrong"}
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SampleComparison:
     """A sample and its result in each run (None: missing). first: the number of the first run with a result. changed: a
     reply or label differs from the first run's. better, worse: a run has the correct label and the first run has not,
     or the reverse."""
@@ -26,20 +26,21 @@ class Line:
     worse: bool
 
 
-def matrix(runs: Sequence[Mapping[str, Result]]) -> list[Line]:
+def compare_samples(runs: Sequence[Mapping[str, Result]]) -> list[SampleComparison]:
     """A line for each sample of any run, in the order of the first run. A failed sample has no correct label."""
     return [
-        _line(sample, [run.get(sample) for run in runs]) for sample in dict.fromkeys(key for run in runs for key in run)
+        _compare(sample, [run.get(sample) for run in runs])
+        for sample in dict.fromkeys(key for run in runs for key in run)
     ]
 
 
-def _line(sample: str, results: Sequence[Result | None]) -> Line:
+def _compare(sample: str, results: Sequence[Result | None]) -> SampleComparison:
     there = [one for one in results if one]
     replies = {(one.response, one.emotion, one.failure) for one in there}
     gold = next((one.gold_emotion for one in there if one.gold_emotion), "")
     right = [one.emotion == gold for one in there] if gold else []
     held = results[0] is not None  # else there is nothing to compare with
-    return Line(
+    return SampleComparison(
         sample,
         tuple(results),
         first=results.index(there[0]),

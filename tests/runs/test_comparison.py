@@ -1,6 +1,6 @@
 """Comparison of runs by sample."""
 
-from mmerg.runs.matrix import matrix
+from mmerg.runs.comparison import compare_samples
 from mmerg.runs.result import Result
 from tests.scoring.run_builder import result
 
@@ -26,7 +26,7 @@ def test_each_sample_is_compared_with_the_first_run() -> None:
         result("words", "No.", "joy"),
         result("new", "Oh.", "joy", gold="joy"),
     )
-    changes = {line.sample: (line.changed, line.better, line.worse) for line in matrix([first, second])}
+    changes = {line.sample: (line.changed, line.better, line.worse) for line in compare_samples([first, second])}
     assert changes == {
         "same": (False, False, False),
         "better": (True, True, False),
