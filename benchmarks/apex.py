@@ -1,8 +1,8 @@
-"""How often keyframes show an expression of half a second, planted into drawn clips whose time is known.
+"""Measures how often keyframes show an expression of half a second in drawn clips.
 
-In a clip of 3 to 6 s a face talks, blinks and sways; light changes, somebody walks behind, the picture is noisy. Once
-it looks surprised, angry, glad or sad for 0.4 to 0.8 s. Counted are clips of which a keyframe lies in that time, for
-each method at `--frames` a clip, and as what the apex was taken.
+In a clip of 3 to 6 s a face talks, blinks and sways; the light changes, somebody walks behind, the picture is noisy.
+Once the face looks surprised, angry, glad or sad for 0.4 to 0.8 s. The results count the clips with a keyframe in that
+time, for each method with `--frames` keyframes per clip, and how the apex was selected (by the face or by motion).
 
     python benchmarks/apex.py --clips 100 --frames 2
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.parts import options, publish
+from benchmarks.parts import parse_options, print_results
 from mmerg.corpora.dialogue import Clip
 from mmerg.errors import ClipError
 from mmerg.frames.extract import extract
@@ -21,7 +21,7 @@ from mmerg.frames.store import FrameStore
 from mmerg.settings.model import FramesSettings
 
 FPS, SIZE = 25, (480, 270)
-# How far brows rise, the mouth opens and its corners rise, in parts of the face's height; how wide the eyes are.
+# Rise of the brows, opening of the mouth and rise of its corners, as parts of the face's height; width of the eyes.
 LOOKS = {
     "surprise": (0.06, 0.16, 0.0, 1.5),
     "anger": (-0.04, 0.0, -0.05, 0.8),
@@ -31,8 +31,8 @@ LOOKS = {
 Colour = tuple[int, ...]
 
 
-def talk(path: Path, seed: int) -> tuple[float, float]:
-    """Draw a clip. Gives the seconds in which the planted expression begins and ends."""
+def draw_clip(path: Path, seed: int) -> tuple[float, float]:
+    """Draws a clip and returns the seconds at which the expression begins and ends."""
     rng = np.random.default_rng(seed)
     width, height = SIZE
     count, lasts = int(rng.integers(3 * FPS, 6 * FPS)), int(rng.integers(2 * FPS // 5, 4 * FPS // 5))
@@ -55,14 +55,14 @@ def talk(path: Path, seed: int) -> tuple[float, float]:
         cv2.rectangle(image, (walker, height // 4), (walker + 40, height), (90, 60, 50), -1)
         middle = x + 0.06 * tall * np.sin(1.3 * t + phase[2]), y + 0.04 * tall * np.sin(1.9 * t + phase[3])
         wide = 0.0 if n in blinks else 1 + (eyes - 1) * on
-        face(image, *middle, tall, skin, brows * on, speech * (1 - on) + opened * on, corners * on, wide)
+        draw_face(image, *middle, tall, skin, brows * on, speech * (1 - on) + opened * on, corners * on, wide)
         light = 1 + 0.08 * np.sin(0.9 * t + phase[1])
         writer.write(np.clip(image * light + noise[n % 5], 0, 255).astype(np.uint8))
     writer.release()
     return begins / FPS, (begins + lasts) / FPS
 
 
-def face(
+def draw_face(
     image: Picture,
     x: float,
     y: float,
@@ -73,7 +73,7 @@ def face(
     corners: float,
     eyes: float,
 ) -> None:
-    """Draw a face of a height of `tall` pixels around (x, y); the rest as in LOOKS."""
+    """Draws a face with a height of `tall` pixels around (x, y). The other arguments are those of LOOKS."""
 
     def ellipse(
         across: float, down: float, wide: float, high: float, colour: Colour, ends: tuple[int, int] | None = None
@@ -100,21 +100,20 @@ def face(
 
 
 def main() -> None:
-    """Draw clips, take frames of each, print."""
-    given = options(__doc__, clips=100, frames=2)
-    figures = dict.fromkeys(("apex", "representative", "uniform", "apex of a face", "apex of motion"), 0)
+    options = parse_options(__doc__, clips=100, frames=2)
+    counts = dict.fromkeys(("apex", "representative", "uniform", "apex of a face", "apex of motion"), 0)
     with tempfile.TemporaryDirectory() as name:
         path, store = Path(name) / "talk.mp4", FrameStore(Path(name) / "frames")
-        for seed in range(given.clips):
-            begins, ends = talk(path, seed)
+        for seed in range(options.clips):
+            begins, ends = draw_clip(path, seed)
             for method in ("apex", "representative", "uniform"):
-                (found,) = extract([Clip(path)], FramesSettings(method=method, per_clip=given.frames), store)
-                if isinstance(found, ClipError):
-                    raise found
-                figures[method] += any(begins <= frame.time < ends for frame in found)
-                for role in {frame.role for frame in found} & figures.keys():
-                    figures[role] += 1
-    publish(given, figures)
+                (frames,) = extract([Clip(path)], FramesSettings(method=method, per_clip=options.frames), store)
+                if isinstance(frames, ClipError):
+                    raise frames
+                counts[method] += any(begins <= frame.time < ends for frame in frames)
+                for role in {frame.role for frame in frames} & counts.keys():
+                    counts[role] += 1
+    print_results(options, counts)
 
 
 if __name__ == "__main__":

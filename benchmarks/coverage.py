@@ -1,12 +1,13 @@
-"""How often 95 % intervals hold the truth: data are drawn by dialogue from a population whose figure is known.
+"""Measures how often 95 % intervals contain the true value, on data drawn by dialogue from a known population.
 
-Labels have MELD's shares, a forecast is right by label as of a middling, a strong and a weak forecaster. cases are
-dialogues x samples of each; samples of a dialogue are alike by an intraclass correlation of 0.3, rare shares by 0.6. A
-label that no drawn sample has is no part of F1, nor of its truth. Told are
+The labels have MELD's frequencies. The accuracy per label is that of a middling, a strong or a weak forecaster. The
+size of a case is dialogues x samples per dialogue. Samples of a dialogue have an intraclass correlation of 0.3, or 0.6
+for shares. A label that no drawn sample has counts neither in F1 nor in its true value. The results are the coverage
 
-    before    percentiles for all but shares and Distinct-n, Wilson's with n over the design effect, a jackknife by z
-    now       as mmerg.scoring computes it
-    withheld  the share of draws of which there is no interval now, which count nowhere else
+    before    by earlier methods: Wilson for shares (n over the design effect), a normal jackknife for Distinct-n,
+              percentiles for the rest
+    now       as mmerg.scoring computes intervals
+    withheld  the share of draws without an interval now; the coverage excludes them
 
     python benchmarks/coverage.py --draws 400
 """
@@ -21,7 +22,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.special import stdtrit
 
-from benchmarks.parts import options
+from benchmarks.parts import parse_options
 from mmerg.runs.result import Result
 from mmerg.scoring.distinct import Distinct, extract_ngrams
 from mmerg.scoring.emotions import f1
@@ -38,47 +39,48 @@ FORECASTERS = {
 }
 Z = 1.959964
 Ends: TypeAlias = tuple[float, float] | None
-Drawn: TypeAlias = tuple[Ends, Ends, float]  # before, now, the truth
-Case: TypeAlias = Callable[[np.random.Generator], Drawn]
+Draw: TypeAlias = tuple[Ends, Ends, float]  # interval before, interval now, true value
+Case: TypeAlias = Callable[[np.random.Generator], Draw]
 
 
 def cases() -> Iterator[tuple[str, Case]]:
-    """Every figure, with the size of the data."""
+    """Yields each metric and size of the data, with a function that draws data and computes intervals."""
     for name, right in FORECASTERS.items():
         for count, each in ((24, 1), (31, 1), (100, 1), (268, 1), (30, 5)):
             for weighted in (False, True) if name == "middling" else (False,):
-                figure = "weighted_f1" if weighted else "macro_f1"
-                yield f"{figure}, {name}, {count} x {each}", partial(of_f1, right, weighted, count, each)
+                metric = "weighted_f1" if weighted else "macro_f1"
+                yield f"{metric}, {name}, {count} x {each}", partial(draw_f1, right, weighted, count, each)
     for share in (0.02, 0.05, 0.5):
         for count, each in ((10, 10), (30, 5), (30, 10), (100, 10)):
-            yield f"share of {share:.0%}, {count} x {each}", partial(of_share, share, count, each)
+            yield f"share of {share:.0%}, {count} x {each}", partial(draw_share, share, count, each)
     for count in (10, 30, 100):
         for name in ("likert", "exponential", "lognormal"):
-            yield f"mean, {name}, {count} x 1", partial(of_mean, name, count)
-        yield f"perplexity, {count} x 2", partial(of_perplexity, count)
-        yield f"pooled share of 5%, {count} x 1", partial(of_pooled, count)
-        yield f"dist2, {count} x 1", partial(of_distinct, count)
+            yield f"mean, {name}, {count} x 1", partial(draw_mean, name, count)
+        yield f"perplexity, {count} x 2", partial(draw_perplexity, count)
+        yield f"pooled share of 5%, {count} x 1", partial(draw_pooled_share, count)
+        yield f"dist2, {count} x 1", partial(draw_distinct, count)
     for count, each in ((30, 1), (100, 1), (30, 5)):
-        yield f"difference of acc, {count} x {each}", partial(of_difference, "acc", count, each)
-        yield f"difference of macro_f1, {count} x {each}", partial(of_difference, "macro_f1", count, each)
+        yield f"difference of acc, {count} x {each}", partial(draw_difference, "acc", count, each)
+        yield f"difference of macro_f1, {count} x {each}", partial(draw_difference, "macro_f1", count, each)
     for seeds in (2, 3, 5):
-        yield f"difference of means, {seeds} seeds with luck of their own, 50 x 1", partial(of_seeds, seeds)
+        yield f"difference of means, {seeds} lucky seeds, 50 x 1", partial(draw_seeds, seeds)
 
 
-def alike(rng: np.random.Generator, count: int, each: int, correlation: float) -> Floats:
-    """Uniform numbers, a share sqrt(correlation) of which is one for its whole dialogue."""
+def draw_correlated(rng: np.random.Generator, count: int, each: int, correlation: float) -> Floats:
+    """Draws uniform numbers, shape [count * each], of which a share sqrt(correlation) is the number of the dialogue."""
     own, shared = rng.random(count * each), np.repeat(rng.random(count), each)
     return np.where(rng.random(count * each) < sqrt(correlation), shared, own)
 
 
-def forecast(rng: np.random.Generator, gold: Indices, right: Floats, luck: Floats) -> Indices:
-    """A label for each gold one: right where luck is below the label's share, else another by MELD's shares."""
+def draw_forecasts(rng: np.random.Generator, gold: Indices, right: Floats, luck: Floats) -> Indices:
+    """Draws a forecast for each gold label: the same label if `luck` is below its accuracy, else another by MELD's
+    frequencies."""
     other = (np.cumsum(SHARES)[:, None] < rng.random(len(gold))).sum(axis=0)
     return np.where(luck < right[gold], gold, np.where(other == gold, (gold + 1) % len(SHARES), other))
 
 
-def true_f1(right: Floats) -> Floats:
-    """The F1 of each label in the population, ×100."""
+def compute_true_f1(right: Floats) -> Floats:
+    """Computes the F1 of each label in the population, ×100."""
     confused = np.tile(SHARES, (len(SHARES), 1))
     for label in range(len(SHARES)):
         confused[label, (label + 1) % len(SHARES)] += confused[label, label]
@@ -87,64 +89,66 @@ def true_f1(right: Floats) -> Floats:
     return np.asarray(200 * np.diag(joint) / (joint.sum(axis=0) + joint.sum(axis=1)))
 
 
-def results(gold: Indices, named: Indices) -> list[Result]:
+def build_results(gold: Indices, forecasts: Indices) -> list[Result]:
     return [
-        Result.model_construct(id="", status="ok", gold_emotion=str(one), emotion=str(other))
-        for one, other in zip(gold, named, strict=True)
+        Result.model_construct(id="", status="ok", gold_emotion=str(label), emotion=str(forecast))
+        for label, forecast in zip(gold, forecasts, strict=True)
     ]
 
 
-def golds(rng: np.random.Generator, count: int, each: int) -> Indices:
+def draw_gold(rng: np.random.Generator, count: int, each: int) -> Indices:
     correlation = 0.3 if each > 1 else 0.0
-    return np.asarray((np.cumsum(SHARES)[:-1, None] < alike(rng, count, each, correlation)).sum(axis=0), np.intp)
+    return np.asarray(
+        (np.cumsum(SHARES)[:-1, None] < draw_correlated(rng, count, each, correlation)).sum(axis=0), np.intp
+    )
 
 
-def of_f1(right: Floats, weighted: bool, count: int, each: int, rng: np.random.Generator) -> Drawn:
-    gold = golds(rng, count, each)
-    named = forecast(rng, gold, right, alike(rng, count, each, 0.3 if each > 1 else 0.0))
-    there = np.unique(gold)
-    truth = float(np.average(true_f1(right)[there], weights=SHARES[there] if weighted else None))
-    value = f1(weighted=weighted).prepare(results(gold, named))
-    return both("bootstrap", value, np.repeat(np.arange(count), each), truth)
+def draw_f1(right: Floats, weighted: bool, count: int, each: int, rng: np.random.Generator) -> Draw:
+    gold = draw_gold(rng, count, each)
+    forecasts = draw_forecasts(rng, gold, right, draw_correlated(rng, count, each, 0.3 if each > 1 else 0.0))
+    labels = np.unique(gold)
+    truth = float(np.average(compute_true_f1(right)[labels], weights=SHARES[labels] if weighted else None))
+    value = f1(weighted=weighted).prepare(build_results(gold, forecasts))
+    return compute_both("bootstrap", value, np.repeat(np.arange(count), each), truth)
 
 
-def of_share(share: float, count: int, each: int, rng: np.random.Generator) -> Drawn:
+def draw_share(share: float, count: int, each: int, rng: np.random.Generator) -> Draw:
     scale = 1 / 0.6 - 1
     own = np.repeat(rng.beta(share * scale, (1 - share) * scale, count), each)
     value = mean(np.asarray(100.0 * (rng.random(count * each) < own), float))
-    return both("wilson", value, np.repeat(np.arange(count), each), 100 * share)
+    return compute_both("wilson", value, np.repeat(np.arange(count), each), 100 * share)
 
 
-def of_mean(name: str, count: int, rng: np.random.Generator) -> Drawn:
+def draw_mean(name: str, count: int, rng: np.random.Generator) -> Draw:
     levels = np.array([0.05, 0.1, 0.2, 0.35, 0.3])
-    drawn: Floats
-    drawn, truth = {
+    values: Floats
+    values, truth = {
         "likert": (rng.choice(5, size=count, p=levels) + 1.0, float(levels @ np.arange(1, 6))),
         "exponential": (rng.exponential(size=count).astype(float), 1.0),
         "lognormal": (rng.lognormal(size=count), exp(0.5)),
     }[name]
-    return both("bootstrap", mean(drawn), np.arange(count), truth)
+    return compute_both("bootstrap", mean(values), np.arange(count), truth)
 
 
-def of_perplexity(count: int, rng: np.random.Generator) -> Drawn:
+def draw_perplexity(count: int, rng: np.random.Generator) -> Draw:
     lengths = rng.poisson(10, 2 * count) + 1
     rates = np.repeat(rng.lognormal(-1.0, 0.5, count), 2)
     value = ratio(rng.gamma(lengths, rates), lengths, np.exp)
-    return both("bootstrap", value, np.repeat(np.arange(count), 2), exp(exp(-1.0 + 0.125)))
+    return compute_both("bootstrap", value, np.repeat(np.arange(count), 2), exp(exp(-1.0 + 0.125)))
 
 
-def of_pooled(count: int, rng: np.random.Generator) -> Drawn:
+def draw_pooled_share(count: int, rng: np.random.Generator) -> Draw:
     totals = rng.poisson(8, count) + 1
     hits = rng.binomial(totals, rng.beta(0.05 / 2, 0.95 / 2, count))
-    return both("bootstrap", pooled(hits, totals), np.arange(count), 5.0)
+    return compute_both("bootstrap", pooled(hits, totals), np.arange(count), 5.0)
 
 
-def of_distinct(count: int, rng: np.random.Generator) -> Drawn:
-    """The truth is the mean over 2,000 such corpora."""
-    return both("jackknife", _distinct(rng, count), np.arange(count), _mean_distinct(count))
+def draw_distinct(count: int, rng: np.random.Generator) -> Draw:
+    """The true value is the mean over 2,000 corpora of this size."""
+    return compute_both("jackknife", _draw_replies(rng, count), np.arange(count), _mean_distinct(count))
 
 
-def _distinct(rng: np.random.Generator, count: int) -> Value:
+def _draw_replies(rng: np.random.Generator, count: int) -> Value:
     weights = 1 / np.arange(1, 501) ** 1.1
     lengths = rng.poisson(9, count) + 2
     words = rng.choice(500, size=lengths.sum(), p=weights / weights.sum()).astype(str)
@@ -158,38 +162,42 @@ MEANS: dict[int, float] = {}
 def _mean_distinct(count: int) -> float:
     if count not in MEANS:
         rng = np.random.default_rng(99)
-        MEANS[count] = float(np.mean([_distinct(rng, count)(np.arange(count)) for _ in range(2000)]))
+        MEANS[count] = float(np.mean([_draw_replies(rng, count)(np.arange(count)) for _ in range(2000)]))
     return MEANS[count]
 
 
-def of_difference(figure: str, count: int, each: int, rng: np.random.Generator) -> Drawn:
-    """The strong forecaster less the middling one; of the same samples both are right or wrong together, by half."""
-    gold, shared = golds(rng, count, each), alike(rng, count, each, 0.3 if each > 1 else 0.0)
-    own = [np.where(rng.random(len(gold)) < 0.5, shared, rng.random(len(gold))) for _ in range(2)]
+def draw_difference(metric: str, count: int, each: int, rng: np.random.Generator) -> Draw:
+    """The strong forecaster minus the middling one. Each draws its luck from a shared list with probability 0.5, so
+    that both are often right or wrong on the same samples."""
+    gold, shared = draw_gold(rng, count, each), draw_correlated(rng, count, each, 0.3 if each > 1 else 0.0)
+    lucks = [np.where(rng.random(len(gold)) < 0.5, shared, rng.random(len(gold))) for _ in range(2)]
     a, b = FORECASTERS["middling"], FORECASTERS["strong"]
-    named = [forecast(rng, gold, right, luck) for right, luck in zip((a, b), own, strict=True)]
-    there = np.unique(gold)
+    forecasts = [draw_forecasts(rng, gold, right, luck) for right, luck in zip((a, b), lucks, strict=True)]
     dialogues = [str(number) for number in np.repeat(np.arange(count), each)]
-    if figure == "acc":
-        value: Value = mean(100.0 * np.concatenate([gold == one for one in named]))
+    if metric == "acc":
+        value: Value = mean(100.0 * np.concatenate([gold == labels for labels in forecasts]))
         ends = Pairs(value, dialogues).bounds("wilson", RESAMPLES, 0)[0].ends
         return ends, ends, 100 * float(SHARES @ (b - a))
-    truth = float(np.mean((true_f1(b) - true_f1(a))[there]))
-    pairs = Pairs(f1().prepare(results(np.tile(gold, 2), np.concatenate(named))), dialogues)
-    return percentiles(pairs.difference, pairs.dialogues), pairs.bounds("bootstrap", RESAMPLES, 0)[0].ends, truth
+    truth = float(np.mean((compute_true_f1(b) - compute_true_f1(a))[np.unique(gold)]))
+    pairs = Pairs(f1().prepare(build_results(np.tile(gold, 2), np.concatenate(forecasts))), dialogues)
+    return (
+        compute_percentiles(pairs.difference, pairs.dialogues),
+        pairs.bounds("bootstrap", RESAMPLES, 0)[0].ends,
+        truth,
+    )
 
 
-def of_seeds(seeds: int, rng: np.random.Generator) -> Drawn:
-    """Each seed of each side shifts all of its samples; no true difference."""
+def draw_seeds(seeds: int, rng: np.random.Generator) -> Draw:
+    """Each seed of each side shifts all of its samples; the true difference is 0."""
     shifts = np.repeat(rng.normal(0, 0.15, 2 * seeds), 50)
     value = mean(np.tile(rng.normal(size=50), 2 * seeds) + rng.normal(0, 0.7, 100 * seeds) + shifts)
     dialogues = [str(number % 50) for number in range(50 * seeds)]
     pairs = Pairs(value, dialogues, seeds)
-    return percentiles(pairs.difference, pairs.dialogues), pairs.bounds("bootstrap", RESAMPLES, 0)[0].ends, 0.0
+    return compute_percentiles(pairs.difference, pairs.dialogues), pairs.bounds("bootstrap", RESAMPLES, 0)[0].ends, 0.0
 
 
-def both(by: IntervalBy, value: Value, names: Indices, truth: float) -> Drawn:
-    """The interval as it was before and as it is now."""
+def compute_both(by: IntervalBy, value: Value, names: Indices, truth: float) -> Draw:
+    """Computes the interval by the earlier method and by the current one. names: the dialogue of each sample."""
     dialogues = Dialogues(names)
     before: Ends
     if by == "wilson":
@@ -198,37 +206,39 @@ def both(by: IntervalBy, value: Value, names: Indices, truth: float) -> Drawn:
         low, high = wilson(float(right.mean()), n)
         before = 100 * low, 100 * high
     elif by == "jackknife":
-        every, of = np.arange(len(dialogues)), dialogues.valued(value)
-        left_out = np.array([of(np.delete(every, one)) for one in every])
-        error = sqrt((len(every) - 1) / len(every) * np.sum((left_out - left_out.mean()) ** 2))
+        numbers, compute = np.arange(len(dialogues)), dialogues.valued(value)
+        without_one = np.array([compute(np.delete(numbers, number)) for number in numbers])
+        error = sqrt((len(numbers) - 1) / len(numbers) * np.sum((without_one - without_one.mean()) ** 2))
         before = value(dialogues.results) - Z * error, value(dialogues.results) + Z * error
     else:
-        before = percentiles(value, dialogues)
+        before = compute_percentiles(value, dialogues)
     return before, interval(by, value, names, resamples=RESAMPLES, seed=0).ends, truth
 
 
-def percentiles(value: Value, dialogues: Dialogues) -> Ends:
-    """Percentiles of draws, expanded as t is wider than z: what all but shares and Distinct-n had."""
-    draw, of, count = np.random.default_rng(0), dialogues.valued(value), len(dialogues)
-    values = np.array([of(draw.integers(count, size=count)) for _ in range(RESAMPLES)])
+def compute_percentiles(value: Value, dialogues: Dialogues) -> Ends:
+    """Computes the percentile interval of bootstrap draws, expanded as Student's t is wider than the normal
+    distribution. All metrics except shares and Distinct-n had it before."""
+    rng, compute, count = np.random.default_rng(0), dialogues.valued(value), len(dialogues)
+    values = np.array([compute(rng.integers(count, size=count)) for _ in range(RESAMPLES)])
     outside = erfc(float(stdtrit(count - 1, 0.975)) * sqrt(count / (count - 1)) / sqrt(2)) / 2
     low, high = np.quantile(values, [outside, 1 - outside])
     return float(low), float(high)
 
 
 def main() -> None:
-    """Draw all cases, print."""
-    given = options(__doc__, draws=200)
-    figures = {}
+    options = parse_options(__doc__, draws=200)
+    results = {}
     for name, draw in cases():
         rng = np.random.default_rng(5)
-        drawn = [draw(rng) for _ in range(given.draws)]
-        kept = [one for one in drawn if one[1]]
-        held = [np.mean([one[at][0] <= one[2] <= one[at][1] for one in kept if one[at]]) for at in (0, 1)]  # type: ignore[index]
-        figures[name] = [round(one, 3) for one in (*map(float, held), 1 - len(kept) / len(drawn))]
-        sys.stdout.write("{}: before {:.3f}, now {:.3f}, withheld {:.3f}\n".format(name, *figures[name]))
+        draws = [draw(rng) for _ in range(options.draws)]
+        kept = [(before, now, truth) for before, now, truth in draws if now]
+        before_share = np.mean([before[0] <= truth <= before[1] for before, _, truth in kept if before])
+        now_share = np.mean([now[0] <= truth <= now[1] for _, now, truth in kept])
+        shares = (float(before_share), float(now_share), 1 - len(kept) / len(draws))
+        results[name] = [round(share, 3) for share in shares]
+        sys.stdout.write("{}: before {:.3f}, now {:.3f}, withheld {:.3f}\n".format(name, *results[name]))
         sys.stdout.flush()
-    sys.stdout.write(f"{json.dumps({'benchmark': 'coverage', **vars(given), **figures})}\n")
+    sys.stdout.write(f"{json.dumps({'benchmark': 'coverage', **vars(options), **results})}\n")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
-"""What mmerg costs a call beside the model and HTTP, with and without the reply cache.
+"""Measures the overhead of mmerg per call, without the model and HTTP, and with and without the reply cache.
 
-A scripted server in a process of its own answers at once. All ask it the same, five calls a sample, text only, one
-sample at a time, and write their logs. Figures are of the processor and of the clock, in milliseconds a call:
+A scripted server in a separate process replies at once. All variants send the same requests: five calls per sample,
+text only, one sample at a time. Results are processor time and wall time in milliseconds per call:
 
     off, miss, hit  `mmerg run` of MERG without a reply cache, with an empty one, and with one that has every reply
-    raw             the bodies of `off` by `http.client`, a connection a call, answers thrown away: HTTP's own share
+    raw             the requests of `off` by `http.client`, with a connection per call: the cost of HTTP
 
-What is done once falls out: a call is (T(n) - T(1)) / (5 (n - 1)). "beside HTTP" is less `raw` of the same round.
-Last, what a command takes to begin: `mmerg run --help` against bare imports of what it needs.
+A call takes (T(n) - T(1)) / (5 (n - 1)), so start-up does not count. "beside HTTP" is the time minus that of `raw` in
+the same round. The last result is the start of a command: `mmerg run --help`, compared with bare imports of what it
+needs.
 
     python benchmarks/overhead.py --samples 40 --rounds 5
 """
@@ -26,33 +27,43 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from benchmarks.parts import CALLS, Taken, alternating, corpus, options, process, publish, ratio, taken
+from benchmarks.parts import (
+    CALLS,
+    Usage,
+    divide,
+    measure,
+    measure_process,
+    parse_options,
+    print_results,
+    run_in_turn,
+    write_corpus,
+)
 from mmerg.backends.dry import TEXT, least
 from mmerg.experiment.launch import launch
 from tests.configs import parse_settings
 from tests.scripted_ollama import scripted_ollama
 
-BEGIN = {"help": ("-m", "mmerg", "run", "--help"), "imports": ("-c", "import hydra, omegaconf, pydantic")}
+START = {"help": ("-m", "mmerg", "run", "--help"), "imports": ("-c", "import hydra, omegaconf, pydantic")}
 
 
-def answer(body: Mapping[str, Any]) -> str:
-    """The least that the schema allows, in which an audit passes."""
+def reply_minimally(body: Mapping[str, Any]) -> str:
+    """Returns the shortest completion that the schema allows; audits pass."""
     schema = body.get("format") or body.get("response_format", {}).get("json_schema", {}).get("schema")
     return json.dumps(least(schema, 0)) if schema else TEXT
 
 
-def serve(line: Connection) -> None:
-    """The server, until its process is ended. It keeps connections, as Ollama does, and sends at once."""
+def serve(pipe: Connection) -> None:
+    """Serves until the process is ended. Keeps connections open, as Ollama does, and sends without delay."""
     BaseHTTPRequestHandler.protocol_version = "HTTP/1.1"
     BaseHTTPRequestHandler.disable_nagle_algorithm = True
-    with scripted_ollama(answer=answer) as server:
-        line.send(server.url)
-        line.recv()
+    with scripted_ollama(answer=reply_minimally) as server:
+        pipe.send(server.url)
+        pipe.recv()
 
 
 @contextlib.contextmanager
-def served() -> Iterator[str]:
-    """The address of the server in a process of its own."""
+def run_server() -> Iterator[str]:
+    """Runs the server in a separate process and yields its address."""
     here, there = get_context("spawn").Pipe()
     child = get_context("spawn").Process(target=serve, args=(there,))
     child.start()
@@ -65,7 +76,11 @@ def served() -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Programs:
-    """Each gives the work of so many samples, ready to be done. bodies: what mmerg sends, five a sample."""
+    """Builds the work of a variant for a number of samples.
+
+    Attributes:
+        bodies: the requests that mmerg sends, five per sample.
+    """
 
     folder: Path
     url: str
@@ -80,19 +95,19 @@ class Programs:
         )
 
         def work() -> None:
-            with contextlib.redirect_stdout(io.StringIO()) as told:
+            with contextlib.redirect_stdout(io.StringIO()) as output:
                 [ended] = launch(settings)
             if ended.failed or ended.calls != CALLS * count:
-                raise SystemExit(f"not {CALLS} calls a sample:\n{told.getvalue()}")
+                raise SystemExit(f"not {CALLS} calls per sample:\n{output.getvalue()}")
 
         return work
 
     def raw(self, count: int) -> Callable[[], None]:
         address = self.url.removeprefix("http://")
-        sent = [json.dumps(body).encode() for body in self.bodies[: CALLS * count]]
+        requests = [json.dumps(body).encode() for body in self.bodies[: CALLS * count]]
 
         def work() -> None:
-            for body in sent:
+            for body in requests:
                 connection = HTTPConnection(address)
                 connection.request("POST", "/api/chat", body, {"Content-Type": "application/json"})
                 connection.getresponse().read()
@@ -101,49 +116,51 @@ class Programs:
         return work
 
 
-def a_call(program: Callable[[int], Callable[[], None]], count: int) -> Taken:
-    """Milliseconds a call."""
-    first, all_of_them = taken(program(1)), taken(program(count))
+def measure_call(program: Callable[[int], Callable[[], None]], count: int) -> Usage:
+    """Measures the milliseconds per call."""
+    first, total = measure(program(1)), measure(program(count))
     calls = CALLS * (count - 1)
-    return Taken(*(1000 * (most - least) / calls for most, least in zip(all_of_them, first, strict=True)))
+    return Usage(*(1000 * (longer - shorter) / calls for longer, shorter in zip(total, first, strict=True)))
 
 
 def main() -> None:
-    """Time all, print."""
-    given = options(__doc__, samples=40, rounds=5)
+    options = parse_options(__doc__, samples=40, rounds=5)
     bodies: list[dict[str, Any]] = []
 
     def keep(body: dict[str, Any]) -> str:
         bodies.append(body)
-        return answer(body)
+        return reply_minimally(body)
 
-    with tempfile.TemporaryDirectory() as name, served() as url:
-        folder, root = Path(name), corpus(Path(name), given.samples)
+    with tempfile.TemporaryDirectory() as name, run_server() as url:
+        folder, root = Path(name), write_corpus(Path(name), options.samples)
         full = f"cache_dir={folder}/full"
         with scripted_ollama(answer=keep) as server:
-            Programs(folder, server.url, root).mmerg(given.samples, full)()
+            Programs(folder, server.url, root).mmerg(options.samples, full)()
         programs = Programs(folder, url, root, bodies)
-        ways: dict[str, Callable[[int], Callable[[], None]]] = {
+        variants: dict[str, Callable[[int], Callable[[], None]]] = {
             "off": lambda count: programs.mmerg(count, "cache=off"),
             "miss": lambda count: programs.mmerg(count, f"cache_dir={tempfile.mkdtemp(dir=folder)}"),
             "hit": lambda count: programs.mmerg(count, full),
             "raw": programs.raw,
         }
-        for way in ways.values():
-            way(1)()  # imports
-        times = alternating({name: partial(a_call, way, given.samples) for name, way in ways.items()}, given.rounds)
-        begins = alternating({name: partial(process, *command) for name, command in BEGIN.items()}, given.rounds + 1)
-    figures: dict[str, Sequence[float]] = {}
+        for variant in variants.values():
+            variant(1)()  # imports modules
+        calls = {name: partial(measure_call, variant, options.samples) for name, variant in variants.items()}
+        usages = run_in_turn(calls, options.rounds)
+        starts = {name: partial(measure_process, *command) for name, command in START.items()}
+        start_usages = run_in_turn(starts, options.rounds + 1)
+    results: dict[str, Sequence[float]] = {}
     for kind in ("processor", "wall"):
-        ms = {name: [getattr(one, kind) for one in found] for name, found in times.items()}
-        less = {name: [0.0] * given.rounds if name == "hit" else ms["raw"] for name in ms}
-        own = {name: [a - b for a, b in zip(ms[name], less[name], strict=True)] for name in ms if name != "raw"}
-        figures |= {f"{name}, {kind} ms a call beside HTTP": found for name, found in own.items()}
+        ms = {name: [getattr(usage, kind) for usage in rounds] for name, rounds in usages.items()}
+        http = {name: [0.0] * options.rounds if name == "hit" else ms["raw"] for name in ms}
+        overhead = {name: [a - b for a, b in zip(ms[name], http[name], strict=True)] for name in ms if name != "raw"}
+        results |= {f"{name}, {kind} ms per call beside HTTP": values for name, values in overhead.items()}
         if kind == "processor":
-            figures |= {f"{name} to off": ratio(found, own["off"]) for name, found in own.items() if name != "off"}
-    walls = {name: [one.wall for one in found[1:]] for name, found in begins.items()}  # the first writes bytecode
-    figures["mmerg run --help to bare imports"] = ratio(walls["help"], walls["imports"])
-    publish(given, figures)
+            results |= {f"{name} to off": divide(overhead[name], overhead["off"]) for name in ("miss", "hit")}
+    # The first start writes bytecode.
+    walls = {name: [usage.wall for usage in rounds[1:]] for name, rounds in start_usages.items()}
+    results["mmerg run --help to bare imports"] = divide(walls["help"], walls["imports"])
+    print_results(options, results)
 
 
 if __name__ == "__main__":

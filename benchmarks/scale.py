@@ -1,12 +1,12 @@
-"""What a sample costs, in time and memory, as a run grows, and what the same command costs once the run is finished.
+"""Measures the time and memory per sample as a run grows, and the cost of repeating the command after the run.
 
-Each run is a process of its own, `mmerg run` of one call a sample over so many drawn dialogues, on the backend that
-answers at once, with results, events and manifest as always. Told are, by number of samples:
+Each run is a separate process: `mmerg run` with one call per sample on the dry backend, which replies at once. The run
+folder is complete. Results by number of samples:
 
-    ms      processor time a sample, (T(n) - T(1)) / (n - 1): start-up falls out, reading the corpus does not
-    times   that of a run of 100
-    MB      the process's peak memory
-    again   seconds of the clock, less those of a run of one, and MB of the same command over the finished run
+    ms      processor time per sample, (T(n) - T(1)) / (n - 1): without start-up, but with reading the corpus
+    times   the same as a ratio to the run of 100 samples
+    MB      peak memory of the process
+    again   the same command over the finished run: wall time in seconds minus that of a run of one sample, and MB
 
     python benchmarks/scale.py --largest 10000
 """
@@ -15,34 +15,40 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from benchmarks.parts import Taken, one_call, options, process, publish
+from benchmarks.parts import Usage, measure_process, one_call_settings, parse_options, print_results
 
 SIZES, BASE = (1, 100, 1_000, 10_000, 100_000), 100
 
 
-def measured(folder: Path, count: int, rounds: int) -> tuple[Taken, Taken]:
-    """Medians over rounds of a run, and of the same command after it."""
-    found = []
+def measure_run(folder: Path, count: int, rounds: int) -> tuple[Usage, Usage]:
+    """Returns the medians over rounds for a run of `count` samples, and for the same command after it."""
+    first: list[Usage] = []
+    again: list[Usage] = []
     for number in range(rounds):
-        command = ("-m", "mmerg.run", "backend=dry", f"runs={folder}/{count}-{number}", *one_call(folder, count))
-        found.append((process(*command), process(*command)))
-    first, again = (Taken(*map(statistics.median, zip(*each, strict=True))) for each in zip(*found, strict=True))
-    return first, again
+        settings = one_call_settings(folder, count)
+        command = ("-m", "mmerg.run", "backend=dry", f"runs={folder}/{count}-{number}", *settings)
+        first.append(measure_process(*command))
+        again.append(measure_process(*command))
+    return _median(first), _median(again)
+
+
+def _median(usages: list[Usage]) -> Usage:
+    return Usage(*map(statistics.median, zip(*usages, strict=True)))
 
 
 def main() -> None:
-    """Run all sizes, print."""
-    given = options(__doc__, largest=1_000, rounds=3)
-    figures: dict[str, float] = {}
+    options = parse_options(__doc__, largest=1_000, rounds=3)
+    results: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as name:
-        start, one_again = measured(Path(name), 1, given.rounds)
-        for count in [size for size in SIZES if 1 < size <= given.largest]:
-            first, again = measured(Path(name), count, given.rounds if count <= BASE else 1)
-            figures[f"{count}, ms"] = 1000 * (first.processor - start.processor) / (count - 1)
-            figures[f"{count}, times"] = figures[f"{count}, ms"] / figures[f"{BASE}, ms"]
-            figures[f"{count}, MB"] = first.megabytes
-            figures |= {f"{count}, again s": again.wall - one_again.wall, f"{count}, again MB": again.megabytes}
-    publish(given, figures)
+        start, start_again = measure_run(Path(name), 1, options.rounds)
+        for count in [size for size in SIZES if 1 < size <= options.largest]:
+            first, again = measure_run(Path(name), count, options.rounds if count <= BASE else 1)
+            results[f"{count}, ms"] = 1000 * (first.processor - start.processor) / (count - 1)
+            results[f"{count}, times"] = results[f"{count}, ms"] / results[f"{BASE}, ms"]
+            results[f"{count}, MB"] = first.megabytes
+            results[f"{count}, again s"] = again.wall - start_again.wall
+            results[f"{count}, again MB"] = again.megabytes
+    print_results(options, results)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.apex import talk
+from benchmarks.apex import draw_clip
 from mmerg.corpora.dialogue import Clip
 from mmerg.frames.extract import extract
 from mmerg.frames.picture import Picture
@@ -22,7 +22,7 @@ def taken(path: Path, store: FrameStore, settings: FramesSettings = SETTINGS) ->
 
 
 def test_a_planted_expression_is_shown_beside_the_usual_look(tmp_path: Path, store: FrameStore) -> None:
-    begins, ends = talk(tmp_path / "talk.mp4", 0)
+    begins, ends = draw_clip(tmp_path / "talk.mp4", 0)
     frames = taken(tmp_path / "talk.mp4", store)
     assert sorted(frame.role for frame in frames) == ["apex of a face", "context"]
     assert [frame.time for frame in frames] == sorted(frame.time for frame in frames)
