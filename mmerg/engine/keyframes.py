@@ -1,8 +1,8 @@
-"""Keyframes of the last turns of a scene, as images or measured descriptions.
+"""Keyframes of the last turns of a scene, as images or as descriptions.
 
-A model with vision gets JPEGs, in one grid if it takes a single image; other models get descriptions that image
-processing measures. A turn with a missing or bad clip has text only, and the trace has the reason. Grey pictures, and
-those of another conversation, are controls for whether a model uses its images.
+A model with vision gets JPEGs, or one grid of them if it takes a single image. Other models get descriptions that are
+measured by image processing. A turn with a missing or bad clip has text only, and the trace gives the reason. Grey
+pictures, and frames of another conversation, are controls: they test if a model uses its images.
 """
 
 import threading
@@ -27,36 +27,39 @@ from mmerg.runs.events import OVER_BUDGET, Emit
 from mmerg.settings.model import FramesSettings
 from mmerg.storage.files import Snapshot
 
-COULD_SHOW_TARGET = "could_show_target"  # no part of the clip is known to be before the target
+COULD_SHOW_TARGET = "could_show_target"  # it is unknown which part of the clip precedes the target
 
 
 def recent_clips(scene: Scene, last_turns: int) -> dict[int, Clip | None]:
-    """The clips of the last turns by turn number, from 1; None for a turn without one."""
+    """Returns the clips of the last turns by turn number, from 1; None for a turn without a clip."""
     first = max(0, len(scene.history) - last_turns)
     return {number: turn.clip for number, turn in enumerate(scene.history[first:], start=first + 1)}
 
 
 def shuffle_clips(samples: Sequence[Sample], settings: FramesSettings) -> tuple[Sample, ...]:
-    """With `show=shuffled`, replaces the clips of each sample by those of another conversation's last turns, the latest
-    by the latest; else returns the samples unchanged. Depends on ids only. Raises ConfigError if no other conversation
-    has clips."""
+    """With `show=shuffled`, returns the samples with the clips of another conversation's last turns.
+
+    The latest clip replaces the latest. Which conversation it is depends only on the samples' ids. With other settings,
+    returns the samples unchanged. Raises ConfigError if only one conversation has clips.
+    """
     if settings.show != "shuffled":
         return tuple(samples)
-    own = {sample.id: _present_clips(sample.scene, settings.last_turns) for sample in samples}
-    ring = sorted((one for one in samples if own[one.id]), key=lambda one: sha256(one.id.encode()).digest())
-    if len({one.conversation for one in ring}) == 1:
+    clips = {sample.id: _present_clips(sample.scene, settings.last_turns) for sample in samples}
+    with_clips = [sample for sample in samples if clips[sample.id]]
+    ring = sorted(with_clips, key=lambda sample: sha256(sample.id.encode()).digest())
+    if len({sample.conversation for sample in ring}) == 1:
         what, hint = "the frames of a single conversation cannot be shuffled", "use frames=blank"
         raise ConfigError(what, where="frames.show=shuffled", hint=hint)
     changed: dict[str, Sample] = {}
-    for place, one in enumerate(ring):
+    for place, sample in enumerate(ring):
         others = (*ring[place + 1 :], *ring[:place])
-        donor = next(other for other in others if other.conversation != one.conversation)
-        donated = list(own[donor.id].values())
-        clips = {turn: donated[-1 - n % len(donated)] for n, turn in enumerate(reversed(own[one.id]))}
-        turns = enumerate(one.scene.history, start=1)
-        history = tuple(replace(turn, clip=clips.get(number, turn.clip)) for number, turn in turns)
-        changed[one.id] = replace(one, scene=replace(one.scene, history=history))
-    return tuple(changed.get(one.id, one) for one in samples)
+        donor = next(other for other in others if other.conversation != sample.conversation)
+        donated = list(clips[donor.id].values())
+        new_clips = {turn: donated[-1 - n % len(donated)] for n, turn in enumerate(reversed(clips[sample.id]))}
+        turns = enumerate(sample.scene.history, start=1)
+        history = tuple(replace(turn, clip=new_clips.get(number, turn.clip)) for number, turn in turns)
+        changed[sample.id] = replace(sample, scene=replace(sample.scene, history=history))
+    return tuple(changed.get(sample.id, sample) for sample in samples)
 
 
 def _present_clips(scene: Scene, last_turns: int) -> dict[int, Clip]:
@@ -64,8 +67,10 @@ def _present_clips(scene: Scene, last_turns: int) -> dict[int, Clip]:
 
 
 def clips_by_file(samples: Iterable[Sample], last_turns: int) -> dict[Path, tuple[Clip, ...]]:
-    """The distinct clips of each file with more than one. An IEMOCAP dialogue is one AVI of several minutes, which each
-    decoding starts at its beginning."""
+    """Returns the distinct clips of each file that has more than one, so that the file is decoded once for all.
+
+    A dialogue of IEMOCAP is one AVI of several minutes, and each decoding starts at its beginning.
+    """
     files: dict[Path, dict[Clip, None]] = {}
     for sample in samples:
         for clip in _present_clips(sample.scene, last_turns).values():
@@ -74,14 +79,14 @@ def clips_by_file(samples: Iterable[Sample], last_turns: int) -> dict[Path, tupl
 
 
 def snapshot_clips(samples: Iterable[Sample], last_turns: int) -> Snapshot:
-    """The current state of the files that the samples use."""
+    """Returns a snapshot of the files from which the samples' clips are read."""
     return Snapshot.take(clip.path for sample in samples for clip in _present_clips(sample.scene, last_turns).values())
 
 
 class ClipPrefetcher:
-    """Extracts all clips of a planned file in one pass, at its first use. Later reads use the store.
+    """Extracts frames from clips. All clips of a planned file are extracted in one pass, at its first use.
 
-    Remembers failed clips, as decoding a span outside its file takes a whole pass.
+    Later reads use the store. Failed clips are remembered, as decoding a span outside its file takes a whole pass.
 
     Args:
         planned: the clips to extract together, by file.
@@ -97,29 +102,29 @@ class ClipPrefetcher:
         self._failed: dict[Clip, ClipError] = {}
 
     def extract(self, clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> list[Outcome]:
-        """As `mmerg.frames.extract.extract`. Raises SampleError (clip_gone) if a file is missing or has another size
-        than at the start."""
+        """Extracts frames, as `mmerg.frames.extract.extract` does. Raises SampleError (clip_gone) if a file is missing
+        or has another size than at the start of the run."""
         for path in dict.fromkeys(clip.path for clip in clips if clip.path in self.planned):
             with self._locks[path]:
                 if path not in self._extracted:
                     outcomes = self._extract(self.planned[path], settings, store)
-                    self._failed |= {clip: one for clip, one in outcomes.items() if isinstance(one, ClipError)}
+                    self._failed |= {clip: error for clip, error in outcomes.items() if isinstance(error, ClipError)}
                     self._extracted.add(path)
-        taken = self._extract([clip for clip in clips if clip not in self._failed], settings, store)
-        return [taken[clip] if clip in taken else self._failed[clip] for clip in clips]
+        extracted = self._extract([clip for clip in clips if clip not in self._failed], settings, store)
+        return [extracted[clip] if clip in extracted else self._failed[clip] for clip in clips]
 
     def _extract(self, clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> dict[Clip, Outcome]:
         outcomes = dict(zip(clips, extract(clips, settings, store), strict=True))
         for path in self.snapshot.find_changed({clip.path for clip in clips}):
-            what = f"a clip was there when the run started and {'has changed' if path.exists() else 'is gone'}"
-            hint = "put it back or mount its disk, then retry the sample with only_failed=true"
+            what = f"a clip {'has changed' if path.exists() else 'has disappeared'} since the run started"
+            hint = "restore the file or mount its disk, then retry the sample with only_failed=true"
             raise SampleError(Failure.CLIP_GONE, what, where=str(path), hint=hint)
         return outcomes
 
 
 @dataclass(frozen=True)
 class KeyframeSampler:
-    """Samples keyframes. prefetcher: shared by all samples of a run."""
+    """Selects the keyframes of samples. All samples of a run share the prefetcher."""
 
     settings: FramesSettings
     store: FrameStore
@@ -128,25 +133,30 @@ class KeyframeSampler:
     def initial_state(
         self, scene: Scene, dropped: Sequence[int] = (), *, vision: bool, max_images: int, emit: Emit
     ) -> State:
-        """The initial state of a sample. dropped: turns whose clip could show the target. max_images: the model's limit
-        per call."""
-        clips, most = _present_clips(scene, self.settings.last_turns), self.settings.max_frames
-        taken = dict(zip(clips, self.prefetcher.extract(list(clips.values()), self.settings, self.store), strict=True))
+        """Returns the state of a sample before its first stage, and emits which frames it has.
+
+        dropped: turns whose clip could show the target. max_images: the most images that the model takes in one call.
+        """
+        clips = _present_clips(scene, self.settings.last_turns)
+        outcomes = self.prefetcher.extract(list(clips.values()), self.settings, self.store)
+        extracted = dict(zip(clips, outcomes, strict=True))
         problems = dict.fromkeys(recent_clips(scene, self.settings.last_turns), "")
-        problems |= {n: failed.reason for n, failed in taken.items() if isinstance(failed, ClipError)}
+        problems |= {n: error.reason for n, error in extracted.items() if isinstance(error, ClipError)}
         problems |= dict.fromkeys(dropped, COULD_SHOW_TARGET)
-        good = {n: frames for n, frames in taken.items() if not isinstance(frames, ClipError)}
+        good = {n: frames for n, frames in extracted.items() if not isinstance(frames, ClipError)}
+        most = self.settings.max_frames
         kept = limit_frames(good, min(most, max_images) if vision and max_images > 1 else most)
         problems |= dict.fromkeys(good.keys() - kept.keys(), OVER_BUDGET)
 
         keyframes: list[Keyframe] = []
         images: list[Image] = []
         captions: list[str] = []
-        for number, own in kept.items():
-            frames = own if self.settings.show != "blank" else tuple(map(self._blank, own))
+        for number, kept_frames in kept.items():
+            blank = self.settings.show == "blank"
+            frames = tuple(map(self._make_grey, kept_frames)) if blank else kept_frames
             try:
                 jpegs = [self.store.read(frame.sha256) for frame in frames]
-            except ClipError as error:  # the store was emptied since
+            except ClipError as error:  # the store has been emptied since
                 problems[number] = error.reason
                 continue
             texts = [""] * len(frames)
@@ -168,8 +178,8 @@ class KeyframeSampler:
         emit(events.FramesTaken(sample=scene.id, form=frames_form(state), turns=turns))
         return state
 
-    def _blank(self, frame: Frame) -> Frame:
-        """A grey picture of the same size."""
+    def _make_grey(self, frame: Frame) -> Frame:
+        """Returns a grey picture of the same size."""
         grey = np.full((frame.height, frame.width, 3), 128, np.uint8)
         return frame.model_copy(update={"sha256": self.store.write(to_jpeg(grey, self.settings.jpeg_quality))})
 
@@ -179,22 +189,25 @@ def _image(data: bytes) -> Image:
 
 
 def limit_frames(frames: dict[int, tuple[Frame, ...]], bound: int) -> dict[int, tuple[Frame, ...]]:
-    """At most `bound` frames, latest turns first. A turn that loses frames keeps its apex and an even spread of the
-    rest."""
+    """Returns at most `bound` frames by turn. The latest turns get theirs first.
+
+    A turn that loses frames keeps its apex and an even spread of the rest.
+    """
     kept: dict[int, tuple[Frame, ...]] = {}
     for number in sorted(frames, reverse=True):
-        have = frames[number]
-        take = min(len(have), bound - sum(map(len, kept.values())))
-        apex = [frame for frame in have if frame.role.startswith("apex")][:take]
-        rest = [frame for frame in have if frame not in apex]
-        spread = [rest[(2 * i + 1) * len(rest) // (2 * n)] for n in [take - len(apex)] for i in range(n)]
-        if take > 0:
+        available = frames[number]
+        count = min(len(available), bound - sum(map(len, kept.values())))
+        apex = [frame for frame in available if frame.role.startswith("apex")][:count]
+        rest = [frame for frame in available if frame not in apex]
+        n = count - len(apex)
+        spread = [rest[(2 * i + 1) * len(rest) // (2 * n)] for i in range(n)]
+        if count > 0:
             kept[number] = tuple(sorted(apex + spread, key=lambda frame: frame.time))
     return dict(sorted(kept.items()))
 
 
 def _turn_frames(turn: int, keyframes: Sequence[Keyframe], problem: str) -> events.TurnFrames:
-    own = [keyframe for keyframe in keyframes if keyframe.turn == turn]
-    descriptions = tuple(keyframe.description for keyframe in own if keyframe.description)
-    frames = tuple(keyframe.frame for keyframe in own)
+    of_turn = [keyframe for keyframe in keyframes if keyframe.turn == turn]
+    descriptions = tuple(keyframe.description for keyframe in of_turn if keyframe.description)
+    frames = tuple(keyframe.frame for keyframe in of_turn)
     return events.TurnFrames(turn=turn, frames=frames, descriptions=descriptions, problem=problem)

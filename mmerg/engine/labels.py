@@ -1,8 +1,8 @@
 """Emotion labels: their order in prompts, and their log-probabilities.
 
-Small models prefer certain positions in a list, so one order for all samples would bias every metric: each sample has
-its own. A stage with `reads: labels` does not write its emotion. The model names it alone, with the labels in several
-orders, and the mean of the log-probabilities decides.
+Small models prefer certain positions in a list. One order for all samples would therefore bias every metric, so each
+sample has its own order. A stage with `reads: labels` does not write its emotion among other fields: the model is asked
+for the emotion alone, several times with the labels in different orders, and the mean log-probabilities decide.
 """
 
 import json
@@ -23,39 +23,42 @@ _AROUND = " \"'\n"
 
 
 def shuffle_labels(labels: tuple[str, ...], *seed: str | int) -> tuple[str, ...]:
-    """The labels in an order that depends on the seed only, not on their order here."""
+    """Returns the labels in an order that depends only on the seed, not on the order in which they are given."""
     start = "\0".join(map(str, seed))
     return tuple(sorted(labels, key=lambda label: sha256(f"{start}\0{label}".encode()).digest()))
 
 
 def order_labels(system: System, scene: Scene) -> tuple[str, ...]:
-    """The labels in the order of a sample's prompts and schemas."""
+    """Returns the labels in the order of a sample's prompts and schemas."""
     return shuffle_labels(scene.labels, scene.id) if system.label_order == "shuffled" else scene.labels
 
 
 def list_orders(labels: tuple[str, ...], count: int) -> Iterator[tuple[str, ...]]:
-    """`count` orders of the labels: the given one, its reverse, then random ones, each followed by its reverse."""
+    """Yields `count` orders of the labels: the given order, its reverse, then random ones, each before its reverse."""
     for number in range(count):
         order = labels if number < 2 else shuffle_labels(labels, number // 2)
         yield order[::-1] if number % 2 else order
 
 
 def build_schema(labels: Sequence[str]) -> str:
-    """The JSON schema of a reply that is one label."""
+    """Returns the JSON schema of a completion that consists of one label."""
     return json.dumps({"type": "string", "enum": list(labels)}, ensure_ascii=False)
 
 
 def read_top_logprobs(place: TokenLogprob) -> tuple[dict[str, float], float]:
-    """The natural log-probabilities of the top tokens at a place, and an upper bound for all other tokens: that of the
-    last one, or half of it if the schema forced a token that is not among them."""
-    found = {one.token: one.logprob for one in place.top_logprobs}
-    forced = place.token not in found
-    found |= {place.token: place.logprob}
-    return found, min(found.values()) - forced * log(2)
+    """Returns the natural log-probabilities of the top tokens at a place, and an upper bound for all other tokens.
+
+    The bound is the lowest of these log-probabilities. If the schema forced a token that is not among the top tokens,
+    the bound is that of half the probability.
+    """
+    logprobs = {top.token: top.logprob for top in place.top_logprobs}
+    forced = place.token not in logprobs
+    logprobs[place.token] = place.logprob
+    return logprobs, min(logprobs.values()) - forced * log(2)
 
 
 def require_logprobs(reply: Reply, needed_by: str) -> None:
-    """Raises ConfigError if a reply has no log-probabilities, or thoughts alone."""
+    """Raises ConfigError if a completion has no log-probabilities, or consists of thoughts alone."""
     if reply.logprobs:
         return
     if reply.thinking or reply.taken:
@@ -66,21 +69,25 @@ def require_logprobs(reply: Reply, needed_by: str) -> None:
 
 
 def read_labels(reply: Reply, labels: Sequence[str]) -> dict[str, float]:
-    """The natural log-probability of each label, from the first token of the reply that begins one. A token that begins
-    several labels counts for each equally; a label that no top token begins gets the bound of `read_top_logprobs`.
-    Raises ConfigError if the reply has no log-probabilities, ReplyError if no token begins a label."""
+    """Returns the normalised natural log-probability of each label, read from the first token that is not only
+    white space or a quotation mark.
+
+    The labels that a token begins share its probability equally. A label that no top token begins gets the bound of
+    `read_top_logprobs`. Raises ConfigError if the completion has no log-probabilities, and ReplyError if no token
+    begins a label.
+    """
     require_logprobs(reply, "reads: labels")
-    found = dict.fromkeys(labels, -np.inf)
-    place = next((one for one in reply.logprobs if one.token.strip(_AROUND)), reply.logprobs[0])
-    tokens, least = read_top_logprobs(place)
+    logprobs = dict.fromkeys(labels, -np.inf)
+    place = next((token for token in reply.logprobs if token.token.strip(_AROUND)), reply.logprobs[0])
+    tokens, bound = read_top_logprobs(place)
     for token, logprob in tokens.items():
         start = token.strip(_AROUND).casefold()
         fitting = [label for label in labels if start and label.casefold().startswith(start)]
         for label in fitting:
-            found[label] = np.logaddexp(found[label], logprob - log(len(fitting)))
-    if not np.isfinite([*found.values()]).any():
+            logprobs[label] = np.logaddexp(logprobs[label], logprob - log(len(fitting)))
+    if not np.isfinite([*logprobs.values()]).any():
         what = f"it is none of {', '.join(labels)}: {reply.text[:40]!r}"
         raise ReplyError(Failure.SCHEMA_INVALID, what, where=reply.host)
-    values = [value if np.isfinite(value) else least for value in found.values()]
+    values = [value if np.isfinite(value) else bound for value in logprobs.values()]
     total = np.logaddexp.reduce(values)
     return {label: round(float(value - total), 6) for label, value in zip(labels, values, strict=True)}

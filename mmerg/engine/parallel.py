@@ -1,4 +1,4 @@
-"""Runs several items at once in threads: calls wait on a server, and decoding releases the interpreter."""
+"""Runs several items at once in threads, which suits calls to a server and decoding of clips."""
 
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -11,14 +11,17 @@ Out = TypeVar("Out")
 def run_in_threads(
     items: Iterable[Item], work: Callable[[Item], Out], slots: int, stop: Callable[[], None]
 ) -> Generator[Out, None, None]:
-    """Yields the results of `work` over `items` as they come, with at most `slots` at a time. After an error or Ctrl-C,
-    starts no more items, calls `stop` to cancel calls, and yields results that still arrive before the error."""
-    waiting = iter(items)
+    """Runs `work` on each item, on at most `slots` at a time, and yields the results as they arrive.
+
+    After an error or Ctrl-C it starts no more items, calls `stop` to cancel calls, yields the results that still
+    arrive, and then raises the error.
+    """
+    pending = iter(items)
     with ThreadPoolExecutor(slots, thread_name_prefix="sample") as threads:
         running: set[Future[Out]] = set()
         try:
             while True:
-                while len(running) < slots and (item := next(waiting, None)) is not None:
+                while len(running) < slots and (item := next(pending, None)) is not None:
                     running.add(threads.submit(work, item))
                 if not running:
                     return

@@ -1,4 +1,4 @@
-"""One sample from clips to result line. A failed sample never affects another."""
+"""Runs one sample, from its clips to its line in the results. A failed sample never affects another."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -29,13 +29,19 @@ from mmerg.systems.system import System
 
 LOOPS: Mapping[str, Loop] = {"audit": audit, "single": single, "refine": refine, "candidates": candidates}
 Fields = dict[str, object]  # of a result
-Decide = Callable[[Emit, SampleTrace], Fields]  # gets a function that emits an event, and the trace so far
+MakeFields = Callable[[Emit, SampleTrace], Fields]  # gets a function that emits an event, and the trace so far
 KeepFrame = Callable[[str, Callable[[], bytes]], None]  # stores a JPEG by hash; reads its bytes only if it is new
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What all samples of a run share. sources: by symbol."""
+    """Everything that the samples of a run share.
+
+    Attributes:
+        sampling: of the backbone; stages may override parts.
+        max_images: the most images that the model takes in one call.
+        sources: by symbol.
+    """
 
     prompts: Prompts
     sampler: KeyframeSampler
@@ -45,50 +51,57 @@ class Experiment:
     sources: Mapping[str, Source] = field(default_factory=dict)
 
     def run_sample(self, sample: Sample, backend: Backend, emit: Emit, keep_frame: KeepFrame) -> Result:
-        """The result of one sample, failed or not. Raises CallError (interrupted) without a result, and ConfigError for
-        a problem of all samples."""
+        """Runs a sample and returns its result, also if the sample fails.
+
+        Raises CallError if the user interrupts the run, and ConfigError for a problem that affects all samples.
+        """
         system, store = self.prompts.system, self.sampler.store
 
-        def decide(note: Emit, trace: SampleTrace) -> Fields:
-            vision, most = self.engine.vision, self.max_images
-            later: list[events.Event] = []  # emitted once the frames are stored
+        def run_loop(record: Emit, trace: SampleTrace) -> Fields:
+            pending: list[events.Event] = []  # recorded once the frames are stored
             state = self.sampler.initial_state(
-                sample.scene, sample.dropped, vision=vision, max_images=most, emit=later.append
+                sample.scene,
+                sample.dropped,
+                vision=self.engine.vision,
+                max_images=self.max_images,
+                emit=pending.append,
             )
             state = replace(state, labels=order_labels(system, sample.scene))
             for image in state.images:  # their bytes are in memory
                 keep_frame(image.sha256, partial(bytes, image.data))
             for keyframe in state.keyframes:
                 keep_frame(keyframe.frame.sha256, partial(store.read, keyframe.frame.sha256))
-            for event in later:
-                note(event)
-            ready: dict[str, BoundSource] = {
-                symbol: partial(each.supply, sample) for symbol, each in self.sources.items()
+            for event in pending:
+                record(event)
+            sources: dict[str, BoundSource] = {
+                symbol: partial(source.supply, sample) for symbol, source in self.sources.items()
             }
-            asker = Asker(self.prompts, backend, self.sampling, note, ready)
-            samplers = [self.sampling.override(agent.sampling) for agent in system.agents if not agent.function]
-            greedy = not any(one.temperature for one in samplers) and not system.rerun_temperature
-            looped = replace(system, greedy=greedy)
+            ask = Asker(self.prompts, backend, self.sampling, record, sources)
+            samplings = [self.sampling.override(agent.sampling) for agent in system.agents if not agent.function]
+            greedy = not any(sampling.temperature for sampling in samplings) and not system.rerun_temperature
+            loop, loop_system = get_loop(system), replace(system, greedy=greedy)
             if isinstance(system.loop, str):
-                return _result_fields(system, get_loop(system)(looped, state, asker, note))
+                return _result_fields(system, loop(loop_system, state, ask, record))
             with user_code(f"loop {dotted_name(system.loop)}"):
-                outcome = get_loop(system)(looped, state, asker, note)
-                decided = _result_fields(system, outcome)
-                Result.model_validate({"id": sample.id, "status": "ok", **decided})  # raises here for invalid fields
+                fields = _result_fields(system, loop(loop_system, state, ask, record))
+                Result.model_validate({"id": sample.id, "status": "ok", **fields})  # raises here for invalid fields
                 if not trace.selected:
                     raise TypeError("it emitted no Selected event: return finish(…) of mmerg.engine.loops.loop")
-                return decided
+                return fields
 
-        return build_result(sample, decide, emit, system.result)
+        return build_result(sample, run_loop, emit, system.result)
 
 
 def get_loop(system: System) -> Loop:
+    """Returns the built-in loop that the system names, or the user's."""
     return LOOPS[system.loop] if isinstance(system.loop, str) else cast(Loop, system.loop)
 
 
-def build_result(sample: Sample, decide: Decide, emit: Emit, places: Mapping[str, str] = NOWHERE) -> Result:
-    """The result of one attempt at a sample: the fields of `attempt`, the target, and counts of its events. places: of
-    the results in the system's state."""
+def build_result(sample: Sample, make_fields: MakeFields, emit: Emit, paths: Mapping[str, str] = NOWHERE) -> Result:
+    """Attempts a sample, and returns its result: the fields of `run_attempt`, the target, and counts of events.
+
+    paths: where the response, emotion and plan are in the stages' outputs (`System.result`).
+    """
     scene, target = sample.scene, sample.target
     started = events.SampleStarted(
         sample=sample.id,
@@ -97,54 +110,57 @@ def build_result(sample: Sample, decide: Decide, emit: Emit, places: Mapping[str
         responder=scene.responder,
         labels=scene.labels,
     )
-    decided, trace = run_attempt(started, decide, emit)
+    fields, trace = run_attempt(started, make_fields, emit)
     gold = {"gold_response": target.text, "gold_emotion": target.emotion} if target else {}
-    facts = collect_facts(trace, cast("str | None", decided.get("response")), places)
-    return Result.model_validate({**gold, **facts, **decided})
+    facts = collect_facts(trace, cast("str | None", fields.get("response")), paths)
+    return Result.model_validate({**gold, **facts, **fields})
 
 
-def run_attempt(started: events.SampleStarted, decide: Decide, emit: Emit) -> tuple[Fields, SampleTrace]:
-    """One attempt at a sample: the fields of its result (from `decide` or the failure, with the cost of its calls), and
-    its trace. Raises CallError (interrupted) without a result."""
+def run_attempt(started: events.SampleStarted, make_fields: MakeFields, emit: Emit) -> tuple[Fields, SampleTrace]:
+    """Attempts a sample once.
+
+    Returns the fields of its result, with the cost of its calls, and its trace. If the sample fails, the fields
+    describe the failure. Raises CallError if the user interrupts the run.
+    """
     start = time.monotonic()
     sample = started.sample
     trace = SampleTrace()
 
-    def note(event: events.Event) -> None:
+    def record(event: events.Event) -> None:
         emit(event)
         trace.add(event)
 
-    note(started)
-    decided: Fields
+    record(started)
+    fields: Fields
     try:
-        decided = {"status": "ok", **decide(note, trace)}
-        note(events.SampleDone(sample=sample))
+        fields = {"status": "ok", **make_fields(record, trace)}
+        record(events.SampleDone(sample=sample))
     except SampleError as error:
         failure = error.failure
         if failure is Failure.INTERRUPTED:
             raise
-        note(events.SampleFailed(sample=sample, failure=failure, what=error.what, where=error.where, hint=error.hint))
-        decided = {"status": "failed", "failure": failure, "failure_text": str(error)}
-    calls = [call.event.reply for call in trace.calls]
-    fields: Fields = {
+        record(events.SampleFailed(sample=sample, failure=failure, what=error.what, where=error.where, hint=error.hint))
+        fields = {"status": "failed", "failure": failure, "failure_text": str(error)}
+    replies = [call.event.reply for call in trace.calls]
+    costs: Fields = {
         "id": sample,
         "dialogue": started.dialogue,
-        "calls": len(calls),
-        "cached_calls": sum(reply.cached for reply in calls),
-        "prompt_tokens": sum(reply.prompt_tokens for reply in calls),
-        "response_tokens": sum(reply.response_tokens for reply in calls),
+        "calls": len(replies),
+        "cached_calls": sum(reply.cached for reply in replies),
+        "prompt_tokens": sum(reply.prompt_tokens for reply in replies),
+        "response_tokens": sum(reply.response_tokens for reply in replies),
         "seconds": round(time.monotonic() - start, 3),
     }
-    return fields | decided, trace
+    return costs | fields, trace
 
 
 def _result_fields(system: System, outcome: Outcome) -> Fields:
-    chosen = outcome.selected
-    values = {key: chosen.state.get_path(path) for key, path in system.result.items()}
+    selected = outcome.selected
+    values = {key: selected.state.get_path(path) for key, path in system.result.items()}
     return {
-        "selected_pass": chosen.t,
+        "selected_pass": selected.t,
         "passes": len(outcome.passes),
         "ended": outcome.ended,
-        "audit": dict(zip(chosen.audit.findings, chosen.audit.checks, strict=True)) if chosen.audit else None,
-        **{key: one.model_dump(mode="json") if isinstance(one, BaseModel) else one for key, one in values.items()},
+        "audit": dict(zip(selected.audit.findings, selected.audit.checks, strict=True)) if selected.audit else None,
+        **{k: value.model_dump(mode="json") if isinstance(value, BaseModel) else value for k, value in values.items()},
     }

@@ -1,4 +1,4 @@
-"""The interface of sources: inputs that no stage makes, such as exemplars M (docs/extend.md)."""
+"""The interface of sources. They supply inputs that no stage makes, such as exemplars M (docs/extend.md)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,8 +11,13 @@ from mmerg.runs.events import Excluded
 
 @dataclass(frozen=True, slots=True)
 class SourceOutput:
-    """content: for the prompt. excluded: withheld by guards; problem: why there is no content. Both are for the trace
-    only."""
+    """What a source supplies for one call of a stage.
+
+    Attributes:
+        content: for the prompt.
+        excluded: items that guards withheld, for the trace only.
+        problem: why there is no content, for the trace only.
+    """
 
     content: tuple[Mapping[str, object], ...]
     excluded: tuple[Excluded, ...] = ()
@@ -20,18 +25,24 @@ class SourceOutput:
 
 
 class Source(Protocol):
-    """Supplies one symbol to the stages that see it. Several threads call it.
+    """Supplies one input to the stages that see it. Several threads call it.
 
-    digest: part of the run's identity; must change whenever the output may change. sample: has the hidden target, to
-    guard against leaks; the output goes into prompts and the trace. forecast: the emotion of `system.result`, if the
-    stage sees it and it exists. Optional: `missing(samples)` describes what the source lacks, printed before the first
-    call; `facts`, noted beside the run's settings; `close()`, called from another thread to interrupt `supply`.
+    A source may also have `describe_missing(samples)`, which returns a note on what the source lacks, printed before
+    the first call; `facts`, a dict that is stored with the run's settings; and `close()`, which another thread calls to
+    interrupt `supply`.
     """
 
     @property
-    def digest(self) -> str: ...
+    def digest(self) -> str:
+        """A part of the run's identity. It must change whenever the output may change."""
 
-    def supply(self, sample: Sample, state: State, forecast: str | None) -> SourceOutput: ...
+    def supply(self, sample: Sample, state: State, forecast: str | None) -> SourceOutput:
+        """Returns the input for one call of a stage.
+
+        sample: contains the hidden target, so that a source can guard against leaks. The output must not contain it, as
+        it goes into prompts and the trace.
+        forecast: the emotion of `system.result`, if the stage sees it and it exists.
+        """
 
 
 BoundSource = Callable[[State, str | None], SourceOutput]  # a source for one sample

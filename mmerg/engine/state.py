@@ -21,9 +21,16 @@ Output = BaseModel | str
 
 @dataclass(frozen=True)
 class State:
-    """The scene, its keyframes in order, the images for the model (none for a text-only model), and outputs by symbol.
-    turns: the number of last turns shown; None: all. labels: the emotions in the order of prompts and schemas; (): the
-    scene's."""
+    """The inputs of a sample and the outputs of its stages so far.
+
+    Attributes:
+        scene: the dialogue without the target.
+        keyframes: in the order of the dialogue.
+        images: those for the model; empty for a text-only model.
+        outputs: pairs of a stage's symbol and its output, in the order of the stages.
+        turns: how many of the last turns are shown; None: all.
+        labels: the emotions in the order of prompts and schemas; empty: in the order of the scene.
+    """
 
     scene: Scene
     keyframes: tuple[Keyframe, ...] = ()
@@ -34,30 +41,31 @@ class State:
 
     @property
     def ordered_labels(self) -> tuple[str, ...]:
-        """The emotions to choose from, in the order of the prompt."""
+        """The emotions to choose from, in the order of prompts and schemas."""
         return self.labels or self.scene.labels
 
     def get(self, symbol: str) -> Output | None:
+        """Returns the output of the stage that gives `symbol`; None if it has none yet."""
         return dict(self.outputs).get(symbol)
 
     def get_path(self, path: str) -> object:
-        """The output, or a field of it, at a path such as "e.emotion" or "R"; None if there is none."""
+        """Returns the output or field at a path such as "R" or "e.emotion"; None if it does not exist."""
         symbol, _, name = path.partition(".")
         return getattr(self.get(symbol), name, None) if name else self.get(symbol)
 
     def get_text(self, path: str) -> str | None:
-        """As `at`, if the value is a text; else None."""
-        output = self.get_path(path)
-        return output if isinstance(output, str) else None
+        """Returns the text at a path; None if the value does not exist or is no text."""
+        value = self.get_path(path)
+        return value if isinstance(value, str) else None
 
     def with_output(self, symbol: str, output: Output) -> State:
-        """The state with another output. Raises ValueError if it exists."""
+        """Returns the state with one more output. Raises ValueError if it already has one for `symbol`."""
         if self.get(symbol) is not None:
             raise ValueError(f"{symbol} is already there")
         return replace(self, outputs=(*self.outputs, (symbol, output)))
 
     def before(self, symbol: str) -> State:
-        """The state as it was before `symbol` was added."""
+        """Returns the state as it was before the output `symbol` was added."""
         names = [name for name, _ in self.outputs]
         return replace(self, outputs=self.outputs[: names.index(symbol)])
 
@@ -72,9 +80,16 @@ class Draft:
 
 @dataclass(frozen=True)
 class Correction:
-    """Why a stage runs again: its previous output, the reason and the instruction, both empty for stages after the
-    faulty one. drafts: all earlier outputs, oldest first, if the loop shows them. retained: outputs of other stages in
-    the same pass by symbol, if shown."""
+    """What a stage sees when it runs again.
+
+    Attributes:
+        stage: its name.
+        previous: its output in the previous pass.
+        reason: why the auditor rejects that output; empty for stages after the faulty one.
+        instruction: how to correct it; empty for stages after the faulty one.
+        drafts: all earlier outputs with their feedback, oldest first, if the loop shows them.
+        retained: outputs of later stages in the previous pass, by symbol, if they are shown to these stages.
+    """
 
     stage: str
     previous: Output
@@ -84,7 +99,10 @@ class Correction:
     retained: Mapping[str, Output] = field(default_factory=dict)
 
     def for_stage(self, stage: Stage, renewed: Set[str]) -> Correction | None:
-        """The correction as `stage` sees it. renewed: symbols with new outputs; later stages must see one of them."""
+        """Returns what `stage` sees of this correction; None if nothing.
+
+        renewed: symbols with new outputs. A later stage sees its previous output if it sees one of these symbols.
+        """
         if stage.name == self.stage:
             return self
         previous = self.retained.get(stage.gives)
@@ -93,8 +111,12 @@ class Correction:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One of several independent candidates. number: from 0, part of the seed. replies: by symbol, the model's reply
-    and the output before cleaning."""
+    """One of several independent candidates.
+
+    Attributes:
+        number: from 0; it is a part of the seed.
+        replies: by symbol, the model's completion and the output before it is cleaned.
+    """
 
     number: int
     replies: dict[str, tuple[Reply, Output]] = field(default_factory=dict)
@@ -102,8 +124,10 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Pass:
-    """Pass t: a complete state, the correction that led to it, and its audit or score for its rank. It has neither
-    without an auditor or with an unreadable audit."""
+    """Pass t: a complete state, the correction that led to it, and the audit or score that ranks it.
+
+    It has neither audit nor score if there is no auditor or the audit cannot be read.
+    """
 
     t: int
     state: State
@@ -112,8 +136,8 @@ class Pass:
     score: tuple[float, ...] | None = None
 
     def rank(self) -> tuple[float, ...]:
-        """(c1, c2, …, -t) or (*score, -t): the highest wins, and the earlier pass in a tie. () ranks last: no audit and
-        no score."""
+        """Returns (*score, -t), or (c1, c2, …, -t) with the checks of the audit. The highest rank wins; in a tie, the
+        earlier pass. A pass without score and audit has the lowest rank, ()."""
         if self.score is None and self.audit:
             return (*self.audit.checks, -self.t)
         return () if self.score is None else (*self.score, -self.t)

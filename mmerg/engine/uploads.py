@@ -1,7 +1,7 @@
-"""Clips and pictures from clients, and their keyframes. Writes no named file.
+"""Keyframes of clips and pictures that clients upload. No named file is written.
 
 uploads = Uploads({Path("turn 3"): [Upload("clip", data)]})
-KeyframeSampler(settings, InMemoryFrameStore(), prefetcher=uploads)  # samples keyframes as from any clip
+KeyframeSampler(settings, InMemoryFrameStore(), prefetcher=uploads)       # samples keyframes as from clips on disk
 """
 
 import tempfile
@@ -26,33 +26,41 @@ from mmerg.frames.video import Video
 from mmerg.settings.model import FramesSettings
 
 Kind = Literal["clip", "picture"]
-PIXELS: dict[Kind, int] = {"picture": 50_000_000, "clip": 9_000_000}  # of one frame; a clip in 4K has 8.3 million
+PIXELS: dict[Kind, int] = {
+    "picture": 50_000_000,
+    "clip": 9_000_000,
+}  # the most in one frame; a clip in 4K has 8.3 million
 
 
 @dataclass(frozen=True)
 class Upload:
-    """A file from a client. data: not validated."""
+    """A file from a client. Its data are not validated."""
 
     kind: Kind
     data: bytes
 
     @classmethod
     def of(cls, data: bytes) -> Self:
-        """A picture if Pillow can open it, else a clip."""
-        image = _pillow()
-        refused = (OSError, ValueError, SyntaxError, image.DecompressionBombError, image.DecompressionBombWarning)
-        with suppress(*refused), image.open(BytesIO(data)):
+        """Returns a picture if Pillow can open the data, otherwise a clip."""
+        Image = _import_pillow()  # noqa: N806
+        errors = (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning)
+        with suppress(*errors), Image.open(BytesIO(data)):
             return cls("picture", data)
         return cls("clip", data)
 
     def frames(self, settings: FramesSettings, store: FrameStore) -> tuple[Frame, ...]:
-        """The keyframes; stores their JPEGs. Raises ClipError."""
-        return (_clip_frames if self.kind == "clip" else _picture_frames)(self.data, settings, store)
+        """Returns the keyframes, and stores their JPEGs. Raises ClipError if the file cannot be used."""
+        extract_frames = _clip_frames if self.kind == "clip" else _picture_frames
+        return extract_frames(self.data, settings, store)
 
 
 class Uploads(ClipPrefetcher):
-    """Replaces clips on disk. files: by the path of the turn's clip. problems: by path, why files give no frames;
-    filled by decoding."""
+    """Uploaded files in place of clips on disk.
+
+    Attributes:
+        files: by the path of the turn's clip, which names no file on disk.
+        problems: by path, why files give no frames. `extract` fills it.
+    """
 
     def __init__(self, files: Mapping[Path, Sequence[Upload]]) -> None:
         super().__init__()
@@ -60,7 +68,7 @@ class Uploads(ClipPrefetcher):
         self.problems: dict[str, str] = {}
 
     def extract(self, clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> list[Outcome]:
-        """The keyframes of each clip, or the error."""
+        """Returns the keyframes of each clip, or its error."""
         return [self._decode(clip.path, settings, store) for clip in clips]
 
     def _decode(self, path: Path, settings: FramesSettings, store: FrameStore) -> Outcome:
@@ -91,7 +99,7 @@ def _clip_frames(data: bytes, settings: FramesSettings, store: FrameStore) -> tu
 
 
 def _picture_frames(data: bytes, settings: FramesSettings, store: FrameStore) -> tuple[Frame]:
-    picture = _decoded(data)
+    picture = _decode_picture(data)
     size = fit_size(picture.shape[1], picture.shape[0], settings.long_side)
     if min(size) < MIN_SIDE:
         what = f"a picture of {picture.shape[1]}x{picture.shape[0]} pixels is too small or too narrow"
@@ -100,11 +108,12 @@ def _picture_frames(data: bytes, settings: FramesSettings, store: FrameStore) ->
     return (Frame(sha256=sha256, source="picture", time=0.0, width=size[0], height=size[1]),)
 
 
-def _decoded(data: bytes) -> Picture:
-    """The picture as viewers show it: rotated by its EXIF data, transparent areas white. Raises ClipError."""
+def _decode_picture(data: bytes) -> Picture:
+    """Returns the picture as viewers show it: rotated by its EXIF data, transparent areas white. Raises ClipError."""
     from PIL import ImageOps
 
-    Image, hint = _pillow(), "export it as JPEG or PNG"  # noqa: N806
+    Image = _import_pillow()  # noqa: N806
+    hint = "export it as JPEG or PNG"
     try:
         with Image.open(BytesIO(data)) as image:  # reads only the header
             _check_pixels("picture", *image.size)
@@ -118,8 +127,8 @@ def _decoded(data: bytes) -> Picture:
     return cast(Picture, picture)
 
 
-def _pillow() -> ModuleType:
-    """Pillow's Image. It reads HEIC of phones if the extra `heic` is installed."""
+def _import_pillow() -> ModuleType:
+    """Returns Pillow's module Image. It reads HEIC pictures of phones if the extra `heic` is installed."""
     from PIL import Image
 
     with suppress(ImportError):

@@ -1,7 +1,7 @@
-"""Loops with an auditor: MERG's, and Self-Refine.
+"""Loops with an auditor: MERG's audit loop, and Self-Refine.
 
-Pass t = 0 is the first full run. Every pass is audited, including the last. There are at most `max_iterations`
-refinements. Without an auditor there is one pass.
+Pass t = 0 is the first full run of all stages. At most `max_iterations` refinements follow. Every pass is audited,
+including the last. A system without an auditor makes one pass.
 """
 
 from collections.abc import Callable
@@ -17,31 +17,32 @@ from mmerg.settings.model import Selection
 from mmerg.systems.audit import to_audit
 from mmerg.systems.system import Stage, System
 
-REFUSED = frozenset({Failure.CONTEXT_OVERFLOW, Failure.IMAGE_REJECTED, Failure.BAD_REQUEST})
-_Reader = Callable[[Output, Pass], tuple[Pass, Correction | str]]
+REFUSED_PROMPT = frozenset({Failure.CONTEXT_OVERFLOW, Failure.IMAGE_REJECTED, Failure.BAD_REQUEST})
+_ReadAudit = Callable[[Output, Pass], tuple[Pass, Correction | str]]  # see `_audited_passes`
 
 
 def audit(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
-    """MERG (arXiv 2604.18988, section 3): runs again from the earliest fault, and selects the pass with the
-    lexicographic maximum of (c1, …, cn, -t). With measured checks, selects the pass with the largest sum of their
-    log-likelihood ratios of clean over faulty. Errors: see `_audited_passes`."""
+    """MERG (arXiv 2604.18988, section 3): runs again from the earliest fault, and selects the best pass.
+
+    That is the pass with the lexicographic maximum of (c1, …, cn, -t). With measured checks, it is the pass with the
+    largest sum of their log-likelihood ratios of clean over faulty. Errors: see `_audited_passes`.
+    """
     if system.auditor is None:
         return single(system, state, ask, emit)
 
     def read(reply: Output, this: Pass) -> tuple[Pass, Correction | str]:
         assert not isinstance(reply, str)
-        verdict = to_audit(reply)
-        emit(events.Audited(sample=state.scene.id, t=this.t, audit=verdict, checks=verdict.checks, fault=verdict.fault))
-        audited = replace(this, audit=verdict)
+        result = to_audit(reply)
+        emit(events.Audited(sample=state.scene.id, t=this.t, audit=result, checks=result.checks, fault=result.fault))
+        audited = replace(this, audit=result)
         if system.final_selection == "calibrated":
-            evidence = (
-                stage.verdict.log_likelihood_ratio(verdict.findings[stage.name]) for stage in system.checked_stages
-            )
-            audited = replace(audited, score=(round(sum(one or 0.0 for one in evidence), 6),))
-        if verdict.fault is None:
+            findings = [(stage.verdict, result.findings[stage.name]) for stage in system.checked_stages]
+            ratios = [check.log_likelihood_ratio(finding) or 0.0 for check, finding in findings]
+            audited = replace(audited, score=(round(sum(ratios), 6),))
+        if result.fault is None:
             return audited, "passed"
-        faulty = system.get_stage(verdict.fault)
-        finding, previous = verdict.findings[faulty.name], this.state.get(faulty.gives)
+        faulty = system.get_stage(result.fault)
+        finding, previous = result.findings[faulty.name], this.state.get(faulty.gives)
         assert previous is not None
         later = this.state.outputs[len(this.state.before(faulty.gives).outputs) + 1 :]
         retained = dict(later) if system.retain == "all" and system.rerun == "shown" else {}
@@ -53,10 +54,10 @@ def audit(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
 def refine(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
     """Self-Refine (Madaan et al., 2023, arXiv 2303.17651, algorithm 1): draft, feedback, refinement.
 
-    The auditor's output is free feedback on the whole pass: a text, or a user's class. Its field `system.stop` ends the
-    loop if true. Its field `system.score`, a whole number, ranks the drafts; without it the last draft is selected. The
-    stage of the response runs again with all drafts and feedback; earlier stages keep their output. Errors: see
-    `_audited_passes`.
+    The auditor gives free feedback on the whole pass: a text, or an instance of a user's class. If its field
+    `system.stop` is true, the loop ends. Its field `system.score`, a whole number, ranks the drafts; without it the
+    last draft is selected. The stage that writes the response runs again and sees all drafts and feedback; earlier
+    stages keep their outputs. Errors: see `_audited_passes`.
     """
     critic = system.auditor
     if critic is None:
@@ -71,7 +72,8 @@ def refine(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
             return scored, "good enough"
         draft = this.state.get(writer.gives)
         assert draft is not None
-        drafts = (*(this.correction.drafts if this.correction else ()), Draft(draft, reply))
+        earlier = this.correction.drafts if this.correction else ()
+        drafts = (*earlier, Draft(draft, reply))
         feedback = reply if isinstance(reply, str) else reply.model_dump_json()
         return scored, Correction(writer.name, draft, "", feedback, drafts)
 
@@ -79,13 +81,17 @@ def refine(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
 
 
 def _audited_passes(
-    system: System, auditor: Stage, state: State, ask: Ask, emit: Emit, read: _Reader, by: Selection
+    system: System, auditor: Stage, state: State, ask: Ask, emit: Emit, read: _ReadAudit, by: Selection
 ) -> Outcome:
-    """At most `max_iterations` + 1 passes, each audited. read: takes the auditor's reply and returns the pass with its
-    audit or score, and the correction for the next pass or why the loop ends.
+    """Makes at most `max_iterations` + 1 passes, audits each, and selects one.
 
-    The loop also ends with an unreadable audit, with a later pass that cannot be finished, and if the faulty stage
-    repeats its output; earlier passes can still be selected. Raises SampleError if the first pass or a call fails.
+    The loop also ends if an audit cannot be read, if a later pass cannot be finished, or if the faulty stage repeats
+    its output; earlier passes can still be selected. Raises SampleError if the first pass or a call fails.
+
+    Args:
+        read: takes the auditor's completion and the pass. Returns the pass with its audit or score, and the correction
+            for the next pass or, as a text, why the loop ends.
+        by: how the pass is selected.
     """
     sample = state.scene.id
     passes: list[Pass] = []
@@ -95,11 +101,11 @@ def _audited_passes(
             if correction:
                 why, what = correction.reason, correction.instruction
                 emit(events.Rerun(sample=sample, t=t, stage=correction.stage, reason=why, correction=what))
-                again = _ask_again(system, auditor, passes[-1], ask, emit, t, correction)
-                if again is None:
+                corrected = _rerun_stage(system, auditor, passes[-1], ask, emit, t, correction)
+                if corrected is None:
                     same = replace(passes[-1], t=t, correction=correction)
                     return finish(sample, [*passes, same], "idle", by, emit)
-                state = again
+                state = corrected
             state = complete(system, state, ask, emit, t, correction)
         except SampleError as error:
             if not passes or not is_final(error):
@@ -122,26 +128,28 @@ def _audited_passes(
     return finish(sample, passes, "max_iterations", by, emit)
 
 
-def _ask_again(
+def _rerun_stage(
     system: System, auditor: Stage, this: Pass, ask: Ask, emit: Emit, t: int, correction: Correction
 ) -> State | None:
-    """The state with the new output of the faulty stage. None if no other view is better, or if the stage repeats its
-    output, every agent has temperature 0, and later stages see neither drafts nor their last outputs: then they would
-    repeat theirs, too."""
+    """Runs the faulty stage again, and returns the state up to its new output.
+
+    Returns None if a new pass would only repeat the previous one: no other view is better; or the stage repeats its
+    output, every agent has temperature 0, and later stages see neither drafts nor their previous outputs.
+    """
     stage = system.get_stage(correction.stage)
     if system.rerun == "view":
-        found = rerun_in_views(system, auditor, stage, this, ask, emit, t)
+        corrected = rerun_in_views(system, auditor, stage, this, ask, emit, t)
     else:
         before = this.state.before(stage.gives)
-        found = before.with_output(stage.gives, ask(stage, before, t, correction))
-    if found is None:
+        corrected = before.with_output(stage.gives, ask(stage, before, t, correction))
+    if corrected is None:
         return None
-    _, output = found.outputs[-1]
+    _, output = corrected.outputs[-1]
     emit(events.Produced.from_output(this.state.scene.id, t, stage.name, stage.gives, output))
     same = output == correction.previous and not (correction.drafts or correction.retained)
-    return None if system.greedy and same else found
+    return None if system.greedy and same else corrected
 
 
 def is_final(error: SampleError) -> bool:
-    """Whether a retry cannot help: the reply is invalid, or the server refuses the prompt."""
-    return isinstance(error, ReplyError) or error.failure in REFUSED
+    """Returns True if a retry cannot help: the reply is invalid, or the server refuses the prompt."""
+    return isinstance(error, ReplyError) or error.failure in REFUSED_PROMPT

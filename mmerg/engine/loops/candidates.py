@@ -1,4 +1,4 @@
-"""Best of n: passes with different seeds; selects the likeliest."""
+"""Best of n: makes passes with different seeds, and selects the likeliest."""
 
 from collections import Counter
 
@@ -13,20 +13,22 @@ from mmerg.systems.system import System
 
 
 def candidates(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
-    """`system.n` independent passes. Selects the commonest emotion (self-consistency, Wang et al., 2022, arXiv
-    2203.11171), and of its responses the likeliest: the maximum of (candidates with the same emotion, mean
-    log-probability of the response's tokens, -t).
+    """Makes `system.n` independent passes, and selects the likeliest response with the most frequent emotion.
 
-    An invalid candidate is lost. Raises SampleError if all are lost or a call fails, ConfigError if the backend gives
-    no log-probabilities.
+    The vote on the emotion is self-consistency (Wang et al., 2022, arXiv 2203.11171). The rank of a candidate is
+    (candidates with the same emotion, mean log-probability of the response's tokens, -t); the highest wins.
+
+    An invalid candidate is lost. Raises SampleError if all are lost or a call fails, and ConfigError if the backend
+    gives no log-probabilities.
     """
-    sample, lost = state.scene.id, None
+    sample = state.scene.id
     finished: list[tuple[int, State, float]] = []
+    lost: SampleError | None = None
     for t in range(system.n):
         candidate = Candidate(t)
         try:
-            whole = complete(system, state, ask, emit, t, candidate=candidate)
-            finished.append((t, whole, _mean(system.result["response"], candidate)))
+            final = complete(system, state, ask, emit, t, candidate=candidate)
+            finished.append((t, final, _mean_logprob(system.result["response"], candidate)))
         except SampleError as error:
             if not is_final(error):
                 raise
@@ -36,14 +38,16 @@ def candidates(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
         what = f"none of {system.n} candidates can be used; the last: {lost.what}"
         raise SampleError(lost.failure, what, where=lost.where, hint=lost.hint) from lost
     emotion = system.result.get("emotion", "")
-    votes = Counter(whole.get_text(emotion) for _, whole, _ in finished)
-    passes = [Pass(t, whole, score=(votes[whole.get_text(emotion)], mean)) for t, whole, mean in finished]
+    votes = Counter(final.get_text(emotion) for _, final, _ in finished)
+    passes = [Pass(t, final, score=(votes[final.get_text(emotion)], logprob)) for t, final, logprob in finished]
     return finish(sample, passes, "candidates lost" if lost else "all candidates", "lexicographic", emit)
 
 
-def _mean(path: str, candidate: Candidate) -> float:
-    """The mean log-probability of the tokens of the response at `path`. Raises ReplyError if this reply does not give
-    it, ConfigError if the backend does not."""
+def _mean_logprob(path: str, candidate: Candidate) -> float:
+    """Returns the mean natural log-probability of the tokens of the response at `path`.
+
+    Raises ReplyError if the log-probabilities do not match the text, and ConfigError if the backend gives none.
+    """
     symbol, _, field = path.partition(".")
     reply, written = candidate.replies[symbol]
     if not reply.logprobs and "log-probabilities" not in reply.taken:

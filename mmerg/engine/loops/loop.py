@@ -1,4 +1,4 @@
-"""Shared parts of loops.
+"""The interface of loops, and the functions that they share.
 
 A loop decides which stages run, how often, and which pass is selected. It is a function
 `(system, state, ask, emit) -> Outcome`, independent of prompts, backends and systems.
@@ -21,8 +21,11 @@ from mmerg.systems.system import Stage, System
 
 
 class Ask(Protocol):
-    """Returns the output of a stage in pass t. candidate: gives the seed, and stores the reply. Raises ReplyError if no
-    reply is valid, CallError if the backend fails."""
+    """Returns the output of a stage in pass t.
+
+    candidate: determines the seed, and stores the model's completion. Raises ReplyError if no completion is valid, and
+    CallError if the backend fails.
+    """
 
     def __call__(
         self,
@@ -55,8 +58,10 @@ def complete(
     correction: Correction | None = None,
     candidate: Candidate | None = None,
 ) -> State:
-    """Asks every stage without an output. The stage that `correction` names sees it; later stages see what it
-    retains."""
+    """Runs every stage that has no output yet, and returns the complete state.
+
+    The stage that `correction` names sees the correction; later stages see the outputs that it retains.
+    """
     renewed = {stage.gives for stage in system.stages if correction and correction.stage == stage.name}
     for stage in system.stages:
         if state.get(stage.gives) is None:
@@ -68,22 +73,23 @@ def complete(
 
 
 def single(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
-    """One pass: asks every stage once, in order. Raises SampleError if a stage fails."""
+    """Makes one pass: runs every stage once, in order. Raises SampleError if a stage fails."""
     only = Pass(0, complete(system, state, ask, emit, 0))
     emit(events.Selected(sample=state.scene.id, t=0, ranks={}, ended="no auditor"))
     return Outcome((only,), only, "no auditor")
 
 
 def select(passes: Sequence[Pass], by: Selection = "lexicographic") -> Pass:
-    """The pass with the highest rank; with `last`, the latest with a rank (the paper's row without final selection).
-    The first if none has a rank."""
-    if by == "last" and (ranked := [candidate for candidate in passes if candidate.rank()]):
+    """Returns the pass with the highest rank; with `last`, the latest pass that has a rank (the paper's row without
+    final selection). If no pass has a rank, returns the first."""
+    ranked = [candidate for candidate in passes if candidate.rank()]
+    if by == "last" and ranked:
         return ranked[-1]
     return max(passes, key=Pass.rank)
 
 
 def finish(sample: str, passes: Sequence[Pass], ended: str, by: Selection, emit: Emit) -> Outcome:
-    """Selects a pass, and emits which."""
+    """Selects a pass, and emits which one and why. ended: why the loop ended."""
     selected = select(passes, by)
     ranks = {candidate.t: rank for candidate in passes if (rank := candidate.rank())}
     emit(events.Selected(sample=sample, t=selected.t, ranks=ranks, ended=ended, by=by))

@@ -1,8 +1,12 @@
-"""Asks a faulty stage again in other views, without its draft, which models copy.
+"""Runs a faulty stage again in other views of the scene, without its previous output, which models copy.
 
-Views (`system.rerun_views`): labels (emotions in another order), last_turns (only the last turns), without_before
-(without the output of the previous stage), seed (another seed, for stages with a temperature). Views that change
-nothing are skipped."""
+The views (`system.rerun_views`) are:
+    labels: the emotions in another order
+    last_turns: only the last turns
+    without_before: without the output of the previous stage
+    seed: another seed, for stages with a temperature above 0
+Views that would change nothing are skipped.
+"""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -19,29 +23,29 @@ from mmerg.systems.audit import audit_class, to_audit
 from mmerg.systems.schema import find_vocabularies
 from mmerg.systems.system import Stage, System
 
-TURNS = 2  # of last_turns
+TURNS = 2  # the turns that the view last_turns shows
 
 
 def make_views(system: System, stage: Stage, state: State) -> Iterator[tuple[str, Stage, State]]:
-    """`system.max_views` views of a stage in `state`: the name of the view, and the changed stage and state."""
-    before = [symbol for symbol, _ in state.outputs if symbol in stage.sees][-1:]
-    choosing = stage.output is not None and "emotion" in find_vocabularies(stage.output)
-    changing = {
-        "labels": choosing and len(state.scene.labels) > 1,
+    """Yields `system.max_views` views of a stage: the name of the view, and the changed stage and state."""
+    previous = [symbol for symbol, _ in state.outputs if symbol in stage.sees][-1:]
+    chooses_emotion = stage.output is not None and "emotion" in find_vocabularies(stage.output)
+    has_effect = {
+        "labels": chooses_emotion and len(state.scene.labels) > 1,
         "last_turns": "D" in stage.sees and len(state.scene.history) > TURNS,
-        "without_before": bool(before) and len(stage.sees) > 1,
+        "without_before": bool(previous) and len(stage.sees) > 1,
         "seed": not system.greedy,
     }
-    own = {} if system.rerun_temperature is None else {"temperature": system.rerun_temperature}
-    stage = replace(stage, sampling={**stage.sampling, **own})
-    names = [name for name in system.rerun_views if changing[name]]
+    if system.rerun_temperature is not None:
+        stage = replace(stage, sampling={**stage.sampling, "temperature": system.rerun_temperature})
+    names = [name for name in system.rerun_views if has_effect[name]]
     for number, name in enumerate(islice(cycle(names), system.max_views), start=1):
         if name == "labels":
             yield name, stage, replace(state, labels=shuffle_labels(state.scene.labels, state.scene.id, number))
         elif name == "last_turns":
             yield name, stage, replace(state, turns=TURNS)
         elif name == "without_before":
-            yield name, replace(stage, sees=tuple(one for one in stage.sees if one not in before)), state
+            yield name, replace(stage, sees=tuple(symbol for symbol in stage.sees if symbol not in previous)), state
         else:
             yield name, stage, state
 
@@ -49,30 +53,33 @@ def make_views(system: System, stage: Stage, state: State) -> Iterator[tuple[str
 def rerun_in_views(
     system: System, auditor: Stage, stage: Stage, this: Pass, ask: Ask, emit: Emit, t: int
 ) -> State | None:
-    """The state with a better output of the stage that failed in the pass `this`: the first that passes its check, or
-    if checks have scores, the best of all views, if better than the pass. None if there is none. Raises SampleError if
-    a call fails."""
+    """Looks for a better output of the stage that failed in the pass `this`.
+
+    Returns the state with the first output that passes the stage's check. If the check has scores, returns the state
+    with the best output of all views, provided that it scores higher than the pass. Returns None if no output is
+    better. Raises SampleError if a call fails.
+    """
     check = replace(auditor, audits=(stage.name,), output=audit_class((stage.name,)))
-    before, tried = this.state.before(stage.gives), [this.state.get(stage.gives)]
+    before, outputs = this.state.before(stage.gives), [this.state.get(stage.gives)]
     assert this.audit
-    best, found = this.audit.findings[stage.name].score, None
-    for number, (view, asked, shown) in enumerate(make_views(system, stage, before), start=1):
+    best_score, best_state = this.audit.findings[stage.name].score, None
+    for number, (view, changed_stage, changed_state) in enumerate(make_views(system, stage, before), start=1):
         became: Became = "unusable"
         score: float | None = None
         with suppress(ReplyError):  # an invalid output or check
-            output = ask(asked, shown, t, candidate=Candidate(number))
+            output = ask(changed_stage, changed_state, t, candidate=Candidate(number))
             became = "as before"
-            if output not in tried:
-                tried.append(output)
+            if output not in outputs:
+                outputs.append(output)
                 became = "failed"
                 reply = ask(check, before.with_output(stage.gives, output), t, candidate=Candidate(number))
                 assert not isinstance(reply, str)
                 verdict = to_audit(reply).findings[stage.name]
                 became, score = "passed" if verdict.passed else "failed", verdict.score
-                better = verdict.passed if score is None or best is None else score > best
+                better = verdict.passed if score is None or best_score is None else score > best_score
                 if better:
-                    best, found = score, before.with_output(stage.gives, output)
+                    best_score, best_state = score, before.with_output(stage.gives, output)
         emit(events.Viewed(sample=before.scene.id, t=t, stage=stage.name, view=view, became=became, score=score))
-        if found and best is None:
+        if best_state and best_score is None:
             break
-    return found
+    return best_state
