@@ -1,4 +1,4 @@
-"""Checks that the parts of a system fit: loop, auditor, inputs, vocabularies and results."""
+"""Checks that the parts of a system fit together: loop, auditor, inputs, vocabularies and results."""
 
 from collections.abc import Collection
 
@@ -11,57 +11,59 @@ ALWAYS = {"D", "V"}  # inputs of every sample
 RESULTS = ("response", "emotion", "plan")
 
 
-def check_system(system: System, auditor: AuditorSettings | None, supplied: Collection[str], where: str) -> None:
-    """supplied: symbols of sources. Raises ConfigError, naming `where`, for the first mismatch."""
+def check_system(system: System, auditor: AuditorSettings | None, sources: Collection[str], where: str) -> None:
+    """Raises ConfigError, naming `where`, for the first mismatch. sources: their symbols."""
     if auditor:  # without an auditor, every built-in loop is one pass
         _check_loop(system, auditor, where)
     _check_candidates(system, where)
-    _check_inputs(system, {*ALWAYS, *supplied}, where)
+    _check_idle_settings(system, where)
+    _check_inputs(system, {*ALWAYS, *sources}, where)
     _check_results(system, where)
 
 
-def _check_loop(system: System, node: AuditorSettings, where: str) -> None:
+def _check_loop(system: System, settings: AuditorSettings, where: str) -> None:
     """Checks that the auditor fits the loop."""
     if system.loop in ("single", "candidates"):
         what = f"loop={system.loop} never asks the auditor"
         raise ConfigError(what, where=where, hint="auditor: null, or loop: audit")
     place = f"{where}, auditor"
-    if system.loop == "audit" and (node.output or node.stop or node.score):
+    if system.loop == "audit" and (settings.output or settings.stop or settings.score):
         what = "in loop=audit the auditor answers the stages' checks and has no output, stop or score"
         raise ConfigError(what, where=place, hint="remove them, or loop: refine")
-    if node.output is None:
+    if settings.output is None:
         for stage in system.checked_stages:
             if problem := form_problem(system, stage, stage.verdict.form):
                 raise ConfigError(problem[0], where=place, hint=problem[1])
     if system.loop != "refine":
         return
-    if node.output is None:
+    if settings.output is None:
         what = "loop=refine needs an auditor with an output, which is the feedback"
         raise ConfigError(what, where=place, hint="output: text, or a class")
     output = system.auditor.output if system.auditor else None
-    for setting, name in (("stop", node.stop), ("score", node.score)):
+    for setting, name in (("stop", settings.stop), ("score", settings.score)):
         if name and not (output and (name in output.model_fields or isinstance(getattr(output, name, None), property))):
-            has = f"fields: {', '.join(output.model_fields)}" if output else "give it a class as output"
-            raise ConfigError(f"{setting} is {name}, which the auditor's output does not have", where=where, hint=has)
+            what = f"{setting} is {name}, which the auditor's output does not have"
+            hint = f"fields: {', '.join(output.model_fields)}" if output else "give it a class as output"
+            raise ConfigError(what, where=where, hint=hint)
 
 
 def form_problem(system: System, stage: Stage, form: Form | None) -> tuple[str, str] | None:
-    """Why the check of a stage cannot have this form, and what to do; None if it can."""
-    own = f"system.stages.{stage.name}"
+    """Returns why the check of a stage cannot have this form, and what to do; None if it can."""
+    setting = f"system.stages.{stage.name}"
     if form in ("finding", "odds", "comparison"):
         if system.auditor and stage.gives not in system.auditor.sees:
             what = f"the auditor is asked about {stage.name} and does not see {stage.gives}, which it gives"
             return what, f"add {stage.gives} to system.auditor.sees"
         if not stage.check:
-            hint = f"{own}.check: what it asks, and where that fails"
+            hint = f"set {setting}.check: what the check asks, and where that fails"
             return f"the auditor has no check for stage {stage.name}", hint
     if form == "comparison" and not stage.verdict.decoys:
         what = f"there is nothing to compare the output of {stage.name} with"
         return what, "mmerg audit RUN --calibrate auditor.json draws decoys; run with auditor=auditor.json"
     if form == "code" and not stage.code:
-        return f"stage {stage.name} names no function that checks it", f"{own}.code, or another {own}.form"
+        return f"stage {stage.name} names no function that checks it", f"set {setting}.code, or another {setting}.form"
     if form == "likelihood" and (stage.function or stage.label):
-        return f"no model writes the output of {stage.name}, so it has no likelihood", f"choose another {own}.form"
+        return f"no model writes the output of {stage.name}, so it has no likelihood", f"choose another {setting}.form"
     return None
 
 
@@ -73,6 +75,24 @@ def _check_candidates(system: System, where: str) -> None:
         raise ConfigError(what, where=where, hint="result: {response: …}, and logprobs: true at its stage")
 
 
+def _check_idle_settings(system: System, where: str) -> None:
+    """Checks that every setting of the loop has an effect. A user's loop may use any of them."""
+    if not isinstance(system.loop, str):
+        return
+    audits_again = system.auditor and system.max_iterations
+    what = hint = ""
+    if system.n > 1 and system.loop != "candidates":
+        what, hint = f"system.n={system.n} has no effect: only loop=candidates makes candidates", "use system=best_of_n"
+    elif system.final_selection == "last" and not audits_again:
+        what = "system.final_selection=last has no effect: no pass is audited and refined"
+        hint = "use an auditor and system.max_iterations above 0"
+    elif system.loop == "refine" and system.rerun == "view":
+        what = "system.rerun=view has no effect in loop=refine, which shows all drafts to the stage that it reruns"
+        hint = "use a system with loop=audit"
+    if what:
+        raise ConfigError(what, where=where, hint=f"remove it, or {hint}")
+
+
 def _check_inputs(system: System, known: set[str], where: str) -> None:
     """Checks that every input comes from the sample, a source or an earlier stage, and every vocabulary has words."""
     words = {"emotion", *system.vocabulary}
@@ -82,8 +102,8 @@ def _check_inputs(system: System, known: set[str], where: str) -> None:
             hint = f"known at that point: {', '.join(sorted(known))}; another is supplied by sources.{unknown[0]}="
             raise ConfigError(what, where=where, hint=f"{hint}{{_target_: …}}")
         if lacking := sorted(find_vocabularies(stage.output) - words) if stage.output else []:
-            what = f"stage {stage.name} chooses from {', '.join(lacking)}, for which there are no words"
-            hint = f"add them under system.vocabulary, which has {', '.join(sorted(words))}"
+            what = f"stage {stage.name} chooses from {', '.join(lacking)}, which is no vocabulary"
+            hint = f"add its words under system.vocabulary, which has {', '.join(sorted(words))}"
             raise ConfigError(what, where=where, hint=hint)
         if stage.gives in known:
             raise ConfigError(f"stage {stage.name} gives {stage.gives}, which is already taken", where=where)
@@ -91,7 +111,7 @@ def _check_inputs(system: System, known: set[str], where: str) -> None:
 
 
 def _check_results(system: System, where: str) -> None:
-    """Checks that every result is in some stage's output."""
+    """Checks that every result is in the output of a stage."""
     for key, path in system.result.items():
         symbol, _, name = path.partition(".")
         maker = next((stage for stage in system.stages if stage.gives == symbol), None)
@@ -99,10 +119,10 @@ def _check_results(system: System, where: str) -> None:
             raise ConfigError(f"result.{key} is not kept", where=where, hint=f"results: {', '.join(RESULTS)}")
         if maker is None:
             raise ConfigError(f"result.{key} is {path!r}, which no stage gives", where=where)
-        have = maker.output.model_fields if maker.output else {}
-        if name and name not in have:
+        fields = maker.output.model_fields if maker.output else {}
+        if name and name not in fields:
             what = f"result.{key} is {path!r}, which {maker.name} does not give"
-            raise ConfigError(what, where=where, hint=f"fields: {', '.join(have)}")
-        text = have[name].annotation is str if name else maker.output is None
-        if not text and (name or key != "plan"):
+            raise ConfigError(what, where=where, hint=f"fields: {', '.join(fields)}")
+        is_text = fields[name].annotation is str if name else maker.output is None
+        if not is_text and (name or key != "plan"):
             raise ConfigError(f"result.{key} is {path!r}, which is no text", where=where)

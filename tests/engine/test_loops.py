@@ -110,6 +110,9 @@ def test_a_user_loop() -> None:
         ({"loop": "refine", "auditor": {"name": "gra", "sees": ["D"]}}, "does not see R, which it gives"),
         ({"auditor": CRITIC}, "the auditor answers the stages' checks"),
         ({"loop": "refine", "auditor": {**CRITIC, "stop": "done"}}, "stop is done, which the auditor's output does"),
+        ({"n": 3}, "system.n=3 has no effect"),
+        ({"final_selection": "last"}, "system.final_selection=last has no effect"),
+        ({"loop": "refine", "auditor": CRITIC, "rerun": "view"}, "system.rerun=view has no effect in loop=refine"),
     ],
 )
 def test_a_loop_that_does_not_fit_is_an_error(changes: dict[str, Any], message: str) -> None:

@@ -73,7 +73,7 @@ class Cues(RootModel[list[str]]):
         (changed(result={"emotion": "e.emo"}), "result.emotion is 'e.emo', which caef does not give"),
         (changed(result={"cause": "E"}), "result.cause is not kept"),
         (changed(result={"response": "P"}), "result.response is 'P', which is no text"),
-        (changed(vocabulary={"goal": ["comfort"]}), "chooses from stance, tactic, tone, for which there are no words"),
+        (changed(vocabulary={"goal": ["comfort"]}), "chooses from stance, tactic, tone, which is no vocabulary"),
         (changed(auditor__name="mpa"), "the auditor has the name of a stage, mpa"),
         (changed(without=["mpaa"]), "did you mean mpa"),
         (changed(without=["sgrg"]), "without sgrg no stage writes the response"),
