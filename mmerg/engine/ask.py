@@ -1,8 +1,8 @@
-"""Asks for the output of one stage: renders the prompt, calls the model, validates and repairs the reply; or runs the
-user's function instead.
+"""Gets the output of one stage: renders the prompt, calls the model, and validates the completion; or calls the user's
+function instead.
 
-The model sees an invalid reply again with the complaint, at most `system.max_repairs` times. A failed call raises
-CallError and is not repaired here.
+If a completion is invalid, the model sees it again with a complaint and tries once more, at most `system.max_repairs`
+times. A failed call raises CallError and is not repaired here.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,16 +30,16 @@ from mmerg.systems.instantiate import dotted_name
 from mmerg.systems.schema import Bounds, build_json_schema, parse_output, validate_output
 from mmerg.systems.system import Stage, StageFunction, StageInput, System
 
-# By failure, when no repairs are left. {setting}: the full name of the stage's token limit.
+# Hints for failures when no repairs are left. {setting}: the full name of the stage's token limit.
 HINTS = {
     Failure.TRUNCATED: "give the stage more tokens, which makes another run: {setting}",
     Failure.THINKING_EXHAUSTED: "backbone.think=false, the model's instruct tag, or more tokens, each of which makes "
     "another run: {setting}",
     Failure.SCHEMA_INVALID: "see the raw replies: mmerg show RUN SAMPLE --prompts",
 }
-Place = dict[str, Any]  # the fields of events: sample, t, stage, attempt
-WISHES = {Failure.TRUNCATED: "; be much shorter"}  # added to the complaint in the prompt
-MEND = (
+Place = dict[str, Any]  # fields of events: sample, t, stage, attempt
+REQUESTS = {Failure.TRUNCATED: "; be much shorter"}  # added to the complaint in the prompt
+FIX_CODE = (
     "fix it and repeat the command: with other code it is a new run, which takes equal calls from the reply cache "
     "(if the class has a `digest` that has not changed, add only_failed=true)"
 )
@@ -47,8 +47,12 @@ MEND = (
 
 @dataclass(frozen=True)
 class Asker:
-    """Implements `loops.loop.Ask` for one sample. sampling: of the backbone; stages may override parts. sources: by
-    symbol."""
+    """Implements `loops.loop.Ask` for one sample.
+
+    Attributes:
+        sampling: of the backbone; stages may override parts.
+        sources: the sources for this sample, by symbol.
+    """
 
     prompts: Prompts
     backend: Backend
@@ -66,7 +70,7 @@ class Asker:
     ) -> Output:
         system = self.prompts.system
         place: Place = {"sample": state.scene.id, "t": t, "stage": stage.name}
-        if any(one.verdict.form != "finding" for one in system.stages if one.name in stage.audits):
+        if any(audited.verdict.form != "finding" for audited in system.stages if audited.name in stage.audits):
             return self._audit(stage, state, t, candidate)
         bounds = get_bounds(system, stage, state)
         supplied = self._supplied(stage, state, place)
@@ -83,30 +87,30 @@ class Asker:
         schema = build_json_schema(stage.output, bounds) if stage.output else None
         outline, answer_schema = (schema.outline, schema.text) if schema else ("", "")
         messages = self.prompts.render_messages(stage, state, supplied, outline, correction)
-        samplers = self.sampling.override(stage.sampling)
+        sampling = self.sampling.override(stage.sampling)
         if correction and correction.instruction and system.rerun_temperature is not None:
-            samplers = replace(samplers, temperature=system.rerun_temperature)
-        samplers = samplers.derive_seed(state.scene.id, stage.name, t, candidate.number if candidate else 0)
+            sampling = replace(sampling, temperature=system.rerun_temperature)
+        sampling = sampling.derive_seed(state.scene.id, stage.name, t, candidate.number if candidate else 0)
         for attempt in range(system.max_repairs + 1):
-            this: Place = {**place, "attempt": attempt}
-            request = Request(messages, samplers, answer_schema, stage.logprobs)
+            attempt_place: Place = {**place, "attempt": attempt}
+            request = Request(messages, sampling, answer_schema, stage.logprobs)
             reply = self.backend.complete(request)
-            self.emit(_called(this, request, reply))
+            self.emit(_describe_call(attempt_place, request, reply))
             try:
-                written, cut = _read_output(stage, bounds, reply, samplers.stop)
+                written, cut = _read_output(stage, bounds, reply, sampling.stop)
                 _check_findings(system, stage, written)
                 output, cleaned = _clean_response(system, stage, state, supplied, written)
             except ReplyError as error:
                 failure, what = error.failure, error.what
-                self.emit(events.Refused(**this, failure=failure, complaint=what))
+                self.emit(events.Refused(**attempt_place, failure=failure, complaint=what))
                 if attempt == system.max_repairs:
                     hint = HINTS.get(failure, "").format(setting=name_token_limit(system, stage))
                     raise ReplyError(failure, what, where=f"{stage.name}, pass {t}", hint=hint) from error
-                complaint = self.prompts.render_complaint(what + WISHES.get(failure, ""), outline)
+                complaint = self.prompts.render_complaint(what + REQUESTS.get(failure, ""), outline)
                 messages = (*request.messages, Message("assistant", reply.text.strip() or "(blank)"), complaint)
             else:
                 if removed := (*cut, *cleaned):
-                    self.emit(events.Cleaned(**this, taken=removed))
+                    self.emit(events.Cleaned(**attempt_place, taken=removed))
                 if candidate:
                     candidate.replies[stage.gives] = reply, written
                 return output
@@ -115,72 +119,76 @@ class Asker:
     def _read_emotion(
         self, stage: Stage, state: State, place: Place, supplied: Inputs, correction: Correction | None
     ) -> str:
-        """The most probable emotion, averaged over several orders of the labels and calibrated if the stage has a
-        prior."""
+        """Returns the most probable emotion. Its log-probability is the mean over several orders of the labels, and is
+        calibrated if the stage has a prior."""
         labels, readings = state.scene.labels, list[Mapping[str, float]]()
         for order in list_orders(state.ordered_labels, stage.orders):
             shown = replace(state, labels=order)
             messages = self.prompts.render_messages(replace(stage, name=LABEL), shown, supplied, "", correction)
             request = Request(messages, Sampling(num_predict=TOKENS), build_schema(order), True, ALTERNATIVES)
             reply = self.backend.complete(request)
-            self.emit(_called({**place, "attempt": 0}, request, reply))
+            self.emit(_describe_call({**place, "attempt": 0}, request, reply))
             readings.append(read_labels(reply, labels))
-        mean = {label: round(fmean(one[label] for one in readings), 6) for label in labels}
+        mean = {label: round(fmean(reading[label] for reading in readings), 6) for label in labels}
         scores = stage.prior.calibrate(mean) if stage.prior else mean
         self.emit(events.LabelsRead(**place, logprobs=mean, calibrated=stage.prior is not None))
         return max(labels, key=lambda label: scores[label])
 
     def forms(self, auditor: Stage, state: State, t: int) -> Forms:
-        """The forms of check for pass t. Their calls are recorded as the auditor's."""
+        """Returns the forms of check for pass t. Their calls are recorded as calls of the auditor."""
 
         def call(request: Request) -> Reply:
             reply = self.backend.complete(request)
-            self.emit(_called({"sample": state.scene.id, "t": t, "stage": auditor.name, "attempt": 0}, request, reply))
+            place: Place = {"sample": state.scene.id, "t": t, "stage": auditor.name, "attempt": 0}
+            self.emit(_describe_call(place, request, reply))
             return reply
 
         return Forms(self.prompts, auditor, call)
 
     def _audit(self, auditor: Stage, state: State, t: int, candidate: Candidate | None) -> Output:
-        """The findings on the audited stages, each by the form of its check."""
+        """Returns the findings on the audited stages, each by the form of its check."""
         audited = [stage for stage in self.prompts.system.stages if stage.name in auditor.audits]
-        asked = tuple(stage.name for stage in audited if stage.verdict.form == "finding")
+        by_finding = tuple(stage.name for stage in audited if stage.verdict.form == "finding")
         forms = self.forms(auditor, state, t)
         with user_code(f"{auditor.name}, pass {t}"):
-            found = {stage.name: forms.check(stage, state) for stage in audited if stage.name not in asked}
-        if asked:
-            finding = replace(auditor, audits=asked, output=audit_class(asked))
-            found |= dict(cast(BaseModel, self(finding, state, t, candidate=candidate)))
-        return audit_class(auditor.audits)(**{stage.name: found[stage.name] for stage in audited})
+            findings = {stage.name: forms.check(stage, state) for stage in audited if stage.name not in by_finding}
+        if by_finding:
+            asked_auditor = replace(auditor, audits=by_finding, output=audit_class(by_finding))
+            findings |= dict(cast(BaseModel, self(asked_auditor, state, t, candidate=candidate)))
+        return audit_class(auditor.audits)(**{stage.name: findings[stage.name] for stage in audited})
 
     def _supplied(self, stage: Stage, state: State, place: Place) -> Inputs:
-        """The inputs from sources that the stage sees, by symbol."""
+        """Gets the inputs from sources that the stage sees, and returns them by symbol."""
         supplied: Inputs = {}
         for symbol in [symbol for symbol in self.sources if symbol in stage.sees]:
             with user_code(f"{stage.name}, pass {place['t']}, sources.{symbol}"):
-                supply = self.sources[symbol](state, state.get_text(self.prompts.system.forecast_path(stage)))
+                output = self.sources[symbol](state, state.get_text(self.prompts.system.forecast_path(stage)))
                 event = events.Supplied(
                     **place,
                     symbol=symbol,
-                    content=tuple(map(dict, supply.content)),
-                    excluded=supply.excluded,
-                    problem=supply.problem,
+                    content=tuple(map(dict, output.content)),
+                    excluded=output.excluded,
+                    problem=output.problem,
                 )
                 event.model_dump(mode="json")  # raises here for content that JSON cannot hold
             self.emit(event)
-            if supply.content:
-                supplied[symbol] = supply.content
+            if output.content:
+                supplied[symbol] = output.content
         return supplied
 
 
 def name_token_limit(system: System, stage: Stage) -> str:
-    """The setting that limits the tokens of a reply of `stage`, such as `system.stages.sgrg.sampling.num_predict=…`."""
+    """Returns the setting that limits the tokens of a completion, such as
+    `system.stages.sgrg.sampling.num_predict=…`."""
     node = "system.auditor" if system.auditor and stage.name == system.auditor.name else f"system.stages.{stage.name}"
     return f"{'+' * ('num_predict' not in stage.sampling)}{node}.sampling.num_predict=…"
 
 
 def _read_output(stage: Stage, bounds: Bounds, reply: Reply, stops: tuple[str, ...]) -> tuple[Output, tuple[str, ...]]:
-    """Parses a reply. Also returns what was removed from it. Raises ReplyError if it is blank, violates the schema, or
-    did not end by itself or at a stop text."""
+    """Parses a completion, and returns the output and what was removed.
+
+    Raises ReplyError if the completion is blank, violates the schema, or ends neither by itself nor at a stop text.
+    """
     limit, text = reply.response_tokens, reply.text.strip()
     if not text and (reply.thinking or reply.taken) and reply.finish is not Finish.ABORT:
         if reply.finish is Finish.LENGTH:
@@ -206,12 +214,13 @@ def _read_output(stage: Stage, bounds: Bounds, reply: Reply, stops: tuple[str, .
 
 
 def _check_findings(system: System, stage: Stage, output: Output) -> None:
-    """Raises ReplyError if an auditor copies every reason from its instructions, as very small models do."""
+    """Raises ReplyError if an auditor has copied every reason from its instructions, as very small models do."""
     if not stage.audits or isinstance(output, str):
         return
-    rubric = {run for one in system.stages if one.name in stage.audits for run in split_ngrams(one.check)}
+    checks = [audited.check for audited in system.stages if audited.name in stage.audits]
+    rubric = {ngram for check in checks for ngram in split_ngrams(check)}
     reasons = [split_ngrams(finding.reason) for _, finding in output if isinstance(finding, Finding)]
-    if reasons and all(2 * sum(run in rubric for run in runs) > len(runs) for runs in reasons):
+    if reasons and all(2 * sum(ngram in rubric for ngram in ngrams) > len(ngrams) for ngrams in reasons):
         what = "every reason is copied from the instructions: say of each what you checked in this scene and found"
         raise ReplyError(Failure.SCHEMA_INVALID, what)
 
@@ -219,7 +228,10 @@ def _check_findings(system: System, stage: Stage, output: Output) -> None:
 def _clean_response(
     system: System, stage: Stage, state: State, supplied: Inputs, output: Output
 ) -> tuple[Output, tuple[str, ...]]:
-    """Cleans the system's response in an output. Also returns what was removed. Raises ReplyError if it is blank."""
+    """Cleans the system's response in an output, and returns the output and what was removed.
+
+    Returns outputs without the response unchanged. Raises ReplyError if nothing is left of the response.
+    """
     symbol, _, name = system.result.get("response", "").partition(".")
     if symbol != stage.gives:
         return output, ()
@@ -239,19 +251,21 @@ def _clean_response(
 
 
 def _speakers(supplied: Inputs) -> set[str]:
-    """The speakers in exemplars, whose names a model may copy."""
+    """Returns the speakers in exemplars, whose names a model may copy."""
     items = [item for content in supplied.values() if isinstance(content, tuple) for item in content]
     turns = [turn for item in items for turn in item.get("history", ())]
     return {turn["speaker"] for turn in turns if isinstance(turn, Mapping) and "speaker" in turn}
 
 
-def _called(this: Place, request: Request, reply: Reply) -> events.Called:
+def _describe_call(place: Place, request: Request, reply: Reply) -> events.Called:
     messages = tuple(
-        events.TracedMessage(role=one.role, text=one.text, images=tuple(image.sha256 for image in one.images))
-        for one in request.messages
+        events.TracedMessage(
+            role=message.role, text=message.text, images=tuple(image.sha256 for image in message.images)
+        )
+        for message in request.messages
     )
     return events.Called(
-        **this,
+        **place,
         digest=request.digest(),
         messages=messages,
         answer_schema=request.schema,
@@ -270,9 +284,10 @@ def _call_function(
     inputs: Inputs,
     correction: Correction | None,
 ) -> Output:
-    """The output of a stage's function. Raises ReplyError if it violates the schema or is no text."""
-    who = f"{stage.name}, pass {t}, {dotted_name(function)}"
-    asked = StageInput(
+    """Returns the output of a stage's function. Raises ReplyError if it violates the schema, or is no text where the
+    stage gives text."""
+    where = f"{stage.name}, pass {t}, {dotted_name(function)}"
+    stage_input = StageInput(
         sample=state.scene.id,
         t=t,
         stage=stage.name,
@@ -284,24 +299,24 @@ def _call_function(
         instruction=correction.instruction if correction else "",
     )
     try:
-        with user_code(who):
-            given = function(asked)
+        with user_code(where):
+            output = function(stage_input)
             if stage.output:
-                plain = given.model_dump(mode="json", exclude_unset=True) if isinstance(given, BaseModel) else given
-                return validate_output(stage.output, bounds, plain)
+                fields = output.model_dump(mode="json", exclude_unset=True) if isinstance(output, BaseModel) else output
+                return validate_output(stage.output, bounds, fields)
     except ReplyError as error:
-        raise ReplyError(error.failure, error.what, where=who, hint=MEND) from error
-    if not isinstance(given, str):
-        what = f"it returned {type(given).__name__}, not a text"
-        raise ReplyError(Failure.SCHEMA_INVALID, what, where=who, hint=MEND)
-    if not given.strip():
-        raise ReplyError(Failure.EMPTY, "its text is blank", where=who, hint=MEND)
-    return given.strip()
+        raise ReplyError(error.failure, error.what, where=where, hint=FIX_CODE) from error
+    if not isinstance(output, str):
+        what = f"it returned {type(output).__name__}, not a text"
+        raise ReplyError(Failure.SCHEMA_INVALID, what, where=where, hint=FIX_CODE)
+    if not output.strip():
+        raise ReplyError(Failure.EMPTY, "its text is blank", where=where, hint=FIX_CODE)
+    return output.strip()
 
 
 @contextmanager
-def user_code(who: str) -> Iterator[None]:
-    """Turns any error of the user's code, except MmergError, into a SampleError (code_error) that names `who` and the
+def user_code(where: str) -> Iterator[None]:
+    """Turns any error of the user's code, except MmergError, into a SampleError (code_error) that names `where` and the
     line."""
     try:
         yield
@@ -309,5 +324,5 @@ def user_code(who: str) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:  # sys.exit() in the user's code fails this sample, not the run
         raise SampleError(
-            Failure.CODE_ERROR, format_exception(error), where=f"{who}, {locate_error(error)}", hint=MEND
+            Failure.CODE_ERROR, format_exception(error), where=f"{where}, {locate_error(error)}", hint=FIX_CODE
         ) from error

@@ -1,8 +1,9 @@
-"""Removes from a response what a model writes around the spoken words: speaker names, quotation marks, directions.
+"""Removes what a model writes around the spoken words of a response: speaker names, quotation marks, stage directions.
 
-Only speakers of the dialogue count as names. A direction in asterisks or round brackets is before, after or between
-sentences, so emphasis (*really*) and asides (the old one) remain. Text in square brackets is always a direction, except
-for the label of a Markdown link. A sentence about the responder is one if everything after it is in quotation marks.
+Only speakers of the dialogue count as names. Text in asterisks or round brackets is a direction only if it stands
+before, after or between sentences, so that emphasis (*really*) and asides (the old one) remain. Text in square brackets
+is always a direction, except for the label of a Markdown link. A sentence about the responder is a direction if
+everything after it is in quotation marks.
 
     clean('Rachel: "Oh my God!" *laughs*', ["Rachel"])
     # ("Oh my God!", ("stage directions", "name", "quotation marks"))
@@ -18,46 +19,49 @@ _QUOTES = {"„": "“”", **dict(zip("\"“«»‘'「『＂｢", "\"”»«�
 _APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
 OTHERS_NAME = "another's name"  # the model speaks as another speaker
 _WIDE_ENDS = "。！？｡"
-_ENDS = f".!?…{_WIDE_ENDS}؟۔।"  # also those of Arabic, Urdu and Hindi
+_ENDS = f".!?…{_WIDE_ENDS}؟۔।"  # ends of sentences, also in Arabic, Urdu and Hindi
 _SEPARATORS = ",;:，、；：､،؛"
 _PUNCTUATION = f"{_ENDS}{_SEPARATORS}"
 
 
 def clean(text: str, names: Iterable[str], responder: str = "") -> tuple[str, tuple[str, ...]]:
-    """The spoken words, possibly none, and the kinds of removals. names: the speakers of the dialogue. A turn number
-    may precede the name; a surname and a direction may follow."""
+    """Returns the spoken words, possibly none, and the kinds of removals.
+
+    names: the speakers of the dialogue. A turn number may precede a name; a surname and a direction may follow it.
+    """
     narration = re.compile(rf'{re.escape(responder)} [^"“”]+[.!?:,] (?="[^"]+"$|“[^“”]+”$)')
-    called = "|".join(re.escape(name) for name in names if name)
-    name = re.compile(
-        rf"(\d+\.\s*)?[*_]*({called})(?-i:\s+[A-Z]\w*)?[*_]*\s*([(（][^()（）]*[)）]\s*)?[:：][*_]*\s*", re.IGNORECASE
+    any_name = "|".join(re.escape(name) for name in names if name)
+    speaker = re.compile(
+        rf"(\d+\.\s*)?[*_]*({any_name})(?-i:\s+[A-Z]\w*)?[*_]*\s*([(（][^()（）]*[)）]\s*)?[:：][*_]*\s*", re.IGNORECASE
     )
-    taken: dict[str, None] = {}
+    removed: dict[str, None] = {}
     text, before = text.strip(), ""
     while text != before:
         before = text
-        spoken = name.match(text) if called else None
-        own = not responder or not spoken or spoken[2].casefold() == responder.casefold()
-        for kind, left in (
+        named = speaker.match(text) if any_name else None
+        narrated = narration.match(text) if responder else None
+        by_responder = not responder or not named or named[2].casefold() == responder.casefold()
+        for kind, rest in (
             ("stage directions", _without_directions(text)),
-            ("stage directions", text[match.end() :] if responder and (match := narration.match(text)) else text),
-            ("name" if own else OTHERS_NAME, text[spoken.end() :] if spoken else text),
+            ("stage directions", text[narrated.end() :] if narrated else text),
+            ("name" if by_responder else OTHERS_NAME, text[named.end() :] if named else text),
             ("quotation marks", _without_quotes(text)),
         ):
-            if left != text:
-                text = left.strip()
-                taken[kind] = None
+            if rest != text:
+                text = rest.strip()
+                removed[kind] = None
                 break
-    return text, tuple(taken)
+    return text, tuple(removed)
 
 
 def _without_directions(text: str) -> str:
-    left = text
-    while match := next(filter(_is_direction, _DIRECTION.finditer(left)), None):
-        before, after = left[: match.start()].rstrip(), left[match.end() :].lstrip()
-        left = f"{before}{'' if after[:1] in _PUNCTUATION or before[-1:] in _WIDE_ENDS else ' '}{after}".strip(
-            f" {_SEPARATORS}"
-        )
-    return left if left == text or left.strip(_PUNCTUATION) else ""
+    """Returns the text without stage directions; "" if only punctuation would remain."""
+    rest = text
+    while match := next(filter(_is_direction, _DIRECTION.finditer(rest)), None):
+        before, after = rest[: match.start()].rstrip(), rest[match.end() :].lstrip()
+        space = "" if after[:1] in _PUNCTUATION or before[-1:] in _WIDE_ENDS else " "
+        rest = f"{before}{space}{after}".strip(f" {_SEPARATORS}")
+    return rest if rest == text or rest.strip(_PUNCTUATION) else ""
 
 
 def _is_direction(match: re.Match[str]) -> bool:
@@ -67,7 +71,7 @@ def _is_direction(match: re.Match[str]) -> bool:
 
 
 def _without_quotes(text: str) -> str:
-    """The text without quotation marks around the whole. Apostrophes are no quotation marks."""
+    """Returns the text without quotation marks around the whole. Apostrophes are not quotation marks."""
     opening, closing, inner = text[:1], text[-1:], text[1:-1]
     if len(text) < 2 or closing not in _QUOTES.get(opening, ()):
         return text

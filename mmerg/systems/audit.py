@@ -1,5 +1,8 @@
-"""The reply of an auditor: a finding for each audited stage, and the fault that code computes from them (MERG, arXiv
-2604.18988, section 3: GRA). Also checks and label frequencies as `mmerg audit` measures them."""
+"""The output of an auditor, and the checks and label frequencies that `mmerg audit` measures.
+
+An auditor gives a finding for each audited stage. Code computes the fault from the findings (MERG, arXiv 2604.18988,
+section 3: GRA).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from mmerg.systems.fields import AtMost
 
 
 class Finding(Record):
-    """The auditor's finding on one stage: the reason, the verdict, and what to do better."""
+    """The auditor's finding on one stage: the reason, the verdict, and what to improve."""
 
     reason: Annotated[str, AtMost(30), Field(min_length=1, description="what you checked and what you found")]
     passed: Annotated[bool, Field(description="true if the check passes, false if it fails")]
@@ -32,14 +35,14 @@ class Finding(Record):
 
 
 class Verdict(Finding):
-    """A stored finding, with the form of the check and its score, if any."""
+    """A finding as it is stored, with the form of the check, and its score if it has one."""
 
     form: Form = Field(default="finding", exclude_if=lambda form: form == "finding")
     score: float | None = Field(default=None, exclude_if=lambda score: score is None)
 
 
 class Measure(Record):
-    """A score with its 95 % interval over `n` dialogues; low and high are None without an interval."""
+    """A score with its 95 % interval over `n` dialogues. Low and high are None if there is no interval."""
 
     value: float
     low: float | None = None
@@ -48,10 +51,20 @@ class Measure(Record):
 
 
 class Check(Record):
-    """How a stage is checked. form: None if no form detects its faults better than chance; then `why` says so. A score
-    below `threshold` fails. slope × score + intercept is the log-likelihood ratio of a clean output over a faulty one;
-    slope None: not measured. auc, sensitivity: by kind of fault; these and the rest are from dialogues that were not
-    used to fit. decoys: outputs that form=comparison compares with."""
+    """How a stage is checked, and how well that detects faults.
+
+    slope × score + intercept is the log-likelihood ratio of a clean output over a faulty one. The metrics are from
+    dialogues that were not used to fit slope, intercept and threshold.
+
+    Attributes:
+        form: None if no form detects the stage's faults better than chance; then `why` says so.
+        threshold: a score below it fails.
+        slope: None if not measured.
+        auc: by kind of fault.
+        sensitivity: by kind of fault.
+        ece: the expected calibration error.
+        decoys: the outputs with which form=comparison compares.
+    """
 
     form: Form | None = "finding"
     why: str = ""
@@ -65,15 +78,28 @@ class Check(Record):
     decoys: tuple[Any, ...] = ()
 
     def log_likelihood_ratio(self, verdict: Verdict) -> float | None:
-        """The log-likelihood ratio of clean over faulty; None if not measured."""
-        score = (1.0 if verdict.passed else -1.0) if verdict.score is None else verdict.score
-        return None if self.slope is None else self.slope * score + self.intercept
+        """Returns the log-likelihood ratio of clean over faulty; None if not measured.
+
+        A verdict without a score counts as 1 if it passed, and as -1 if it failed.
+        """
+        if self.slope is None:
+            return None
+        score = verdict.score
+        if score is None:
+            score = 1.0 if verdict.passed else -1.0
+        return self.slope * score + self.intercept
 
 
 class LabelPrior(Record):
-    """Batch calibration (Zhou et al., 2023, arXiv 2309.17249) with label frequencies. mean: of each label's
-    log-probability, over `n` scenes of `corpus`, without their labels; counts: how often each label is correct
-    there."""
+    """Batch calibration (Zhou et al., 2023, arXiv 2309.17249) with label frequencies.
+
+    Attributes:
+        corpus: the name of the corpus that the prior was measured on.
+        fingerprint: of that corpus.
+        n: the number of its scenes.
+        mean: the mean log-probability of each label over these scenes. Their correct labels are not used for it.
+        counts: how often each label is correct in these scenes.
+    """
 
     corpus: str
     fingerprint: str
@@ -82,7 +108,7 @@ class LabelPrior(Record):
     counts: dict[str, int]
 
     def calibrate(self, logprobs: Mapping[str, float]) -> dict[str, float]:
-        """The score of each label: log p minus its mean, plus the log of its frequency (add-one smoothing)."""
+        """Returns the score of each label: log p minus its mean, plus the log of its frequency (add-one smoothing)."""
         total = sum(self.counts.values()) + len(self.mean)
         return {
             label: value - self.mean[label] + log((self.counts.get(label, 0) + 1) / total)
@@ -97,23 +123,23 @@ class Audit(Record):
 
     @property
     def checks(self) -> tuple[int, ...]:
-        """(c1, c2, …): 1 where the check passed."""
+        """(c1, c2, …): 1 for a check that passed, 0 for one that failed."""
         return tuple(int(finding.passed) for finding in self.findings.values())
 
     @property
     def fault(self) -> str | None:
-        """a*: the name of the earliest stage whose check failed, None if all passed."""
+        """a*: the name of the earliest stage whose check failed; None if all passed."""
         return next((name for name, finding in self.findings.items() if not finding.passed), None)
 
 
 @cache
 def audit_class(stages: tuple[str, ...]) -> type[BaseModel]:
-    """The class of an auditor's reply: a `Finding` for each stage."""
+    """Returns the class of an auditor's output, which has a `Finding` for each stage."""
     fields: dict[str, tuple[type[Finding], object]] = dict.fromkeys(stages, (Finding, ...))
     model: type[BaseModel] = create_model("AuditReply", __base__=Record, **fields)  # type: ignore[call-overload]
     return model
 
 
 def to_audit(reply: BaseModel) -> Audit:
-    """The `Audit` of an auditor's validated reply."""
+    """Returns an auditor's validated output as an `Audit`."""
     return Audit(findings={name: Verdict.model_validate(dict(finding)) for name, finding in reply})

@@ -15,9 +15,11 @@ from mmerg.settings.kinds import ClassSpec
 
 
 def instantiate(spec: ClassSpec, where: str) -> object:
-    """Makes the object that `spec` describes. Arguments may be specs; as in Hydra, `_partial_` gives a
-    `functools.partial`. Raises ConfigError if the object cannot be imported or made, and any MmergError that it
-    raises."""
+    """Makes the object that `spec` describes.
+
+    Arguments may be specs, too. As in Hydra, `_partial_` gives a `functools.partial`. Raises ConfigError if the object
+    cannot be imported or made. An MmergError that its class raises passes through.
+    """
     return _build(spec.model_dump(by_alias=True), where)
 
 
@@ -26,35 +28,39 @@ def _build(node: object, where: str) -> object:
         return [_build(inner, where) for inner in node]
     if not isinstance(node, dict):
         return node
-    given = {str(key): _build(inner, where) for key, inner in node.items()}
-    if "_target_" not in given:
-        return given
-    dotted, later = str(given.pop("_target_")), given.pop("_partial_", False)
+    arguments = {str(key): _build(inner, where) for key, inner in node.items()}
+    if "_target_" not in arguments:
+        return arguments
+    dotted, is_partial = str(arguments.pop("_target_")), arguments.pop("_partial_", False)
     hint = "_target_ is the dotted name of a class or function"
-    thing = cast(Callable[..., object], import_name(dotted, where, hint))
+    target = cast(Callable[..., object], import_name(dotted, where, hint))
     try:
-        return partial(thing, **given) if later else thing(**given)
+        return partial(target, **arguments) if is_partial else target(**arguments)
     except MmergError:
         raise
     except (Exception, SystemExit) as error:  # sys.exit() in the user's code must not end the command with its code
         why = " ".join(format_exception(error).split())
         if isinstance(error, ValidationError):
-            problems = error.errors(include_url=False)
             why = "; ".join(
-                f"{'.'.join(map(str, one['loc']))} is {one['input']!r:.60}: {one['msg']}" for one in problems
+                f"{'.'.join(map(str, problem['loc']))} is {problem['input']!r:.60}: {problem['msg']}"
+                for problem in error.errors(include_url=False)
             )
-        inside = error.__traceback__ and error.__traceback__.tb_next  # else the arguments do not fit
+        inside = error.__traceback__ and error.__traceback__.tb_next  # otherwise the arguments do not fit
         place = f", {locate_error(error)}" if inside and not isinstance(error, ValidationError) else ""
         raise ConfigError(f"{dotted} cannot be made: {why}", where=f"{where}{place}") from error
 
 
 def import_name(dotted: str, where: str, hint: str) -> object:
-    """Imports a name such as `my_stage.Reply` or `folder/my_stage.py:Reply`. Raises ConfigError if it does not exist,
-    or its module cannot be imported."""
+    """Imports a name such as `my_stage.Reply` or `folder/my_stage.py:Reply`, and returns its object.
+
+    Raises ConfigError if the name does not exist, or if its module cannot be imported.
+    """
     file, in_file, name = dotted.rpartition(".py:")
-    module, _, name = (file, "", name) if in_file else dotted.rpartition(".")
+    if not in_file:
+        file, _, name = dotted.rpartition(".")
     try:
-        return cast(object, getattr(_import_file(f"{file}.py") if in_file else importlib.import_module(module), name))
+        module = _import_file(f"{file}.py") if in_file else importlib.import_module(file)
+        return cast(object, getattr(module, name))
     except (Exception, SystemExit) as error:
         why = format_exception(error) if not isinstance(error, ImportError | ValueError) else str(error)
         place = f", {locate_error(error)}" if isinstance(error, SyntaxError | NameError | SystemExit) else ""
@@ -74,11 +80,12 @@ def _import_file(file: str) -> ModuleType:
 
 
 def dotted_name(thing: object) -> str:
-    """The dotted name of a function, or of an object's class."""
-    return f"{unwrap_callable(thing).__module__}.{unwrap_callable(thing).__qualname__}"
+    """Returns the dotted name of a function, or of an object's class."""
+    unwrapped = unwrap_callable(thing)
+    return f"{unwrapped.__module__}.{unwrapped.__qualname__}"
 
 
 def unwrap_callable(thing: object) -> FunctionType | type[object]:
-    """The function of a function or a `partial`; the class of any other object."""
+    """Returns a function or class itself, the function of a `partial`, or the class of any other object."""
     thing = thing.func if isinstance(thing, partial) else thing
     return thing if isinstance(thing, FunctionType | type) else type(thing)

@@ -1,7 +1,8 @@
-"""A system as data: stages in order, an auditor or none, and a loop. `build.py` makes it from YAML.
+"""A system as data: stages in order, a loop, and optionally an auditor. `build.py` makes it from YAML.
 
-Symbols are those of the paper (MERG, arXiv 2604.18988, section 3): D dialogue history, V keyframes, M exemplars, and
-one for each stage's output (E, e, P, R for MERG's four)."""
+Inputs and outputs have the paper's symbols (MERG, arXiv 2604.18988, section 3): D is the dialogue history, V the
+keyframes, M the exemplars. Every stage's output has a symbol, too: E, e, P and R for the four stages of MERG.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +22,20 @@ FramesSeenBy = Literal["paper", "all", "none"]
 
 @dataclass(frozen=True)
 class StageInput:
-    """The input of a stage's function. inputs: by symbol (D: turns with number, speaker and text; V: frames; outputs of
-    stages and sources); absent inputs are omitted. labels: the emotions of the corpus. images: JPEGs, if the stage sees
-    V and the model has vision. previous: the stage's last output, if it runs again. instruction: how to correct it;
-    empty if another stage failed."""
+    """The input of a stage's function.
+
+    Attributes:
+        sample: its id.
+        t: the number of the pass, from 0.
+        stage: the name of the stage.
+        responder: the speaker of the next turn.
+        labels: the emotions of the corpus.
+        inputs: by symbol. D: turns with number, speaker and text; V: frames; outputs of stages and sources. Inputs that
+            do not exist are omitted.
+        images: JPEGs, if the stage sees V and the model has vision.
+        previous: the stage's previous output, if it runs again.
+        instruction: how to correct the previous output; empty if another stage failed.
+    """
 
     sample: str
     t: int
@@ -37,25 +48,36 @@ class StageInput:
     instruction: str = ""
 
 
-# Answers a stage instead of a model (`function:`, docs/extend.md). Returns a text, a record of the output class, or its
-# mapping. Threads share it. Its `digest`, or else the SHA-256 of its file, is part of the run's identity.
+# Computes the output of a stage instead of a model (`function:`, docs/extend.md). Returns a text, an instance of the
+# output class, or a mapping of its fields. Several threads call it. Its `digest`, or else the SHA-256 of its file, is a
+# part of the run's identity.
 StageFunction = Callable[[StageInput], object]
 
-
-# Returns the faults of an output, each with its size from 0 to 1. Gets the output and the `engine.state.State`.
+# Takes an output and its `engine.state.State`, and returns the faults, each with its size from 0 to 1.
 CodeCheck = Callable[[Any, Any], Mapping[str, float]]
-
 
 FINDING = Check()
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One agent. output: a frozen pydantic class; None: plain text. function: answers instead of a model. check: the
-    auditor's question about it, a template; verdict: the form of check; code: functions of form=code. audits: the
-    stages that this auditor checks. cite_last: the number of last turns it may cite; None: all. label: the field of an
-    emotion that is read from label probabilities, averaged over `orders` and calibrated with `prior`. sampling:
-    overrides the backbone's."""
+    """One agent: a stage, or the auditor.
+
+    Attributes:
+        gives: the symbol of its output.
+        sees: the symbols of its inputs.
+        output: a frozen pydantic class; None: plain text.
+        function: computes the output instead of a model.
+        check: the auditor's question about the output, as a template.
+        verdict: the form of the check.
+        code: the functions that form=code calls.
+        audits: the names of the stages that this auditor checks.
+        cite_last: how many of the last turns the agent may cite; None: all.
+        label: the field of an emotion that is read from label probabilities; empty if the model writes the emotion.
+        orders: over how many orders of the labels their log-probabilities are averaged.
+        prior: calibrates the label probabilities.
+        sampling: overrides parts of the backbone's.
+    """
 
     name: str
     gives: str
@@ -76,12 +98,23 @@ class Stage:
 
 @dataclass(frozen=True)
 class System:
-    """prompts: folders of templates; earlier ones take precedence. vocabulary: words that schemas choose from. result:
-    the paths of response, emotion and plan in the outputs ("R", "e.emotion", "P"). loop: the name of a built-in loop,
-    or a user's function. stop, score: fields of the auditor's output. retain: which agents see their last output in a
-    rerun. rerun_temperature: of a stage that gets a correction; None: its own. n: the candidates of loop=candidates.
-    label_order: see `mmerg.engine.labels`. rerun: how a faulty stage runs again: with its output shown, or at most
-    max_views times in other views, see `mmerg.engine.loops.views`. greedy: every agent has temperature 0."""
+    """A system that is ready to run.
+
+    Attributes:
+        prompts: folders of templates; earlier ones take precedence.
+        vocabulary: the words from which fields of schemas choose.
+        result: the paths of response, emotion and plan in the outputs ("R", "e.emotion", "P").
+        rerun_temperature: of a stage that gets a correction; None: the stage's own.
+        loop: the name of a built-in loop, or a user's function.
+        stop: the field of the auditor's output that ends loop=refine.
+        score: the field of the auditor's output that ranks a pass of loop=refine.
+        retain: which agents see their previous output in a rerun.
+        n: the number of candidates of loop=candidates.
+        label_order: see `mmerg.engine.labels`.
+        rerun: how a faulty stage runs again: with its output shown, or in other views (`mmerg.engine.loops.views`).
+        max_views: how many views a faulty stage is run in at most.
+        greedy: True if every agent has temperature 0.
+    """
 
     name: str
     prompts: tuple[Path, ...]
@@ -115,7 +148,7 @@ class System:
         return (*self.stages, self.auditor) if self.auditor else self.stages
 
     def with_checks(self, checks: Mapping[str, Check]) -> System:
-        """The system with measured checks, which rank passes; without auditor if no stage has a check."""
+        """Returns the system with measured checks, which rank passes, and without auditor if no stage has a check."""
         stages = tuple(replace(stage, verdict=checks.get(stage.name, Check(form=None))) for stage in self.stages)
         names = tuple(stage.name for stage in stages if stage.verdict.form)
         auditor = replace(self.auditor, audits=names, output=audit_class(names)) if self.auditor and names else None
@@ -126,21 +159,21 @@ class System:
         return next(stage for stage in self.stages if stage.name == name)
 
     def result_symbol(self, part: str) -> str:
-        """The symbol of a part of `result`: "e" for the emotion at "e.emotion"; "" if there is none."""
+        """Returns the symbol of a part of `result`: "e" for the emotion at "e.emotion"; "" if there is none."""
         return self.result.get(part, "").partition(".")[0]
 
     def sees(self, symbol: str) -> bool:
-        """Whether any agent sees the input."""
+        """Returns True if any agent sees the input."""
         return any(symbol in agent.sees for agent in self.agents)
 
     def forecast_path(self, stage: Stage) -> str:
-        """The path of the emotion in `result` ("e.emotion") if the stage sees it and runs later, else ""."""
+        """Returns the path of the emotion in `result` ("e.emotion") if the stage sees it and runs later, else ""."""
         path, symbol = self.result.get("emotion", ""), self.result_symbol("emotion")
         earlier = [agent.gives for agent in takewhile(lambda agent: agent.name != stage.name, self.agents)]
         return path if symbol in stage.sees and symbol in earlier else ""
 
     def with_frames_shown_to(self, seen_by: FramesSeenBy) -> System:
-        """The system with V shown as in its config (paper), to every agent (all), or to none."""
+        """Returns the system with V shown to the agents of its config (paper), to every agent (all), or to none."""
 
         def change(stage: Stage) -> Stage:
             rest = tuple(symbol for symbol in stage.sees if symbol != "V")
