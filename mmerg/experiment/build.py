@@ -29,7 +29,7 @@ def build_prompts(
     system: SystemSettings, supplied: Collection[str], seen_by: FramesSeenBy, emotion_of: EmotionOf
 ) -> Prompts:
     """The system with its templates. supplied: symbols of sources. Raises ConfigError if it is invalid."""
-    return Prompts(build_system(system, given=supplied).with_frames_shown_to(seen_by), emotion_of)
+    return Prompts(build_system(system, sources=supplied).with_frames_shown_to(seen_by), emotion_of)
 
 
 def build_keyframe_sampler(

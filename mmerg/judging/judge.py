@@ -35,7 +35,7 @@ def build_judge_system(rubric: RubricSettings) -> System:
     (for one reply) or `Preference` (for two)."""
     shared = {"name": rubric.name, "prompts": rubric.prompts, "max_repairs": rubric.max_repairs}
     settings = SystemSettings.model_validate(shared | {"stages": rubric.aspects, "result": {}, "loop": "single"})
-    system = build_system(settings, given=[REPLIES], group="judge")
+    system = build_system(settings, sources=[REPLIES], group="judge")
     kind = Rating if rubric.replies == 1 else Preference
     for stage in system.stages:
         if stage.output is None or not issubclass(stage.output, kind):

@@ -1,7 +1,7 @@
 """Builds a system from its settings: applies ablations, imports classes, finds prompts, and checks that all parts fit.
 
-Ablations are MERG's (arXiv 2604.18988): without one of MPA, CAEF, PSP, GRA; and the independent organisation, in which
-no stage sees another's output. An auditor always sees what it audits.
+The ablations are those of MERG (arXiv 2604.18988): without one of MPA, CAEF, PSP and GRA; and the independent
+organisation, in which no stage sees the output of another. An auditor always sees what it audits.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -21,104 +21,113 @@ from mmerg.systems.instantiate import import_name, instantiate
 from mmerg.systems.system import Stage, System
 
 COMMON = Path(__file__).parent / "common"
-MEMORY = "M"  # conf/config.yaml sets it for every system, whether a stage sees it or not
+MEMORY = "M"  # conf/config.yaml sets this source for every system, also if no stage sees it
 CALLABLE = "a function's dotted name or a _target_, see docs/extend.md"
 
 
-def build_system(node: SystemSettings, given: Collection[str] = (), group: str = "system") -> System:
-    """The system that the settings describe. given: symbols of sources. Raises ConfigError, naming `group` and the
-    system."""
-    where = f"{group}={node.name}"
-    if node.equal_tokens:
-        what = "it works in mmerg run only, which reads from finished runs how many candidates cost equal tokens"
+def build_system(settings: SystemSettings, sources: Collection[str] = (), group: str = "system") -> System:
+    """Builds the system that the settings describe.
+
+    sources: the symbols of its sources. Raises ConfigError if the settings are wrong; its place names `group` and the
+    system.
+    """
+    where = f"{group}={settings.name}"
+    if settings.equal_tokens:
+        what = "system.equal_tokens works only in mmerg run, which computes the number of candidates from finished runs"
         raise ConfigError(what, where=where, hint="system.equal_tokens=null system.n=10, or system=best_of_n")
-    _check_sources(node, given, where)
-    node = _ablate(node, where)
-    auditor = node.auditor
+    _check_sources(settings, sources, where)
+    settings = _ablate(settings, where)
+    auditor = settings.auditor
     system = System(
-        name=node.name,
-        prompts=(*(locate_folder(one, where=f"{where}, prompts") for one in node.prompts), COMMON),
-        stages=tuple(_stage(name, stage, f"{where}, stage {name}") for name, stage in node.stages.items()),
-        auditor=_auditor(auditor, node.stages, where) if auditor else None,
-        max_iterations=node.max_iterations,
-        max_repairs=node.max_repairs,
-        vocabulary={key: tuple(words) for key, words in node.vocabulary.items()},
-        result=node.result,
-        final_selection=node.final_selection,
-        retain=node.retain,
-        rerun_temperature=node.rerun_temperature,
-        loop=node.loop
-        if isinstance(node.loop, str) and node.loop in LOOPS
-        else _import_callable(node.loop, f"{where}, loop"),
+        name=settings.name,
+        prompts=(*(locate_folder(folder, where=f"{where}, prompts") for folder in settings.prompts), COMMON),
+        stages=tuple(_build_stage(name, stage, f"{where}, stage {name}") for name, stage in settings.stages.items()),
+        auditor=_build_auditor(auditor, settings.stages, where) if auditor else None,
+        max_iterations=settings.max_iterations,
+        max_repairs=settings.max_repairs,
+        vocabulary={key: tuple(words) for key, words in settings.vocabulary.items()},
+        result=settings.result,
+        final_selection=settings.final_selection,
+        retain=settings.retain,
+        rerun_temperature=settings.rerun_temperature,
+        loop=_find_loop(settings.loop, f"{where}, loop"),
         stop=auditor.stop if auditor else "",
         score=auditor.score if auditor else "",
-        n=node.n,
-        label_order=node.label_order,
-        rerun=node.rerun,
-        max_views=node.max_views,
-        rerun_views=node.rerun_views,
+        n=settings.n,
+        label_order=settings.label_order,
+        rerun=settings.rerun,
+        max_views=settings.max_views,
+        rerun_views=settings.rerun_views,
     )
-    check_system(system, auditor, given, where)
+    check_system(system, auditor, sources, where)
     return system
 
 
-def _stage(name: str, node: StageSettings, where: str) -> Stage:
-    overrides = node.sampling.plain()
-    if node.function and (overrides or node.logprobs):
+def _find_loop(loop: str | ClassSpec, where: str) -> str | Callable[..., Any]:
+    return loop if isinstance(loop, str) and loop in LOOPS else _import_callable(loop, where)
+
+
+def _build_stage(name: str, settings: StageSettings, where: str) -> Stage:
+    overrides = settings.sampling.plain()
+    if settings.function and (overrides or settings.logprobs):
         what = "sampling" if overrides else "logprobs"
-        raise ConfigError(f"{what} has no effect on a stage that {node.function.target} answers", where=where)
+        raise ConfigError(f"{what} has no effect on a stage that {settings.function.target} answers", where=where)
     return Stage(
         name=name,
-        gives=node.gives,
-        sees=tuple(node.sees),
-        output=None if node.output == TEXT else _output_class(node.output, where),
-        function=_import_callable(node.function, f"{where}, function") if node.function else None,
-        check=node.check,
-        verdict=Check(form=node.form),
-        cite_last=node.cite_last,
-        label=_label_field(node, where),
-        orders=node.orders,
-        code=tuple(_import_callable(one, f"{where}, code") for one in node.code),
-        logprobs=node.logprobs,
+        gives=settings.gives,
+        sees=tuple(settings.sees),
+        output=None if settings.output == TEXT else _import_output(settings.output, where),
+        function=_import_callable(settings.function, f"{where}, function") if settings.function else None,
+        check=settings.check,
+        verdict=Check(form=settings.form),
+        cite_last=settings.cite_last,
+        label=_find_label_field(settings, where),
+        orders=settings.orders,
+        code=tuple(_import_callable(name, f"{where}, code") for name in settings.code),
+        logprobs=settings.logprobs,
         sampling=overrides,
     )
 
 
-def _label_field(node: StageSettings, where: str) -> str:
-    """The field that holds the emotion; "" for a stage that writes its whole reply."""
-    if node.reads == "reply":
+def _find_label_field(settings: StageSettings, where: str) -> str:
+    """Returns the field whose emotion is read from label probabilities; "" if the model writes all fields."""
+    if settings.reads == "reply":
         return ""
-    output = None if node.output == TEXT or node.function else _output_class(node.output, where)
+    output = None if settings.output == TEXT or settings.function else _import_output(settings.output, where)
     fields = output.model_json_schema()["properties"] if output else {}
-    found = next((name for name, field in fields.items() if field.get("x-choice") == "emotion"), "")
-    if not found:
+    label = next((name for name, field in fields.items() if field.get("x-choice") == "emotion"), "")
+    if not label:
         what = "reads: labels needs an output with an emotion, which a model chooses"
         raise ConfigError(what, where=where, hint="output: mmerg.systems.baselines.schemas.Label, or reads: reply")
-    return found
+    return label
 
 
-def _auditor(node: AuditorSettings, stages: Mapping[str, StageSettings], where: str) -> Stage:
-    if node.name in stages:
-        raise ConfigError(f"the auditor has the name of a stage, {node.name}", where=where)
+def _build_auditor(settings: AuditorSettings, stages: Mapping[str, StageSettings], where: str) -> Stage:
+    if settings.name in stages:
+        raise ConfigError(f"the auditor has the name of a stage, {settings.name}", where=where)
     as_stage = StageSettings(
-        sees=node.sees, gives="audit", output=node.output or TEXT, function=node.function, sampling=node.sampling
+        sees=settings.sees,
+        gives="audit",
+        output=settings.output or TEXT,
+        function=settings.function,
+        sampling=settings.sampling,
     )
-    auditor = _stage(node.name, as_stage, f"{where}, auditor")
+    auditor = _build_stage(settings.name, as_stage, f"{where}, auditor")
     checked = tuple(name for name, stage in stages.items() if stage.form)
-    output = auditor.output if node.output else audit_class(checked)
+    output = auditor.output if settings.output else audit_class(checked)
     return replace(auditor, output=output, audits=checked)
 
 
-def _import_callable(node: str | ClassSpec, where: str) -> Callable[..., Any]:
-    """Raises ConfigError if the object at a dotted name or `_target_` cannot be called."""
-    thing = import_name(node, where, CALLABLE) if isinstance(node, str) else instantiate(node, where)
-    if not callable(thing):
-        name = node if isinstance(node, str) else node.target
+def _import_callable(spec: str | ClassSpec, where: str) -> Callable[..., Any]:
+    """Returns the object at a dotted name or `_target_`. Raises ConfigError if it cannot be imported or called."""
+    imported = import_name(spec, where, CALLABLE) if isinstance(spec, str) else instantiate(spec, where)
+    if not callable(imported):
+        name = spec if isinstance(spec, str) else spec.target
         raise ConfigError(f"{name} cannot be called", where=where, hint=CALLABLE)
-    return cast(Callable[..., Any], thing)
+    return cast(Callable[..., Any], imported)
 
 
-def _output_class(dotted: str, where: str) -> type[BaseModel]:
+def _import_output(dotted: str, where: str) -> type[BaseModel]:
     output = import_name(dotted, f"{where}, output", "name a pydantic class, or text")
     if (
         isinstance(output, type)
@@ -130,20 +139,22 @@ def _output_class(dotted: str, where: str) -> type[BaseModel]:
     raise ConfigError(f"output {dotted!r} is not a pydantic class with fields", where=where)
 
 
-def _ablate(node: SystemSettings, where: str) -> SystemSettings:
-    """The settings without the agents in `without`, whose outputs no other agent sees.
+def _ablate(settings: SystemSettings, where: str) -> SystemSettings:
+    """Returns the settings without the agents in `without`. No other agent sees their outputs.
 
-    Raises ConfigError for an unknown agent, and if no stage, no input or no response would remain.
+    Raises ConfigError for an unknown agent, if a stage would have no input, and if no stage would write the response.
     """
-    without, auditor, place = node.without, node.auditor, f"{where}, system.without"
-    agents = [*node.stages, *([auditor.name] if auditor else [])]
+    without, auditor, place = settings.without, settings.auditor, f"{where}, system.without"
+    agents = [*settings.stages, *([auditor.name] if auditor else [])]
     if unknown := [name for name in without if name not in agents]:
         hint = f"{did_you_mean(unknown[0], agents)} its agents: {', '.join(agents)}".strip()
         raise ConfigError(f"{', '.join(unknown)} is no agent of this system", where=place, hint=hint)
-    removed = {stage.gives: name for name, stage in node.stages.items() if name in without}
-    hidden = {stage.gives for stage in node.stages.values()} if node.organization == "independent" else removed.keys()
+    removed = {stage.gives: name for name, stage in settings.stages.items() if name in without}
+    hidden = set(removed)
+    if settings.organization == "independent":
+        hidden = {stage.gives for stage in settings.stages.values()}
     stages = {}
-    for name, stage in node.stages.items():
+    for name, stage in settings.stages.items():
         if name in without:
             continue
         sees = [symbol for symbol in stage.sees if symbol not in hidden]
@@ -151,20 +162,20 @@ def _ablate(node: SystemSettings, where: str) -> SystemSettings:
             what = f"stage {name} would have no input: it sees only {', '.join(stage.sees)}"
             raise ConfigError(what, where=f"{place} and system.organization")
         stages[name] = stage.model_copy(update={"sees": sees})
-    if writer := removed.get(node.result.get("response", "").split(".")[0]):
+    if writer := removed.get(settings.result.get("response", "").split(".")[0]):
         raise ConfigError(f"without {writer} no stage writes the response", where=place)
     if auditor:
-        sees = [symbol for symbol in auditor.sees if symbol not in removed]
-        auditor = None if auditor.name in without else auditor.model_copy(update={"sees": sees})
-    result = {key: path for key, path in node.result.items() if path.split(".")[0] not in removed}
-    return node.model_copy(update={"stages": stages, "auditor": auditor, "result": result})
+        remaining = [symbol for symbol in auditor.sees if symbol not in removed]
+        auditor = None if auditor.name in without else auditor.model_copy(update={"sees": remaining})
+    result = {key: path for key, path in settings.result.items() if path.split(".")[0] not in removed}
+    return settings.model_copy(update={"stages": stages, "auditor": auditor, "result": result})
 
 
-def _check_sources(node: SystemSettings, given: Collection[str], where: str) -> None:
-    """Raises ConfigError for a source that no agent sees, removed agents included."""
-    symbols = {symbol for stage in node.stages.values() for symbol in stage.sees}
-    symbols |= set(node.auditor.sees) if node.auditor else set()
-    for symbol in given:
+def _check_sources(settings: SystemSettings, sources: Collection[str], where: str) -> None:
+    """Raises ConfigError for a source that no agent sees, not even one that an ablation removes."""
+    symbols = {symbol for stage in settings.stages.values() for symbol in stage.sees}
+    symbols |= set(settings.auditor.sees) if settings.auditor else set()
+    for symbol in sources:
         if symbol not in (MEMORY, *symbols):
             hint = f"stages see {', '.join(sorted(symbols))}"
             raise ConfigError(f"sources.{symbol} is set, but no stage sees {symbol}", where=where, hint=hint)

@@ -1,7 +1,7 @@
-"""The JSON schema of one call and its outline in the prompt, made from a schema class; and parsing of the reply.
+"""Makes the JSON schema of one call and its outline in the prompt from a schema class, and parses the completion.
 
-The server's grammar, the outline and the validation have the same bounds. Only the validation decides, as servers may
-ignore a schema or parts of it.
+The server's grammar, the outline and the validation have the same bounds. Only the validation decides whether a
+completion is valid, as servers may ignore a schema or parts of it.
 """
 
 import json
@@ -23,9 +23,9 @@ from mmerg.systems.fields import QUOTE, QUOTED, REMOVED, list_quotes
 from mmerg.systems.wire import Node, from_wire, get_items, get_nodes, to_wire, wire_path
 
 Record = TypeVar("Record", bound=BaseModel)
-IDLE = {"title", "default", "format", "uniqueItems", "examples", "deprecated"}  # no grammar can enforce these
+IGNORED = {"title", "default", "format", "uniqueItems", "examples", "deprecated"}  # no grammar can enforce these
 PLAIN = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
-LIMITS = {  # with their text in the outline
+LIMITS = {  # keys of a node that bound its value, with their text in the outline
     "x-words": "at most {} words",  # maxLength leaves room for these
     "maxLength": "at most {} characters",
     "x-form": "{}",  # replaces a pattern, or the list of all quotes
@@ -45,14 +45,20 @@ KEYS = (
     *("required", "additionalProperties", "const", "$defs", "x-choice", "x-index", "x-needs", "x-quote"),
     *("x-words", "x-form"),
 )
-_BETWEEN = re.compile(r"\s|```(?:json)?")  # may surround JSON
-GRAMMATICAL = re.compile(r"\^(?!.*(\\|\(\?)).*\$")  # a pattern with the same meaning in grammars and pydantic
+_BETWEEN = re.compile(r"\s|```(?:json)?")  # may stand around JSON
+PORTABLE = re.compile(r"\^(?!.*(\\|\(\?)).*\$")  # matches patterns that mean the same in grammars and in pydantic
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """The bounds of a reply. inputs: of the agent. choices: the words of each vocabulary. counts: the numbers of turns
-    and frames. quotable: texts of turns."""
+    """The bounds of an output in one call.
+
+    Attributes:
+        inputs: the symbols of the inputs that the agent sees.
+        choices: the words of each vocabulary, by its name.
+        counts: the numbers of the turns and frames that may be cited, from 1, by "turn" and "frame".
+        quotable: the texts of the turns that may be quoted.
+    """
 
     inputs: frozenset[str]
     choices: Mapping[str, tuple[str, ...]]
@@ -65,8 +71,13 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Schema:
-    """text: the JSON schema of one call as sent to a server. outline: for the prompt, one line for each field. node:
-    the schema with the names of the class."""
+    """The schema of one call.
+
+    Attributes:
+        text: JSON as it is sent to a server, with wire names.
+        outline: for the prompt, one line for each field.
+        node: the schema with the names of the class.
+    """
 
     text: str
     outline: str
@@ -74,123 +85,135 @@ class Schema:
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The class names of all fields."""
+        """The class names of all requested fields."""
         return tuple(get_nodes(self.node, "properties"))
 
 
 def build_json_schema(cls: type[BaseModel], bounds: Bounds) -> Schema:
-    """The JSON schema of one call: without references, every field required, in class order, with wire names."""
-    return _build(cls, bounds if _quotes(cls) else replace(bounds, quotable=()))
+    """Builds the JSON schema of one call: without references, in class order, with wire names and every field
+    required."""
+    return _build(cls, bounds if _has_quotes(cls) else replace(bounds, quotable=()))
 
 
 @cache
-def _quotes(cls: type[BaseModel]) -> bool:
-    """Whether a field of the class, at any depth, holds a quote."""
+def _has_quotes(cls: type[BaseModel]) -> bool:
+    """Returns True if a field of the class, at any depth, holds a quote."""
     return any("x-quote" in node for node in _nodes(_plain_schema(cls)))
 
 
 @lru_cache(maxsize=512)  # samples with equal numbers of turns and frames share a schema, except for quotes
 def _build(cls: type[BaseModel], bounds: Bounds) -> Schema:
-    node = _concrete(_plain_schema(cls), bounds)
-    sent = to_wire(node)
-    return Schema(_dump(sent, "x-words", "x-form"), "\n".join(_lines(get_nodes(sent, "properties"), "")), node)
+    node = _apply_bounds(_plain_schema(cls), bounds)
+    on_wire = to_wire(node)
+    outline = "\n".join(_outline_lines(get_nodes(on_wire, "properties"), ""))
+    return Schema(_dump(on_wire, "x-words", "x-form"), outline, node)
 
 
 def digest_schema(cls: type[BaseModel]) -> str:
-    """A text that is equal for equal schema classes, wherever they are defined."""
+    """Returns a text that is equal for equal schema classes, wherever they are defined."""
     return _dump(_plain_schema(cls), "x-words")
 
 
 def find_vocabularies(cls: type[BaseModel]) -> set[str]:
-    """The vocabularies of a class, at any depth. Raises ConfigError for a field whose type no grammar or outline can
-    express."""
+    """Returns the names of the vocabularies from which fields of a class choose, at any depth.
+
+    Raises ConfigError for a field whose type no grammar or outline can express.
+    """
     return {_text(node, "x-choice") for node in _nodes(_plain_schema(cls)) if "x-choice" in node}
 
 
 def _nodes(node: Node) -> Iterator[Node]:
+    """Yields a node and all nodes below it."""
     yield node
     for inner in (*get_nodes(node, "properties").values(), get_items(node)):
         yield from _nodes(inner) if inner else ()
 
 
 def _text(node: Node, key: str) -> str:
-    """The text at `key`; "" if there is none."""
+    """Returns the text at `key`; "" if there is none."""
     text = node.get(key)
     return text if isinstance(text, str) else ""
 
 
-def _dump(node: Node, *but_for: str) -> str:
-    def kept(node: JsonValue) -> JsonValue:
-        return {key: kept(one) for key, one in node.items() if key not in but_for} if isinstance(node, dict) else node
+def _dump(node: Node, *omitted: str) -> str:
+    """Returns a node as JSON without the keys `omitted`, at any depth."""
 
-    return json.dumps(kept(node), ensure_ascii=False, separators=(",", ":"))
+    def without(node: JsonValue) -> JsonValue:
+        if not isinstance(node, dict):
+            return node
+        return {key: without(child) for key, child in node.items() if key not in omitted}
+
+    return json.dumps(without(node), ensure_ascii=False, separators=(",", ":"))
 
 
 @cache
 def _plain_schema(cls: type[BaseModel]) -> Node:
-    """The JSON schema of a class without references and docstrings, which `python -OO` removes."""
+    """Returns the JSON schema of a class without references and without docstrings, which `python -OO` removes."""
     try:
         schema = cls.model_json_schema()
     except PydanticUserError as error:
         raise _unsupported(cls.__name__, f"is of a type that JSON does not know ({error.message})") from error
     if schema != cls.model_json_schema(by_alias=False):
         raise _unsupported(cls.__name__, "has a field with an alias")
-    return _inlined({**schema, "description": None}, get_nodes(schema, "$defs"), cls.__name__, ())
+    return _inline({**schema, "description": None}, get_nodes(schema, "$defs"), cls.__name__, ())
 
 
-def _inlined(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str, ...]) -> Node:
-    """The node with references resolved, and X for `X | None`: such a field may only not be requested."""
-    any_of, ref = node.get("anyOf", []), _text(node, "$ref")
-    either = any_of if isinstance(any_of, list) else []
-    options = [option for option in either if isinstance(option, dict) and option.get("type") != "null"]
+def _inline(node: Node, defs: Mapping[str, Node], place: str, above: tuple[str, ...]) -> Node:
+    """Returns the node with references resolved, and with X for `X | None`, as only a field that is not requested may
+    be None. Raises ConfigError for a type that is not supported.
+
+    defs: the definitions to which references point. place: names the field in errors. above: the references that are
+    being resolved.
+    """
+    any_of, ref = node.get("anyOf"), _text(node, "$ref")
+    alternatives = any_of if isinstance(any_of, list) else []
+    options = [option for option in alternatives if isinstance(option, dict) and option.get("type") != "null"]
     if len(options) > 1:
         raise _unsupported(place, "is of several types")
     if options or ref:
         if ref in above:
             raise _unsupported(place, "holds itself")
         inner = options[0] if options else {**defs[ref.rsplit("/", 1)[1]], "description": None}
-        own = {key: value for key, value in node.items() if key not in ("$ref", "anyOf")}
-        return _inlined(inner | own, defs, place, (*above, ref) if ref else above)
-    kind, odd = _text(node, "type"), sorted(set(node) - {*KEYS, *IDLE})
-    refused = {
-        "is a list whose items are not all of one type": "prefixItems" in odd
-        or (kind == "array" and "items" not in node),
-        "has no fields" if "properties" in node else "is a dict": kind == "object" and not node.get("properties"),
-        f"is {', '.join(odd)}": bool(odd),
-        "may be anything": not (kind in (*PLAIN, "array", "object") or "enum" in node or "const" in node),
-    }
-    for what, holds in refused.items():
-        if holds:
-            raise _unsupported(place, what)
+        rest = {key: value for key, value in node.items() if key not in ("$ref", "anyOf")}
+        return _inline(inner | rest, defs, place, (*above, ref) if ref else above)
+    kind, unknown = _text(node, "type"), sorted(set(node) - {*KEYS, *IGNORED})
+    if "prefixItems" in unknown or (kind == "array" and "items" not in node):
+        raise _unsupported(place, "is a list whose items are not all of one type")
+    if kind == "object" and not node.get("properties"):
+        raise _unsupported(place, "has no fields" if "properties" in node else "is a dict")
+    if unknown:
+        raise _unsupported(place, f"is {', '.join(unknown)}")
+    if kind not in (*PLAIN, "array", "object") and "enum" not in node and "const" not in node:
+        raise _unsupported(place, "may be anything")
     fields = get_nodes(node, "properties").items()
-    children: Node = {name: _inlined(one, defs, f"{place}.{name}", above) for name, one in fields}
-    items = _inlined(get_items(node), defs, place, above) if "items" in node else None
+    children: Node = {name: _inline(field, defs, f"{place}.{name}", above) for name, field in fields}
+    items = _inline(get_items(node), defs, place, above) if "items" in node else None
     whole: Node = {**node, "properties": children or None, "items": items, "$defs": {}}
     return {key: whole[key] for key in (*KEYS, *node) if whole.get(key) is not None}
 
 
-def _concrete(node: Node, bounds: Bounds) -> Node:
-    """The node for one call."""
+def _apply_bounds(node: Node, bounds: Bounds) -> Node:
+    """Returns the node for one call: with the words, numbers, quotes and fields that the bounds allow."""
     kept: Node = {key: node.get(key) for key in ("type", "enum", "description")}
     if "const" in node:
         kept["enum"] = [node["const"]]
     if choice := _text(node, "x-choice"):
         kept["enum"] = [*bounds.choices[choice]]
-    if counted := _text(node, "x-index"):
-        numbers = bounds.counts[counted]
+    if cited := _text(node, "x-index"):
+        numbers = bounds.counts[cited]
         kept |= {"minimum": numbers.start, "maximum": numbers.stop - 1}
     elif kept["enum"] is None:
         pattern = _text(node, "pattern")
         kept |= {name: node.get(name) for name in LIMITS} | {"x-form": f"of the form {pattern}" if pattern else None}
-        kept["pattern"] = pattern if GRAMMATICAL.fullmatch(pattern) else None
+        kept["pattern"] = pattern if PORTABLE.fullmatch(pattern) else None
     if "x-quote" in node:
         kept |= {"enum": [*list_quotes(bounds.quotable)], "x-form": QUOTED}
     if items := get_items(node):
-        kept["items"] = _concrete(items, bounds)
+        kept["items"] = _apply_bounds(items, bounds)
     if fields := get_nodes(node, "properties"):
-        asked = [name for name, one in fields.items() if _text(one, "x-needs") in bounds.inputs | {""}]
-        kept["properties"] = {name: _concrete(fields[name], bounds) for name in asked}
-        kept |= {"required": [*asked], "additionalProperties": False}
+        requested = [name for name, field in fields.items() if _text(field, "x-needs") in bounds.inputs | {""}]
+        kept["properties"] = {name: _apply_bounds(fields[name], bounds) for name in requested}
+        kept |= {"required": [*requested], "additionalProperties": False}
     return {key: kept[key] for key in KEYS if kept.get(key) is not None}
 
 
@@ -203,26 +226,29 @@ def _unsupported(place: str, what: str) -> ConfigError:
     )
 
 
-def _lines(properties: Mapping[str, Node], indent: str) -> list[str]:
+def _outline_lines(properties: Mapping[str, Node], indent: str) -> list[str]:
+    """Returns the outline of fields. Neighbouring fields with equal nodes share a line."""
     lines = []
-    for node, alike in groupby(properties, key=lambda name: properties[name]):
-        names, inner = list(alike), node
+    for node, group in groupby(properties, key=lambda name: properties[name]):
+        names, inner = list(group), node
         while items := get_items(inner):
             inner = items
-        words = "; ".join(dict.fromkeys(filter(None, (_text(one, "description") for one in (node, inner)))))
-        about = f" ({words})" if words else ""
+        descriptions = dict.fromkeys(filter(None, (_text(node, "description"), _text(inner, "description"))))
+        description = f" ({'; '.join(descriptions)})" if descriptions else ""
         quoted = ", ".join(f'"{name}"' for name in names)
-        lines.append(f"{indent}- {quoted}: {'each ' if len(names) > 1 else ''}{_kind(node)}{about}")
-        lines += _lines(get_nodes(inner, "properties"), indent + "  ")
+        lines.append(f"{indent}- {quoted}: {'each ' if len(names) > 1 else ''}{_describe_type(node)}{description}")
+        lines += _outline_lines(get_nodes(inner, "properties"), indent + "  ")
     return lines
 
 
-def _kind(node: Node) -> str:
+def _describe_type(node: Node) -> str:
+    """Returns the type and limits of a field for the outline."""
     if isinstance(choices := node.get("enum"), list) and "x-form" not in node:
         return "one of " + ", ".join(json.dumps(word, ensure_ascii=False) for word in choices)
     kind = _text(node, "type") or "object"
     if kind == "array":
-        return f"list of {node.get('minItems', 0)} to {node.get('maxItems', 'many')}, each {_kind(get_items(node))}"
+        item = _describe_type(get_items(node))
+        return f"list of {node.get('minItems', 0)} to {node.get('maxItems', 'many')}, each {item}"
     if kind == "integer" and {"minimum", "maximum"} <= node.keys():
         return f"number {node['minimum']} to {node['maximum']}"
     limits = [name for name in LIMITS if name in node and not (name == "maxLength" and "x-words" in node)]
@@ -231,49 +257,57 @@ def _kind(node: Node) -> str:
 
 
 def parse_output(cls: type[Record], bounds: Bounds, text: str) -> tuple[Record, tuple[str, ...]]:
-    """The record in a model's `text`, and the removals: words around the JSON object, ends of long texts. Uses the last
-    valid object, unless the text consists of different objects. Raises ReplyError (schema_invalid) with the complaint
-    for the model as `what`."""
+    """Returns the record in a model's `text`, and what was removed: words around the JSON object, ends of long texts.
+
+    Uses the last valid object, unless the text consists of several different objects. Raises ReplyError
+    (schema_invalid), whose `what` is the complaint for the model.
+    """
     node = build_json_schema(cls, bounds).node
 
-    def read(part: str, taken: list[str]) -> tuple[Record, tuple[str, ...]]:
-        record = _validated(cls, bounds, from_wire(part, node), node, taken)
-        return record, tuple(dict.fromkeys(taken))
+    def read(part: str, removed: list[str]) -> tuple[Record, tuple[str, ...]]:
+        record = _validate(cls, bounds, from_wire(part, node), node, removed)
+        return record, tuple(dict.fromkeys(removed))
 
     if _is_json(text):
         return read(text, [])
     objects = [text[place.start : place.stop] for place in find_objects(text)]
-    differ = any(json.loads(one) != json.loads(objects[0]) for one in objects)
+    differ = any(json.loads(other) != json.loads(objects[0]) for other in objects)
     if differ and _BETWEEN.sub("", text) == _BETWEEN.sub("", "".join(objects)):
         raise ReplyError(Failure.SCHEMA_INVALID, "the answer is several JSON objects that differ; write one")
-    for one in reversed(objects):
+    for candidate in reversed(objects):
         with suppress(ReplyError):
-            return read(one, ["words around the JSON"])
-    # The complaint is about the last object, unless a later brace shows that it is inside of a broken one.
-    return read(objects[-1] if objects and text[: text.rfind("}") + 1].endswith(objects[-1]) else text, [])
+            return read(candidate, ["words around the JSON"])
+    # The complaint is about the last object, unless a later brace shows that it is a part of a broken object.
+    is_whole = objects and text[: text.rfind("}") + 1].endswith(objects[-1])
+    return read(objects[-1] if is_whole else text, [])
 
 
 def validate_output(cls: type[Record], bounds: Bounds, value: object) -> Record:
-    """The record in a `value` that code returns, with class names. Raises ReplyError (schema_invalid), and TypeError or
-    ValueError if JSON cannot hold it."""
-    return _validated(cls, bounds, json.dumps(value), {}, [])
+    """Returns the record of a `value` that the user's code returns, with class names.
+
+    Raises ReplyError (schema_invalid), and TypeError or ValueError if JSON cannot hold the value.
+    """
+    return _validate(cls, bounds, json.dumps(value), {}, [])
 
 
-def _validated(cls: type[Record], bounds: Bounds, text: str, node: Node, taken: list[str]) -> Record:
-    """The record in JSON with class names. node: gives wire names for complaints; {}: class names."""
-    context = {**bounds.choices, **bounds.counts, QUOTE: bounds.quotable, REMOVED: taken}
+def _validate(cls: type[Record], bounds: Bounds, text: str, node: Node, removed: list[str]) -> Record:
+    """Returns the record in JSON with class names.
+
+    node: the schema that gives complaints their wire names; {}: they get class names. removed: gets what is removed.
+    """
+    context = {**bounds.choices, **bounds.counts, QUOTE: bounds.quotable, REMOVED: removed}
     try:
         record = cls.model_validate_json(text, strict=True, context=context)
     except ValidationError as error:
         raise ReplyError(Failure.SCHEMA_INVALID, _complaint(error, node)) from error
     except Exception as error:  # a user's validator may raise anything; pydantic handles ValueError
         what = f"{cls.__name__} raised {format_exception(error)}"
-        hint = "raise ValueError in a validator for a wrong reply: the model is shown its text"
+        hint = "to reject a reply, raise ValueError in the validator: the model is shown its text"
         raise SampleError(Failure.CODE_ERROR, what, where=locate_error(error), hint=hint) from error
-    asked = build_json_schema(cls, bounds).required
-    if unasked := sorted(record.model_fields_set - set(asked)):
-        raise ReplyError(Failure.SCHEMA_INVALID, f"{', '.join(unasked)}: was not asked for")
-    for name in asked:
+    requested = build_json_schema(cls, bounds).required
+    if extra := sorted(record.model_fields_set - set(requested)):
+        raise ReplyError(Failure.SCHEMA_INVALID, f"{', '.join(extra)}: was not asked for")
+    for name in requested:
         if name not in record.model_fields_set or getattr(record, name) is None:
             raise ReplyError(Failure.SCHEMA_INVALID, f'"{wire_path([name], node)}" is missing')
     return record
@@ -288,7 +322,7 @@ def _is_json(text: str) -> bool:
 
 
 def _complaint(error: ValidationError, node: Node) -> str:
-    """Each violation and its place."""
+    """Returns the first violations, each with its place."""
     lines = []
     for item in error.errors(include_url=False, include_input=False)[:8]:
         place = wire_path(item["loc"], node)

@@ -1,8 +1,8 @@
-"""Wire names: field names in requests and replies, which sort in the order of the class.
+"""Wire names: names of fields in requests and completions, whose alphabetical order is the order of the class.
 
-A model writes fields in the order of the JSON schema, and so reasons before it decides. But some servers (Ollama 0.34)
-sort properties by name. If the names of a class are not sorted, all get letters: `a_reason`, `b_passed`,
-`c_correction`. docs/quality.md compares them with plain names and numbers.
+A model writes fields in the order of the JSON schema, so that it reasons before it decides. But some servers
+(Ollama 0.34) sort properties by name. If the names of a class are not sorted, all get a letter: `a_reason`, `b_passed`,
+`c_correction`. docs/quality.md compares letters with plain names and numbers.
 """
 
 import json
@@ -15,23 +15,23 @@ from pydantic import BaseModel, JsonValue
 
 from mmerg.errors import Failure, ReplyError
 
-Node: TypeAlias = dict[str, JsonValue]  # of a JSON schema
+Node: TypeAlias = dict[str, JsonValue]  # a node of a JSON schema
 
 
 def get_nodes(node: Node, key: str) -> dict[str, Node]:
-    """The nodes at `key` (properties, $defs) by name, in order; {} if there are none."""
+    """Returns the nodes at `key` (properties, $defs) by name, in order; {} if there are none."""
     inner = node.get(key)
-    return {name: one for name, one in inner.items() if isinstance(one, dict)} if isinstance(inner, dict) else {}
+    return {name: child for name, child in inner.items() if isinstance(child, dict)} if isinstance(inner, dict) else {}
 
 
 def get_items(node: Node) -> Node:
-    """The schema of a list's items; {} for other nodes."""
+    """Returns the schema of a list's items; {} for other nodes."""
     items = node.get("items")
     return items if isinstance(items, dict) else {}
 
 
 def wire_names(fields: Iterable[str]) -> dict[str, str]:
-    """The wire name of each field of one object, in class order."""
+    """Returns the wire name of each field of one object, in class order."""
     names = list(fields)
     if names == sorted(names):
         return {name: name for name in names}
@@ -40,47 +40,48 @@ def wire_names(fields: Iterable[str]) -> dict[str, str]:
 
 
 def to_wire(node: Node) -> Node:
-    """The JSON schema with wire names."""
-    sent = dict(node)
+    """Returns the JSON schema with wire names."""
+    on_wire = dict(node)
     if items := get_items(node):
-        sent["items"] = to_wire(items)
+        on_wire["items"] = to_wire(items)
     if fields := get_nodes(node, "properties"):
         names = wire_names(fields)
-        sent["properties"] = {names[name]: to_wire(one) for name, one in fields.items()}
-        sent["required"] = [*names.values()]
-    return sent
+        on_wire["properties"] = {names[name]: to_wire(field) for name, field in fields.items()}
+        on_wire["required"] = [*names.values()]
+    return on_wire
 
 
 def as_written(output: BaseModel | str) -> str:
-    """A stage's output as a model writes it, with the requested fields only."""
+    """Returns a stage's output as a model writes it, with the requested fields only."""
 
-    def renamed(value: JsonValue) -> JsonValue:
+    def rename(value: JsonValue) -> JsonValue:
         if isinstance(value, list):
-            return [renamed(one) for one in value]
+            return [rename(item) for item in value]
         if isinstance(value, dict):
-            return {written: renamed(value[name]) for name, written in wire_names(value).items()}
+            return {wire_name: rename(value[name]) for name, wire_name in wire_names(value).items()}
         return value
 
     if isinstance(output, str):
         return output
-    value = renamed(output.model_dump(mode="json", exclude_unset=True))
+    value = rename(output.model_dump(mode="json", exclude_unset=True))
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def from_wire(text: str, node: Node) -> str:
-    """A reply's JSON with class names; other texts unchanged. node: the JSON schema with class names.
+    """Returns a completion's JSON with class names; texts that are no JSON remain unchanged.
 
-    Without a grammar a model may omit all letters, which is valid. Raises ReplyError (schema_invalid) if an object has
-    a name twice, or letters only some of its names."""
+    node: the JSON schema with class names. Without a grammar a model may omit all letters, which is valid. Raises
+    ReplyError (schema_invalid) if an object has the same name twice, or if only some of its names have letters.
+    """
     try:
-        value = json.loads(text, object_pairs_hook=_object)
+        value = json.loads(text, object_pairs_hook=_make_object)
     except (ValueError, RecursionError):  # validation reports the problem
         return text
-    return json.dumps(_by_class_names(value, node))
+    return json.dumps(_use_class_names(value, node))
 
 
 def wire_path(place: Iterable[str | int], node: Node) -> str:
-    """The place of a value in a reply, such as `d_sgrg.a_reason`. node: the JSON schema with class names."""
+    """Returns the place of a value in a completion, such as `d_sgrg.a_reason`. node: the schema with class names."""
     parts = []
     for part in place:
         fields = get_nodes(node, "properties")
@@ -89,26 +90,27 @@ def wire_path(place: Iterable[str | int], node: Node) -> str:
     return ".".join(parts)
 
 
-def _object(pairs: list[tuple[str, JsonValue]]) -> JsonValue:
-    named = dict(pairs)
-    if len(named) < len(pairs):
+def _make_object(pairs: list[tuple[str, JsonValue]]) -> JsonValue:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ReplyError(Failure.SCHEMA_INVALID, f'"{twice}" appears twice')
-    return named
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ReplyError(Failure.SCHEMA_INVALID, f'"{repeated}" appears twice')
+    return fields
 
 
-def _by_class_names(value: JsonValue, node: Node) -> JsonValue:
+def _use_class_names(value: JsonValue, node: Node) -> JsonValue:
     if isinstance(value, list):
-        return [_by_class_names(one, get_items(node)) for one in value]
+        return [_use_class_names(item, get_items(node)) for item in value]
     if not isinstance(value, dict):
         return value
     fields = get_nodes(node, "properties")
     names = wire_names(fields)
-    written = {names[name]: name for name in names}
-    plain = [name for name in value if name in names and name not in written]
-    if plain and not written.keys().isdisjoint(value):
-        what = f'"{plain[0]}" must be named "{names[plain[0]]}", as the other fields are'
+    class_names = {wire_name: name for name, wire_name in names.items()}
+    without_letter = [name for name in value if name in names and name not in class_names]
+    if without_letter and not class_names.keys().isdisjoint(value):
+        first = without_letter[0]
+        what = f'"{first}" must be named "{names[first]}", as the other fields are'
         raise ReplyError(Failure.SCHEMA_INVALID, what)
-    named = {written.get(name, name): one for name, one in value.items()}
-    return {name: _by_class_names(one, fields.get(name, {})) for name, one in named.items()}
+    renamed = {class_names.get(name, name): child for name, child in value.items()}
+    return {name: _use_class_names(child, fields.get(name, {})) for name, child in renamed.items()}

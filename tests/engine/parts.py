@@ -58,7 +58,7 @@ def changed(**paths: Any) -> dict[str, Any]:
 
 def system_of(config: Mapping[str, object]) -> System:
     """The system of a config, as a run builds it, with a source for M."""
-    return build_system(read_settings(SystemSettings, config, f"system={config['name']}"), given=["M"])
+    return build_system(read_settings(SystemSettings, config, f"system={config['name']}"), sources=["M"])
 
 
 @cache

@@ -32,7 +32,7 @@ def early_and_late(*early: str, late: tuple[str, ...] = ("e",)) -> System:
     }
     prompts = str(ROOT / "tests" / "outside" / "system" / "plain")
     node = {"name": "own", "prompts": prompts, "stages": stages, "result": {"response": "R", "emotion": "e.emotion"}}
-    return build_system(read_settings(SystemSettings, node, "system=own"), given=["M", "N"])
+    return build_system(read_settings(SystemSettings, node, "system=own"), sources=["M", "N"])
 
 
 @dataclass

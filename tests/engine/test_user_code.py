@@ -34,7 +34,7 @@ RESULT = {"response": "R", "emotion": "e.emotion"}
 
 def own_system(*given: str, **node: Any) -> System:
     return build_system(
-        read_settings(SystemSettings, {"name": "own", "prompts": PROMPTS, **node}, "system=own"), given=given
+        read_settings(SystemSettings, {"name": "own", "prompts": PROMPTS, **node}, "system=own"), sources=given
     )
 
 

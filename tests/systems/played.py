@@ -62,7 +62,7 @@ class Played:
         emotion_of: EmotionOf | None = None,
     ) -> None:
         run = settings_on_demo(f"system={system}", *settings)
-        self.system = build_system(run.system, given=run.sources)
+        self.system = build_system(run.system, sources=run.sources)
         self.events: list[events.Event] = []
         if supplied is None:
             supplied = {symbol: SourceOutput(SUPPLIED.get(symbol, EXEMPLARS)) for symbol in run.sources}

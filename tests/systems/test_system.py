@@ -88,6 +88,6 @@ def test_a_system_that_does_not_fit_is_an_error(config: dict[str, Any], message:
 
 def test_a_source_that_no_stage_sees_is_an_error() -> None:
     with pytest.raises(ConfigError, match=r"sources.m is set, but no stage sees m[^$]*stages see D, E, M, P"):
-        build_system(read_settings(SystemSettings, MERG, "system=merg"), given=["M", "m"])
+        build_system(read_settings(SystemSettings, MERG, "system=merg"), sources=["M", "m"])
     config = changed(stages__psp__sees=["D", "E", "e", "N"], without=["psp"])
-    assert not build_system(read_settings(SystemSettings, config, "system=merg"), given=["M", "N"]).sees("N")
+    assert not build_system(read_settings(SystemSettings, config, "system=merg"), sources=["M", "N"]).sees("N")
