@@ -1,4 +1,4 @@
-"""Multimodal empathetic response generation with audited agents on local models. Importing it loads nothing heavy.
+"""Multimodal empathetic response generation with audited agents on local models. The import loads nothing heavy.
 
     run = mmerg.run("dataset=demo", system="one_pass", limit=2)
     run.samples, run.scores, run.failed                         # pandas data frames
@@ -8,9 +8,9 @@
         agent.respond([("Ana", "I got it!")], speaker="Ben", frames=["ana.jpg"])
     mmerg.load("runs/meld-merg-…", "runs/meld-trace-…").samples
 
-Overrides are those of the command line, and keyword arguments are settings: `limit=2` is the override "limit=2", and
-`**{"backbone.concurrency": 4}` a nested one. config_dir: a folder with your own configs, as for `--config-dir`. Errors
-are MmergErrors, which say what happened, where, and what to do next.
+Positional arguments are overrides as on the command line. Keyword arguments are settings: `limit=2` is the override
+"limit=2", and `**{"backbone.concurrency": 4}` sets a nested key. `config_dir` is a folder with your own configs, like
+`--config-dir`. Errors are MmergErrors, which say what happened, where, and what to do next.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mmerg.systems.system import Stage, System
     from mmerg.tidy.frames import Tidy
 
-_PLACES = {
+_MODULES = {
     "mmerg.api.agent": ("Agent", "Reply", "open_agent", "respond"),
     "mmerg.api.run": ("Run", "run"),
     "mmerg.backends.protocol": ("Backend",),
@@ -77,7 +77,7 @@ def _end_interrupted(kind: type[BaseException], error: BaseException, trace: Any
     sys.__excepthook__(kind, error, trace)
 
 
-if sys.argv[:1] == ["-m"]:  # python -m mmerg.NAME is still importing: Ctrl-C prints one line
+if sys.argv[:1] == ["-m"]:  # python -m mmerg.NAME is still importing, and Ctrl-C should print one line
     sys.excepthook = _end_interrupted
 
 
@@ -89,8 +89,8 @@ def load(*runs: str | PathLike[str]) -> Tidy:
 
 
 def __getattr__(name: str) -> object:
-    wanted = "open_agent" if name == "open" else name
-    for module, names in _PLACES.items():
-        if wanted in names:
-            return getattr(import_module(module), wanted)
+    attribute = "open_agent" if name == "open" else name
+    for module, names in _MODULES.items():
+        if attribute in names:
+            return getattr(import_module(module), attribute)
     raise AttributeError(f"module 'mmerg' has no attribute {name!r}")

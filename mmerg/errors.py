@@ -3,18 +3,18 @@
     MmergError                  what happened, where, and what to do next
     ├── ConfigError             a setting is wrong
     │   └── NoVectorError       an embedder has no vector for a text (memory/vectors.py)
-    ├── CorpusError             a dataset is not what it claims to be
-    ├── ClipError               one clip gives no frames
+    ├── CorpusError             a dataset, file or line is damaged or unexpected
+    ├── ClipError               a clip gives no frames
     ├── RunError                a run folder cannot be used
     │   └── UnscoredError       a run has no scores yet (scoring/score.py)
-    ├── SampleError             one sample fails, the others go on
-    │   ├── CallError           a server gives no whole reply
-    │   └── ReplyError          a whole reply cannot be used
+    ├── SampleError             one sample fails; the others continue
+    │   ├── CallError           a server gives no complete reply
+    │   └── ReplyError          a complete reply cannot be used
     └── HttpError               a request to the chat server is refused (serving/refused.py)
 
 Commands catch `MmergError` at the top, print it and exit with 2; `engine/sample.py` catches `SampleError` per sample.
-An exception of the user's code (a reader, say) becomes one of these, with its file and line. Nothing else catches
-broadly, so a bug keeps its traceback.
+An exception in the user's code, such as a reader, becomes one of these, with its file and line. No other code catches
+broadly, so that a bug keeps its traceback.
 """
 
 import errno
@@ -28,41 +28,42 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Failure(StrEnum):
-    """How a call or a sample failed. Traces and results hold the values."""
+    """How a call or a sample failed. Traces and results contain the values."""
 
     TRUNCATED = "truncated"  # the reply reached its token limit
-    THINKING_EXHAUSTED = "thinking_exhausted"  # the model wrote only thoughts, no words
-    LOOP_ABORT = "loop_abort"  # the server broke off a repeating reply
-    EMPTY = "empty"  # a blank reply
-    SCHEMA_INVALID = "schema_invalid"  # not the JSON that was asked for
+    THINKING_EXHAUSTED = "thinking_exhausted"  # the model wrote thoughts, but no reply
+    LOOP_ABORT = "loop_abort"  # the server stopped a reply that repeated itself
+    EMPTY = "empty"  # the reply is blank
+    SCHEMA_INVALID = "schema_invalid"  # the reply is not the requested JSON
     CONTEXT_OVERFLOW = "context_overflow"  # the prompt does not fit the context
     IMAGE_REJECTED = "image_rejected"  # the server cannot decode or use an image
-    RUNNER_CRASH = "runner_crash"  # the model's process died or the stream broke off
+    RUNNER_CRASH = "runner_crash"  # the model's process died, or the stream ended early
     OOM = "oom"  # out of memory
     TIMEOUT = "timeout"  # a deadline passed
     BUSY = "busy"  # the server's queue is full
-    UNREACHABLE = "unreachable"  # nothing answers at the host
+    UNREACHABLE = "unreachable"  # no server answers at the host
     MODEL_NOT_FOUND = "model_not_found"  # the server has no such model
     MODEL_NOT_LOADED = "model_not_loaded"  # the server has the model, but cannot load it
     BAD_REQUEST = "bad_request"  # the server refuses the request as malformed
     SERVER_ERROR = "server_error"  # any other error response
     CLIP_GONE = "clip_gone"  # a clip has disappeared since the run started
     INTERRUPTED = "interrupted"  # the user stopped the run
-    NOT_CACHED = "not_cached"  # a replay without a server, and the call is not in the cache
-    ABSENT = "absent"  # a file of replies that another system wrote has none for the sample
-    CODE_ERROR = "code_error"  # a class that answers a stage raised an exception
+    NOT_CACHED = "not_cached"  # in a replay without a server, the call is not in the cache
+    ABSENT = "absent"  # the imported replies of another system lack the sample
+    CODE_ERROR = "code_error"  # the user's code raised an exception
 
 
 class MmergError(Exception):
-    """An expected failure: `what` happened, `where`, and a `hint` what to do next."""
+    """An expected failure: `what` happened, `where`, and a `hint` on what to do next."""
 
     def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
         super().__init__(what)
         self.what, self.where, self.hint = what, where, hint
 
     def __str__(self) -> str:
-        where, hint = f"\n  where: {self.where}", f"\n  next:  {self.hint}"
-        return f"{self.what}{where if self.where else ''}{hint if self.hint else ''}"
+        where = f"\n  where: {self.where}" if self.where else ""
+        hint = f"\n  next:  {self.hint}" if self.hint else ""
+        return f"{self.what}{where}{hint}"
 
 
 class ConfigError(MmergError):
@@ -70,11 +71,11 @@ class ConfigError(MmergError):
 
 
 class CorpusError(MmergError):
-    """A dataset's root, file or line is not what it claims to be."""
+    """A dataset's folder, file or line is missing, damaged, or not in the expected format."""
 
 
 class ClipError(MmergError):
-    """One clip gives no frames. `reason` is a short fixed word for counting (missing, unreadable, …)."""
+    """A clip gives no frames. `reason` is one of a few fixed words (missing, unreadable, …), which reports count."""
 
     def __init__(self, reason: str, what: str, *, where: str = "", hint: str = "") -> None:
         super().__init__(what, where=where, hint=hint)
@@ -86,7 +87,7 @@ class RunError(MmergError):
 
 
 def write_error(error: OSError, path: object) -> RunError:
-    """The error for a file of a run or its caches that cannot be written. It ends the run."""
+    """Returns the error for a file of a run or its caches that cannot be written. It ends the run."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         what = "the disk is full, or a quota is reached"
         hint = "free disk space; the same command then resumes"
@@ -97,7 +98,7 @@ def write_error(error: OSError, path: object) -> RunError:
 
 
 class SampleError(MmergError):
-    """One sample cannot be finished; `failure` says how. It is counted, and the others go on."""
+    """One sample fails; `failure` says how. It is counted as failed, and the others continue."""
 
     def __init__(self, failure: Failure, what: str, *, where: str = "", hint: str = "") -> None:
         super().__init__(what, where=where, hint=hint)
@@ -105,34 +106,34 @@ class SampleError(MmergError):
 
 
 class CallError(SampleError):
-    """A call to a backend gave no whole reply."""
+    """A call to a backend gave no complete reply."""
 
 
 class ReplyError(SampleError):
-    """A whole reply that cannot be used: blank, cut, or not what the schema asks for."""
+    """A complete reply cannot be used: it is blank, cut off, or violates the schema."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The question "did you mean …?" with the nearest known word; "" if none is near."""
-    near = get_close_matches(word, list(known), 1)
-    return f"did you mean {near[0]}?" if near else ""
+    """Returns the question "did you mean …?" with the most similar known word; "" if none is similar."""
+    matches = get_close_matches(word, list(known), 1)
+    return f"did you mean {matches[0]}?" if matches else ""
 
 
 def group_by_reason(pairs: Iterable[tuple[Key, str]]) -> dict[Key, str]:
-    """Groups (reason, name) pairs: the names of each reason, joined by commas, in order."""
-    by_key: dict[Key, list[str]] = {}
+    """Groups (reason, name) pairs by reason. Returns the names for each reason, joined by commas, in order."""
+    groups: dict[Key, list[str]] = {}
     for reason, name in pairs:
-        by_key.setdefault(reason, []).append(name)
-    return {reason: ", ".join(names) for reason, names in by_key.items()}
+        groups.setdefault(reason, []).append(name)
+    return {reason: ", ".join(names) for reason, names in groups.items()}
 
 
 def preview(names: Sequence[str], most: int = 5, between: str = ", ") -> str:
-    """The first names, and the number of further ones."""
+    """Returns the first names, and how many more there are."""
     return between.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def format_exception(error: BaseException) -> str:
-    """The class and text of any exception; only the class if it has no text, or making its text fails."""
+    """Returns the class and text of an exception; only the class if it has no text, or if making its text fails."""
     try:
         return f"{type(error).__name__}: {error}".removesuffix(": ")
     except Exception:  # noqa: BLE001
@@ -140,8 +141,10 @@ def format_exception(error: BaseException) -> str:
 
 
 def locate_error(error: BaseException, file: str | None = None) -> str:
-    """The file and line where an exception was raised, or its last line in `file` if it passed through that; for a
-    SyntaxError, the place of the error."""
+    """Returns the file and line where an exception was raised; for a SyntaxError, the place of the error.
+
+    If the exception passed through `file`, returns its last line there.
+    """
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}, line {error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)

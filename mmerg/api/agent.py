@@ -24,13 +24,18 @@ if TYPE_CHECKING:
 File: TypeAlias = "str | PathLike[str] | bytes"
 Files: TypeAlias = "File | Sequence[File]"  # pictures and clips
 Turns: TypeAlias = "Iterable[tuple[str, str] | tuple[str, str, Files]]"  # speaker, text, files
-Talk: TypeAlias = "list[tuple[str, str, list[Upload]]]"  # the same with its files read
-TURNS = '[("Ana", "I got the job!")]'  # an example for errors
+Talk: TypeAlias = "list[tuple[str, str, list[Upload]]]"  # turns with their files as uploads
+EXAMPLE = '[("Ana", "I got the job!")]'  # turns, for the hints of errors
 
 
 @dataclass(frozen=True)
 class Reply:
-    """The reply of a system. trace: the inputs and outputs of its agents. result: its line in the results of a run."""
+    """The reply of a system.
+
+    Attributes:
+        result: the same fields as a line in the results of a run.
+        trace: the inputs and outputs of the system's agents.
+    """
 
     result: Result
     trace: SampleTrace
@@ -41,12 +46,12 @@ class Reply:
 
     @property
     def emotion(self) -> str | None:
-        """The forecast emotion; None for a system without a forecast."""
+        """The forecast emotion; None for a system that forecasts none."""
         return self.result.emotion
 
     @property
     def plan(self) -> object:
-        """The plan of the reply, by field; None for a system without one."""
+        """The plan of the reply, by field; None for a system that makes none."""
         return self.result.plan
 
     @property
@@ -56,16 +61,18 @@ class Reply:
 
     @property
     def audits(self) -> list[Audit | None]:
-        """The audit of each pass; None if there is none, or it cannot be read."""
-        return [this.audited.audit if this.audited else None for this in self.passes]
+        """The audit of each pass; None if there is none, or if it could not be read."""
+        return [one_pass.audited.audit if one_pass.audited else None for one_pass in self.passes]
 
     def __repr__(self) -> str:
         return f"Reply({self.text!r}, emotion={self.emotion!r}, passes={len(self.passes)})"
 
 
 class Agent:
-    """A system with its model. Close it, or use it in a `with` block. Several threads may use it at the same time;
-    backbone.concurrency limits the simultaneous calls to the model."""
+    """A system with its model. Close it after use, or use it in a `with` block.
+
+    Several threads may use it at the same time; backbone.concurrency limits the simultaneous calls to the model.
+    """
 
     def __init__(self, plan: TalkPlan, pool: Pool, engine: Engine) -> None:
         self._plan, self._pool, self._experiment = plan, pool, plan.experiment(engine)
@@ -73,6 +80,7 @@ class Agent:
 
     @property
     def labels(self) -> tuple[str, ...]:
+        """The emotions from which the system chooses."""
         return self._plan.corpus.labels
 
     def respond(
@@ -84,11 +92,18 @@ class Agent:
         seed: int | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> Reply:
-        """The reply of `speaker` after the last turn.
+        """Returns the reply of `speaker` to the last turn.
 
-        turns: speaker, text and optionally pictures or clips of each turn, as paths or bytes. frames: those of the
-        last turn. on_event: called with each event as it happens, in this thread. Raises ConfigError if there is no
-        turn or a file cannot be read, and RunError if there is no reply.
+        Args:
+            turns: speaker, text and optionally pictures or clips of each turn, as paths or bytes.
+            speaker: who replies; may be somebody who has not spoken yet.
+            frames: further pictures or clips of the last turn.
+            seed: for sampling; None: the seed of the settings.
+            on_event: called with each event as it happens, in this thread.
+
+        Raises:
+            ConfigError: there is no turn, a file cannot be used, or `speaker` differs from a name only in its case.
+            RunError: the system gives no reply.
         """
         return self._reply(_read_talk(turns, frames), speaker, seed, on_event)
 
@@ -119,11 +134,11 @@ class Agent:
         return Reply(result, trace)
 
     async def arespond(self, turns: Turns, speaker: str = "", frames: Files = (), *, seed: int | None = None) -> Reply:
-        """`respond` for asyncio: it runs in a thread."""
+        """Like `respond`, for asyncio: it runs in a thread."""
         return await asyncio.to_thread(self.respond, turns, speaker, frames, seed=seed)
 
     def close(self) -> None:
-        """Cancels running calls and unloads a model in this process."""
+        """Cancels running calls, and unloads the model if it runs in this process."""
         self._pool.close()
 
     def __enter__(self) -> Self:
@@ -134,8 +149,11 @@ class Agent:
 
 
 def open_agent(*overrides: str, config_dir: str | PathLike[str] | None = None, **settings: object) -> Agent:
-    """Opens a system with its model. Settings are those of `mmerg serve`: without a dataset the labels are Ekman's six
-    and neutral, and there are no exemplars. Raises MmergError if it cannot be opened."""
+    """Opens a system with its model, and returns it as an agent that replies.
+
+    The settings are those of `mmerg serve`: without a dataset the labels are Ekman's six and neutral, and there are no
+    exemplars. Raises MmergError if the system or its model cannot be opened.
+    """
     from mmerg.api.overrides import compose_settings
     from mmerg.experiment.talk import TalkPlan
     from mmerg.settings.commands import ServeSettings
@@ -152,8 +170,8 @@ def respond(
     config_dir: str | PathLike[str] | None = None,
     **settings: object,
 ) -> Reply:
-    """Opens a system for one reply, and closes it. See `open` and `Agent.respond`."""
-    talk = _read_talk(turns, frames)  # before the model is opened, which takes longer
+    """Opens a system, returns one reply, and closes the system. See `open` and `Agent.respond`."""
+    talk = _read_talk(turns, frames)  # first, as opening the model takes longer
     with open_agent(*overrides, config_dir=config_dir, **settings) as agent:
         return agent._reply(talk, speaker)
 
@@ -161,31 +179,32 @@ def respond(
 def _read_talk(turns: Turns, frames: Files) -> Talk:
     talk = [_read_turn(turn) for turn in turns]
     if not talk:
-        raise ConfigError("there is no turn to reply to", where="turns", hint=TURNS)
-    talk[-1][2].extend(map(_upload, _listed(frames)))
+        raise ConfigError("there is no turn to reply to", where="turns", hint=EXAMPLE)
+    talk[-1][2].extend(map(_read_upload, _as_list(frames)))
     return talk
 
 
 def _read_turn(turn: object) -> tuple[str, str, list[Upload]]:
     match turn:
-        case (str(name), str(text), *shown):
-            return name, text, [_upload(file) for files in cast("list[Files]", shown) for file in _listed(files)]
-    raise ConfigError(f"a turn is a speaker and a text, not {turn!r:.80}", where="turns", hint=TURNS)
+        case (str(name), str(text), *rest):
+            files = [file for files in cast("list[Files]", rest) for file in _as_list(files)]
+            return name, text, [_read_upload(file) for file in files]
+    raise ConfigError(f"a turn is a speaker and a text, not {turn!r:.80}", where="turns", hint=EXAMPLE)
 
 
-def _listed(files: Files) -> Iterable[File]:
+def _as_list(files: Files) -> Iterable[File]:
     return [files] if isinstance(files, str | bytes | PathLike) else files
 
 
 def _check_speaker(speaker: str, known: Collection[str]) -> None:
-    """Raises ConfigError for a name that differs from one of the turns only in its case. Somebody new may reply."""
+    """Raises ConfigError if the name differs from a speaker of the turns only in its case. A new speaker may reply."""
     alike = [name for name in known if name.casefold() == speaker.casefold()]
     if alike and speaker not in known:
         hint = f"did you mean {alike[0]}? the speakers are {', '.join(known)}"
         raise ConfigError(f"no turn has the speaker {speaker!r}", where="speaker", hint=hint)
 
 
-def _upload(file: File) -> Upload:
+def _read_upload(file: File) -> Upload:
     from mmerg.engine.uploads import Upload
 
     try:

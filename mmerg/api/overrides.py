@@ -1,4 +1,4 @@
-"""Settings from Python as overrides of a command line.
+"""Turns settings from Python into overrides of a command line.
 
 to_overrides(("dataset=demo",), {"limit": 2, "name": "my run"})    # ["dataset=demo", "limit=2", "name='my run'"]
 """
@@ -28,17 +28,17 @@ def compose_settings(
     settings: Mapping[str, object],
     config_dir: str | PathLike[str] | None,
 ) -> Settings:
-    """Composes the settings of a command, as its command line does. Raises ConfigError."""
-    own = [check_folder(Path(config_dir))] if config_dir else []
-    return parse(compose(config_name, to_overrides(overrides, settings), *own), kind, own)
+    """Composes the settings of a command, as its command line does. Raises ConfigError for a wrong setting."""
+    folders = [check_folder(Path(config_dir))] if config_dir else []
+    return parse(compose(config_name, to_overrides(overrides, settings), *folders), kind, folders)
 
 
 def to_overrides(overrides: Iterable[str], settings: Mapping[str, object]) -> list[str]:
-    """The overrides, then one for each setting."""
-    return [*map(prepare_override, overrides), *(f"{key}={_value(value)}" for key, value in settings.items())]
+    """Returns the overrides, followed by one override for each setting."""
+    return [*map(expanded, overrides), *(f"{key}={_format_value(value)}" for key, value in settings.items())]
 
 
-def _value(value: object) -> str:
+def _format_value(value: object) -> str:
     match value:
         case None:
             return "null"
@@ -48,7 +48,7 @@ def _value(value: object) -> str:
             text = str(value)
             return text if _PLAIN.fullmatch(text) else quote_text(text)
         case Mapping():
-            return "{" + ",".join(f"{key}:{_value(one)}" for key, one in value.items()) + "}"
+            return "{" + ",".join(f"{key}:{_format_value(inner)}" for key, inner in value.items()) + "}"
         case list() | tuple():
-            return "[" + ",".join(map(_value, value)) + "]"
+            return "[" + ",".join(map(_format_value, value)) + "]"
     return str(value)

@@ -13,12 +13,14 @@ if TYPE_CHECKING:
 
     from pandas import DataFrame
 
-SHOWN = ["sample", "gold_emotion", "emotion", "response"]
+SHOWN_COLUMNS = ["sample", "gold_emotion", "emotion", "response"]
 
 
 class Run(Tidy):
-    """A finished run: the data frames of `mmerg.load`, and its folder as `path`. `scores` scores the run if
-    `mmerg score` has not."""
+    """A finished run in the folder `path`, with the data frames of `mmerg.load`.
+
+    If the run has no scores yet, `scores` and other data frames of scores compute and store them first.
+    """
 
     def __init__(self, path: Path) -> None:
         from mmerg.runs.manifest import read_run_refs
@@ -40,7 +42,7 @@ class Run(Tidy):
 
     @property
     def failed(self) -> DataFrame:
-        """The samples without a reply, and why."""
+        """The samples that failed, and why."""
         return self.samples.loc[self.samples.status == "failed", ["sample", "failure", "failure_text"]]
 
     def __repr__(self) -> str:
@@ -51,13 +53,15 @@ class Run(Tidy):
     def _repr_html_(self) -> str:
         from html import escape
 
-        table = self.samples[SHOWN].head(10).to_html(index=False)
+        table = self.samples[SHOWN_COLUMNS].head(10).to_html(index=False)
         return f"<p>{escape(repr(self))}</p>{table}"
 
 
 def run(*overrides: str, config_dir: str | PathLike[str] | None = None, **settings: object) -> Run:
-    """Does what `mmerg run` does: resumes an interrupted run, and reads a finished one. A failed sample is a row of
-    `failed`. Raises MmergError if nothing can run."""
+    """Does what `mmerg run` does: starts a run, resumes an interrupted one, or reads a finished one.
+
+    A failed sample raises no error; it is a row of `failed`. Raises MmergError if the run cannot start.
+    """
     from mmerg.api.overrides import compose_settings
     from mmerg.experiment.launch import launch
     from mmerg.settings.model import RunSettings

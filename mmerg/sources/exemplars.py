@@ -1,7 +1,7 @@
 """Exemplars from a memory of dialogues that are never evaluated: the source of M (MERG, arXiv 2604.18988, section 3).
 
-Only guards see the sample's dialogue and hidden reply. A prompt shows the parts of an exemplar that its template names
-(`common/exemplars.j2`); the trace shows all.
+Only guards see the sample's dialogue and hidden reply. A prompt shows the parts of an exemplar that the template
+`common/exemplars.j2` names; the trace shows all parts.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,14 +22,20 @@ from mmerg.settings.problems import read_settings
 from mmerg.settings.sources import KeySettings, MemorySettings
 from mmerg.systems.system import System
 
-FOREIGN = 0.5  # share of unknown tokens above which the embedder does not know the language; in English it is 0.1
-# A run's memories by key and embedder, so that sources with the same key share vectors.
+FOREIGN = 0.5  # share of unknown tokens above which a text is in another language than the embedder; 0.1 for English
+# The memories of a run with their numbers of skipped turns, by key and embedder, so that sources can share vectors.
 Opened = dict[tuple[KeySettings, int], tuple[Memory, Mapping[str, int]]]
 
 
 class Exemplars:
-    """A memory as a source. Call `open` before `supply`. source: its corpus. evaluated: the corpus of the samples.
-    opened: shared by all sources of a run."""
+    """A memory as a source. Call `open` before `supply`.
+
+    Args:
+        source: the corpus of the memory.
+        evaluated: the corpus of the samples.
+        cache: the folder of mmerg's caches.
+        opened: the memories that are open already; all sources of a run share it.
+    """
 
     memory: Memory
 
@@ -53,26 +59,26 @@ class Exemplars:
         return self.source.fingerprint
 
     def open(self, watch: Watch) -> None:
-        """Open the memory, and build it if it does not exist."""
+        """Opens the memory, and builds it first if it does not exist."""
         key = self.settings.key, id(self.embedder)
         if key not in self._opened:
             folder = self._cache / "memory"
             self._opened[key] = open_memory(folder, self.source, self.settings.key, self.embedder, watch)
-        self.memory, self._left_out = self._opened[key]
+        self.memory, self._skipped = self._opened[key]
 
     def describe_missing(self, samples: Sequence[Sample]) -> str:
-        """A note on missing situations, or "" if none is missing or the key is the history."""
+        """Returns a note on missing situations; "" if none is missing, or if the key is the history."""
         key, dialogues = self.settings.key, self.source.dialogues
-        lacking = sum(not sample.situation for sample in samples)
-        without_situation = sum(not dialogue.situation for dialogue in dialogues)
-        if key.text == "history" or not (lacking or without_situation):
+        samples_without = sum(not sample.situation for sample in samples)
+        dialogues_without = sum(not dialogue.situation for dialogue in dialogues)
+        if key.text == "history" or not (samples_without or dialogues_without):
             return ""
-        of_memory = f"{without_situation} of {len(dialogues)} dialogues of {self.source.name} {self.source.split}"
-        without = f"{lacking} of {len(samples)} samples and {of_memory} have no situation"
+        in_memory = f"{dialogues_without} of {len(dialogues)} dialogues of {self.source.name} {self.source.split}"
+        without = f"{samples_without} of {len(samples)} samples and {in_memory} have no situation"
         return f"{without}: they are compared by their last {key.turns} turns"
 
     def find_foreign_text(self) -> list[str]:
-        """A problem if the embedder does not know most tokens, so that similarity means nothing."""
+        """Returns a problem if the embedder does not know most tokens, so that similarities mean nothing; else []."""
         unknown = getattr(self.embedder, "unknown", None)
         dialogues = (*self.source.dialogues, *self._dialogues.values())
         share = unknown([turn.text for dialogue in dialogues for turn in dialogue.turns]) if unknown else 0.0
@@ -83,7 +89,7 @@ class Exemplars:
         return [f"memory: {what}: it was trained on another language; {hint}"]
 
     def supply(self, sample: Sample, state: State, forecast: str | None) -> SourceOutput:  # noqa: ARG002 - for other sources
-        """The exemplars for a sample."""
+        """Returns the exemplars for a sample."""
         nearest = self.memory.nearest(self.query(sample, forecast), self.settings)
         excluded = (
             Excluded(id=hit.entry.id, guard=hit.guard, similarity=hit.similarity, reply=hit.entry.reply)
@@ -92,11 +98,14 @@ class Exemplars:
         return SourceOutput(tuple(map(self._content, nearest.hits)), tuple(excluded), nearest.problem)
 
     def query(self, sample: Sample, emotion: str | None = None) -> Query:
-        """The query for a sample: the history that prompts show, which `protocol.history` may shorten. Guards get the
-        dialogue's last turns in any case."""
+        """Returns the query for a sample.
+
+        Its text is made from the history that prompts show, which `protocol.history` may shorten. Guards always get the
+        dialogue's last turns.
+        """
         key = self.settings.key
-        own = Dialogue(sample.dialogue_id, sample.scene.history)  # for a live conversation, which no corpus has
-        dialogue = self._dialogues.get(sample.dialogue_id, own)
+        live = Dialogue(sample.dialogue_id, sample.scene.history)  # a conversation that is in no corpus
+        dialogue = self._dialogues.get(sample.dialogue_id, live)
         target = int(sample.id.removeprefix(f"{dialogue.id}/")) - 1  # as `cut` names samples
         return Query(
             origin=self._origins.get(sample.dialogue_id) or get_origin(dialogue),
@@ -107,15 +116,15 @@ class Exemplars:
         )
 
     def close(self) -> None:
-        """Cancel what the embedder waits for, if it can."""
+        """Cancels the embedder's running requests, if it has a `close`."""
         getattr(self.embedder, "close", lambda: None)()
 
     def section(self) -> dict[str, object]:
-        """The manifest's section on the memory."""
+        """Returns the manifest's section on the memory."""
         return {
             "corpus": {"name": self.source.name, "split": self.source.split},
             "entries": len(self.memory.entries),
-            "left_out": dict(self._left_out),
+            "left_out": dict(self._skipped),
             "top_k": self.settings.top_k,
             "embedder": self.embedder.identity(),
             "digest": self.memory.digest,
@@ -135,7 +144,7 @@ class Exemplars:
 
 
 class FromMemory:
-    """A memory as configured (conf/memory/minilm.yaml explains each key). Nothing is read or built yet."""
+    """The settings of a memory, whose keys conf/memory/minilm.yaml explains. It reads and builds nothing."""
 
     def __init__(self, *, embedder: Embedder | None = None, **settings: Any) -> None:
         name = settings.setdefault("name", "memory")
@@ -150,19 +159,24 @@ class FromMemory:
         cache: Path,
         opened: Opened,
     ) -> Exemplars | None:
-        """The source, or None if no exemplars are wanted. symbol: its name in stages. remembered: reads the corpus of
-        exemplars. Raises ConfigError if the settings do not fit each other, the system or the evaluated corpus."""
+        """Returns the source, or None if the settings ask for no exemplars.
+
+        symbol: the input that the source supplies. remembered: reads the corpus of exemplars. Raises ConfigError if the
+        settings do not fit each other, the system or the evaluated corpus.
+        """
         if not self.settings.top_k:
             return None
-        key, one = "memory", "memory=minilm"
-        if symbol != "M":
-            key, one = f"sources.{symbol}", f"sources.{symbol}.embedder=${{memory.embedder}}"
+        if symbol == "M":
+            key, described, embedder = "memory", f"memory={self.settings.name}", "memory=minilm"
+        else:
+            key = described = f"sources.{symbol}"
+            embedder = f"{key}.embedder=${{memory.embedder}}"
         if not self.embedder:
-            what = f"{key}={self.settings.name} has no embedder" if symbol == "M" else f"{key} has no embedder"
-            raise ConfigError(what, where=f"{key}.top_k", hint=f"{one}, or {key}.top_k=0")
-        asking = [agent for agent in system.agents if symbol in agent.sees]
-        if self.settings.emotion == "require_or_any" and not any(map(system.forecast_path, asking)):
-            names = ", ".join(agent.name for agent in asking)
+            hint = f"{embedder}, or {key}.top_k=0"
+            raise ConfigError(f"{described} has no embedder", where=f"{key}.top_k", hint=hint)
+        agents = [agent for agent in system.agents if symbol in agent.sees]
+        if self.settings.emotion == "require_or_any" and not any(map(system.forecast_path, agents)):
+            names = ", ".join(agent.name for agent in agents)
             what = f"{key}.emotion=require_or_any needs the forecast emotion, and {names} sees none"
             raise ConfigError(what, where=f"system={system.name}", hint=f"{key}.emotion=any")
         return Exemplars(self.settings, self.embedder, remembered(), evaluated, cache, opened)

@@ -1,4 +1,4 @@
-"""Probable emotions and cause words from a small empathetic model: the source W of HEF (2024).
+"""Probable emotions and cause words from a small empathetic model (SEM): the source W of HEF (2024).
 
 sources: {W: {_target_: mmerg.sources.sem.Sem, file: sem.json, k2: 20}}
 """
@@ -19,12 +19,14 @@ from mmerg.settings.problems import read_settings
 from mmerg.settings.sources import SemSettings
 from mmerg.storage.files import compute_sha256
 
-PLACES = 4  # of a probability
+DECIMALS = 4  # of a probability
 
 
 class Sem:
-    """The model in `file`; conf/system/hef.yaml explains each setting. Raises ConfigError if it cannot be read or does
-    not fit the settings."""
+    """The model in `file` as a source. conf/system/hef.yaml explains each setting.
+
+    Raises ConfigError if the file cannot be read, or if the model does not fit the settings.
+    """
 
     def __init__(self, *, embedder: Embedder | None = None, **settings: Any) -> None:
         self.settings = read_settings(SemSettings, settings, "the small empathetic model")
@@ -40,39 +42,41 @@ class Sem:
 
     @property
     def facts(self) -> dict[str, object]:
-        """With the settings, these identify the run's row in the paper."""
+        """What identifies, together with the settings, the row of the paper that a run reproduces."""
         causes = self._model.causes
         features = "embedding" if self._model.embedder else "tf-idf"
         return {"k1": causes.k1, "lexicon": causes.high is not None, "features": features}
 
     def supply(self, sample: Sample, state: State, forecast: str | None) -> SourceOutput:  # noqa: ARG002 - for other sources
-        """emotions: the k2 most probable, with probabilities; high, low: cause words."""
+        """Returns one item: the k2 most probable emotions with probabilities, and the high and low cause words."""
         history = [turn.text for turn in sample.scene.history]
         embedding = None
         if self._model.embedder and self._embedder:
             [embedding] = check_vectors(self._embedder.embed([join_history(history)]), [sample.id])
         likely = islice(self._model.predict(history, embedding).items(), self.settings.k2)
-        emotions = [{"label": label, "p": round(p, PLACES)} for label, p in likely]
+        emotions = [{"label": label, "p": round(p, DECIMALS)} for label, p in likely]
         high, low = self._model.cause_words(history) if self._with_causes else ([], [])
         return SourceOutput(({"emotions": emotions, "high": high, "low": low},))
 
     def describe_missing(self, samples: Sequence[Sample]) -> str:
-        """A note on what the model lacks, or "". Raises ConfigError if its labels are not those of the samples, or if
-        it was trained on their words."""
+        """Returns a note on the model's cause words, or "".
+
+        Raises ConfigError if its labels are not those of the samples, or if it was trained on their dialogues.
+        """
         model = self._model
         for sample in samples:
             if set(sample.scene.labels) != set(model.labels):
-                own, labels = ", ".join(model.labels), ", ".join(sample.scene.labels)
-                what = f"the small empathetic model knows {own}, and the samples have {labels}"
+                trained, labels = ", ".join(model.labels), ", ".join(sample.scene.labels)
+                what = f"the small empathetic model has the labels {trained}, but the samples have {labels}"
                 hint = f"dataset.label_set=… as in its training, or one with these labels: {HINT}"
                 raise ConfigError(what, where="sem", hint=hint)
             texts = [turn.text for turn in (*sample.scene.history, *filter(None, [sample.target]))]
             if model.was_fitted_to(texts):
-                made_of = "the small empathetic model was trained or validated on"
-                data = model.trained_on
+                data, dialogue = model.trained_on, sample.dialogue_id
+                what = f"the small empathetic model was trained or validated on {dialogue}, which is evaluated"
                 where = f"sem, made from {data.corpus} {data.split} and {model.validated_on.split}"
                 hint = "evaluate another split, for example dataset.split=test, or train without these dialogues"
-                raise ConfigError(f"{made_of} {sample.dialogue_id}, which is evaluated", where=where, hint=hint)
+                raise ConfigError(what, where=where, hint=hint)
         if self.settings.cause_words and not self._with_causes:
             return "cause words are off: the model was trained without a lexicon (lexicon=…)"
         if self._with_causes and self._model.transductive:
@@ -81,23 +85,23 @@ class Sem:
         return ""
 
     def close(self) -> None:
-        """Cancel what the embedder waits for, if it can."""
+        """Cancels the embedder's running requests, if it has a `close`."""
         getattr(self._embedder, "close", lambda: None)()
 
     def _refuse_other_embedder(self) -> None:
         trained = self._model.embedder
-        own = self._embedder.identity() if trained and self._embedder else None
-        if trained != own:
-            what = "the small empathetic model was trained on embeddings by "
-            what += f"{trained}, and {f'here it is {own}' if own else 'there is no embedder'}"
+        present = self._embedder.identity() if trained and self._embedder else None
+        if trained != present:
+            what = f"the small empathetic model was trained on embeddings by {trained}, "
+            what += f"but the embedder is {present}" if present else "but there is no embedder"
             hint = "keep sources.W.embedder of system=hef, and set its folder to the embedder used in training"
             raise ConfigError(what, where="sources.W.embedder", hint=f"{hint}; or another model: {HINT}")
 
     def _refuse_other_causes(self) -> None:
-        """Raise ConfigError if the settings do not say whether S is over the evaluated split or the training split."""
+        """Raises ConfigError if `transductive` contradicts the split over which the model computed S."""
         over, transductive = self._model.causes.over, self._model.transductive
         if self._with_causes and self.settings.transductive != transductive:
-            is_over = f"the small empathetic model has its S from {over.corpus} {over.split}"
-            what = f"{is_over}, {'not from' if transductive else 'which is'} what it was trained on"
+            what = f"the small empathetic model has its S from {over.corpus} {over.split}, "
+            what += "not from its training data" if transductive else "which is its training data"
             hint = f"sources.W.transductive={str(transductive).lower()}, or a model trained with another causes_split=…"
             raise ConfigError(what, where="sources.W.transductive", hint=hint)

@@ -1,4 +1,4 @@
-"""The situation of a dialogue as a speaker described it before: an input of TRACE (arXiv 2509.21849).
+"""The situation that a speaker described before the dialogue: an input of TRACE (arXiv 2509.21849).
 
 sources: {S: {_target_: mmerg.sources.situation.Situation}}
 """
@@ -11,7 +11,7 @@ from mmerg.engine.state import State
 
 
 class Situation:
-    """Supplies the situation if the corpus has one."""
+    """Supplies the situation of the dialogue if the corpus has it."""
 
     digest = "1"
 
@@ -20,5 +20,5 @@ class Situation:
         return SourceOutput(({"text": text},) if text else ())
 
     def describe_missing(self, samples: Sequence[Sample]) -> str:
-        lacking = sum(not sample.situation for sample in samples)
-        return f"{lacking} of {len(samples)} samples have no situation" if lacking else ""
+        without = sum(not sample.situation for sample in samples)
+        return f"{without} of {len(samples)} samples have no situation" if without else ""

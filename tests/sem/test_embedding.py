@@ -53,8 +53,8 @@ def test_a_run_asks_the_embedding(talks: Path, hashed: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (("+sources.W.embedder.salt=1",), r"on embeddings by {\"salt\": 0}, and here it is {\"salt\": 1}"),
-        (("sources.W.embedder=null",), "on embeddings by .*, and there is no embedder"),
+        (("+sources.W.embedder.salt=1",), r"on embeddings by {\"salt\": 0}, but the embedder is {\"salt\": 1}"),
+        (("sources.W.embedder=null",), "on embeddings by .*, but there is no embedder"),
     ],
 )
 def test_a_run_with_another_embedder_or_none_is_refused(

@@ -1,4 +1,4 @@
-"""The output classes of NAME, and classes that compute an output without a model."""
+"""The output classes of NAME. Classes that compute an output without a model can be here, too."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from mmerg.systems.fields import AtMost, Choice
 
 
 class Answer(BaseModel):
-    """The reasoning comes before the emotion, since a model writes fields in order."""
+    """The reasoning precedes the emotion, as a model writes fields in order."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
