@@ -24,7 +24,7 @@ def picture(tmp_path: Path) -> Path:
     return tmp_path / "ana.jpg"
 
 
-def test_a_reply_has_what_each_agent_gave(picture: Path) -> None:
+def test_a_reply_contains_the_output_of_each_agent(picture: Path) -> None:
     happened: list[Event] = []
     with mmerg.open("backend=dry", system="merg") as agent:
         assert "joy" in agent.labels
@@ -42,7 +42,7 @@ def test_a_reply_has_what_each_agent_gave(picture: Path) -> None:
     assert happened[0].kind == "sample_started"
 
 
-def test_replies_of_one_agent_at_once() -> None:
+def test_one_agent_gives_several_replies_at_once() -> None:
     async def replies(agent: mmerg.Agent) -> list[mmerg.Reply]:
         return await asyncio.gather(*(agent.arespond(TURNS, "Ben") for _ in range(4)))
 
@@ -63,13 +63,13 @@ def test_replies_of_one_agent_at_once() -> None:
         ([TURNS], {"backend": "ollama", "backend.hosts": ["http://127.0.0.1:9"]}, "no Ollama server answers"),
     ],
 )
-def test_errors_have_one_class(arguments: list[Any], settings: dict[str, Any], message: str) -> None:
+def test_every_error_is_an_mmerg_error(arguments: list[Any], settings: dict[str, Any], message: str) -> None:
     with pytest.raises(mmerg.MmergError) as caught:
         mmerg.respond(*arguments, **{"backend": "dry", "system": "one_pass"} | settings)
     assert message in str(caught.value)
 
 
-def test_a_run_is_made_scored_and_read_again(tmp_path: Path) -> None:
+def test_a_run_is_made_scored_and_read_back(tmp_path: Path) -> None:
     import_module("mmerg.run")  # the command, which must not hide the function
     made = mmerg.run("dataset=demo", backend="dry", system="one_pass", limit=2, runs=tmp_path / "my runs")
     assert made.path.parent == tmp_path / "my runs"
@@ -84,7 +84,7 @@ def test_a_run_is_made_scored_and_read_again(tmp_path: Path) -> None:
         mmerg.run("dataset=demo", backend="dry", repeats=2, runs=tmp_path)
 
 
-def test_types_to_implement_are_named() -> None:
+def test_the_package_exports_its_public_names() -> None:
     assert all(getattr(mmerg, name) for name in mmerg.__all__)
     with pytest.raises(AttributeError, match="no attribute 'resond'"):
         _ = mmerg.resond
@@ -94,7 +94,7 @@ def test_types_to_implement_are_named() -> None:
     "value",
     ["it's", "C:\\x\\", "愤怒", "null", "12", ["a b", "c"], {"k": [1.5, True]}, None, 1e-5],
 )
-def test_a_value_comes_through_hydra_as_it_is(value: object) -> None:
+def test_hydra_does_not_change_a_value(value: object) -> None:
     from omegaconf import OmegaConf
 
     config = compose("config", to_overrides(("dataset=demo",), {"+own": value}))

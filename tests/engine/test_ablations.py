@@ -1,4 +1,4 @@
-"""Ablations: every rendered prompt (a golden file each), and the transitions of the loop."""
+"""Ablations: golden files of every prompt, and the order of the stages."""
 
 import json
 import os
@@ -74,7 +74,7 @@ class Played:
         def answer(request: Request) -> str:
             name = stage_of(request)
             if name != "gra":
-                return said(name, request)
+                return output_of(name, request)
             fault = next(audits)
             return as_text(audit({stage: stage != fault for stage in checked}))
 
@@ -95,7 +95,7 @@ class Played:
         )
 
 
-def said(name: str, request: Request) -> str:
+def output_of(name: str, request: Request) -> str:
     """A valid output of a stage, with the fields of its schema."""
     output = outputs()[name]
     return output if isinstance(output, str) else asked_of(output.model_dump(), json.loads(request.schema))
@@ -111,8 +111,8 @@ def test_prompts_match_the_golden_file(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MARKS)
-def test_what_is_absent_is_in_no_prompt(name: str) -> None:
-    """Of the first pass, and of one that starts again from the first stage."""
+def test_removed_parts_are_in_no_prompt(name: str) -> None:
+    """This holds for the first pass and for a rerun from the first stage."""
     first = next(stage for stage in STAGES if stage not in ABLATIONS[name].get("without", ()))
     played = Played(ABLATIONS[name], first)
     schemas = "".join(request.schema for request in played.backend.requests)
@@ -140,7 +140,7 @@ def test_the_loop_continues_from_the_fault(changes: dict[str, Any], faults: list
     ("changes", "shown"),
     [({}, ["caef", "psp", "sgrg"]), ({"retain": "faulty"}, ["caef"]), ({"organization": "independent"}, ["caef"])],
 )
-def test_a_rerun_shows_agents_their_last_output_if_their_inputs_changed(
+def test_a_rerun_shows_agents_their_previous_output_if_their_inputs_changed(
     changes: dict[str, Any], shown: list[str]
 ) -> None:
     requests = Played(changes, "caef").backend.requests
@@ -150,7 +150,7 @@ def test_a_rerun_shows_agents_their_last_output_if_their_inputs_changed(
 
 
 @pytest.mark.parametrize(("final_selection", "selected"), [("lexicographic", 1), ("last", 2)])
-def test_the_response_is_of_the_best_pass_or_the_last(final_selection: str, selected: int) -> None:
+def test_the_response_comes_from_the_best_pass_or_the_last(final_selection: str, selected: int) -> None:
     played = Played({"final_selection": final_selection}, "mpa", "sgrg", "psp")
     assert (len(played.outcome.passes), played.outcome.selected.t) == (3, selected)
     [selection] = [event for event in played.events if isinstance(event, events.Selected)]

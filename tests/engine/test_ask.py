@@ -1,4 +1,4 @@
-"""How a stage is asked: which replies are valid, bounded repair with the complaint, requests and events."""
+"""Calls of a stage: valid and invalid completions, repairs, requests and events."""
 
 import json
 from dataclasses import replace
@@ -24,10 +24,10 @@ GOOD = as_text(outputs()["mpa"])
 
 def ask(answers: list[ScriptItem], name: str = "mpa", **changes: int) -> tuple[Output, Scripted, list[events.Event]]:
     system, backend, log = merg(**changes), Scripted(answers), list[events.Event]()
-    return asker(system, backend, log)(system.stages[STAGE[name]], with_images(), 0), backend, log
+    return make_asker(system, backend, log)(system.stages[STAGE[name]], with_images(), 0), backend, log
 
 
-def asker(system: System, backend: Scripted, log: list[events.Event]) -> Asker:
+def make_asker(system: System, backend: Scripted, log: list[events.Event]) -> Asker:
     return Asker(Prompts(system), backend, Sampling(seed=7, top_k=5), log.append)
 
 
@@ -79,7 +79,7 @@ def test_the_error_names_the_setting_of_the_token_limit(name: str, bad: Reply, m
     system = merg(max_repairs=0)
     [stage] = [agent for agent in system.agents if agent.name == name]
     with pytest.raises(ReplyError) as caught:
-        asker(system, Scripted([bad]), [])(stage, with_images(), 0)
+        make_asker(system, Scripted([bad]), [])(stage, with_images(), 0)
     hint = caught.value.hint
     assert hint.startswith(more)
     assert "shorter" not in str(caught.value)
@@ -98,16 +98,16 @@ def test_a_repair_shows_only_the_latest_attempt() -> None:
 @pytest.mark.parametrize("own", [None, 0.7])
 def test_a_corrected_agent_may_have_its_own_temperature(own: float | None) -> None:
     system, backend = merg(rerun_temperature=own), Scripted(lambda _: "Hm.")
-    asking, writer, audit = asker(system, backend, []), system.stages[3], Correction("sgrg", "Hm.", "dull", "warmer")
-    for t, correction in ((0, None), (1, audit), (2, audit), (2, audit), (2, None)):
-        asking(writer, with_images(), t, correction)
+    asker, correction = make_asker(system, backend, []), Correction("sgrg", "Hm.", "dull", "warmer")
+    for t, given in ((0, None), (1, correction), (2, correction), (2, correction), (2, None)):
+        asker(system.stages[3], with_images(), t, given)
     first, second, third, same, uncorrected = (request.sampling for request in backend.requests)
     assert [first.temperature, second.temperature, third.temperature] == [0.0, own or 0.0, own or 0.0]
     assert len({first.seed, second.seed, third.seed}) == (3 if own else 1)
     assert (same, uncorrected) == (third, first)
 
 
-def test_every_candidate_has_its_own_seed_by_sample_stage_pass_and_number() -> None:
+def test_sample_stage_pass_and_candidate_determine_the_seed() -> None:
     warm = Sampling(seed=7, temperature=0.7)
     places = [("d1/4", "sgrg", 0, 0), ("d1/5", "sgrg", 0, 0), ("d1/4", "psp", 0, 0), ("d1/4", "sgrg", 1, 0)]
     seeds = [warm.derive_seed(*place).seed for place in (*places, ("d1/4", "sgrg", 0, 1))]
@@ -165,7 +165,7 @@ def test_only_the_response_of_a_record_is_cleaned() -> None:
     system = replace(merg(), result={"response": "R.response"})
     stage, log = replace(system.stages[3], output=Reflection), list[events.Event]()
     backend = Scripted([f"```json\n{json.dumps(raw)}\n```"])
-    output = asker(system, backend, log)(stage, with_images(), 0)
+    output = make_asker(system, backend, log)(stage, with_images(), 0)
     assert output == Reflection(reflection=raw["reflection"], response="That must hurt.")
     assert cleanings(log) == [("sgrg", 0, ("words around the JSON", "name", "stage directions"))]
 
@@ -199,7 +199,7 @@ def test_thoughts_in_the_response_of_a_record_are_removed() -> None:
     stage, log = replace(system.stages[3], output=Reflection), list[events.Event]()
     raws = ["<think>She is hurt.", "<think>She is hurt.</think> That must hurt."]
     backend = Scripted([json.dumps({"reflection": "r", "response": raw}) for raw in raws])
-    output = asker(system, backend, log)(stage, with_images(), 0)
+    output = make_asker(system, backend, log)(stage, with_images(), 0)
     assert output == Reflection(reflection="r", response="That must hurt.")
     [refused] = [event for event in log if isinstance(event, events.Refused)]
     assert refused.failure is Failure.THINKING_EXHAUSTED
@@ -211,7 +211,7 @@ def test_a_reply_that_is_only_a_stop_text_is_blank() -> None:
     system = merg()
     sgrg = replace(system.stages[3], sampling={"stop": ["User:"]})
     backend, log = Scripted(["User: hi", "Oh no. User: hi"]), list[events.Event]()
-    assert asker(system, backend, log)(sgrg, with_images(), 0) == "Oh no."
+    assert make_asker(system, backend, log)(sgrg, with_images(), 0) == "Oh no."
     [refused] = [event for event in log if isinstance(event, events.Refused)]
     assert (refused.failure, refused.complaint) == (Failure.EMPTY, "the answer was blank before its stop text")
     assert backend.requests[1].messages[2].text == "User: hi"
@@ -234,7 +234,7 @@ def test_an_audit_that_copies_its_rubric_for_every_agent_is_unreadable() -> None
     state = with_images()
     for stage in system.stages:
         state = state.with_output(stage.gives, outputs()[stage.name])
-    ask_gra = asker(system, Scripted([as_text(every), as_text(one), *[as_text(every)] * 2]), log)
+    ask_gra = make_asker(system, Scripted([as_text(every), as_text(one), *[as_text(every)] * 2]), log)
     assert ask_gra(system.auditor, state, 0) == one
     [refused] = [event for event in log if isinstance(event, events.Refused)]
     assert "copied from the instructions" in refused.complaint

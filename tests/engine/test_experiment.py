@@ -1,4 +1,4 @@
-"""One sample from clips to result line, failed or not, alone and in parallel."""
+"""One sample from its clips to its result, failed or not, alone and in parallel."""
 
 import json
 from collections.abc import Callable
@@ -150,8 +150,8 @@ def test_a_finished_sample(lab: Lab) -> None:
     ]
 
 
-def test_several_sources(lab: Lab, tmp_path: Path) -> None:
-    """Only items with ids count as exemplars."""
+def test_a_stage_may_see_several_sources(lab: Lab, tmp_path: Path) -> None:
+    """Only items with an id are counted as exemplars."""
     system = lab.experiment.prompts.system
     stages = [replace(stage, sees=(*stage.sees, "K", "N")) if "M" in stage.sees else stage for stage in system.stages]
     exemplar: dict[str, object] = {"id": "x/2", "history": (), "reply": "I am here.", "emotion": None}
@@ -180,7 +180,7 @@ def test_only_the_result_has_the_target(lab: Lab) -> None:
     assert not any("SECRET" in event.model_dump_json() for event in lab.events)
 
 
-def test_the_selected_pass_is_the_result(lab: Lab) -> None:
+def test_the_result_is_that_of_the_selected_pass(lab: Lab) -> None:
     """The first audit fails psp, whose second plan and reply pass."""
     plans = (as_text(outputs(mark)["psp"]) for mark in ("", " again"))
     audits = iter([{**dict.fromkeys(STAGES, True), "psp": False}, dict.fromkeys(STAGES, True)])

@@ -1,4 +1,4 @@
-"""Checks by form: their prompts and scores. A check without a score never passes."""
+"""Forms of check: their prompts and scores. A check without a score never passes."""
 
 import json
 from dataclasses import replace
@@ -26,27 +26,27 @@ from tests.engine.parts import audit as findings
 SAID = {name: as_text(output) for name, output in outputs().items()}
 
 
-def formed(**forms: str) -> System:
-    """MERG with these forms of check, by stage."""
+def with_forms(**forms: str) -> System:
+    """MERG with these forms of check. forms: by stage."""
     return system_of(changed(**{f"stages__{name}__form": form for name, form in forms.items()}))
 
 
-def compared(name: str, *decoys: object) -> System:
-    """MERG in which a stage is compared with decoys, and code finds no fault in the others."""
+def with_decoys(name: str, *decoys: object) -> System:
+    """MERG with a comparison for one stage, and code that finds no fault in the others."""
     checks = {name: Check(form="comparison", decoys=decoys)}
     fine = Check(form="code")
     stages = (replace(one, verdict=checks.get(one.name, fine), code=(lambda *_: {},)) for one in merg().stages)
     return merg(stages=tuple(stages))
 
 
-def first(*likeliest: tuple[str, float]) -> Reply:
+def one_token_reply(*likeliest: tuple[str, float]) -> Reply:
     """A reply of one token with its alternatives."""
     tokens = tuple(TokenLogprob(token=token, logprob=logprob) for token, logprob in likeliest)
     head = tokens[0].model_copy(update={"top_logprobs": tokens})
     return Reply(text=tokens[0].token, finish=Finish.LENGTH, logprobs=(head,))
 
 
-def whole(reply: str = SAID["sgrg"]) -> State:
+def complete_state(reply: str = SAID["sgrg"]) -> State:
     state = State(SCENE)
     for name, output in outputs().items():
         gives = next(stage.gives for stage in merg().stages if stage.name == name)
@@ -54,7 +54,7 @@ def whole(reply: str = SAID["sgrg"]) -> State:
     return state
 
 
-def audited(system: System, script: Any, state: State) -> tuple[Audit, Scripted, list[events.Event]]:
+def run_audit(system: System, script: Any, state: State) -> tuple[Audit, Scripted, list[events.Event]]:
     backend, log = Scripted(script), list[events.Event]()
     assert system.auditor
     reply = Asker(Prompts(system), backend, Sampling(seed=7), log.append)(system.auditor, state, 0)
@@ -74,7 +74,7 @@ def audited(system: System, script: Any, state: State) -> tuple[Audit, Scripted,
         ("Oh no.", ""),
     ],
 )
-def test_code_finds_faults_of_a_reply(reply: str, found: str) -> None:
+def test_code_finds_faults_in_a_reply(reply: str, found: str) -> None:
     assert ", ".join(reply_faults(reply, State(SCENE))) == found
 
 
@@ -82,11 +82,11 @@ def test_code_finds_cues_of_another_turn() -> None:
     right, wrong = (TextualCue(turn=turn, cue="It's fine, really") for turn in (3, 1))
     found = cues_not_in_turn(Evidence(textual_cues=(right, wrong)), State(SCENE))
     assert found == {"turn 1 does not say: It's fine, really": 1.0}
-    of_a_longer_scene = TextualCue(turn=9, cue="It's fine, really")  # as a foreign output has it
+    of_a_longer_scene = TextualCue(turn=9, cue="It's fine, really")  # as in an output for another scene
     assert len(cues_not_in_turn(Evidence(textual_cues=(of_a_longer_scene,)), State(SCENE))) == 1
 
 
-def test_forms_by_stage_in_one_audit() -> None:
+def test_an_audit_checks_each_stage_by_its_form() -> None:
     """Evidence by code, the forecast by likelihood, the plan by odds, and the reply by a finding."""
 
     def script(request: Request) -> Reply | str:
@@ -98,13 +98,14 @@ def test_forms_by_stage_in_one_audit() -> None:
         if request.alternatives:
             assert "check the output of psp, the plan." in prompt
             assert SAID["sgrg"] not in prompt
-            return first((" f", -0.5), ("true", -2.0), ("Tr", -2.0), (" ", -0.1))  # a word may be several tokens
+            # A word may be several tokens.
+            return one_token_reply((" f", -0.5), ("true", -2.0), ("Tr", -2.0), (" ", -0.1))
         assert stage_of(request) == "gra"
         assert list(json.loads(request.schema)["properties"]) == ["sgrg"]
         return as_text(findings({"sgrg": True}))
 
-    system = formed(mpa="code", caef="likelihood", psp="odds")
-    verdict, backend, log = audited(system, script, whole())
+    system = with_forms(mpa="code", caef="likelihood", psp="odds")
+    verdict, backend, log = run_audit(system, script, complete_state())
     assert list(verdict.findings) == list(STAGES)
     scores = {name: (one.form, one.score, one.passed) for name, one in verdict.findings.items()}
     assert scores == {
@@ -125,42 +126,46 @@ def test_forms_by_stage_in_one_audit() -> None:
 def test_a_comparison_asks_in_both_orders() -> None:
     def prefers_the_first(request: Request) -> Reply:
         own = f"1: {SAID['sgrg']}" in request.messages[-1].text
-        return first(("1", -0.1 if own else -0.3), ("2", -2.0))
+        return one_token_reply(("1", -0.1 if own else -0.3), ("2", -2.0))
 
-    verdict, backend, _ = audited(compared("sgrg", "Off we go.", SAID["sgrg"]), prefers_the_first, whole())
+    verdict, backend, _ = run_audit(
+        with_decoys("sgrg", "Off we go.", SAID["sgrg"]), prefers_the_first, complete_state()
+    )
     assert len(backend.requests) == 2  # a decoy equal to the output is skipped
     assert verdict.findings["sgrg"].score == pytest.approx((1.9 - 1.7) / 2)
 
 
 @pytest.mark.parametrize(
-    ("reply", "error", "told"),
+    ("reply", "error", "message"),
     [
-        (first(("Well", -0.1), ("So", -2.0)), ReplyError, "it is neither true nor false: 'Well'"),
+        (one_token_reply(("Well", -0.1), ("So", -2.0)), ReplyError, "it is neither true nor false: 'Well'"),
         (Reply(text="true", finish=Finish.LENGTH), ConfigError, "no log-probabilities"),
     ],
 )
-def test_a_check_without_a_score_is_an_error(reply: Reply, error: type[Exception], told: str) -> None:
-    with pytest.raises(error, match=told):
-        audited(formed(**dict.fromkeys(STAGES, "odds")), lambda _: reply, whole())
+def test_a_check_without_a_score_is_an_error(reply: Reply, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        run_audit(with_forms(**dict.fromkeys(STAGES, "odds")), lambda _: reply, complete_state())
 
 
-def test_a_false_forced_by_the_schema_fails() -> None:
-    head = TokenLogprob(token="false", logprob=-12.0, top_logprobs=first(("Well", -0.1), ("So", -2.0)).logprobs)
+def test_an_answer_forced_by_the_schema_can_fail() -> None:
+    head = TokenLogprob(
+        token="false", logprob=-12.0, top_logprobs=one_token_reply(("Well", -0.1), ("So", -2.0)).logprobs
+    )
     reply = Reply(text="false", finish=Finish.STOP, logprobs=(head,))
-    verdict, _, _ = audited(formed(**dict.fromkeys(STAGES, "odds")), lambda _: reply, whole())
+    verdict, _, _ = run_audit(with_forms(**dict.fromkeys(STAGES, "odds")), lambda _: reply, complete_state())
     assert not any(verdict.checks)
 
 
 @pytest.mark.parametrize("form", ["odds", "likelihood"])
-def test_an_audit_that_has_no_score_is_never_a_pass(form: str) -> None:
+def test_an_audit_without_a_score_never_passes(form: str) -> None:
     """The reply ignores the schema of odds, or differs from the text whose likelihood is requested."""
-    system = formed(**dict.fromkeys(STAGES, form))
+    system = with_forms(**dict.fromkeys(STAGES, form))
     log: list[events.Event] = []
 
     def script(request: Request) -> Reply | str:
         if request.likelihood_of:
             return as_given(request, Reply(text="Well, no.", finish=Finish.STOP))
-        return first(("Well", -0.1), ("So", -2.0)) if request.alternatives else SAID[stage_of(request)]
+        return one_token_reply(("Well", -0.1), ("So", -2.0)) if request.alternatives else SAID[stage_of(request)]
 
     ask = Asker(Prompts(system), Scripted(script), Sampling(), log.append)
     outcome = audit(system, with_images(), ask, log.append)
@@ -195,17 +200,17 @@ def test_passes_are_ranked_by_the_evidence_of_measured_checks() -> None:
     )
 
 
-def test_without_checks_there_is_one_pass() -> None:
+def test_a_system_without_checks_has_no_auditor() -> None:
     assert merg().with_checks({name: Check(form=None) for name in STAGES}).auditor is None
 
 
 @pytest.mark.parametrize(
-    ("name", "form", "told"),
+    ("name", "form", "message"),
     [
         ("caef", "code", "stage caef names no function that checks it"),
         ("psp", "comparison", "there is nothing to compare the output of psp with"),
     ],
 )
-def test_a_form_that_does_not_fit_the_stage_is_an_error(name: str, form: str, told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
-        formed(**{name: form})
+def test_a_form_that_does_not_fit_the_stage_is_an_error(name: str, form: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        with_forms(**{name: form})

@@ -1,4 +1,4 @@
-"""Keyframes of scenes: budget, images, montages, descriptions, and turns without frames."""
+"""Keyframes of scenes: their number, images, montages, descriptions, and turns without frames."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -20,15 +20,15 @@ from mmerg.settings.model import FramesSettings
 from tests.frames.clips import numbered
 
 
-def taken(count: int) -> tuple[Frame, ...]:
+def make_frames(count: int) -> tuple[Frame, ...]:
     return tuple(Frame(sha256=f"{n:064x}", source="c.mp4", time=n / 10, width=64, height=48) for n in range(count))
 
 
-TAKEN = st.dictionaries(st.integers(1, 30), st.integers(0, 12).map(taken), max_size=6)
+FRAMES = st.dictionaries(st.integers(1, 30), st.integers(0, 12).map(make_frames), max_size=6)
 
 
-@given(TAKEN, st.integers(1, 20))
-def test_the_budget_prefers_late_turns_and_an_even_spread(frames: dict[int, tuple[Frame, ...]], bound: int) -> None:
+@given(FRAMES, st.integers(1, 20))
+def test_late_turns_get_frames_first_and_evenly_spread(frames: dict[int, tuple[Frame, ...]], bound: int) -> None:
     kept, left = limit_frames(frames, bound), bound
     assert list(kept) == sorted(kept)
     for number in sorted(frames, reverse=True):
@@ -64,17 +64,17 @@ def sample(*paths: Path | None, dropped: tuple[int, ...] = ()) -> Sample:
     return Sample(Scene("d/9", turns, "Ben", ("joy",)), "d", Turn("Ben", "hidden"), dropped)
 
 
-_FEW = {"per_clip": 2, "long_side": 96, "last_turns": 3}
+FEW_FRAMES = {"per_clip": 2, "long_side": 96, "last_turns": 3}
 
 
-class Looked:
+class Sampled:
     """The initial state of a sample and its event."""
 
     def __init__(
         self, sample: Sample, folder: Path, *, vision: bool = True, max_images: int = 8, **own: int | str
     ) -> None:
         log: list[events.Event] = []
-        sampler = KeyframeSampler(FramesSettings.model_validate(_FEW | own), FrameStore(folder))
+        sampler = KeyframeSampler(FramesSettings.model_validate(FEW_FRAMES | own), FrameStore(folder))
         self.store = sampler.store
         self.state: State = sampler.initial_state(
             sample.scene, sample.dropped, vision=vision, max_images=max_images, emit=log.append
@@ -94,16 +94,16 @@ class Looked:
 
 
 def test_a_model_with_vision_gets_images(clips: dict[str, Path], tmp_path: Path) -> None:
-    looked = Looked(sample(clips["one"], None, clips["two"]), tmp_path)
-    assert looked.turns == [1, 1, 3, 3]
-    assert [image.sha256 for image in looked.state.images] == [k.frame.sha256 for k in looked.state.keyframes]
-    assert [image.data for image in looked.state.images] == [
-        looked.store.read(k.frame.sha256) for k in looked.state.keyframes
+    sampled = Sampled(sample(clips["one"], None, clips["two"]), tmp_path)
+    assert sampled.turns == [1, 1, 3, 3]
+    assert [image.sha256 for image in sampled.state.images] == [k.frame.sha256 for k in sampled.state.keyframes]
+    assert [image.data for image in sampled.state.images] == [
+        sampled.store.read(k.frame.sha256) for k in sampled.state.keyframes
     ]
-    assert {k.description for k in looked.state.keyframes} == {""}
-    assert [k.frame.source for k in looked.state.keyframes] == ["one.avi", "one.avi", "two.avi", "two.avi"]
-    assert looked.event.form == frames_form(looked.state) == "images"
-    assert [(t.turn, len(t.frames), t.descriptions, t.problem) for t in looked.event.turns] == [
+    assert {k.description for k in sampled.state.keyframes} == {""}
+    assert [k.frame.source for k in sampled.state.keyframes] == ["one.avi", "one.avi", "two.avi", "two.avi"]
+    assert sampled.event.form == frames_form(sampled.state) == "images"
+    assert [(t.turn, len(t.frames), t.descriptions, t.problem) for t in sampled.event.turns] == [
         (1, 2, (), ""),
         (2, 0, (), ""),
         (3, 2, (), ""),
@@ -111,25 +111,25 @@ def test_a_model_with_vision_gets_images(clips: dict[str, Path], tmp_path: Path)
 
 
 def test_a_model_that_takes_one_image_gets_a_grid(clips: dict[str, Path], tmp_path: Path) -> None:
-    looked = Looked(sample(clips["one"], clips["two"]), tmp_path, max_images=1)
-    assert looked.turns == [1, 1, 2, 2]
-    [grid] = looked.state.images
-    assert grid.sha256 not in {k.frame.sha256 for k in looked.state.keyframes}
+    sampled = Sampled(sample(clips["one"], clips["two"]), tmp_path, max_images=1)
+    assert sampled.turns == [1, 1, 2, 2]
+    [grid] = sampled.state.images
+    assert grid.sha256 not in {k.frame.sha256 for k in sampled.state.keyframes}
     height, width = from_jpeg(grid.data).shape[:2]
-    frame = looked.state.keyframes[0].frame
+    frame = sampled.state.keyframes[0].frame
     assert (width, height) == (2 * frame.width, 2 * frame.height)
-    assert looked.event.form == "montage"
+    assert sampled.event.form == "montage"
 
 
 def test_a_model_without_vision_gets_descriptions_and_no_image(clips: dict[str, Path], tmp_path: Path) -> None:
-    looked = Looked(sample(clips["one"], clips["two"]), tmp_path, vision=False, max_images=1)
-    assert looked.state.images == ()
-    assert looked.event.form == "descriptions"
-    descriptions = [keyframe.description for keyframe in looked.state.keyframes]
+    sampled = Sampled(sample(clips["one"], clips["two"]), tmp_path, vision=False, max_images=1)
+    assert sampled.state.images == ()
+    assert sampled.event.form == "descriptions"
+    descriptions = [keyframe.description for keyframe in sampled.state.keyframes]
     assert all("brightness" in text for text in descriptions)
     # The first frame of each clip has no previous frame.
     assert ["changed by" in text for text in descriptions] == [False, True, False, True]
-    assert [text for turn in looked.event.turns for text in turn.descriptions] == descriptions
+    assert [text for turn in sampled.event.turns for text in turn.descriptions] == descriptions
 
 
 @pytest.mark.parametrize("vision", [True, False])
@@ -137,10 +137,10 @@ def test_a_model_without_vision_gets_descriptions_and_no_image(clips: dict[str, 
 def test_a_turn_with_a_bad_clip_has_no_frames(
     clips: dict[str, Path], tmp_path: Path, clip: str, problem: str, vision: bool
 ) -> None:
-    looked = Looked(sample(clips["one"], clips[clip]), tmp_path, vision=vision)
-    assert looked.problems == {2: problem}
-    assert looked.turns == [1, 1]
-    assert [turn.text for turn in looked.state.scene.history] == ["turn 1", "turn 2"]
+    sampled = Sampled(sample(clips["one"], clips[clip]), tmp_path, vision=vision)
+    assert sampled.problems == {2: problem}
+    assert sampled.turns == [1, 1]
+    assert [turn.text for turn in sampled.state.scene.history] == ["turn 1", "turn 2"]
 
 
 @pytest.mark.parametrize(
@@ -152,46 +152,48 @@ def test_a_turn_with_a_bad_clip_has_no_frames(
         (False, 1, 5, [1, 2, 2, 3, 3]),  # descriptions are no images
     ],
 )
-def test_the_bound_is_of_the_settings_or_the_model(
+def test_the_settings_or_the_model_limit_the_frames(
     clips: dict[str, Path], tmp_path: Path, vision: bool, max_images: int, max_frames: int, turns: list[int]
 ) -> None:
     three = sample(clips["one"], clips["two"], clips["three"])
-    looked = Looked(three, tmp_path, vision=vision, max_images=max_images, max_frames=max_frames)
-    assert looked.turns == turns
-    assert len(looked.state.images) <= max_images
+    sampled = Sampled(three, tmp_path, vision=vision, max_images=max_images, max_frames=max_frames)
+    assert sampled.turns == turns
+    assert len(sampled.state.images) <= max_images
 
 
 def test_turns_over_budget_are_reported(clips: dict[str, Path], tmp_path: Path) -> None:
-    looked = Looked(sample(clips["one"], clips["one"], clips["one"]), tmp_path, per_clip=2, max_frames=2)
-    problems = {turn.turn: turn.problem for turn in looked.event.turns}
+    sampled = Sampled(sample(clips["one"], clips["one"], clips["one"]), tmp_path, per_clip=2, max_frames=2)
+    problems = {turn.turn: turn.problem for turn in sampled.event.turns}
     assert "over_budget" in problems.values()
     assert problems[max(problems)] == ""
 
 
-def test_the_budget_keeps_an_apex() -> None:
+def test_a_turn_that_loses_frames_keeps_its_apex() -> None:
     frames = tuple(
-        frame.model_copy(update={"role": "apex of a face" if n == 3 else "context"}) for n, frame in enumerate(taken(4))
+        frame.model_copy(update={"role": "apex of a face" if n == 3 else "context"})
+        for n, frame in enumerate(make_frames(4))
     )
     assert limit_frames({1: frames}, 1) == {1: frames[3:]}
     assert frames[3] in limit_frames({1: frames}, 2)[1]
 
 
-def test_captions_are_drawn_into_sent_images_only(clips: dict[str, Path], tmp_path: Path) -> None:
-    looked = Looked(sample(clips["one"], clips["two"]), tmp_path, captions=True)
-    own = [looked.store.read(keyframe.frame.sha256) for keyframe in looked.state.keyframes]
-    assert len({image.sha256 for image in looked.state.images} | {k.frame.sha256 for k in looked.state.keyframes}) == 8
-    assert all(image.data != data for image, data in zip(looked.state.images, own, strict=True))
-    assert looked.event.form == "images"
+def test_captions_are_drawn_only_into_images_that_are_sent(clips: dict[str, Path], tmp_path: Path) -> None:
+    sampled = Sampled(sample(clips["one"], clips["two"]), tmp_path, captions=True)
+    own = [sampled.store.read(keyframe.frame.sha256) for keyframe in sampled.state.keyframes]
+    sent = {image.sha256 for image in sampled.state.images}
+    assert len(sent | {keyframe.frame.sha256 for keyframe in sampled.state.keyframes}) == 8
+    assert all(image.data != data for image, data in zip(sampled.state.images, own, strict=True))
+    assert sampled.event.form == "images"
     grid, captioned = (
-        Looked(sample(clips["one"]), tmp_path, max_images=1, captions=on).state.images for on in (False, True)
+        Sampled(sample(clips["one"]), tmp_path, max_images=1, captions=on).state.images for on in (False, True)
     )
     assert (len(grid), len(captioned), grid == captioned) == (1, 1, False)
 
 
 @pytest.mark.parametrize("vision", [True, False])
 def test_blank_frames_are_grey(clips: dict[str, Path], tmp_path: Path, vision: bool) -> None:
-    own = Looked(sample(clips["one"], clips["two"]), tmp_path, vision=vision)
-    blank = Looked(sample(clips["one"], clips["two"]), tmp_path, vision=vision, show="blank")
+    own = Sampled(sample(clips["one"], clips["two"]), tmp_path, vision=vision)
+    blank = Sampled(sample(clips["one"], clips["two"]), tmp_path, vision=vision, show="blank")
     assert blank.turns == own.turns
     assert [k.frame.time for k in blank.state.keyframes] == [k.frame.time for k in own.state.keyframes]
     for keyframe in blank.state.keyframes:
@@ -214,7 +216,7 @@ def talks(*counts: int) -> list[Sample]:
     return samples
 
 
-def test_shuffled_clips_are_of_another_conversation() -> None:
+def test_shuffled_clips_come_from_another_conversation() -> None:
     own = talks(3, 1, 0, 2, 4)
     given = shuffle_clips(own, SHUFFLED)
     assert [one.id for one in given] == [one.id for one in own]

@@ -1,4 +1,4 @@
-"""Emotions read from label probabilities: tokens, orders of the labels, and calibration."""
+"""Emotions that are read from label probabilities: tokens, orders of the labels, and calibration."""
 
 import json
 from collections.abc import Mapping
@@ -17,8 +17,8 @@ from mmerg.runs import events
 from mmerg.runs.auditor import read_auditor
 from mmerg.runs.folder import read_results
 from mmerg.systems.audit import LabelPrior
-from tests.configs import parse_settings
-from tests.systems.played import Played, plainly
+from tests.composed import settings_of
+from tests.systems.played import Played, smallest_reply
 
 LABELS = ("neutral", "joy", "sadness", "surprise")
 
@@ -31,7 +31,7 @@ def reply(likeliest: Mapping[str, float]) -> Reply:
     return Reply(text=text, finish=Finish.LENGTH, logprobs=(TokenLogprob(token='"', logprob=0.0), first))
 
 
-def test_labels_are_read_by_the_tokens_that_begin_them() -> None:
+def test_labels_are_read_from_the_tokens_that_begin_them() -> None:
     read = read_labels(reply({"joy": 0.4, "s": 0.2, " Sad": 0.1, "The": 0.1, "neu": 0.05}), LABELS)
     expected = dict(zip(LABELS, (0.05, 0.4, 0.2, 0.1), strict=True))
     assert {label: exp(value) * 0.75 for label, value in read.items()} == pytest.approx(expected, abs=1e-5)
@@ -41,7 +41,7 @@ def test_labels_are_read_by_the_tokens_that_begin_them() -> None:
         read_labels(Reply(text='"joy"', finish=Finish.STOP), LABELS)
 
 
-def test_no_label_is_guessed() -> None:
+def test_a_label_needs_a_token_that_begins_it() -> None:
     first = TokenLogprob(token="sur", logprob=-9.0, top_logprobs=reply({"The": 0.6, "I": 0.2}).logprobs[1].top_logprobs)
     forced = read_labels(Reply(text='"sur', finish=Finish.LENGTH, logprobs=(first,)), LABELS)  # by the schema
     assert max(forced, key=lambda label: forced[label]) == "surprise"
@@ -51,7 +51,7 @@ def test_no_label_is_guessed() -> None:
         read_labels(Reply(text="", thinking="Let me see", finish=Finish.LENGTH, logprobs=(first,)), LABELS)
 
 
-def test_every_second_order_reverses_the_previous() -> None:
+def test_every_second_order_reverses_the_one_before() -> None:
     made = list(list_orders(LABELS, 4))
     assert (made[0], made[1], made[3]) == (LABELS, LABELS[::-1], made[2][::-1])
     assert set(made[2]) == set(LABELS)
@@ -65,19 +65,21 @@ def test_a_prior_calibrates_log_probabilities() -> None:
     assert scores == pytest.approx(expected)
 
 
-def named(request: Request) -> ScriptItem:
-    """The label that is listed first."""
+def name_first_label(request: Request) -> ScriptItem:
+    """A reply with the label that the schema lists first."""
     first, *others = json.loads(request.schema)["enum"]
     return reply({first: 0.6, **{label: 0.4 / len(others) for label in others}})
 
 
-def answered(*replies: str) -> Played:
+def play(*replies: str) -> Played:
     left = list(replies)
-    return Played("one_pass_calibrated", script=lambda stage, asked: named(asked) if stage == "label" else left.pop(0))
+    return Played(
+        "one_pass_calibrated", script=lambda stage, asked: name_first_label(asked) if stage == "label" else left.pop(0)
+    )
 
 
 def test_one_pass_calibrated_reads_its_label_in_two_orders_and_writes_one_reply() -> None:
-    played = answered("Oh no, I'm so sorry.")
+    played = play("Oh no, I'm so sorry.")
     one, other, writing = played.calls
     assert [call.stage for call in played.calls] == ["label", "label", "reply"]
     assert json.loads(one.answer_schema)["enum"] == json.loads(other.answer_schema)["enum"][::-1]
@@ -98,7 +100,7 @@ def test_one_pass_calibrated_reads_its_label_in_two_orders_and_writes_one_reply(
     ],
 )
 def test_a_reply_with_a_fault_is_sampled_again(replies: tuple[str, ...], said: str, ended: str) -> None:
-    played = answered(*replies)
+    played = play(*replies)
     assert (played.outcome.selected.state.get("R"), played.outcome.ended) == (said, ended)
     *_, first, second = played.calls
     assert first.messages == second.messages  # no draft is shown
@@ -108,7 +110,7 @@ def test_a_reply_with_a_fault_is_sampled_again(replies: tuple[str, ...], said: s
 def test_a_stage_with_more_fields_explains_the_label_that_was_read() -> None:
     def answer(stage: str, request: Request) -> ScriptItem:
         choosing = request.schema and "enum" in json.loads(request.schema)
-        return named(request) if choosing else plainly(stage, request)
+        return name_first_label(request) if choosing else smallest_reply(stage, request)
 
     played = Played("merg", "system.stages.caef.reads=labels", "system.without=[gra]", script=answer)
     *_, explained = (call for call in played.calls if call.stage == "caef")

@@ -1,4 +1,4 @@
-"""Loops: one pass, Self-Refine with its history, and a user's."""
+"""Loops: Self-Refine with its history, a user's loop, and settings that do not fit a loop."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,7 +31,7 @@ BASE: dict[str, Any] = {
 }
 
 
-def own(**changes: Any) -> System:
+def build(**changes: Any) -> System:
     return build_system(read_settings(SystemSettings, {**BASE, **changes}, "system=own"))
 
 
@@ -39,18 +39,18 @@ def feedback(warmth: int, good: bool = False) -> str:
     return Feedback(said=f"warmth {warmth}", warmth=warmth, tact=1, good=good).model_dump_json()
 
 
-def played(system: System, answers: Sequence[ScriptItem]) -> tuple[Outcome, Scripted, list[events.Event]]:
+def run_loop(system: System, answers: Sequence[ScriptItem]) -> tuple[Outcome, Scripted, list[events.Event]]:
     backend, log = Scripted(list(answers)), list[events.Event]()
     asker = Asker(Prompts(system), backend, Sampling(), log.append)
     return get_loop(system)(system, State(SCENE), asker, log.append), backend, log
 
 
-def refined(**changes: Any) -> System:
-    return own(loop="refine", auditor={**CRITIC, **changes})
+def refining(**changes: Any) -> System:
+    return build(loop="refine", auditor={**CRITIC, **changes})
 
 
 def test_a_refinement_sees_every_draft_with_its_feedback() -> None:
-    outcome, backend, log = played(refined(), ["One.", feedback(1), "Two.", feedback(2), "Three.", feedback(3)])
+    outcome, backend, log = run_loop(refining(), ["One.", feedback(1), "Two.", feedback(2), "Three.", feedback(3)])
     assert (outcome.selected.state.get("R"), outcome.ended) == ("Three.", "max_iterations")
     first, _, second, _, third, _ = (request.messages[1].text for request in backend.requests)
     assert "Draft" not in first
@@ -69,7 +69,7 @@ def test_a_refinement_sees_every_draft_with_its_feedback() -> None:
 
 
 def test_feedback_ends_the_loop() -> None:
-    outcome, backend, _ = played(refined(), ["One.", feedback(1), "Two.", feedback(2, good=True)])
+    outcome, backend, _ = run_loop(refining(), ["One.", feedback(1), "Two.", feedback(2, good=True)])
     assert (outcome.ended, outcome.selected.state.get("R"), backend.calls) == ("good enough", "Two.", 4)
 
 
@@ -78,24 +78,24 @@ def test_a_worse_draft_is_not_selected(warmths: tuple[int, ...], chosen: int) ->
     """The better score wins, and the earlier draft in a tie. The authors' code always keeps the later draft."""
     drafts = ["One.", "Two.", "Three."]
     answers = [said for draft, warmth in zip(drafts, warmths, strict=True) for said in (draft, feedback(warmth))]
-    outcome, _, log = played(refined(score="points"), answers)
+    outcome, _, log = run_loop(refining(score="points"), answers)
     assert outcome.selected.state.get("R") == drafts[chosen]
     [selected] = [event for event in log if isinstance(event, events.Selected)]
     assert selected.ranks == {t: (warmth + 1, -t) for t, warmth in enumerate(warmths)}
 
 
 def test_unreadable_feedback_ends_the_loop() -> None:
-    outcome, _, _ = played(refined(), ["One.", *["no JSON"] * 3])
+    outcome, _, _ = run_loop(refining(), ["One.", *["no JSON"] * 3])
     assert (outcome.ended, outcome.selected.state.get("R")) == ("unaudited", "One.")
-    outcome, _, _ = played(refined(), ["One.", feedback(1), "Two.", *["no JSON"] * 3])
+    outcome, _, _ = run_loop(refining(), ["One.", feedback(1), "Two.", *["no JSON"] * 3])
     assert (outcome.ended, outcome.selected.state.get("R")) == ("unaudited", "One.")
     with pytest.raises(CallError):
-        played(refined(), ["One.", feedback(1), CallError(Failure.TIMEOUT, "late")])
+        run_loop(refining(), ["One.", feedback(1), CallError(Failure.TIMEOUT, "late")])
 
 
-def test_a_user_loop() -> None:
-    system = own(loop=f"{twice.__module__}.twice")
-    outcome, backend, log = played(system, ["One.", "Two."])
+def test_a_loop_of_the_user_runs() -> None:
+    system = build(loop=f"{twice.__module__}.twice")
+    outcome, backend, log = run_loop(system, ["One.", "Two."])
     assert (outcome.selected.state.get("R"), outcome.ended, backend.calls) == ("Two.", "two passes", 2)
     assert log[-1].kind == "selected"
 
@@ -117,5 +117,5 @@ def test_a_user_loop() -> None:
 )
 def test_a_loop_that_does_not_fit_is_an_error(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        own(**changes)
+        build(**changes)
     assert message in str(caught.value)

@@ -95,7 +95,7 @@ def passes(*verdicts: Verdicts) -> list[Pass]:
     return made
 
 
-def test_the_fault_is_the_first_failed_check_of_all_16() -> None:
+def test_the_fault_is_the_first_failed_check() -> None:
     for verdict in TUPLES:
         audited = to_audit(audit(dict(zip(STAGES, verdict, strict=True))))
         assert audited.checks == tuple(map(int, verdict))
@@ -120,7 +120,7 @@ def test_an_unreadable_first_audit_keeps_the_reply(by: FinalSelection) -> None:
 
 @pytest.mark.parametrize("by", ["lexicographic", "last"])
 def test_an_unreadable_later_audit_selects_an_audited_pass(by: FinalSelection) -> None:
-    """Even if its checks failed."""
+    """It does so even if the checks of that pass failed."""
     answers, log = Answers([(False,) * 4, ALL], {("gra", 1): UNREADABLE}), list[events.Event]()
     outcome = refine(merg(final_selection=by), State(SCENE), answers, log.append)
     assert (outcome.ended, outcome.selected.t, len(outcome.passes)) == ("unaudited", 0, 2)

@@ -1,4 +1,4 @@
-"""Sources by symbol, and the forecasts that they get."""
+"""Sources, and the forecasts that they get."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,7 +23,7 @@ from tests.memory.parts import Letters, corpus, dialogue
 from tests.outside.outside_parts import Label
 
 
-def early_and_late(*early: str, late: tuple[str, ...] = ("e",)) -> System:
+def two_stages(*early: str, late: tuple[str, ...] = ("e",)) -> System:
     """A stage that gives the emotion, and one that replies and sees M."""
     label = f"{Label.__module__}.Label"
     stages = {
@@ -36,7 +36,7 @@ def early_and_late(*early: str, late: tuple[str, ...] = ("e",)) -> System:
 
 
 @dataclass
-class Noting:
+class RecordingSource:
     """Records the forecasts that it gets."""
 
     digest: str = "1"
@@ -54,10 +54,11 @@ class Noting:
 def test_a_source_gets_the_forecast_that_the_stage_sees(
     early: tuple[str, ...], late: tuple[str, ...], forecasts: list[str | None], tmp_path: Path
 ) -> None:
-    system = early_and_late(*early, late=late)
+    system = two_stages(*early, late=late)
     for name in ("asi", "ers"):
         (tmp_path / f"{name}.j2").write_text("{{ M is defined }} {{ N is defined }}", encoding="utf-8")
-    lab, one, other = Lab(tmp_path, replace(system, prompts=(tmp_path, *system.prompts))), Noting(), Noting()
+    lab = Lab(tmp_path, replace(system, prompts=(tmp_path, *system.prompts)))
+    one, other = RecordingSource(), RecordingSource()
     lab.experiment = replace(lab.experiment, sources={"M": one, "N": other})
     assert isinstance(lab.experiment, Experiment)
     assert lab(Scripted(['{"emotion": "joy", "turn": 1}', "Oh."])).status == "ok"
@@ -67,20 +68,20 @@ def test_a_source_gets_the_forecast_that_the_stage_sees(
 MEMORY = corpus(dialogue("m1", "A: one", "B [joy]: glad words"))
 
 
-def prepared(system: System, **settings: Any) -> object:
+def prepare(system: System, **settings: Any) -> object:
     source = FromMemory(embedder=Letters(), **settings)
     return source.prepare("M", system, MEMORY, lambda: MEMORY, Path("nowhere"), {})
 
 
 def test_exemplars_by_emotion_need_a_stage_that_sees_the_forecast() -> None:
-    assert prepared(early_and_late("M"), emotion="require_or_any")
+    assert prepare(two_stages("M"), emotion="require_or_any")
     message = r"memory\.emotion=require_or_any needs the forecast emotion, and asi, ers sees none"
     with pytest.raises(ConfigError, match=message):
-        prepared(early_and_late("M", late=()), emotion="require_or_any")
+        prepare(two_stages("M", late=()), emotion="require_or_any")
 
 
 def test_invalid_settings_of_a_memory() -> None:
     for wrong, message in (({"topk": 3}, "topk"), ({"emotion": "requre"}, "require_or_any"), ({"top_k": 51}, "50")):
         with pytest.raises(ConfigError, match=message):
             FromMemory(embedder=Letters(), **wrong)
-    assert prepared(early_and_late("M"), top_k=0) is None
+    assert prepare(two_stages("M"), top_k=0) is None

@@ -1,4 +1,4 @@
-"""User code: stages that a function answers, sources, loops, validators and templates. Errors name the place."""
+"""User code: functions of stages, sources, loops, validators and templates. Errors name the place."""
 
 import sys
 from collections.abc import Callable
@@ -38,8 +38,8 @@ def own_system(*given: str, **node: Any) -> System:
     )
 
 
-def labelled(function: dict[str, Any] | None = None, result: dict[str, str] = RESULT, **stage: Any) -> System:
-    """A system whose first stage is answered by a function."""
+def with_function(function: dict[str, Any] | None = None, result: dict[str, str] = RESULT, **stage: Any) -> System:
+    """A system whose first stage is a function."""
     sem = {
         **{"sees": ["D"], "gives": "e", "output": f"{MODULE}.Label"},
         "function": function or {"_target_": f"{MODULE}.Classifier", "word": "fine"},
@@ -49,7 +49,7 @@ def labelled(function: dict[str, Any] | None = None, result: dict[str, str] = RE
     return own_system(stages={"sem": sem, "reply": reply}, result=result)
 
 
-def informed(**changes: Any) -> System:
+def with_source(**changes: Any) -> System:
     """A system with a source F."""
     return own_system("F", stages={"reply": {"sees": ["D", "F"], "gives": "R"}}, result={"response": "R"}, **changes)
 
@@ -60,8 +60,8 @@ def classifier(system: System) -> Classifier:
     return sem.function
 
 
-def test_a_function_answers_a_stage(tmp_path: Path) -> None:
-    lab, backend = Lab(tmp_path, labelled()), Scripted(["Oh no."])
+def test_a_function_computes_the_output_of_a_stage(tmp_path: Path) -> None:
+    lab, backend = Lab(tmp_path, with_function()), Scripted(["Oh no."])
     result = lab(backend)
     assert (result.status, result.emotion, result.response, result.calls) == ("ok", "neutral", "Oh no.", 1)
     assert lab.kinds() == [
@@ -72,14 +72,14 @@ def test_a_function_answers_a_stage(tmp_path: Path) -> None:
     assert "It carries neutral." in backend.requests[0].messages[1].text
 
 
-def test_a_function_gets_the_inputs_of_its_stage_and_no_target(tmp_path: Path) -> None:
+def test_a_function_gets_the_inputs_of_its_stage_but_no_target(tmp_path: Path) -> None:
     noted: list[StageInput] = []
 
     def function(asked: StageInput) -> object:
         noted.append(asked)
         return Label.model_construct({"emotion", "turn"}, emotion="joy", turn=2)
 
-    system = labelled()
+    system = with_function()
     stages = tuple(replace(stage, function=function) if stage.function else stage for stage in system.stages)
     assert Lab(tmp_path, replace(system, stages=stages))(Scripted(["Hm."])).emotion == "joy"
     [one] = noted
@@ -100,7 +100,7 @@ def test_a_function_gets_the_inputs_of_its_stage_and_no_target(tmp_path: Path) -
     ],
 )
 def test_an_invalid_output_fails_the_sample(answer: object, failure: Failure, message: str, tmp_path: Path) -> None:
-    system = labelled()
+    system = with_function()
     classifier(system).answer = answer
     result = Lab(tmp_path, system)(Scripted(["Hm."]))
     assert (result.status, result.failure, result.calls) == ("failed", failure, 0)
@@ -116,7 +116,7 @@ def test_an_invalid_output_fails_the_sample(answer: object, failure: Failure, me
 def test_a_stage_with_text_output_needs_a_text(tmp_path: Path) -> None:
     for answer, failure in (("Hello.", None), (" ", Failure.EMPTY), (3, Failure.SCHEMA_INVALID)):
         function = {"_target_": f"{MODULE}.Classifier", "word": "", "answer": answer}
-        result = Lab(tmp_path, labelled(function, {"response": "e"}, output="text"))(Scripted(["Hm."]))
+        result = Lab(tmp_path, with_function(function, {"response": "e"}, output="text"))(Scripted(["Hm."]))
         assert (result.failure, result.response) == (failure, None if failure else "Hello.")
 
 
@@ -133,14 +133,14 @@ def test_a_function_that_does_not_fit_is_an_error(
     function: dict[str, Any], stage: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
-        labelled(function, **stage)
+        with_function(function, **stage)
     assert message in str(caught.value)
     assert "sem" in str(caught.value)
 
 
 def test_the_digest_or_the_file_of_a_function_is_part_of_the_identity() -> None:
     def digest(own: str) -> str:
-        system = labelled()
+        system = with_function()
         if own:
             classifier(system).digest = own  # type: ignore[attr-defined]
         return combine_digests(Prompts(system).digests())
@@ -174,7 +174,7 @@ class Source:
     ],
 )
 def test_an_error_in_a_source_fails_the_sample(give: Callable[..., Any], message: str, tmp_path: Path) -> None:
-    lab = Lab(tmp_path, informed())
+    lab = Lab(tmp_path, with_source())
     lab.experiment = replace(lab.experiment, sources={"F": Source(give)})
     result = lab(Scripted(["Oh no."]))
     assert (result.status, result.failure) == ("failed", Failure.CODE_ERROR)
@@ -213,7 +213,7 @@ def silent(system: System, state: State, ask: Ask, _: object) -> Outcome:
     ],
 )
 def test_an_error_in_a_loop_fails_the_sample(loop: str, message: str, tmp_path: Path) -> None:
-    result = Lab(tmp_path, informed(loop=f"{__name__}.{loop}"))(Scripted(["Oh no."]))
+    result = Lab(tmp_path, with_source(loop=f"{__name__}.{loop}"))(Scripted(["Oh no."]))
     assert (result.status, result.failure) == ("failed", Failure.CODE_ERROR)
     assert message in str(result.failure_text)
     assert f"loop {__name__}.{loop}, " in str(result.failure_text)
@@ -233,7 +233,7 @@ class Reads:
         self.file = file
 
 
-def test_a_file_counts_by_its_content(tmp_path: Path) -> None:
+def test_a_file_is_identified_by_its_content(tmp_path: Path) -> None:
     for folder, text in (("a", "one"), ("b", "two"), ("c", "one")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "m.json").write_text(text, encoding="utf-8")
@@ -246,7 +246,7 @@ def test_a_file_counts_by_its_content(tmp_path: Path) -> None:
     assert name_files(kept, Reads(), {}) == kept
 
 
-def test_the_digest_of_a_class_covers_its_files(tmp_path: Path) -> None:
+def test_a_class_with_a_digest_is_not_identified_by_its_files(tmp_path: Path) -> None:
     (tmp_path / "m.json").write_text("one", encoding="utf-8")
     given = {"file": f"{tmp_path}/m.json", "folder": f"{tmp_path}", "none": "/a/END"}
     digests: dict[str, str] = {}
@@ -264,7 +264,7 @@ def test_the_digest_of_a_class_covers_its_files(tmp_path: Path) -> None:
 )
 def test_an_error_in_a_template_is_a_config_error(template: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "reply.j2").write_text("{% if F is defined %}{% endif %}" + template, encoding="utf-8")
-    system = informed(prompts=str(tmp_path))
+    system = with_source(prompts=str(tmp_path))
     with pytest.raises(ConfigError, match=f"the prompt reply.j2 cannot be rendered: {message}"):
         Prompts(system).render_messages(system.stages[0], State(SCENE), {}, "", None)
 

@@ -1,4 +1,4 @@
-"""Reruns in other views, without the draft, until a check passes; and reruns that change nothing."""
+"""Reruns in other views until a check passes, and reruns that change nothing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -23,8 +23,8 @@ LONG = replace(SCENE, history=(*SCENE.history, Turn("Ben", "Sure?")))
 
 @dataclass
 class Answers:
-    """Scripted outputs. fault: the stage that fails every audit. says: its output by candidate. good: outputs that pass
-    the check of the stage alone."""
+    """Scripted outputs. fault: the stage that fails every audit. says: its outputs by candidate number. good: those of
+    its outputs that pass its check."""
 
     fault: str
     says: Mapping[int, str]
@@ -52,32 +52,32 @@ class Answers:
         return audit({self.fault: any(state.get(symbol) == outputs(said)[self.fault] for said in self.good)})
 
 
-def rerun(answers: Answers, **changes: object) -> tuple[str, list[events.Event]]:
-    told: list[events.Event] = []
+def run_loop(answers: Answers, **changes: object) -> tuple[str, list[events.Event]]:
+    log: list[events.Event] = []
     system = merg(**{"max_iterations": 1, "rerun": "view", "rerun_views": EVERY, **changes})
-    return loop(system, State(LONG), answers, told.append).ended, told
+    return loop(system, State(LONG), answers, log.append).ended, log
 
 
-def viewed(told: list[events.Event]) -> list[tuple[str, str]]:
-    return [(one.view, one.became) for one in told if isinstance(one, events.Viewed)]
+def view_results(log: list[events.Event]) -> list[tuple[str, str]]:
+    return [(one.view, one.became) for one in log if isinstance(one, events.Viewed)]
 
 
 def test_a_faulty_stage_runs_in_views_until_its_check_passes() -> None:
     answers = Answers("caef", {0: "", 1: "", 2: " 2", 3: " 3"}, good=(" 3",))
-    ended, told = rerun(answers)
-    assert viewed(told) == [("labels", "as before"), ("last_turns", "failed"), ("without_before", "passed")]
+    ended, log = run_loop(answers)
+    assert view_results(log) == [("labels", "as before"), ("last_turns", "failed"), ("without_before", "passed")]
     again = [one for one in answers.asked if one[1] == 1]
     assert [name for name, *_ in again] == ["caef", "caef", "gra", "caef", "gra", "psp", "sgrg", "gra"]
     assert not any(correction for *_, correction in again)  # no draft is shown
     assert [number for name, _, number, _ in again if name == "caef"] == [1, 2, 3]
-    trace = SampleTrace(told)
+    trace = SampleTrace(log)
     assert (ended, trace.passes[1].outputs["e"].output["reasoning"]) == ("max_iterations", "face wins 3")
     assert [one.view for one in trace.passes[1].views] == [*EVERY]
 
 
 def test_with_scores_the_best_view_is_selected_if_it_is_better() -> None:
     def taken(*scores: float) -> tuple[str, list[tuple[str, float | None]]]:
-        told: list[events.Event] = []
+        log: list[events.Event] = []
         answers, left = Answers("caef", {n: f" {n}" for n in range(4)}), iter(scores)
 
         def ask(
@@ -90,19 +90,19 @@ def test_with_scores_the_best_view_is_selected_if_it_is_better() -> None:
             return reply.model_copy(update={"caef": verdict})  # type: ignore[union-attr]
 
         system = merg(max_iterations=1, rerun="view", rerun_views=EVERY)
-        outcome = loop(system, State(LONG), ask, told.append)
+        outcome = loop(system, State(LONG), ask, log.append)
         emotion = outcome.passes[1].state.get_path("e.reasoning")
-        return str(emotion), [(one.view, one.score) for one in told if isinstance(one, events.Viewed)]
+        return str(emotion), [(one.view, one.score) for one in log if isinstance(one, events.Viewed)]
 
     assert taken(-1.0, -2.0, 0.5, -0.5) == ("face wins 2", [*zip(EVERY, (-2.0, 0.5, -0.5), strict=True)])
     assert taken(-1.0, -2.0, -1.0, -3.0)[0] == "face wins 0"
 
 
 def test_without_a_better_view_the_loop_ends() -> None:
-    ended, told = rerun(Answers("caef", {0: "", 1: " 1", 2: "unusable", 3: " 1"}), max_iterations=3)
+    ended, log = run_loop(Answers("caef", {0: "", 1: " 1", 2: "unusable", 3: " 1"}), max_iterations=3)
     assert ended == "idle"
-    assert viewed(told) == [("labels", "failed"), ("last_turns", "unusable"), ("without_before", "as before")]
-    trace = SampleTrace(told)
+    assert view_results(log) == [("labels", "failed"), ("last_turns", "unusable"), ("without_before", "as before")]
+    trace = SampleTrace(log)
     assert (trace.repeated, trace.status(trace.passes[1])) == ({1: "caef"}, "idle")
     assert trace.selected
     assert (trace.selected.t, set(trace.selected.ranks)) == (0, {0, 1})
@@ -123,7 +123,7 @@ def test_views_that_change_nothing_are_skipped(stage: int, state: State, names: 
     assert all(one.sampling["temperature"] == 0.7 for _, one, _ in found)
 
 
-def test_what_a_view_shows() -> None:
+def test_each_view_changes_what_the_stage_sees() -> None:
     system = merg(rerun_views=EVERY, max_views=4)
     state = State(LONG).with_output("E", outputs()["mpa"])
     (_, one, labels), (_, two, last), (_, blind, full), (_, _, other) = make_views(system, system.stages[1], state)
@@ -138,11 +138,11 @@ def test_what_a_view_shows() -> None:
 def test_a_repeated_output_ends_the_loop_at_temperature_0() -> None:
     same = Answers("psp", {0: ""})
     alone = {"rerun": "shown", "retain": "faulty", "max_iterations": 3}
-    ended, told = rerun(same, greedy=True, **alone)
+    ended, log = run_loop(same, greedy=True, **alone)
     assert (ended, [name for name, t, *_ in same.asked if t]) == ("idle", ["psp"])
-    assert SampleTrace(told).repeated == {1: "psp"}
+    assert SampleTrace(log).repeated == {1: "psp"}
     # Another sample may be better, and so may an agent that sees its last output.
     for more in ({"greedy": False}, {"greedy": True, "retain": "all"}):
         goes_on = Answers("psp", {0: ""})
-        assert rerun(goes_on, **(alone | more))[0] == "max_iterations"
+        assert run_loop(goes_on, **(alone | more))[0] == "max_iterations"
         assert [name for name, t, *_ in goes_on.asked if t] == ["psp", "sgrg", "gra"] * 3

@@ -32,7 +32,7 @@ SUPPLIED: dict[str, tuple[Mapping[str, object], ...]] = {"S": SITUATION, "W": PR
 Script = Callable[[str, Request], ScriptItem]
 
 
-def plainly(stage: str, request: Request) -> str:
+def smallest_reply(stage: str, request: Request) -> str:
     """The smallest valid reply."""
     if not request.schema:
         return TEXT
@@ -49,14 +49,16 @@ def _supply(supply: SourceOutput, state: State, forecast: str | None) -> SourceO
 
 
 class Played:
-    """settings: overrides of a run on the demo. supplied: the output of each source. emotion_of: replaces the
-    dataset's."""
+    """A system of mmerg that has run on one scene.
+
+    settings: overrides of a run on the demo. supplied: the output of each source. emotion_of: overrides the dataset's.
+    """
 
     def __init__(
         self,
         system: str,
         *settings: str,
-        script: Script = plainly,
+        script: Script = smallest_reply,
         supplied: Mapping[str, SourceOutput] | None = None,
         state: State | None = None,
         emotion_of: EmotionOf | None = None,

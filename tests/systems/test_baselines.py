@@ -32,7 +32,7 @@ def response(played: Played) -> object:
 @pytest.mark.parametrize(
     ("ratings", "taken"), [((2, 1, 1), 0), ((1, 1, 1), 0), ((1, 2, 1), 1), ((1, 2, 3), 2), ((2, 2, 3), 2)]
 )
-def test_a_refinement_needs_a_better_rating(ratings: tuple[int, ...], taken: int) -> None:
+def test_a_later_draft_is_selected_only_with_a_better_rating(ratings: tuple[int, ...], taken: int) -> None:
     played = Played("self_refine", "system.max_iterations=2", script=rated(*ratings))
     assert played.asked == ["answer", "critic"] * 3
     assert (response(played), played.outcome.ended) == (f"Draft {taken}.", "max_iterations")

@@ -32,14 +32,15 @@ def number(asked: Request) -> int:
 
 
 def scripted(*candidates: Given) -> Script:
-    """Replies by candidate: its emotion and the log-probability of each word; None for no JSON; or the answer."""
+    """Replies by candidate. Each is an emotion with the log-probability of each word, a whole reply, or None: no
+    JSON."""
 
     def answer(stage: str, asked: Request) -> ScriptItem:
-        this = candidates[number(asked)]
-        if isinstance(this, tuple):
-            text = json.dumps({"emotion": this[0], "response": f"Draft {number(asked)}."})
-            return build_reply(asked, text, "here", this[1])
-        return this or "no JSON"
+        candidate = candidates[number(asked)]
+        if isinstance(candidate, tuple):
+            text = json.dumps({"emotion": candidate[0], "response": f"Draft {number(asked)}."})
+            return build_reply(asked, text, "here", candidate[1])
+        return candidate or "no JSON"
 
     return answer
 
@@ -48,8 +49,8 @@ def played(*candidates: Given) -> Played:
     return Played("best_of_n", f"system.n={len(candidates)}", script=scripted(*candidates))
 
 
-def selected(this: Played) -> events.Selected:
-    [event] = [event for event in this.events if isinstance(event, events.Selected)]
+def selected(run: Played) -> events.Selected:
+    [event] = [event for event in run.events if isinstance(event, events.Selected)]
     return event
 
 
@@ -63,41 +64,41 @@ def selected(this: Played) -> events.Selected:
         ([("sadness", -3.0), ("joy", -1.0), ("joy", -2.0), ("sadness", -0.5)], 3),  # as many votes: the likelier
     ],
 )
-def test_the_likeliest_candidate_of_the_commonest_emotion_is_selected(
+def test_the_likeliest_candidate_with_the_most_frequent_emotion_is_selected(
     candidates: Sequence[tuple[str, float]], taken: int
 ) -> None:
-    this = played(*candidates)
-    state = this.outcome.selected.state
+    run = played(*candidates)
+    state = run.outcome.selected.state
     assert (state.get_path("A.response"), state.get_path("A.emotion")) == (f"Draft {taken}.", candidates[taken][0])
-    assert (this.outcome.ended, len(this.outcome.passes), selected(this).t) == (
+    assert (run.outcome.ended, len(run.outcome.passes), selected(run).t) == (
         "all candidates",
         len(candidates),
         taken,
     )
 
 
-def test_candidates_differ_in_their_seed_alone() -> None:
+def test_candidates_differ_only_in_their_seed() -> None:
     candidates = [("joy", -2.0), ("sadness", -1.0), ("joy", -1.5)]
-    this = played(*candidates)
-    assert [call.t for call in this.calls] == [0, 1, 2]
-    assert [call.sampling["seed"] for call in this.calls] == SEEDS[:3]
-    assert len({call.digest for call in this.calls}) == 3
-    assert len({call.messages for call in this.calls}) == 1
-    assert [event.t for event in this.events if isinstance(event, events.Produced)] == [0, 1, 2]
-    assert selected(this).ranks == {0: (2, -2.0, 0), 1: (1, -1.0, -1), 2: (2, -1.5, -2)}
-    assert this.calls[0].messages == Played("one_pass").calls[0].messages
+    run = played(*candidates)
+    assert [call.t for call in run.calls] == [0, 1, 2]
+    assert [call.sampling["seed"] for call in run.calls] == SEEDS[:3]
+    assert len({call.digest for call in run.calls}) == 3
+    assert len({call.messages for call in run.calls}) == 1
+    assert [event.t for event in run.events if isinstance(event, events.Produced)] == [0, 1, 2]
+    assert selected(run).ranks == {0: (2, -2.0, 0), 1: (1, -1.0, -1), 2: (2, -1.5, -2)}
+    assert run.calls[0].messages == Played("one_pass").calls[0].messages
 
 
-def test_the_likelihood_is_of_the_reply_before_cleaning() -> None:
+def test_the_likelihood_is_that_of_the_reply_before_cleaning() -> None:
     def answer(stage: str, asked: Request) -> ScriptItem:
         said = "Oh no. (sighs) Sit down." if number(asked) else "Oh no. Sit down."
         text = json.dumps({"emotion": "joy", "response": said})
         return build_reply(asked, text, "here", -1.0 if number(asked) else -2.0)
 
-    this = Played("best_of_n", "system.n=2", script=answer)
-    assert selected(this).ranks == {0: (2, -2.0, 0), 1: (2, -1.0, -1)}
-    assert this.outcome.selected.state.get_path("A.response") == "Oh no. Sit down."
-    assert [event.t for event in this.events if isinstance(event, events.Cleaned)] == [1]
+    run = Played("best_of_n", "system.n=2", script=answer)
+    assert selected(run).ranks == {0: (2, -2.0, 0), 1: (2, -1.0, -1)}
+    assert run.outcome.selected.state.get_path("A.response") == "Oh no. Sit down."
+    assert [event.t for event in run.events if isinstance(event, events.Cleaned)] == [1]
 
 
 @pytest.mark.parametrize(
@@ -105,19 +106,19 @@ def test_the_likelihood_is_of_the_reply_before_cleaning() -> None:
     [([None, ("joy", -1.0)], [0], 1), ([("joy", -1.0), None, None, ("joy", -2.0)], [1, 2], 0)],
 )
 def test_an_invalid_candidate_does_not_affect_others(candidates: Sequence[Given], lost: list[int], taken: int) -> None:
-    this = played(*candidates)
-    assert [event.t for event in this.events if isinstance(event, events.PassLost)] == lost
-    assert (selected(this).t, this.outcome.ended) == (taken, "candidates lost")
-    assert len(this.outcome.passes) == len(candidates) - len(lost)
-    attempts = this.system.max_repairs + 1
-    assert len(this.calls) == len(candidates) - len(lost) + attempts * len(lost)
+    run = played(*candidates)
+    assert [event.t for event in run.events if isinstance(event, events.PassLost)] == lost
+    assert (selected(run).t, run.outcome.ended) == (taken, "candidates lost")
+    assert len(run.outcome.passes) == len(candidates) - len(lost)
+    attempts = run.system.max_repairs + 1
+    assert len(run.calls) == len(candidates) - len(lost) + attempts * len(lost)
 
 
 def test_a_failed_call_fails_the_sample_and_a_refused_prompt_its_candidate() -> None:
     with pytest.raises(CallError, match="late"):
         played(("joy", -1.0), CallError(Failure.TIMEOUT, "late"))
-    this = played(("joy", -1.0), CallError(Failure.CONTEXT_OVERFLOW, "too long"))
-    assert (selected(this).t, this.outcome.ended) == (0, "candidates lost")
+    run = played(("joy", -1.0), CallError(Failure.CONTEXT_OVERFLOW, "too long"))
+    assert (selected(run).t, run.outcome.ended) == (0, "candidates lost")
 
 
 def test_a_sample_fails_if_every_candidate_is_invalid() -> None:
@@ -162,7 +163,7 @@ def test_candidates_are_cached_and_replayed(tmp_path: Path) -> None:
 
 
 def test_equal_tokens_sets_the_number_of_candidates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """By finished runs in the same folder. The number of candidates is part of the identity."""
+    """The number is computed from finished runs in the same folder, and is a part of the run's identity."""
     given = ("dataset=demo", "backend=dry", "limit=2", "memory=none", "frames=none", f"runs={tmp_path}")
     for missing in ("merg", "one_pass"):
         with pytest.raises(ConfigError, match=f"2 of 2 samples have no reply of system={missing}") as caught:
@@ -184,5 +185,5 @@ def test_equal_tokens_sets_the_number_of_candidates(tmp_path: Path, capsys: pyte
     lost = {"status": "failed", "failure": Failure.EMPTY, "prompt_tokens": 0, "response_tokens": 0}
     first, second = read_results(manifests["one_pass"]).values()
     edit(manifests["one_pass"], lines=[first.model_copy(update=lost), second])
-    told = f"and one_pass {second.prompt_tokens + second.response_tokens} ("  # of the one that it replied to
-    assert told in plan_run(parse_settings(*given, "system=best_of_n_matched")).note
+    told = f"and one_pass {second.prompt_tokens + second.response_tokens} ("  # of the sample that has a reply
+    assert told in plan_run(settings_of(*given, "system=best_of_n_matched")).note

