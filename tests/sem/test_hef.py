@@ -74,7 +74,7 @@ def test_another_model_is_another_run_and_its_place_is_not(talks: Path, sem: Pat
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (("dataset.label_set=32",), "knows anger, disgust, .* and the samples have afraid"),
+        (("dataset.label_set=32",), "has the labels anger, disgust, .* but the samples have afraid"),
         (("dataset.split=valid",), "was trained or validated on valid_hit:10_conv:10, which is evaluated"),
     ],
 )

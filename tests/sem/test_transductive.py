@@ -37,8 +37,8 @@ def test_a_run_that_does_not_say_which_it_is_is_refused(
     transductive: Path, sem: Path, talks: Path, tmp_path: Path
 ) -> None:
     for folder, settings, message in (
-        (transductive, (), "has its S from empathetic test, not from what it was trained on"),
-        (sem, (SAYS,), "has its S from empathetic train, which is what it was trained on"),
+        (transductive, (), "has its S from empathetic test, not from its training data"),
+        (sem, (SAYS,), "has its S from empathetic train, which is its training data"),
     ):
         with pytest.raises(ConfigError, match=message) as caught:
             task(talks, folder, tmp_path, *settings)
