@@ -35,7 +35,7 @@ def compose_settings(
 
 def to_overrides(overrides: Iterable[str], settings: Mapping[str, object]) -> list[str]:
     """Returns the overrides, followed by one override for each setting."""
-    return [*map(expanded, overrides), *(f"{key}={_format_value(value)}" for key, value in settings.items())]
+    return [*map(prepare_override, overrides), *(f"{key}={_format_value(value)}" for key, value in settings.items())]
 
 
 def _format_value(value: object) -> str:

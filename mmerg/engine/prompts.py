@@ -162,7 +162,7 @@ class Prompts:
 
     def digests(self) -> Digests:
         """Returns the system's parts of a run's identity, with all templates that it can render."""
-        return system_digests(self.system, {name: self._sources[name] for name in self._rendered})
+        return digest_system(self.system, {name: self._sources[name] for name in self._rendered})
 
     def has_template(self, name: str) -> bool:
         return name in self._sources
@@ -172,7 +172,7 @@ class Prompts:
         system = self.system
         auditor = f"{OUTPUT}{system.auditor.name}" if system.auditor else ""
         by_code = replace(system, stages=tuple(replace(stage, verdict=Check(form="code")) for stage in system.stages))
-        digests = system_digests(by_code, self._sources)
+        digests = digest_system(by_code, self._sources)
         for stage in system.stages:
             seen = ", ".join(stage.sees)
             code = ", ".join(unwrap_callable(check).__qualname__ for check in stage.code)

@@ -17,7 +17,7 @@ from mmerg.runs import events
 from mmerg.runs.auditor import read_auditor
 from mmerg.runs.folder import read_results
 from mmerg.systems.audit import LabelPrior
-from tests.composed import settings_of
+from tests.configs import parse_settings
 from tests.systems.played import Played, smallest_reply
 
 LABELS = ("neutral", "joy", "sadness", "surprise")

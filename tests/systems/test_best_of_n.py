@@ -186,4 +186,4 @@ def test_equal_tokens_sets_the_number_of_candidates(tmp_path: Path, capsys: pyte
     first, second = read_results(manifests["one_pass"]).values()
     edit(manifests["one_pass"], lines=[first.model_copy(update=lost), second])
     told = f"and one_pass {second.prompt_tokens + second.response_tokens} ("  # of the sample that has a reply
-    assert told in plan_run(settings_of(*given, "system=best_of_n_matched")).note
+    assert told in plan_run(parse_settings(*given, "system=best_of_n_matched")).note

