@@ -40,7 +40,7 @@ def build_form(number: int, system: str = "mmerg-merg") -> dict[str, tuple[None,
 def measure_speed(rounds: int) -> dict[str, list[float]]:
     """Measures the milliseconds to the first status, and the overhead per call, once per round."""
     with running(Dry()) as server, httpx.Client(base_url=server.url) as client:
-        system = server.state.offered["mmerg-merg"]
+        system = server.state.systems["mmerg-merg"]
         first_status: list[float] = []
 
         def through_server() -> float:

@@ -10,7 +10,7 @@
     ├── SampleError             one sample fails; the others continue
     │   ├── CallError           a server gives no complete reply
     │   └── ReplyError          a complete reply cannot be used
-    └── HttpError               a request to the chat server is refused (serving/refused.py)
+    └── HttpError               a request to the chat server is refused (serving/http_error.py)
 
 Commands catch `MmergError` at the top, print it and exit with 2; `engine/sample.py` catches `SampleError` per sample.
 An exception in the user's code, such as a reader, becomes one of these, with its file and line. No other code catches

@@ -33,7 +33,7 @@ from mmerg.rating.study import (
 )
 from mmerg.runs.manifest import read_run_refs
 from mmerg.scoring.answers import read_run
-from mmerg.serving.launch import check_packages, listener, page_host
+from mmerg.serving.launch import check_packages, choose_page_host, open_listener
 from mmerg.settings.commands import RateSettings
 from mmerg.storage.files import get_name, write_atomically
 from mmerg.storage.record import write_record
@@ -75,8 +75,8 @@ def serve(settings: RateSettings, folder: Path) -> int:
     from mmerg.rating.page import build_server
 
     study, links = read_study(folder), read_links(folder)
-    with closing(listener(settings.host, settings.port)) as listening, Store(folder, study) as store:
-        address = f"http://{page_host(settings.host)}:{listening.getsockname()[1]}"
+    with closing(open_listener(settings.host, settings.port)) as listening, Store(folder, study) as store:
+        address = f"http://{choose_page_host(settings.host)}:{listening.getsockname()[1]}"
         for rater, token in links.items():
             done = f"{len(store.log.submitted(rater))} of {len(store.log.orders[rater])} done"
             console().print(escape(f"{rater} ({done}): {address}/#{token}"), soft_wrap=True)

@@ -21,8 +21,8 @@ from mmerg.errors import MmergError
 from mmerg.rating.form import SUBMIT, TAKE
 from mmerg.rating.store import AGAIN, OK, Entry, Store
 from mmerg.rating.study import MEDIA
-from mmerg.serving.guard import Guard, build_config, served_names
-from mmerg.serving.refused import HttpError, error_fields
+from mmerg.serving.guard import Guard, build_config, list_host_names
+from mmerg.serving.http_error import HttpError, error_as_dict
 from mmerg.settings.commands import RateSettings
 
 FOLDER = Path(__file__).parent / "page"
@@ -40,8 +40,8 @@ class Submit(BaseModel):
 
 def build_server(store: Store, links: dict[str, str], settings: RateSettings) -> uvicorn.Server:
     """A server that runs the page on a socket. links: the token of each rater."""
-    hosts = served_names(settings.host, settings.names)
-    guard = Middleware(Guard, token="", hosts=hosts, origins=(), most=BODY, refuse=lambda _, error: _refuse(error))
+    hosts = list_host_names(settings.host, settings.names)
+    guard = Middleware(Guard, token="", hosts=hosts, origins=(), max_bytes=BODY, refuse=lambda _, error: _refuse(error))
     app = FastAPI(openapi_url=None, middleware=[guard])
     for kind in (MmergError, RequestValidationError):
         app.add_exception_handler(kind, _answer_error)
@@ -125,4 +125,4 @@ async def _answer_error(_: Request, error: Exception) -> Response:
 
 
 def _refuse(error: MmergError) -> Response:
-    return JSONResponse(error_fields(error), error.status if isinstance(error, HttpError) else 400)
+    return JSONResponse(error_as_dict(error), error.status if isinstance(error, HttpError) else 400)

@@ -1,4 +1,4 @@
-"""Access: refuses pages of other origins, foreign host names, and with a token everybody without it."""
+"""Access checks: other origins, foreign host names, a missing token, and requests that are too large."""
 
 import asyncio
 import ipaddress
@@ -15,17 +15,17 @@ from starlette.requests import HTTPConnection
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mmerg.serving.refused import HttpError, code_fault, describe_fault
+from mmerg.serving.http_error import HttpError, build_internal_error, describe_bug
 
 COOKIE = "mmerg"
 FOLDER = Path(__file__).parent / "page"
-OPEN = ("/health", "/page/page.css", "/page/token.js", "/page/icon.svg")  # need no token
+OPEN_PATHS = ("/health", "/page/page.css", "/page/token.js", "/page/icon.svg")  # need no token
 log = logging.getLogger(__name__)
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src 'self' blob:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-HEADERS = [  # of every response; frames of faces stay out of the browser's cache
+HEADERS = [  # of every response; no-store keeps frames of faces out of the browser's cache
     ("Content-Security-Policy", CSP),
     ("X-Content-Type-Options", "nosniff"),
     ("Cache-Control", "no-store"),
@@ -33,7 +33,7 @@ HEADERS = [  # of every response; frames of faces stay out of the browser's cach
 
 
 def build_config(app: ASGIApp, connections: int) -> uvicorn.Config:
-    """Settings of every server. connections: the most at a time."""
+    """Builds the settings that all servers share. connections: the limit of connections at a time."""
     return uvicorn.Config(
         app,
         log_config=None,
@@ -48,57 +48,65 @@ def build_config(app: ASGIApp, connections: int) -> uvicorn.Config:
 
 @dataclass(frozen=True)
 class Guard:
-    """Middleware that refuses requests before they reach `app`. token: "" for none. hosts: names accepted in the Host
-    header besides addresses, against DNS rebinding; empty for all. origins: other pages that may send requests. most:
-    bytes of a request. refuse: writes an error in the form of the path's API."""
+    """Middleware that refuses requests before they reach `app`.
+
+    Attributes:
+        token: the token that requests need; "" for none.
+        hosts: names accepted in the Host header besides IP addresses, against DNS rebinding; empty for all.
+        origins: other origins whose pages may send requests.
+        max_bytes: the limit of a request.
+        refuse: builds the response to an error from the path and the error.
+    """
 
     app: ASGIApp
     token: str
     hosts: frozenset[str]
     origins: Collection[str]
-    most: int
+    max_bytes: int
     refuse: Callable[[str, HttpError], Response]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        started, received, request = False, 0, HTTPConnection(scope)
-        room = self.most - int(request.headers.get("content-length", 0))
+        request = HTTPConnection(scope)
+        too_large = int(request.headers.get("content-length", 0)) > self.max_bytes
+        started, received = False, 0
 
-        async def limited() -> Message:
+        async def receive_limited() -> Message:
             nonlocal received
-            message = await receive() if room >= 0 else {}
+            message = {} if too_large else await receive()
             received += len(message.get("body", b""))
-            if room < 0 or received > self.most:
+            if too_large or received > self.max_bytes:
                 raise HTTPException(413, "the request is too large: send fewer or smaller files")
             return message
 
-        async def sent(message: Message) -> None:
+        async def send_tracked(message: Message) -> None:
             nonlocal started
             started = True
             await send(message)
 
         try:
-            await (self._check(request) or self.app)(scope, limited, sent)
+            await (self._check(request) or self.app)(scope, receive_limited, send_tracked)
         except asyncio.CancelledError:
             if not started:
-                stopped = HttpError("the server was stopped", hint="start it again, then try again", status=503)
-                await self.refuse(scope["path"], stopped)(scope, receive, send)
-        except Exception as error:  # noqa: BLE001 - uvicorn would log the text, which may quote the user
-            log.error("%s", describe_fault(error))  # noqa: TRY400
+                error = HttpError("the server was stopped", hint="start it again, then try again", status=503)
+                await self.refuse(scope["path"], error)(scope, receive, send)
+        except Exception as bug:  # noqa: BLE001 - uvicorn would log the text, which may quote the user
+            log.error("%s", describe_bug(bug))  # noqa: TRY400
             if not started:
-                await self.refuse(scope["path"], code_fault())(scope, receive, send)
+                await self.refuse(scope["path"], build_internal_error())(scope, receive, send)
 
     def _check(self, request: HTTPConnection) -> Response | None:
+        """Returns the response to a request that must not reach the app, else None."""
         path, origin = request.url.path, request.headers.get("origin")
         host = request.headers.get("host", "").lower()
-        if self.hosts and not (is_address(name := re.sub(r":\d*$", "", host)) or name in self.hosts):
+        name = re.sub(r":\d*$", "", host)
+        if self.hosts and name not in self.hosts and not is_address(name):
             hint = f"if {name} is meant for this server, start the server with names=[{name}]"
-            return self.refuse(
-                path, HttpError(f"this server does not accept the host name {name}", hint=hint, status=421)
-            )
+            what = f"this server does not accept the host name {name}"
+            return self.refuse(path, HttpError(what, hint=hint, status=421))
         if origin is not None and origin.partition("://")[2].lower() != host and origin not in self.origins:
             hint = "start the server with the origin in origins=[…], or let the proxy forward the Host header"
             return self.refuse(path, HttpError("requests from another origin are not allowed", hint=hint, status=403))
-        if not self.token or path in OPEN:
+        if not self.token or path in OPEN_PATHS:
             return None
         if path == "/" and self._is_token(request.query_params.get("token", "")):
             response = RedirectResponse("/", 303)
@@ -108,17 +116,22 @@ class Guard:
         if (scheme.lower() == "bearer" and self._is_token(key)) or self._is_token(request.cookies.get(COOKIE, "")):
             return None
         hint = "open the address that the server printed, or send the token as `Authorization: Bearer …`"
-        asks = path == "/" and "text/html" in request.headers.get("accept", "")
-        refused = HttpError("the token is missing or wrong", hint=hint, status=401)
-        return FileResponse(FOLDER / "token.html", 401) if asks else self.refuse(path, refused)
+        if path == "/" and "text/html" in request.headers.get("accept", ""):
+            return FileResponse(FOLDER / "token.html", 401)
+        return self.refuse(path, HttpError("the token is missing or wrong", hint=hint, status=401))
 
-    def _is_token(self, given: str) -> bool:
-        return secrets.compare_digest(given.encode(), self.token.encode())
+    def _is_token(self, text: str) -> bool:
+        return secrets.compare_digest(text.encode(), self.token.encode())
 
 
-def served_names(host: str, names: Iterable[str]) -> frozenset[str]:
-    """The names to accept in the Host header; empty for all: where other machines have access the token protects."""
-    return frozenset(name.lower() for name in ("localhost", host, *names)) if is_loopback(host) else frozenset()
+def list_host_names(host: str, names: Iterable[str]) -> frozenset[str]:
+    """Returns the names to accept in the Host header of a server at `host`, and its further names.
+
+    The result is empty, which accepts all names, if other machines have access: the token protects such a server.
+    """
+    if not is_loopback(host):
+        return frozenset()
+    return frozenset(name.lower() for name in ("localhost", host, *names))
 
 
 def is_address(host: str) -> bool:

@@ -1,7 +1,7 @@
-"""Ollama's API, as far as its own programs and chat programs use it: models, chat, generate.
+"""The parts of Ollama's API that its own program and chat programs use: models, chat, generate.
 
-The agents' outputs go into `thinking`, unless the request says think=false; `mmerg` describes the reply, as in OpenAI's
-API. There is nothing to load or to pull.
+The agents' outputs are in `thinking`, unless the request has think=false. The field `mmerg` holds the details of the
+reply, as in OpenAI's API. There is nothing to load or to pull.
 """
 
 import json
@@ -14,12 +14,12 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, JsonValue
 
 from mmerg.errors import MmergError
-from mmerg.serving.answers import Answer, Step, Wish, answers, respond
-from mmerg.serving.messages import AnySeed, Sent, read_body, takes
-from mmerg.serving.refused import error_sentence
+from mmerg.serving.http_error import error_as_text
+from mmerg.serving.messages import AnySeed, ChatMessage, describe_body, read_body
+from mmerg.serving.responses import FinalReply, ReplyOptions, Step, respond, run_request
 from mmerg.serving.turns import AppState
 
-API = "0.34.1"  # the Ollama whose API this is like: programs refuse versions that they take for too old
+API = "0.34.1"  # the version of Ollama that this API resembles; programs refuse old versions
 
 
 class Message(BaseModel):
@@ -34,10 +34,10 @@ class Options(BaseModel):
 
 
 class Body(BaseModel):
-    """The parts of a request that are used; the others are for models with samplers and templates."""
+    """The fields of a request that have an effect. The others are for models with samplers and templates."""
 
     model: str = ""
-    name: str = ""  # in place of model, as Ollama's own program sends it
+    name: str = ""  # Ollama's own program sends it in place of model
     stream: bool | None = None
     think: bool | str | None = None
     options: Options | None = None
@@ -47,10 +47,13 @@ class Body(BaseModel):
 class Chat(Body):
     messages: list[Message] | None = None
 
-    def sent(self) -> list[Sent]:
-        return [Sent(one.role, one.content or "", tuple(one.images or ())) for one in self.messages or ()]
+    def list_messages(self) -> list[ChatMessage]:
+        return [
+            ChatMessage(message.role, message.content or "", tuple(message.images or ()))
+            for message in self.messages or ()
+        ]
 
-    def fields(self, text: str, thinking: dict[str, str]) -> dict[str, object]:
+    def reply_fields(self, text: str, thinking: dict[str, str]) -> dict[str, object]:
         return {"message": {"role": "assistant", "content": text, **thinking}}
 
 
@@ -58,54 +61,56 @@ class Generate(Body):
     prompt: str | None = None
     images: list[str] | None = None
 
-    def sent(self) -> list[Sent]:
-        return [Sent("user", self.prompt or "", tuple(self.images or ()))] if self.prompt or self.images else []
+    def list_messages(self) -> list[ChatMessage]:
+        if not self.prompt and not self.images:
+            return []
+        return [ChatMessage("user", self.prompt or "", tuple(self.images or ()))]
 
-    def fields(self, text: str, thinking: dict[str, str]) -> dict[str, object]:
+    def reply_fields(self, text: str, thinking: dict[str, str]) -> dict[str, object]:
         return {"response": text, **thinking}
 
 
-class Lines:
-    """Writes a response as lines of JSON, or as one object."""
+class OllamaFormat:
+    """Writes a response as lines of JSON, or as one object. See `ResponseFormat`."""
 
     media_type, end = "application/x-ndjson", b""
 
     def __init__(self, body: Chat | Generate) -> None:
-        self._body, self._answered = body, False
+        self._body, self._replied = body, False
 
     def line(self, text: str, thoughts: str = "", **more: object) -> dict[str, object]:
         thinking = {"thinking": thoughts} if thoughts and self._body.think is not False else {}
         head = {"model": self._body.model, "created_at": _now()}
-        return {**head, **self._body.fields(text, thinking), "done": False, **more}
+        return {**head, **self._body.reply_fields(text, thinking), "done": False, **more}
 
-    def whole(self, answer: Answer, thoughts: str) -> dict[str, object]:
-        took = round(answer.seconds * 1e9)
+    def whole(self, reply: FinalReply, thoughts: str) -> dict[str, object]:
+        nanoseconds = round(reply.seconds * 1e9)
         return self.line(
-            answer.text,
+            reply.text,
             thoughts,
             done=True,
-            done_reason=answer.finish,
-            total_duration=took,
+            done_reason=reply.finish,
+            total_duration=nanoseconds,
             load_duration=0,
             prompt_eval_duration=0,
-            eval_duration=took,
-            prompt_eval_count=answer.prompt_tokens,
-            eval_count=answer.response_tokens,
-            **answer.extra,
+            eval_duration=nanoseconds,
+            prompt_eval_count=reply.prompt_tokens,
+            eval_count=reply.response_tokens,
+            **reply.extra,
         )
 
     def write(self, step: Step) -> Iterator[bytes]:
-        if isinstance(step, Answer):
-            if not self._answered:
+        if isinstance(step, FinalReply):
+            if not self._replied:
                 yield _json(self.line(step.text))
-            self._answered = True
+            self._replied = True
             if step.last:
-                yield _json(self.whole(step, "") | self._body.fields("", {}))
-        else:  # without a thought it shows that the server is at work
+                yield _json(self.whole(step, "") | self._body.reply_fields("", {}))
+        else:  # a line without a thought keeps the connection alive
             yield _json(self.line("", f"{step.thought}\n" if step.thought else ""))
 
     def fail(self, error: MmergError) -> bytes:
-        return _json(failed(error))
+        return _json(build_error(error))
 
 
 def routes(state: AppState) -> APIRouter:
@@ -119,49 +124,50 @@ def routes(state: AppState) -> APIRouter:
     @router.head("/tags", include_in_schema=False)
     @router.get("/tags")
     async def tags() -> dict[str, object]:
-        return {"models": [_entry(state, name) for name in state.offered]}
+        return {"models": [_entry(state, name) for name in state.systems]}
 
-    @router.post("/show", openapi_extra=takes(Body))
+    @router.post("/show", openapi_extra=describe_body(Body))
     async def show(request: Request) -> dict[str, object]:
         body = await read_body(request, Body)
-        sees = state.model(body.model or body.name).system.sees("V")
+        vision = state.find_system(body.model or body.name).system.sees("V")
         return {
             "modelfile": "",
             "parameters": "",
             "template": "",
             "details": _details(state),
             "model_info": {"general.architecture": "mmerg", "mmerg.context_length": state.engine.context_length},
-            "capabilities": ["completion", *["vision"] * sees, "thinking"],
+            "capabilities": ["completion", *["vision"] * vision, "thinking"],
             "modified_at": _now(),
         }
 
-    @router.post("/chat", openapi_extra=takes(Chat))
+    @router.post("/chat", openapi_extra=describe_body(Chat))
     async def chat(request: Request) -> Response:
         return await _respond(state, request, await read_body(request, Chat))
 
-    @router.post("/generate", openapi_extra=takes(Generate))
+    @router.post("/generate", openapi_extra=describe_body(Generate))
     async def generate(request: Request) -> Response:
         return await _respond(state, request, await read_body(request, Generate))
 
     return router
 
 
-def failed(error: MmergError) -> dict[str, object]:
-    return {"error": error_sentence(error)}
+def build_error(error: MmergError) -> dict[str, object]:
+    return {"error": error_as_text(error)}
 
 
 async def _respond(state: AppState, request: Request, body: Chat | Generate) -> Response:
-    served, sent, form, options = state.model(body.model), body.sent(), Lines(body), body.options or Options()
-    if not sent:  # asks to load the model, or to unload it
+    served, messages = state.find_system(body.model), body.list_messages()
+    ollama_format, options = OllamaFormat(body), body.options or Options()
+    if not messages:  # asks to load the model, or to unload it
         reason = "unload" if body.keep_alive in (0, "0") else "load"
-        return JSONResponse(form.line("", done=True, done_reason=reason))
-    steps = answers(state, served, sent, Wish(options.stop, options.seed))
-    return await respond(request, steps, form, streams=body.stream is not False)
+        return JSONResponse(ollama_format.line("", done=True, done_reason=reason))
+    steps = run_request(state, served, messages, ReplyOptions(options.stop, options.seed))
+    return await respond(request, steps, ollama_format, streams=body.stream is not False)
 
 
 def _entry(state: AppState, name: str) -> dict[str, object]:
     tagged = f"{name}:latest"
-    digest = sha256(f"{name} {state.engine.digest}".encode()).hexdigest()  # clients take equal ones for one model
+    digest = sha256(f"{name} {state.engine.digest}".encode()).hexdigest()  # differs by model, as clients expect
     fields = {"name": tagged, "model": tagged, "size": 0, "digest": digest}
     return {**fields, "details": _details(state), "modified_at": _now()}
 

@@ -1,8 +1,8 @@
 """OpenAI's API: models, and chat completions, streamed or whole.
 
-While the agents work, a stream carries their outputs as `reasoning_content`, and the current step as events beside an
-empty delta: Open WebUI shows these, other programs ignore them. `mmerg` describes the reply: its emotion and plan, and
-by pass the outputs and the audit.
+While the agents work, a stream carries their outputs as `reasoning_content`. Events beside an empty delta name the
+current step: Open WebUI shows them, other programs ignore them. The field `mmerg` holds the details of the reply: its
+emotion and plan, and the outputs and audit of each pass.
 """
 
 import json
@@ -16,12 +16,12 @@ from fastapi.responses import Response
 from pydantic import BaseModel, Field
 
 from mmerg.errors import MmergError
-from mmerg.serving.answers import Answer, Step, Wish, answers, respond
-from mmerg.serving.messages import AnySeed, Sent, read_base64, read_body, takes
-from mmerg.serving.refused import HttpError, error_sentence, get_status
+from mmerg.serving.http_error import HttpError, error_as_text, get_status
+from mmerg.serving.messages import AnySeed, ChatMessage, describe_body, read_base64, read_body
+from mmerg.serving.responses import FinalReply, ReplyOptions, Step, respond, run_request
 from mmerg.serving.turns import AppState
 
-ALIVE = b": at work\n\n"  # a comment, so that proxies and programs do not give up
+ALIVE = b": at work\n\n"  # a comment, which keeps proxies and programs from timing out
 
 
 class ImageUrl(BaseModel):
@@ -38,17 +38,18 @@ class Message(BaseModel):
     role: str
     content: str | list[Part] | None = None
 
-    def sent(self, number: int) -> Sent:
-        """Raises HttpError for a part that is neither text nor a picture in a data URL."""
+    def convert(self, number: int) -> ChatMessage:
+        """Converts message `number`. Raises HttpError for a part that is neither text nor a picture in a data URL."""
         if not isinstance(self.content, list):
-            return Sent(self.role, self.content or "")
+            return ChatMessage(self.role, self.content or "")
         where = f"message {number}"
         for part in self.content:
             if not (part.type == "text" or (part.type == "image_url" and part.image_url)):
                 what = f"a part of the type {part.type!r:.40} is not supported, or is empty"
-                raise HttpError(what, where=where, hint="text, or image_url with a data URL")
+                raise HttpError(what, where=where, hint="send text, or image_url with a data URL")
         pictures = [read_base64(part.image_url.url, where) for part in self.content if part.image_url]
-        return Sent(self.role, "\n".join(part.text for part in self.content if part.type == "text"), tuple(pictures))
+        text = "\n".join(part.text for part in self.content if part.type == "text")
+        return ChatMessage(self.role, text, tuple(pictures))
 
 
 class StreamOptions(BaseModel):
@@ -56,7 +57,7 @@ class StreamOptions(BaseModel):
 
 
 class Completion(BaseModel):
-    """The parts of a request that are used: no tools, as agents call none, and no samplers, as they have their own."""
+    """The fields of a request that have an effect: no tools, as agents call none, and no samplers, as agents set them."""
 
     model: str
     messages: Annotated[list[Message], Field(min_length=1)]
@@ -66,13 +67,13 @@ class Completion(BaseModel):
     seed: AnySeed = None
 
 
-class Chunks:
-    """Writes a response as chunks of a stream, or as one object."""
+class OpenAIFormat:
+    """Writes a response as chunks of a stream, or as one object. See `ResponseFormat`."""
 
     media_type, end = "text/event-stream", b"data: [DONE]\n\n"
 
     def __init__(self, body: Completion) -> None:
-        self._started = self._answered = False
+        self._started = self._replied = False
         self._usage = bool(body.stream_options and body.stream_options.include_usage)
         self._head = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": body.model}
 
@@ -80,10 +81,10 @@ class Chunks:
         if not self._started:
             yield self._delta({"role": "assistant", "content": ""})
             self._started = True
-        if isinstance(step, Answer):
-            if not self._answered:
+        if isinstance(step, FinalReply):
+            if not self._replied:
                 yield self._delta({"content": step.text})
-            self._answered = True
+            self._replied = True
             if not step.last:
                 return
             yield self._status(f"Done in {step.seconds:.1f} s", done=True)
@@ -99,13 +100,13 @@ class Chunks:
             yield ALIVE
 
     def fail(self, error: MmergError) -> bytes:
-        return _data(failed(error))
+        return _data(build_error(error))
 
-    def whole(self, answer: Answer, thoughts: str) -> dict[str, object]:
-        message = {"role": "assistant", "content": answer.text, "reasoning_content": thoughts}
-        choice = {"index": 0, "message": message, "finish_reason": answer.finish, "logprobs": None}
-        body = {"object": "chat.completion", "choices": [choice], "usage": _usage(answer)}
-        return {**self._head, **body, **answer.extra}
+    def whole(self, reply: FinalReply, thoughts: str) -> dict[str, object]:
+        message = {"role": "assistant", "content": reply.text, "reasoning_content": thoughts}
+        choice = {"index": 0, "message": message, "finish_reason": reply.finish, "logprobs": None}
+        body = {"object": "chat.completion", "choices": [choice], "usage": _usage(reply)}
+        return {**self._head, **body, **reply.extra}
 
     def _delta(self, delta: dict[str, str], finish: str | None = None, **more: object) -> bytes:
         return self._chunk([{"index": 0, "delta": delta, "finish_reason": finish}], **more)
@@ -122,34 +123,35 @@ def routes(state: AppState) -> APIRouter:
 
     @router.get("/models")
     async def models() -> dict[str, object]:
-        return {"object": "list", "data": [_model(name) for name in state.offered]}
+        return {"object": "list", "data": [_model(name) for name in state.systems]}
 
     @router.get("/models/{name}")
     async def model(name: str) -> dict[str, object]:
-        return _model(state.model(name).id)
+        return _model(state.find_system(name).id)
 
-    @router.post("/chat/completions", openapi_extra=takes(Completion))
+    @router.post("/chat/completions", openapi_extra=describe_body(Completion))
     async def complete(request: Request) -> Response:
         body = await read_body(request, Completion)
-        sent = [message.sent(number) for number, message in enumerate(body.messages, start=1)]
-        steps = answers(state, state.model(body.model), sent, Wish(body.stop, body.seed))
-        return await respond(request, steps, Chunks(body), streams=bool(body.stream))
+        messages = [message.convert(number) for number, message in enumerate(body.messages, start=1)]
+        served, options = state.find_system(body.model), ReplyOptions(body.stop, body.seed)
+        steps = run_request(state, served, messages, options)
+        return await respond(request, steps, OpenAIFormat(body), streams=bool(body.stream))
 
     return router
 
 
-def failed(error: MmergError) -> dict[str, object]:
+def build_error(error: MmergError) -> dict[str, object]:
     kind = "invalid_request_error" if get_status(error) < 500 else "server_error"
-    return {"error": {"message": error_sentence(error), "type": kind, "param": error.where or None, "code": None}}
+    return {"error": {"message": error_as_text(error), "type": kind, "param": error.where or None, "code": None}}
 
 
 def _model(name: str) -> dict[str, object]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "mmerg"}
 
 
-def _usage(answer: Answer) -> dict[str, int]:
-    prompt, response = answer.prompt_tokens, answer.response_tokens
-    return {"prompt_tokens": prompt, "completion_tokens": response, "total_tokens": prompt + response}
+def _usage(reply: FinalReply) -> dict[str, int]:
+    prompt, completion = reply.prompt_tokens, reply.response_tokens
+    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
 def _data(chunk: dict[str, object]) -> bytes:

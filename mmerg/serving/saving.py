@@ -1,6 +1,6 @@
-"""Saves a chat as run folders, one for each system that replied: `mmerg show` and `mmerg report` open them.
+"""Saves a chat as run folders, one for each system that replied. `mmerg show` and `mmerg report` open them.
 
-The server keeps nothing of a chat. The page holds each reply's trace, and sends the traces to save.
+The server stores no chats. The page holds the trace of each reply, and sends the traces back to save them.
 """
 
 import re
@@ -17,14 +17,14 @@ from mmerg.runs.events import Emit, Event
 from mmerg.runs.folder import Run
 from mmerg.runs.manifest import Manifest, ProtocolSection
 from mmerg.runs.result import Result
-from mmerg.serving.refused import HttpError
+from mmerg.serving.http_error import HttpError
 from mmerg.storage.record import Record
 
-REPLY = re.compile(r"[0-9a-zA-Z-]{1,64}/\d{1,6}")  # the ids of a chat's results
+REPLY_ID = re.compile(r"[0-9a-zA-Z-]{1,64}/\d{1,6}")  # the id of a chat's result
 
 
-class Trace(Record):
-    """A reply or its failure, with everything that led to it. manifest: what made it."""
+class ReplyTrace(Record):
+    """A reply or a failed turn, with its events and the manifest of its system."""
 
     manifest: Manifest
     result: Result
@@ -32,23 +32,26 @@ class Trace(Record):
 
 
 class SavedReply(BaseModel):
-    """frames: JPEGs in base64, if the user wants to save them."""
+    """A reply to save. frames: JPEGs in base64; empty if the user does not want to save them."""
 
     model_config = ConfigDict(extra="forbid")
 
-    trace: Json[Trace]
+    trace: Json[ReplyTrace]
     frames: tuple[Base64Bytes, ...] = ()
 
 
 def save(runs: Path, replies: Sequence[SavedReply]) -> list[Path]:
-    """Writes replies; returns the folders, one for each system and model. Raises HttpError without replies or for
-    something else than replies of a chat, RunError if a folder cannot be written."""
+    """Writes replies below the folder `runs`. Returns the new folders, one for each system and model.
+
+    Raises HttpError if there are no replies, or if something is not the reply of a chat. Raises RunError if a folder
+    cannot be written.
+    """
     if not replies:
-        raise HttpError("there is no reply to save", where="replies", hint="say something first")
+        raise HttpError("there is no reply to save", where="replies", hint="send a message first")
     groups: dict[str, list[SavedReply]] = {}
     for reply in replies:
         trace = reply.trace
-        if not REPLY.fullmatch(trace.result.id) or not re.fullmatch(r"\w{1,64}", trace.manifest.system):
+        if not REPLY_ID.fullmatch(trace.result.id) or not re.fullmatch(r"\w{1,64}", trace.manifest.system):
             raise HttpError("this is not a reply of a chat", where=trace.result.id)
         groups.setdefault(trace.manifest.model_dump_json(exclude={"sessions"}), []).append(reply)
     return [_write(runs, group) for group in groups.values()]
@@ -71,7 +74,7 @@ def _write(runs: Path, replies: Sequence[SavedReply]) -> Path:
     return folder
 
 
-def _replay(trace: Trace, emit: Emit) -> Result:
+def _replay(trace: ReplyTrace, emit: Emit) -> Result:
     for event in trace.events:
         emit(event)
     return trace.result

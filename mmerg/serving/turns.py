@@ -1,6 +1,6 @@
-"""What all routes share: the state of the app, a turn's updates, streams, and clients that disconnect.
+"""Shared by all routes: the state of the app, the updates of a turn, streams, and clients that disconnect.
 
-async for update in reply_updates(state, request): ...
+async for update in run_turn(state, request): ...
 """
 
 import asyncio
@@ -20,13 +20,13 @@ from mmerg.errors import MmergError
 from mmerg.experiment.talk import with_uploads
 from mmerg.runs.events import Event
 from mmerg.runs.result import Result
-from mmerg.serving.offered import ServedSystem
-from mmerg.serving.refused import HttpError, error_sentence
-from mmerg.serving.saving import Trace
+from mmerg.serving.http_error import HttpError, error_as_text
+from mmerg.serving.saving import ReplyTrace
 from mmerg.serving.speech import Transcriber
+from mmerg.serving.systems import ServedSystem
 from mmerg.serving.talk import ReplyRequest
-from mmerg.serving.updates import Update, Updates, Words
-from mmerg.serving.work import Report, TurnRunner
+from mmerg.serving.turn_runner import Report, TurnRunner
+from mmerg.serving.updates import TextPiece, Update, Updates
 from mmerg.settings.commands import ServeSettings
 
 Item = TypeVar("Item")
@@ -34,32 +34,36 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class AppState:
-    """The systems and the turns at work; nothing that users say stays here. offered: systems by the name of their
-    model. missing: the errors of those that cannot be served."""
+    """The state that all requests share. It holds nothing that users say.
+
+    Attributes:
+        systems: the served systems by the names of their models.
+        unavailable: the errors of systems that cannot be served, likewise.
+    """
 
     settings: ServeSettings
     engine: Engine
-    offered: Mapping[str, ServedSystem]
-    missing: Mapping[str, MmergError]
-    work: TurnRunner
+    systems: Mapping[str, ServedSystem]
+    unavailable: Mapping[str, MmergError]
+    turn_runner: TurnRunner
     speech: Transcriber | None = None
 
-    def model(self, name: str) -> ServedSystem:
-        """The system of that name; Ollama's programs append a tag. Raises HttpError for an unknown name."""
-        name = name.removesuffix(":latest")
-        if served := self.offered.get(name):
+    def find_system(self, model: str) -> ServedSystem:
+        """Returns the system of a model. Raises HttpError if there is none of that name."""
+        name = model.removesuffix(":latest")  # Ollama's programs append a tag
+        if served := self.systems.get(name):
             return served
-        if error := self.missing.get(name):
-            raise HttpError(f"{name} is not available: {error_sentence(error)}", where="model", status=404)
-        hint = f"one of {', '.join(self.offered)}"
+        if error := self.unavailable.get(name):
+            raise HttpError(f"{name} is not available: {error_as_text(error)}", where="model", status=404)
+        hint = f"one of {', '.join(self.systems)}"
         raise HttpError(f"there is no model {name!r:.80}", where="model", hint=hint, status=404)
 
 
-async def reply_updates(
-    state: AppState, request: ReplyRequest, *, traced: bool = False
-) -> AsyncGenerator[Update, None]:
-    """The updates until the reply comes or the turn fails. traced: with the whole trace, for a client that may save
-    it. Raises MmergError if the turn cannot start."""
+async def run_turn(state: AppState, request: ReplyRequest, *, with_trace: bool = False) -> AsyncGenerator[Update, None]:
+    """Runs a turn and yields its updates until the reply comes or the turn fails.
+
+    with_trace: yield the whole trace too, for a client that may save it. Raises MmergError if the turn cannot start.
+    """
     frames: dict[str, bytes] = {}
     sample, uploads = request.build_sample()
     experiment = with_uploads(request.served.experiment, uploads, request.seed)
@@ -75,20 +79,23 @@ async def reply_updates(
             trace.append(event)
             report(event)
 
-        with stream_to(lambda text: report(Words(text))):
+        with stream_to(lambda text: report(TextPiece(text))):
             result = experiment.run_sample(sample, backend, emit, keep_frame)
-        if traced:
-            report(Trace(manifest=request.served.manifest, result=result, events=tuple(trace)))
+        if with_trace:
+            report(ReplyTrace(manifest=request.served.manifest, result=result, events=tuple(trace)))
         return result
 
-    async with aclosing(state.work.turn(job)) as reports:
+    async with aclosing(state.turn_runner.run(job)) as reports:
         async for report in reports:
-            for update in updates.of(report):
+            for update in updates.convert(report):
                 yield update
 
 
-async def started(items: AsyncGenerator[Item, None]) -> AsyncGenerator[Item, None]:
-    """The same items. Awaits the first one here, so that its error is raised before the response has a status."""
+async def await_first(items: AsyncGenerator[Item, None]) -> AsyncGenerator[Item, None]:
+    """Awaits the first item, and returns a generator of the same items.
+
+    An error before the first item is thus raised before the response has a status.
+    """
     first = await anext(items)
 
     async def with_first() -> AsyncGenerator[Item, None]:
@@ -100,8 +107,8 @@ async def started(items: AsyncGenerator[Item, None]) -> AsyncGenerator[Item, Non
     return with_first()
 
 
-class Streamed(StreamingResponse):
-    """Closes its items when the client disconnects."""
+class ClosingStream(StreamingResponse):
+    """A stream that closes its generator when the client disconnects."""
 
     async def stream_response(self, send: Send) -> None:
         assert isinstance(self.body_iterator, AsyncGenerator)
@@ -109,14 +116,22 @@ class Streamed(StreamingResponse):
             await super().stream_response(send)
 
 
-def stream(
+def stream_response(
     items: AsyncGenerator[Item, None],
     write: Callable[[Item], Iterator[bytes]],
     fail: Callable[[MmergError], bytes],
     media_type: str,
     end: bytes = b"",
 ) -> Response:
-    """A response with the chunks of each item. fail: writes the last chunk if the items raise."""
+    """Builds a streamed response.
+
+    Args:
+        items: the items to stream.
+        write: yields the chunks of an item.
+        fail: returns the last chunk if the items raise MmergError.
+        media_type: the content type.
+        end: bytes after the last chunk.
+    """
 
     async def chunks() -> AsyncGenerator[bytes, None]:
         try:
@@ -128,24 +143,26 @@ def stream(
             yield fail(error)
         yield end
 
-    return Streamed(chunks(), media_type=media_type)
+    return ClosingStream(chunks(), media_type=media_type)
 
 
-async def unless_disconnected(request: Request, work: Coroutine[Any, Any, Item]) -> Item:
-    """The result of `work`. If the client disconnects first, cancels it and raises ClientDisconnect. The request's body
-    must have been read."""
+async def cancel_on_disconnect(request: Request, work: Coroutine[Any, Any, Item]) -> Item:
+    """Returns the result of `work`. If the client disconnects first, cancels it and raises ClientDisconnect.
+
+    The request's body must have been read.
+    """
     working = asyncio.create_task(work)
-    gone = asyncio.create_task(_disconnect(request))
+    disconnect = asyncio.create_task(_wait_for_disconnect(request))
     try:
-        await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({working, disconnect}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
             raise ClientDisconnect
         return working.result()
     finally:
-        gone.cancel()
+        disconnect.cancel()
         working.cancel()
 
 
-async def _disconnect(request: Request) -> None:
+async def _wait_for_disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass

@@ -1,7 +1,7 @@
 """The updates of a turn that clients get: fields for the page, and lines of text for chat programs.
 
-updates = Updates(offered, frames, problems)
-for update in updates.of(event): ...
+updates = Updates(served, frames, problems)
+for update in updates.convert(event): ...
 """
 
 from base64 import b64encode
@@ -12,118 +12,145 @@ from typing import Any, cast
 from mmerg.runs import events
 from mmerg.runs.result import Result
 from mmerg.runs.trace import SampleTrace, Step
-from mmerg.serving.offered import ServedSystem, titled
-from mmerg.serving.refused import describe_failure, hint_for
-from mmerg.serving.saving import Trace
-from mmerg.serving.work import SILENCE, Place
+from mmerg.serving.http_error import choose_hint, describe_failure
+from mmerg.serving.saving import ReplyTrace
+from mmerg.serving.systems import ServedSystem, get_title
+from mmerg.serving.turn_runner import SILENCE, QueuePlace
 
-SILENT = "silent"  # the name of an update that says only that the turn is still running
-LONGEST = 400  # characters of an output as text
+SILENT = "silent"  # the name of an update that only keeps the connection alive
+MAX_LENGTH = 400  # characters of an output as text
 
 
 @dataclass(frozen=True)
 class Update:
-    """name, fields: for the page, as JSON. thought, status: a line for a chat program's thinking block, and one for its
-    status line; "" for none. cause: the event or result, if the server itself acts on it, or the trace of a pass that
-    has a response. about: of the reply so far, see `Updates.about`."""
+    """One update of a turn.
+
+    Attributes:
+        name: the name of the page's event.
+        fields: the data of the page's event, as JSON.
+        thought: a line for a chat program's thinking block; "" for none.
+        status: a line for a chat program's status; "" for none.
+        cause: the event or result, if the server itself acts on it; the trace, if its last pass has a reply.
+        details: the details of the reply so far, see `Updates.details`.
+    """
 
     name: str
     fields: Mapping[str, object]
     thought: str = ""
     status: str = ""
     cause: object = None
-    about: Mapping[str, object] | None = None
+    details: Mapping[str, object] | None = None
 
 
-class Words(str):
+class TextPiece(str):
     """A piece of the model's text; "" starts a new text."""
 
     __slots__ = ()
 
 
 class Updates:
-    """The updates of one turn. frames: JPEGs by hash. problems: why files give no frames, by "turn 3"; both are filled
-    while the turn runs."""
+    """Converts what happens in one turn to updates."""
 
-    def __init__(self, offered: ServedSystem, frames: Mapping[str, bytes], problems: Mapping[str, str]) -> None:
-        self._system, self._sources = offered.system, offered.plan.sources
+    def __init__(self, served: ServedSystem, frames: Mapping[str, bytes], problems: Mapping[str, str]) -> None:
+        """Starts without updates. The turn fills `frames` and `problems` while it runs.
+
+        Args:
+            served: the system that replies.
+            frames: JPEGs by hash.
+            problems: why files give no frames, by turn, such as "turn 3".
+        """
+        self._system, self._sources = served.system, served.plan.sources
         self._jpegs, self._problems = frames, problems
         self.trace = SampleTrace()
-        self._asked = ""
+        self._running_agent = ""
         self._response = self._system.result_symbol("response")
 
-    def of(self, what: object) -> Iterator[Update]:
-        match what:
-            case Place(place):
-                turns = "turn is" if place == 1 else "turns are"
-                status = f"Waiting: {place} {turns} before this one" if place else "At work"
-                yield Update("accepted", {"place": place}, status=status)
-            case _ if what is SILENCE:
+    def convert(self, item: object) -> Iterator[Update]:
+        """Yields the updates for a report of `TurnRunner`: a place in the queue, an event, a piece of text, a trace, a
+        result or SILENCE."""
+        match item:
+            case QueuePlace(ahead):
+                turns = "turn is" if ahead == 1 else "turns are"
+                status = f"Waiting: {ahead} {turns} before this one" if ahead else "At work"
+                yield Update("queued", {"ahead": ahead}, status=status)
+            case _ if item is SILENCE:
                 yield Update(SILENT, {})
-            case Words(text):
-                if any(stage.name == self._asked and stage.gives == self._response for stage in self._system.stages):
-                    yield Update("words", {"text": text})
-            case Trace():
-                yield Update("trace", {"trace": what.model_dump_json()})
+            case TextPiece(text):
+                if self._is_writing_response():
+                    yield Update("text", {"text": text})
+            case ReplyTrace():
+                yield Update("trace", {"trace": item.model_dump_json()})
             case Result() if failed := self.trace.failed:
                 fields = failed.model_dump(mode="json", include={"what", "where", "failure"})
-                if (plain := describe_failure(failed.failure, failed.what)) != failed.what:
-                    fields |= {"what": plain, "where": f"{failed.where}: {failed.what}"}
-                yield Update("failed", fields | {"hint": hint_for(failed.failure, failed.hint)}, cause=failed)
+                description = describe_failure(failed.failure, failed.what)
+                if description != failed.what:
+                    fields |= {"what": description, "where": f"{failed.where}: {failed.what}"}
+                yield Update("failed", fields | {"hint": choose_hint(failed.failure, failed.hint)}, cause=failed)
             case Result():
-                yield Update("reply", {"text": what.response or "", "emotion": what.emotion or ""})
-                fields = what.model_dump(include={"calls", "prompt_tokens", "response_tokens", "seconds"})
-                yield Update("done", fields, cause=what, about=self.about())
+                yield Update("reply", {"text": item.response or "", "emotion": item.emotion or ""})
+                fields = item.model_dump(include={"calls", "prompt_tokens", "response_tokens", "seconds"})
+                yield Update("done", fields, cause=item, details=self.details())
             case _:
-                event = cast("events.Event", what)
+                event = cast("events.Event", item)
                 self.trace.add(event)
-                yield from self._of_event(event)
+                yield from self._convert_event(event)
 
-    def _of_event(self, event: events.Event) -> Iterator[Update]:
+    def _is_writing_response(self) -> bool:
+        stages = self._system.stages
+        return any(stage.name == self._running_agent and stage.gives == self._response for stage in stages)
+
+    def _convert_event(self, event: events.Event) -> Iterator[Update]:
         match event:
             case events.FramesTaken():
-                yield self._frames(event)
-                yield from self._next(0, "")
+                yield self._convert_frames(event)
+                yield from self._start_next(0, "")
             case events.Supplied():
                 fields = {**_agent(event), "symbol": event.symbol, "items": event.content, "problem": event.problem}
-                kind, given = type(self._sources[event.symbol]).__name__, len(event.content) or event.problem
-                yield Update("supplied", fields, f"{kind} for {titled(event.stage)}: {given}" if given else "")
+                source, count = type(self._sources[event.symbol]).__name__, len(event.content) or event.problem
+                yield Update("source", fields, f"{source} for {get_title(event.stage)}: {count}" if count else "")
             case events.Refused():
-                words = f"{titled(event.stage)} is asked again: {event.complaint}"
-                yield Update("refused", {**_agent(event), "complaint": event.complaint}, words, words)
+                text = f"{get_title(event.stage)} is asked again: {event.complaint}"
+                yield Update("refused", {**_agent(event), "complaint": event.complaint}, text, text)
             case events.Produced():
-                fields = {**_agent(event), "output": event.output, "seconds": self._seconds(event.t, event.stage)}
-                draft = str(self._at("response", event.t) or "") if event.symbol == self._response else ""
-                thought = f"{titled(event.stage)}: {_short(event.output)}"
-                cause, about = (self.trace, self.about()) if draft else (None, None)
-                yield Update("said", fields | {"draft": draft}, thought, cause=cause, about=about)
-                yield from self._next(event.t, event.stage)
+                draft = str(self._get_result("response", event.t) or "") if event.symbol == self._response else ""
+                seconds = self._sum_seconds(event.t, event.stage)
+                fields = {**_agent(event), "output": event.output, "seconds": seconds, "draft": draft}
+                thought = f"{get_title(event.stage)}: {_shorten(event.output)}"
+                if draft:
+                    yield Update("output", fields, thought, cause=self.trace, details=self.details())
+                else:
+                    yield Update("output", fields, thought)
+                yield from self._start_next(event.t, event.stage)
             case events.Audited(audit=audit):
                 findings = [
                     {"check": name, "passed": finding.passed, "reason": finding.reason}
                     for name, finding in audit.findings.items()
                 ]
-                blamed = audit.findings[event.fault] if event.fault else None
-                fields = {"findings": findings, "instruction": blamed.correction if blamed else ""}
-                words = f"{titled(event.fault)} does not hold: {blamed.reason}" if event.fault and blamed else ""
-                yield self._audit(event.t, words or "all checks passed", **fields, blamed=event.fault)
+                if event.fault:
+                    finding = audit.findings[event.fault]
+                    instruction = finding.correction
+                    text = f"{get_title(event.fault)} does not hold: {finding.reason}"
+                else:
+                    instruction, text = "", "all checks passed"
+                yield self._build_audit(event.t, text, findings=findings, instruction=instruction, blamed=event.fault)
             case events.Unaudited():
-                problem = f"the audit cannot be read: {describe_failure(event.failure, event.what)}"
-                yield self._audit(event.t, problem, findings=[], blamed=None, instruction="", problem=problem)
+                text = f"the audit cannot be read: {describe_failure(event.failure, event.what)}"
+                yield self._build_audit(event.t, text, findings=[], instruction="", blamed=None, problem=text)
             case events.PassLost():
-                plain = describe_failure(event.failure, event.what)
-                yield Update("lost", {"pass": event.t, "what": plain}, f"Pass {event.t} could not be finished: {plain}")
+                what = describe_failure(event.failure, event.what)
+                yield Update("lost", {"pass": event.t, "what": what}, f"Pass {event.t} could not be finished: {what}")
             case events.Rerun():
-                words = f"Again from {titled(event.stage)}"
-                yield Update("rerun", {"pass": event.t, "from": event.stage, "reason": event.reason}, words, words)
-                yield self._ask(event.t, event.stage)
+                text = f"Again from {get_title(event.stage)}"
+                yield Update("rerun", {"pass": event.t, "from": event.stage, "reason": event.reason}, text, text)
+                yield self._start_agent(event.t, event.stage)
             case events.Selected():
                 passes, why = len(self.trace.passes), self.trace.why
-                yield Update("chosen", {"pass": event.t, "passes": passes, "why": why}, why if passes > 1 else "")
+                fields = {"pass": event.t, "passes": passes, "why": why}
+                yield Update("selected", fields, why if passes > 1 else "")
             case _:
                 pass
 
-    def _frames(self, event: events.FramesTaken) -> Update:
+    def _convert_frames(self, event: events.FramesTaken) -> Update:
         frames = [
             {
                 "number": number,
@@ -134,50 +161,62 @@ class Updates:
             }
             for number, keyframe in enumerate(self.trace.keyframes, start=1)
         ]
-        own = {name: self._problems.get(name, turn.problem) for turn in event.turns for name in [f"turn {turn.turn}"]}
-        problem = "; ".join(f"{name}: {text}" for name, text in own.items() if text)
-        thought = f"Frames: {len(frames)}" + (f" ({problem})" if problem else "")
-        fields = {"frames": frames, "problem": problem}
-        return Update("frames", fields, thought if frames or problem else "", cause=event)
+        problems = []
+        for turn in event.turns:
+            name = f"turn {turn.turn}"
+            if text := self._problems.get(name, turn.problem):
+                problems.append(f"{name}: {text}")
+        problem = "; ".join(problems)
+        thought = ""
+        if frames or problem:
+            thought = f"Frames: {len(frames)}" + (f" ({problem})" if problem else "")
+        return Update("frames", {"frames": frames, "problem": problem}, thought, cause=event)
 
-    def _audit(self, t: int, words: str, **fields: object) -> Update:
-        fields |= {"pass": t, "seconds": self._seconds(t, self._system.agents[-1].name)}
-        return Update("audit", fields, f"Audit: {words}", f"audit: {words}")
+    def _build_audit(self, t: int, text: str, **fields: object) -> Update:
+        fields |= {"pass": t, "seconds": self._sum_seconds(t, self._system.agents[-1].name)}
+        return Update("audit", fields, f"Audit: {text}", f"audit: {text}")
 
-    def _seconds(self, t: int, agent: str) -> float:
+    def _sum_seconds(self, t: int, agent: str) -> float:
+        """Returns the duration of all calls of an agent in pass t."""
         step = self.trace.passes[t].steps.get(agent, Step())
         return round(sum(call.event.reply.seconds for call in step.calls), 3)
 
-    def _next(self, t: int, after: str) -> Iterator[Update]:
-        """The update for the agent after `after`: the stages in order, then the auditor."""
+    def _start_next(self, t: int, agent: str) -> Iterator[Update]:
+        """Yields the update for the agent that runs after `agent`: the stages in order, then the auditor."""
         stages = [stage.name for stage in self._system.stages]
         agents = [agent.name for agent in self._system.agents]
-        if following := agents[agents.index(after) + 1 :] if after in agents else agents:
-            yield self._ask(t, following[0])
-        elif after in stages and t + 1 < self._system.n:
-            yield self._ask(t + 1, stages[0])
+        following = agents[agents.index(agent) + 1 :] if agent in agents else agents
+        if following:
+            yield self._start_agent(t, following[0])
+        elif agent in stages and t + 1 < self._system.n:
+            yield self._start_agent(t + 1, stages[0])
 
-    def _ask(self, t: int, agent: str) -> Update:
-        self._asked = agent
-        return Update("asked", {"pass": t, "agent": agent}, status=titled(agent) + (f", pass {t}" if t else ""))
+    def _start_agent(self, t: int, agent: str) -> Update:
+        self._running_agent = agent
+        return Update("agent", {"pass": t, "agent": agent}, status=get_title(agent) + (f", pass {t}" if t else ""))
 
-    def about(self) -> dict[str, object]:
-        """What programs get beside the text: the emotion and plan of the selected pass, and for each pass the audit's
-        findings (null without a readable audit) and the agents' outputs."""
+    def details(self) -> dict[str, object]:
+        """Returns what programs get besides the text.
+
+        That is the system, the emotion, plan and response of the selected pass, and for each pass the findings of the
+        audit (null without a readable audit) and the agents' outputs.
+        """
         passes = list(self.trace.passes.values())
-        chosen = self.trace.selected.t if self.trace.selected else max(self.trace.passes, default=0)
+        selected = self.trace.selected.t if self.trace.selected else max(self.trace.passes, default=0)
         return {
             "system": self._system.name,
-            "emotion": self._at("emotion", chosen),
-            "plan": self._at("plan", chosen),
-            "response": self._at("response", chosen),
-            "selected_pass": chosen,
-            "audits": [done.audited.audit.model_dump()["findings"] if done.audited else None for done in passes],
-            "passes": [{output.stage: output.output for output in done.outputs.values()} for done in passes],
+            "emotion": self._get_result("emotion", selected),
+            "plan": self._get_result("plan", selected),
+            "response": self._get_result("response", selected),
+            "selected_pass": selected,
+            "audits": [
+                finished.audited.audit.model_dump()["findings"] if finished.audited else None for finished in passes
+            ],
+            "passes": [{output.stage: output.output for output in finished.outputs.values()} for finished in passes],
         }
 
-    def _at(self, part: str, t: int) -> Any:
-        """A part of the result in pass t; None if it does not exist."""
+    def _get_result(self, part: str, t: int) -> Any:
+        """Returns a part of the result of pass t; None if it does not exist."""
         place = self._system.result.get(part, "")
         return self.trace.passes[t].at(place) if t in self.trace.passes else None
 
@@ -186,12 +225,12 @@ def _agent(event: events.Supplied | events.Refused | events.Produced) -> dict[st
     return {"pass": event.t, "agent": event.stage}
 
 
-def _short(output: object) -> str:
-    text = " ".join(_in_words(output).split())
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+def _shorten(output: object) -> str:
+    text = " ".join(_as_text(output).split())
+    return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 1]}…"
 
 
-def _in_words(output: object) -> str:
+def _as_text(output: object) -> str:
     if isinstance(output, dict):
-        return "; ".join(f"{key} {_in_words(value)}" for key, value in output.items() if value not in (None, "", []))
-    return ", ".join(map(_in_words, output)) if isinstance(output, list) else str(output)
+        return "; ".join(f"{key} {_as_text(value)}" for key, value in output.items() if value not in (None, "", []))
+    return ", ".join(map(_as_text, output)) if isinstance(output, list) else str(output)

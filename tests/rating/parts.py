@@ -12,7 +12,7 @@ from mmerg.rating.launch import new
 from mmerg.rating.page import build_server
 from mmerg.rating.store import Store
 from mmerg.rating.study import Study, read_links, read_study
-from mmerg.serving.launch import listener
+from mmerg.serving.launch import open_listener
 from mmerg.settings.commands import RateSettings
 from tests.scoring.run_builder import build_run, result
 from tests.serving.running import client_of
@@ -81,7 +81,7 @@ class Rater:
 def serving(folder: Path, port: int = 0) -> Iterator[dict[str, Rater]]:
     """Serves a study, and gives its raters."""
     links = read_links(folder)
-    with closing(listener("127.0.0.1", port)) as heard, Store(folder, read_study(folder)) as store:
+    with closing(open_listener("127.0.0.1", port)) as heard, Store(folder, read_study(folder)) as store:
         server = build_server(store, links, RateSettings())
         thread = threading.Thread(target=server.run, args=([heard],))
         thread.start()

@@ -17,22 +17,22 @@ from mmerg.backends.pool import Host, Pool
 from mmerg.backends.protocol import Backend, Engine
 from mmerg.errors import MmergError
 from mmerg.serving.app import Server
-from mmerg.serving.launch import listener
-from mmerg.serving.offered import ServedSystem, build_served
+from mmerg.serving.launch import open_listener
 from mmerg.serving.speech import Transcriber
+from mmerg.serving.systems import ServedSystem, build_served_system
+from mmerg.serving.turn_runner import TurnRunner
 from mmerg.serving.turns import AppState
-from mmerg.serving.work import TurnRunner
 from mmerg.settings.commands import ServeSettings
 from mmerg.settings.parse import parse
 from tests.configs import compose_config
 
-SYSTEMS = ("merg", "one_pass", "self_refine", "few_shot", "hef")  # hef lacks its model: building all takes seconds
-NOT_OF_SYSTEMS = ("limits.", "host=", "names=", "origins=", "persona=", "fast=", "speech.", "runs=", "backbone.note=")
+SYSTEMS = ("merg", "one_pass", "self_refine", "few_shot", "hef")  # hef lacks its model; building all takes seconds
+SERVER_SETTINGS = ("limits.", "host=", "names=", "origins=", "persona=", "fast=", "speech.", "runs=", "backbone.note=")
 
 
 @dataclass(frozen=True)
 class Running:
-    """url: without a slash at its end. client: keeps its connections."""
+    """A running server. url: without a slash at its end. client: keeps its connections."""
 
     url: str
     client: httpx.Client
@@ -47,20 +47,21 @@ def running(
     patience: float = 1.0,
     token: str = "",
 ) -> Iterator[Running]:
-    """A running server. backend: None for the dry one. overrides: as on the command line."""
+    """Runs a server. backend: None for the dry one. overrides: as on the command line."""
     pool = Pool([Host(backend or Dry(), slots, "scripted")], patience=patience, wait=0.05)
     settings = settings_of(*overrides)
-    words = tuple(word for word in overrides if not word.startswith(NOT_OF_SYSTEMS))
     with (
-        closing(TurnRunner(pool, settings.limits.waiting)) as work,
-        closing(listener("127.0.0.1", 0)) as heard,  # clients may connect before the thread accepts them
-        client_of(f"http://127.0.0.1:{heard.getsockname()[1]}") as client,
+        closing(TurnRunner(pool, settings.limits.waiting)) as turn_runner,
+        closing(open_listener("127.0.0.1", 0)) as listener,  # clients may connect before the thread accepts them
+        client_of(f"http://127.0.0.1:{listener.getsockname()[1]}") as client,
     ):
         engine = pool.describe()
         speech = Transcriber(settings.speech.model) if settings.speech.model else None
-        state = AppState(settings, engine, *offers(words, engine.model_dump_json()), work, speech)
+        of_systems = tuple(override for override in overrides if not override.startswith(SERVER_SETTINGS))
+        systems, unavailable = build_systems(of_systems, engine.model_dump_json())
+        state = AppState(settings, engine, systems, unavailable, turn_runner, speech)
         server = Server(state, token)
-        thread = threading.Thread(target=server.run, args=([heard],))
+        thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
         try:
             yield Running(str(client.base_url).rstrip("/"), client, state)
@@ -75,19 +76,18 @@ def client_of(url: str) -> httpx.Client:
 
 
 @cache
-def offers(words: tuple[str, ...], engine: str) -> tuple[dict[str, ServedSystem], dict[str, MmergError]]:
-    """Some systems for these settings and this engine (as JSON), built once: they hold no state."""
-    offered, missing = {}, {}
+def build_systems(overrides: tuple[str, ...], engine: str) -> tuple[dict[str, ServedSystem], dict[str, MmergError]]:
+    """Builds some systems for these settings and this engine (as JSON). They hold no state, so tests share them."""
+    systems, unavailable = {}, {}
     for name in SYSTEMS:
+        settings = settings_of(*overrides, f"system={name}")
         try:
-            offered[f"mmerg-{name}"] = build_served(
-                settings_of(*words, f"system={name}"), Engine.model_validate_json(engine)
-            )
+            systems[f"mmerg-{name}"] = build_served_system(settings, Engine.model_validate_json(engine))
         except MmergError as error:
-            missing[f"mmerg-{name}"] = error
-    return offered, missing
+            unavailable[f"mmerg-{name}"] = error
+    return systems, unavailable
 
 
 @cache
-def settings_of(*words: str) -> ServeSettings:
-    return parse(compose_config("backend=dry", *words, name="serve"), ServeSettings)
+def settings_of(*overrides: str) -> ServeSettings:
+    return parse(compose_config("backend=dry", *overrides, name="serve"), ServeSettings)

@@ -139,7 +139,7 @@ def test_a_silent_stream_shows_that_it_is_alive(way: str) -> None:
     held, signs = Held(), 0
     path, request = WAYS[way]
     with running(Scripted(held)) as server:
-        server.state.work.silence = 0.02
+        server.state.turn_runner.silence = 0.02
         with server.client.stream("POST", path, **request) as stream:  # type: ignore[arg-type]
             for line in stream.iter_lines():
                 signs += line == ": at work"

@@ -63,18 +63,18 @@ def test_a_turn_streams_what_happens() -> None:
     with running(Scripted(blaming("psp"))) as server:
         updates = read_updates(turn(server, system="mmerg-merg"))
     names = [f"{name} {fields.get('agent') or fields.get('from') or ''}".strip() for name, fields in updates]
-    once = ["asked psp", "said psp", "asked sgrg", "said sgrg", "asked gra", "audit"]
+    once = ["agent psp", "output psp", "agent sgrg", "output sgrg", "agent gra", "audit"]
     assert names == [
-        *("accepted", "frames", "asked mpa", "said mpa", "asked caef", "said caef", *once),
-        *("rerun psp", *once, "chosen", "trace", "reply", "done"),
+        *("queued", "frames", "agent mpa", "output mpa", "agent caef", "output caef", *once),
+        *("rerun psp", *once, "selected", "trace", "reply", "done"),
     ]
     audits = [fields for name, fields in updates if name == "audit"]
     assert [audit["blamed"] for audit in audits] == ["psp", None]
     assert audits[0]["instruction"] == "mend psp"
     assert audits[0]["findings"][2] == {"check": "psp", "passed": False, "reason": "psp looked at"}
-    [chosen] = [fields for name, fields in updates if name == "chosen"]
-    assert (chosen["pass"], chosen["passes"]) == (1, 2)
-    assert chosen["why"].startswith("Pass 1 won: it passed the check of psp")
+    [selected] = [fields for name, fields in updates if name == "selected"]
+    assert (selected["pass"], selected["passes"]) == (1, 2)
+    assert selected["why"].startswith("Pass 1 won: it passed the check of psp")
     assert updates[-1][1]["calls"] == 8
 
 

@@ -3,8 +3,8 @@
 /** A new record. system: from the setup. places: the ids of the elements that show the turns, in order, for evidence.
     trace: the server's record, for saving. draft: the text so far. */
 export const fresh = (system, places) => ({
-  system, places, state: "sent", place: 0, frames: null, problem: "", passes: [], now: "", view: null, draft: "", raw: "",
-  chosen: null, reply: null, emotion: "", cost: null, failed: null, trace: null, begun: performance.now(),
+  system, places, state: "sent", ahead: 0, frames: null, problem: "", passes: [], now: "", view: null, draft: "", raw: "",
+  selected: null, reply: null, emotion: "", cost: null, failed: null, trace: null, begun: performance.now(),
 });
 
 /** A record after a reload, which loses a running reply. */
@@ -35,22 +35,22 @@ const passOf = (record, number) =>
   (record.passes[number] ??= { number, from: "", reason: "", agents: {}, audit: null, lost: "" });
 
 const agentOf = (record, { pass, agent }) =>
-  (passOf(record, pass).agents[agent] ??= { state: "waits", refused: [], supplied: [] });
+  (passOf(record, pass).agents[agent] ??= { state: "waits", refused: [], sources: [] });
 
 const TAKE = {
-  accepted: (record, { place }) => Object.assign(record, { place, state: place ? "queued" : "going" }),
+  queued: (record, { ahead }) => Object.assign(record, { ahead, state: ahead ? "queued" : "going" }),
   frames: (record, { frames, problem }) => Object.assign(record, { frames: frames.map(show), problem }),
-  words: (record, { text }) => {
+  text: (record, { text }) => {
     record.raw = text && record.raw + text;
     record.draft = written(record.raw);
   },
-  asked: (record, data) => {
-    Object.assign(record, { state: "going", place: 0, now: data.agent });
+  agent: (record, data) => {
+    Object.assign(record, { state: "going", ahead: 0, now: data.agent });
     Object.assign(agentOf(record, data), { state: "asked", since: performance.now() });
   },
-  supplied: (record, data) => agentOf(record, data).supplied.push(data),
+  source: (record, data) => agentOf(record, data).sources.push(data),
   refused: (record, data) => agentOf(record, data).refused.push(data.complaint),
-  said: (record, data) => {
+  output: (record, data) => {
     const { output, seconds, draft } = data;
     if (draft) record.draft = draft;
     Object.assign(agentOf(record, data), { state: "said", output, seconds });
@@ -58,7 +58,7 @@ const TAKE = {
   lost: (record, data) => Object.assign(passOf(record, data.pass), { lost: data.what }),
   audit: (record, data) => Object.assign(passOf(record, data.pass), { audit: data }),
   rerun: (record, data) => Object.assign(passOf(record, data.pass), { from: data.from, reason: data.reason }),
-  chosen: (record, data) => Object.assign(record, { chosen: data }),
+  selected: (record, data) => Object.assign(record, { selected: data }),
   trace: (record, { trace }) => Object.assign(record, { trace }),
   reply: (record, { text, emotion }) => Object.assign(record, { reply: text, emotion, draft: "", raw: "" }),
   done: (record, data) => Object.assign(record, { state: "done", cost: data }),
@@ -71,7 +71,7 @@ export const take = (record, name, data) => void TAKE[name]?.(record, data);
 export const going = (record) => ["sent", "queued", "going"].includes(record.state);
 
 /** The pass to show: the requested one, else the selected one, else the newest. */
-export const viewed = (record) => record.view ?? record.chosen?.pass ?? Math.max(0, record.passes.length - 1);
+export const viewed = (record) => record.view ?? record.selected?.pass ?? Math.max(0, record.passes.length - 1);
 
 /** The short name of a system. */
 export const short = ({ title }) => title.split(":")[0];

@@ -32,7 +32,7 @@ export function drawTurns(list, talk, acts) {
   });
 }
 
-const progress = (record) => [record.state, record.place, record.now, record.passes.length, record.reply, record.failed, Boolean(record.draft), record.frames?.length];
+const progress = (record) => [record.state, record.ahead, record.now, record.passes.length, record.reply, record.failed, Boolean(record.draft), record.frames?.length];
 
 const speaker = (number, name, more = "") =>
   make("p", { className: "speaker" }, make("span", { className: "number" }, String(number ?? "")), name, more ? make("small", {}, shown(more)) : null);
@@ -84,7 +84,7 @@ function underWay(record, look) {
   const pass = Math.max(0, record.passes.length - 1);
   const agent = agents.find(({ name }) => name === record.now);
   const doing = DOING[record.now] ?? (agent && agents.length > 1 ? agent.title : agent ? "Writing" : "Looking");
-  const words = record.state === "sent" ? "Sent" : record.place ? `${record.place} before you` : pass ? `${doing}, draft ${pass + 1}` : doing;
+  const words = record.state === "sent" ? "Sent" : record.ahead ? `${record.ahead} before you` : pass ? `${doing}, draft ${pass + 1}` : doing;
   const place = agents.indexOf(agent);
   return button(make("span", { className: "dots", "aria-hidden": "true" }, agents.map((_, number) => make("i", { className: number < place ? "past" : number === place ? "now" : "" }))), look,
     { className: "line under-way", title: "What the agents see and think" },

@@ -21,14 +21,14 @@ export function drawWork(box, records, changed) {
 }
 
 function passButton(record, { number, audit }, side, changed) {
-  const [pressed, chosen] = [viewed(record) === number, record.chosen?.pass === number];
+  const [pressed, selected] = [viewed(record) === number, record.selected?.pass === number];
   const passed = audit?.findings.map((finding) => finding.passed) ?? [];
   const look = () => { record.view = number; changed(); };
-  return [number, [pressed, chosen, passed], () => {
+  return [number, [pressed, selected, passed], () => {
     const marks = make("span", { className: "marks", "aria-hidden": "true" }, passed.map((good) => make("span", { className: good ? "good" : "bad" }, good ? "✓" : "✗")));
     const count = make("span", { className: "aside" }, passed.length ? `, ${passed.filter(Boolean).length} of ${passed.length} checks passed` : "");
     const element = button(`Draft ${number + 1}`, look, { className: "pass", id: `pass-${side}-${number}`, "aria-pressed": pressed });
-    element.append(marks, count, ...(chosen ? [make("span", { className: "tag good" }, "sent")] : []));
+    element.append(marks, count, ...(selected ? [make("span", { className: "tag good" }, "sent")] : []));
     return element;
   }];
 }
@@ -71,7 +71,7 @@ function agentSteps(record) {
     const again = made === at && record.passes[at]?.from === name ? record.passes[at].reason : null;
     return [name, [agent, state, made, again], () => step(state, String(place + 1), title, tookOf(state, agent, made),
       again === null ? null : make("div", { className: "again" }, make("strong", {}, "Rerun from here. "), text(plainly(again, record.system.agents), "", "span")),
-      ...(agent?.supplied ?? []).map(supplied),
+      ...(agent?.sources ?? []).map(drawSource),
       ...(agent?.refused ?? []).map(refused),
       agent?.state === "said" ? fields(agent.output, citing(record)) : null)];
   });
@@ -97,10 +97,10 @@ const citing = (record) => (kind, number) => {
 
 const refused = (complaint) => make("div", { className: "refused" }, make("strong", {}, "Asked again. "), text(complaint, "", "span"));
 
-function supplied({ symbol, items, problem }) {
+function drawSource({ symbol, items, problem }) {
   if (!items.length) return problem ? text(problem, "problem") : null;
   const summary = symbol === "M" ? plural(items.length, "example") : plural(items.length, "hint");
-  return make("details", { className: "supplied" }, make("summary", {}, summary), make("ul", { className: "exemplars" }, items.map(exemplar)));
+  return make("details", { className: "source" }, make("summary", {}, summary), make("ul", { className: "exemplars" }, items.map(exemplar)));
 }
 
 function exemplar(item) {
@@ -135,11 +135,11 @@ function drawFinding({ check, passed, reason }, { blamed, instruction }, agents)
     first && instruction ? make("p", { className: "correction", dir: "auto" }, make("strong", {}, "Correction "), shown(instruction)) : null);
 }
 
-function endStep({ chosen, cost, failed, state, system }) {
+function endStep({ selected, cost, failed, state, system }) {
   if (failed) return [["end", failed, () => step("bad", "!", "There is no reply", note(""), ...problem(failed))]];
   if (state === "stopped") return [["end", state, () => step("lost", "■", "Stopped", note(""))]];
-  if (!chosen && !cost) return [];
+  if (!selected && !cost) return [];
   const spent = cost ? `${plural(cost.calls, "call")}, ${plural(cost.prompt_tokens, "token")} read, ${plural(cost.response_tokens, "token")} written, ${seconds(cost.seconds)}` : "";
-  return [["end", [chosen, cost], () => step("said good", "★", chosen?.passes > 1 ? `Draft ${chosen.pass + 1} was sent` : "The reply", note(""),
-    chosen?.why ? text(plainly(chosen.why, system.agents)) : null, spent ? make("p", { className: "cost" }, spent) : null)]];
+  return [["end", [selected, cost], () => step("said good", "★", selected?.passes > 1 ? `Draft ${selected.pass + 1} was sent` : "The reply", note(""),
+    selected?.why ? text(plainly(selected.why, system.agents)) : null, spent ? make("p", { className: "cost" }, spent) : null)]];
 }

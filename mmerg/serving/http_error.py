@@ -1,4 +1,4 @@
-"""Errors for clients: status, hint and text; `app.py` writes them in the form of the client's API."""
+"""Errors as clients of a server get them: status, hint and text. `app.py` adds the format of each API."""
 
 from mmerg.console.terminal import printable
 from mmerg.errors import CallError, Failure, MmergError, SampleError, locate_error
@@ -7,7 +7,7 @@ CALL_STATUS = {Failure.CONTEXT_OVERFLOW: 400, Failure.IMAGE_REJECTED: 400, Failu
 
 START = "start the model's server, then try again"
 AGAIN = "try again"
-HINTS = {  # instead of the hints for runs: a chat has no command line
+HINTS = {  # replace the hints for runs, which name options of the command line
     **{Failure.UNREACHABLE: START, Failure.MODEL_NOT_FOUND: START, Failure.BUSY: "try again in a while"},
     **dict.fromkeys((Failure.TIMEOUT, Failure.RUNNER_CRASH, Failure.LOOP_ABORT, Failure.EMPTY), AGAIN),
     **dict.fromkeys((Failure.TRUNCATED, Failure.THINKING_EXHAUSTED, Failure.SCHEMA_INVALID), AGAIN),
@@ -16,7 +16,7 @@ HINTS = {  # instead of the hints for runs: a chat has no command line
 
 
 class HttpError(MmergError):
-    """The request is wrong, or one too many; `status` is HTTP's."""
+    """A request is wrong or cannot be served now. status: the HTTP status of the response."""
 
     def __init__(self, what: str, *, where: str = "", hint: str = "", status: int = 400) -> None:
         super().__init__(what, where=where, hint=hint)
@@ -31,34 +31,36 @@ def get_status(error: MmergError) -> int:
     return 503
 
 
-def code_fault() -> HttpError:
-    """What a client gets for a bug in the server."""
+def build_internal_error() -> HttpError:
+    """Builds the error that a client gets for a bug in the server."""
     return HttpError("internal server error; see the server's log", hint="report it with the log", status=500)
 
 
-def describe_fault(error: Exception) -> str:
-    """A bug, for the log: without its text, which may quote the user."""
+def describe_bug(error: Exception) -> str:
+    """Describes a bug for the log, without the exception's text, which may quote the user."""
     return f"a fault of the server: {type(error).__name__} at {locate_error(error)}"
 
 
-def error_fields(error: MmergError) -> dict[str, str]:
-    return {"what": error.what, "where": error.where, "hint": _hint(error)}
+def error_as_dict(error: MmergError) -> dict[str, str]:
+    return {"what": error.what, "where": error.where, "hint": _get_hint(error)}
 
 
-def error_sentence(error: MmergError) -> str:
-    """An error in one line, for APIs that have one text for it. Escapes control characters of a model's server."""
-    hint = _hint(error)
-    return printable(f"{error.what}{f' ({error.where})' if error.where else ''}{f': {hint}' if hint else ''}")
+def error_as_text(error: MmergError) -> str:
+    """Returns an error as one line. Control characters, which model servers may send, are escaped."""
+    where = f" ({error.where})" if error.where else ""
+    hint = _get_hint(error)
+    return printable(f"{error.what}{where}{f': {hint}' if hint else ''}")
 
 
-def hint_for(failure: Failure, hint: str) -> str:
+def choose_hint(failure: Failure, hint: str) -> str:
+    """Returns the hint for users of a server. hint: that for runs, the default."""
     return HINTS.get(failure, hint)
 
 
 def describe_failure(failure: Failure, what: str) -> str:
-    """What happened, for a person: without the fields of a schema."""
+    """Describes a failure for users who do not know the schemas of replies. what: the exact description."""
     return "the model did not answer in the requested form" if failure is Failure.SCHEMA_INVALID else what
 
 
-def _hint(error: MmergError) -> str:
-    return hint_for(error.failure, error.hint) if isinstance(error, SampleError) else error.hint
+def _get_hint(error: MmergError) -> str:
+    return choose_hint(error.failure, error.hint) if isinstance(error, SampleError) else error.hint

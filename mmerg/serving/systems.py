@@ -1,7 +1,7 @@
 """The systems to serve: each config in `conf/system/` whose inputs come from a conversation or from the settings.
 
-offered, missing = offer(settings, engine, line)
-offered["mmerg-merg"].experiment; missing["mmerg-hef"]    # a ConfigError that says what to set
+systems, unavailable = build_served_systems(settings, engine, overrides, folders)
+systems["mmerg-merg"].experiment; unavailable["mmerg-hef"]    # a ConfigError that says what to set
 """
 
 from collections.abc import Sequence
@@ -50,14 +50,14 @@ TITLES = {  # readable names of systems and agents
 }
 
 
-def titled(name: str) -> str:
-    """The title of a system or an agent; by default its name."""
+def get_title(name: str) -> str:
+    """Returns the title of a system or an agent; by default its name."""
     return TITLES.get(name) or name.replace("_", " ").capitalize()
 
 
 @dataclass(frozen=True)
 class ServedSystem:
-    """A system as a model of the server. experiment: shared by all turns."""
+    """A system as a model that the server offers. experiment: shared by all turns."""
 
     settings: ServeSettings
     experiment: Experiment
@@ -70,10 +70,12 @@ class ServedSystem:
 
     @property
     def id(self) -> str:
+        """The name of the model."""
         return f"{PREFIX}{self.system.name}"
 
     @cached_property
     def manifest(self) -> Manifest:
+        """The manifest of a run folder with saved replies."""
         plain = {name: value for name, value in self.settings.plain().items() if name in RunSettings.model_fields}
         engine, corpus = self.experiment.engine, self.corpus
         return Manifest(
@@ -86,30 +88,38 @@ class ServedSystem:
         )
 
 
-def offer(
-    settings: ServeSettings, engine: Engine, overrides: Sequence[str], own: Sequence[Path]
+def build_served_systems(
+    settings: ServeSettings, engine: Engine, overrides: Sequence[str], folders: Sequence[Path]
 ) -> tuple[dict[str, ServedSystem], dict[str, MmergError]]:
-    """The systems to serve by the name of their model, that of `settings` first; and the errors of the others.
-    overrides: of the command line, for all systems. own: the user's folders of configs. Raises MmergError if the system
-    of `settings` cannot be served."""
-    first = build_served(settings, engine)
-    offered, missing = {first.id: first}, dict[str, MmergError]()
+    """Builds all systems that can be served.
+
+    Args:
+        settings: those of the system that comes first.
+        engine: the model server's engine.
+        overrides: those of the command line, which apply to all systems.
+        folders: the user's folders of configs.
+
+    Returns the systems by the names of their models, and the errors of those that cannot be served. Raises MmergError
+    if the system of `settings` cannot be served.
+    """
+    first = build_served_system(settings, engine)
+    systems, unavailable = {first.id: first}, dict[str, MmergError]()
     shared = [override for override in overrides if override.split("=")[0].split(".")[0] not in ("system", "sources")]
-    folder = own[0] if own else None
+    folder = folders[0] if folders else None
     for name in list_options("system", folder):
-        if f"{PREFIX}{name}" in offered:
+        if f"{PREFIX}{name}" in systems:
             continue
         try:
             config = compose("serve", [*shared, f"system={name}"], folder)
-            other = build_served(parse(config, ServeSettings, own), engine)
+            other = build_served_system(parse(config, ServeSettings, folders), engine)
         except MmergError as error:
-            missing[f"{PREFIX}{name}"] = error
+            unavailable[f"{PREFIX}{name}"] = error
         else:
-            offered.setdefault(other.id, other)
-    return offered, missing
+            systems.setdefault(other.id, other)
+    return systems, unavailable
 
 
-def build_served(settings: ServeSettings, engine: Engine) -> ServedSystem:
-    """The system of the settings. Raises MmergError if it lacks something."""
+def build_served_system(settings: ServeSettings, engine: Engine) -> ServedSystem:
+    """Builds the system of the settings. Raises MmergError if it lacks an input."""
     talk = TalkPlan.from_settings(settings)
     return ServedSystem(settings, talk.experiment(engine), talk.corpus, talk.system)

@@ -1,8 +1,8 @@
 """Runs turns: each waits for a slot, first come first served, then runs in a thread and reports what happens.
 
-A turn whose client disconnects is stopped, with its call to the model; its slot is free once its thread has ended.
+If a client disconnects, its turn stops with its call to the model. The slot is free once the thread has ended.
 
-    async for report in work.turn(job):      # Place(2), Place(0), all that `job` reports, and its result
+    async for report in runner.run(job):  # QueuePlace(2), QueuePlace(0), all that `job` reports, and its result
         ...
 """
 
@@ -16,7 +16,7 @@ from mmerg.backends.cancel import CancelToken
 from mmerg.backends.pool import Pool
 from mmerg.backends.protocol import Backend
 from mmerg.errors import ConfigError, MmergError, RunError
-from mmerg.serving.refused import START, HttpError, code_fault, describe_fault
+from mmerg.serving.http_error import START, HttpError, build_internal_error, describe_bug
 
 log = logging.getLogger(__name__)
 Report = Callable[[object], None]
@@ -27,45 +27,52 @@ SILENCE, ENDED, STOPPED = object(), object(), object()
 
 
 @dataclass(frozen=True)
-class Place:
-    """How many turns are waiting or running before this one, less the slots; 0 when it starts."""
+class QueuePlace:
+    """A turn's place in the queue. ahead: how many turns must end before this one starts; 0 when it starts."""
 
-    place: int
+    ahead: int
 
 
 class TurnRunner:
-    """Runs turns on the slots of `pool`; at most `waiting` others wait. most: turns at once, running and waiting.
-    silence: seconds without a report until SILENCE is reported."""
+    """Runs turns on the slots of a pool.
+
+    Attributes:
+        capacity: the number of turns at a time, running and waiting.
+        silence: seconds without a report until SILENCE is reported.
+    """
 
     def __init__(self, pool: Pool, waiting: int) -> None:
+        """waiting: how many turns may wait for a slot."""
         self._pool, self._waiting = pool, waiting
-        self.most = pool.slots + waiting
+        self.capacity = pool.slots + waiting
         self._threads = ThreadPoolExecutor(pool.slots, thread_name_prefix="turn")  # starts turns in their order
         self._turns: set[Reports] = set()
         self.silence = 15.0
 
-    async def turn(self, job: Job) -> AsyncGenerator[object, None]:
-        """The turn's place in the queue, what `job` reports, and its result. Raises what `job` raises, and HttpError
-        (503) if too many turns wait or no model server answers."""
-        if (place := len(self._turns)) >= self.most:
+    async def run(self, job: Job) -> AsyncGenerator[object, None]:
+        """Yields the turn's place in the queue, the reports of `job`, and its result.
+
+        Raises what `job` raises, and HttpError with status 503 if too many turns wait or no model server responds.
+        """
+        if len(self._turns) >= self.capacity:
             what = f"{self._waiting} turns are already waiting for the model"
             raise HttpError(what, where="limits.waiting", hint="try again in a while", status=503)
         loop, token, reports = asyncio.get_running_loop(), CancelToken(), Reports()
-        waits = max(0, place + 1 - self._pool.slots)
+        ahead = max(0, len(self._turns) + 1 - self._pool.slots)
 
-        def report(what: object) -> None:
+        def report(item: object) -> None:
             token.check()
-            loop.call_soon_threadsafe(reports.put_nowait, what)
+            loop.call_soon_threadsafe(reports.put_nowait, item)
 
         def leave() -> None:
             self._turns.discard(reports)
             reports.put_nowait(ENDED)
 
-        def run() -> object:
+        def run_in_slot() -> object:
             try:
                 with token.scope():
-                    if waits:
-                        report(Place(0))
+                    if ahead:
+                        report(QueuePlace(0))
                     with self._pool.lease() as backend:
                         return job(backend, report)
             except (ConfigError, RunError) as error:  # their hints are for runs
@@ -76,22 +83,23 @@ class TurnRunner:
         self._turns.add(reports)
         future = None
         try:
-            yield Place(waits)  # before the turn's thread competes for the interpreter
-            future = self._threads.submit(run)
-            while (item := await self._next(reports)) is not ENDED:
+            yield QueuePlace(ahead)  # before the turn's thread competes for the interpreter
+            future = self._threads.submit(run_in_slot)
+            while (item := await self._next_report(reports)) is not ENDED:
                 yield item
             yield await asyncio.wrap_future(future)
         except MmergError:
             raise
-        except Exception as error:  # noqa: BLE001 - its frames hold the user's words
-            log.warning("%s", describe_fault(error))
-            raise code_fault() from None
+        except Exception as error:  # noqa: BLE001 - its traceback holds the user's text
+            log.warning("%s", describe_bug(error))
+            raise build_internal_error() from None
         finally:
             token.cancel()
-            if not future or future.cancel():  # it has not started
+            has_started = future and not future.cancel()
+            if not has_started:
                 leave()
 
-    async def _next(self, reports: Reports) -> object:
+    async def _next_report(self, reports: Reports) -> object:
         try:
             async with asyncio.timeout(self.silence):
                 item = await reports.get()
@@ -102,7 +110,7 @@ class TurnRunner:
         return item
 
     def stop(self) -> None:
-        """Ends all turns with an error, from the event loop, before the server ends."""
+        """Ends all turns with an error. The event loop calls it before the server ends."""
         for reports in self._turns:
             reports.put_nowait(STOPPED)
 
