@@ -106,8 +106,10 @@ class Guard:
         if origin is not None and origin.partition("://")[2].lower() != host and origin not in self.origins:
             hint = "start the server with the origin in origins=[…], or let the proxy forward the Host header"
             return self.refuse(path, HttpError("requests from another origin are not allowed", hint=hint, status=403))
-        if not self.token or path in OPEN_PATHS:
-            return None
+        return self._check_token(request) if self.token and path not in OPEN_PATHS else None
+
+    def _check_token(self, request: HTTPConnection) -> Response | None:
+        path = request.url.path
         if path == "/" and self._is_token(request.query_params.get("token", "")):
             response = RedirectResponse("/", 303)
             response.set_cookie(COOKIE, self.token, httponly=True)
@@ -115,9 +117,9 @@ class Guard:
         scheme, _, key = request.headers.get("authorization", "").partition(" ")
         if (scheme.lower() == "bearer" and self._is_token(key)) or self._is_token(request.cookies.get(COOKIE, "")):
             return None
-        hint = "open the address that the server printed, or send the token as `Authorization: Bearer …`"
         if path == "/" and "text/html" in request.headers.get("accept", ""):
             return FileResponse(FOLDER / "token.html", 401)
+        hint = "open the address that the server printed, or send the token as `Authorization: Bearer …`"
         return self.refuse(path, HttpError("the token is missing or wrong", hint=hint, status=401))
 
     def _is_token(self, text: str) -> bool:

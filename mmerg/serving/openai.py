@@ -57,7 +57,7 @@ class StreamOptions(BaseModel):
 
 
 class Completion(BaseModel):
-    """The fields of a request that have an effect: no tools, as agents call none, and no samplers, as agents set them."""
+    """The fields of a request that have an effect: no tools, as agents call none, and no samplers, which agents set."""
 
     model: str
     messages: Annotated[list[Message], Field(min_length=1)]

@@ -54,7 +54,8 @@ class SaveRequest(BaseModel):
 def routes(state: AppState) -> APIRouter:
     router = APIRouter(include_in_schema=False)
     limits = state.settings.limits
-    max_bytes = limits.text * limits.turns * 12  # JSON may spell a character as \uXXXX\uXXXX
+    talk_bytes = limits.text * limits.turns * 12  # JSON may spell a character as \uXXXX\uXXXX
+    form_limits = {"max_files": limits.pictures + 1, "max_fields": 1, "max_part_size": talk_bytes}
 
     @router.get("/")
     async def page(request: Request) -> Response:
@@ -70,9 +71,7 @@ def routes(state: AppState) -> APIRouter:
     async def setup() -> dict[str, object]:
         return _describe_server(state)
 
-    @router.post(
-        "/page/turns", form_limits={"max_files": limits.pictures + 1, "max_fields": 1, "max_part_size": max_bytes}
-    )
+    @router.post("/page/turns", form_limits=form_limits)
     async def turns(
         talk: Annotated[Json[Talk], Form()],
         clip: UploadFile | None = None,
@@ -106,9 +105,8 @@ def routes(state: AppState) -> APIRouter:
     async def transcribe(request: Request) -> dict[str, str]:
         """Transcribes the sound in the body."""
         if not state.speech:
-            raise HttpError(
-                "this server does not transcribe speech", hint="start it with speech.model=small", status=403
-            )
+            hint = "start it with speech.model=small"
+            raise HttpError("this server does not transcribe speech", hint=hint, status=403)
         return {"words": await state.speech.transcribe(await request.body())}
 
     @router.post("/page/save")
@@ -152,13 +150,12 @@ def _describe_server(state: AppState) -> dict[str, object]:
 
 def _describe_system(served: ServedSystem) -> dict[str, object]:
     system = served.system
+    agents = [{"name": agent.name, "title": get_title(agent.name), "symbol": agent.gives} for agent in system.agents]
     return {
         "id": served.id,
         "name": system.name,
         "title": get_title(system.name),
-        "agents": [
-            {"name": agent.name, "title": get_title(agent.name), "symbol": agent.gives} for agent in system.agents
-        ],
+        "agents": agents,
         "audits": system.auditor is not None,
         "sees": system.sees("V"),
     }

@@ -83,9 +83,7 @@ def _run_model(model: str, pipe: Connection) -> None:
         while True:
             sound = pipe.recv()
             try:
-                segments, _ = whisper.transcribe(
-                    _decode(sound), vad_filter=True
-                )  # vad_filter: else silence becomes words
+                segments, _ = whisper.transcribe(_decode(sound), vad_filter=True)  # else silence becomes words
                 pipe.send(" ".join(segment.text.strip() for segment in segments))
             except HttpError as error:
                 pipe.send(error)

@@ -99,7 +99,7 @@ class Updates:
         stages = self._system.stages
         return any(stage.name == self._running_agent and stage.gives == self._response for stage in stages)
 
-    def _convert_event(self, event: events.Event) -> Iterator[Update]:
+    def _convert_event(self, event: events.Event) -> Iterator[Update]:  # noqa: PLR0912 - a short branch per event
         match event:
             case events.FramesTaken():
                 yield self._convert_frames(event)
