@@ -55,7 +55,6 @@ def routes(state: AppState) -> APIRouter:
     router = APIRouter(include_in_schema=False)
     limits = state.settings.limits
     talk_bytes = limits.text * limits.turns * 12  # JSON may spell a character as \uXXXX\uXXXX
-    form_limits = {"max_files": limits.pictures + 1, "max_fields": 1, "max_part_size": talk_bytes}
 
     @router.get("/")
     async def page(request: Request) -> Response:
@@ -71,7 +70,9 @@ def routes(state: AppState) -> APIRouter:
     async def setup() -> dict[str, object]:
         return _describe_server(state)
 
-    @router.post("/page/turns", form_limits=form_limits)
+    @router.post(
+        "/page/turns", form_limits={"max_files": limits.pictures + 1, "max_fields": 1, "max_part_size": talk_bytes}
+    )
     async def turns(
         talk: Annotated[Json[Talk], Form()],
         clip: UploadFile | None = None,

@@ -1,6 +1,6 @@
 /** The camera. While it is on, the page holds its last seconds, and sends them only with a message. */
 
-import { Wrong } from "./wire.js";
+import { PageError } from "./wire.js";
 
 const APPLE = navigator.vendor.startsWith("Apple"); // WebKit can play only its MP4 recordings
 const KINDS = APPLE ? ["video/mp4", "video/webm"] : ["video/webm;codecs=vp8", "video/webm", "video/mp4"];
@@ -25,26 +25,26 @@ export class Camera {
   async turnOn(which = "") {
     if (this.asking || this.stream) return;
     if (!navigator.mediaDevices || !window.MediaRecorder) {
-      throw new Wrong({ what: "The browser does not allow the camera on this page", hint: "Open the page at http://127.0.0.1 or over https. Text, clips and pictures work here." });
+      throw new PageError({ what: "The browser does not allow the camera on this page", hint: "Open the page at http://127.0.0.1 or over https. Text, clips and pictures work here." });
     }
     this.asking = true;
     try {
       this.stream = await navigator.mediaDevices.getUserMedia({ video: { width: { ideal: 640 }, height: { ideal: 480 }, ...(which ? { deviceId: { exact: which } } : { facingMode: "user" }) }, audio: false });
     } catch (error) {
       const [what, hint] = REFUSED[error.name] ?? [`The camera did not start: ${error.message}`, "Go on with text, a clip or a picture."];
-      throw new Wrong({ what, hint });
+      throw new PageError({ what, hint });
     } finally {
       this.asking = false;
     }
     this.stream.getVideoTracks()[0].addEventListener("ended", () => {
       this.turnOff();
-      this.lost(new Wrong({ what: "The camera was lost", hint: "Plug it in again and turn it on, or use text, a clip or a picture." }));
+      this.lost(new PageError({ what: "The camera was lost", hint: "Plug it in again and turn it on, or use text, a clip or a picture." }));
     });
     try {
       this.#roll();
     } catch (error) {
       this.turnOff();
-      throw new Wrong({ what: `The camera cannot be recorded: ${error.message}`, hint: "Go on with text, a clip or a picture." });
+      throw new PageError({ what: `The camera cannot be recorded: ${error.message}`, hint: "Go on with text, a clip or a picture." });
     }
     this.changed();
   }
@@ -85,7 +85,7 @@ export class Camera {
   }
 }
 
-const stopped = () => new Wrong({ what: "The camera has stopped", hint: "Turn it off and on again." });
+const stopped = () => new PageError({ what: "The camera has stopped", hint: "Turn it off and on again." });
 const discard = (recorder) => { if (recorder.state !== "inactive") recorder.stop(); };
 
 const closed = (recorder) => new Promise((resolve, reject) => {

@@ -1,22 +1,22 @@
 /** The list of earlier chats, and copying and downloading. */
 
-import { button, make, one, problem, shown } from "./dom.js";
+import { button, find, make, makeError, printable } from "./dom.js";
 import * as store from "./store.js";
 
 const DAY = 86_400_000;
-const when = (at) => Date.now() - at < DAY ? new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }) : new Date(at).toLocaleDateString([], { day: "numeric", month: "short", year: "numeric" });
+const formatTime = (at) => Date.now() - at < DAY ? new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }) : new Date(at).toLocaleDateString([], { day: "numeric", month: "short", year: "numeric" });
 
-/** now: the id of the open chat. open(id), remove(head): called for a chat of the list. */
+/** Draws the list. now: the id of the open chat. open(id), remove(head): called for a chat of the list. */
 export async function drawChats(now, open, remove) {
-  const list = one("#chat-list");
+  const list = find("#chat-list");
   try {
-    const heads = await store.heads();
-    one("#no-chats").hidden = heads.length > 0;
+    const heads = await store.listHeads();
+    find("#no-chats").hidden = heads.length > 0;
     list.replaceChildren(...heads.map((head) => make("li", {},
-      button(make("span", { dir: "auto" }, shown(head.title)), () => open(head.id), { className: "chat", ...(head.id === now ? { "aria-current": "true" } : {}) }, make("small", {}, when(head.at))),
-      button("Delete", () => remove(head), { className: "slight", "aria-label": `Delete the chat ${shown(head.title)}` }))));
+      button(make("span", { dir: "auto" }, printable(head.title)), () => open(head.id), { className: "chat", ...(head.id === now ? { "aria-current": "true" } : {}) }, make("small", {}, formatTime(head.at))),
+      button("Delete", () => remove(head), { className: "slight", "aria-label": `Delete the chat ${printable(head.title)}` }))));
   } catch (error) {
-    list.replaceChildren(make("li", {}, ...problem({ what: "This browser cannot store chats", hint: `Download the chats you want to keep. (${error?.message ?? error})` })));
+    list.replaceChildren(make("li", {}, ...makeError({ what: "This browser cannot store chats", hint: `Download the chats you want to keep. (${error?.message ?? error})` })));
   }
 }
 
@@ -29,9 +29,9 @@ export async function copy(words) {
     const area = make("textarea", { value: words, className: "aside" });
     document.body.append(area);
     area.select();
-    const there = document.execCommand("copy");
+    const copied = document.execCommand("copy");
     area.remove();
-    return there;
+    return copied;
   }
 }
 

@@ -1,12 +1,12 @@
 /** The message being written: its text, attachments, the camera, and the turn being edited, if any. After an edit the
-    draft from before it comes back. */
+    earlier draft comes back. */
 
-import { added, drawAttached, medium } from "./attached.js";
+import { addFiles, drawAttachments, makeAttachment } from "./attached.js";
 import { Camera } from "./camera.js";
-import { all, make, one, problem } from "./dom.js";
+import { find, findAll, make, makeError } from "./dom.js";
 
 const CAMERA_SECONDS = 6;
-const input = one("#text");
+const input = find("#text");
 
 export class Composer {
   /** send(words, media, instead): called with a message. changed(): called when the draft changes. */
@@ -23,20 +23,20 @@ export class Composer {
 
   /** Starts to edit an exchange. last: no other follows it. */
   edit(exchange, last) {
-    one("#editing span").textContent = last ? "You are editing your last message." : "You are editing an earlier message. Sending it removes the messages after it.";
+    find("#editing span").textContent = last ? "You are editing your last message." : "You are editing an earlier message. Sending it removes the messages after it.";
     this.aside ??= this.draft;
     this.#put(exchange.words, exchange.media, exchange);
     input.focus();
   }
 
-  /** Ends an edit, and restores the draft from before it. */
+  /** Ends an edit, and restores the earlier draft. */
   unedit() {
     const { words, media } = this.draft;
     this.aside = null;
     this.#put(words, media, null);
   }
 
-  /** Starts with a draft. */
+  /** Replaces the message with a draft. */
   begin({ words, media } = { words: "", media: [] }) {
     this.aside = null;
     this.#put(words, media, null);
@@ -50,36 +50,38 @@ export class Composer {
   }
 
   complain(error) {
-    one("#wrong").replaceChildren(...(error ? problem(error) : []));
+    find("#wrong").replaceChildren(...(error ? makeError(error) : []));
   }
 
   async attach(files) {
     if (!files.length) return;
-    one("#composer").classList.add("checking");
+    find("#composer").classList.add("checking");
     try {
-      await (this.checking = added(this.held, files, this.limits).then((held) => { this.held = held; }));
+      this.checking = addFiles(this.held, files, this.limits).then((attachments) => { this.held = attachments; });
+      await this.checking;
       this.complain(null);
     } catch (error) {
       this.complain(error);
     }
-    one("#composer").classList.remove("checking");
+    find("#composer").classList.remove("checking");
     this.#draw();
     this.changed();
   }
 
   async #submit() {
-    if (this.sending || one("#send").hidden) return;
+    if (this.sending || find("#send").hidden) return;
     const words = input.value.trim();
-    const [length, most] = [Array.from(words).length, this.limits.text];
+    const length = Array.from(words).length;
+    const most = this.limits.text;
     this.sending = true; // checks of files and the camera's clip take a moment
     try {
       await this.checking.catch(() => {});
       if (!words && !this.held.length && !this.camera.stream) {
         this.complain({ what: "There is nothing to send yet", hint: "Write a few words, attach a clip or pictures, or turn on the camera." });
       } else if (length > most) {
-        this.complain({ what: `The message has ${length.toLocaleString("en")} characters, at most ${most.toLocaleString("en")} are taken`, hint: "Shorten it." });
+        this.complain({ what: `The message has ${length.toLocaleString("en")} characters; the limit is ${most.toLocaleString("en")}`, hint: "Shorten it." });
       } else {
-        const media = this.held.length || !this.camera.stream ? this.held : [medium(await this.camera.clip(), "clip")];
+        const media = this.held.length || !this.camera.stream ? this.held : [makeAttachment(await this.camera.clip(), "clip")];
         const instead = this.editing;
         if (instead) this.unedit();
         else this.begin();
@@ -102,20 +104,20 @@ export class Composer {
 
   #draw() {
     const on = this.camera.stream !== null;
-    const mirror = one("#mirror");
-    one("#editing").hidden = this.editing === null;
-    one("#camera").hidden = !on;
-    one("#camera-on").disabled = on;
-    one("#goes-along").textContent = this.held.length ? "The attachment is sent instead." : "Its last seconds are sent with your message, without sound.";
+    const mirror = find("#mirror");
+    find("#editing").hidden = this.editing === null;
+    find("#camera").hidden = !on;
+    find("#camera-on").disabled = on;
+    find("#goes-along").textContent = this.held.length ? "The attachment is sent instead." : "Its last seconds are sent with your message, without sound.";
     if (mirror.srcObject !== this.camera.stream) {
       mirror.srcObject = this.camera.stream;
       if (on) {
         mirror.play().catch(() => {}); // turned off before it played
         this.#offerCameras();
-        one("#camera-off").focus();
+        find("#camera-off").focus();
       }
     }
-    drawAttached(one("#attached"), this.held, (place) => {
+    drawAttachments(find("#attached"), this.held, (place) => {
       this.held = this.held.filter((_, number) => number !== place);
       this.#draw();
       this.changed();
@@ -128,8 +130,8 @@ export class Composer {
   async #offerCameras() {
     const cameras = await Camera.all();
     const now = this.camera.stream?.getVideoTracks()[0].getSettings().deviceId;
-    one("#cameras").hidden = cameras.length < 2;
-    one("#cameras select").replaceChildren(...cameras.map(({ deviceId, label }, place) => make("option", { value: deviceId, selected: deviceId === now }, label || `Camera ${place + 1}`)));
+    find("#cameras").hidden = cameras.length < 2;
+    find("#cameras select").replaceChildren(...cameras.map(({ deviceId, label }, place) => make("option", { value: deviceId, selected: deviceId === now }, label || `Camera ${place + 1}`)));
   }
 
   #turnOn(which) {
@@ -146,11 +148,11 @@ export class Composer {
   }
 
   #listen() {
-    const typed = matchMedia("(pointer: fine)").matches; // on a phone, Enter starts a new line
-    if (typed) input.placeholder = "Your message: Enter sends it";
+    const enterSends = matchMedia("(pointer: fine)").matches; // on a phone, Enter starts a new line
+    if (enterSends) input.placeholder = "Your message: Enter sends it";
     input.addEventListener("input", () => { this.#fit(); this.changed(); });
     input.addEventListener("keydown", (event) => {
-      if (typed && event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); this.#submit(); }
+      if (enterSends && event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); this.#submit(); }
       if (event.key === "Escape" && this.editing) { event.stopPropagation(); this.unedit(); }
     });
     addEventListener("paste", (event) => {
@@ -158,14 +160,14 @@ export class Composer {
       event.preventDefault();
       this.attach(Array.from(event.clipboardData.files));
     });
-    one("#composer").addEventListener("submit", () => this.#submit());
-    one("#unedit").addEventListener("click", () => { this.unedit(); input.focus(); });
-    one("#camera-on").addEventListener("click", () => this.#turnOn());
-    one("#camera-off").addEventListener("click", () => { this.camera.turnOff(); one("#camera-on").focus(); });
-    one("#cameras select").addEventListener("change", ({ target }) => { this.camera.turnOff(); this.#turnOn(target.value); });
-    one("#attach").addEventListener("click", () => one("#files").click());
-    one("#files").addEventListener("change", ({ target }) => { this.attach(Array.from(target.files)); target.value = ""; input.focus(); });
-    for (const opener of all(".opener")) opener.addEventListener("click", () => { this.add(opener.textContent); input.focus(); });
+    find("#composer").addEventListener("submit", () => this.#submit());
+    find("#unedit").addEventListener("click", () => { this.unedit(); input.focus(); });
+    find("#camera-on").addEventListener("click", () => this.#turnOn());
+    find("#camera-off").addEventListener("click", () => { this.camera.turnOff(); find("#camera-on").focus(); });
+    find("#cameras select").addEventListener("change", ({ target }) => { this.camera.turnOff(); this.#turnOn(target.value); });
+    find("#attach").addEventListener("click", () => find("#files").click());
+    find("#files").addEventListener("change", ({ target }) => { this.attach(Array.from(target.files)); target.value = ""; input.focus(); });
+    for (const opener of findAll(".opener")) opener.addEventListener("click", () => { this.add(opener.textContent); input.focus(); });
     const over = (on) => (event) => { event.preventDefault(); document.body.classList.toggle("dropping", on); };
     addEventListener("dragover", over(true));
     addEventListener("dragleave", over(false));

@@ -1,7 +1,7 @@
 /** Elements and texts. Text never becomes HTML. */
 
-export const one = (selector, root = document) => root.querySelector(selector);
-export const all = (selector, root = document) => Array.from(root.querySelectorAll(selector));
+export const find = (selector, root = document) => root.querySelector(selector);
+export const findAll = (selector, root = document) => Array.from(root.querySelectorAll(selector));
 
 /** An element with properties; a name with a dash, or `role`, is an attribute. Skips children that are null. */
 export function make(tag, properties = {}, ...children) {
@@ -19,20 +19,20 @@ export const button = (label, onclick, properties = {}, ...more) => make("button
 // Characters that could mislead a reader are escaped, as in reports and on a terminal.
 const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\p{Surrogate}/gu;
 
-export const shown = (value) =>
-  String(value).replace(/\r\n?/g, "\n").replace(STEERING, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+export const printable = (value) =>
+  String(value).replace(/\r\n?/g, "\n").replace(STEERING, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 /** A paragraph, or another element, with text from outside. */
-export const text = (value, className = "", tag = "p") => make(tag, { className, dir: "auto" }, shown(value));
+export const makeText = (value, className = "", tag = "p") => make(tag, { className, dir: "auto" }, printable(value));
 
 /** Words as a sentence; keeps the case of file names. */
-const sentence = (words) => `${/^[a-z]+[\s,’']/.test(words) ? words.charAt(0).toUpperCase() + words.slice(1) : words}${/[.!?…)]$/.test(words) ? "" : "."}`;
+const toSentence = (words) => `${/^[a-z]+[\s,’']/.test(words) ? words.charAt(0).toUpperCase() + words.slice(1) : words}${/[.!?…)]$/.test(words) ? "" : "."}`;
 
 /** The elements of an error: what happened, what to do next, and where. */
-export const problem = ({ message, what = `this page has a fault: ${message}`, where, hint }) =>
-  [text(sentence(what), "what"), ...(hint ? [text(sentence(hint), "hint")] : []), ...(where ? [make("details", { className: "where" }, make("summary", {}, "Details"), text(where))] : [])];
+export const makeError = ({ message, what = `this page has a fault: ${message}`, where, hint }) =>
+  [makeText(toSentence(what), "what"), ...(hint ? [makeText(toSentence(hint), "hint")] : []), ...(where ? [make("details", { className: "where" }, make("summary", {}, "Details"), makeText(where))] : [])];
 
-export const seconds = (value) =>
+export const formatSeconds = (value) =>
   value < 9.95 ? `${value.toFixed(1)} s` : value < 59.5 ? `${Math.round(value)} s` : `${Math.floor(value / 60)} min ${Math.round(value % 60)} s`;
 
 export function uuid() { // crypto.randomUUID needs https or this machine
@@ -44,7 +44,7 @@ const parts = new WeakMap();
 
 /** Fills `parent` with parts, each [key, signature, build], in this order. A part with an unchanged signature keeps its
     element, and so its folds and selection. An element with an id keeps the focus. */
-export function keep(parent, wanted) {
+export function updateChildren(parent, wanted) {
   const focused = document.activeElement.id;
   const before = parts.get(parent) ?? new Map();
   const after = new Map();

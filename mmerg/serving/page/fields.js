@@ -1,6 +1,6 @@
 /** An agent's output as readable fields. Items of lists link to the turns and frames that they cite. */
 
-import { make, shown, text } from "./dom.js";
+import { make, makeText, printable } from "./dom.js";
 
 const CHIPS = new Set(["emotion", "final_emotion", "consistency", "goal", "stance", "tactic", "tone", "chosen_strategy", "secondary_strategy", "cause_category"]);
 const LABELS = new Set(["emotion", "final_emotion"]);
@@ -10,28 +10,28 @@ const inWords = (value) => (typeof value === "boolean" ? (value ? "yes" : "no") 
 
 /** cite(kind, number): a link to turn or frame `number`, or null if there is none. */
 export function fields(output, cite) {
-  if (typeof output !== "object" || output === null) return text(inWords(output), "quote");
+  if (typeof output !== "object" || output === null) return makeText(inWords(output), "quote");
   return make("dl", { className: "fields" },
     Object.entries(output).filter(([, value]) => !empty(value)).map(([name, value]) => field(name, value, cite)));
 }
 
 function field(name, value, cite) {
-  const label = make("dt", {}, shown(name.replaceAll("_", " ")));
+  const label = make("dt", {}, printable(name.replaceAll("_", " ")));
   if (Array.isArray(value)) {
     return make("div", { className: "field many" }, label, make("dd", {}, make("ul", { className: "lines" }, value.map((item) => line(item, cite)))));
   }
   if (CHIPS.has(name)) {
     const kind = LABELS.has(name) ? " emotion" : value === "conflict" ? " conflict" : "";
-    return make("div", { className: "field chips" }, label, make("dd", {}, text(inWords(value), `chip${kind}`, "span")));
+    return make("div", { className: "field chips" }, label, make("dd", {}, makeText(inWords(value), `chip${kind}`, "span")));
   }
-  if (name === "response") return make("div", { className: "field many" }, label, text(inWords(value), "quote", "dd"));
-  return make("div", { className: name.startsWith("reasoning") ? "field quiet" : "field" }, label, text(inWords(value), "", "dd"));
+  if (name === "response") return make("div", { className: "field many" }, label, makeText(inWords(value), "quote", "dd"));
+  return make("div", { className: name.startsWith("reasoning") ? "field quiet" : "field" }, label, makeText(inWords(value), "", "dd"));
 }
 
 function line(item, cite) {
-  if (typeof item !== "object" || item === null) return make("li", {}, text(inWords(item), "", "span"));
+  if (typeof item !== "object" || item === null) return make("li", {}, makeText(inWords(item), "", "span"));
   const cites = ["frame", "turn"].filter((kind) => Number.isInteger(item[kind]));
   const rest = Object.entries(item).filter(([name, value]) => !cites.includes(name) && !empty(value));
   const words = rest.map(([name, value]) => (rest.length === 1 ? inWords(value) : `${name}: ${inWords(value)}`)).join(" · ");
-  return make("li", {}, cites.map((kind) => cite(kind, item[kind])), text(words, "", "span"));
+  return make("li", {}, cites.map((kind) => cite(kind, item[kind])), makeText(words, "", "span"));
 }

@@ -2,23 +2,23 @@
 
 /** A new record. system: from the setup. places: the ids of the elements that show the turns, in order, for evidence.
     trace: the server's record, for saving. draft: the text so far. */
-export const fresh = (system, places) => ({
+export const newRecord = (system, places) => ({
   system, places, state: "sent", ahead: 0, frames: null, problem: "", passes: [], now: "", view: null, draft: "", raw: "",
   selected: null, reply: null, emotion: "", cost: null, failed: null, trace: null, begun: performance.now(),
 });
 
 /** A record after a reload, which loses a running reply. */
-export function revived(record) {
-  if (going(record)) Object.assign(record, { state: "stopped", lost: true });
-  record.frames?.forEach(show);
+export function restoreRecord(record) {
+  if (isRunning(record)) Object.assign(record, { state: "stopped", lost: true });
+  record.frames?.forEach(addUrl);
   return record;
 }
 
 /** A frame with its blob URL. */
-const show = (frame) => Object.assign(frame, { url: URL.createObjectURL(new Blob([Uint8Array.from(atob(frame.jpeg), (one) => one.charCodeAt(0))], { type: "image/jpeg" })) });
+const addUrl = (frame) => Object.assign(frame, { url: URL.createObjectURL(new Blob([Uint8Array.from(atob(frame.jpeg), (character) => character.charCodeAt(0))], { type: "image/jpeg" })) });
 
 /** The response in the text so far: all of it, or a field of JSON that may be incomplete. */
-function written(raw) {
+function extractResponse(raw) {
   if (!/^\s*\{/.test(raw)) return raw.replace(/<think>.*?(<\/think>|$)/gs, "").trim();
   const found = /"(?:\w+_)?(?:response|reply)"\s*:\s*"((?:[^"\\]|\\.)*)/s.exec(raw);
   try {
@@ -29,35 +29,35 @@ function written(raw) {
 }
 
 /** An empty record, which shows the agents. */
-export const idle = (system) => ({ ...fresh(system, []), state: "idle" });
+export const idleRecord = (system) => ({ ...newRecord(system, []), state: "idle" });
 
-const passOf = (record, number) =>
+const getPass = (record, number) =>
   (record.passes[number] ??= { number, from: "", reason: "", agents: {}, audit: null, lost: "" });
 
-const agentOf = (record, { pass, agent }) =>
-  (passOf(record, pass).agents[agent] ??= { state: "waits", refused: [], sources: [] });
+const getAgent = (record, { pass, agent }) =>
+  (getPass(record, pass).agents[agent] ??= { state: "waits", refused: [], sources: [] });
 
-const TAKE = {
+const HANDLERS = {
   queued: (record, { ahead }) => Object.assign(record, { ahead, state: ahead ? "queued" : "going" }),
-  frames: (record, { frames, problem }) => Object.assign(record, { frames: frames.map(show), problem }),
+  frames: (record, { frames, problem }) => Object.assign(record, { frames: frames.map(addUrl), problem }),
   text: (record, { text }) => {
     record.raw = text && record.raw + text;
-    record.draft = written(record.raw);
+    record.draft = extractResponse(record.raw);
   },
   agent: (record, data) => {
     Object.assign(record, { state: "going", ahead: 0, now: data.agent });
-    Object.assign(agentOf(record, data), { state: "asked", since: performance.now() });
+    Object.assign(getAgent(record, data), { state: "asked", since: performance.now() });
   },
-  source: (record, data) => agentOf(record, data).sources.push(data),
-  refused: (record, data) => agentOf(record, data).refused.push(data.complaint),
+  source: (record, data) => getAgent(record, data).sources.push(data),
+  refused: (record, data) => getAgent(record, data).refused.push(data.complaint),
   output: (record, data) => {
     const { output, seconds, draft } = data;
     if (draft) record.draft = draft;
-    Object.assign(agentOf(record, data), { state: "said", output, seconds });
+    Object.assign(getAgent(record, data), { state: "said", output, seconds });
   },
-  lost: (record, data) => Object.assign(passOf(record, data.pass), { lost: data.what }),
-  audit: (record, data) => Object.assign(passOf(record, data.pass), { audit: data }),
-  rerun: (record, data) => Object.assign(passOf(record, data.pass), { from: data.from, reason: data.reason }),
+  lost: (record, data) => Object.assign(getPass(record, data.pass), { lost: data.what }),
+  audit: (record, data) => Object.assign(getPass(record, data.pass), { audit: data }),
+  rerun: (record, data) => Object.assign(getPass(record, data.pass), { from: data.from, reason: data.reason }),
   selected: (record, data) => Object.assign(record, { selected: data }),
   trace: (record, { trace }) => Object.assign(record, { trace }),
   reply: (record, { text, emotion }) => Object.assign(record, { reply: text, emotion, draft: "", raw: "" }),
@@ -66,37 +66,37 @@ const TAKE = {
 };
 
 /** Adds an event to the record; ignores unknown events. */
-export const take = (record, name, data) => void TAKE[name]?.(record, data);
+export const applyEvent = (record, name, data) => void HANDLERS[name]?.(record, data);
 
-export const going = (record) => ["sent", "queued", "going"].includes(record.state);
+export const isRunning = (record) => ["sent", "queued", "going"].includes(record.state);
 
 /** The pass to show: the requested one, else the selected one, else the newest. */
-export const viewed = (record) => record.view ?? record.selected?.pass ?? Math.max(0, record.passes.length - 1);
+export const viewedPass = (record) => record.view ?? record.selected?.pass ?? Math.max(0, record.passes.length - 1);
 
 /** The short name of a system. */
-export const short = ({ title }) => title.split(":")[0];
+export const shortTitle = ({ title }) => title.split(":")[0];
 
 /** The agent that audits the others, if any: the last one. */
-export const auditor = ({ agents, audits }) => (audits ? agents.at(-1) : null);
+export const findAuditor = ({ agents, audits }) => (audits ? agents.at(-1) : null);
 
 /** The agents before the auditor, in order. */
-export const speakers = ({ system }) => system.agents.filter((agent) => agent !== auditor(system));
+export const listStages = ({ system }) => system.agents.filter((agent) => agent !== findAuditor(system));
 
 /** The pass that made the output of the agent at `place` in a pass: agents before the rerun keep theirs. */
-export function origin(record, number, place, agents) {
+export function findOrigin(record, number, place, agents) {
   let at = number;
   while (at > 0 && record.passes[at]?.from && place < agents.findIndex((agent) => agent.name === record.passes[at].from)) at -= 1;
   return at;
 }
 
 /** The agents' outputs in a pass, by name. */
-export const outputs = (record, number) => Object.fromEntries(speakers(record).map(({ name }, place, agents) =>
-  [name, record.passes[origin(record, number, place, agents)]?.agents[name]?.output]).filter(([, output]) => output !== undefined));
+export const listOutputs = (record, number) => Object.fromEntries(listStages(record).map(({ name }, place, agents) =>
+  [name, record.passes[findOrigin(record, number, place, agents)]?.agents[name]?.output]).filter(([, output]) => output !== undefined));
 
 /** A summary of a reply: "sadness · comfort, gentle · 4 of 4 checks"; "" if nothing is known. */
-export function summary(record) {
-  const at = viewed({ ...record, view: null });
-  const plan = Object.values(outputs(record, at)).find((output) => output?.goal || output?.chosen_strategy);
+export function summarize(record) {
+  const at = viewedPass({ ...record, view: null });
+  const plan = Object.values(listOutputs(record, at)).find((output) => output?.goal || output?.chosen_strategy);
   const passed = record.passes[at]?.audit?.findings.map((finding) => finding.passed) ?? [];
   return [
     record.emotion,
@@ -107,5 +107,5 @@ export function summary(record) {
 }
 
 /** Replaces the engine's words: passes are drafts, and agents have titles. */
-export const plainly = (words, agents) => agents.reduce((some, { name, title }) => some.replace(new RegExp(`\\b${name}\\b`, "g"), title.toLowerCase()),
+export const rewordForUsers = (words, agents) => agents.reduce((some, { name, title }) => some.replace(new RegExp(`\\b${name}\\b`, "g"), title.toLowerCase()),
   words.replace(/\b(pass|Pass) (\d+)\b/g, (_, word, number) => `${word === "Pass" ? "Draft" : "draft"} ${Number(number) + 1}`)).replaceAll("_", " ");

@@ -1,14 +1,14 @@
 /** Speech: dictation while a button is held, and reading replies aloud. Both are off by default. The server transcribes if
     it has a speech model, else the browser does if it can. */
 
-import { one } from "./dom.js";
-import { transcribe, Wrong } from "./wire.js";
+import { find } from "./dom.js";
+import { transcribe, PageError } from "./wire.js";
 
 const Recognition = window.SpeechRecognition ?? window.webkitSpeechRecognition;
 const BITS = 32_000; // per second: enough for a voice
 const LEAST = 300; // milliseconds: less holds no word
 const HINT = "Allow the microphone in the address bar, or write.";
-const mic = one("#mic");
+const mic = find("#mic");
 export const speaks = "speechSynthesis" in window;
 
 /** Whether speech can be transcribed. seconds: the longest recording that the server takes; 0 without a speech model. */
@@ -43,14 +43,14 @@ export function listen(seconds, heard, wrong) {
 }
 
 function show(words, held = false, busy = false) {
-  one("span", mic).textContent = words;
+  find("span", mic).textContent = words;
   mic.ariaPressed = String(held);
   mic.ariaBusy = String(busy);
 }
 
 async function recorded(released, heard) {
   const stream = await navigator.mediaDevices.getUserMedia({ audio: true }).catch(({ message }) => {
-    throw new Wrong({ what: `The microphone cannot be used: ${message}`, hint: HINT });
+    throw new PageError({ what: `The microphone cannot be used: ${message}`, hint: HINT });
   });
   let [sound, held] = [null, 0];
   try {
@@ -66,14 +66,14 @@ async function recorded(released, heard) {
     for (const track of stream.getTracks()) track.stop();
   }
   const words = held > LEAST && await transcribe(await sound);
-  if (!words) throw new Wrong({ what: "No speech was heard", hint: "Hold the button for as long as you talk." });
+  if (!words) throw new PageError({ what: "No speech was heard", hint: "Hold the button for as long as you talk." });
   heard(words);
 }
 
 const recognised = (released, heard) => new Promise((resolve, reject) => {
   const recogniser = Object.assign(new Recognition(), { continuous: true, interimResults: false, lang: navigator.language });
   recogniser.onresult = ({ results, resultIndex }) => heard(Array.from(results).slice(resultIndex).filter(({ isFinal }) => isFinal).map(([best]) => best.transcript.trim()).join(" "));
-  recogniser.onerror = ({ error }) => { if (error !== "no-speech" && error !== "aborted") reject(new Wrong({ what: `Nothing could be heard: ${error.replaceAll("-", " ")}`, hint: HINT })); };
+  recogniser.onerror = ({ error }) => { if (error !== "no-speech" && error !== "aborted") reject(new PageError({ what: `Nothing could be heard: ${error.replaceAll("-", " ")}`, hint: HINT })); };
   recogniser.onstart = () => show("Listening …", true);
   recogniser.onend = resolve;
   released.then(() => recogniser.stop());

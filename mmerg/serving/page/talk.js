@@ -1,17 +1,19 @@
 /** A chat: its turns, and the running replies. It is stored in this browser; the server keeps nothing. */
 
-import { medium, release } from "./attached.js";
+import { makeAttachment, releaseUrls } from "./attached.js";
 import { uuid } from "./dom.js";
-import { fresh, outputs, revived, take, viewed } from "./record.js";
+import { applyEvent, listOutputs, newRecord, restoreRecord, viewedPass } from "./record.js";
 import * as store from "./store.js";
 import * as wire from "./wire.js";
 
 const WORDLESS = "(showed something and said nothing)"; // stands for an earlier turn without words
 const TITLE = 60; // characters
 
-export const latest = (side) => side.tries[side.at];
-export const mine = (one) => `mine-${one.id}`;
-export const theirs = (one, side) => `theirs-${one.id}-${one.sides[side] ? side : 0}`;
+/** The selected try of a reply. */
+export const selectedTry = (side) => side.tries[side.at];
+/** The ids of the elements that show the turns of an exchange. */
+export const userTurnId = (exchange) => `mine-${exchange.id}`;
+export const replyId = (exchange, side) => `theirs-${exchange.id}-${exchange.sides[side] ? side : 0}`;
 
 export class Talk {
   /** changed(): called after each change. An exchange is {id, words, media, sides}: the user's turn, and for each system
@@ -20,14 +22,14 @@ export class Talk {
     Object.assign(this, { changed, id, rev: 0, exchanges: [], lookedAt: null, stopping: null, chats: [], ids: 0, at: Date.now(), draft: { words: "", media: [] } });
   }
 
-  /** The stored chat with this id; null if there is none. */
+  /** Reads the stored chat with this id; null if there is none. */
   static async read(id, changed) {
     const kept = await store.load(id);
     if (!kept) return null;
     const [{ rev, ids, chats, at, draft, exchanges: plain }, files] = kept;
-    const shown = (media) => media.filter((one) => files.has(one.id)).map((one) => medium(files.get(one.id).file, one.kind, files.get(one.id).still, one.id));
-    const exchanges = plain.map((one) => ({ ...one, media: shown(one.media), sides: one.sides.map((side) => ({ ...side, tries: side.tries.map(revived) })) }));
-    return Object.assign(new Talk(changed, id), { rev, ids, chats, at, exchanges, draft: { words: draft.words, media: shown(draft.media) }, lookedAt: exchanges.at(-1) ?? null });
+    const restore = (media) => media.filter(({ id }) => files.has(id)).map(({ id, kind }) => makeAttachment(files.get(id).file, kind, files.get(id).still, id));
+    const exchanges = plain.map((exchange) => ({ ...exchange, media: restore(exchange.media), sides: exchange.sides.map((side) => ({ ...side, tries: side.tries.map(restoreRecord) })) }));
+    return Object.assign(new Talk(changed, id), { rev, ids, chats, at, exchanges, draft: { words: draft.words, media: restore(draft.media) }, lookedAt: exchanges.at(-1) ?? null });
   }
 
   get busy() {
@@ -41,24 +43,24 @@ export class Talk {
   }
 
   /** Stores the chat. If another window has changed it, stores it as a new chat and returns true. */
-  async keep() {
+  async store() {
     const plain = ({ id, kind }) => ({ id, kind });
-    const media = [...this.exchanges.flatMap((one) => one.media), ...this.draft.media];
+    const media = [...this.exchanges.flatMap(({ media }) => media), ...this.draft.media];
     const tidy = ({ begun, frames, ...record }) => ({ ...record, frames: frames?.map(({ url, ...frame }) => frame) ?? null });
     const whole = () => ({
       id: this.id, rev: this.rev, title: this.title, at: this.at, ids: this.ids, chats: this.chats,
       files: media.map(({ id }) => id),
       draft: { words: this.draft.words, media: this.draft.media.map(plain) },
-      exchanges: this.exchanges.map((one) => ({ ...one, media: one.media.map(plain), sides: one.sides.map((side) => ({ ...side, tries: side.tries.map(tidy) })) })),
+      exchanges: this.exchanges.map((exchange) => ({ ...exchange, media: exchange.media.map(plain), sides: exchange.sides.map((side) => ({ ...side, tries: side.tries.map(tidy) })) })),
     });
     const files = media.filter(({ kept }) => !kept);
     let another = false;
-    while (!await store.keep(whole(), files.map(({ id, file, still }) => ({ id, file, still })))) {
+    while (!await store.save(whole(), files.map(({ id, file, still }) => ({ id, file, still })))) {
       another = true;
       Object.assign(this, { id: uuid(), rev: 0 });
-      for (const one of media) if (one.kept) { Object.assign(one, { id: uuid() }); files.push(one); }
+      for (const file of media) if (file.kept) { Object.assign(file, { id: uuid() }); files.push(file); }
     }
-    for (const one of media) one.kept = true;
+    for (const file of media) file.kept = true;
     this.rev += 1;
     store.windows.postMessage({ id: this.id, rev: this.rev, busy: this.busy });
     return another;
@@ -66,47 +68,48 @@ export class Talk {
 
   /** Sends a message to each system. instead: an exchange that it replaces, with all after it. */
   say(words, media, systems, instead) {
-    const gone = instead ? this.exchanges.splice(this.exchanges.indexOf(instead)) : [];
-    const one = { id: (this.ids += 1), words, media, sides: [] };
-    this.exchanges.push(one);
+    const removed = instead ? this.exchanges.splice(this.exchanges.indexOf(instead)) : [];
+    this.ids += 1;
+    const exchange = { id: this.ids, words, media, sides: [] };
+    this.exchanges.push(exchange);
     this.at = Date.now();
-    this.#release(gone);
-    return this.#run(one, systems.map((system, side) => ({ side, system, seed: null })));
+    this.#release(removed);
+    return this.#run(exchange, systems.map((system, side) => ({ side, system, seed: null })));
   }
 
-  /** Asks for another reply to the same turns, with another seed. */
-  again(one, side) {
-    return this.#run(one, [{ side, system: latest(one.sides[side]).system, seed: Math.floor(Math.random() * 2 ** 31) }]);
+  /** Requests another reply to the same turns, with another seed. */
+  tryAgain(exchange, side) {
+    return this.#run(exchange, [{ side, system: selectedTry(exchange.sides[side]).system, seed: Math.floor(Math.random() * 2 ** 31) }]);
   }
 
   stop() {
     this.stopping?.abort();
   }
 
-  look(one) {
-    this.lookedAt = one;
+  look(exchange) {
+    this.lookedAt = exchange;
     this.changed();
   }
 
-  flip(one, side, at) {
-    one.sides[side].at = at;
+  flip(exchange, side, at) {
+    exchange.sides[side].at = at;
     this.changed();
   }
 
   /** Saves the selected replies as run folders, one for each system. keep: with their frames. */
-  save(keep) {
-    const shown = this.exchanges.flatMap(({ sides }) => sides.map(latest)).filter(({ trace }) => trace);
-    return wire.save(shown.map(({ trace, frames }) => ({ trace, frames: keep ? frames?.map(({ jpeg }) => jpeg) ?? [] : [] })));
+  saveAsRuns(keep) {
+    const records = this.exchanges.flatMap(({ sides }) => sides.map(selectedTry)).filter(({ trace }) => trace);
+    return wire.saveReplies(records.map(({ trace, frames }) => ({ trace, frames: keep ? frames?.map(({ jpeg }) => jpeg) ?? [] : [] })));
   }
 
   /** The chat for a download: the words of each turn, and the details of each reply. */
   get plain() {
     return {
       format: "mmerg chat 1", title: this.title, at: new Date(this.at).toISOString(),
-      turns: this.exchanges.flatMap((one) => [
-        { who: "you", text: one.words, files: one.media.map(({ name }) => name) },
-        ...one.sides.map(latest).filter(({ reply }) => reply !== null).map((record) => ({
-          who: "mmerg", system: record.system.id, text: record.reply, emotion: record.emotion, outputs: outputs(record, viewed({ ...record, view: null })),
+      turns: this.exchanges.flatMap(({ words, media, sides }) => [
+        { who: "you", text: words, files: media.map(({ name }) => name) },
+        ...sides.map(selectedTry).filter(({ reply }) => reply !== null).map((record) => ({
+          who: "mmerg", system: record.system.id, text: record.reply, emotion: record.emotion, outputs: listOutputs(record, viewedPass({ ...record, view: null })),
           audits: record.passes.map(({ audit }) => audit?.findings ?? null), trace: record.trace && JSON.parse(record.trace),
         })),
       ]),
@@ -119,47 +122,47 @@ export class Talk {
   }
 
   /** Sends one request for each reply, so that each fails alone. Returns their records. */
-  async #run(one, asked) {
+  async #run(exchange, requests) {
     this.stopping = new AbortController();
-    this.lookedAt = one;
-    const begun = asked.map(({ side, system, seed }) => {
-      const turns = [...this.#before(one, side), { who: "you", text: one.words, id: mine(one) }];
-      const record = fresh(system, turns.map((turn) => turn.id));
-      one.sides[side] ??= { tries: [], at: 0 };
-      one.sides[side].at = one.sides[side].tries.push(record) - 1;
+    this.lookedAt = exchange;
+    const started = requests.map(({ side, system, seed }) => {
+      const turns = [...this.#turnsBefore(exchange, side), { who: "you", text: exchange.words, id: userTurnId(exchange) }];
+      const record = newRecord(system, turns.map((turn) => turn.id));
+      exchange.sides[side] ??= { tries: [], at: 0 };
+      exchange.sides[side].at = exchange.sides[side].tries.push(record) - 1;
       this.chats[side] ??= `chat-${uuid().slice(0, 8)}`;
       return [record, { chat: this.chats[side], system: system.id, turns: turns.map(({ who, text }) => ({ who, text })), seed }];
     });
     this.changed();
-    await Promise.all(begun.map(([record, talk]) => this.#follow(record, talk, one.media, this.stopping.signal)));
+    await Promise.all(started.map(([record, talk]) => this.#follow(record, talk, exchange.media, this.stopping.signal)));
     this.stopping = null;
     this.changed();
-    return begun.map(([record]) => record);
+    return started.map(([record]) => record);
   }
 
   async #follow(record, talk, media, signal) {
     try {
-      for await (const [name, data] of wire.turn(talk, media.map(({ kind, file }) => [kind, file]), signal)) {
-        take(record, name, data);
+      for await (const [name, data] of wire.streamTurn(talk, media.map(({ kind, file }) => [kind, file]), signal)) {
+        applyEvent(record, name, data);
         this.changed();
       }
     } catch (error) {
       if (signal.aborted) record.state = "stopped";
-      else take(record, "failed", error instanceof wire.Wrong ? { ...error } : { what: `this page failed: ${error.message}` });
+      else applyEvent(record, "failed", error instanceof wire.PageError ? { ...error } : { what: `this page failed: ${error.message}` });
     }
   }
 
   /** The turns of one side before an exchange, with the ids of their elements. */
-  #before(last, side) {
-    return this.exchanges.slice(0, this.exchanges.indexOf(last)).flatMap((one) => {
-      const { reply } = latest(one.sides[side] ?? one.sides[0]);
-      const asked = { who: "you", text: one.words || WORDLESS, id: mine(one) };
-      return reply === null ? [asked] : [asked, { who: "mmerg", text: reply, id: theirs(one, side) }];
+  #turnsBefore(last, side) {
+    return this.exchanges.slice(0, this.exchanges.indexOf(last)).flatMap((exchange) => {
+      const { reply } = selectedTry(exchange.sides[side] ?? exchange.sides[0]);
+      const turn = { who: "you", text: exchange.words || WORDLESS, id: userTurnId(exchange) };
+      return reply === null ? [turn] : [turn, { who: "mmerg", text: reply, id: replyId(exchange, side) }];
     });
   }
 
-  #release(gone) {
-    const used = new Set(this.exchanges.flatMap((one) => one.media));
-    for (const one of gone.flatMap(({ media }) => media)) if (!used.has(one)) release(one);
+  #release(removed) {
+    const used = new Set(this.exchanges.flatMap(({ media }) => media));
+    for (const file of removed.flatMap(({ media }) => media)) if (!used.has(file)) releaseUrls(file);
   }
 }

@@ -1,18 +1,18 @@
 /** Shows an enlarged keyframe, with buttons for its neighbours. */
 
-import { one, shown } from "./dom.js";
+import { find, printable } from "./dom.js";
 
-const viewer = one("#viewer");
+const viewer = find("#viewer");
 let frames = [];
 let at = 0;
 
 function show(number) {
   at = Math.min(Math.max(number, 0), frames.length - 1);
   const frame = frames[at];
-  Object.assign(one("img", viewer), { src: frame.url, alt: `Keyframe ${frame.number} of turn ${frame.turn}` });
-  one("p", viewer).textContent = [`Keyframe ${frame.number} of turn ${frame.turn}, at ${frame.time.toFixed(1)} s`, shown(frame.description ?? "")].filter(Boolean).join(" · ");
-  one("[data-step='-1']", viewer).disabled = at === 0;
-  one("[data-step='1']", viewer).disabled = at === frames.length - 1;
+  Object.assign(find("img", viewer), { src: frame.url, alt: `Keyframe ${frame.number} of turn ${frame.turn}` });
+  find("p", viewer).textContent = [`Keyframe ${frame.number} of turn ${frame.turn}, at ${frame.time.toFixed(1)} s`, printable(frame.description ?? "")].filter(Boolean).join(" · ");
+  find("[data-step='-1']", viewer).disabled = at === 0;
+  find("[data-step='1']", viewer).disabled = at === frames.length - 1;
 }
 
 export function enlarge(some, number) {

@@ -142,7 +142,7 @@ def test_unusable_files_are_not_attached(page: Page) -> None:
     refused = {
         "a.txt is neither a clip nor a picture": [("a.txt", "text/plain", b"x")],
         "at most 8 pictures": [("a.png", "image/png", b"x")] * 9,
-        "at most 1 are taken": [("a.png", "image/png", b"\0" * (2**20 + 1))],
+        "the limit is 1 MB": [("a.png", "image/png", b"\0" * (2**20 + 1))],
         "a.png cannot be used: a picture cannot be decoded. Export it as JPEG or PNG.": [("a.png", "image/png", b"x")],
         "b.mkv cannot be used": [("b.mkv", "", b"\x1aE\xdf\xa3" + b"\0" * 99)],
     }
