@@ -1,7 +1,7 @@
-"""Collects candidate frames for all wanted spans of a video file in one pass.
+"""Collects the candidate frames of all wanted spans of a video file in one pass.
 
-It does not seek: a short clip is one group of pictures, and a seek past the end of a truncated file returns an old
-frame.
+It does not seek: a short clip is a single group of pictures, and after the end of a truncated file a seek returns an
+earlier frame.
 """
 
 import math
@@ -11,37 +11,37 @@ from dataclasses import dataclass
 from mmerg.corpora.dialogue import Clip
 from mmerg.errors import ClipError
 from mmerg.frames.picture import Picture, crop_picture, fit_size, halve_picture
-from mmerg.frames.video import Decoded, Video
+from mmerg.frames.video import DecodedFrame, Video
 from mmerg.settings.model import FramesSettings
 
-PAST_END = 1.0  # seconds by which a span may exceed its file
-MIN_SIDE = 32  # pixels; Qwen-VL runners crash below 28, newer ones below 32
-_USUAL_FPS = 25.0  # the spacing of candidates if a header gives no length
+PAST_END = 1.0  # seconds by which a span may end after its file
+MIN_SIDE = 32  # pixels; runners of Qwen-VL crash below 28, newer ones below 32
+_USUAL_FPS = 25.0  # spaces the candidates if the header has no length
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A frame that may become a keyframe. time: seconds in the file. size: as a keyframe, in pixels. The cropped
-    picture is at least of this size, and smaller than twice the wanted long side."""
+    """A frame that may become a keyframe. time: seconds in the file. picture: cropped, at least of `size`, and with a
+    long side under twice `frames.long_side`. size: the width and height of the keyframe in pixels."""
 
     time: float
     picture: Picture
     size: tuple[int, int]
 
 
-class _Gather:
-    """The candidates of one span so far. closed: no more frames are needed."""
+class _SpanFrames:
+    """Collects the candidates of a span: one frame in each step of time. Once `closed`, it needs no more frames."""
 
     def __init__(self, clip: Clip, settings: FramesSettings, claimed: float) -> None:
-        """claimed: the length of the file by its header in seconds, by which candidates are spaced; 0 or less if
-        unknown. As it may be wrong, only a claim of more than twice the limit is refused without decoding."""
+        """claimed: the length of the file by its header (seconds), which sets the step; 0 or less if unknown. It may be
+        wrong, so only a claim of more than twice the limit is refused without decoding."""
         self.clip, self.settings = clip, settings
-        self.begin = clip.start  # without a start: later, the time of the first frame
+        self.start = clip.start  # if None, the first frame sets it
         self.end = math.inf if clip.end is None else clip.end
-        # More candidates cost more than they improve, but a short expression must not fall between two.
+        # More candidates would cost more than they improve, but a short expression must not fall between two of them.
         self.density = max(40 if settings.method == "apex" else 16, 4 * settings.per_clip)
-        self.slot = -1
-        self.kept: list[Candidate] = []
+        self.last_step = -1  # the number of the step of the latest candidate
+        self.candidates: list[Candidate] = []
         self.error: ClipError | None = None
         self.closed = False
         start = clip.start or 0.0
@@ -50,49 +50,50 @@ class _Gather:
         # A part of a very short span may round to 0.
         self.step = max(seconds / self.density, 1e-9) if seconds < math.inf else 1.0 / _USUAL_FPS
         if known and seconds > 2.0 * settings.max_seconds:
-            self._too_long(f"the file claims {seconds:.0f} s")
+            self._fail_as_too_long(f"the file claims {seconds:.0f} s")
 
     def wants(self, time: float) -> bool:
-        """Whether to add the frame at `time`. Closes the span if it is past."""
+        """True if the frame at `time` is to be added. Closes the span if `time` is after its end."""
         if self.clip.start is not None and time < self.clip.start:
             return False
         if time >= self.end:
             self.closed = True
             return False
-        if self.begin is None:
-            self.begin = time
-        if time - self.begin >= self.settings.max_seconds:
-            self._too_long(f"it is longer than {self.settings.max_seconds:g} s")
+        if self.start is None:
+            self.start = time
+        if time - self.start >= self.settings.max_seconds:
+            self._fail_as_too_long(f"it is longer than {self.settings.max_seconds:g} s")
             return False
-        return self._slot(time) > self.slot
+        return self._number_step(time) > self.last_step
 
-    def missed(self, before: Decoded | None, time: float) -> bool:
-        """Whether the frame `before` the one at `time` is still shown when the span starts and for a step after that,
-        as in screen recordings and slides."""
+    def missed(self, before: DecodedFrame | None, time: float) -> bool:
+        """True if the frame `before` the frame at `time` is still shown at the start of the span and for a step after
+        that, as in screen recordings and slides."""
         start = self.clip.start
-        if start is None or before is None or self.slot >= 0 or self.closed:
+        if start is None or before is None or self.last_step >= 0 or self.closed:
             return False
         return before.time < start < time and time >= min(start + self.step, self.end)
 
     def add(self, time: float, whole: Picture) -> None:
-        """Keep the wanted part of the frame at a bounded size."""
+        """Add the cropped frame as a candidate, shrunk to a bounded size."""
         part = crop_picture(whole, self.clip.crop)
         size = fit_size(part.shape[1], part.shape[0], self.settings.long_side)
         if min(size) < MIN_SIDE:
-            what = f"a frame of {size[0]}x{size[1]} pixels is left, under {MIN_SIDE} on its short side"
+            what = f"the frame would have {size[0]}x{size[1]} pixels, under {MIN_SIDE} on its short side"
             self._fail("too_small", what, "raise frames.long_side, or use the whole picture")
             return
-        self.kept.append(Candidate(time, halve_picture(part, 2 * self.settings.long_side), size))
-        if len(self.kept) >= 2 * self.density:  # the header claimed too little
-            self.kept = self.kept[::2]
+        self.candidates.append(Candidate(time, halve_picture(part, 2 * self.settings.long_side), size))
+        if len(self.candidates) >= 2 * self.density:  # the header claimed too short a length
+            self.candidates = self.candidates[::2]
             self.step *= 2.0
-        self.slot = self._slot(time)
+        self.last_step = self._number_step(time)
 
     def end_of_file(self, last: float, end: float, *, cut_off: bool) -> None:
-        """Close the span. The file ends at `end`, and its last frame was at `last` (seconds). cut_off: it has fewer
-        frames than it claims, so the last may be damaged and is left out if there are others."""
-        if cut_off and len(self.kept) > 1 and self.kept[-1].time == last:
-            self.kept.pop()
+        """Close the span. last: the time of the file's last frame in seconds. end: the end of the file in seconds.
+        cut_off: the file has fewer frames than it claims, so the last may be damaged and is dropped if there are
+        others."""
+        if cut_off and len(self.candidates) > 1 and self.candidates[-1].time == last:
+            self.candidates.pop()
         start, stop = self.clip.start, self.clip.end
         if last == -math.inf:
             self._fail("unreadable", "no frame of the file can be decoded", "play it; copy or download it again")
@@ -107,14 +108,14 @@ class _Gather:
 
     def outcome(self) -> list[Candidate] | ClipError:
         """The candidates, or the error if there are none."""
-        if self.error is None and not self.kept:
+        if self.error is None and not self.candidates:
             self._fail("empty", "no frame lies in the span", "check the times in the corpus")
-        return self.error or self.kept
+        return self.error or self.candidates
 
-    def _slot(self, time: float) -> int:
-        return math.floor((time - (self.begin or 0.0)) / self.step + 1e-6)
+    def _number_step(self, time: float) -> int:
+        return math.floor((time - (self.start or 0.0)) / self.step + 1e-6)
 
-    def _too_long(self, what: str) -> None:
+    def _fail_as_too_long(self, what: str) -> None:
         self._fail("too_long", what, "the clip is cut wrongly; if it is not, raise frames.max_seconds")
 
     def _fail(self, reason: str, what: str, hint: str) -> None:
@@ -125,42 +126,43 @@ class _Gather:
 def decode(
     clips: Sequence[Clip], settings: FramesSettings, threads: int = 1
 ) -> Iterator[tuple[Clip, list[Candidate] | ClipError]]:
-    """Each of `clips`, all of one file, with its candidates in order of time or an error (unreadable, empty, outside,
-    past_end, too_long, too_small).
+    """Yield each of `clips`, all of one file, with its candidates in order of time, or else with an error (unreadable,
+    empty, outside, past_end, too_long, too_small).
 
-    A span is half open. Spans are yielded as they end, so that only the pictures of open spans are in memory. threads:
-    of the decoder.
+    A span is half open. Clips are yielded as their spans end, so that only the pictures of open spans are in memory.
+    threads: the number of threads of the decoder.
     """
     try:
         video = Video(clips[0].path, threads)
     except (ClipError, OSError):
         for clip in clips:
-            gather = _Gather(clip, settings, 0.0)
-            gather.end_of_file(-math.inf, 0.0, cut_off=False)
-            yield clip, gather.outcome()
+            span = _SpanFrames(clip, settings, 0.0)
+            span.end_of_file(-math.inf, 0.0, cut_off=False)
+            yield clip, span.outcome()
         return
     with video:
-        gathers = [_Gather(clip, settings, video.seconds or 0.0) for clip in clips]
+        spans = [_SpanFrames(clip, settings, video.seconds or 0.0) for clip in clips]
         count, before, frames = 0, None, video.frames()
         while True:
-            yield from ((gather.clip, gather.outcome()) for gather in gathers if gather.closed)
-            gathers = [gather for gather in gathers if not gather.closed]
-            frame = next(frames, None) if gathers else None
+            yield from ((span.clip, span.outcome()) for span in spans if span.closed)
+            spans = [span for span in spans if not span.closed]
+            frame = next(frames, None) if spans else None
             if frame is None:
                 break
             count += 1
-            for gather in gathers:
-                if before and gather.missed(before, frame.time):
-                    gather.add(gather.clip.start or 0.0, before.picture())
-            if wanting := [gather for gather in gathers if gather.wants(frame.time)]:
+            for span in spans:
+                if before and span.missed(before, frame.time):
+                    span.add(span.clip.start or 0.0, before.picture())
+            wanting = [span for span in spans if span.wants(frame.time)]
+            if wanting:
                 picture = frame.picture()
-                for gather in wanting:
-                    gather.add(frame.time, picture)
+                for span in wanting:
+                    span.add(frame.time, picture)
             before = frame
         last, end = (before.time, before.time + before.duration) if before else (-math.inf, 0.0)
         cut_off = count < video.count and end < video.claimed_end - 0.5 / video.fps
-        for gather in gathers:
-            if before and gather.missed(before, end):
-                gather.add(gather.clip.start or 0.0, before.picture())
-            gather.end_of_file(last, end, cut_off=cut_off)
-            yield gather.clip, gather.outcome()
+        for span in spans:
+            if before and span.missed(before, end):
+                span.add(span.clip.start or 0.0, before.picture())
+            span.end_of_file(last, end, cut_off=cut_off)
+            yield span.clip, span.outcome()

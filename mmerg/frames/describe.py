@@ -1,6 +1,6 @@
-"""Measurements of keyframes in words, for models that take no images. They never name a mood or an action.
+"""Describes keyframes by measurements, for models that take no images. It never names a mood or an action.
 
-[describe_frame(measured) for measured in measure(jpegs, times)]
+[describe_frame(measurements) for measurements in measure(jpegs, times)]
 """
 
 from collections.abc import Sequence
@@ -24,16 +24,25 @@ class Face(NamedTuple):
     height: float
 
     def describe_place(self) -> str:
-        """Its centre and width in words, such as `left, upper third, 22% of the width`."""
-        column, row = (min(2, int(at * 3 / 100)) for at in (self.x + self.width / 2, self.y + self.height / 2))
+        """Describe its centre and width, such as `left, upper third, 22% of the width`."""
+        column = min(2, int((self.x + self.width / 2) * 3 / 100))
+        row = min(2, int((self.y + self.height / 2) * 3 / 100))
         across, down = ("left", "centre", "right")[column], ("upper", "middle", "lower")[row]
         return f"{across}, {down} third, {self.width:.0f}% of the width"
 
 
 class Measurements(NamedTuple):
-    """Measurements of one frame. time: seconds in its file. sharpness: variance of the Laplacian of luma. brightness,
-    contrast, motion: mean, standard deviation, and mean absolute change since the previous frame of the clip (None for
-    the first), in percent of luma's range. faces: from left to right."""
+    """The measurements of a frame.
+
+    Attributes:
+        time: seconds in its file.
+        brightness: the mean of its luma, in percent of the range.
+        contrast: the standard deviation of its luma, in percent of the range.
+        sharpness: the variance of the Laplacian of its luma.
+        motion: the mean absolute change of luma since the previous frame of the clip, in percent of the range; None for
+            the first frame.
+        faces: from left to right.
+    """
 
     time: float
     brightness: float
@@ -44,8 +53,8 @@ class Measurements(NamedTuple):
 
 
 def measure(jpegs: Sequence[bytes], times: Sequence[float]) -> tuple[Measurements, ...]:
-    """Measure the frames of one clip. times: seconds, rising. Raises ClipError `unreadable` for bytes that are no
-    picture."""
+    """Measure the frames of a clip. times: seconds, increasing. Raises ClipError `unreadable` if one of `jpegs` is not
+    a picture."""
     measured: list[Measurements] = []
     before: NDArray[np.float64] | None = None
     for data, time in zip(jpegs, times, strict=True):
@@ -63,7 +72,7 @@ def measure(jpegs: Sequence[bytes], times: Sequence[float]) -> tuple[Measurement
 
 
 def describe_frame(measured: Measurements) -> str:
-    """The measures of one frame as a sentence."""
+    """Describe the measurements of a frame in a sentence."""
     parts = [f"brightness {measured.brightness:.0f}%", f"contrast {measured.contrast:.0f}%"]
     parts.append(f"sharpness {measured.sharpness:.0f}")
     if measured.motion is not None:
@@ -75,4 +84,5 @@ def describe_frame(measured: Measurements) -> str:
 
 
 def _percent(luma: float) -> float:
+    """A value of luma (0 to 255) in percent of the range."""
     return round(100.0 * float(luma) / 255.0, 1)

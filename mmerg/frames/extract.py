@@ -1,6 +1,6 @@
-"""Extracts keyframes from clips. A file is decoded once for all its spans, and no span twice.
+"""Extracts keyframes from clips. A file is decoded once for all its spans.
 
-The store keeps frames until file, span, crop or settings change. A bad clip does not affect other clips.
+Stored frames are used again until the file, span, crop or settings change. A bad clip does not affect other clips.
 
     for frames in extract([Clip(Path("dia1_utt0.mp4"))], FramesSettings(), FrameStore(Path("cache/frames"))):
         if isinstance(frames, ClipError): ...  # frames.reason: missing, unreadable, empty, too_long, outside,
@@ -34,46 +34,46 @@ Outcome: TypeAlias = tuple[Frame, ...] | ClipError  # the keyframes of a clip, o
 _METHOD = 4  # increase it if the same settings give other frames or bytes
 _SHARPNESS_BELOW = 640  # pixels; sharpness is measured at about the size that a model sees
 _THUMB = (16, 16)  # pixels; shows a turning head, but not noise
-# The weight of a clip's whole duration against visual change, in mean squared differences of thumbnails (values 0 to
-# 1): a cut causes about 0.05, a talking person 0.001. So cuts end segments, and a clip of little change is split
+# What the whole duration of a clip weighs against visual change, in mean squared differences of thumbnails (values 0 to
+# 1): a cut causes about 0.05, a talking person 0.001. So segments end at cuts, and a clip with little change is split
 # evenly.
 _TIME_WEIGHT = 0.02
-_SHARP_ENOUGH = 0.7  # of the sharpest frame in the segment
+_SHARP_ENOUGH = 0.7  # as a share of the sharpness of the sharpest frame in the segment
 
 
 def extract(clips: Sequence[Clip], settings: FramesSettings, store: FrameStore) -> list[Outcome]:
-    """The outcome of each clip in the given order: at most `settings.per_clip` frames of its span [start, end), in
-    order of time."""
-    # An absolute path, as resolve() would follow links.
-    placed = [replace(clip, path=Path(os.path.abspath(clip.path))) for clip in clips]  # noqa: PTH100
+    """Extract the keyframes of clips. Returns for each clip, in the given order, at most `settings.per_clip` frames of
+    its span [start, end) in order of time, or the error if there are none."""
+    # Not resolve(), which would follow links.
+    absolute = [replace(clip, path=Path(os.path.abspath(clip.path))) for clip in clips]  # noqa: PTH100
     outcomes: dict[Clip, Outcome] = {}
     wanted: dict[Path, dict[Clip, str]] = {}
-    for clip in dict.fromkeys(placed):
-        taken_from = _taken_from(clip, settings)
+    for clip in dict.fromkeys(absolute):
+        taken_from = _describe_source(clip, settings)
         if isinstance(taken_from, ClipError):
             outcomes[clip] = taken_from
         elif frames := store.find(taken_from):
             outcomes[clip] = frames
         else:
             wanted.setdefault(clip.path, {})[clip] = taken_from
-    # Decoding files in parallel uses the cores better than several threads per file.
+    # Decoding several files in parallel uses the cores better than several threads per file.
     cores = os.cpu_count() or 1
     workers = max(1, min(len(wanted), cores))
     with ThreadPoolExecutor(workers) as pool:
-        for taken in pool.map(lambda file: _take(file, settings, store, cores // workers), wanted.values()):
-            outcomes |= taken
-    return [outcomes[clip] for clip in placed]
+        for extracted in pool.map(lambda file: _extract_file(file, settings, store, cores // workers), wanted.values()):
+            outcomes |= extracted
+    return [outcomes[clip] for clip in absolute]
 
 
-def _taken_from(clip: Clip, settings: FramesSettings) -> str | ClipError:
-    """All that decides the clip's frames, as text, or the error if there are none for a reason that needs no
-    decoding."""
+def _describe_source(clip: Clip, settings: FramesSettings) -> str | ClipError:
+    """Describe all that determines the frames of a clip, as text, or return the error if it is clear without decoding
+    that there are none."""
     failed = partial(ClipError, where=str(clip))
     start, end = clip.start or 0.0, clip.end
     if not math.isfinite(start) or (end is not None and not (math.isfinite(end) and end > start)):
         return failed("bad_span", "the span ends before it starts", hint="check the times in the corpus")
     try:
-        str(clip.path).encode()  # the trace holds it
+        str(clip.path).encode()  # the trace contains the name
         status = clip.path.stat()
     except UnicodeEncodeError:
         return ClipError("unreadable", "the file's name is not UTF-8", where=ascii(str(clip)), hint="rename the file")
@@ -86,108 +86,115 @@ def _taken_from(clip: Clip, settings: FramesSettings) -> str | ClipError:
     if clip.start is not None and end is not None and end - start > settings.max_seconds:
         what = f"the span is {end - start:.0f} s long, over {settings.max_seconds:g} s"
         return failed("too_long", what, hint="check its times; or raise frames.max_seconds")
-    # The other settings choose among the extracted frames, or how they are shown.
-    deciding = settings.model_dump(exclude={"seen_by", "last_turns", "max_frames", "captions", "show"})
-    asked = {"clip": asdict(clip), "settings": deciding, "method": _METHOD}
+    # These settings do not change the extracted frames, but which of them are shown, and how.
+    relevant = settings.model_dump(exclude={"seen_by", "last_turns", "max_frames", "captions", "show"})
+    request = {"clip": asdict(clip), "settings": relevant, "method": _METHOD}
     file = {"bytes": status.st_size, "mtime_ns": status.st_mtime_ns}
-    return json.dumps(asked | file, sort_keys=True, default=str)
+    return json.dumps(request | file, sort_keys=True, default=str)
 
 
-def _take(clips: Mapping[Clip, str], settings: FramesSettings, store: FrameStore, threads: int) -> dict[Clip, Outcome]:
-    """Decode one file for all of `clips` and store their frames. clips: with the text that decides their frames."""
+def _extract_file(
+    clips: Mapping[Clip, str], settings: FramesSettings, store: FrameStore, threads: int
+) -> dict[Clip, Outcome]:
+    """Decode a file once for all of `clips`, and store their frames. clips: with the texts of `_describe_source`."""
     outcomes: dict[Clip, Outcome] = {}
     for clip, candidates in decode(list(clips), settings, threads):
         if isinstance(candidates, ClipError):
             outcomes[clip] = candidates
             continue
         frames = []
-        for choice, role in _pick(candidates, settings):
-            sha256 = store.write(to_jpeg(shrink(choice.picture, choice.size), settings.jpeg_quality))
-            width, height = choice.size
-            source, time = clip.path.name, choice.time
+        for keyframe, role in _choose_keyframes(candidates, settings):
+            sha256 = store.write(to_jpeg(shrink(keyframe.picture, keyframe.size), settings.jpeg_quality))
+            width, height = keyframe.size
+            source, time = clip.path.name, keyframe.time
             frames.append(Frame(sha256=sha256, source=source, time=time, width=width, height=height, role=role))
         store.remember(clips[clip], frames)
         outcomes[clip] = tuple(frames)
     return outcomes
 
 
-def _pick(candidates: Sequence[Candidate], settings: FramesSettings) -> list[tuple[Candidate, Role]]:
-    """The candidates that become keyframes, with their roles. With `method=apex` one is the apex, and the others
-    represent the rest."""
+def _choose_keyframes(candidates: Sequence[Candidate], settings: FramesSettings) -> list[tuple[Candidate, Role]]:
+    """Choose the candidates that become keyframes, with their roles. With `method=apex` one is the apex, and the others
+    represent the rest of the clip."""
     times, k = [candidate.time for candidate in candidates], settings.per_clip
     if settings.method == "uniform":
-        return [(candidates[i], "") for i in choose_uniform(times, k)]
-    thumbs, sharp = [], []
+        return [(candidates[index], "") for index in choose_uniform(times, k)]
+    thumbs, sharpness = [], []
     for candidate in candidates:
         small = halve_picture(candidate.picture, _SHARPNESS_BELOW)
         thumb = cv2.resize(halve_picture(small, _SHARPNESS_BELOW // 2), _THUMB, interpolation=cv2.INTER_AREA)
         thumbs.append(thumb.astype(np.float32) / 255.0)
-        sharp.append(measure_sharpness(cv2.cvtColor(small, cv2.COLOR_BGR2GRAY)))
+        sharpness.append(measure_sharpness(cv2.cvtColor(small, cv2.COLOR_BGR2GRAY)))
     if settings.method == "representative":
-        return [(candidates[i], "") for i in choose_representative(times, thumbs, sharp, k)]
+        return [(candidates[index], "") for index in choose_representative(times, thumbs, sharpness, k)]
     greys = [
         cv2.cvtColor(halve_picture(candidate.picture, SEARCH_BELOW), cv2.COLOR_BGR2GRAY) for candidate in candidates
     ]
-    peak = find_apex(greys, thumbs)
-    roles: dict[int, Role] = {peak[0]: peak[1]} if peak else {}
-    rest = [i for i in range(len(candidates)) if i not in roles]
+    apex = find_apex(greys, thumbs)
+    roles: dict[int, Role] = dict([apex]) if apex else {}
+    others = [index for index in range(len(candidates)) if index not in roles]
     if k > len(roles):
-        own = [times[i] for i in rest], [thumbs[i] for i in rest], [sharp[i] for i in rest]
-        roles |= {rest[i]: "context" for i in choose_representative(*own, k - len(roles))}
-    return [(candidates[i], role) for i, role in sorted(roles.items())]
+        chosen = choose_representative(
+            [times[index] for index in others],
+            [thumbs[index] for index in others],
+            [sharpness[index] for index in others],
+            k - len(roles),
+        )
+        roles |= {others[position]: "context" for position in chosen}
+    return [(candidates[index], role) for index, role in sorted(roles.items())]
 
 
 def choose_uniform(times: Sequence[float], k: int) -> list[int]:
-    """The rising indices of the candidates nearest to the middles of `k` equal windows over `times` (seconds), or of
-    all candidates if there are at most `k`."""
+    """Choose the candidates nearest to the middles of `k` equal windows over `times` (seconds), or all if there are at
+    most `k`. Returns their indices in increasing order."""
     if k >= len(times):
         return list(range(len(times)))
     width = (times[-1] - times[0]) / k
-    taken: list[int] = []
+    chosen: list[int] = []
     for window in range(k):
         middle = times[0] + (window + 0.5) * width
-        # Leave enough candidates for the windows to come, and never go back.
-        free = range(taken[-1] + 1 if taken else 0, len(times) - (k - window - 1))
-        taken.append(min(free, key=lambda i: abs(times[i] - middle)))
-    return taken
+        # After the last choice, and with enough candidates left for the windows to come.
+        free = range(chosen[-1] + 1 if chosen else 0, len(times) - (k - window - 1))
+        chosen.append(min(free, key=lambda index: abs(times[index] - middle)))
+    return chosen
 
 
 def choose_representative(
-    times: Sequence[float], thumbs: Sequence[NDArray[np.float32]], sharp: Sequence[float], k: int
+    times: Sequence[float], thumbs: Sequence[NDArray[np.float32]], sharpness: Sequence[float], k: int
 ) -> list[int]:
-    """The rising indices of one typical and sharp candidate from each of the `k` most homogeneous consecutive segments,
-    or of all candidates if there are at most `k`.
+    """Choose a typical and sharp candidate from each of the `k` most homogeneous consecutive segments, or all if there
+    are at most `k`. Returns their indices in increasing order.
 
-    times: seconds, rising. thumbs: small pictures of one shape, values 0 to 1. The segments are the exact optimum of
-    k-means over thumbnails and time, restricted to consecutive frames (Fisher, "On grouping for maximum homogeneity",
-    1958). From each, the sharp enough frame nearest to the mean is taken.
+    times: seconds, increasing. thumbs: small pictures of one shape, values 0 to 1. The segments are the exact optimum
+    of k-means over thumbnails and time, restricted to consecutive frames (Fisher, "On grouping for maximum
+    homogeneity", 1958). The choice from a segment is the frame nearest to its mean among those that are sharp enough.
     """
     if k >= len(times):
         return list(range(len(times)))
-    # Squared distances of rows are mean squared differences of thumbnails plus weighted time.
+    # Squared distances of rows are mean squared differences of thumbnails, plus weighted squared differences of time.
     flat = np.stack(thumbs).astype(np.float64).reshape(len(thumbs), -1)
     clock = (np.asarray(times) - times[0]) / max(times[-1] - times[0], 1e-9)
     points = np.hstack([flat / np.sqrt(flat.shape[1]), np.sqrt(_TIME_WEIGHT) * clock[:, None]])
-    clear = np.asarray(sharp, dtype=np.float64)
-    taken: list[int] = []
-    for first, last in _segments(points, k):
-        block, own = points[first:last], clear[first:last]
-        distance = ((block - block.mean(axis=0)) ** 2).sum(axis=1)
-        distance[own < _SHARP_ENOUGH * own.max()] = np.inf
-        taken.append(first + int(np.argmin(distance)))
-    return taken
+    chosen: list[int] = []
+    for first, last in _find_segments(points, k):
+        segment, clarity = points[first:last], np.asarray(sharpness[first:last], dtype=np.float64)
+        distance = ((segment - segment.mean(axis=0)) ** 2).sum(axis=1)
+        distance[clarity < _SHARP_ENOUGH * clarity.max()] = np.inf
+        chosen.append(first + int(np.argmin(distance)))
+    return chosen
 
 
-def _segments(points: NDArray[np.float64], k: int) -> list[tuple[int, int]]:
-    """The `k` consecutive half-open index ranges with the least sum of squared distances to their means."""
+def _find_segments(points: NDArray[np.float64], k: int) -> list[tuple[int, int]]:
+    """Split points into the `k` consecutive half-open index ranges with the smallest sum of squared distances to their
+    means."""
     n = len(points)
-    # A segment's spread is its sum of squares less the squared norm of its sum over its length.
+    # The spread of a segment is its sum of squares, less the squared norm of its sum over its length.
     sums = np.vstack([np.zeros(points.shape[1]), points.cumsum(axis=0)])
     squares = np.concatenate([[0.0], (points**2).sum(axis=1).cumsum()])
     length = np.arange(n + 1)[None, :] - np.arange(n + 1)[:, None]
     norms = np.stack([((sums - before) ** 2).sum(axis=1) for before in sums])
     spread = np.where(length > 0, squares[None, :] - squares[:, None] - norms / np.maximum(length, 1), np.inf)
-    best = spread[0]  # best[j]: of points 0 to j - 1 in the segments so far
+    best = spread[0]  # best[j]: the smallest spread of points 0 to j - 1 with the segments so far
     cuts: list[NDArray[np.intp]] = []
     for _ in range(k - 1):
         total = best[:, None] + spread

@@ -14,16 +14,19 @@ from numpy.typing import NDArray
 from mmerg.frames.picture import cv2
 
 CASCADE = "haarcascade_frontalface_default.xml"
-_of_thread = threading.local()  # a finder must not be shared by threads
+_thread = threading.local()  # threads must not share a finder
 
 
 def find_faces(
     grey: NDArray[np.uint8], narrowest: int, neighbours: int, step: float = 1.1
 ) -> list[tuple[int, int, int, int]]:
-    """The faces (x, y, width, height; pixels) from left to right. narrowest: the least width. neighbours: how many
-    windows must agree on a face. step: the factor by which windows grow."""
-    if not hasattr(_of_thread, "finder"):
-        _of_thread.finder = cv2.CascadeClassifier(str(Path(cv2.data.haarcascades) / CASCADE))
-    faces = _of_thread.finder.detectMultiScale(grey, step, neighbours, minSize=(narrowest, narrowest))
-    # Sorted, as OpenCV's threads append to one list in any order.
+    """Find the faces (x, y, width, height; pixels), from left to right.
+
+    narrowest: the smallest width of a face. neighbours: how many search windows must agree on a face. step: the factor
+    by which search windows grow.
+    """
+    if not hasattr(_thread, "finder"):
+        _thread.finder = cv2.CascadeClassifier(str(Path(cv2.data.haarcascades) / CASCADE))
+    faces = _thread.finder.detectMultiScale(grey, step, neighbours, minSize=(narrowest, narrowest))
+    # Sorted, as OpenCV's threads return faces in any order.
     return [(int(x), int(y), int(width), int(height)) for x, y, width, height in sorted(map(tuple, faces))]

@@ -1,4 +1,4 @@
-"""Crops, shrinks, encodes and combines pictures. Only this module imports OpenCV.
+"""Crops, shrinks, encodes and combines pictures. No other module imports OpenCV.
 
 data = to_jpeg(shrink(picture, fit_size(1280, 720, 448)), quality=85)
 """
@@ -21,9 +21,9 @@ Picture: TypeAlias = NDArray[np.uint8]  # (height, width, 3), in BGR order
 
 
 class _OpenCV:
-    """The module `cv2`, imported on first use, without its messages on damaged pictures."""
+    """The module `cv2`, imported on first use, without its messages about damaged pictures."""
 
-    # During its import cv2 leaves sys.modules for a moment, so that another thread would get half of it.
+    # While it is imported, cv2 is missing from sys.modules for a moment, so another thread could get half of it.
     _loading = threading.Lock()
 
     def __getattr__(self, name: str) -> Any:
@@ -36,7 +36,7 @@ cv2 = _OpenCV()
 
 
 def crop_picture(picture: Picture, crop: Crop | None) -> Picture:
-    """A view of the cropped part, with edges rounded to whole pixels inside the picture."""
+    """A view of the part of the picture in `crop`, with edges rounded to whole pixels inside the picture."""
     if crop is None:
         return picture
     height, width = picture.shape[:2]
@@ -46,14 +46,14 @@ def crop_picture(picture: Picture, crop: Crop | None) -> Picture:
 
 
 def fit_size(width: int, height: int, long_side: int) -> tuple[int, int]:
-    """(width, height) scaled down so that the longer side is at most `long_side` pixels."""
+    """The size (width, height), scaled down so that the longer side is at most `long_side` pixels."""
     scale = min(1.0, long_side / max(width, height, 1))
     return round(width * scale), round(height * scale)
 
 
 def halve_picture(picture: Picture, below: int) -> Picture:
-    """A copy, halved until its long side is below `below`. OpenCV averages 2 by 2 pixels ten times faster than it
-    resizes to an arbitrary size. An odd last row or column is dropped."""
+    """A copy of the picture, halved until its long side is shorter than `below` pixels. OpenCV averages 2 by 2 pixels
+    ten times faster than it resizes to an arbitrary size. An odd last row or column is dropped."""
     small = picture
     while max(small.shape[:2]) >= below and min(small.shape[:2]) >= 2:
         height, width = small.shape[0] // 2, small.shape[1] // 2
@@ -62,20 +62,20 @@ def halve_picture(picture: Picture, below: int) -> Picture:
 
 
 def shrink(picture: Picture, size: tuple[int, int]) -> Picture:
-    """The picture at a smaller `size` (width, height). Each pixel is the mean of its area."""
+    """Shrink a picture to `size` (width, height). Each pixel is the mean of its area."""
     if (picture.shape[1], picture.shape[0]) == size:
         return picture
     return cast(Picture, cv2.resize(picture, size, interpolation=cv2.INTER_AREA))
 
 
 def to_jpeg(picture: Picture, quality: int) -> bytes:
-    """The picture as a baseline JPEG of `quality` (0 to 100). The same picture gives the same bytes."""
+    """Encode a picture as a baseline JPEG of `quality` (0 to 100). The same picture gives the same bytes."""
     _, data = cv2.imencode(".jpg", picture, [cv2.IMWRITE_JPEG_QUALITY, quality])
     return bytes(data.tobytes())
 
 
 def from_jpeg(data: bytes) -> Picture:
-    """Decode a picture. Raises ClipError `unreadable` if `data` is no picture."""
+    """Decode a picture. Raises ClipError `unreadable` if `data` is not a picture."""
     picture = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) if data else None
     if picture is None:
         hint = "remove the frame store's folder; frames are then extracted again"
@@ -84,30 +84,29 @@ def from_jpeg(data: bytes) -> Picture:
 
 
 def put_on_white(picture: NDArray[np.uint8]) -> Picture:
-    """Put a picture with an alpha channel, (height, width, 4), on white, as viewers do."""
+    """Put a picture with an alpha channel (height, width, 4) on a white background, as viewers do."""
     alpha = picture[:, :, 3:].astype(np.uint16)
     return cast(Picture, ((picture[:, :, :3] * alpha + 255 * (255 - alpha) + 127) // 255).astype(np.uint8))
 
 
 def measure_sharpness(grey: NDArray[np.uint8]) -> float:
-    """Variance of the Laplacian of a grey picture (0 to 255): near 0 if blurred, higher with finer detail."""
+    """The variance of the Laplacian of a grey picture (0 to 255): near 0 if blurred, higher with finer detail."""
     _, deviation = cv2.meanStdDev(cv2.Laplacian(grey, cv2.CV_16S))
     return float(deviation[0][0]) ** 2
 
 
 def add_caption(data: bytes, caption: str, quality: int) -> bytes:
-    """Draw a caption into the top left corner of a JPEG. Raises ClipError `unreadable` for bytes that are no
-    picture."""
+    """Draw a caption into the top left corner of a JPEG. Raises ClipError `unreadable` if `data` is not a picture."""
     picture = from_jpeg(data)
-    _write(picture, caption)
+    _draw_caption(picture, caption)
     return to_jpeg(picture, quality)
 
 
 def make_montage(jpegs: Sequence[bytes], long_side: int, quality: int, captions: Sequence[str] = ()) -> bytes:
-    """Combine frames in one JPEG of at most `long_side` pixels, for models that take a single image.
+    """Combine frames in one JPEG whose long side has at most `long_side` pixels, for models that take a single image.
 
-    The grid runs left to right and top to bottom. Each frame has its caption, or else its number from 1, in its top
-    left corner. Raises ClipError `unreadable` for bytes that are no picture.
+    The frames are in a grid, from left to right and top to bottom. Each has its caption, or without captions its number
+    from 1, in its top left corner. Raises ClipError `unreadable` if any of `jpegs` is not a picture.
     """
     pictures = [from_jpeg(data) for data in jpegs]
     width, height = max(p.shape[1] for p in pictures), max(p.shape[0] for p in pictures)
@@ -125,23 +124,27 @@ def make_montage(jpegs: Sequence[bytes], long_side: int, quality: int, captions:
         small = shrink(picture, (max(1, round(picture.shape[1] * scale)), max(1, round(picture.shape[0] * scale))))
         top, left = (height - small.shape[0]) // 2, (width - small.shape[1]) // 2
         cell[top : top + small.shape[0], left : left + small.shape[1]] = small
-        _write(cell, captions[index] if captions else str(index + 1))
+        _draw_caption(cell, captions[index] if captions else str(index + 1))
     return to_jpeg(sheet, quality)
 
 
-def _write(cell: Picture, text: str) -> None:
-    """Draw `text` in white on a black box, about a ninth of the cell's height but at least 14 pixels, and narrower than
-    the cell. The font has only plain Latin letters: accents and all other letters are dropped."""
+def _draw_caption(cell: Picture, text: str) -> None:
+    """Draw `text` in white on a black box. The letters are a ninth of the cell high, but at least 14 pixels; if the
+    text is too wide, it gets smaller and then shorter. The font has only plain Latin letters: accents and all other
+    letters are dropped."""
     text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().strip()
-    tall = max(14, cell.shape[0] // 9)
-    edge = max(3, tall // 4)
+    height = max(14, cell.shape[0] // 9)
+    edge = max(3, height // 4)
     while True:
-        scale = cv2.getFontScaleFromHeight(cv2.FONT_HERSHEY_SIMPLEX, tall, 2)
-        (wide, _), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, scale, 2)
-        if wide + 2 * edge <= cell.shape[1] or not text:
+        scale = cv2.getFontScaleFromHeight(cv2.FONT_HERSHEY_SIMPLEX, height, 2)
+        (width, _), _ = cv2.getTextSize(text, cv2.FONT_HERSHEY_SIMPLEX, scale, 2)
+        if width + 2 * edge <= cell.shape[1] or not text:
             break
-        tall, text = (tall - 1, text) if tall > 14 else (tall, text[:-1])
-    cell[: tall + 2 * edge, : wide + 2 * edge] = 0
+        if height > 14:
+            height -= 1
+        else:
+            text = text[:-1]
+    cell[: height + 2 * edge, : width + 2 * edge] = 0
     label = np.ascontiguousarray(cell)  # putText needs a contiguous array, and the cell is a view
-    cv2.putText(label, text, (edge, tall + edge), cv2.FONT_HERSHEY_SIMPLEX, scale, (255, 255, 255), 2, cv2.LINE_AA)
+    cv2.putText(label, text, (edge, height + edge), cv2.FONT_HERSHEY_SIMPLEX, scale, (255, 255, 255), 2, cv2.LINE_AA)
     cell[:] = label

@@ -1,7 +1,7 @@
-"""Stores keyframes: JPEG bytes by their hash, and a list of frames for each clip.
+"""Stores keyframes: JPEG bytes by their hash, and the list of frames of each clip.
 
 folder/jpeg/<sha256>.jpg    the bytes of a frame
-folder/taken/<key>.json     the frames of a clip, with all that decided them
+folder/taken/<key>.json     the frames of a clip, with the clip and settings that determine them
 """
 
 from collections.abc import Sequence
@@ -20,11 +20,18 @@ Role = Literal["", "apex of a face", "apex of motion", "context"]
 
 
 class Frame(Record):
-    """A keyframe. sha256: of its JPEG bytes. time: seconds from the start of `source`. role: why `frames.method=apex`
-    chose it."""
+    """A keyframe.
+
+    Attributes:
+        sha256: the digest of its JPEG bytes (hex).
+        source: the file name of the clip.
+        time: seconds from the start of the file.
+        width, height: pixels.
+        role: why `frames.method=apex` chose it; "" with another method.
+    """
 
     sha256: str
-    source: str  # the clip's file name
+    source: str
     time: float
     width: int
     height: int
@@ -33,15 +40,15 @@ class Frame(Record):
 
 @dataclass(frozen=True)
 class Keyframe:
-    """A frame with its history turn (from 1). description: for models without vision."""
+    """A frame of a history turn (from 1). description: what a model without vision gets instead of the picture."""
 
     turn: int
     frame: Frame
     description: str = ""
 
 
-class _Taken(Record):
-    """The frames of a clip. taken_from: all that decided them, as text."""
+class _ClipFrames(Record):
+    """The frames of a clip. taken_from: the clip and settings that determine them, as text."""
 
     taken_from: str
     frames: tuple[Frame, ...]
@@ -50,7 +57,7 @@ class _Taken(Record):
 @dataclass
 class FrameStore:
     """Frames under `folder`, which several processes may share. A damaged file counts as missing. Failures are not
-    stored, so a bad clip is tried again. Raises RunError if a file cannot be written."""
+    stored, so a bad clip is decoded again. Raises RunError if a file cannot be written."""
 
     folder: Path
 
@@ -58,7 +65,8 @@ class FrameStore:
         """The JPEG bytes of a frame. Raises ClipError `lost` if they are missing or damaged."""
         data = self._get(self._jpeg(digest))
         if data is None or sha256(data).hexdigest() != digest:
-            what, hint = "a keyframe in the frame store is missing or damaged", "run again to decode its clip again"
+            what = "a keyframe in the frame store is missing or damaged"
+            hint = "run the same command again: it decodes the clip again"
             raise ClipError("lost", what, where=str(self._jpeg(digest)), hint=hint)
         return data
 
@@ -70,19 +78,19 @@ class FrameStore:
         return digest
 
     def find(self, taken_from: str) -> tuple[Frame, ...] | None:
-        """The frames remembered for the same text, if all their bytes are whole."""
+        """The frames that were remembered for the same text, or None if there are none or any of them is damaged."""
         try:
-            taken = _Taken.model_validate_json(self._get(self._index(taken_from)) or b"")
-            for frame in taken.frames:
+            clip = _ClipFrames.model_validate_json(self._get(self._index(taken_from)) or b"")
+            for frame in clip.frames:
                 self.read(frame.sha256)
         except (ValidationError, ClipError):
             return None
-        return taken.frames if taken.taken_from == taken_from else None
+        return clip.frames if clip.taken_from == taken_from else None
 
     def remember(self, taken_from: str, frames: Sequence[Frame]) -> None:
         """Remember the frames of a clip. Write their bytes first."""
-        taken = _Taken(taken_from=taken_from, frames=tuple(frames))
-        self._put(self._index(taken_from), taken.model_dump_json(indent=1).encode())
+        clip = _ClipFrames(taken_from=taken_from, frames=tuple(frames))
+        self._put(self._index(taken_from), clip.model_dump_json(indent=1).encode())
 
     def _get(self, path: Path) -> bytes | None:
         try:

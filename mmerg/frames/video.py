@@ -1,7 +1,7 @@
-"""Reads video files as players show them: turned, mirrored, in proportion, and timed by the clock of the file.
+"""Reads video files as players show them: rotated, mirrored, with square pixels, and timed by the clock of the file.
 
 The clock starts with the first stream, so a picture that begins 2 s after the sound has its first frame at 2 s. Headers
-are not trusted: frames are counted as they come, and times are their timestamps.
+are not trusted: frames are counted as they are decoded, and their times are their timestamps.
 
     with Video(Path("dia0_utt1.mp4")) as video:
         for frame in video.frames():
@@ -24,35 +24,39 @@ import numpy as np
 from mmerg.errors import ClipError
 from mmerg.frames.picture import Picture, put_on_white
 
-CHANGES = (2, 3)  # FFmpeg's types of frames that depend on others: P and B
+DEPENDENT_TYPES = (2, 3)  # FFmpeg's types of the frames that depend on other frames: P and B
 MOST_THREADS = 16  # FFmpeg uses at most this many for one file
 _loading = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Decoded:
+class DecodedFrame:
     """A frame shown from `time` for `duration` (seconds)."""
 
     time: float
     duration: float
     frame: Any  # PyAV's VideoFrame; its stubs have a wrong type for side data
-    pixel: float  # width over height of a pixel
+    pixel: float  # the width of a pixel over its height
 
     def picture(self) -> Picture:
         """The pixels of the frame, on white if it is transparent."""
         frame = self.frame
-        size = _in_proportion(frame.width, frame.height, self.pixel)
+        size = _square_pixels(frame.width, frame.height, self.pixel)
         alpha = any(component.is_alpha for component in frame.format.components)
         pixels = frame.to_ndarray(width=size[0], height=size[1], format="bgra" if alpha else "bgr24")
-        return _turned(put_on_white(pixels) if alpha else pixels, frame)
+        return _orient(put_on_white(pixels) if alpha else pixels, frame)
 
 
 class Video:
-    """An open video. Raises ClipError `unreadable` for a file that is no video.
+    """An open video. Raises ClipError `unreadable` if the file is not a video.
 
-    seconds: the length by the header, or None. count: the frames by the header, 0 if unknown. claimed_end: the end of
-    these frames in an avi, whose count includes repeated frames. fps: usual frames per second. size: width and height
-    of frames as stored."""
+    Attributes:
+        seconds: the length in the header, or None.
+        count: the number of frames in the header, 0 if unknown.
+        claimed_end: the end of these frames (seconds) in an avi, whose count includes repeated frames; else infinity.
+        fps: the average number of frames per second.
+        size: the width and height of frames as stored, in pixels.
+    """
 
     def __init__(self, path: Path, threads: int = 1) -> None:
         with _loading:
@@ -78,15 +82,16 @@ class Video:
         self.size = self._stream.codec_context.width, self._stream.codec_context.height
         rate = float(self._stream.average_rate or 0)
         self.fps = rate if 1.0 <= rate <= 240.0 else 25.0
-        self._begin = (self._container.start_time or 0) / 1e6
-        base, begin = self._stream.time_base, self._stream.start_time or 0
-        own = self._stream.duration  # the length of the stream
-        end = float((begin + own) * base) if own else ((self._container.duration or 0) / 1e6 + self._begin)
-        seconds = end - self._begin
-        self.seconds = seconds if seconds > 0 else None
-        self.count = self._stream.frames or round((float(own * base) if own else 0.0) * self.fps)
-        counted = self._stream.frames if container.format.name == "avi" else 0
-        self.claimed_end = float(counted * base) if counted else math.inf
+        self._start = (self._container.start_time or 0) / 1e6
+        base, duration = self._stream.time_base, self._stream.duration
+        if duration:
+            end = float(((self._stream.start_time or 0) + duration) * base)
+        else:
+            end = (self._container.duration or 0) / 1e6 + self._start
+        self.seconds = end - self._start if end > self._start else None
+        self.count = self._stream.frames or round((float(duration * base) if duration else 0.0) * self.fps)
+        frames_in_avi = self._stream.frames if container.format.name == "avi" else 0
+        self.claimed_end = float(frames_in_avi * base) if frames_in_avi else math.inf
 
     def __enter__(self) -> Self:
         return self
@@ -94,23 +99,23 @@ class Video:
     def __exit__(self, *_: object) -> None:
         self._opened.close()
 
-    def frames(self) -> Iterator[Decoded]:
-        """All decodable frames in order of time, without damaged ones."""
+    def frames(self) -> Iterator[DecodedFrame]:
+        """Yield all frames that can be decoded and are not damaged, in order of time."""
         last, gap, whole = -math.inf, 1.0 / self.fps, False
         pixel = float(self._stream.sample_aspect_ratio or 1)
-        for frame in self._decoded():
-            time = math.nan if frame.time is None else frame.time - self._begin
+        for frame in self._decode():
+            time = math.nan if frame.time is None else frame.time - self._start
             if not last < time < math.inf:  # a missing or decreasing timestamp
                 time = last + gap if last > -math.inf else 0.0
             last = time
-            lasts = float((frame.duration or 0) * frame.time_base) if frame.time_base else 0.0
-            # After a cut within a group of pictures, frames depend on one that is missing; decoders make them grey.
-            whole = whole or frame.key_frame or frame.pict_type not in CHANGES
+            duration = float((frame.duration or 0) * frame.time_base) if frame.time_base else 0.0
+            # After a cut within a group of pictures, the first frames depend on a missing one and come out grey.
+            whole = whole or frame.key_frame or frame.pict_type not in DEPENDENT_TYPES
             # The decoder fills the gaps of a corrupt frame with grey, black or another frame.
             if whole and not frame.is_corrupt:
-                yield Decoded(time, lasts or gap, frame, pixel)
+                yield DecodedFrame(time, duration or gap, frame, pixel)
 
-    def _decoded(self) -> Iterator[Any]:
+    def _decode(self) -> Iterator[Any]:
         packets = self._container.demux(self._stream)
         while True:
             try:
@@ -128,15 +133,16 @@ def _unreadable(path: Path) -> ClipError:
     return ClipError("unreadable", what, where=str(path), hint=hint)
 
 
-def _in_proportion(width: int, height: int, pixel: float) -> tuple[int, int]:
-    """(width, height) with square pixels, if stored pixels are `pixel` times as wide as high. Nothing is enlarged."""
+def _square_pixels(width: int, height: int, pixel: float) -> tuple[int, int]:
+    """The size (width, height) with square pixels of a frame whose pixels are `pixel` times as wide as high. It is
+    never larger than the stored size."""
     if not 0.1 <= pixel <= 10.0:
         return width, height
     return round(width * min(pixel, 1.0)), round(height / max(pixel, 1.0))
 
 
-def _turned(picture: Picture, frame: Any) -> Picture:
-    """Apply the quarter turns and mirrors of the frame's display matrix."""
+def _orient(picture: Picture, frame: Any) -> Picture:
+    """Rotate (by quarter turns) and mirror a picture by the display matrix of its frame."""
     data = next((data for data in frame.side_data if data.type.name == "DISPLAYMATRIX"), None)
     if data is None:
         return picture

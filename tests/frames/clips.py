@@ -1,7 +1,7 @@
-"""Clips whose frames say which they are: a code of black and white blocks along the bottom of either half.
+"""Clips with numbered frames: black and white blocks along the bottom of each half encode the number.
 
-The left half shows the frame's number, the right half the same plus 512. Above the code stands a scene: a colour and a
-rough texture, blurred where asked. 320x192 pixels, 25 frames a second, so frame n is shown at n / 25 s.
+The left half encodes the number of the frame, the right half the same plus 512. Above is a scene: a colour and a rough
+texture, which may be blurred. Clips have 320x192 pixels and 25 frames a second, so frame n is shown at n / 25 s.
 """
 
 import struct
@@ -41,22 +41,22 @@ def _texture(scene: int, *, blurred: bool) -> Picture:
     return np.asarray(cv2.GaussianBlur(image, (0, 0), 4) if blurred else image)
 
 
-def code(shown: Picture, *, halves: int = 2) -> int:
-    """The number in the left half of a picture, or in all of it where it is one half only (`halves` 1)."""
-    height, width = shown.shape[:2]
+def code(picture: Picture, *, halves: int = 2) -> int:
+    """The number in the left half of a picture, or in all of it if it is only one half (halves=1)."""
+    height, width = picture.shape[:2]
     block = width / halves / BITS
-    row = shown[round(height - height / 12)]
+    row = picture[round(height - height / 12)]
     return sum(int(row[round((bit + 0.5) * block)].mean() > 127) << bit for bit in range(BITS))
 
 
 def codes(outcome: tuple[Frame, ...] | ClipError, store: FrameStore, *, halves: int = 2) -> list[int]:
-    """The numbers of the frames taken; fails on an error."""
+    """The numbers of extracted frames. Fails if the outcome is an error."""
     assert isinstance(outcome, tuple), outcome
     return [code(from_jpeg(store.read(frame.sha256)), halves=halves) for frame in outcome]
 
 
 def write(path: Path, pictures: Iterable[Picture], fourcc: str = "mp4v") -> Path:
-    """A video file of `pictures`, in the container that the file's name asks for."""
+    """Write a video file of `pictures`. The name of the file decides the container."""
     writer = cv2.VideoWriter(str(path), cv2.CAP_FFMPEG, cv2.VideoWriter_fourcc(*fourcc), FPS, (WIDTH, HEIGHT))
     assert writer.isOpened()
     for image in pictures:
@@ -66,20 +66,20 @@ def write(path: Path, pictures: Iterable[Picture], fourcc: str = "mp4v") -> Path
 
 
 def numbered(path: Path, count: int, fourcc: str = "mp4v", scene: Callable[[int], int] = lambda _: 0) -> Path:
-    """A video file of frames 0 to `count` - 1."""
+    """Write a video file of frames 0 to `count` - 1."""
     return write(path, (picture(number, scene(number)) for number in range(count)), fourcc)
 
 
 def moov_first(data: bytes) -> bytes:
-    """An mp4 file with its table of contents moved to the front, so that a cut-off rest still opens."""
+    """Move the table of contents of an mp4 file to the front, so that the file still opens after it is cut off."""
     boxes: dict[bytes, bytes] = {}
-    at = 0
-    while at < len(data):
-        size, kind = struct.unpack(">I4s", data[at : at + 8])
-        boxes[kind] = data[at : at + size]
-        at += size
+    position = 0
+    while position < len(data):
+        size, kind = struct.unpack(">I4s", data[position : position + 8])
+        boxes[kind] = data[position : position + size]
+        position += size
     moov = bytearray(boxes.pop(b"moov"))
-    table = moov.index(b"stco") + 8  # chunk offsets from the start of the file, which move by the moov's size
+    table = moov.index(b"stco") + 8  # chunk offsets from the start of the file, which grow by the size of the table
     (count,) = struct.unpack(">I", moov[table : table + 4])
     for entry in range(table + 4, table + 4 + 4 * count, 4):
         (offset,) = struct.unpack(">I", moov[entry : entry + 4])

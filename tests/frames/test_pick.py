@@ -1,4 +1,4 @@
-"""Picking on made-up candidates: order, number, scenes, sharpness."""
+"""The choice of keyframes from artificial candidates: their order, number and spread."""
 
 from itertools import accumulate
 
@@ -22,16 +22,16 @@ def rising_times(draw: st.DrawFn) -> list[float]:
 
 @settings(max_examples=30)
 @given(times=rising_times(), k=st.integers(1, 30), data=st.data())
-def test_picks_rise_without_repeats_and_are_as_many_as_can_be(times: list[float], k: int, data: st.DataObject) -> None:
+def test_choices_increase_and_are_as_many_as_possible(times: list[float], k: int, data: st.DataObject) -> None:
     levels = data.draw(st.lists(st.floats(0, 1, width=32), min_size=len(times), max_size=len(times)))
     sharpness = data.draw(st.lists(st.floats(0, 5000), min_size=len(times), max_size=len(times)))
-    for picked in (choose_uniform(times, k), choose_representative(times, [thumb(x) for x in levels], sharpness, k)):
-        assert picked == sorted(set(picked))
-        assert len(picked) == min(k, len(times))
-        assert set(picked) <= set(range(len(times)))
+    for chosen in (choose_uniform(times, k), choose_representative(times, list(map(thumb, levels)), sharpness, k)):
+        assert chosen == sorted(set(chosen))
+        assert len(chosen) == min(k, len(times))
+        assert set(chosen) <= set(range(len(times)))
 
 
 def test_a_still_clip_is_covered_evenly() -> None:
-    times = [0.25 * i for i in range(16)]
-    picked = choose_representative(times, [thumb(0.4)] * 16, [50.0] * 16, 4)
-    assert [i // 4 for i in picked] == [0, 1, 2, 3]
+    times = [0.25 * index for index in range(16)]
+    chosen = choose_representative(times, [thumb(0.4)] * 16, [50.0] * 16, 4)
+    assert [index // 4 for index in chosen] == [0, 1, 2, 3]

@@ -13,7 +13,7 @@ from mmerg.settings.model import FramesSettings
 FOLDER = Path(__file__).parents[2] / ".." / "shared" / "data" / "video"
 
 
-def frames_of(name: str, store: FrameStore, per_clip: int = 4) -> tuple[Frame, ...]:
+def extract_frames(name: str, store: FrameStore, per_clip: int = 4) -> tuple[Frame, ...]:
     path = FOLDER / name
     if not path.is_file():
         pytest.skip(f"the real clip {name} is not on this machine")
@@ -22,17 +22,17 @@ def frames_of(name: str, store: FrameStore, per_clip: int = 4) -> tuple[Frame, .
     return outcome
 
 
-def test_a_talking_head_is_covered_and_his_face_is_found(store: FrameStore) -> None:
-    frames = frames_of("carphone_pristine.mp4", store)
-    assert [(frame.width, frame.height) for frame in frames] == [(176, 132)] * 4  # its pixels are 12:11
+def test_a_talking_man_is_covered_evenly_and_his_face_is_found(store: FrameStore) -> None:
+    frames = extract_frames("carphone_pristine.mp4", store)
+    assert [(frame.width, frame.height) for frame in frames] == [(176, 132)] * 4  # its pixels have a ratio of 12:11
     assert [int(frame.time) for frame in frames] == [0, 1, 2, 3]
-    measured = measure([store.read(frame.sha256) for frame in frames], [frame.time for frame in frames])
-    (face,) = measured[0].faces
+    measurements = measure([store.read(frame.sha256) for frame in frames], [frame.time for frame in frames])
+    (face,) = measurements[0].faces
     assert face.describe_place().startswith("centre, middle third, 3")
 
 
 def test_each_street_scene_is_shown_once(store: FrameStore) -> None:
-    frames = frames_of("bikes.mp4", store, per_clip=5)
-    cuts = (0.0, 1.2, 2.9, 5.2, 7.2, 10.0)  # seconds, read off the clip
+    frames = extract_frames("bikes.mp4", store, per_clip=5)
+    cuts = (0.0, 1.2, 2.9, 5.2, 7.2, 10.0)  # seconds, as seen in the clip
     assert [sum(cut <= frame.time for cut in cuts) for frame in frames] == [1, 2, 3, 4, 5]
     assert {(frame.width, frame.height) for frame in frames} == {(448, 190)}

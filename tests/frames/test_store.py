@@ -1,4 +1,4 @@
-"""Frames are found again while nothing has changed, and taken again when anything has."""
+"""Stored frames are used again until anything changes; then they are extracted again."""
 
 import os
 from dataclasses import replace
@@ -16,51 +16,53 @@ from tests.frames.clips import numbered
 SETTINGS = FramesSettings()
 
 
-def taken(clip: Clip, store: FrameStore, settings: FramesSettings = SETTINGS) -> tuple[Frame, ...]:
+def extract_frames(clip: Clip, store: FrameStore, settings: FramesSettings = SETTINGS) -> tuple[Frame, ...]:
     (outcome,) = extract([clip], settings, store)
     assert isinstance(outcome, tuple), outcome
     return outcome
 
 
-def test_frames_are_found_again_until_the_file_changes(tmp_path: Path, store: FrameStore) -> None:
+def test_frames_are_used_again_until_the_file_changes(tmp_path: Path, store: FrameStore) -> None:
     path = numbered(tmp_path / "clip.mp4", 30)
-    first = taken(Clip(path), store)
+    first = extract_frames(Clip(path), store)
     status = path.stat()
-    # The same size and time, but nothing to decode: only the index can answer.
+    # The file has the same size and time, but cannot be decoded: the frames can only come from the index.
     path.write_bytes(bytes(status.st_size))
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert taken(Clip(path), FrameStore(store.folder)) == first
+    assert extract_frames(Clip(path), FrameStore(store.folder)) == first
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
     (outcome,) = extract([Clip(path)], SETTINGS, store)
     assert isinstance(outcome, ClipError)
 
 
-def test_frames_held_in_memory_are_the_same_and_are_found_again(clip30_avi: Path, store: FrameStore) -> None:
-    held = InMemoryFrameStore()
-    first = taken(Clip(clip30_avi), held)
-    files = dict(held.files)
-    assert taken(Clip(clip30_avi), held) == first == taken(Clip(clip30_avi), store)
-    assert held.files == files
-    assert not held.folder.exists()
+def test_a_store_in_memory_has_the_same_frames_and_uses_them_again(clip30_avi: Path, store: FrameStore) -> None:
+    in_memory = InMemoryFrameStore()
+    first = extract_frames(Clip(clip30_avi), in_memory)
+    files = dict(in_memory.files)
+    assert extract_frames(Clip(clip30_avi), in_memory) == first == extract_frames(Clip(clip30_avi), store)
+    assert in_memory.files == files
+    assert not in_memory.folder.exists()
 
 
-def test_span_crop_and_every_setting_decide_the_frames(clip30_avi: Path, store: FrameStore) -> None:
+def test_another_span_crop_or_setting_gives_other_frames(clip30_avi: Path, store: FrameStore) -> None:
     clip = Clip(clip30_avi, 0.0, 1.0)
-    asked = [
+    variants = [
         (clip, SETTINGS),
         (replace(clip, start=0.04), SETTINGS),
         (replace(clip, crop=Crop(0.5, 0.0, 0.5, 1.0)), SETTINGS),
         *((clip, SETTINGS.model_copy(update=change)) for change in ({"per_clip": 3}, {"method": "uniform"})),
         *((clip, SETTINGS.model_copy(update=change)) for change in ({"long_side": 200}, {"jpeg_quality": 50})),
     ]
-    for one, settings in asked:
-        taken(one, store, settings)
-    assert len(list((store.folder / "taken").iterdir())) == len(asked)
+    for variant, settings in variants:
+        extract_frames(variant, store, settings)
+    assert len(list((store.folder / "taken").iterdir())) == len(variants)
 
 
 @pytest.mark.parametrize("damage", [b"\xff\xd8 not what its name says", None])
-def test_a_damaged_or_lost_jpeg_is_taken_again(clip30_avi: Path, store: FrameStore, damage: bytes | None) -> None:
-    first = taken(Clip(clip30_avi), store)
+def test_a_damaged_or_missing_jpeg_is_extracted_again(
+    clip30_avi: Path, store: FrameStore, damage: bytes | None
+) -> None:
+    first = extract_frames(Clip(clip30_avi), store)
     blob = store.folder / "jpeg" / f"{first[2].sha256}.jpg"
     whole = blob.read_bytes()
     if damage is None:
@@ -70,23 +72,23 @@ def test_a_damaged_or_lost_jpeg_is_taken_again(clip30_avi: Path, store: FrameSto
     with pytest.raises(ClipError) as caught:
         store.read(first[2].sha256)
     assert caught.value.reason == "lost"
-    assert taken(Clip(clip30_avi), store) == first
+    assert extract_frames(Clip(clip30_avi), store) == first
     assert store.read(first[2].sha256) == whole
 
 
 @pytest.mark.parametrize("damage", [b"{", b'{"taken_from": "another clip", "frames": []}'])
 def test_a_damaged_index_is_ignored(clip30_avi: Path, store: FrameStore, damage: bytes) -> None:
-    first = taken(Clip(clip30_avi), store)
+    first = extract_frames(Clip(clip30_avi), store)
     (entry,) = (store.folder / "taken").iterdir()
     whole = entry.read_bytes()
     entry.write_bytes(damage)
-    assert taken(Clip(clip30_avi), store) == first
+    assert extract_frames(Clip(clip30_avi), store) == first
     assert entry.read_bytes() == whole
 
 
 def test_only_the_user_can_read_frames(clip30_avi: Path, tmp_path: Path) -> None:
     store = FrameStore(tmp_path / "cache" / "frames")
-    taken(Clip(clip30_avi), store)
+    extract_frames(Clip(clip30_avi), store)
     paths = [store.folder.parent, *store.folder.parent.rglob("*")]
     assert {path.stat().st_mode & 0o777 for path in paths if path.is_dir()} == {0o700}
     assert {path.stat().st_mode & 0o777 for path in paths if path.is_file()} == {0o600}

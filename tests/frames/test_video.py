@@ -1,4 +1,4 @@
-"""Clips look and are timed as players show them."""
+"""Frames look, and are timed, as in a player."""
 
 import struct
 from collections.abc import Iterable
@@ -22,15 +22,15 @@ RED = (40, 40, 220)
 
 
 def corner(colour: tuple[int, int, int] = RED) -> Picture:
-    """White, with a square of `colour` top left."""
+    """A white picture with a square of `colour` at the top left."""
     picture = np.full((96, 128, 3), 255, np.uint8)
     picture[:48, :48] = colour
     return picture
 
 
 def film(path: Path, times: Iterable[float], pixel: Fraction = Fraction(1), sound: bool = False) -> Path:
-    """A film whose picture changes at `times` (seconds): its square is red, then green, blue, black. sound: a second
-    of it, from 0 s."""
+    """Write a film whose picture changes at `times` (seconds): its square is red, then green, blue and black. sound:
+    adds a second of sound from 0 s."""
     colours = [RED, (40, 220, 40), (220, 40, 40), (0, 0, 0)]
     with av.open(path, "w") as container:
         stream = container.add_stream("mpeg4", rate=25, width=128, height=96, pix_fmt="yuv420p")
@@ -50,7 +50,7 @@ def film(path: Path, times: Iterable[float], pixel: Fraction = Fraction(1), soun
 
 
 def colour(store: FrameStore, sha256: str) -> str:
-    """Of the square."""
+    """The colour of the square in a frame."""
     blue, green, red = from_jpeg(store.read(sha256))[24, 24].astype(int)
     return max((red, "red"), (green, "green"), (blue, "blue"))[1] if max(red, green, blue) > 100 else "black"
 
@@ -64,10 +64,10 @@ def colour(store: FrameStore, sha256: str) -> str:
         ((0, -1, -1, 0), (1, 1)),
     ],
 )
-def test_the_display_matrix_turns_and_mirrors(
+def test_the_display_matrix_rotates_and_mirrors(
     tmp_path: Path, matrix: tuple[int, int, int, int], place: tuple[int, int]
 ) -> None:
-    """The square that is stored top left is shown in that row and column."""
+    """The square is stored at the top left, and shown in this row and column."""
     path = film(tmp_path / "turned.mp4", [0.0, 0.5])
     data = bytearray(path.read_bytes())
     at = data.index(b"tkhd") + 44
@@ -83,7 +83,7 @@ def test_the_display_matrix_turns_and_mirrors(
 
 
 @pytest.mark.parametrize("kind", ["jpg", "png"])
-def test_a_picture_with_exif_in_place_of_a_clip(tmp_path: Path, kind: str) -> None:
+def test_a_picture_with_exif_is_read_like_a_clip(tmp_path: Path, kind: str) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6  # a telephone held upright
     Image.new("RGB", (64, 40)).save(tmp_path / f"face.{kind}", exif=exif)
@@ -92,31 +92,29 @@ def test_a_picture_with_exif_in_place_of_a_clip(tmp_path: Path, kind: str) -> No
 
 
 @pytest.mark.parametrize(("pixel", "size"), [(Fraction(2), (128, 48)), (Fraction(1, 2), (64, 96))])
-def test_pixels_that_are_not_square(tmp_path: Path, pixel: Fraction, size: tuple[int, int]) -> None:
+def test_pixels_that_are_not_square_are_made_square(tmp_path: Path, pixel: Fraction, size: tuple[int, int]) -> None:
     with Video(film(tmp_path / "wide.mp4", [0.0, 0.5], pixel)) as video:
         assert next(video.frames()).picture().shape[1::-1] == size
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "seen"),
+    ("start", "end", "colours"),
     [
         (1.0, 2.0, ["red"]),  # nothing changes
         (3.5, 4.0, ["green"]),
         (3.0, 8.0, ["green", "blue"]),
     ],
 )
-def test_between_two_frames_the_first_is_on_the_screen(
-    tmp_path: Path, store: FrameStore, start: float, end: float, seen: list[str]
+def test_a_frame_is_shown_until_the_next_one(
+    tmp_path: Path, store: FrameStore, start: float, end: float, colours: list[str]
 ) -> None:
     [frames] = extract([Clip(film(tmp_path / "slides.mkv", [0.0, 3.0, 6.0, 9.0]), start, end)], SETTINGS, store)
     assert isinstance(frames, tuple), frames
-    assert [colour(store, frame.sha256) for frame in frames] == seen
+    assert [colour(store, frame.sha256) for frame in frames] == colours
     assert all(start <= frame.time < end for frame in frames)
 
 
-def test_times_are_those_of_the_file_where_the_picture_starts_after_the_sound(
-    tmp_path: Path, store: FrameStore
-) -> None:
+def test_times_start_with_the_sound_if_the_picture_starts_later(tmp_path: Path, store: FrameStore) -> None:
     path = film(tmp_path / "call.mp4", [2.0, 2.5, 3.0, 3.5], sound=True)
     before, after = extract([Clip(path, 0.0, 2.0), Clip(path, 2.0, 3.0)], SETTINGS, store)
     assert not isinstance(before, tuple)
@@ -127,18 +125,17 @@ def test_times_are_those_of_the_file_where_the_picture_starts_after_the_sound(
 
 
 def test_a_span_past_the_end_of_an_avi_gives_no_frames(tmp_path: Path, store: FrameStore) -> None:
-    """Its header counts a frame a tick of its clock, however few there are."""
-    past, inside = extract(
-        [Clip(film(tmp_path / "a.avi", [0.0, 3.0, 6.0]), *s) for s in [(4.0, 9.0), (4.0, 6.0)]], SETTINGS, store
-    )
+    """Its header counts a frame for each tick of its clock, however few frames there are."""
+    path = film(tmp_path / "a.avi", [0.0, 3.0, 6.0])
+    past, inside = extract([Clip(path, 4.0, 9.0), Clip(path, 4.0, 6.0)], SETTINGS, store)
     assert not isinstance(past, tuple)
     assert past.reason == "past_end"
     assert isinstance(inside, tuple)
     assert [colour(store, frame.sha256) for frame in inside] == ["green"]
 
 
-def test_frames_before_the_first_key_frame_are_left_out(tmp_path: Path) -> None:
-    """A cut without decoding may begin within a group of pictures; the decoder makes grey of what it lacks."""
+def test_frames_before_the_first_key_frame_are_skipped(tmp_path: Path) -> None:
+    """A file that was cut without decoding may start within a group of pictures, which the decoder shows in grey."""
     path = film(tmp_path / "cut.mkv", [0.0, 0.04, 0.08, 0.12])
     with av.open(path) as whole, av.open(tmp_path / "rest.mkv", "w") as cut:
         stream = cut.add_stream_from_template(whole.streams.video[0])
@@ -150,7 +147,7 @@ def test_frames_before_the_first_key_frame_are_left_out(tmp_path: Path) -> None:
         assert list(video.frames()) == []
 
 
-def test_a_playlist_reaches_no_other_file(tmp_path: Path, store: FrameStore) -> None:
+def test_a_playlist_cannot_read_other_files(tmp_path: Path, store: FrameStore) -> None:
     film(tmp_path / "secret.ts", [0.0, 0.5])
     (tmp_path / "list.mp4").write_text("#EXTM3U\n#EXTINF:1,\nsecret.ts\n#EXT-X-ENDLIST\n", encoding="utf-8")
     (tmp_path / "concat.mp4").write_text("ffconcat version 1.0\nfile secret.ts\n", encoding="utf-8")
