@@ -26,9 +26,9 @@ from benchmarks.parts import parse_options
 from mmerg.runs.result import Result
 from mmerg.scoring.distinct import Distinct, extract_ngrams
 from mmerg.scoring.emotions import f1
-from mmerg.scoring.intervals import Dialogues, interval, wilson
-from mmerg.scoring.metric import Floats, Indices, IntervalBy, Value, mean, pooled, ratio
-from mmerg.scoring.paired import Pairs
+from mmerg.scoring.intervals import Dialogues, compute_interval, wilson
+from mmerg.scoring.metric import Floats, Indices, IntervalBy, Value, mean, pooled_percentage, ratio
+from mmerg.scoring.paired import PairedValue
 
 RESAMPLES = 500
 SHARES = np.array([1256, 402, 345, 281, 208, 68, 50]) / 2610
@@ -140,7 +140,7 @@ def draw_perplexity(count: int, rng: np.random.Generator) -> Draw:
 def draw_pooled_share(count: int, rng: np.random.Generator) -> Draw:
     totals = rng.poisson(8, count) + 1
     hits = rng.binomial(totals, rng.beta(0.05 / 2, 0.95 / 2, count))
-    return compute_both("bootstrap", pooled(hits, totals), np.arange(count), 5.0)
+    return compute_both("bootstrap", pooled_percentage(hits, totals), np.arange(count), 5.0)
 
 
 def draw_distinct(count: int, rng: np.random.Generator) -> Draw:
@@ -176,10 +176,10 @@ def draw_difference(metric: str, count: int, each: int, rng: np.random.Generator
     dialogues = [str(number) for number in np.repeat(np.arange(count), each)]
     if metric == "acc":
         value: Value = mean(100.0 * np.concatenate([gold == labels for labels in forecasts]))
-        ends = Pairs(value, dialogues).bounds("wilson", RESAMPLES, 0)[0].ends
+        ends = PairedValue(value, dialogues).bounds("wilson", RESAMPLES, 0)[0].ends
         return ends, ends, 100 * float(SHARES @ (b - a))
     truth = float(np.mean((compute_true_f1(b) - compute_true_f1(a))[np.unique(gold)]))
-    pairs = Pairs(f1().prepare(build_results(np.tile(gold, 2), np.concatenate(forecasts))), dialogues)
+    pairs = PairedValue(f1().prepare(build_results(np.tile(gold, 2), np.concatenate(forecasts))), dialogues)
     return (
         compute_percentiles(pairs.difference, pairs.dialogues),
         pairs.bounds("bootstrap", RESAMPLES, 0)[0].ends,
@@ -192,7 +192,7 @@ def draw_seeds(seeds: int, rng: np.random.Generator) -> Draw:
     shifts = np.repeat(rng.normal(0, 0.15, 2 * seeds), 50)
     value = mean(np.tile(rng.normal(size=50), 2 * seeds) + rng.normal(0, 0.7, 100 * seeds) + shifts)
     dialogues = [str(number % 50) for number in range(50 * seeds)]
-    pairs = Pairs(value, dialogues, seeds)
+    pairs = PairedValue(value, dialogues, seeds)
     return compute_percentiles(pairs.difference, pairs.dialogues), pairs.bounds("bootstrap", RESAMPLES, 0)[0].ends, 0.0
 
 
@@ -212,7 +212,7 @@ def compute_both(by: IntervalBy, value: Value, names: Indices, truth: float) -> 
         before = value(dialogues.results) - Z * error, value(dialogues.results) + Z * error
     else:
         before = compute_percentiles(value, dialogues)
-    return before, interval(by, value, names, resamples=RESAMPLES, seed=0).ends, truth
+    return before, compute_interval(by, value, names, resamples=RESAMPLES, seed=0).ends, truth
 
 
 def compute_percentiles(value: Value, dialogues: Dialogues) -> Ends:

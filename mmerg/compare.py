@@ -19,9 +19,9 @@ from mmerg.console.terminal import STARTS_OVER, Parser, console, run_command, st
 from mmerg.errors import ConfigError
 from mmerg.runs.config_diff import label_runs
 from mmerg.runs.manifest import read_run_refs
-from mmerg.scoring.answers import read_run
-from mmerg.scoring.compare_tables import terminal
-from mmerg.scoring.comparisons import DRAWS, PRIMARY, by_setting, compare_sides
+from mmerg.scoring.compare_tables import render
+from mmerg.scoring.comparisons import DRAWS, PRIMARY, compare_sides, form_sides
+from mmerg.scoring.run_results import read_run
 from mmerg.scoring.standard import add_arguments, read_options
 from mmerg.storage.files import write_output
 from mmerg.storage.record import to_json
@@ -33,11 +33,11 @@ def compare(given: argparse.Namespace) -> int:
     if len(given.run) < 2:
         raise ConfigError("a single run cannot be compared", where="arguments", hint="give two runs or more")
     runs = [read_run(about.path) for about in read_run_refs(given.run)]
-    first, *others = by_setting(runs)
+    first, *others = form_sides(runs)
     with Console(stderr=True).status(f"comparing {len(runs)} runs"):
         compared = compare_sides(first, others, options)
     called = {run.run: label for run, label in zip(runs, label_runs(runs), strict=True)}
-    for part in terminal(compared, called, given.verbose):
+    for part in render(compared, called, given.verbose):
         out.print(part, soft_wrap=isinstance(part, Text))
     if given.json:
         write_output(given.json, to_json(compared))

@@ -59,10 +59,10 @@ def plot(out: Console, given: argparse.Namespace) -> int:
                 style.remove_title(figure)
             for ending in ENDINGS[given.format]:
                 path = target / f"{name}{ending}"
-                style.write(figure, path)
+                style.write_figure(figure, path)
                 out.print(escape(str(path)), soft_wrap=True)
                 written += 1
-    if hint := style.missing_font():
+    if hint := style.describe_missing_font():
         out.print(escape(hint), soft_wrap=True)
     for why, names in lacking.items():
         are = "is" if len(names) == 1 else "are"
@@ -76,11 +76,11 @@ def _draw(runs: Sequence[RunData], only: Sequence[str]) -> Iterator[tuple[str, D
         if name == "scores":
             yield name, (draw_scores(runs), describe_unscored(runs))
         else:
-            yield from ((f"{name}-{run.about.run}" if runs[1:] else name, _draw_run(run, name)) for run in runs)
+            yield from ((f"{name}-{run.ref.run}" if runs[1:] else name, _draw_run(run, name)) for run in runs)
 
 
 def _draw_run(run: RunData, name: str) -> Drawn:
-    about = run.about
+    about = run.ref
     if name in PLANS:
         return draw_plans(run, name), f"no sample of {about.run} has a forecast and a plan with a {name}"
     if name == "blame":

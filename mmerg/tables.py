@@ -15,8 +15,8 @@ from mmerg.console.tables import FORMATS, deliver
 from mmerg.console.terminal import STARTS_OVER, Parser, printable, run_command, start
 from mmerg.errors import ConfigError, RunError
 from mmerg.paper.published import NAMES, PaperTable, published
-from mmerg.papertables.candidates import Candidate, get_dataset, judged_by, read_candidate
-from mmerg.papertables.table import RunTable, add_runs, draw, facts
+from mmerg.papertables.table import RunTable, add_runs, format_table, list_csv_rows
+from mmerg.papertables.table_run import TableRun, get_dataset, read_table_run, select_judge
 from mmerg.runs.manifest import MANIFEST, check_runs, read_any_manifest
 
 
@@ -32,36 +32,36 @@ def tables(given: argparse.Namespace) -> int:
     datasets = {paper.dataset for several in papers.values() for paper in several}
     skipped: list[str] = []
     if paths:
-        runs = [read_candidate(about.path) for about in check_runs(paths)]
+        runs = [read_table_run(about.path) for about in check_runs(paths)]
     else:
         runs, skipped = _scored(given.runs, datasets)
     if given.judge:
-        runs = judged_by(runs, given.judge)
+        runs = select_judge(runs, given.judge)
     drawn: list[RunTable] = []
     for several in papers.values():
         # A run is in the tables of its dataset, or in all if there are none.
         placed = [(paper, [run for run in runs if _belongs_to(run, paper, datasets)]) for paper in several]
         none = not any(own for _, own in placed)
         drawn += [add_runs(paper, own) for paper, own in placed if own or none]
-    shown = list(map(draw, drawn))
-    deliver(given.format, given.out, shown, shown, (fact for table in drawn for fact in facts(table)))
+    shown = list(map(format_table, drawn))
+    deliver(given.format, given.out, shown, shown, (fact for table in drawn for fact in list_csv_rows(table)))
     for line in skipped:
         print(printable(f"skipped: {line}"), file=sys.stderr)  # noqa: T201
     return 0
 
 
-def _belongs_to(run: Candidate, paper: PaperTable, datasets: set[str]) -> bool:
+def _belongs_to(run: TableRun, paper: PaperTable, datasets: set[str]) -> bool:
     return (dataset := get_dataset(run.manifest)) == paper.dataset or dataset not in datasets
 
 
-def _scored(folder: Path, datasets: set[str]) -> tuple[list[Candidate], list[str]]:
+def _scored(folder: Path, datasets: set[str]) -> tuple[list[TableRun], list[str]]:
     """The scored runs of these datasets in a folder, and why others are skipped."""
     runs, skipped = [], []
     files = sorted(folder.glob(f"*/{MANIFEST}"), reverse=True)
     for path in sorted({file.parent.resolve(): file.parent for file in files}.values()):  # a link is the run itself
         try:
             if get_dataset(read_any_manifest(path)) in datasets:
-                runs.append(read_candidate(path))
+                runs.append(read_table_run(path))
         except RunError as error:
             skipped.append(str(error))
     return runs, skipped

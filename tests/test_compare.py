@@ -8,8 +8,8 @@ import pytest
 
 from mmerg import score, tables
 from mmerg.compare import main
-from mmerg.scoring.comparisons import Compared
-from mmerg.scoring.paired import Comparison
+from mmerg.scoring.comparisons import ComparisonReport
+from mmerg.scoring.paired import MetricComparison
 from mmerg.scoring.shares import holm
 from mmerg.storage.record import read_record
 from tests.compared_runs import FEW, edit, results, run, two_runs
@@ -21,14 +21,14 @@ def compare(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return capsys.readouterr().out
 
 
-def kept(*arguments: str) -> Compared:
+def kept(*arguments: str) -> ComparisonReport:
     """What `--json` writes, beside the first run."""
     file = Path(arguments[0]).parent / "out.json"
     assert main([*arguments, *FEW, "--json", str(file)]) == 0
-    return read_record(file, Compared)
+    return read_record(file, ComparisonReport)
 
 
-def of(compared: Compared, metric: str) -> list[Comparison]:
+def of(compared: ComparisonReport, metric: str) -> list[MetricComparison]:
     return [one for pair in compared.pairs for one in pair.comparisons if one.metric == metric]
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from mmerg.errors import ConfigError
 from mmerg.experiment.work import refuse_new
-from tests.scoring.run_builder import build_run, manifest_of
+from tests.scoring.run_builder import build_run, make_manifest
 
-CONFIG: dict[str, Any] = manifest_of([]).settings
-IDENTITY = {part: digest for part, digest in manifest_of([]).identity.items() if part not in ("clips", "engine")}
+CONFIG: dict[str, Any] = make_manifest([]).settings
+IDENTITY = {part: digest for part, digest in make_manifest([]).identity.items() if part not in ("clips", "engine")}
 
 
 def refusal(runs: Path, identity: Mapping[str, str], **changes: Any) -> str:

@@ -29,7 +29,7 @@ class Run(Tidy):
         self.path = path
 
     def __getattr__(self, table: str) -> DataFrame:
-        from mmerg.scoring.answers import read_run
+        from mmerg.scoring.run_results import read_run
         from mmerg.scoring.score import UnscoredError
         from mmerg.scoring.scorer import score_run, write_scores
         from mmerg.scoring.standard import Options

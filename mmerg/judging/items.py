@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from mmerg.corpora.dialogue import Scene, Turn
 from mmerg.errors import ConfigError, RunError
 from mmerg.runs.result import Result
-from mmerg.scoring.answers import ScoredRun
 from mmerg.scoring.comparisons import check_comparable
+from mmerg.scoring.run_results import RunResults
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Item:
 class JudgingSet:
     """The items of one judging, sorted by dialogue and id. left_out: the number of excluded samples, by reason."""
 
-    runs: tuple[ScoredRun, ...]
+    runs: tuple[RunResults, ...]
     items: tuple[Item, ...]
     left_out: dict[str, int]
 
@@ -53,7 +53,7 @@ class JudgingSet:
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-def select_items(*runs: ScoredRun, count: int | None = None, seed: int = 0) -> JudgingSet:
+def select_items(*runs: RunResults, count: int | None = None, seed: int = 0) -> JudgingSet:
     """Selects the samples of a run, or those that all runs have; at most `count` of them, drawn with the seed.
 
     Raises ConfigError if a run is given twice. Raises RunError if the runs cannot be compared (see `check_comparable`),
@@ -63,7 +63,7 @@ def select_items(*runs: ScoredRun, count: int | None = None, seed: int = 0) -> J
         raise ConfigError("a run cannot be compared with itself", where=where, hint="name two different run folders")
     for other in runs[1:]:
         check_comparable(runs[0], other)
-    by_id = [{result.id: result for result in run.answers} for run in runs]
+    by_id = [{result.id: result for result in run.results} for run in runs]
     common = sorted(set.intersection(*map(set, by_id)), key=lambda id: (by_id[0][id].dialogue, id))
     items = tuple(_build_item([results[id] for results in by_id], where) for id in common)
     left_out = {"in one run only": sum(map(len, by_id)) - len(runs) * len(common)}

@@ -34,7 +34,7 @@ from mmerg.runs.identity import CONFIG, ENGINE, combine_digests, digest_settings
 from mmerg.runs.manifest import JudgedRun, JudgingManifest
 from mmerg.runs.result import Verdicts
 from mmerg.runs.samples import SAMPLES
-from mmerg.scoring.answers import read_run
+from mmerg.scoring.run_results import read_run
 from mmerg.settings.commands import JudgeSettings, RubricSettings
 from mmerg.settings.kinds import folder_name
 from mmerg.storage.record import write_record
@@ -173,7 +173,7 @@ class Judging:
         verdicts = [verdict for sample in judged for verdict in sample.verdicts]
         aspects, signature = self.aspects, self.signature
         first, self_judged = judging_set.runs[0], self.find_self_judged(judging_set)
-        replies = tuple(digest_replies(run.answers) for run in judging_set.runs)
+        replies = tuple(digest_replies(run.results) for run in judging_set.runs)
         fields = {
             **names,
             "engine": self.engine.description,

@@ -9,7 +9,7 @@ from mmerg.console.tables import Table
 from mmerg.console.terminal import escape
 from mmerg.judging.judgement import Judgement, Match
 from mmerg.scoring.score import Score
-from mmerg.scoring.score_tables import line
+from mmerg.scoring.score_tables import format_row
 
 RULE = (
     "A wins (loses) a pair only if the judge prefers A (B) in both orders, and in more than half of the repeats. "
@@ -78,7 +78,7 @@ def tabulate_scores(
 ) -> Table:
     """A table with a row per aspect, a column per metric, and n at the end. columns: headings by metric. first: heading
     of the rows."""
-    rows = [line(name, [scores[column] for column in columns]) for name, scores in by_row.items()]
+    rows = [format_row(name, [scores[column] for column in columns]) for name, scores in by_row.items()]
     return Table(title, (first, *columns.values(), "n"), rows)
 
 

@@ -1,7 +1,7 @@
 """A paper's table with runs below its rows.
 
-table = add_runs(published("topk")[0], [read_candidate(folder)])
-console.print(draw(table))
+table = add_runs(published("topk")[0], [read_table_run(folder)])
+console.print(format_table(table))
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Literal
 from mmerg.console.tables import NONE, Table, format_interval, format_number
 from mmerg.errors import group_by_reason
 from mmerg.paper.published import PaperTable, Published
-from mmerg.papertables.candidates import Candidate
+from mmerg.papertables.table_run import TableRun
 from mmerg.runs.config_diff import label_runs
 from mmerg.runs.inputs import describe_unequal_inputs, list_inputs
 from mmerg.scoring.intervals import wilson
 from mmerg.scoring.score import Score
-from mmerg.scoring.spread import Spread, by_seeds, over
+from mmerg.scoring.spread import Spread, average_over_seeds, group_by_setting
 
 NO_TEST = "The paper does not fully say how it measured: no run is tested against its values."
 RATED = ("empathy", "coherence", "fluency")
@@ -60,17 +60,19 @@ class RunTable:
     unequal: str = ""
 
 
-def add_runs(paper: PaperTable, runs: Sequence[Candidate]) -> RunTable:
+def add_runs(paper: PaperTable, runs: Sequence[TableRun]) -> RunTable:
     """The paper's rows, then the runs, then the means over seeds of finished ones."""
     rows = [_paper_row(paper, row) for row in paper.rows]
     for number, run in enumerate(runs, start=1):
         scores = {column: score for column in paper.columns if (score := run.score(column))}
         rows.append(TableRow(f"· run {number}", "ours", scores, run.run, _note(paper, run)))
     finished = [number for number, run in enumerate(runs) if not run.scores.unfinished]
-    for seeds in by_seeds([runs[number].manifest for number in finished]):
+    for seeds in group_by_setting([runs[number].manifest for number in finished]):
         alike = [finished[place] for place in seeds]
         if len(alike) > 1:
-            means = {column: over([runs[number].score(column) for number in alike]) for column in paper.columns}
+            means = {
+                column: average_over_seeds([runs[number].score(column) for number in alike]) for column in paper.columns
+            }
             name = f"· mean of runs {', '.join(str(number + 1) for number in alike)}"
             scores = {column: mean for column, mean in means.items() if mean}
             rows.append(TableRow(name, "seeds", scores, note=_note(paper, runs[alike[0]])))
@@ -86,12 +88,12 @@ def _paper_row(paper: PaperTable, row: Published) -> TableRow:
     return TableRow(row.name, "paper", scores)
 
 
-def _note(paper: PaperTable, run: Candidate) -> str:
+def _note(paper: PaperTable, run: TableRun) -> str:
     own = ", ".join(judge.name for judge in run.find_judgements(paper.columns) if judge.self_judged)
     return f"rated by the model that wrote the replies: {own}" * bool(own)
 
 
-def _notes(paper: PaperTable, runs: Sequence[Candidate], rows: Sequence[TableRow]) -> Iterator[str]:
+def _notes(paper: PaperTable, runs: Sequence[TableRun], rows: Sequence[TableRow]) -> Iterator[str]:
     yield f"source: {paper.source}"
     yield from paper.notes
     if any(row.n is not None for row in paper.rows):
@@ -107,7 +109,7 @@ def _notes(paper: PaperTable, runs: Sequence[Candidate], rows: Sequence[TableRow
     yield from (f"ours, {names}: {text}" for text, names in group_by_reason(sorted(measured)).items() if text)
 
 
-def _describe_run(paper: PaperTable, run: Candidate) -> str:
+def _describe_run(paper: PaperTable, run: TableRun) -> str:
     """The data of a run, and its raters."""
     scores = run.scores
     parts = [f"{scores.corpus}, protocol {scores.protocol}", scores.counted]
@@ -123,7 +125,7 @@ def _describe_run(paper: PaperTable, run: Candidate) -> str:
     return "; ".join(parts)
 
 
-def draw(table: RunTable) -> Table:
+def format_table(table: RunTable) -> Table:
     """The table as text; below each score its interval and n."""
     columns = table.paper.columns
     rows = [(row.name, *(_cell(row, column) for column in columns)) for row in table.rows]
@@ -146,7 +148,7 @@ def _cell(row: TableRow, column: str) -> str:
     return "\n".join(parts)
 
 
-def facts(table: RunTable) -> Iterator[Mapping[str, object]]:
+def list_csv_rows(table: RunTable) -> Iterator[Mapping[str, object]]:
     """The rows of a CSV, one per score."""
     for row in table.rows:
         about = {"table": table.paper.title, "dataset": table.paper.dataset, "by": row.by, "row": row.name}

@@ -45,7 +45,7 @@ def count_audits(blame: DataFrame) -> list[int]:
     return [int(count) for count in blame.drop([UNAUDITED, UNFINISHED], errors="ignore").sum()]
 
 
-def blamed_agents(blame: DataFrame) -> list[str]:
+def list_blamed_agents(blame: DataFrame) -> list[str]:
     """The stages that were blamed in any pass."""
     return list(blame.index[blame.any(axis=1)].difference([PASSED, UNAUDITED, UNFINISHED], sort=False))
 
@@ -71,7 +71,7 @@ def draw_blame(blame: DataFrame, run: RunData) -> Figure:
 
     passes, rows = len(blame.columns), np.arange(len(blame))
     above, below = passes * style.LINE, len(rows) * (passes * 0.115 + 0.08)
-    labels = list(map(style.label, blame.index))
+    labels = list(map(style.fit_label, blame.index))
     figure = style.new_figure(above + below + 0.6, max(style.WIDTH, max(map(style.text_width, labels)) + 2.0))
     legend, axes = figure.subplots(2, 1, height_ratios=[above, below])
     step = 1 / (passes + 0.7)

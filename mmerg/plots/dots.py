@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mmerg.plots import style
-from mmerg.plots.run_data import TITLES, RunData, caption, plotted_metrics
+from mmerg.plots.run_data import TITLES, RunData, describe_scores, list_plotted_metrics
 from mmerg.scoring.score import Score
 
 if TYPE_CHECKING:
@@ -22,15 +22,15 @@ ROW, PANEL = 0.17, 1.15  # inches: a row's height, and a panel's least width wit
 
 def draw_scores(runs: Sequence[RunData]) -> Figure | None:
     """The metrics for which any run has a value; None if there are none."""
-    scores = {TITLES[metric]: [run.score(metric) for run in runs] for metric in plotted_metrics(runs)}
+    scores = {TITLES[metric]: [run.score(metric) for run in runs] for metric in list_plotted_metrics(runs)}
     labels = [run.label for run in runs]
-    return draw_panels(scores, labels, "Scores with 95 % intervals", caption(runs)) if scores else None
+    return draw_panels(scores, labels, "Scores with 95 % intervals", describe_scores(runs)) if scores else None
 
 
 def draw_panels(scores: Mapping[str, Sequence[Score | None]], rows: Sequence[str], title: str, caption: str) -> Figure:
     """A panel for each heading, with its scores in the order of `rows`."""
     lines = math.ceil(len(scores) / 2)
-    labels = [style.label(row) for row in rows]
+    labels = [style.fit_label(row) for row in rows]
     width = max(style.WIDTH, max(map(style.text_width, labels)) + 2 * PANEL + 0.15)
     figure = style.new_figure(lines * (ROW * len(rows) + 0.5) + 0.1, width)
     for place, (heading, values) in enumerate(scores.items()):

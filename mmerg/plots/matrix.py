@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-def confusion_counts(confusion: Confusion) -> DataFrame:
+def tabulate_confusion(confusion: Confusion) -> DataFrame:
     """Gold labels by forecasts; samples without a forecast are in the last column."""
     from pandas import DataFrame
 
@@ -28,7 +28,7 @@ def confusion_counts(confusion: Confusion) -> DataFrame:
     return DataFrame(cells, labels, [*labels, "failed"])
 
 
-def plan_counts(run: RunData, field: str) -> DataFrame:
+def tabulate_plans(run: RunData, field: str) -> DataFrame:
     """Forecast emotions by values of a field of the plan: the labels and vocabulary of the run, then others that occur.
     Empty if no sample has both."""
     from pandas import DataFrame
@@ -38,7 +38,7 @@ def plan_counts(run: RunData, field: str) -> DataFrame:
         word = one.plan.get(field) if isinstance(one.plan, Mapping) else None
         if one.emotion is not None and isinstance(word, str):
             counts[one.emotion, word] += 1
-    labels, vocabulary = run.about.manifest.corpus.labels, run.about.manifest.setting(f"system.vocabulary.{field}", ())
+    labels, vocabulary = run.ref.manifest.corpus.labels, run.ref.manifest.setting(f"system.vocabulary.{field}", ())
     rows = list(dict.fromkeys([*labels, *sorted(emotion for emotion, _ in counts)])) if counts else []
     columns = list(dict.fromkeys([*vocabulary, *sorted(word for _, word in counts)]))
     cells = {printable(column): [counts[row, column] for row in rows] for column in columns}
@@ -47,14 +47,14 @@ def plan_counts(run: RunData, field: str) -> DataFrame:
 
 def draw_confusion(run: RunData, confusion: Confusion) -> Figure:
     """Gold label against forecast."""
-    counts = confusion_counts(confusion)
+    counts = tabulate_confusion(confusion)
     title = f"Gold label against forecast, n={counts.to_numpy().sum()}"
     return draw_matrix(counts, title, describe_runs([run]), "gold label", "forecast", apart=1)
 
 
 def draw_plans(run: RunData, field: str) -> Figure | None:
     """A field of the plan by forecast emotion; None if no sample has both."""
-    counts = plan_counts(run, field)
+    counts = tabulate_plans(run, field)
     title = f"{field.capitalize()} by forecast emotion, n={counts.to_numpy().sum()}"
     return None if counts.empty else draw_matrix(counts, title, describe_runs([run]), "forecast emotion", field)
 
@@ -64,8 +64,8 @@ def draw_matrix(counts: DataFrame, title: str, caption: str, rows: str, columns:
     cells = counts.to_numpy()
     sums = cells.sum(axis=1)
     shares = 100 * cells / np.where(sums, sums, 1)[:, None]
-    names = [f"{style.label(name)}  n={n}" for name, n in zip(counts.index, sums, strict=True)]
-    heads = [style.label(head) for head in counts.columns]
+    names = [f"{style.fit_label(name)}  n={n}" for name, n in zip(counts.index, sums, strict=True)]
+    heads = [style.fit_label(head) for head in counts.columns]
     side = 0.09 + 0.065 * len(str(cells.max(initial=0)))  # inches: a cell holds the longest count
     left = max(map(style.text_width, names)) + 0.32
     width = max(style.WIDTH, left + side * len(heads) + 0.1)

@@ -8,7 +8,7 @@ from mmerg.errors import RunError
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import RunRef
 from mmerg.runs.result import Result
-from mmerg.scoring.metric import deciding
+from mmerg.scoring.metric import drop_recorded
 from mmerg.scoring.score import Score, read_scores
 
 TITLES = {
@@ -25,12 +25,12 @@ class RunData:
     """The results of a run by sample, its scores and planted faults. unscored, unplanted: why these cannot be used.
     label: the name of the run in a plot. Raises RunError if the results cannot be read."""
 
-    def __init__(self, about: RunRef, label: str = "") -> None:
-        self.about, self.label = about, label
-        path, identity = about.path, about.manifest.identity
+    def __init__(self, ref: RunRef, label: str = "") -> None:
+        self.ref, self.label = ref, label
+        path, identity = ref.path, ref.manifest.identity
         self.results: Mapping[str, Result] = read_results(path)
-        self.scores, self.unscored = read_or_why(lambda: read_scores(path, identity))
-        self.planted, self.unplanted = read_or_why(lambda: read_planted(path, identity))
+        self.scores, self.unscored = try_read(lambda: read_scores(path, identity))
+        self.planted, self.unplanted = try_read(lambda: read_planted(path, identity))
 
     def score(self, metric: str) -> Score | None:
         """A score that has a value."""
@@ -38,7 +38,7 @@ class RunData:
         return score if score and score.value is not None else None
 
 
-def read_or_why(read: Callable[[], Read]) -> tuple[Read | None, str]:
+def try_read(read: Callable[[], Read]) -> tuple[Read | None, str]:
     """The value of `read` and "", or None and why it cannot be read."""
     try:
         return read(), ""
@@ -46,19 +46,19 @@ def read_or_why(read: Callable[[], Read]) -> tuple[Read | None, str]:
         return None, f"{error.what}: {error.hint}" if error.hint else error.what
 
 
-def plotted_metrics(runs: Sequence[RunData]) -> list[str]:
+def list_plotted_metrics(runs: Sequence[RunData]) -> list[str]:
     """The metrics for which any of the runs has a value, in the order of TITLES."""
     return [metric for metric in TITLES if any(run.score(metric) for run in runs)]
 
 
 def describe_unscored(runs: Sequence[RunData]) -> str:
     """The reason why no run has a score to draw."""
-    return "; ".join(f"{run.about.run}: {run.unscored}" for run in runs if run.unscored) or "no run has a score"
+    return "; ".join(f"{run.ref.run}: {run.unscored}" for run in runs if run.unscored) or "no run has a score"
 
 
 def describe_runs(runs: Sequence[RunData]) -> str:
     """The corpora, the protocols with their number of finished samples, the systems and the backbones."""
-    manifests = [run.about.manifest for run in runs]
+    manifests = [run.ref.manifest for run in runs]
     parts = (
         [f"{manifest.corpus.name} {manifest.corpus.split}" for manifest in manifests],
         [_describe_protocol(run) for run in runs],
@@ -70,15 +70,17 @@ def describe_runs(runs: Sequence[RunData]) -> str:
 
 def _describe_protocol(run: RunData) -> str:
     """The protocol of a run; "n=3 of 5" if only 3 of its 5 samples are finished."""
-    protocol, finished = run.about.manifest.protocol, len(run.results)
+    protocol, finished = run.ref.manifest.protocol, len(run.results)
     if finished == protocol.samples:
         return protocol.description
     return protocol.description.replace(f", n={protocol.samples}", f", n={finished} of {protocol.samples}")
 
 
-def caption(runs: Sequence[RunData]) -> str:
+def describe_scores(runs: Sequence[RunData]) -> str:
     """The caption of a plot of scores: the runs, metrics with different signatures, and runs without scores."""
-    signatures = {m: {deciding(one.signature) for run in runs if (one := run.score(m))} for m in plotted_metrics(runs)}
+    signatures = {
+        m: {drop_recorded(one.signature) for run in runs if (one := run.score(m))} for m in list_plotted_metrics(runs)
+    }
     mixed = [TITLES[metric] for metric, ways in signatures.items() if len(ways) > 1]
     missing = sum(run.scores is None for run in runs)
     parts = (

@@ -4,7 +4,7 @@ The user's settings of matplotlib are neither used nor changed.
 
     with styled():
         figure = draw_matrix(counts, "Tone by forecast emotion", caption, "forecast emotion", "tone")
-        write(figure, Path("plots/tone.png"))
+        write_figure(figure, Path("plots/tone.png"))
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def remove_title(figure: Figure) -> None:
 
 def _wrap(text: str, width: float, size: float = SMALL, weight: str = "normal") -> list[str]:
     """The text in lines that fit a figure of this width, by its mean width of characters."""
-    text = label(text, 2000)
+    text = fit_label(text, 2000)
     letters_an_inch = len(text) / max(text_width(text, size, weight), 0.01)
     return textwrap.wrap(text, max(1, int(0.97 * (width - 0.12) * letters_an_inch)))
 
@@ -94,7 +94,7 @@ def text_width(text: str, size: float = SMALL, weight: str = "normal") -> float:
     return points / 72
 
 
-def label(text: str, longest: int = LONGEST) -> str:
+def fit_label(text: str, longest: int = LONGEST) -> str:
     """Foreign text on one line of at most `longest` characters. A character that FONT lacks is drawn in another
     installed font, or shown as its code point if no font has it."""
     import matplotlib
@@ -110,7 +110,7 @@ def label(text: str, longest: int = LONGEST) -> str:
     return drawn if len(drawn) <= longest else drawn[: longest - 1] + "…"
 
 
-def missing_font() -> str:
+def describe_missing_font() -> str:
     """The font to install for the code points in labels since `styled` began, or ""."""
     if not _escaped:
         return ""
@@ -146,7 +146,7 @@ def add_legend(place: Axes, axes: Axes) -> None:
     place.legend(handles=axes.get_legend_handles_labels()[0], loc="upper left")
 
 
-def image(figure: Figure, ending: str) -> bytes:
+def encode_figure(figure: Figure, ending: str) -> bytes:
     """A figure as a file, without date and program, so that the same figure gives the same bytes."""
     import matplotlib
     from matplotlib.text import Text
@@ -158,6 +158,6 @@ def image(figure: Figure, ending: str) -> bytes:
     return data.getvalue()
 
 
-def write(figure: Figure, path: Path) -> None:
+def write_figure(figure: Figure, path: Path) -> None:
     """Writes a PNG, SVG or PDF by the name's ending. Raises RunError if it cannot be written."""
-    write_atomically(path, image(figure, path.suffix[1:]))
+    write_atomically(path, encode_figure(figure, path.suffix[1:]))

@@ -16,7 +16,7 @@ from mmerg.judging.items import select_items
 from mmerg.judging.judgement import digest_replies
 from mmerg.rating.form import Form
 from mmerg.rating.study import HUMAN, Key, KeyItem, Place, ShownTurn, Study, StudyCandidate, StudyItem
-from mmerg.scoring.answers import ScoredRun
+from mmerg.scoring.run_results import RunResults
 from mmerg.settings.commands import RateSettings
 
 ENOUGH = 6  # words of a reply: scrambled, they are nonsense
@@ -30,12 +30,12 @@ class StudyDraw:
 
     Raises ConfigError for too few samples or candidates, RunError for runs of other tasks."""
 
-    def __init__(self, settings: RateSettings, form: Form, runs: Sequence[ScoredRun]) -> None:
+    def __init__(self, settings: RateSettings, form: Form, runs: Sequence[RunResults]) -> None:
         self.settings, self.form, self.random = settings, form, Random(settings.seed)
         self.items: dict[str, StudyItem] = {}
         self.key: dict[str, KeyItem] = {}
         chosen = select_items(*runs)
-        self.candidates = [StudyCandidate(name=run.run, replies=digest_replies(run.answers)) for run in runs]
+        self.candidates = [StudyCandidate(name=run.run, replies=digest_replies(run.results)) for run in runs]
         self.candidates += [StudyCandidate(name=HUMAN)] * settings.human
         if len(self.candidates) < form.replies:
             hint = "name two or more runs, or set human=true"
@@ -47,7 +47,7 @@ class StudyDraw:
             raise ConfigError(what, where="people", hint=f"people={settings.raters} or more, or fewer raters")
         share = settings.gold * settings.items * settings.raters * len(self.sides) / self.people
         self._checks = max(round(share), share > 0)  # of each rater
-        gold = {result.id: " ".join((result.gold_response or "").split()) for result in runs[0].answers}
+        gold = {result.id: " ".join((result.gold_response or "").split()) for result in runs[0].results}
         self.replies = {item.id: (*item.replies, *[gold[item.id]] * settings.human) for item in chosen.items}
         usable = [item for item in chosen.items if all(self.replies[item.id])]
         if len(usable) < settings.items:
@@ -55,7 +55,7 @@ class StudyDraw:
             what = f"items={settings.items}, but only {len(usable)} of {len(chosen.items)} common samples {why}"
             raise ConfigError(what, where="items", hint=f"items={len(usable)}, or finish the runs (only_failed=true)")
         self.skipped = {**chosen.left_out, "without a reply of every candidate": len(chosen.items) - len(usable)}
-        emotions = {result.id: result.gold_emotion or "" for result in runs[0].answers}
+        emotions = {result.id: result.gold_emotion or "" for result in runs[0].results}
         self.samples = {item.id: item for item in self._sampled(usable, emotions)}
         rest = [item for item in usable if item.id not in self.samples]
         self.sampled = f"{len(self.samples)} of {len(usable)} samples that all candidates replied to"

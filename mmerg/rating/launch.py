@@ -32,7 +32,7 @@ from mmerg.rating.study import (
     read_study,
 )
 from mmerg.runs.manifest import read_run_refs
-from mmerg.scoring.answers import read_run
+from mmerg.scoring.run_results import read_run
 from mmerg.serving.launch import check_packages, choose_page_host, open_listener
 from mmerg.settings.commands import RateSettings
 from mmerg.storage.files import get_name, write_atomically

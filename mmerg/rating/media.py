@@ -20,7 +20,7 @@ from mmerg.rating.draw import Media
 from mmerg.runs.events import FramesTaken
 from mmerg.runs.folder import FRAMES
 from mmerg.runs.samples import read_events
-from mmerg.scoring.answers import ScoredRun
+from mmerg.scoring.run_results import RunResults
 from mmerg.settings.model import DatasetSettings, ProtocolSettings
 from mmerg.storage.files import make_private_folder, write_atomically
 
@@ -28,7 +28,7 @@ HEIGHT = 480  # pixels at most
 CLOCK, RATE = 90_000, 44_100  # ticks per second of a picture's time, and sound samples per second
 
 
-def put_media(visual: str, runs: Sequence[ScoredRun], samples: Sequence[str], folder: Path, random: Random) -> Media:
+def put_media(visual: str, runs: Sequence[RunResults], samples: Sequence[str], folder: Path, random: Random) -> Media:
     """Writes the clips of the turns that the model saw, or its keyframes. Raises ConfigError and RunError if these are
     missing."""
     if visual == "none":
@@ -36,7 +36,7 @@ def put_media(visual: str, runs: Sequence[ScoredRun], samples: Sequence[str], fo
     return (_put_clips if visual == "clips" else _put_frames)(runs, samples, folder, random)
 
 
-def _put_frames(runs: Sequence[ScoredRun], samples: Sequence[str], folder: Path, random: Random) -> Media:
+def _put_frames(runs: Sequence[RunResults], samples: Sequence[str], folder: Path, random: Random) -> Media:
     """The keyframes of each sample, from the first run that has some."""
     media: dict[str, dict[int, tuple[str, ...]]] = {sample: {} for sample in samples}
     for sample in samples:
@@ -60,7 +60,7 @@ def _copy(file: Path, folder: Path, random: Random) -> str:
     return name
 
 
-def _put_clips(runs: Sequence[ScoredRun], samples: Sequence[str], folder: Path, random: Random) -> Media:
+def _put_clips(runs: Sequence[RunResults], samples: Sequence[str], folder: Path, random: Random) -> Media:
     """The clips of each sample, from the corpus of the first run."""
     run = runs[0]
     settings = run.manifest.settings
@@ -89,7 +89,7 @@ def _clips(sample: Sample, last_turns: int) -> Mapping[int, Clip]:
     return {turn: clip for turn, clip in clips if clip and clip.path.is_file()}
 
 
-def _seen(run: ScoredRun, sample: str) -> dict[int, tuple[Frame, ...]]:
+def _seen(run: RunResults, sample: str) -> dict[int, tuple[Frame, ...]]:
     """The frames of a sample in a run, by turn."""
     events = (event for event in read_events(run.path, sample) if isinstance(event, FramesTaken))
     return {turn.turn: turn.frames for event in events for turn in event.turns if turn.frames}

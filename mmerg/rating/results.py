@@ -18,7 +18,7 @@ from mmerg.rating.rated import PeopleRatings, Rating, rated_file
 from mmerg.rating.score import OUTCOMES, StudyScores, score_study
 from mmerg.scoring.comparisons import format_p
 from mmerg.scoring.score import Score
-from mmerg.scoring.score_tables import line
+from mmerg.scoring.score_tables import format_row
 from mmerg.settings.commands import RateSettings
 from mmerg.storage.record import Record, write_record
 
@@ -120,12 +120,12 @@ def _cells(facts: RaterFacts) -> Iterator[str]:
 
 
 def _judge(judge: JudgeFacts) -> Sequence[str]:
-    name, people, joined, _ = line(f"{judge.judge}, {judge.question}", [judge.people, judge.joined])
+    name, people, joined, _ = format_row(f"{judge.judge}, {judge.question}", [judge.people, judge.joined])
     return name, people, joined, format_number(judge.kappa), format_number(judge.both_orders), str(judge.n)
 
 
 def _score(score: Score) -> str:
-    [_, cell, _] = line("", [score])
+    [_, cell, _] = format_row("", [score])
     return cell if score.value is not None else f"{cell} ({score.why})"
 
 

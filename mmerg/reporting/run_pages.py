@@ -14,9 +14,9 @@ from typing import NamedTuple
 from mmerg.console.run_tables import Summary, describe_memory
 from mmerg.judging.judgement import read_judgements
 from mmerg.plots import style
-from mmerg.plots.blame import PASSED, Verdict, blamed_agents, count_audits, count_blame, iterate_verdicts
+from mmerg.plots.blame import PASSED, Verdict, count_audits, count_blame, iterate_verdicts, list_blamed_agents
 from mmerg.plots.matrix import draw_plans
-from mmerg.plots.run_data import RunData, read_or_why
+from mmerg.plots.run_data import RunData, try_read
 from mmerg.rating.rated import read_rated
 from mmerg.reporting.folder import ReportFolder
 from mmerg.reporting.outcome import OUTCOMES, label_became, list_outcomes, outcome
@@ -31,7 +31,7 @@ from mmerg.runs.manifest import RunRef, Session, read_manifest
 from mmerg.runs.result import Result
 from mmerg.runs.samples import read_events
 from mmerg.runs.trace import SampleTrace
-from mmerg.scoring.answers import describe_without_logprobs
+from mmerg.scoring.run_results import describe_without_logprobs
 
 WORDS = {"LOOP_ENDS": LOOP_ENDS, "FORMS": FORMS, "OUTCOMES": OUTCOMES, "PASSED": PASSED}
 
@@ -59,9 +59,9 @@ class RunPages(RunData):
         self.name, self.manifest = about.run, about.manifest
         self.results = dict(self.results)
         self.simple = compare_with_simple(path, self.manifest, self.results)
-        judged, unjudged = read_or_why(lambda: read_judgements(path))
+        judged, unjudged = try_read(lambda: read_judgements(path))
         self.judged = judged or {}
-        rated, unrated = read_or_why(lambda: read_rated(path))
+        rated, unrated = try_read(lambda: read_rated(path))
         self.rated = rated or {}
         reasons = (self.unscored, self.unplanted, unjudged, unrated)  # a report must not contain its author's paths
         self.unscored, self.unplanted, self.unjudged, self.unrated = (
@@ -88,7 +88,7 @@ class RunPages(RunData):
         known: dict[str, object] = {"o": self, "results": results, **WORDS}
         ids: list[str | None] = [None, *self.results, None]
         for number, result in enumerate(results, start=1):
-            sample = SamplePage(SampleTrace(read_events(self.about.path, result.id)), agents, self._has_frame)
+            sample = SamplePage(SampleTrace(read_events(self.ref.path, result.id)), agents, self._has_frame)
             name = file_name(result.id)
             elsewhere = [
                 (other.name, f"../../{place}samples/{name}")
@@ -109,11 +109,11 @@ class RunPages(RunData):
                 **known,
             )
             folder.write(f"{prefix}samples/{name}", page)
-        blame = count_blame(self.about, self.verdicts)
+        blame = count_blame(self.ref, self.verdicts)
         known |= {
             "blame": blame,
             "audited": count_audits(blame),
-            "agents": blamed_agents(blame),
+            "agents": list_blamed_agents(blame),
             "outcomes": list_outcomes(self.outcomes),
             "inputs": ", ".join(list_inputs(self.manifest)) or "–",
             "memory": "; ".join(map(describe_memory, self.manifest.memories.values())),
@@ -135,7 +135,7 @@ class RunPages(RunData):
 
     def _has_frame(self, sha256: str) -> bool:
         """Whether the run's folder holds this frame. A link does not count: it could name any file of this machine."""
-        file = self.about.path / FRAMES / f"{sha256}.jpg"
+        file = self.ref.path / FRAMES / f"{sha256}.jpg"
         return bool(re.fullmatch("[0-9a-f]{64}", sha256)) and file.is_file() and not file.is_symlink()
 
     def _write_frames(self, folder: ReportFolder, prefix: str, page: SamplePage) -> dict[str, str]:
@@ -146,7 +146,7 @@ class RunPages(RunData):
         names |= {image: f"frame {number}" for number, image in enumerate(taken, start=1)}
         names = {image: name for image, name in names.items() if self._has_frame(image)}
         for image in names:
-            folder.link(f"{prefix}frames/{image}.jpg", self.about.path / FRAMES / f"{image}.jpg")
+            folder.link(f"{prefix}frames/{image}.jpg", self.ref.path / FRAMES / f"{image}.jpg")
         return names
 
     def _write_plots(self, folder: ReportFolder, prefix: str) -> dict[str, tuple[int, int]]:
@@ -155,7 +155,7 @@ class RunPages(RunData):
         with style.styled():
             for name in ("tone", "stance"):
                 if figure := draw_plans(self, name):
-                    folder.write(f"{prefix}plots/{name}.svg", style.image(figure, "svg"))
+                    folder.write(f"{prefix}plots/{name}.svg", style.encode_figure(figure, "svg"))
                     width, height = (round(96 * inches) for inches in figure.get_size_inches())
                     sizes[name] = width, height
         return sizes

@@ -11,7 +11,7 @@ from mmerg.runs.identity import CORPUS
 from mmerg.runs.manifest import Manifest, list_runs, read_manifest
 from mmerg.runs.result import Result
 from mmerg.scoring.emotions import accuracy
-from mmerg.scoring.paired import Pairing, compare
+from mmerg.scoring.paired import PairedResults, compare_metric
 from mmerg.storage.files import get_name
 
 SIMPLE = "one_pass_calibrated"
@@ -38,7 +38,7 @@ def compare_with_simple(path: Path, own: Manifest, results: Mapping[str, Result]
     if not pairs:
         return {}
     a, b = zip(*pairs, strict=True)
-    acc = compare(accuracy(), Pairing(a, b, 0, 0), draws=DRAWS, seed=0)
+    acc = compare_metric(accuracy(), PairedResults(a, b, 0, 0), draws=DRAWS, seed=0)
     return {
         "run": get_name(folder),
         "samples": len(pairs),

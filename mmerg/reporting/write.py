@@ -15,8 +15,8 @@ from mmerg.runs.comparison import CHANGES, compare_samples
 from mmerg.runs.config_diff import diff_configs, label_runs
 from mmerg.runs.inputs import describe_unequal_inputs, list_inputs
 from mmerg.runs.manifest import read_run_refs
-from mmerg.scoring.answers import read_run
 from mmerg.scoring.comparisons import DRAWS, compare_sides, format_p
+from mmerg.scoring.run_results import read_run
 from mmerg.scoring.standard import Options
 
 
@@ -40,7 +40,7 @@ def _write_comparison(folder: ReportFolder, places: dict[str, RunPages]) -> None
     """Write the first pages of several runs: how they differ in settings, scores and each sample, and paired tests
     against the first run with the defaults of `mmerg compare`. If runs cannot be compared, the page says why."""
     runs = list(places.values())
-    abouts = [run.about for run in runs]
+    abouts = [run.ref for run in runs]
     for run, label in zip(runs, label_runs(abouts), strict=True):
         run.label = label
     lines = compare_samples([run.results for run in runs])
@@ -58,7 +58,7 @@ def _write_comparison(folder: ReportFolder, places: dict[str, RunPages]) -> None
         "compared": (),
     }
     try:
-        baseline, *others = (read_run(run.about.path) for run in runs)
+        baseline, *others = (read_run(run.ref.path) for run in runs)
         compared = compare_sides([baseline], [[other] for other in others], Options(resamples=DRAWS))
         values |= {"compared": compared.pairs, "warnings": compared.warnings, "how_p": compared.describe_p()}
     except RunError as error:

@@ -1,1 +1,1 @@
-"""Scores of finished runs. `answers` reads a run, `metric` is the interface of metrics, `score` holds the results."""
+"""Scores of runs: `run_results` reads a run, `metric` is the interface of metrics, and `score` is a score."""

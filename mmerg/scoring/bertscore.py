@@ -19,7 +19,7 @@ from typing import Any
 
 from mmerg.errors import ConfigError
 from mmerg.runs.result import Result
-from mmerg.scoring.extras import device, fingerprint, loading, require
+from mmerg.scoring.extras import choose_device, hash_model, loading_errors, require_packages
 from mmerg.scoring.metric import Metric, Value, mean
 from mmerg.scoring.reference import has_reply_and_gold
 
@@ -53,7 +53,7 @@ def bert_scores(model: str = "roberta-large", layers: int | None = None) -> list
 def load(model: str, layers: int | None) -> PairScorer:
     """The scorer of a model on the hub or in a folder. layers: None for the package's default. Raises ConfigError if
     the model cannot be loaded."""
-    require("torch", "transformers", "bert_score")
+    require_packages("torch", "transformers", "bert_score")
     import torch
     from bert_score import BERTScorer
     from bert_score.utils import model2layers
@@ -61,11 +61,11 @@ def load(model: str, layers: int | None) -> PairScorer:
     if layers is None and model not in model2layers:
         what = "bert-score knows no layer for this model"
         raise ConfigError(what, where=f"--bert {model}", hint="set --bert-layers, 17 for roberta-large")
-    with loading(model, "--bert"):
-        scorer = BERTScorer(model_type=model, num_layers=layers, idf=False, device=device(), batch_size=1)
+    with loading_errors(model, "--bert"):
+        scorer = BERTScorer(model_type=model, num_layers=layers, idf=False, device=choose_device(), batch_size=1)
     lm: Any = scorer._model  # not public
     tokenizer: Any = scorer._tokenizer
-    weights = fingerprint(lm, tokenizer)
+    weights = hash_model(lm, tokenizer)
     if tokenizer.model_max_length > UNBOUNDED:  # the package fails on the value for unlimited
         tokenizer.model_max_length = int(lm.config.max_position_embeddings) - 2  # RoBERTa models reserve two
 
@@ -80,5 +80,5 @@ def load(model: str, layers: int | None) -> PairScorer:
     return PairScorer(
         score,
         f"model:{Path(model).name}|weights:{weights}|L:{scorer.num_layers}|idf:no|rescale:no|batch:1"
-        f"|blank:0|failed:left-out|scale:100||{packages}|device:{device()}",
+        f"|blank:0|failed:left-out|scale:100||{packages}|device:{choose_device()}",
     )

@@ -1,6 +1,6 @@
 """Tables of comparisons for a terminal, with the settings that differ, and notes.
 
-for part in terminal(compared, {"run-a": "mine", "run-b": "yours"}):
+for part in render(compared, {"run-a": "mine", "run-b": "yours"}):
     console.print(part)
 """
 
@@ -11,14 +11,14 @@ from rich.console import RenderableType
 from mmerg.console.tables import ARROWS, NONE, Table, format_difference, format_number
 from mmerg.console.terminal import escape, plural
 from mmerg.errors import group_by_reason
-from mmerg.scoring.comparisons import Compared, Pair, format_p
-from mmerg.scoring.paired import Comparison
+from mmerg.scoring.comparisons import ComparisonReport, PairComparison, format_p
+from mmerg.scoring.paired import MetricComparison
 from mmerg.scoring.shares import LEVEL
 
 _HEADS = ("metric", "A", "B", "B − A", "95 % interval", "p", "p Holm", "detectable", "pairs")
 
 
-def terminal(compared: Compared, labels: Mapping[str, str], verbose: bool = False) -> Iterator[RenderableType]:
+def render(compared: ComparisonReport, labels: Mapping[str, str], verbose: bool = False) -> Iterator[RenderableType]:
     """A table for each pair, why scores have no difference, and warnings. labels: short labels of runs, by name.
     verbose: adds signatures and methods."""
     yield from filter(None, [compared.unequal and escape(compared.unequal)])
@@ -35,7 +35,7 @@ def terminal(compared: Compared, labels: Mapping[str, str], verbose: bool = Fals
     yield escape(_how(compared) if verbose else f"{how}; mmerg report RUN RUN lists the samples that changed")
 
 
-def _heading(pair: Pair, labels: Mapping[str, str], inputs: Mapping[str, tuple[str, ...]]) -> str:
+def _heading(pair: PairComparison, labels: Mapping[str, str], inputs: Mapping[str, tuple[str, ...]]) -> str:
     alone = f"; {pair.a_alone} more only in A, {pair.b_alone} only in B" if pair.a_alone or pair.b_alone else ""
     settings = "".join(f"\n  {name}: {a} → {b}" for name, (a, b) in pair.settings.items())
     differing = f"\nsettings that differ, A → B{settings}" if settings else "\nno setting differs"
@@ -46,7 +46,7 @@ def _heading(pair: Pair, labels: Mapping[str, str], inputs: Mapping[str, tuple[s
     return f"\nA: {a}\nB: {b}\n{plural(pair.samples, 'sample')} in both{alone}{seeds}{differing}"
 
 
-def _row(one: Comparison) -> list[str]:
+def _row(one: MetricComparison) -> list[str]:
     return [
         one.metric + ARROWS[one.higher_is_better],
         _side(one.a_value, one.a_sd),
@@ -66,7 +66,7 @@ def _side(value: float | None, sd: float | None) -> str:
     return format_number(value) if sd is None else f"{format_number(value)} ± {format_number(sd)}"
 
 
-def _notes(pair: Pair) -> Iterator[str]:
+def _notes(pair: PairComparison) -> Iterator[str]:
     """McNemar's counts of tested metrics, and reasons for missing scores."""
     if pair.baselines:
         yield pair.baselines
@@ -77,7 +77,7 @@ def _notes(pair: Pair) -> Iterator[str]:
     yield from (f"{names}: {why}" for why, names in missing.items())
 
 
-def _how(compared: Compared) -> str:
+def _how(compared: ComparisonReport) -> str:
     return (
         f"\np: {compared.describe_p()}.\n"
         f"p Holm: corrected for all tests here ({len(compared.tested)}); * below 0.05.\n"

@@ -13,21 +13,21 @@ from typing import TypeAlias
 from mmerg.errors import ConfigError, RunError, preview
 from mmerg.runs.config_diff import diff_configs, grouping_key
 from mmerg.runs.inputs import describe_unequal_inputs, list_inputs
-from mmerg.scoring.answers import ScoredRun, describe_without_logprobs, without_usable_logprobs
 from mmerg.scoring.emotions import BASELINES
-from mmerg.scoring.metric import Metric, deciding
-from mmerg.scoring.paired import Comparison, Pairing, compare, pair
+from mmerg.scoring.metric import Metric, drop_recorded
+from mmerg.scoring.paired import MetricComparison, PairedResults, compare_metric, pair_results
+from mmerg.scoring.run_results import RunResults, describe_without_logprobs, without_usable_logprobs
 from mmerg.scoring.shares import holm
-from mmerg.scoring.spread import by_seeds, get_seed
+from mmerg.scoring.spread import get_seed, group_by_setting
 from mmerg.scoring.standard import Options, standard_metrics
 from mmerg.storage.record import Record
 
-Side: TypeAlias = Sequence[ScoredRun]
+Side: TypeAlias = Sequence[RunResults]
 DRAWS = 2000
 PRIMARY = ("acc", "dist2", "bert_f1")  # tested by default: few metrics, as p is corrected for all of them
 
 
-class Pair(Record):
+class PairComparison(Record):
     """Two runs, or two settings with equally many seeds. samples: those that both finished; a_alone, b_alone: those
     that only one of them finished. settings: the differing ones, with both values."""
 
@@ -37,7 +37,7 @@ class Pair(Record):
     a_alone: int
     b_alone: int
     settings: dict[str, tuple[str, ...]]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[MetricComparison, ...]
 
     @property
     def a(self) -> str:
@@ -48,7 +48,7 @@ class Pair(Record):
         return ", ".join(self.b_runs)
 
     @property
-    def differences(self) -> list[Comparison]:
+    def differences(self) -> list[MetricComparison]:
         """The scores of both sides, without baselines, which depend on the samples and not on the runs."""
         return [one for one in self.comparisons if one.difference is not None and one.metric not in BASELINES]
 
@@ -60,7 +60,7 @@ class Pair(Record):
         return f"baselines of acc on these pairs: {', '.join(parts)}" if parts else ""
 
 
-class Compared(Record):
+class ComparisonReport(Record):
     """The first run, or setting, is A in all pairs. inputs: of each run's agents. unequal: which runs see inputs that
     others do not, "" if all see the same."""
 
@@ -69,7 +69,7 @@ class Compared(Record):
     unequal: str
     draws: int
     seed: int
-    pairs: tuple[Pair, ...]
+    pairs: tuple[PairComparison, ...]
     warnings: tuple[str, ...]
 
     @property
@@ -84,9 +84,9 @@ class Compared(Record):
         return f"{of}; McNemar's exact test for shares, else dialogues exchanged in all ways, or in {drawn}"
 
 
-def compare_sides(first: Side, others: Sequence[Side], options: Options) -> Compared:
+def compare_sides(first: Side, others: Sequence[Side], options: Options) -> ComparisonReport:
     """All metrics of `options`; its `resamples` are the draws. A side is a run, or the seeds of one setting (see
-    `by_setting`). Raises RunError if runs cannot be compared or share no sample, ConfigError for an invalid option.
+    `form_sides`). Raises RunError if runs cannot be compared or share no sample, ConfigError for an invalid option.
     Only the primary metrics have a p, corrected over all of them and all sides."""
     baseline = first[0]
     for other in (*first[1:], *chain(*others)):
@@ -94,7 +94,7 @@ def compare_sides(first: Side, others: Sequence[Side], options: Options) -> Comp
     sides = [_same_seeds(first, other) for other in others]
     pairings = [_pairing(a, b) for a, b in sides]
     pairs = _corrected([_pair(a, b, pairing, options) for (a, b), pairing in zip(sides, pairings, strict=True)])
-    return Compared(
+    return ComparisonReport(
         protocol=baseline.manifest.protocol.description,
         inputs={run.run: list_inputs(run.manifest) for run in (*first, *chain(*others))},
         unequal=describe_unequal_inputs((*first, *chain(*others))),
@@ -105,16 +105,16 @@ def compare_sides(first: Side, others: Sequence[Side], options: Options) -> Comp
     )
 
 
-def by_setting(runs: Sequence[ScoredRun]) -> list[Side]:
+def form_sides(runs: Sequence[RunResults]) -> list[Side]:
     """Groups runs that differ only in their seeds. Each run is a side by itself if there is only one setting, or a
     setting has a seed twice."""
-    settings = by_seeds([run.manifest for run in runs])
+    settings = group_by_setting([run.manifest for run in runs])
     if 1 < len(settings) == len({grouping_key(run.manifest, "seed") for run in runs}):
         return [sorted((runs[place] for place in places), key=_seed) for places in settings]
     return [[run] for run in runs]
 
 
-def check_comparable(a: ScoredRun, b: ScoredRun) -> None:
+def check_comparable(a: RunResults, b: RunResults) -> None:
     """Raises RunError if two runs had different tasks: another corpus or protocol, or other labels."""
     differences = []
     files, other_files = (run.manifest.identity.get("corpus") for run in (a, b))
@@ -136,7 +136,7 @@ def check_comparable(a: ScoredRun, b: ScoredRun) -> None:
         )
 
 
-def _seed(run: ScoredRun) -> int:
+def _seed(run: RunResults) -> int:
     return get_seed(run.manifest)
 
 
@@ -148,11 +148,11 @@ def _same_seeds(a: Side, b: Side) -> tuple[Side, Side]:
     return [run for run in a if _seed(run) in shared], [run for run in b if _seed(run) in shared]
 
 
-def _pairing(a: Side, b: Side) -> Pairing:
+def _pairing(a: Side, b: Side) -> PairedResults:
     """Raises RunError if no sample was finished by both, or one has two gold labels or responses."""
-    pairing, where = pair(a, b), " and ".join(str(run.path) for run in (*a, *b))
+    pairing, where = pair_results(a, b), " and ".join(str(run.path) for run in (*a, *b))
     if not pairing.a:
-        counts = [", ".join(str(len(run.answers)) for run in side) for side in (a, b)]
+        counts = [", ".join(str(len(run.results)) for run in side) for side in (a, b)]
         what = f"both runs finished no sample in common; A finished {counts[0]} samples, B {counts[1]}"
         raise RunError(what, where=where, hint="run one of them on the samples of the other: ids=[…]")
     both = zip(pairing.a, pairing.b, strict=True)
@@ -163,10 +163,10 @@ def _pairing(a: Side, b: Side) -> Pairing:
     return pairing
 
 
-def _pair(a: Side, b: Side, pairing: Pairing, options: Options) -> Pair:
+def _pair(a: Side, b: Side, pairing: PairedResults, options: Options) -> PairComparison:
     metrics, others = (standard_metrics(side[0].manifest, options) for side in (a, b))
     primary = _primary(metrics, options)
-    return Pair(
+    return PairComparison(
         a_runs=tuple(run.run for run in a),
         b_runs=tuple(run.run for run in b),
         samples=pairing.samples,
@@ -180,14 +180,16 @@ def _pair(a: Side, b: Side, pairing: Pairing, options: Options) -> Pair:
     )
 
 
-def _comparison(metric: Metric, other: Metric, pairing: Pairing, options: Options, tested: bool) -> Comparison:
+def _comparison(
+    metric: Metric, other: Metric, pairing: PairedResults, options: Options, tested: bool
+) -> MetricComparison:
     if metric.name in BASELINES:
         metric = replace(metric, interval_by=None)
-    sides = [deciding(one.signature).split("|") for one in (metric, other)]
+    sides = [drop_recorded(one.signature).split("|") for one in (metric, other)]
     if sides[0] == sides[1]:
-        return compare(metric, pairing, draws=options.resamples, seed=options.seed, tested=tested)
+        return compare_metric(metric, pairing, draws=options.resamples, seed=options.seed, tested=tested)
     a, b = ("|".join(part for part in one if part not in two) for one, two in (sides, reversed(sides)))
-    return Comparison(  # such as self_ppl of two models
+    return MetricComparison(  # such as self_ppl of two models
         metric=metric.name,
         left_out=pairing.samples,
         higher_is_better=metric.higher_is_better,
@@ -206,11 +208,11 @@ def _primary(metrics: Sequence[Metric], options: Options) -> Sequence[str]:
     return options.primary or PRIMARY
 
 
-def _corrected(pairs: Sequence[Pair]) -> list[Pair]:
+def _corrected(pairs: Sequence[PairComparison]) -> list[PairComparison]:
     """The comparisons with p_holm."""
     ps = iter(holm([one.p for pair in pairs for one in pair.comparisons if one.p is not None]))
 
-    def correct(one: Comparison) -> Comparison:
+    def correct(one: MetricComparison) -> MetricComparison:
         return one if one.p is None else one.model_copy(update={"p_holm": next(ps)})
 
     return [pair.model_copy(update={"comparisons": tuple(map(correct, pair.comparisons))}) for pair in pairs]
@@ -219,9 +221,9 @@ def _corrected(pairs: Sequence[Pair]) -> list[Pair]:
 def _warnings(first: Side, others: Sequence[Side], sides: Sequence[tuple[Side, Side]]) -> Iterator[str]:
     """Warns of unfinished or skipped runs. sides: the compared runs of `first` and of each other side."""
     for run in (*first, *chain(*others)):
-        if without := describe_without_logprobs(without_usable_logprobs(run.answers)):
+        if without := describe_without_logprobs(without_usable_logprobs(run.results)):
             yield f"{run.run}: {without}"
-        if (missing := run.manifest.protocol.samples - len(run.answers)) > 0:
+        if (missing := run.manifest.protocol.samples - len(run.results)) > 0:
             yield f"{run.run} has no result for {missing} samples of its protocol (not run yet, or excluded by limit)"
     for other, (a, b) in zip(others, sides, strict=True):
         if skipped := [run.run for run in (*first, *other) if run not in (*a, *b)]:

@@ -1,6 +1,6 @@
 """Metrics that describe a run without judging it: lengths, passes, cost.
 
-[metric.name for metric in descriptive(words, "tok:whitespace|case:keep")]
+[metric.name for metric in descriptive_metrics(words, "tok:whitespace|case:keep")]
 """
 
 from collections.abc import Callable, Sequence
@@ -14,10 +14,10 @@ import numpy as np
 from mmerg.runs.copying import SOURCES
 from mmerg.runs.result import Result
 from mmerg.scoring.metric import Floats, Indices, Mask, Metric, Value, ok, pooled_share, rate
-from mmerg.scoring.words import Words
+from mmerg.scoring.tokenizers import Tokenize
 
 
-def descriptive(words: Words, words_signature: str, imported: bool = False) -> list[Metric]:
+def descriptive_metrics(words: Tokenize, words_signature: str, imported: bool = False) -> list[Metric]:
     """The metrics that docs/metrics.md lists under Reply, Loop and Cost. `selected` is the "Avg." of MERG's table on
     iterations. imported: another system wrote the replies, so that only their length is known."""
     length = f"mean|{words_signature}|failed:left-out"

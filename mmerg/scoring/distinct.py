@@ -6,8 +6,8 @@ is better.
 The expectation-adjusted form (Liu et al. 2022, arXiv 2202.13587) falls less: it divides by the expected number of
 distinct n-grams. EAD = N / (V · (1 − ((V − 1) / V)^C)), with N distinct n-grams among C, and a vocabulary of size V.
 
-    score(distinct(2), run.answers).value
-    score(adjusted(2, vocabulary=100_277), run.answers).value
+    score(distinct(2), run.results).value
+    score(adjusted_distinct(2, vocabulary=100_277), run.results).value
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from mmerg.runs.result import Result
 from mmerg.scoring.metric import Floats, Indices, Mask, Metric
-from mmerg.scoring.words import Tokenizer, tokenizer, tokenizer_signature
+from mmerg.scoring.tokenizers import Tokenizer, load_tokenizer, tokenizer_signature
 
 CL100K = 100_277  # the tokens of cl100k_base, which TRACE (arXiv 2509.21849) uses for V
 
@@ -30,7 +30,7 @@ def distinct(n: int, words: Tokenizer = "nltk") -> Metric:
     n-gram."""
 
     def mask(results: Sequence[Result]) -> Mask:
-        split = tokenizer(words)
+        split = load_tokenizer(words)
         lengths = np.array([len(split(result.response or "")) if result.ok else 0 for result in results], np.intp)
         return lengths >= (1 if (lengths >= n).any() else n)
 
@@ -45,7 +45,7 @@ def distinct(n: int, words: Tokenizer = "nltk") -> Metric:
     )
 
 
-def adjusted(n: int, words: Tokenizer = "nltk", *, vocabulary: int = CL100K) -> Metric:
+def adjusted_distinct(n: int, words: Tokenizer = "nltk", *, vocabulary: int = CL100K) -> Metric:
     """The expectation-adjusted form. vocabulary: V."""
 
     def expected(total: Indices) -> Floats:  # accurate for small C/V
@@ -88,7 +88,7 @@ class Distinct:
 
 def extract_ngrams(replies: Sequence[str], words: Tokenizer, n: int) -> Grams:
     """The n-grams of replies."""
-    tokens = list(map(tokenizer(words), replies))
+    tokens = list(map(load_tokenizer(words), replies))
     numbers = {token: number for number, token in enumerate(dict.fromkeys(chain(*tokens)))}
     each = np.array([numbers[token] for token in chain(*tokens)], np.intp)
     reply = np.repeat(np.arange(len(tokens)), np.array([len(own) for own in tokens], np.intp))

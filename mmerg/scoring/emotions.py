@@ -3,7 +3,7 @@
 A forecast is the emotion that the response should carry; the gold label is that of the real next turn (MERG, arXiv
 2604.18988, section 4, whose accuracy of 83.87 on IEMOCAP is 26 of 31).
 
-    score(accuracy(), run.answers).value
+    score(accuracy(), run.results).value
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from mmerg.runs.result import Result
-from mmerg.scoring.metric import Counts, Floats, Mask, Metric, Sums, Value, mean, pooled
+from mmerg.scoring.metric import Counts, Floats, Mask, Metric, Sums, Value, mean, pooled_percentage
 from mmerg.scoring.score import Confusion
 
 NEUTRAL = "neutral"
@@ -90,7 +90,7 @@ def f1(weighted: bool = False) -> Metric:
 BASELINES = {"acc_majority": "majority label", "acc_neutral": "always neutral", "acc_prior": "random by prior"}
 
 
-def baselines(labels: Sequence[str]) -> list[Metric]:
+def baseline_metrics(labels: Sequence[str]) -> list[Metric]:
     """The accuracy of baselines that read no dialogue, on the samples of `accuracy`: acc_majority always names their
     most frequent gold label, acc_neutral the label neutral if it is one of the dataset's `labels`, acc_prior draws from
     the frequencies of gold labels (expected accuracy)."""
@@ -129,7 +129,7 @@ def class_metrics(labels: Sequence[str]) -> Iterator[Metric]:
     def prepare(label: str, wrong: Sequence[int], results: Sequence[Result]) -> Value:
         counts = _label_counts(results, [label])[:, 0]
         weights = 2.0 if len(wrong) > 1 else 1.0
-        return pooled(weights * counts[0], weights * counts[0] + counts[wrong].sum(axis=0))
+        return pooled_percentage(weights * counts[0], weights * counts[0] + counts[wrong].sum(axis=0))
 
     def mask(label: str, wrong: Sequence[int], results: Sequence[Result]) -> Mask:
         return _judged(results) & _label_counts(results, [label])[[0, *wrong], 0].any(axis=0)
@@ -147,7 +147,7 @@ def class_metrics(labels: Sequence[str]) -> Iterator[Metric]:
             )
 
 
-def confusion(results: Sequence[Result], labels: Sequence[str]) -> Confusion | None:
+def build_confusion(results: Sequence[Result], labels: Sequence[str]) -> Confusion | None:
     """The confusion matrix over the samples of `acc`, in the order of `labels` (the dataset's), followed by any other
     label. None if accuracy has no value."""
     kept = [result for result, counts in zip(results, _judged(results), strict=True) if counts]

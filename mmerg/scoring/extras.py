@@ -1,6 +1,6 @@
 """Shared code of metrics by another model: packages, loading, and fingerprints.
 
-require("torch", "bert_score")    # ConfigError that says: pip install 'mmerg[metrics]'
+require_packages("torch", "bert_score")    # ConfigError that says: pip install 'mmerg[metrics]'
 """
 
 import hashlib
@@ -13,14 +13,14 @@ from typing import Any
 from mmerg.errors import ConfigError
 
 
-def require(*packages: str) -> None:
+def require_packages(*packages: str) -> None:
     """Raises ConfigError if one of `packages` is not installed. Imports none of them."""
     if missing := [package for package in packages if importlib.util.find_spec(package) is None]:
         hint = "pip install 'mmerg[metrics]'"
         raise ConfigError(f"this metric needs packages that are not installed: {', '.join(missing)}", hint=hint)
 
 
-def device() -> str:
+def choose_device() -> str:
     """cuda if torch finds one, else cpu."""
     import torch
 
@@ -28,7 +28,7 @@ def device() -> str:
 
 
 @contextmanager
-def loading(reference: str, option: str) -> Iterator[None]:
+def loading_errors(reference: str, option: str) -> Iterator[None]:
     """Silences transformers' progress bars and advice from here on. Turns loading errors of transformers and bert-score
     into ConfigError."""
     from safetensors import SafetensorError
@@ -47,7 +47,7 @@ def loading(reference: str, option: str) -> Iterator[None]:
         ) from error
 
 
-def fingerprint(model: Any, tokenizer: Any) -> str:
+def hash_model(model: Any, tokenizer: Any) -> str:
     """12 hex digits of SHA-256 over all loaded weights and the vocabulary: equal for a folder and a hub name."""
     import torch
 

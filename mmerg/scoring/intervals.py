@@ -16,7 +16,7 @@ bootstrap draws twice adds no distinct ones, so every resample lies below the es
 With fewer than 10 dialogues, the last two cover the truth too seldom, so there is no interval.
 `benchmarks/coverage.py` measures the coverage of all.
 
-    interval("bootstrap", value, dialogues, resamples=1000, seed=0)
+    compute_interval("bootstrap", value, dialogues, resamples=1000, seed=0)
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Dialogues:
         count, away = len(self), values - values.mean()
         variance = float(np.sum(np.bincount(self.numbers, away) ** 2)) * count / (count - 1) / len(values) ** 2
         independent = min(len(values), float(np.mean(away**2)) / variance) if variance else len(values)
-        return independent * (Z / student(count - 1)) ** 2
+        return independent * (Z / t_quantile(count - 1)) ** 2
 
     def rarest(self, right: Floats) -> int:
         """The number of dialogues with the rarer of two outcomes. right: shape [results], 0 or 1."""
@@ -93,7 +93,7 @@ class Dialogues:
         return f"effective n {known} of {len(self)} dialogues{', too few to tell' * (effective < 1)}"
 
 
-def interval(
+def compute_interval(
     by: IntervalBy | None, value: Value, names: Sequence[str] | Indices, *, resamples: int, seed: int
 ) -> Interval:
     """The interval of `value` over results; result i is from dialogue names[i]. It is widened if resampling bias or
@@ -104,14 +104,14 @@ def interval(
     if by == "wilson" and len(dialogues) > 1:
         return _wilson(value, dialogues)
     estimate = value(dialogues.results)
-    result, _ = resampled(by, value, estimate, dialogues, draws=resamples, seed=seed)
+    result, _ = resample(by, value, estimate, dialogues, draws=resamples, seed=seed)
     if by == "jackknife" and result.ends:  # shares in percent, though an expectation-adjusted one may exceed 100
         low, high = result.ends
         return result._replace(ends=(max(0.0, low), min(max(100.0, estimate), high)))
     return result
 
 
-def resampled(
+def resample(
     by: IntervalBy, value: Value, estimate: float, dialogues: Dialogues, *, draws: int, seed: int
 ) -> tuple[Interval, float]:
     """The interval by a bootstrap or a jackknife, and the standard error (0 without an interval)."""
@@ -124,7 +124,7 @@ def resampled(
     if by == "jackknife":
         error = _jackknife(value, dialogues, seed)
         groups = min(count, GROUPS)
-        low, high = estimate - student(groups - 1) * error, estimate + student(groups - 1) * error
+        low, high = estimate - t_quantile(groups - 1) * error, estimate + t_quantile(groups - 1) * error
         method = f"jackknife, {groups} groups of {count} dialogues" + f", seed {seed}" * (groups < count)
     elif isinstance(value, Sums):
         units = min(count, UNITS)
@@ -198,7 +198,7 @@ def _with_pseudo_counts(counts: Counts, parts: Floats, drawn: Floats, seed: int)
 
 def compute_tail(count: int) -> float:
     """The share of draws beyond either end of percentiles as wide as t's."""
-    return erfc(student(count - 1) * sqrt(count / (count - 1)) / sqrt(2)) / 2
+    return erfc(t_quantile(count - 1) * sqrt(count / (count - 1)) / sqrt(2)) / 2
 
 
 def wilson(share: float, n: float) -> tuple[float, float]:
@@ -209,7 +209,7 @@ def wilson(share: float, n: float) -> tuple[float, float]:
 
 
 def _wilson(value: Value, dialogues: Dialogues) -> Interval:
-    right = each(value, len(dialogues.results)) / 100
+    right = evaluate_each(value, len(dialogues.results)) / 100
     n, method, share = float(len(right)), "wilson", float(right.mean())
     if len(dialogues) < n:
         n = dialogues.effective_n(right)
@@ -220,14 +220,14 @@ def _wilson(value: Value, dialogues: Dialogues) -> Interval:
     return Interval((100 * min(low, share), 100 * max(high, share)), method)
 
 
-def each(value: Value, n: int) -> Floats:
+def evaluate_each(value: Value, n: int) -> Floats:
     """Shape [n]: the value of each result by itself."""
     if isinstance(value, Sums):
         return value.finish(value.parts)
     return np.array([value(np.array([index])) for index in range(n)])
 
 
-def student(freedom: float) -> float:
+def t_quantile(freedom: float) -> float:
     """The 97.5 % point of t."""
     from scipy.special import stdtrit
 

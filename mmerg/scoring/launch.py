@@ -8,10 +8,10 @@ from mmerg.console.terminal import plural
 from mmerg.errors import ConfigError
 from mmerg.runs.config_diff import label_runs
 from mmerg.runs.manifest import check_runs
-from mmerg.scoring.answers import read_run
-from mmerg.scoring.score_tables import Row, choose, facts, tabulate, terminal
+from mmerg.scoring.run_results import read_run
+from mmerg.scoring.score_tables import ScoreRow, list_csv_rows, render, select_metrics, tabulate
 from mmerg.scoring.scorer import score_run, write_scores
-from mmerg.scoring.spread import by_seeds
+from mmerg.scoring.spread import group_by_setting
 from mmerg.scoring.standard import read_options
 
 
@@ -29,8 +29,8 @@ def score(given: argparse.Namespace) -> int:
     """Scores, writes and prints. Raises RunError and ConfigError; for a folder that is no run, before any is scored."""
     abouts, options = check_runs(given.run), read_options(given)
     scores = [write_scores(path, score_run(read_run(path), options)) for path in given.run]
-    metrics = choose(scores, given.columns)
-    settings = by_seeds([about.manifest for about in abouts])
+    metrics = select_metrics(scores, given.columns)
+    settings = group_by_setting([about.manifest for about in abouts])
     names = label_runs([abouts[places[0]] for places in settings])
     if given.names:
         names = [name.strip() for name in given.names.split(",")]
@@ -40,8 +40,8 @@ def score(given: argparse.Namespace) -> int:
             where=f"--names {given.names}",
             hint="one for each, in the order of the runs, split by commas",
         )
-    rows = [Row(name, [scores[place] for place in places]) for name, places in zip(names, settings, strict=True)]
+    rows = [ScoreRow(name, [scores[place] for place in places]) for name, places in zip(names, settings, strict=True)]
     ordered = [abouts[place] for places in settings for place in places]
-    parts = terminal(rows, metrics, label_runs(ordered), given.verbose)
-    deliver(given.format, given.out, parts, [tabulate(rows, metrics)], facts(rows, metrics))
+    parts = render(rows, metrics, label_runs(ordered), given.verbose)
+    deliver(given.format, given.out, parts, [tabulate(rows, metrics)], list_csv_rows(rows, metrics))
     return 0

@@ -1,7 +1,7 @@
 """The interface of metrics. A metric is prepared once for a list of results, and then gives the value of any selection
 of them, with repeats: of all, of a bootstrap's draw, or of two runs' results with some exchanged.
 
-    kept = list(itertools.compress(run.answers, metric.mask(run.answers)))
+    kept = list(itertools.compress(run.results, metric.mask(run.results)))
     value = metric.prepare(kept)
     value(np.arange(len(kept)))
 """
@@ -21,7 +21,7 @@ Indices: TypeAlias = NDArray[np.intp]
 Value: TypeAlias = Callable[[Indices], float]  # NaN if no result counts
 Floats: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
-OfResult: TypeAlias = Callable[[Result], float]
+PerResult: TypeAlias = Callable[[Result], float]
 Finish: TypeAlias = Callable[[Floats], Floats]
 IntervalBy = Literal["wilson", "bootstrap", "jackknife"]  # see `intervals`
 
@@ -79,11 +79,11 @@ class Counts(Sums):
     blocks: int = 1
 
 
-def _same(values: Floats) -> Floats:
+def _identity(values: Floats) -> Floats:
     return values
 
 
-def ratio(numerators: ArrayLike, denominators: ArrayLike, finish: Finish = _same) -> Sums:
+def ratio(numerators: ArrayLike, denominators: ArrayLike, finish: Finish = _identity) -> Sums:
     """The sum of numerators over the sum of denominators, one each per result, passed through `finish`."""
 
     def divide(sums: Floats) -> Floats:
@@ -93,7 +93,7 @@ def ratio(numerators: ArrayLike, denominators: ArrayLike, finish: Finish = _same
     return Sums(np.array([numerators, denominators], float), divide)
 
 
-def pooled(hits: ArrayLike, totals: ArrayLike) -> Counts:
+def pooled_percentage(hits: ArrayLike, totals: ArrayLike) -> Counts:
     """The sum of hits over the sum of totals, one each per result, ×100."""
     counts = np.array([hits, np.subtract(totals, hits)], float)
     return Counts(counts, lambda sums: 100 * sums[0] / (sums[0] + sums[1]), unit=float(counts.sum(0).mean()))
@@ -104,7 +104,7 @@ def mean(values: ArrayLike) -> Sums:
     return ratio(values, np.ones(len(np.asarray(values))))
 
 
-def one(_: Result) -> float:
+def every(_: Result) -> float:
     """Every result counts."""
     return 1.0
 
@@ -118,12 +118,12 @@ def rate(
     name: str,
     signature: str,
     needs: str,
-    value: OfResult,
-    weight: OfResult = one,
+    value: PerResult,
+    weight: PerResult = every,
     *,
     interval_by: IntervalBy | None = "bootstrap",
     higher_is_better: bool | None = None,
-    finish: Finish = _same,
+    finish: Finish = _identity,
 ) -> Metric:
     """Σ value / Σ weight over the results: their mean if `weight` is 1. A result with weight 0 does not count."""
     return Metric(
@@ -137,13 +137,15 @@ def rate(
     )
 
 
-def pooled_share(name: str, signature: str, needs: str, value: OfResult, weight: OfResult) -> Metric:
+def pooled_share(name: str, signature: str, needs: str, value: PerResult, weight: PerResult) -> Metric:
     """Σ value / Σ weight over the results, ×100, for values with several units per result. A result with weight 0 does
     not count."""
     whole = rate(name, signature, needs, value, weight)
-    return replace(whole, prepare=lambda results: pooled(list(map(value, results)), list(map(weight, results))))
+    return replace(
+        whole, prepare=lambda results: pooled_percentage(list(map(value, results)), list(map(weight, results)))
+    )
 
 
-def deciding(signature: str) -> str:
+def drop_recorded(signature: str) -> str:
     """The part of a signature that comparable values share: all but what is only recorded."""
     return signature.partition("||")[0]

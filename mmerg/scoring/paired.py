@@ -15,8 +15,8 @@ With several seeds, a score is the mean over them, and a dialogue is drawn or ex
 The variance of the mean over seeds is added to that over dialogues, and the interval, p and detectable follow from the
 sum, with Welch's and Satterthwaite's degrees of freedom.
 
-    pairing = pair([read_run(a)], [read_run(b)])
-    compare(accuracy(), pairing, draws=2000, seed=0)
+    pairing = pair_results([read_run(a)], [read_run(b)])
+    compare_metric(accuracy(), pairing, draws=2000, seed=0)
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmerg.runs.result import Result
-from mmerg.scoring.answers import ScoredRun, dialogue
-from mmerg.scoring.intervals import ONE_DIALOGUE, ROUNDING, Dialogues, Interval, each, resampled, student
+from mmerg.scoring.intervals import ONE_DIALOGUE, ROUNDING, Dialogues, Interval, evaluate_each, resample, t_quantile
 from mmerg.scoring.metric import Counts, Floats, Indices, IntervalBy, Metric, Sums, Value
+from mmerg.scoring.run_results import RunResults, get_dialogue
 from mmerg.scoring.shares import DETECTABLE, mcnemar, newcombe, smallest_shift
 from mmerg.storage.record import Record
 
 
 @dataclass(frozen=True)
-class Pairing:
+class PairedResults:
     """The results of both sides on their common samples, ordered by id. a_alone, b_alone: the number of other samples.
     seeds: the number of runs per side, whose results follow each other."""
 
@@ -52,14 +52,14 @@ class Pairing:
     def samples(self) -> int:
         return len(self.a) // self.seeds
 
-    def mask(self, metric: Metric) -> Pairing:
+    def mask(self, metric: Metric) -> PairedResults:
         """The samples for which all runs have the score."""
         sides = [metric.mask(side).reshape(self.seeds, -1) for side in (self.a, self.b)]
         kept = np.flatnonzero(np.tile(np.all(sides, axis=(0, 1)), self.seeds))
         return replace(self, a=tuple(self.a[place] for place in kept), b=tuple(self.b[place] for place in kept))
 
 
-class Comparison(Record):
+class MetricComparison(Record):
     """One metric of two runs, or of two settings with several seeds, whose values are means over seeds and a_sd, b_sd
     standard deviations. n: pairs of samples, from `dialogues` dialogues; left_out: pairs without a value on one side.
     a_right, b_right: of shares, pairs that only A (McNemar's b) or only B (c) has right. p: None if not tested; p_holm:
@@ -87,26 +87,28 @@ class Comparison(Record):
     why: str = ""
 
 
-def pair(a: Sequence[ScoredRun], b: Sequence[ScoredRun]) -> Pairing:
+def pair_results(a: Sequence[RunResults], b: Sequence[RunResults]) -> PairedResults:
     """The samples that all runs finished. Both sides have the same number of runs."""
-    of_a, of_b = ([{answer.id: answer for answer in run.answers} for run in side] for side in (a, b))
+    of_a, of_b = ([{result.id: result for result in run.results} for run in side] for side in (a, b))
     in_a, in_b = (set.intersection(*map(set, side)) for side in (of_a, of_b))
     common = sorted(in_a & in_b)
-    return Pairing(
-        tuple(answers[id] for answers in of_a for id in common),
-        tuple(answers[id] for answers in of_b for id in common),
+    return PairedResults(
+        tuple(results[id] for results in of_a for id in common),
+        tuple(results[id] for results in of_b for id in common),
         len(in_a) - len(common),
         len(in_b) - len(common),
         len(a),
     )
 
 
-def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, tested: bool = True) -> Comparison:
+def compare_metric(
+    metric: Metric, pairing: PairedResults, *, draws: int, seed: int, tested: bool = True
+) -> MetricComparison:
     """The score of B minus that of A over the pairs with both scores; with p if `tested`."""
     kept, seeds = pairing.mask(metric), pairing.seeds
-    n, dialogues = kept.samples, [dialogue(answer) for answer in kept.a]
+    n, dialogues = kept.samples, [get_dialogue(result) for result in kept.a]
     comparison = partial(
-        Comparison,
+        MetricComparison,
         metric=metric.name,
         n=n,
         dialogues=len(set(dialogues)),
@@ -117,7 +119,7 @@ def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, tested: 
     if not n:
         return comparison(why=metric.why_none.replace("no sample has", "no pair in which both samples have"))
     value = metric.prepare((*kept.a, *kept.b))
-    pairs = Pairs(value, dialogues, seeds)
+    pairs = PairedValue(value, dialogues, seeds)
     if not np.isfinite(pairs.observed):
         return comparison(why="it is not finite over these pairs")
     shares = metric.interval_by == "wilson"
@@ -142,7 +144,7 @@ def compare(metric: Metric, pairing: Pairing, *, draws: int, seed: int, tested: 
     )
 
 
-class Pairs:
+class PairedValue:
     """The results of A, seed by seed, then those of B. names: the dialogue of each result of A."""
 
     def __init__(self, value: Value, names: Sequence[str], seeds: int = 1) -> None:
@@ -171,7 +173,7 @@ class Pairs:
     @cached_property
     def right(self) -> NDArray[np.bool_]:
         """Shape [2, n], of shares: the pairs that A and B have right."""
-        return (each(self.value, 2 * len(self.a)) > 0).reshape(2, len(self.a))
+        return (evaluate_each(self.value, 2 * len(self.a)) > 0).reshape(2, len(self.a))
 
     @property
     def right_alone(self) -> tuple[int, int]:
@@ -206,7 +208,7 @@ class Pairs:
 
     def _resampled(self, by: IntervalBy, draws: int, seed: int) -> tuple[Interval, float]:
         if not isinstance(self.of_one, Sums):
-            return resampled(by, self.difference, self.observed, self.dialogues, draws=draws, seed=seed)
+            return resample(by, self.difference, self.observed, self.dialogues, draws=draws, seed=seed)
         finish, rows = self.of_one.finish, len(self.of_one.parts)
         parts = np.moveaxis(self.of_one.parts.reshape(rows, 2, self.seeds, -1), 0, 2)  # [2, seeds, rows, pairs]
 
@@ -218,7 +220,7 @@ class Pairs:
         blocks = {"blocks": 2 * self.seeds} if isinstance(self.of_one, Counts) else {}
         value = replace(self.of_one, parts=flat, finish=difference, **blocks)
         dialogues = Dialogues(self.dialogues.numbers[: flat.shape[1]])
-        return resampled(by, value, self.observed, dialogues, draws=draws, seed=seed)
+        return resample(by, value, self.observed, dialogues, draws=draws, seed=seed)
 
     def _wider(self, error: float) -> float:
         """The factor by which the variance over seeds widens an interval. error: the standard error over dialogues."""
@@ -227,7 +229,7 @@ class Pairs:
         own, count = len(self.dialogues) - 1, self.seeds - 1
         seeds = float((self.by_seed(self.b) - self.by_seed(self.a)).std(ddof=1)) / sqrt(self.seeds)
         freedom = (error**2 + seeds**2) ** 2 / (error**4 / own + seeds**4 / count)
-        return max(1.0, sqrt(1 + (seeds / error) ** 2) * student(min(freedom, own)) / student(own))
+        return max(1.0, sqrt(1 + (seeds / error) ** 2) * t_quantile(min(freedom, own)) / t_quantile(own))
 
     def newcombe(self) -> Interval:
         """The interval of a difference of shares."""

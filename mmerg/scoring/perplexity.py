@@ -21,7 +21,7 @@ import numpy as np
 
 from mmerg.runs.manifest import Manifest
 from mmerg.runs.result import Result
-from mmerg.scoring.extras import device, fingerprint, loading, require
+from mmerg.scoring.extras import choose_device, hash_model, loading_errors, require_packages
 from mmerg.scoring.metric import Metric, rate
 
 
@@ -76,14 +76,14 @@ class CausalLm:
 @lru_cache(maxsize=1)
 def load(reference: str) -> CausalLm:
     """The model in a folder or on the hub, on a GPU if there is one. Raises ConfigError if it cannot be loaded."""
-    require("torch", "transformers")
+    require_packages("torch", "transformers")
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    with loading(reference, "--ref-ppl"):
+    with loading_errors(reference, "--ref-ppl"):
         tokenizer = AutoTokenizer.from_pretrained(reference)
         model: Any = AutoModelForCausalLM.from_pretrained(reference, dtype=torch.float32)
-    model.to(device()).eval()
+    model.to(choose_device()).eval()
     start = [] if tokenizer.bos_token_id is None else [tokenizer.bos_token_id]
     longest = int(getattr(model.config, "max_position_embeddings", None) or 1024)
 
@@ -99,7 +99,7 @@ def load(reference: str) -> CausalLm:
             chances = torch.log_softmax(logits, -1).gather(-1, targets[:, None])
         return -float(chances.double().sum()), scored
 
-    signature = f"lm:{Path(reference).name}|weights:{fingerprint(model, tokenizer)}"
+    signature = f"lm:{Path(reference).name}|weights:{hash_model(model, tokenizer)}"
     signature += f"|start:{'bos' if start else 'none'}|float32"
-    recorded = f"transformers-{version('transformers')}|torch-{torch.__version__}|device:{device()}"
+    recorded = f"transformers-{version('transformers')}|torch-{torch.__version__}|device:{choose_device()}"
     return CausalLm(nll, signature, recorded)

@@ -17,7 +17,7 @@ from pydantic import Field
 from mmerg.errors import RunError
 from mmerg.runs.folder import read_results
 from mmerg.runs.result import Result
-from mmerg.scoring.intervals import interval
+from mmerg.scoring.intervals import compute_interval
 from mmerg.scoring.metric import Indices, IntervalBy, Value
 from mmerg.storage.files import describe_error
 from mmerg.storage.record import Record, read_record
@@ -50,7 +50,7 @@ class Score(Record):
     ) -> Score:
         """The score with its value over all samples, and its interval. dialogues: of each sample; by: see
         `intervals`."""
-        ends, method, why = interval(by, value, dialogues, resamples=resamples, seed=seed)
+        ends, method, why = compute_interval(by, value, dialogues, resamples=resamples, seed=seed)
         score = value(np.arange(len(dialogues)))
         update = {"value": score, "n": len(dialogues), "interval": ends, "method": method, "why": why}
         return self.model_copy(update=update)

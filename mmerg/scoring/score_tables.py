@@ -1,7 +1,7 @@
 """Scores as tables. For a terminal: a row per metric, a column per run. For papers and spreadsheets: a row per setting.
 
-rows = [Row("mine", [scores])]
-for part in terminal(rows, ["acc", "dist2"], ["mine"]):
+rows = [ScoreRow("mine", [scores])]
+for part in render(rows, ["acc", "dist2"], ["mine"]):
     console.print(part)
 as_latex(tabulate(rows, ["acc", "dist2"]))
 """
@@ -15,14 +15,14 @@ from rich.text import Text
 from mmerg.console.tables import ARROWS, NONE, Table, format_interval, format_number
 from mmerg.console.terminal import escape
 from mmerg.errors import ConfigError, did_you_mean, group_by_reason
-from mmerg.scoring.answers import describe_without_logprobs
 from mmerg.scoring.emotions import BASELINES, CLASS_METRICS
-from mmerg.scoring.metric import deciding
+from mmerg.scoring.metric import drop_recorded
+from mmerg.scoring.run_results import describe_without_logprobs
 from mmerg.scoring.score import Score, Scores
-from mmerg.scoring.spread import Spread, over
+from mmerg.scoring.spread import Spread, average_over_seeds
 
 
-class Row(NamedTuple):
+class ScoreRow(NamedTuple):
     """A run, or runs that differ only in their seeds, and their name in a table."""
 
     name: str
@@ -31,10 +31,10 @@ class Row(NamedTuple):
     def score(self, metric: str) -> Score | None:
         """The score of the only run, or its mean and spread over the seeds."""
         scores = [run.scores.get(metric) for run in self.runs]
-        return scores[0] if len(scores) == 1 else over(scores)
+        return scores[0] if len(scores) == 1 else average_over_seeds(scores)
 
 
-def choose(runs: Sequence[Scores], columns: str) -> list[str]:
+def select_metrics(runs: Sequence[Scores], columns: str) -> list[str]:
     """The metrics in `columns`, separated by commas; "" for all that are not of a single label, judging ones first.
     Raises ConfigError for an unknown metric."""
     known = {name: score.higher_is_better for run in runs for name, score in run.scores.items()}
@@ -49,8 +49,8 @@ def choose(runs: Sequence[Scores], columns: str) -> list[str]:
     return names
 
 
-def terminal(
-    rows: Sequence[Row], metrics: Sequence[str], labels: Sequence[str], verbose: bool = False
+def render(
+    rows: Sequence[ScoreRow], metrics: Sequence[str], labels: Sequence[str], verbose: bool = False
 ) -> Iterator[RenderableType]:
     """The runs, numbered from 1; a table of scores, with means over seeds in the last columns; reasons for missing
     scores; with `verbose` the signatures. labels: of the runs."""
@@ -59,13 +59,13 @@ def terminal(
         yield escape(f"{number}: {run.run}: {run.engine}")
         yield escape(f"   {run.corpus}, protocol {run.protocol}; {run.counted}")
     both = zip(labels, runs, strict=True)
-    columns = [Row(f"{number} {label}", [run]) for number, (label, run) in enumerate(both, start=1)]
+    columns = [ScoreRow(f"{number} {label}", [run]) for number, (label, run) in enumerate(both, start=1)]
     for row in rows:
         if len(row.runs) > 1:
             numbers = [str(number) for number, run in enumerate(runs, start=1) if run in row.runs]
-            columns.append(Row(f"mean of {','.join(numbers)}", row.runs))
+            columns.append(ScoreRow(f"mean of {','.join(numbers)}", row.runs))
     heads = ["metric", *(column.name for column in columns), "n"]
-    lines = [line(_head(runs, name), [column.score(name) for column in columns]) for name in metrics]
+    lines = [format_row(_head(runs, name), [column.score(name) for column in columns]) for name in metrics]
     yield Table("", heads, lines)
     for number, run in enumerate(runs, start=1):
         if run.by_label:
@@ -77,7 +77,7 @@ def terminal(
             yield from _signatures(runs, name)
 
 
-def tabulate(rows: Sequence[Row], metrics: Sequence[str]) -> Table:
+def tabulate(rows: Sequence[ScoreRow], metrics: Sequence[str]) -> Table:
     """A row per setting, a column per metric, and the best comparable scores in bold."""
     runs = [run for row in rows for run in row.runs]
     columns = [[row.score(name) for row in rows] for name in metrics]
@@ -95,7 +95,7 @@ def tabulate(rows: Sequence[Row], metrics: Sequence[str]) -> Table:
     return Table("", heads, [[row.name, *line] for row, *line in zip(rows, *cells, strict=True)], notes, best)
 
 
-def facts(rows: Sequence[Row], metrics: Sequence[str]) -> list[Mapping[str, object]]:
+def list_csv_rows(rows: Sequence[ScoreRow], metrics: Sequence[str]) -> list[Mapping[str, object]]:
     """The rows of a CSV: one per score of a run, with interval, n, method and signature."""
     return [
         {"row": row.name, "run": run.run} | run.scores[name].row()
@@ -114,7 +114,7 @@ def _head(runs: Sequence[Scores], name: str) -> str:
     return name + ARROWS[_scores(runs, name)[0].higher_is_better]
 
 
-def line(name: str, scores: Sequence[Score | None]) -> list[str]:
+def format_row(name: str, scores: Sequence[Score | None]) -> list[str]:
     """A row of scores: its name, a cell per score, and their n. If n differs, each cell has its own."""
     counts = {score.n for score in scores if score and not isinstance(score, Spread)}
     n = str(counts.pop()) if len(counts) == 1 else ""
@@ -136,7 +136,7 @@ def _best(column: Sequence[Score | None], scores: Sequence[Score]) -> list[int]:
     """The rows with the best score, as printed; none if scores do not compare, or there is only one."""
     values = {row: score.value for row, score in enumerate(column) if score and score.value is not None}
     better = scores[0].higher_is_better
-    if better is None or len(values) < 2 or len({(deciding(score.signature), score.n) for score in scores}) > 1:
+    if better is None or len(values) < 2 or len({(drop_recorded(score.signature), score.n) for score in scores}) > 1:
         return []
     best = format_number(max(values.values()) if better else min(values.values()))
     return [row for row, value in values.items() if format_number(value) == best]

@@ -16,58 +16,58 @@ import numpy as np
 
 from mmerg.runs.memory_usage import read_memory_usage
 from mmerg.runs.result import Result
-from mmerg.scoring.answers import ScoredRun, dialogue, without_usable_logprobs
-from mmerg.scoring.emotions import class_metrics, confusion
+from mmerg.scoring.emotions import build_confusion, class_metrics
 from mmerg.scoring.intervals import Dialogues
 from mmerg.scoring.metric import Indices, Metric
+from mmerg.scoring.run_results import RunResults, get_dialogue, without_usable_logprobs
 from mmerg.scoring.score import SCORES, Score, Scores, results_digest
 from mmerg.scoring.standard import DEFAULTS, Options, standard_metrics
-from mmerg.scoring.words import tokenizer
+from mmerg.scoring.tokenizers import load_tokenizer
 from mmerg.storage.record import read_record, write_record
 from mmerg.storage.words import split_words
 
 
-def score_run(run: ScoredRun, options: Options = DEFAULTS) -> Scores:
+def score_run(run: RunResults, options: Options = DEFAULTS) -> Scores:
     """All scores of `run` that `options` request. Raises ConfigError (see `standard_metrics`)."""
-    answers = sorted(run.answers, key=lambda answer: (answer.dialogue, answer.id))
-    dialogues = Dialogues([dialogue(answer) for answer in answers]).numbers
+    results = sorted(run.results, key=lambda result: (result.dialogue, result.id))
+    dialogues = Dialogues([get_dialogue(result) for result in results]).numbers
     manifest = run.manifest
-    confused = confusion(answers, manifest.corpus.labels)
+    confused = build_confusion(results, manifest.corpus.labels)
     metrics = [*standard_metrics(manifest, options), *class_metrics(confused.occurring if confused else ())]
-    split, replies = tokenizer(options.tokenizer), [answer.response for answer in answers if answer.response]
+    split, replies = load_tokenizer(options.tokenizer), [result.response for result in results if result.response]
     return Scores(
         run=run.run,
         corpus=f"{manifest.corpus.name} {manifest.corpus.split}",
         protocol=manifest.protocol.description,
         engine=manifest.engine.description,
-        n=len(answers),
-        failed=sum(not answer.ok for answer in answers),
-        unaudited=sum(answer.unaudited for answer in answers),
-        unfinished=max(0, manifest.protocol.samples - len(answers)),
+        n=len(results),
+        failed=sum(not result.ok for result in results),
+        unaudited=sum(result.unaudited for result in results),
+        unfinished=max(0, manifest.protocol.samples - len(results)),
         scores={
-            **{metric.name: _score(metric, answers, dialogues, options) for metric in metrics},
+            **{metric.name: _score(metric, results, dialogues, options) for metric in metrics},
             **{score.name: score for score in _memory(run)},
         },
         confusion=confused,
-        without_usable_logprobs=tuple(sorted(without_usable_logprobs(answers))),
+        without_usable_logprobs=tuple(sorted(without_usable_logprobs(results))),
         uncut=2 * sum(2 * len(split(reply)) <= len(split_words(reply)) for reply in replies) > len(replies),
         identity=manifest.identity,
-        results=results_digest(answers),
+        results=results_digest(results),
     )
 
 
-def _memory(run: ScoredRun) -> Iterator[Score]:
+def _memory(run: RunResults) -> Iterator[Score]:
     """The memory of the run's model in GiB, and its share on the CPU in %, if measured."""
     if usage := read_memory_usage(run.path):
         for name, value in (("memory_gib", usage.gib), ("on_cpu", usage.on_cpu)):
             if value is not None:
-                yield Score(name=name, value=value, n=len(run.answers), signature="as-loaded")
+                yield Score(name=name, value=value, n=len(run.results), signature="as-loaded")
 
 
-def _score(metric: Metric, answers: Sequence[Result], dialogues: Indices, options: Options) -> Score:
-    """One metric over the answers that count for it. dialogues: the number of each answer's dialogue."""
-    mask = metric.mask(answers)
-    kept = list(compress(answers, mask))
+def _score(metric: Metric, results: Sequence[Result], dialogues: Indices, options: Options) -> Score:
+    """One metric over the results that count for it. dialogues: the number of each result's dialogue."""
+    mask = metric.mask(results)
+    kept = list(compress(results, mask))
     score = Score(
         name=metric.name,
         value=None,

@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 
 from mmerg.runs.config_diff import grouping_key
 from mmerg.runs.manifest import Manifest
-from mmerg.scoring.metric import deciding
+from mmerg.scoring.metric import drop_recorded
 from mmerg.scoring.score import Score
 
 
@@ -24,7 +24,7 @@ def get_seed(manifest: Manifest) -> int:
     return int(manifest.setting("seed", 0))
 
 
-def by_seeds(manifests: Sequence[Manifest]) -> list[list[int]]:
+def group_by_setting(manifests: Sequence[Manifest]) -> list[list[int]]:
     """The indices of runs, grouped by setting. A run whose seed is already in its group starts a new group."""
     by_setting: dict[str, list[int]] = {}
     for place, manifest in enumerate(manifests):
@@ -35,11 +35,11 @@ def by_seeds(manifests: Sequence[Manifest]) -> list[list[int]]:
     return list(by_setting.values())
 
 
-def over(scores: Sequence[Score | None]) -> Spread | None:
+def average_over_seeds(scores: Sequence[Score | None]) -> Spread | None:
     """The mean over two or more seeds; None unless all have a value, the same n and the same signature."""
     there = [score for score in scores if score]
     values = [score.value for score in there if score.value is not None]
-    if not 1 < len(values) == len(scores) or len({(score.n, deciding(score.signature)) for score in there}) > 1:
+    if not 1 < len(values) == len(scores) or len({(score.n, drop_recorded(score.signature)) for score in there}) > 1:
         return None
     first, n = there[0], len(values)
     mean, sd = fmean(values), stdev(values)

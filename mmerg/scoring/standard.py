@@ -12,14 +12,14 @@ from typing import get_args
 from mmerg.errors import ConfigError
 from mmerg.runs.manifest import Manifest
 from mmerg.scoring.bertscore import bert_scores
-from mmerg.scoring.descriptive import descriptive
-from mmerg.scoring.distinct import adjusted, distinct
-from mmerg.scoring.emotions import accuracy, baselines, f1
+from mmerg.scoring.descriptive import descriptive_metrics
+from mmerg.scoring.distinct import adjusted_distinct, distinct
+from mmerg.scoring.emotions import accuracy, baseline_metrics, f1
 from mmerg.scoring.metric import Metric
 from mmerg.scoring.perplexity import ref_perplexity, self_perplexity
 from mmerg.scoring.reference import reference_metrics
 from mmerg.scoring.score import DRAWS
-from mmerg.scoring.words import Tokenizer, tokenizer, tokenizer_signature
+from mmerg.scoring.tokenizers import Tokenizer, load_tokenizer, tokenizer_signature
 from mmerg.systems.instantiate import import_name
 
 
@@ -67,7 +67,7 @@ def read_options(given: argparse.Namespace) -> Options:
     return Options(**(chosen | lists))
 
 
-def check(options: Options) -> None:
+def check_options(options: Options) -> None:
     """Raises ConfigError for an invalid option."""
     for name, least in {"resamples": 1, "seed": 0}.items():
         if (value := getattr(options, name)) < least:
@@ -77,11 +77,11 @@ def check(options: Options) -> None:
 def standard_metrics(manifest: Manifest, options: Options = DEFAULTS) -> list[Metric]:
     """The metrics of a run with that manifest, judging ones first; loads the models that they need. Raises ConfigError
     as `check` does, and if a model cannot be loaded."""
-    check(options)
+    check_options(options)
     words = options.tokenizer
     metrics = [
         accuracy(),
-        *baselines(manifest.corpus.labels),
+        *baseline_metrics(manifest.corpus.labels),
         accuracy(ok_only=True),
         f1(),
         f1(weighted=True),
@@ -90,11 +90,11 @@ def standard_metrics(manifest: Manifest, options: Options = DEFAULTS) -> list[Me
     if options.ref_ppl is not None:
         metrics.append(ref_perplexity(options.ref_ppl))
     metrics += [distinct(n, words) for n in (1, 2)]
-    metrics += [adjusted(n, words) for n in (1, 2)]
+    metrics += [adjusted_distinct(n, words) for n in (1, 2)]
     metrics += reference_metrics()
     if options.bert is not None:
         metrics += bert_scores(options.bert, options.bert_layers)
-    metrics += descriptive(tokenizer(words), tokenizer_signature(words), manifest.imported)
+    metrics += descriptive_metrics(load_tokenizer(words), tokenizer_signature(words), manifest.imported)
     for reference in options.metrics:
         where, hint = f"--metric {reference}", "folder/file.py:name; mmerg new metric NAME writes one"
         own = import_name(reference, where, hint)

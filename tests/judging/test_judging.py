@@ -12,7 +12,7 @@ from mmerg.judging.judge import build_judge_system
 from mmerg.judging.launch import same_model
 from mmerg.judging.metrics import score_ratings
 from mmerg.runs import events
-from mmerg.scoring.answers import read_run
+from mmerg.scoring.run_results import read_run
 from mmerg.settings.model import StageSettings
 from tests.judging.parts import ITEM, asked, judge, node, rating, user_of
 from tests.scoring.run_builder import build_run, result

@@ -14,8 +14,8 @@ from mmerg.backends.protocol import Engine
 from mmerg.judging.judgement import JUDGEMENT, VERDICTS, Judgement, Match, digest_replies, judgement_file
 from mmerg.judging.metrics import score_preferences
 from mmerg.paper.published import Name, published
-from mmerg.papertables.candidates import read_candidate
 from mmerg.papertables.table import RunTable, TableRow, add_runs
+from mmerg.papertables.table_run import read_table_run
 from mmerg.runs.events import Verdict
 from mmerg.runs.folder import read_results
 from mmerg.runs.manifest import MANIFEST, JudgedRun, JudgingManifest, read_manifest
@@ -92,7 +92,7 @@ def rate(run: Path, judge: str, value: float, rubric: str = "likert", own: bool 
     return file
 
 
-def judging_of(first: Path, second: Path, corpus: str = "empathetic") -> Path:
+def write_judging(first: Path, second: Path, corpus: str = "empathetic") -> Path:
     """The folder of a pairwise judging of two runs, of empathy in sample a/1, which the first wins."""
     folder = first.parent / "judge-pairwise-gemma3-12b-12345678"
     runs, manifests = (first.name, second.name), [read_manifest(run) for run in (first, second)]
@@ -124,7 +124,7 @@ def write_verdicts(folder: Path, verdicts: Sequence[Verdicts], *judged: JudgedRu
 
 def match(name: Name, *runs: Path, number: int = 0) -> RunTable:
     """The paper's table of that name and number with the runs."""
-    return add_runs(published(name)[number], list(map(read_candidate, runs)))
+    return add_runs(published(name)[number], list(map(read_table_run, runs)))
 
 
 def run_lines(drawn: RunTable) -> list[TableRow]:

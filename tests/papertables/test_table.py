@@ -8,7 +8,7 @@ from rich.console import Console
 
 from mmerg.console.tables import format_number
 from mmerg.paper.published import NAMES, published
-from mmerg.papertables.table import RunTable, TableRow, draw, facts
+from mmerg.papertables.table import RunTable, TableRow, format_table, list_csv_rows
 from mmerg.score import main as score
 from mmerg.scoring.spread import Spread
 from tests.compared_runs import edit
@@ -17,7 +17,7 @@ from tests.papertables.maker import Maker, match, rate, run_lines
 
 def drawn_at(width: int, table: RunTable) -> str:
     out = io.StringIO()
-    Console(file=out, width=width, highlight=False).print(draw(table))
+    Console(file=out, width=width, highlight=False).print(format_table(table))
     return out.getvalue()
 
 
@@ -43,9 +43,9 @@ def test_tables_fit_the_terminal_and_keep_all_digits_and_names(make: Maker) -> N
 
 def test_runs_and_the_paper_s_accuracy_have_intervals_and_n(make: Maker) -> None:
     table = match("topk", make("run", right=24))
-    cells = {row[0]: row[1 + table.paper.columns.index("acc")] for row in draw(table).rows}
+    cells = {row[0]: row[1 + table.paper.columns.index("acc")] for row in format_table(table).rows}
     assert cells["· run 1"] == "77.42\n60.19–88.60\nn=31"
-    rows = list(facts(table))
+    rows = list(list_csv_rows(table))
     assert len([row for row in rows if row["by"] == "paper"]) == 6 * 7
     [acc] = [row for row in rows if row["by"] == "ours" and row["metric"] == "acc"]
     assert (acc["run"], acc["n"], acc["value"]) == ("run", 31, 100 * 24 / 31)
@@ -67,7 +67,7 @@ def test_seeds_have_a_mean_and_a_standard_deviation(make: Maker) -> None:
     assert isinstance(acc, Spread)
     assert [acc.value, acc.sd] == pytest.approx([100 * 22 / 31, 100 * 2 / 31])
     assert (acc.n, acc.interval) == (3, None)
-    [cells] = [row for row in draw(drawn).rows if row[0] == mean.name]
+    [cells] = [row for row in format_table(drawn).rows if row[0] == mean.name]
     assert cells[1 + drawn.paper.columns.index("acc")] == "70.97\nsd 6.45\n3 seeds"
 
 

@@ -12,7 +12,7 @@ from mmerg.scoring.score import SCORES, Confusion, Score, Scores, results_digest
 from mmerg.storage.record import write_record
 from mmerg.systems.audit import to_audit
 from tests.engine.parts import STAGES, audit
-from tests.scoring.run_builder import AT, HISTORY, LABELS, called, finish, manifest_of, result
+from tests.scoring.run_builder import AT, HISTORY, LABELS, make_call, make_manifest, record_sample, result
 
 GIVES = dict(zip(STAGES, "EePR", strict=True))
 PASSED, UNAUDITED, LOST = "passed", "unaudited", "lost"
@@ -33,7 +33,7 @@ def planned(id: str, emotion: str = "joy", **more: Any) -> Result:
     return result(id, "Oh no.", emotion, gold=more.pop("gold", emotion), **{"plan": plan(), **more})
 
 
-def passes_of(one: Result, verdicts: Sequence[str]) -> Iterator[events.Event]:
+def make_events(one: Result, verdicts: Sequence[str]) -> Iterator[events.Event]:
     """A try: a verdict a pass, each the stage that is at fault or one of PASSED, UNAUDITED and LOST."""
     yield events.SampleStarted(
         sample=one.id, at=AT, dialogue=one.dialogue, history=HISTORY, responder="Ben", labels=LABELS
@@ -42,17 +42,17 @@ def passes_of(one: Result, verdicts: Sequence[str]) -> Iterator[events.Event]:
     ranks: dict[int, tuple[int, ...]] = {}
     for t, verdict in enumerate(verdicts):
         if verdict == LOST:
-            yield called(one.id, "{", t=t, stage=first)
+            yield make_call(one.id, "{", t=t, stage=first)
             yield events.Refused(
                 sample=one.id, at=AT, t=t, stage=first, attempt=0, failure=Failure.SCHEMA_INVALID, complaint="no JSON"
             )
             yield events.PassLost(sample=one.id, at=AT, t=t, failure=Failure.SCHEMA_INVALID, what="no JSON")
             break
         for stage in STAGES[STAGES.index(first) :]:
-            yield called(one.id, f"{stage} {t}", t=t, stage=stage)
+            yield make_call(one.id, f"{stage} {t}", t=t, stage=stage)
             output = f"{stage} {t}" if stage == "sgrg" else {"said": f"{stage} {t}"}
             yield events.Produced(sample=one.id, at=AT, t=t, stage=stage, symbol=GIVES[stage], output=output)
-        yield called(one.id, "audit", t=t, stage="gra")
+        yield make_call(one.id, "audit", t=t, stage="gra")
         if verdict == UNAUDITED:
             yield events.Unaudited(sample=one.id, at=AT, t=t, failure=Failure.EMPTY, what="blank")
             break
@@ -75,9 +75,9 @@ def build(folder: Path, tries: Sequence[tuple[Result, Sequence[str]]], **manifes
     """A run of these tries; of several of one sample the last counts."""
     order = list(dict.fromkeys(one.id for one, _ in tries))
     results = {one.id: one for one, _ in tries}
-    with Run(folder, manifest_of(list(results.values()), **manifest)) as run:
+    with Run(folder, make_manifest(list(results.values()), **manifest)) as run:
         for one, verdicts in tries:
-            finish(run, one, passes_of(one, verdicts))
+            record_sample(run, one, make_events(one, verdicts))
         run.seal(order)
     return folder
 

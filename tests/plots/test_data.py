@@ -6,14 +6,14 @@ from pathlib import Path
 import pandas as pd
 
 from mmerg.plots.blame import count_audits, count_blame, iterate_verdicts
-from mmerg.plots.matrix import plan_counts
+from mmerg.plots.matrix import tabulate_plans
 from mmerg.plots.run_data import RunData
 from mmerg.runs.manifest import RunRef, read_manifest
 from mmerg.runs.result import Result
 from mmerg.runs.samples import read_events
 from mmerg.runs.trace import SampleTrace
 from tests.plots.audited_runs import LOST, PASSED, UNAUDITED, build, plan, planned
-from tests.scoring.run_builder import build_run, manifest_of, result
+from tests.scoring.run_builder import build_run, make_manifest, result
 
 
 def counted(folder: Path, *ids: str) -> pd.DataFrame:
@@ -36,9 +36,9 @@ def test_plans_are_counted_by_emotion_in_the_order_of_labels_and_vocabulary(tmp_
     ]
 
     def table(results: Sequence[Result], name: str) -> pd.DataFrame:
-        system = manifest_of([]).settings["system"] | {"vocabulary": {"tone": ["gentle", "light", "firm"]}}
+        system = make_manifest([]).settings["system"] | {"vocabulary": {"tone": ["gentle", "light", "firm"]}}
         run = build_run(tmp_path / name, results, labels=("fear", "anger", "joy"), config={"system": system})
-        return plan_counts(RunData(RunRef(run, read_manifest(run))), "tone")
+        return tabulate_plans(RunData(RunRef(run, read_manifest(run))), "tone")
 
     found = table(results, "run")
     assert found.index.tolist() == ["fear", "anger", "joy", "awe"]

@@ -18,7 +18,7 @@ from mmerg.plots.run_data import TITLES, RunData
 from mmerg.runs.manifest import RunRef
 from tests.plots.audited_runs import build, score
 from tests.plots.boxes import drawn_texts, outside, overlaps
-from tests.scoring.run_builder import manifest_of
+from tests.scoring.run_builder import make_manifest
 
 CAPTION = "meld test · targets=last emotions=all, n=268, 12 dialogues without a history · merg · qwen3.5-27b"
 MANY = [f"{word}-{number}" for number in range(3) for word in ("anger", "anticipating", "joy", "embarrassed")]
@@ -96,7 +96,7 @@ def scored(
     run = build(folder / name, [], corpus="iemocap", model="tiny", config=settings)
     if value is not None:
         score(run, dict.fromkeys(metrics, (value, 31)), half=8.0)
-    return RunData(RunRef(run, manifest_of([], corpus="iemocap", model="tiny", config=settings)), name)
+    return RunData(RunRef(run, make_manifest([], corpus="iemocap", model="tiny", config=settings)), name)
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ import pytest
 from mmerg.plots.run_data import RunData, describe_runs
 from mmerg.runs.config_diff import label_runs
 from mmerg.runs.manifest import RunRef, check_runs
-from tests.scoring.run_builder import build_run, manifest_of, result
+from tests.scoring.run_builder import build_run, make_manifest, result
 
 
 def about(run: str, backbone: str = "big", system: str = "merg", corpus: str = "meld", protocol: str = "n=5") -> RunRef:
     config = {"backbone": {"name": backbone}}
-    manifest = manifest_of([], corpus=corpus, protocol=protocol, system=system, model=backbone, config=config)
+    manifest = make_manifest([], corpus=corpus, protocol=protocol, system=system, model=backbone, config=config)
     return RunRef(Path("runs") / run, manifest)
 
 
@@ -22,7 +22,7 @@ def called(run: str, name: str = "", *tags: str) -> RunRef:
 
 
 def set_to(run: str, **config: object) -> RunRef:
-    return RunRef(Path("runs") / run, manifest_of([], model="big", config={"backbone": {"name": "big"}} | config))
+    return RunRef(Path("runs") / run, make_manifest([], model="big", config={"backbone": {"name": "big"}} | config))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,9 @@ from mmerg.plots.matrix import draw_matrix
 def test_the_same_figure_gives_the_same_bytes_without_programs_and_times(ending: str) -> None:
     def draw() -> bytes:
         with style.styled():
-            return style.image(draw_matrix(pd.DataFrame([[3]], ["joy"], ["gentle"]), "t", "c", "r", "c"), ending)
+            return style.encode_figure(
+                draw_matrix(pd.DataFrame([[3]], ["joy"], ["gentle"]), "t", "c", "r", "c"), ending
+            )
 
     data = draw()
     with mpl.rc_context({"font.size": 20, "axes.facecolor": "red"}):
@@ -25,10 +27,10 @@ def test_the_same_figure_gives_the_same_bytes_without_programs_and_times(ending:
 def test_characters_come_from_any_installed_font_or_become_code_points() -> None:
     """matplotlib's own STIXGeneral has the first one; a missing glyph would be a warning, which is an error here."""
     with style.styled():
-        assert style.label("\U0001d409 joy") == "\U0001d409 joy"
-        assert not style.missing_font()
-        assert style.image(
+        assert style.fit_label("\U0001d409 joy") == "\U0001d409 joy"
+        assert not style.describe_missing_font()
+        assert style.encode_figure(
             draw_matrix(pd.DataFrame([[3]], ["\U0001d409"], ["joy"]), "\U0001d409", "c", "r", "c"), "png"
         )
-        assert style.label("\U00030000") == "\\u30000"
-        assert "no installed font has \U00030000: " in style.missing_font()
+        assert style.fit_label("\U00030000") == "\\u30000"
+        assert "no installed font has \U00030000: " in style.describe_missing_font()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mmerg.papertables.candidates import read_candidate
+from mmerg.papertables.table_run import read_table_run
 from mmerg.rating.launch import new
 from mmerg.reporting.write import write_report
 from mmerg.runs.events import Verdict
@@ -13,7 +13,7 @@ from mmerg.runs.result import Verdicts
 from mmerg.score import main as score_run
 from mmerg.settings.commands import RateSettings
 from tests.compared_runs import edit
-from tests.papertables.maker import Maker, judging_of, match, rate, run_lines, write_verdicts
+from tests.papertables.maker import Maker, match, rate, run_lines, write_judging, write_verdicts
 from tests.rating.parts import BARE, NAMES, runs, study
 from tests.rating.test_score import answer, scored
 
@@ -44,7 +44,7 @@ def test_a_judge_is_one_more_rater_of_the_same_items(tmp_path: Path) -> None:
 def test_a_judge_of_pairs_counts_only_where_both_orders_agree(tmp_path: Path) -> None:
     folder = study(tmp_path, 12, design="pairwise")
     answer(folder, better=1.5)  # the second run wins
-    judging = judging_of(tmp_path / "zebra", tmp_path / "giraffe", corpus="demo")
+    judging = write_judging(tmp_path / "zebra", tmp_path / "giraffe", corpus="demo")
     one = Verdict(aspect="empathy", round=0, order=(0, 1), repeat=0, seed=0, choice="second")
     swapped = one.model_copy(update={"round": 1, "order": (1, 0)})
     verdicts_on_all(judging, one, swapped.model_copy(update={"choice": "first"}))
@@ -64,7 +64,7 @@ def test_people_come_before_a_judge_in_the_papers_tables_and_stand_in_the_report
     answer(tmp_path / "study")
     scored(tmp_path / "study")
     assert score_run([str(run), "--resamples", "50"]) == 0
-    people = read_candidate(run).people["people@study"]
+    people = read_table_run(run).people["people@study"]
     drawn = match("main", run)
     [line] = run_lines(drawn)
     assert line.scores["empathy"].value == people.scores["empathy"].value != 3.9

@@ -20,7 +20,7 @@ from mmerg.runs import events
 from mmerg.runs.folder import Run
 from mmerg.runs.result import Result
 from mmerg.systems.audit import Audit, Verdict
-from tests.scoring.run_builder import AT, LABELS, finish, manifest_of, result
+from tests.scoring.run_builder import AT, LABELS, make_manifest, record_sample, result
 
 STAGES = {"mpa": "E", "caef": "e", "psp": "P", "sgrg": "R"}
 HISTORY = (("Ana", "I did not get the job."), ("Ben", "Oh no."), ("Ana", "It's fine. Really."))
@@ -74,13 +74,13 @@ def sha(number: int) -> str:
 
 
 def build(folder: Path, told: Sequence[Told], **manifest: Any) -> Path:
-    """A run folder with these samples; manifest: see `manifest_of`."""
+    """A run folder with these samples; manifest: see `make_manifest`."""
     results = [result_of(one) for one in told]
-    with Run(folder, manifest_of(results, **manifest)) as run:
+    with Run(folder, make_manifest(results, **manifest)) as run:
         for one, made in zip(told, results, strict=True):
             for number in range(1, one.frames + 1):
                 run.keep_frame(sha(number), lambda number=number: jpeg(number))  # type: ignore[misc]
-            finish(run, made, events_of(one))
+            record_sample(run, made, events_of(one))
         run.seal([one.id for one in told])
     return folder
 

@@ -10,10 +10,10 @@ from mmerg.runs import events
 from mmerg.runs.trace import SampleTrace, describe_selection
 from tests.configs import parse_settings
 from tests.reporting.parts import Told, events_of, sha
-from tests.scoring.run_builder import AT, called, manifest_of, result
+from tests.scoring.run_builder import AT, make_call, make_manifest, result
 
-MERG = Agents(manifest_of([]))
-NONE = Agents(manifest_of([], config={"system": {}}))
+MERG = Agents(make_manifest([]))
+NONE = Agents(make_manifest([], config={"system": {}}))
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ NONE = Agents(manifest_of([], config={"system": {}}))
 )
 def test_an_ablation_leaves_out_its_agents(ablation: str, stages: list[str], auditor: str) -> None:
     settings = parse_settings("+experiment=ablations", "dataset=demo", f"ablation={ablation}")
-    agents = Agents(manifest_of([], config=settings.plain()))
+    agents = Agents(make_manifest([], config=settings.plain()))
     assert (list(agents.titles), agents.auditor) == (stages, auditor)
 
 
@@ -64,7 +64,7 @@ def test_what_was_kept_and_what_was_made_anew() -> None:
 def test_a_system_without_auditor_or_config_is_shown_by_its_events() -> None:
     found: list[events.Event] = [
         events.SampleStarted(sample="a", at=AT, dialogue="d", history=(), responder="", labels=()),
-        called("a", "Hello.", stage="writer"),
+        make_call("a", "Hello.", stage="writer"),
         events.Produced(sample="a", at=AT, t=0, stage="writer", symbol="R", output="Hello."),
         events.Selected(sample="a", at=AT, t=0, ranks={}, ended="no auditor"),
     ]

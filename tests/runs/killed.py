@@ -26,7 +26,7 @@ from mmerg.runs.manifest import MANIFEST
 from mmerg.runs.result import Result
 from mmerg.runs.samples import SAMPLES, read_events
 from tests.processes import start_command
-from tests.scoring.run_builder import manifest_of, result
+from tests.scoring.run_builder import make_manifest, result
 
 SAMPLES_OF_IT, PAUSE = 24, 0.002  # seconds from one event to the next
 
@@ -34,7 +34,7 @@ SAMPLES_OF_IT, PAUSE = 24, 0.002  # seconds from one event to the next
 def work(folder: Path, only_failed: bool) -> None:
     """The killed process: runs pending samples, and records those that it starts."""
     samples = [result(f"d{number}/é {number}") for number in range(SAMPLES_OF_IT)]
-    with Run(folder, manifest_of([])) as run, (folder.parent / "begun").open("a", encoding="utf-8") as log:
+    with Run(folder, make_manifest([])) as run, (folder.parent / "begun").open("a", encoding="utf-8") as log:
 
         def tell(sample: str, emit: events.Emit) -> Result:
             log.write(f"{sample}\n")

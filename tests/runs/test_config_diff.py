@@ -7,13 +7,13 @@ import pytest
 from mmerg.runs.config_diff import NONE, Setting, diff_configs
 from mmerg.runs.manifest import Manifest
 from tests.configs import BASE, dump_settings
-from tests.scoring.run_builder import manifest_of
+from tests.scoring.run_builder import make_manifest
 
 
 @cache
 def run(*overrides: str) -> Manifest:
     """The manifest of a run with these settings."""
-    return manifest_of([]).model_copy(update={"settings": dump_settings(*BASE, *overrides)})
+    return make_manifest([]).model_copy(update={"settings": dump_settings(*BASE, *overrides)})
 
 
 def differences(*manifests: Manifest) -> dict[str, tuple[str, ...]]:

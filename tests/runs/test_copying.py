@@ -5,7 +5,7 @@ import pytest
 from mmerg.runs import events
 from mmerg.runs.copying import count_copied
 from mmerg.runs.trace import SampleTrace
-from tests.scoring.run_builder import AT, LABELS, called, result
+from tests.scoring.run_builder import AT, LABELS, make_call, result
 
 LAST = "It is fine. Really, I will find another job."
 EXEMPLAR = "That is a loss, I am sorry."
@@ -26,12 +26,12 @@ def trace(reply: str) -> SampleTrace:
     return SampleTrace(
         [
             events.SampleStarted(sample="a", at=AT, dialogue="d", history=history, responder="Ben", labels=LABELS),
-            called("a", str(plan), stage="psp", prompt="Your step: the plan, in a few words."),
+            make_call("a", str(plan), stage="psp", prompt="Your step: the plan, in a few words."),
             events.Produced(sample="a", at=AT, t=0, stage="psp", symbol="P", output=plan),
             events.Supplied(sample="a", at=AT, t=0, stage="sgrg", symbol="M", content=(exemplar,)),
-            called("a", reply, prompt=f"{shown} The plan: {plan['goal']}"),
+            make_call("a", reply, prompt=f"{shown} The plan: {plan['goal']}"),
             events.Produced(sample="a", at=AT, t=0, stage="sgrg", symbol="R", output=reply),
-            called("a", "{}", stage="gra", prompt=f"{talk}\n\nsgrg:\n{reply}\n\n{RUBRIC}"),
+            make_call("a", "{}", stage="gra", prompt=f"{talk}\n\nsgrg:\n{reply}\n\n{RUBRIC}"),
         ]
     )
 

@@ -22,7 +22,7 @@ from mmerg.runs.samples import SAMPLES, events_file
 from mmerg.runs.shards import ORDER, SHARDS, Shard, write_order
 from tests.run_folders import read_contents
 from tests.runs.parts import exit_code
-from tests.scoring.run_builder import finish, manifest_of, result
+from tests.scoring.run_builder import make_manifest, record_sample, result
 
 SAMPLES_OF_IT = [f"d{dialogue}/{turn}" for dialogue in range(12) for turn in (2, 4)]
 
@@ -32,7 +32,7 @@ def outcome(sample: str) -> Result:
 
 
 def manifest(shard: Shard | None = None, identity: str = "same") -> Manifest:
-    made = manifest_of([outcome(sample) for sample in SAMPLES_OF_IT], identity=identity)
+    made = make_manifest([outcome(sample) for sample in SAMPLES_OF_IT], identity=identity)
     how = {"shard": str(shard)} if shard else {}
     session = made.sessions[0].model_copy(update={"how": how})
     settings = {**made.settings, "shard": str(shard) if shard else None}
@@ -43,7 +43,7 @@ def write(folder: Path, made: Manifest, samples: Sequence[str], *, seal: bool = 
     with Run(folder, made) as run:
         for sample in samples:
             run.keep_frame(sha256(sample[-1:].encode()).hexdigest(), sample[-1:].encode)
-            finish(run, outcome(sample), [])
+            record_sample(run, outcome(sample), [])
         if seal:
             run.seal(SAMPLES_OF_IT)
     return folder
@@ -107,7 +107,7 @@ def test_merging_again_adds_later_results(run: Path) -> None:
     assert held_but(run) == before
     shard = next(shard for shard in (Shard(n, 3) for n in (1, 2, 3)) if shard.contains("d3"))
     with Run(shard.folder(run), manifest(shard)) as again:  # only_failed=true
-        finish(again, result("d3/4", "Now it is said."), [])
+        record_sample(again, result("d3/4", "Now it is said."), [])
         again.seal(SAMPLES_OF_IT)
     assert merge(run).failed == 0
     assert read_results(run)["d3/4"].response == "Now it is said."

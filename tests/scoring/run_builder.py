@@ -53,7 +53,7 @@ def _merg() -> str:
     return json.dumps(yaml.safe_load((ROOT / "conf/system/merg.yaml").read_text(encoding="utf-8")))
 
 
-def manifest_of(
+def make_manifest(
     results: Sequence[Result],
     *,
     corpus: str = "demo",
@@ -82,7 +82,7 @@ def manifest_of(
     )
 
 
-def finish(run: Run, one: Result, told: Iterable[events.Event]) -> None:
+def record_sample(run: Run, one: Result, told: Iterable[events.Event]) -> None:
     """Put a sample into an open run: its events, and its result with what these say of history and tokens."""
     told = list(told)
     if told and not isinstance(told[-1], events.SampleDone | events.SampleFailed):
@@ -113,16 +113,18 @@ def build_run(
     """Write a run folder with the events of each sample's start, response calls and end; returns `folder`.
 
     logprobs: by sample, one a token, the response being cut into as many tokens. history: by sample, else HISTORY.
-    manifest: see `manifest_of`.
+    manifest: see `make_manifest`.
     """
-    with Run(folder, manifest_of(results, **manifest)) as run:
+    with Run(folder, make_manifest(results, **manifest)) as run:
         for one in results:
-            finish(run, one, events_of(one, (logprobs or {}).get(one.id, ()), (history or {}).get(one.id, HISTORY)))
+            record_sample(
+                run, one, make_events(one, (logprobs or {}).get(one.id, ()), (history or {}).get(one.id, HISTORY))
+            )
         run.seal([one.id for one in results])
     return folder
 
 
-def events_of(one: Result, logprobs: Sequence[float], history: Sequence[tuple[str, str]]) -> list[events.Event]:
+def make_events(one: Result, logprobs: Sequence[float], history: Sequence[tuple[str, str]]) -> list[events.Event]:
     """What the events of a sample are at least: start, the response's call of each pass up to the selected, end."""
     found: list[events.Event] = [
         events.SampleStarted(
@@ -135,14 +137,14 @@ def events_of(one: Result, logprobs: Sequence[float], history: Sequence[tuple[st
     last = one.selected_pass or 0
     for t in range(last + 1):
         text = (one.response or "") if t == last else f"Draft {t}."
-        tokens = tokens_of(text, logprobs) if t == last else ()
-        found.append(called(one.id, text, tokens, t=t))
+        tokens = split_tokens(text, logprobs) if t == last else ()
+        found.append(make_call(one.id, text, tokens, t=t))
         found.append(events.Produced(sample=one.id, at=AT, t=t, stage="sgrg", symbol="R", output=text))
     found.append(events.Selected(sample=one.id, at=AT, t=last, ranks={}, ended="passed"))
     return [*found, events.SampleDone(sample=one.id, at=AT)]
 
 
-def tokens_of(text: str, logprobs: Sequence[float]) -> tuple[TokenLogprob, ...]:
+def split_tokens(text: str, logprobs: Sequence[float]) -> tuple[TokenLogprob, ...]:
     """`text` cut into as many tokens as there are logprobs, each a character at least."""
     assert len(logprobs) <= len(text)
     bounds = [round(number * len(text) / len(logprobs)) for number in range(len(logprobs) + 1)] if logprobs else []
@@ -150,7 +152,7 @@ def tokens_of(text: str, logprobs: Sequence[float]) -> tuple[TokenLogprob, ...]:
     return tuple(TokenLogprob(token=piece, logprob=value) for piece, value in zip(pieces, logprobs, strict=True))
 
 
-def called(
+def make_call(
     sample: str,
     text: str,
     logprobs: Sequence[TokenLogprob] = (),

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score, precision_recall_fscore_support
 
-from mmerg.scoring.emotions import accuracy, baselines, class_metrics, confusion, f1
-from tests.scoring.answers import compute, count, forecasts
+from mmerg.scoring.emotions import accuracy, baseline_metrics, build_confusion, class_metrics, f1
+from tests.scoring.results import compute, count, forecasts
 
 MIXED = forecasts(
     ("joy", "joy"), ("joy", "sadness"), ("sadness", "sadness"), (None, "joy"), "sadness", ("anger", "fear")
@@ -30,47 +30,47 @@ def test_f1_by_hand() -> None:
 @given(st.lists(st.one_of(LABEL, st.tuples(LABEL, LABEL)), min_size=1, max_size=12), st.data())
 def test_scores_of_draws_are_those_of_scikit_learn(pairs: list[str | tuple[str, str]], data: st.DataObject) -> None:
     """F1 is over the labels of the whole sample."""
-    answers, places = forecasts(*pairs), data.draw(st.lists(st.integers(0, len(pairs) - 1), min_size=1, max_size=12))
+    results, places = forecasts(*pairs), data.draw(st.lists(st.integers(0, len(pairs) - 1), min_size=1, max_size=12))
     both = [(pair, "failed") if isinstance(pair, str) else pair for pair in pairs]
     gold, said = zip(*(both[place] for place in places), strict=True)
     labels = sorted({gold for gold, _ in both})
-    assert accuracy().prepare(answers)(np.array(places)) == pytest.approx(100 * accuracy_score(gold, said))
+    assert accuracy().prepare(results)(np.array(places)) == pytest.approx(100 * accuracy_score(gold, said))
     for metric, average in ((f1(), "macro"), (f1(weighted=True), "weighted")):
         expected = 100 * f1_score(gold, said, labels=labels, average=average, zero_division=0)
-        assert metric.prepare(answers)(np.array(places)) == pytest.approx(expected)
+        assert metric.prepare(results)(np.array(places)) == pytest.approx(expected)
 
 
 @given(st.lists(st.tuples(LABEL, LABEL), min_size=1, max_size=12))
 def test_scores_by_label_are_those_of_scikit_learn(pairs: list[tuple[str, str]]) -> None:
     gold, said = zip(*pairs, strict=True)
-    labels, answers = sorted(set(gold)), forecasts(*pairs)
+    labels, results = sorted(set(gold)), forecasts(*pairs)
     expected = precision_recall_fscore_support(gold, said, labels=labels, zero_division=0)
     found = {metric.name: metric for metric in class_metrics(labels)}
     for at, label in enumerate(labels):
         for name, values in zip(("precision", "recall", "f1"), expected, strict=False):
             metric = found[f"{name}:{label}"]
-            if count(metric, answers):  # precision is not known where nothing was forecast
-                assert compute(metric, answers) == pytest.approx(100 * values[at])
-        assert count(found[f"recall:{label}"], answers) == expected[3][at]
+            if count(metric, results):  # precision is not known where nothing was forecast
+                assert compute(metric, results) == pytest.approx(100 * values[at])
+        assert count(found[f"recall:{label}"], results) == expected[3][at]
 
 
 def test_baselines_use_the_samples_of_accuracy() -> None:
-    answers = forecasts(*[("neutral", "joy")] * 5, *["neutral"], *[("joy", "joy")] * 3, ("fear", "joy"), (None, "joy"))
-    found = {metric.name: (compute(metric, answers), count(metric, answers)) for metric in baselines(LABELS)}
+    results = forecasts(*[("neutral", "joy")] * 5, *["neutral"], *[("joy", "joy")] * 3, ("fear", "joy"), (None, "joy"))
+    found = {metric.name: (compute(metric, results), count(metric, results)) for metric in baseline_metrics(LABELS)}
     prior = 100 * (0.6**2 + 0.3**2 + 0.1**2)
     assert found == {"acc_majority": (60, 10), "acc_neutral": (60, 10), "acc_prior": (pytest.approx(prior), 10)}
-    assert count(baselines(("joy", "fear"))[1], forecasts(("joy", "joy"))) == 0
+    assert count(baseline_metrics(("joy", "fear"))[1], forecasts(("joy", "joy"))) == 0
 
 
 def test_without_forecasts_there_is_no_accuracy() -> None:
     silent = [*forecasts(("joy", None), ("fear", None)), *forecasts("joy")]
     assert [count(metric, silent) for metric in (accuracy(), accuracy(ok_only=True), f1())] == [0, 0, 0]
-    assert confusion(silent, LABELS) is None
-    assert confusion([], LABELS) is None
+    assert build_confusion(silent, LABELS) is None
+    assert build_confusion([], LABELS) is None
 
 
 def test_the_confusion_counts_what_accuracy_counts() -> None:
-    found = confusion(MIXED, LABELS)
+    found = build_confusion(MIXED, LABELS)
     assert found is not None
     assert found.labels == ("neutral", "joy", "sadness", "anger", "fear")
     assert found.counts == ((0,) * 5, (0, 1, 1, 0, 0), (0, 0, 1, 0, 0), (0, 0, 0, 0, 1), (0,) * 5)

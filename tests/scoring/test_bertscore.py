@@ -7,7 +7,7 @@ import pytest
 
 from mmerg.errors import ConfigError
 from mmerg.scoring.bertscore import bert_scores, load
-from tests.scoring.answers import answer, compute, count
+from tests.scoring.results import compute, count, sample_result
 
 VOCABULARY = "[PAD] [UNK] [CLS] [SEP] [MASK] oh no dear that is hard i am so sorry , . ! ? you"
 WORDS = VOCABULARY.split()
@@ -49,8 +49,8 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def answers_of(pairs: list[tuple[str, str]]) -> list[Any]:
-    return [answer(f"d{n}/1", reply, gold_response=gold) for n, (reply, gold) in enumerate(pairs)]
+def make_results(pairs: list[tuple[str, str]]) -> list[Any]:
+    return [sample_result(f"d{n}/1", reply, gold_response=gold) for n, (reply, gold) in enumerate(pairs)]
 
 
 def test_scores_are_those_of_the_package(tiny: Path) -> None:
@@ -61,9 +61,9 @@ def test_scores_are_those_of_the_package(tiny: Path) -> None:
     for number, metric in enumerate(bert_scores(str(tiny), 2)):
         for pair in PAIRS:
             alone = float(scorer.score([pair[0]], [pair[1]])[number][0])
-            assert compute(metric, answers_of([pair])) == pytest.approx(100 * alone, abs=1e-4)
+            assert compute(metric, make_results([pair])) == pytest.approx(100 * alone, abs=1e-4)
         together = scorer.score([reply for reply, _ in PAIRS], [gold for _, gold in PAIRS])[number]
-        assert compute(metric, answers_of(PAIRS)) == pytest.approx(100 * float(together.mean()), abs=0.5)
+        assert compute(metric, make_results(PAIRS)) == pytest.approx(100 * float(together.mean()), abs=0.5)
 
 
 def test_a_pair_s_score_does_not_depend_on_other_pairs(tiny: Path) -> None:
@@ -79,10 +79,14 @@ def test_a_pair_s_score_does_not_depend_on_other_pairs(tiny: Path) -> None:
 def test_blank_long_and_missing_texts(tiny: Path) -> None:
     """The package fails on the first two."""
     _, _, metric = bert_scores(str(tiny), 2)
-    blank = answer("b/1", " ", gold_response="oh no .")
+    blank = sample_result("b/1", " ", gold_response="oh no .")
     assert compute(metric, [blank]) == 0
-    assert 0 < compute(metric, [answer("f/1", "so " * 200, gold_response="😊")]) <= 100
-    missing = [answer("c/1", "oh .", gold_response=None), answer("d/1", "oh .", gold_response=""), answer("e/1", None)]
+    assert 0 < compute(metric, [sample_result("f/1", "so " * 200, gold_response="😊")]) <= 100
+    missing = [
+        sample_result("c/1", "oh .", gold_response=None),
+        sample_result("d/1", "oh .", gold_response=""),
+        sample_result("e/1", None),
+    ]
     assert count(metric, missing) == 0
 
 

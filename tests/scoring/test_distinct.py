@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nltk.tokenize import word_tokenize
 
-from mmerg.scoring.distinct import CL100K, adjusted, distinct
+from mmerg.scoring.distinct import CL100K, adjusted_distinct, distinct
 from mmerg.scoring.metric import Metric
-from mmerg.scoring.words import tokenizer
-from tests.scoring.answers import compute, count, replies
+from mmerg.scoring.tokenizers import load_tokenizer
+from tests.scoring.results import compute, count, replies
 
 TALK = [
     "I can't believe it. It's $3.50, isn't it?",
@@ -28,10 +28,10 @@ def plain(n: int) -> Metric:
 
 
 def test_by_hand() -> None:
-    answers = replies("so it is", "It is", "no")
-    assert compute(plain(1), answers) == pytest.approx(100 * 4 / 6)
-    assert compute(plain(2), answers) == pytest.approx(100 * 2 / 3)
-    assert [count(plain(n), answers) for n in (1, 2, 3, 4)] == [3, 3, 3, 0]
+    results = replies("so it is", "It is", "no")
+    assert compute(plain(1), results) == pytest.approx(100 * 4 / 6)
+    assert compute(plain(2), results) == pytest.approx(100 * 2 / 3)
+    assert [count(plain(n), results) for n in (1, 2, 3, 4)] == [3, 3, 3, 0]
 
 
 def test_an_n_gram_never_spans_two_replies() -> None:
@@ -42,9 +42,9 @@ def test_an_n_gram_never_spans_two_replies() -> None:
 
 def test_tokens_are_those_of_the_package() -> None:
     for text in TALK:
-        assert tokenizer("nltk")(text) == tuple(word_tokenize(text.lower(), preserve_line=True))
-        assert tokenizer("whitespace")(text) == tuple(text.lower().split())
-    assert tokenizer("char")("我 好.") == ("我", "好", ".")
+        assert load_tokenizer("nltk")(text) == tuple(word_tokenize(text.lower(), preserve_line=True))
+        assert load_tokenizer("whitespace")(text) == tuple(text.lower().split())
+    assert load_tokenizer("char")("我 好.") == ("我", "好", ".")
 
 
 @given(st.lists(WORDS, min_size=1, max_size=8), st.sampled_from([1, 2]))
@@ -55,11 +55,13 @@ def test_against_the_definition(texts: list[str], n: int) -> None:
     assert compute(plain(n), replies(*texts)) == pytest.approx(corpus, nan_ok=True)
     v, c = 50, len(every)
     expected = 100 * len(set(every)) / (v * (1 - ((v - 1) / v) ** c)) if every else nan
-    assert compute(adjusted(n, "whitespace", vocabulary=v), replies(*texts)) == pytest.approx(expected, nan_ok=True)
+    assert compute(adjusted_distinct(n, "whitespace", vocabulary=v), replies(*texts)) == pytest.approx(
+        expected, nan_ok=True
+    )
 
 
 def test_the_adjusted_form_of_few_tokens_or_a_tiny_vocabulary() -> None:
-    assert compute(adjusted(1, "whitespace", vocabulary=7), replies("so")) == pytest.approx(100)
-    assert compute(adjusted(1, "whitespace", vocabulary=1), replies("so so")) == pytest.approx(100)
-    small = compute(adjusted(1, "whitespace", vocabulary=CL100K), replies("a b c d e"))
+    assert compute(adjusted_distinct(1, "whitespace", vocabulary=7), replies("so")) == pytest.approx(100)
+    assert compute(adjusted_distinct(1, "whitespace", vocabulary=1), replies("so so")) == pytest.approx(100)
+    small = compute(adjusted_distinct(1, "whitespace", vocabulary=CL100K), replies("a b c d e"))
     assert small == pytest.approx(100, abs=0.01)

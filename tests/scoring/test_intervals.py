@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmerg.scoring.distinct import adjusted, distinct
+from mmerg.scoring.distinct import adjusted_distinct, distinct
 from mmerg.scoring.emotions import accuracy, f1
-from mmerg.scoring.intervals import Interval, interval, wilson
+from mmerg.scoring.intervals import Interval, compute_interval, wilson
 from mmerg.scoring.metric import IntervalBy, Metric, Value, mean
-from tests.scoring.answers import compute, forecasts, replies
+from tests.scoring.results import compute, forecasts, replies
 
 
 def apart(n: int) -> list[str]:
@@ -25,7 +25,7 @@ def grouped(n: int, each: int) -> list[str]:
 
 
 def of_mean(by: IntervalBy, values: Sequence[float], dialogues: list[str], resamples: int = 10) -> Interval:
-    return interval(by, mean(values), dialogues, resamples=resamples, seed=0)
+    return compute_interval(by, mean(values), dialogues, resamples=resamples, seed=0)
 
 
 def ends(result: Interval) -> tuple[float, float]:
@@ -58,7 +58,7 @@ def coverage(draw: Callable[[np.random.Generator], tuple[Value, list[str]]], by:
     """The share of intervals of drawn data that contain the truth."""
     rng, hits = np.random.default_rng(7), 0
     for _ in range(150):
-        low, high = interval(by, *draw(rng), resamples=200, seed=0).ends or (1.0, 0.0)
+        low, high = compute_interval(by, *draw(rng), resamples=200, seed=0).ends or (1.0, 0.0)
         hits += low <= truth <= high
     return hits / 150
 
@@ -84,8 +84,8 @@ def test_intervals_of_skewed_means_and_macro_f1_cover() -> None:
     def few_forecasts(rng: np.random.Generator) -> tuple[Value, list[str]]:
         labels = np.concatenate([np.arange(4), rng.choice(4, size=36, p=gold)])
         named = np.where(rng.random(40) < right[labels], labels, rng.integers(1, 4, 40) + labels) % 4
-        answers = forecasts(*[(f"l{label}", f"l{name}") for label, name in zip(labels, named, strict=True)])
-        return f1().prepare(answers), apart(40)
+        results = forecasts(*[(f"l{label}", f"l{name}") for label, name in zip(labels, named, strict=True)])
+        return f1().prepare(results), apart(40)
 
     shares = (gold * 36 + 1) / 40
     joint = shares[:, None] * np.where(np.eye(4, dtype=bool), right, ((1 - right) / 3)[:, None])
@@ -102,7 +102,7 @@ def test_the_jackknife_s_standard_error_is_that_of_new_samples() -> None:
     for _ in range(60):
         texts = [" ".join(map(str, rng.choice(2000, size=rng.integers(5, 20), p=weights))) for _ in range(60)]
         value = distinct(1, "whitespace").prepare(replies(*texts))
-        intervals.append(ends(interval("jackknife", value, apart(60), resamples=10, seed=0)))
+        intervals.append(ends(compute_interval("jackknife", value, apart(60), resamples=10, seed=0)))
         estimates.append(value(np.arange(60)))
     errors = [(high - low) / 2 / 1.96 for low, high in intervals]
     assert 0.9 < np.mean(errors) / np.std(estimates) < 1.35
@@ -134,7 +134,7 @@ def test_constant_values_have_no_interval(by: IntervalBy) -> None:
 METRICS: list[Metric] = [
     accuracy(),
     distinct(1, "whitespace"),
-    adjusted(1, "whitespace", vocabulary=9),
+    adjusted_distinct(1, "whitespace", vocabulary=9),
 ]
 
 
@@ -150,15 +150,15 @@ METRICS: list[Metric] = [
 def test_an_interval_contains_the_estimate_and_stays_within_bounds(
     texts: list[str], metric: Metric, seed: int, data: st.DataObject
 ) -> None:
-    answers = replies(*texts)
+    results = replies(*texts)
     if metric.name == "acc":
-        answers = forecasts(*[("joy", "joy" if "so" in text else "fear") for text in texts])
+        results = forecasts(*[("joy", "joy" if "so" in text else "fear") for text in texts])
     names = data.draw(st.lists(st.sampled_from("abc"), min_size=len(texts), max_size=len(texts)))
-    result = interval(metric.interval_by, metric.prepare(answers), names, resamples=20, seed=seed)
+    result = compute_interval(metric.interval_by, metric.prepare(results), names, resamples=20, seed=seed)
     if len(set(names)) == 1 or metric.interval_by == "wilson":
         assert (result.ends is None) == (len(set(names)) == 1)
     assert bool(result.ends) != bool(result.why)
     if result.ends:
         low, high = result.ends
-        assert 0 <= low <= compute(metric, answers) <= high <= max(100.0, compute(metric, answers))
-        assert result == interval(metric.interval_by, metric.prepare(answers), names, resamples=20, seed=seed)
+        assert 0 <= low <= compute(metric, results) <= high <= max(100.0, compute(metric, results))
+        assert result == compute_interval(metric.interval_by, metric.prepare(results), names, resamples=20, seed=seed)

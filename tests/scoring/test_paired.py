@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from mmerg.scoring.answers import ScoredRun
 from mmerg.scoring.distinct import distinct
 from mmerg.scoring.emotions import accuracy
 from mmerg.scoring.metric import Metric, rate
-from mmerg.scoring.paired import Comparison, compare, pair
+from mmerg.scoring.paired import MetricComparison, compare_metric, pair_results
+from mmerg.scoring.run_results import RunResults
 from mmerg.scoring.shares import newcombe
-from tests.scoring.run_builder import manifest_of, result
+from tests.scoring.run_builder import make_manifest, result
 
-SECONDS = rate("seconds", "mean", "a result", lambda answer: answer.seconds)
+SECONDS = rate("seconds", "mean", "a result", lambda result: result.seconds)
 Side: TypeAlias = tuple[str | None, str, float]
 
 
@@ -35,20 +35,20 @@ class Sample:
     seconds: float = 1.0
 
 
-def run_of(samples: Sequence[Sample], start: int = 0) -> ScoredRun:
+def run_of(samples: Sequence[Sample], start: int = 0) -> RunResults:
     """Answers called d0/0, d0/1, …, numbered within `samples` from `start`."""
-    answers = []
+    results = []
     for number, one in enumerate(samples, start=start):
         reply = None if one.emotion is None else one.reply
         line = result(f"d{one.d}/{number}", reply, one.emotion, gold="joy")
-        answers.append(line.model_copy(update={"seconds": one.seconds}))  # numbers that no run has, too
-    return ScoredRun(Path("run"), manifest_of([]), tuple(answers))
+        results.append(line.model_copy(update={"seconds": one.seconds}))  # numbers that no run has, too
+    return RunResults(Path("run"), make_manifest([]), tuple(results))
 
 
 def compared(
     metric: Metric, a: Sequence[Sample], b: Sequence[Sample], *, draws: int = 200, seed: int = 0
-) -> Comparison:
-    return compare(metric, pair([run_of(a)], [run_of(b)]), draws=draws, seed=seed)
+) -> MetricComparison:
+    return compare_metric(metric, pair_results([run_of(a)], [run_of(b)]), draws=draws, seed=seed)
 
 
 def right(pattern: str, *, each: int = 1) -> list[Sample]:
@@ -81,13 +81,13 @@ def test_failed_samples_are_wrong_in_accuracy_and_skipped_elsewhere() -> None:
 
 
 def test_samples_are_paired_by_id() -> None:
-    pairing = pair([run_of(right("xxxx"))], [run_of(right("xx"))])
+    pairing = pair_results([run_of(right("xxxx"))], [run_of(right("xx"))])
     assert (len(pairing.a), pairing.a_alone, pairing.b_alone) == (2, 2, 0)
-    pairing = pair([run_of(right("xx"))], [run_of(right("xx"), start=5)])
+    pairing = pair_results([run_of(right("xx"))], [run_of(right("xx"), start=5)])
     assert (len(pairing.a), pairing.a_alone, pairing.b_alone) == (0, 2, 2)
     run = run_of(timed(range(6)))
-    pairing = pair([run], [replace(run, answers=run.answers[::-1])])
-    assert [answer.id for answer in pairing.a] == [answer.id for answer in pairing.b]
+    pairing = pair_results([run], [replace(run, results=run.results[::-1])])
+    assert [result.id for result in pairing.a] == [result.id for result in pairing.b]
 
 
 def test_permutation_agrees_with_all_exchanges() -> None:
@@ -128,12 +128,12 @@ def test_the_interval_and_what_can_be_detected_agree_with_theory() -> None:
 
 
 SIDE = st.tuples(st.sampled_from(["joy", "anger", None]), st.sampled_from(["a b", "a a", "c"]), st.floats(0, 9))
-ANSWERS = st.lists(st.tuples(st.integers(0, 4), SIDE, SIDE), min_size=1, max_size=8)
+RESULTS = st.lists(st.tuples(st.integers(0, 4), SIDE, SIDE), min_size=1, max_size=8)
 METRICS: list[Metric] = [accuracy(), distinct(1, words="whitespace"), SECONDS]
 
 
 @settings(max_examples=10)
-@given(ANSWERS, st.sampled_from(METRICS))
+@given(RESULTS, st.sampled_from(METRICS))
 def test_exchanging_the_runs_negates_the_difference(drawn: list[tuple[int, Side, Side]], metric: Metric) -> None:
     a, b = [Sample(d, *side) for d, side, _ in drawn], [Sample(d, *side) for d, _, side in drawn]
     one, other, alike = (compared(metric, *sides, draws=30) for sides in ((a, b), (b, a), (a, a)))

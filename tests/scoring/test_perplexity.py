@@ -10,29 +10,29 @@ import pytest
 
 from mmerg.errors import ConfigError
 from mmerg.scoring.perplexity import ref_perplexity, self_perplexity
-from tests.scoring.answers import answer, compute, count
-from tests.scoring.run_builder import manifest_of
+from tests.scoring.results import compute, count, sample_result
+from tests.scoring.run_builder import make_manifest
 
-MANIFEST = manifest_of([])
+MANIFEST = make_manifest([])
 SPOKEN = "<s> <unk> oh no dear that is hard i am so sorry , . keys again my lost"
 WORDS = SPOKEN.split()
 
 
 def test_self_perplexity_weighs_all_tokens_alike() -> None:
-    answers = [
-        answer("a/1", logprobs=(-1.0, -2.0, -3.0)),
-        answer("b/1", logprobs=(-0.5,)),
-        answer("c/1"),
-        answer("d/1", None),
+    results = [
+        sample_result("a/1", logprobs=(-1.0, -2.0, -3.0)),
+        sample_result("b/1", logprobs=(-0.5,)),
+        sample_result("c/1"),
+        sample_result("d/1", None),
     ]
-    assert compute(self_perplexity(MANIFEST), answers) == pytest.approx(exp(6.5 / 4))
-    assert count(self_perplexity(MANIFEST), answers) == 2
-    assert isnan(compute(self_perplexity(MANIFEST), answers[2:]))
+    assert compute(self_perplexity(MANIFEST), results) == pytest.approx(exp(6.5 / 4))
+    assert count(self_perplexity(MANIFEST), results) == 2
+    assert isnan(compute(self_perplexity(MANIFEST), results[2:]))
 
 
 def test_replies_in_json_or_selected_by_it_have_another_signature() -> None:
     node = {"result": {"response": "o.reply"}, "loop": "candidates"}
-    signature = self_perplexity(manifest_of([], config={"system": node})).signature
+    signature = self_perplexity(make_manifest([], config={"system": node})).signature
     assert "|reply:in-json|chosen-by-it|" in signature
 
 
@@ -72,13 +72,13 @@ def loss(folder: Path, words: str, scored: int) -> float:
 
 
 def test_reference_perplexity_is_the_model_s_loss(tiny: Path) -> None:
-    answers = [answer("a/1", "oh no"), answer("b/1", "that is so hard ."), answer("c/1", None)]
+    results = [sample_result("a/1", "oh no"), sample_result("b/1", "that is so hard ."), sample_result("c/1", None)]
     plain = ref_perplexity(str(tiny))
     total = loss(tiny, "<s> oh no", 2) + loss(tiny, "<s> that is so hard .", 5)
-    assert compute(plain, answers) == pytest.approx(exp(total / 7), rel=1e-5)
-    assert count(plain, answers) == 2
-    assert compute(plain, answers[::-1]) == pytest.approx(compute(plain, answers), rel=1e-12)
-    long = [answer("b/1", "so " * 12), answer("c/1", "so " * 11)]
+    assert compute(plain, results) == pytest.approx(exp(total / 7), rel=1e-5)
+    assert count(plain, results) == 2
+    assert compute(plain, results[::-1]) == pytest.approx(compute(plain, results), rel=1e-12)
+    long = [sample_result("b/1", "so " * 12), sample_result("c/1", "so " * 11)]
     assert list(plain.mask(long)) == [False, True]
 
 

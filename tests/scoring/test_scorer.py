@@ -8,13 +8,13 @@ from rich.text import Text
 
 from mmerg.runs.memory_usage import MemoryUsage, write_memory_usage
 from mmerg.runs.result import Timing
-from mmerg.scoring.answers import read_run
 from mmerg.scoring.emotions import BASELINES
+from mmerg.scoring.run_results import read_run
 from mmerg.scoring.score import SCORES, Score, Scores
-from mmerg.scoring.score_tables import Row, terminal
+from mmerg.scoring.score_tables import ScoreRow, render
 from mmerg.scoring.scorer import score_run, write_scores
 from mmerg.scoring.standard import Options
-from mmerg.scoring.words import Tokenizer
+from mmerg.scoring.tokenizers import Tokenizer
 from tests.scoring.run_builder import build_run, result
 
 QUICK = Options(tokenizer="whitespace", resamples=20)
@@ -84,7 +84,7 @@ def test_a_tokenizer_that_does_not_split_the_words(
     run = build_run(tmp_path, [result("a/1", reply)])
     scores = score_run(read_run(run), Options(tokenizer=tokenizer, resamples=20))
     assert scores.uncut is uncut
-    shown = [part.plain for part in terminal([Row("mine", [scores])], ["dist1"], ["mine"]) if isinstance(part, Text)]
+    shown = [part.plain for part in render([ScoreRow("mine", [scores])], ["dist1"], ["mine"]) if isinstance(part, Text)]
     assert any("--tokenizer char" in line for line in shown) is uncut
 
 
@@ -152,8 +152,8 @@ def test_measured_memory_is_a_score(folder: Path) -> None:
 def test_the_same_samples_in_any_order_give_the_same_bytes(folder: Path) -> None:
     run = read_run(folder)
     files = []
-    for answers in (run.answers, run.answers, run.answers[::-1]):
-        write_scores(folder, score_run(replace(run, answers=answers), QUICK))
+    for results in (run.results, run.results, run.results[::-1]):
+        write_scores(folder, score_run(replace(run, results=results), QUICK))
         files.append((folder / SCORES).read_bytes())
     assert len(set(files)) == 1
     assert Scores.model_validate_json(files[0]) == score_run(run, QUICK)

@@ -19,7 +19,7 @@ from mmerg.runs.result import Verdicts
 from mmerg.score import main as score
 from mmerg.scoring.score import UnscoredError
 from mmerg.tidy.tables import NOT_OF_SAMPLES, RUN, TABLES
-from tests.papertables.maker import judging_of, rate, write_verdicts
+from tests.papertables.maker import rate, write_judging, write_verdicts
 from tests.plots.audited_runs import LOST, PASSED, UNAUDITED, build, plan, planned
 from tests.scoring.run_builder import (
     AT,
@@ -27,11 +27,11 @@ from tests.scoring.run_builder import (
     LABELS,
     ROOT,
     build_run,
-    called,
-    finish,
-    manifest_of,
+    make_call,
+    make_manifest,
+    record_sample,
     result,
-    tokens_of,
+    split_tokens,
 )
 
 DOCS = (ROOT / "docs/tidy.md").read_text(encoding="utf-8")
@@ -121,15 +121,15 @@ def test_calls_hold_costs_and_refusals(tmp_path: Path) -> None:
     trace = (
         events.SampleStarted(sample="a/1", at=AT, dialogue="a", history=(), responder="", labels=()),
         events.Supplied(**mark, symbol="M", content=({"id": "m/2"},), excluded=(excluded,)),
-        called("a/1", "{", attempt=0),
+        make_call("a/1", "{", attempt=0),
         events.Refused(**mark, attempt=0, failure=Failure.EMPTY, complaint="say more"),
-        called("a/1", "Oh no.", tokens_of("Oh no.", (-0.5, -1.5)), attempt=1, thinking="hm"),
+        make_call("a/1", "Oh no.", split_tokens("Oh no.", (-0.5, -1.5)), attempt=1, thinking="hm"),
         events.Produced(**mark, symbol="R", output="Oh no."),
         events.Selected(sample="a/1", at=AT, t=0, ranks={}, ended="no auditor"),
     )
     sample = result("a/1", "Oh no.", "joy")
-    with Run(tmp_path / "A", manifest_of([sample])) as run:
-        finish(run, sample, trace)
+    with Run(tmp_path / "A", make_manifest([sample])) as run:
+        record_sample(run, sample, trace)
     tidy = mmerg.load(tmp_path / "A")
     first, second = rows(tidy.calls)
     assert (first["refused"], first["complaint"], first["logprob"], first["logprob_tokens"]) == (
@@ -177,7 +177,7 @@ def test_scores_and_verdicts_hold_ratings_by_a_judge(judged: Path) -> None:
 
 
 def test_pairwise_verdicts_are_listed_with_run_a(judged: Path) -> None:
-    folder = judging_of(judged, build_run(judged.parent / "B", [result("a/1", "Hm."), result("b/2", "Hm.")]))
+    folder = write_judging(judged, build_run(judged.parent / "B", [result("a/1", "Hm."), result("b/2", "Hm.")]))
     tidy = mmerg.load(judged)
     scores = tidy.scores[tidy.scores.against == "B"].set_index("metric")
     assert set(scores.judge) == {"gemma3-12b@pairwise"}

@@ -1,7 +1,7 @@
 """A run to be scored: its manifest and its results, read from its folder.
 
 run = read_run(Path("runs/meld-merg-…"))
-run.answers[0].response, run.answers[0].gold_response
+run.results[0].response, run.results[0].gold_response
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,13 +15,13 @@ from mmerg.runs.result import Result
 
 
 @dataclass(frozen=True)
-class ScoredRun(RunRef):
+class RunResults(RunRef):
     """A run with a result for every finished sample, in the order of its file."""
 
-    answers: tuple[Result, ...]
+    results: tuple[Result, ...]
 
 
-def dialogue(result: Result) -> str:
+def get_dialogue(result: Result) -> str:
     """The dialogue of a sample; its own id if the corpus has no dialogues. Samples of one dialogue are not
     independent."""
     return result.dialogue or result.id
@@ -38,6 +38,6 @@ def describe_without_logprobs(samples: Sequence[str]) -> str:
     return f"self_ppl skips {preview(samples)}: {why}" if samples else ""
 
 
-def read_run(path: Path) -> ScoredRun:
+def read_run(path: Path) -> RunResults:
     """The run in folder `path`, finished or not. Raises RunError as `read_results` does."""
-    return ScoredRun(path, read_manifest(path), tuple(read_results(path).values()))
+    return RunResults(path, read_manifest(path), tuple(read_results(path).values()))

@@ -1,6 +1,6 @@
 """Splits a reply into tokens, for metrics that count words. Needs no download.
 
-split = tokenizer("nltk")
+split = load_tokenizer("nltk")
 split("I can't.")    # ('i', 'ca', "n't", '.')
 """
 
@@ -10,13 +10,13 @@ from importlib.metadata import version
 from typing import Literal
 
 Tokenizer = Literal["nltk", "whitespace", "char"]
-Words = Callable[[str], tuple[str, ...]]
+Tokenize = Callable[[str], tuple[str, ...]]
 
 CACHED = 50_000  # replies: tokenization is the slowest part of these metrics
 
 
 @cache
-def tokenizer(name: Tokenizer) -> Words:
+def load_tokenizer(name: Tokenizer) -> Tokenize:
     """Splits a text in lower case.
 
     nltk: NLTKWordTokenizer on the whole reply, which is `word_tokenize(text, preserve_line=True)`. Plain

@@ -1,6 +1,6 @@
 """A run for a paper's table, with its scores and ratings.
 
-run = read_candidate(Path("runs/iemocap-merg-qwen3.5-27b-1a2b3c4d"))
+run = read_table_run(Path("runs/iemocap-merg-qwen3.5-27b-1a2b3c4d"))
 run.score("acc")
 """
 
@@ -16,7 +16,7 @@ from mmerg.scoring.score import Score, Scores, read_scores
 
 
 @dataclass(frozen=True)
-class Candidate(RunRef):
+class TableRun(RunRef):
     """A scored run. judges, people: ratings of the replies, by the name of the judge or the study."""
 
     scores: Scores
@@ -41,15 +41,15 @@ class Candidate(RunRef):
         return [judge for judge in self.judges.values() if judge.scores.keys() & set(columns)]
 
 
-def read_candidate(path: Path) -> Candidate:
+def read_table_run(path: Path) -> TableRun:
     """The run in folder `path`. Raises UnscoredError if it has no scores or stale ones, RunError if a file cannot be
     read."""
     manifest = read_manifest(path)
     scores = read_scores(path, manifest.identity)
-    return Candidate(path, manifest, scores, read_judgements(path), read_rated(path))
+    return TableRun(path, manifest, scores, read_judgements(path), read_rated(path))
 
 
-def judged_by(runs: Sequence[Candidate], judge: str) -> list[Candidate]:
+def select_judge(runs: Sequence[TableRun], judge: str) -> list[TableRun]:
     """The runs with only the ratings of `judge` (a backbone, or backbone@rubric). Raises ConfigError if it judged none
     of them."""
     names = {name: one.judge for run in runs for name, one in run.judges.items()}

@@ -10,13 +10,13 @@ from mmerg.errors import RunError
 from mmerg.runs import events
 from mmerg.runs.facts import collect_facts
 from mmerg.runs.trace import SampleTrace
-from mmerg.scoring.answers import read_run, without_usable_logprobs
-from tests.scoring.run_builder import AT, HISTORY, build_run, called, result, tokens_of
+from mmerg.scoring.run_results import read_run, without_usable_logprobs
+from tests.scoring.run_builder import AT, HISTORY, build_run, make_call, result, split_tokens
 
 
 def reply(text: str, logprob: float, **more: Any) -> events.Called:
     """A call whose reply is one token."""
-    return called("a/1", text, tokens_of(text, [logprob]), **more)
+    return make_call("a/1", text, split_tokens(text, [logprob]), **more)
 
 
 def produced(text: str, t: int = 0) -> events.Produced:
@@ -32,11 +32,11 @@ def test_a_run_is_read_with_log_probabilities_and_histories(tmp_path: Path) -> N
     logprobs = {"a/1": [-1.0, -2.0], "c/1": [-0.5]}
     run = read_run(build_run(tmp_path / "run", results, logprobs=logprobs, history={"c/1": [("Ana", "ü\u2028")]}))
     assert (run.run, run.manifest.protocol.description) == ("run", "targets=last emotions=all, n=3")
-    assert [(one.id, one.ok, one.response, one.gold_emotion) for one in run.answers] == [
+    assert [(one.id, one.ok, one.response, one.gold_emotion) for one in run.results] == [
         *(("a/1", True, "Oh no.", "sadness"), ("b/1", False, None, "joy"), ("c/1", True, "Fine.", None)),
     ]
-    assert [(one.logprob, one.logprob_tokens) for one in run.answers] == [(-3.0, 2), (None, 0), (-0.5, 1)]
-    assert [one.history for one in run.answers] == [HISTORY, HISTORY, (("Ana", "ü\u2028"),)]
+    assert [(one.logprob, one.logprob_tokens) for one in run.results] == [(-3.0, 2), (None, 0), (-0.5, 1)]
+    assert [one.history for one in run.results] == [HISTORY, HISTORY, (("Ana", "ü\u2028"),)]
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_impossible_log_probabilities_are_skipped_and_named(tmp_path: Path) -> N
     """A probability above 1, or NaN; rounding errors of single precision may stay."""
     logprobs = {"a/1": [-1.0, 0.5], "b/1": [nan], "c/1": [1e-6], "d/1": [-inf]}
     run = read_run(build_run(tmp_path / "run", [result(id) for id in logprobs], logprobs=logprobs))
-    assert [answer.logprob for answer in run.answers] == [None, None, 1e-6, -inf]
-    assert without_usable_logprobs(run.answers) == ("a/1", "b/1")
+    assert [result.logprob for result in run.results] == [None, None, 1e-6, -inf]
+    assert without_usable_logprobs(run.results) == ("a/1", "b/1")
 
 
 def test_damaged_runs_are_refused(tmp_path: Path) -> None:

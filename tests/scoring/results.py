@@ -1,0 +1,43 @@
+"""Answers for tests of metrics, without a folder."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mmerg.runs.result import Result
+from mmerg.scoring.metric import Metric
+from tests.scoring.run_builder import HISTORY, result
+
+
+def sample_result(id: str = "a/1", response: str | None = "Oh no.", emotion: str | None = None, **more: Any) -> Result:
+    """One result; see `run_builder.result`. `logprobs` may be given."""
+    if (logprobs := more.pop("logprobs", None)) is not None:
+        more |= {"logprob": sum(logprobs), "logprob_tokens": len(logprobs)}
+    return result(id, response, emotion, history=HISTORY, **more)
+
+
+def replies(*texts: str | None) -> list[Result]:
+    """An result a text, None for a failed one, each of a dialogue of its own."""
+    return [sample_result(f"d{number}/1", text) for number, text in enumerate(texts)]
+
+
+def forecasts(*pairs: tuple[str | None, str | None] | str) -> list[Result]:
+    """An result a (gold, forecast); a gold label alone is a failed one."""
+    return [
+        sample_result(f"d{number}/1", None, gold=pair)
+        if isinstance(pair, str)
+        else sample_result(f"d{number}/1", "Oh no.", pair[1], gold=pair[0])
+        for number, pair in enumerate(pairs)
+    ]
+
+
+def compute(metric: Metric, results: Sequence[Result]) -> float:
+    """The metric's value over those of `results` that count for it."""
+    kept = [result for result, counts in zip(results, metric.mask(results), strict=True) if counts]
+    return metric.prepare(kept)(np.arange(len(kept)))
+
+
+def count(metric: Metric, results: Sequence[Result]) -> int:
+    """How many of `results` it is over."""
+    return int(metric.mask(results).sum())
