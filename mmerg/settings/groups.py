@@ -28,7 +28,7 @@ def list_groups(own: Path | None = None) -> list[str]:
 
 def check_folder(own: Path) -> Path:
     """The absolute path of a user's folder of configs. Raises ConfigError if it has none."""
-    folder = own.expanduser().absolute()
+    folder = Path(os.path.expanduser(own)).absolute()  # noqa: PTH111 - pathlib raises for an unknown user
     if not (any(folder.glob("*/**/*.yaml")) or any(folder.rglob("*.py"))):
         hint = "give the folder above the groups: DIR where the config is DIR/system/mine.yaml"
         raise ConfigError("there is no folder of configs here", where=str(folder), hint=hint)

@@ -1,9 +1,10 @@
-"""A path means the same wherever it is set: on the command line and on a page."""
+"""Paths and quotes in settings, on the command line and in configs."""
 
 from pathlib import Path
 
 import pytest
 
+from mmerg.errors import ConfigError
 from mmerg.settings.compose import compose
 from mmerg.settings.kinds import PLACE
 from mmerg.settings.model import RunSettings
@@ -11,8 +12,8 @@ from mmerg.settings.overrides import prepare_override
 from mmerg.settings.tree import get_path, paths_marked
 from tests.configs import BASE, dump_settings
 
-OF_A_RUN = paths_marked(RunSettings, PLACE)
-PAGES = ("memory=minilm", "backbone=smollm2-135m")
+PATHS_OF_A_RUN = paths_marked(RunSettings, PLACE)
+OPTIONS = ("memory=minilm", "backbone=smollm2-135m")
 
 
 @pytest.fixture(autouse=True)
@@ -20,9 +21,17 @@ def home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/ana")
 
 
-@pytest.mark.parametrize("key", OF_A_RUN)
-def test_the_home_is_that_of_the_user(key: str) -> None:
-    assert get_path(dump_settings(*BASE, *PAGES, f"{key}='~/x y'"), key) == "/home/ana/x y"
+@pytest.mark.parametrize("key", PATHS_OF_A_RUN)
+def test_a_tilde_is_the_home_of_the_user(key: str) -> None:
+    assert get_path(dump_settings(*BASE, *OPTIONS, f"{key}='~/x y'"), key) == "/home/ana/x y"
+
+
+@pytest.mark.parametrize("key", PATHS_OF_A_RUN)
+def test_the_home_of_an_unknown_user_is_an_error(key: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        dump_settings(*BASE, *OPTIONS, f"{key}='~nosuchuser/x'")
+    assert caught.value.what == f"{key} is '~nosuchuser/x', and this computer has no user nosuchuser"
+    assert caught.value.hint.endswith(f"{key}=./~nosuchuser/x")
 
 
 @pytest.mark.parametrize(
@@ -35,7 +44,7 @@ def test_the_home_is_that_of_the_user(key: str) -> None:
         ("ids=['茶/2',茶/3]", ["茶/2", "茶/3"]),
     ],
 )
-def test_a_value_needs_no_second_pair_of_quotes(typed: str, read: object) -> None:
+def test_a_value_needs_no_quotes_for_hydra(typed: str, read: object) -> None:
     assert dump_settings(*BASE, prepare_override(typed))[typed.partition("=")[0]] == read
 
 
