@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -197,6 +198,26 @@ def test_one_failed_sample_costs_one_sample_and_can_be_retried(corpus: Path, tmp
         assert "4 selected" not in again.stdout
         assert [result.id for result in run.results()] == [f"d{n}/4" for n in range(DIALOGUES)]
         assert {result.status for result in run.results()} == {"ok"}
+
+
+def test_repeats_without_a_run_do_not_stop_the_retry_of_others(corpus: Path, tmp_path: Path) -> None:
+    is_faulty = [True]
+    repeats = ("cache=off", "limit=1", "repeats=2", "memory=none", "backbone.sampling.temperature=0.7")
+
+    def answer(body: dict[str, Any]) -> str:
+        return "no JSON" if is_faulty[0] else merg_answer(body)
+
+    with scripted_ollama(answer=answer) as server:
+        run = Runner(corpus, tmp_path / "runs", server.url)
+        assert run(*repeats).returncode == 1
+        first, second = sorted(run.runs.glob("folder-*"), key=lambda path: read_manifest(path).setting("seed"))
+        shutil.rmtree(first)
+        is_faulty[0] = False
+        retried = run(*repeats, "only_failed=true")
+    assert retried.returncode == 0, retried.stderr
+    assert "there is no run with seed 0 yet" in retried.stdout
+    assert [path.name for path in run.runs.glob("folder-*")] == [second.name]
+    assert [result.status for result in run.results()] == ["ok"]
 
 
 def contents(folder: Path) -> dict[str, bytes]:

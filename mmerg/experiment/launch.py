@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 
 from rich.console import Console
@@ -29,46 +29,66 @@ from mmerg.storage.files import Snapshot
 
 
 def launch(settings: RunSettings, *, brief: bool = False, row: str = "") -> Iterator[RunOutcome]:
-    """Makes one run per repeat and yields how each ended. brief: prints no replies. row: the name of a sweep's row.
-    Raises MmergError if nothing can run."""
-    for plan in plan_run(settings, row).repeats(settings.repeats):
-        ended = run_plan(plan, console(), brief)
+    """Makes one run per repeat, and yields the outcome of each.
+
+    Args:
+        settings: the settings of the command.
+        brief: print tables without the replies, as in a sweep.
+        row: the name of the sweep's row, such as "top_k=3".
+
+    Raises MmergError if nothing can run.
+    """
+    plans: Iterable[Plan] = plan_run(settings, row).repeats(settings.repeats)
+    if settings.only_failed:
+        plans = _select_started(list(plans), console())
+    for plan in plans:
+        outcome = run_plan(plan, console(), brief)
         print(f"run: {printable(str(plan.path))}")  # noqa: T201 - programs read the last line: no wrapping
-        yield ended
+        yield outcome
+
+
+def _select_started(repeats: Sequence[Plan], out: Console) -> list[Plan]:
+    """The repeats that have a run to retry. Raises ConfigError if none has."""
+    started = [plan for plan in repeats if not is_new(plan.path)]
+    if not started:
+        refuse_new(repeats[0].settings, repeats[0].identity, repeats[0].run)
+    for plan in repeats:
+        if is_new(plan.path):
+            out.print(f"there is no run with seed {plan.seed} yet, so nothing of it to retry")
+    return started
 
 
 def run_plan(plan: Plan, out: Console, brief: bool = False) -> RunOutcome:
     """Makes the planned run. Raises MmergError if it cannot run, or has to stop."""
-    if plan.only_failed and is_new(plan.path):
-        refuse_new(plan.settings, plan.identity, plan.run)
     _prepare_shard(plan)
     clips = Snapshot.take(clip_files(plan.samples.corpus))
     wanted = plan.samples.wanted
-    then = None if is_new(plan.path) else read_manifest(plan.path)
-    before = read_partial_results(plan.path, then) if then else Results(Result)
-    todo = select_pending(wanted, before, plan.only_failed)
-    if then and not todo and _is_complete(plan, clips, then, before):
-        return _print_finished(plan, out, then, before, brief)
+    manifest_before = None if is_new(plan.path) else read_manifest(plan.path)
+    before = read_partial_results(plan.path, manifest_before) if manifest_before else Results(Result)
+    remaining = select_pending(wanted, before, plan.only_failed)
+    if manifest_before and not remaining and _is_complete(plan, clips, manifest_before, before):
+        return _print_finished(plan, out, manifest_before, before, brief)
     with ExitStack() as opened:
-        pool, engine = plan.replies.open(then.engine if then else None)
+        pool, engine = plan.replies.open(manifest_before.engine if manifest_before else None)
         opened.enter_context(closing(pool))
         if auditor := plan.system.auditor:
             auditor.check_engine(engine, "auditor")
-        announce(out, plan, f"retrying {len(todo)} of {len(wanted)} samples" if plan.only_failed else "", engine)
+        retried = f"retrying {len(remaining)} of {len(wanted)} samples" if plan.only_failed else ""
+        announce(out, plan, retried, engine)
         for host, why in pool.list_down().items():
             out.print(escape(f"host {host} is skipped for now: {why}"))
         _open_memories(plan, out)
         manifest = plan.manifest(clips, engine)
         for memory in manifest.memories.values():
             out.print(escape(describe_memory(memory)))
-        with Run(plan.path, manifest) as run:
-            todo = select_pending(wanted, run.results, plan.only_failed)
-            experiment = plan.experiment(engine, todo)
+        with Run(plan.path, manifest, before) as run:
+            remaining = select_pending(wanted, run.results, plan.only_failed)
+            experiment = plan.experiment(engine, remaining)
 
             def work(sample: Sample, backend: Backend, emit: Emit) -> Result:
                 return experiment.run_sample(sample, backend, emit, run.keep_frame)
 
-            progress = run_items(run, wanted, todo, work, pool, out, plan.system.sources.values())
+            progress = run_items(run, wanted, remaining, work, pool, out, plan.system.sources.values())
             run.seal(plan.samples.ids)
             if progress.made and (usage := plan.backbone.measure_memory()):
                 write_memory_usage(plan.path, usage)
@@ -79,28 +99,29 @@ def run_plan(plan: Plan, out: Console, brief: bool = False) -> RunOutcome:
 
 
 def _prepare_shard(plan: Plan) -> None:
-    """Raises ConfigError if the run was split into another number of shards. Writes the shard's list of samples."""
+    """Writes the list of the shard's samples. Raises ConfigError if the run was split into another number of shards."""
     if shard := plan.folder.shard:
         check_shard_count(plan.run, shard.total)
-        places = enumerate(plan.samples.selection.samples)
-        write_order(plan.path, ((place, one.id) for place, one in places if shard.contains(one.dialogue_id)))
+        samples = enumerate(plan.samples.selection.samples)
+        write_order(plan.path, ((place, sample.id) for place, sample in samples if shard.contains(sample.dialogue_id)))
 
 
-def _is_complete(plan: Plan, clips: Snapshot, then: Manifest, before: Results[Result]) -> bool:
-    """Whether the folder is as a finished run leaves it, and the clips are still the same."""
-    sealed = plan.only_failed or (then.records == len(before) and before.is_complete(plan.samples.ids))
-    return sealed and then.identity.get(CLIPS) == clips.digest()
+def _is_complete(plan: Plan, clips: Snapshot, manifest: Manifest, results: Results[Result]) -> bool:
+    """Whether the last start of the run ended, and the clips are still the same."""
+    ended = plan.only_failed or (manifest.records == len(results) and results.is_complete(plan.samples.ids))
+    return ended and manifest.identity.get(CLIPS) == clips.digest()
 
 
-def _print_finished(plan: Plan, out: Console, then: Manifest, before: Results[Result], brief: bool) -> RunOutcome:
-    results = before.select(sample.id for sample in plan.samples.wanted).values()
+def _print_finished(plan: Plan, out: Console, manifest: Manifest, results: Results[Result], brief: bool) -> RunOutcome:
+    """Prints the tables of a run that has nothing left to do."""
+    finished = results.select(sample.id for sample in plan.samples.wanted).values()
     if plan.only_failed:
         out.print("no sample of this run failed: there is nothing to retry")
     else:
-        announce(out, plan, "", then.engine)
-        out.print(f"{plural(len(results), 'sample')} {'is' if len(results) == 1 else 'are'} already finished")
-        print_results(out, plan.backbone, results, brief)
-    return RunOutcome.from_results(plan.path, results, kept=len(results), made=0)
+        announce(out, plan, "", manifest.engine)
+        out.print(f"{plural(len(finished), 'sample')} {'is' if len(finished) == 1 else 'are'} already finished")
+        print_results(out, plan.backbone, finished, brief)
+    return RunOutcome.from_results(plan.path, finished, kept=len(finished), made=0)
 
 
 def _open_memories(plan: Plan, out: Console) -> None:
@@ -113,9 +134,9 @@ def _open_memories(plan: Plan, out: Console) -> None:
 def _warn_of_changed(out: Console, clips: Snapshot) -> None:
     if changed := clips.find_changed():
         clips_are = "clip is" if len(changed) == 1 else "clips are"
-        names = preview([one.name for one in changed], 3)
+        names = preview([clip.name for clip in changed], 3)
         warning = (
-            f"{len(changed)} {clips_are} missing or changed since the run started ({names}), so samples that show "
-            "them failed. Restore them, then retry the samples with only_failed=true"
+            f"{len(changed)} {clips_are} missing or changed since the run started ({names}), so the samples that show "
+            "them failed. Restore the clips, then retry these samples with only_failed=true"
         )
         out.print(escape(warning))

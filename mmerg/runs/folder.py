@@ -35,17 +35,31 @@ RESULTS, FRAMES, LOCK = "results.jsonl", "frames", ".lock"
 
 
 class Folder(Generic[Line]):
-    """An open folder with a manifest, events, and a record for each sample in `file`. A context manager; several
-    threads may call `record`. Raises RunError if writing fails.
+    """A folder that is open for writing: a manifest, events, and a file with a record for each sample.
 
-    manifest: its `identity` must be that of the folder; its only session is this start.
+    It is a context manager. Several threads may call `record`. Methods raise RunError if writing fails.
+
+    Args:
+        path: the folder; it is created if missing.
+        manifest: its identity must be that of the folder; its only session is this start.
+        record: the class of the records.
+        file: the name of the file of records.
+        folders: the names of the subfolders.
+        results: the records as read earlier, which are read again only if their file has changed.
     """
 
     def __init__(
-        self, path: Path, manifest: BaseManifest, record: type[Line], file: str, *, folders: Sequence[str]
+        self,
+        path: Path,
+        manifest: BaseManifest,
+        record: type[Line],
+        file: str,
+        *,
+        folders: Sequence[str],
+        results: Results[Line] | None = None,
     ) -> None:
         self.path = path
-        self.results: Results[Line] = Results(record)
+        self.results: Results[Line] = results or Results(record)
         self._manifest = manifest
         self._file = path / file
         self._folders = [path / name for name in folders]
@@ -109,7 +123,7 @@ class Folder(Generic[Line]):
         start = start.model_copy(update={"at": datetime.now(UTC).isoformat(timespec="seconds")})
         manifest = manifest.with_digest().model_copy(update={"sessions": (*manifest.sessions, start)})
         write_record(file, manifest, durable=True)
-        self.results, _ = _read(self.path, self._file, self.results.record, manifest.identity)
+        self.results, _ = _read(self.path, self._file, self.results, manifest.identity)
         if self.results.matches_file and self._file.exists():
             self._open()
         else:
@@ -171,8 +185,8 @@ class Folder(Generic[Line]):
 class Run(Folder[Result]):
     """An open run folder. Several threads may call `keep_frame`."""
 
-    def __init__(self, path: Path, manifest: Manifest) -> None:
-        super().__init__(path, manifest, Result, RESULTS, folders=(SAMPLES, FRAMES))
+    def __init__(self, path: Path, manifest: Manifest, results: Results[Result] | None = None) -> None:
+        super().__init__(path, manifest, Result, RESULTS, folders=(SAMPLES, FRAMES), results=results)
         self._sound_frames: set[str] = set()
 
     def keep_frame(self, sha256: str, read: Callable[[], bytes]) -> None:
@@ -194,7 +208,7 @@ def read_results(path: Path) -> Results[Result]:
 def read_records(path: Path, record: type[Line], file: str) -> Results[Line]:
     """As `read_results`, for any folder with a manifest."""
     manifest = read_any_manifest(path)
-    results, names = _read(path, path / file, record, manifest.identity)
+    results, names = _read(path, path / file, Results(record), manifest.identity)
     if manifest.records is None:
         return results
     what = ""
@@ -211,13 +225,17 @@ def read_records(path: Path, record: type[Line], file: str) -> Results[Line]:
 
 
 def read_partial_results(path: Path, manifest: Manifest) -> Results[Result]:
-    """The results of a run that may be unfinished. `lost`: samples without events, which the next start runs again."""
-    return _read(path, path / RESULTS, Result, manifest.identity)[0]
+    """The results of a run that may be unfinished. Samples in `without_events` run again at the next start."""
+    return _read(path, path / RESULTS, Results(Result), manifest.identity)[0]
 
 
-def _read(path: Path, file: Path, record: type[Line], identity: Mapping[str, str]) -> tuple[Results[Line], set[str]]:
-    """The records, and the names of the files with events."""
-    results = read_lines(file, record, identity)
+def _read(path: Path, file: Path, before: Results[Line], identity: Mapping[str, str]) -> tuple[Results[Line], set[str]]:
+    """The records, and the names of the files with events. Returns the records `before` if `file` has not changed since
+    they were read."""
+    status = file.stat() if file.exists() else None
+    state = (status.st_ino, status.st_size, status.st_mtime_ns) if status else None
+    results = before if state and before.state == state else read_lines(file, before.record, identity)
+    results.state = state
     names = set(os.listdir(path / SAMPLES)) if (path / SAMPLES).is_dir() else set()  # noqa: PTH208 - of 100,000 files
     results.without_events = {sample for sample in results if file_name(sample) not in names}
     return results, names

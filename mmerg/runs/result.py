@@ -157,13 +157,22 @@ Line = TypeVar("Line", bound=SampleLine)
 
 
 class Results(Mapping[str, Line], Generic[Line]):
-    """Records by sample id, in order of first appearance. Stores the bytes of lines to save memory, and parses them on
-    access. clean: the file has exactly these lines in this order. lost: samples without events."""
+    """Records by sample id, in order of first appearance.
+
+    Stores the bytes of the lines to save memory, and parses them on access.
+
+    Attributes:
+        lines: the line of each sample.
+        matches_file: whether the file has exactly these lines in this order.
+        state: the inode, size and modification time (ns) of the file when it was read; None if it was not.
+        without_events: the samples whose events are missing.
+    """
 
     def __init__(self, record: type[Line], lines: dict[str, bytes] | None = None) -> None:
         self.record = record
         self.lines = lines or {}
         self.matches_file = True
+        self.state: tuple[int, int, int] | None = None
         self.without_events: set[str] = set()
 
     def put(self, sample: str, line: bytes) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from mmerg.errors import Failure, RunError
 from mmerg.experiment.work import select_pending
-from mmerg.runs.folder import LOCK, RESULTS, Run, read_results
+from mmerg.runs.folder import LOCK, RESULTS, Run, read_partial_results, read_results
 from mmerg.runs.manifest import MANIFEST, Session, read_manifest
 from mmerg.runs.samples import events_file, read_events
 from tests.runs.parts import (
@@ -64,6 +64,16 @@ def test_an_incomplete_last_result_runs_again(cut: int, kept: list[str], folder:
         assert finished(run) == kept
         do(run, result("c"))
     assert ids(folder) == [*kept, "c"]
+
+
+def test_results_are_read_again_only_if_their_file_has_changed(folder: Path) -> None:
+    before = read_partial_results(folder, read_manifest(folder))
+    with Run(folder, MADE, before) as run:
+        assert run.results is before
+    with (folder / RESULTS).open("a", encoding="utf-8") as file:
+        file.write(result("c").with_digest(MADE.identity).line())
+    with Run(folder, MADE, before) as run:
+        assert list(run.results) == ["a", "b", "c"]
 
 
 def test_samples_without_events_run_again(folder: Path) -> None:
