@@ -30,12 +30,7 @@ EXAMPLE = '[("Ana", "I got the job!")]'  # turns, for the hints of errors
 
 @dataclass(frozen=True)
 class Reply:
-    """The reply of a system.
-
-    Attributes:
-        result: the same fields as a line in the results of a run.
-        trace: the inputs and outputs of the system's agents.
-    """
+    """The reply of a system. result: as in the results of a run. trace: the inputs and outputs of the agents."""
 
     result: Result
     trace: SampleTrace

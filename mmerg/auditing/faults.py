@@ -141,7 +141,7 @@ class Auditing:
         findings, as in a run."""
         auditor = self.prompts.system.auditor
         assert auditor is not None
-        forms = ask.forms(auditor, state, 0)
+        forms = ask.make_forms(auditor, state, 0)
         needs_findings = any("finding" in self.forms[stage.name] for stage in stages)
         audit = _unless_final(lambda: ask(auditor, state, 0)) if needs_findings else None
         findings = to_audit(audit).findings if isinstance(audit, BaseModel) else {}

@@ -49,9 +49,7 @@ FIX_CODE = (
 class Asker:
     """Implements `loops.loop.Ask` for one sample.
 
-    Attributes:
-        sampling: of the backbone; stages may override parts.
-        sources: the sources for this sample, by symbol.
+    sampling: of the backbone; stages may override parts. sources: the sources for this sample, by symbol.
     """
 
     prompts: Prompts
@@ -73,11 +71,10 @@ class Asker:
         if any(audited.verdict.form != "finding" for audited in system.stages if audited.name in stage.audits):
             return self._audit(stage, state, t, candidate)
         bounds = get_bounds(system, stage, state)
-        supplied = self._supplied(stage, state, place)
+        supplied = self._get_supplied(stage, state, place)
         if stage.function:
-            return _call_function(
-                stage, stage.function, bounds, state, t, select_inputs(stage, state) | supplied, correction
-            )
+            inputs = select_inputs(stage, state) | supplied
+            return _call_function(stage, stage.function, bounds, state, t, inputs, correction)
         if stage.label:
             emotion = self._read_emotion(stage, state, place, supplied, correction)
             state = replace(state, labels=(emotion,))  # other fields may explain it
@@ -134,7 +131,7 @@ class Asker:
         self.emit(events.LabelsRead(**place, logprobs=mean, calibrated=stage.prior is not None))
         return max(labels, key=lambda label: scores[label])
 
-    def forms(self, auditor: Stage, state: State, t: int) -> Forms:
+    def make_forms(self, auditor: Stage, state: State, t: int) -> Forms:
         """Returns the forms of check for pass t. Their calls are recorded as calls of the auditor."""
 
         def call(request: Request) -> Reply:
@@ -149,7 +146,7 @@ class Asker:
         """Returns the findings on the audited stages, each by the form of its check."""
         audited = [stage for stage in self.prompts.system.stages if stage.name in auditor.audits]
         by_finding = tuple(stage.name for stage in audited if stage.verdict.form == "finding")
-        forms = self.forms(auditor, state, t)
+        forms = self.make_forms(auditor, state, t)
         with user_code(f"{auditor.name}, pass {t}"):
             findings = {stage.name: forms.check(stage, state) for stage in audited if stage.name not in by_finding}
         if by_finding:
@@ -157,7 +154,7 @@ class Asker:
             findings |= dict(cast(BaseModel, self(asked_auditor, state, t, candidate=candidate)))
         return audit_class(auditor.audits)(**{stage.name: findings[stage.name] for stage in audited})
 
-    def _supplied(self, stage: Stage, state: State, place: Place) -> Inputs:
+    def _get_supplied(self, stage: Stage, state: State, place: Place) -> Inputs:
         """Gets the inputs from sources that the stage sees, and returns them by symbol."""
         supplied: Inputs = {}
         for symbol in [symbol for symbol in self.sources if symbol in stage.sees]:
@@ -235,7 +232,7 @@ def _clean_response(
     symbol, _, name = system.result.get("response", "").partition(".")
     if symbol != stage.gives:
         return output, ()
-    names = {turn.speaker for turn in state.scene.history} | {state.scene.responder} | _speakers(supplied)
+    names = {turn.speaker for turn in state.scene.history} | {state.scene.responder} | _find_speakers(supplied)
     written = getattr(output, name) if name else str(output)
     _, response = separate(written)  # texts in JSON may also hold thoughts
     if written and not response:
@@ -250,7 +247,7 @@ def _clean_response(
     return words if isinstance(output, str) else output.model_copy(update={name: words}), removed
 
 
-def _speakers(supplied: Inputs) -> set[str]:
+def _find_speakers(supplied: Inputs) -> set[str]:
     """Returns the speakers in exemplars, whose names a model may copy."""
     items = [item for content in supplied.values() if isinstance(content, tuple) for item in content]
     turns = [turn for item in items for turn in item.get("history", ())]
@@ -259,10 +256,8 @@ def _speakers(supplied: Inputs) -> set[str]:
 
 def _describe_call(place: Place, request: Request, reply: Reply) -> events.Called:
     messages = tuple(
-        events.TracedMessage(
-            role=message.role, text=message.text, images=tuple(image.sha256 for image in message.images)
-        )
-        for message in request.messages
+        events.TracedMessage(role=sent.role, text=sent.text, images=tuple(image.sha256 for image in sent.images))
+        for sent in request.messages
     )
     return events.Called(
         **place,

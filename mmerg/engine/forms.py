@@ -33,9 +33,7 @@ ANEW = "answer anew: this does not fit what is shown"
 class Forms:
     """The checks of one pass.
 
-    Attributes:
-        auditor: prompts for odds and comparison show its inputs.
-        call: calls the backbone, and records the call.
+    auditor: prompts for odds and comparison show its inputs. call: calls the backbone, and records the call.
     """
 
     prompts: Prompts

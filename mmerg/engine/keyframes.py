@@ -87,10 +87,7 @@ class ClipPrefetcher:
     """Extracts frames from clips. All clips of a planned file are extracted in one pass, at its first use.
 
     Later reads use the store. Failed clips are remembered, as decoding a span outside its file takes a whole pass.
-
-    Args:
-        planned: the clips to extract together, by file.
-        snapshot: the files at the start of the run. A file that is missing or changed since fails its sample.
+    planned: by file. snapshot: the files at the start of the run; if one is missing or changes, its sample fails.
     """
 
     def __init__(

@@ -37,10 +37,7 @@ KeepFrame = Callable[[str, Callable[[], bytes]], None]  # stores a JPEG by hash;
 class Experiment:
     """Everything that the samples of a run share.
 
-    Attributes:
-        sampling: of the backbone; stages may override parts.
-        max_images: the most images that the model takes in one call.
-        sources: by symbol.
+    sampling: of the backbone; stages may override parts. max_images: of one call. sources: by symbol.
     """
 
     prompts: Prompts
@@ -59,12 +56,9 @@ class Experiment:
 
         def run_loop(record: Emit, trace: SampleTrace) -> Fields:
             pending: list[events.Event] = []  # recorded once the frames are stored
+            vision, most = self.engine.vision, self.max_images
             state = self.sampler.initial_state(
-                sample.scene,
-                sample.dropped,
-                vision=self.engine.vision,
-                max_images=self.max_images,
-                emit=pending.append,
+                sample.scene, sample.dropped, vision=vision, max_images=most, emit=pending.append
             )
             state = replace(state, labels=order_labels(system, sample.scene))
             for image in state.images:  # their bytes are in memory

@@ -99,10 +99,8 @@ class Correction:
     retained: Mapping[str, Output] = field(default_factory=dict)
 
     def for_stage(self, stage: Stage, renewed: Set[str]) -> Correction | None:
-        """Returns what `stage` sees of this correction; None if nothing.
-
-        renewed: symbols with new outputs. A later stage sees its previous output if it sees one of these symbols.
-        """
+        """Returns what `stage` sees of this correction. A later stage sees its previous output if it sees one of the
+        `renewed` symbols, which have new outputs."""
         if stage.name == self.stage:
             return self
         previous = self.retained.get(stage.gives)
@@ -113,9 +111,7 @@ class Correction:
 class Candidate:
     """One of several independent candidates.
 
-    Attributes:
-        number: from 0; it is a part of the seed.
-        replies: by symbol, the model's completion and the output before it is cleaned.
+    number: from 0, a part of the seed. replies: by symbol, the model's completion and the output before it is cleaned.
     """
 
     number: int

@@ -57,9 +57,7 @@ class Upload:
 class Uploads(ClipPrefetcher):
     """Uploaded files in place of clips on disk.
 
-    Attributes:
-        files: by the path of the turn's clip, which names no file on disk.
-        problems: by path, why files give no frames. `extract` fills it.
+    files: by the path of the turn's clip, which names no file on disk. problems: by path, why files give no frames.
     """
 
     def __init__(self, files: Mapping[Path, Sequence[Upload]]) -> None:

@@ -30,11 +30,11 @@ def audit(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
     if system.auditor is None:
         return single(system, state, ask, emit)
 
-    def read(reply: Output, this: Pass) -> tuple[Pass, Correction | str]:
+    def read(reply: Output, current: Pass) -> tuple[Pass, Correction | str]:
         assert not isinstance(reply, str)
         result = to_audit(reply)
-        emit(events.Audited(sample=state.scene.id, t=this.t, audit=result, checks=result.checks, fault=result.fault))
-        audited = replace(this, audit=result)
+        emit(events.Audited(sample=state.scene.id, t=current.t, audit=result, checks=result.checks, fault=result.fault))
+        audited = replace(current, audit=result)
         if system.final_selection == "calibrated":
             findings = [(stage.verdict, result.findings[stage.name]) for stage in system.checked_stages]
             ratios = [check.log_likelihood_ratio(finding) or 0.0 for check, finding in findings]
@@ -42,9 +42,9 @@ def audit(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
         if result.fault is None:
             return audited, "passed"
         faulty = system.get_stage(result.fault)
-        finding, previous = result.findings[faulty.name], this.state.get(faulty.gives)
+        finding, previous = result.findings[faulty.name], current.state.get(faulty.gives)
         assert previous is not None
-        later = this.state.outputs[len(this.state.before(faulty.gives).outputs) + 1 :]
+        later = current.state.outputs[len(current.state.before(faulty.gives).outputs) + 1 :]
         retained = dict(later) if system.retain == "all" and system.rerun == "shown" else {}
         return audited, Correction(faulty.name, previous, finding.reason, finding.correction, retained=retained)
 
@@ -65,14 +65,14 @@ def refine(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
     symbol = system.result.get("response", system.stages[-1].gives).split(".")[0]
     writer = next(stage for stage in system.stages if stage.gives == symbol)
 
-    def read(reply: Output, this: Pass) -> tuple[Pass, Correction | str]:
-        emit(events.Produced.from_output(state.scene.id, this.t, critic.name, critic.gives, reply))
-        scored = replace(this, score=(int(getattr(reply, system.score)) if system.score else 0,))
+    def read(reply: Output, current: Pass) -> tuple[Pass, Correction | str]:
+        emit(events.Produced.from_output(state.scene.id, current.t, critic.name, critic.gives, reply))
+        scored = replace(current, score=(int(getattr(reply, system.score)) if system.score else 0,))
         if system.stop and getattr(reply, system.stop):
             return scored, "good enough"
-        draft = this.state.get(writer.gives)
+        draft = current.state.get(writer.gives)
         assert draft is not None
-        earlier = this.correction.drafts if this.correction else ()
+        earlier = current.correction.drafts if current.correction else ()
         drafts = (*earlier, Draft(draft, reply))
         feedback = reply if isinstance(reply, str) else reply.model_dump_json()
         return scored, Correction(writer.name, draft, "", feedback, drafts)
@@ -81,17 +81,15 @@ def refine(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
 
 
 def _audited_passes(
-    system: System, auditor: Stage, state: State, ask: Ask, emit: Emit, read: _ReadAudit, by: Selection
+    system: System, auditor: Stage, state: State, ask: Ask, emit: Emit, read: _ReadAudit, selection: Selection
 ) -> Outcome:
     """Makes at most `max_iterations` + 1 passes, audits each, and selects one.
 
     The loop also ends if an audit cannot be read, if a later pass cannot be finished, or if the faulty stage repeats
     its output; earlier passes can still be selected. Raises SampleError if the first pass or a call fails.
 
-    Args:
-        read: takes the auditor's completion and the pass. Returns the pass with its audit or score, and the correction
-            for the next pass or, as a text, why the loop ends.
-        by: how the pass is selected.
+    read: takes the auditor's output and the pass. Returns the pass with its audit or score, and either the correction
+    for the next pass or, as a text, why the loop ends.
     """
     sample = state.scene.id
     passes: list[Pass] = []
@@ -104,32 +102,32 @@ def _audited_passes(
                 corrected = _rerun_stage(system, auditor, passes[-1], ask, emit, t, correction)
                 if corrected is None:
                     same = replace(passes[-1], t=t, correction=correction)
-                    return finish(sample, [*passes, same], "idle", by, emit)
+                    return finish(sample, [*passes, same], "idle", selection, emit)
                 state = corrected
             state = complete(system, state, ask, emit, t, correction)
         except SampleError as error:
             if not passes or not is_final(error):
                 raise
             emit(events.PassLost(sample=sample, t=t, failure=error.failure, what=error.what))
-            return finish(sample, passes, "unusable", by, emit)
-        this = Pass(t, state, correction=correction)
+            return finish(sample, passes, "unusable", selection, emit)
+        current = Pass(t, state, correction=correction)
         try:
             reply = ask(auditor, state, t)
         except SampleError as error:
             if not is_final(error) or (isinstance(error, CallError) and not passes):
                 raise
             emit(events.Unaudited(sample=sample, t=t, failure=error.failure, what=error.what, hint=error.hint))
-            return finish(sample, [*passes, this], "unaudited", by, emit)
-        this, next_step = read(reply, this)
-        passes.append(this)
+            return finish(sample, [*passes, current], "unaudited", selection, emit)
+        current, next_step = read(reply, current)
+        passes.append(current)
         if isinstance(next_step, str):
-            return finish(sample, passes, next_step, by, emit)
+            return finish(sample, passes, next_step, selection, emit)
         correction = next_step
-    return finish(sample, passes, "max_iterations", by, emit)
+    return finish(sample, passes, "max_iterations", selection, emit)
 
 
 def _rerun_stage(
-    system: System, auditor: Stage, this: Pass, ask: Ask, emit: Emit, t: int, correction: Correction
+    system: System, auditor: Stage, faulty: Pass, ask: Ask, emit: Emit, t: int, correction: Correction
 ) -> State | None:
     """Runs the faulty stage again, and returns the state up to its new output.
 
@@ -138,14 +136,14 @@ def _rerun_stage(
     """
     stage = system.get_stage(correction.stage)
     if system.rerun == "view":
-        corrected = rerun_in_views(system, auditor, stage, this, ask, emit, t)
+        corrected = rerun_in_views(system, auditor, stage, faulty, ask, emit, t)
     else:
-        before = this.state.before(stage.gives)
+        before = faulty.state.before(stage.gives)
         corrected = before.with_output(stage.gives, ask(stage, before, t, correction))
     if corrected is None:
         return None
     _, output = corrected.outputs[-1]
-    emit(events.Produced.from_output(this.state.scene.id, t, stage.name, stage.gives, output))
+    emit(events.Produced.from_output(faulty.state.scene.id, t, stage.name, stage.gives, output))
     same = output == correction.previous and not (correction.drafts or correction.retained)
     return None if system.greedy and same else corrected
 

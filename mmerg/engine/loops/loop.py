@@ -79,18 +79,18 @@ def single(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
     return Outcome((only,), only, "no auditor")
 
 
-def select(passes: Sequence[Pass], by: Selection = "lexicographic") -> Pass:
+def select(passes: Sequence[Pass], selection: Selection = "lexicographic") -> Pass:
     """Returns the pass with the highest rank; with `last`, the latest pass that has a rank (the paper's row without
     final selection). If no pass has a rank, returns the first."""
     ranked = [candidate for candidate in passes if candidate.rank()]
-    if by == "last" and ranked:
+    if selection == "last" and ranked:
         return ranked[-1]
     return max(passes, key=Pass.rank)
 
 
-def finish(sample: str, passes: Sequence[Pass], ended: str, by: Selection, emit: Emit) -> Outcome:
+def finish(sample: str, passes: Sequence[Pass], ended: str, selection: Selection, emit: Emit) -> Outcome:
     """Selects a pass, and emits which one and why. ended: why the loop ended."""
-    selected = select(passes, by)
+    selected = select(passes, selection)
     ranks = {candidate.t: rank for candidate in passes if (rank := candidate.rank())}
-    emit(events.Selected(sample=sample, t=selected.t, ranks=ranks, ended=ended, by=by))
+    emit(events.Selected(sample=sample, t=selected.t, ranks=ranks, ended=ended, by=selection))
     return Outcome(tuple(passes), selected, ended)

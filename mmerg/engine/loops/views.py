@@ -51,18 +51,18 @@ def make_views(system: System, stage: Stage, state: State) -> Iterator[tuple[str
 
 
 def rerun_in_views(
-    system: System, auditor: Stage, stage: Stage, this: Pass, ask: Ask, emit: Emit, t: int
+    system: System, auditor: Stage, stage: Stage, faulty: Pass, ask: Ask, emit: Emit, t: int
 ) -> State | None:
-    """Looks for a better output of the stage that failed in the pass `this`.
+    """Looks for a better output of the stage that failed in the pass `faulty`.
 
     Returns the state with the first output that passes the stage's check. If the check has scores, returns the state
     with the best output of all views, provided that it scores higher than the pass. Returns None if no output is
     better. Raises SampleError if a call fails.
     """
     check = replace(auditor, audits=(stage.name,), output=audit_class((stage.name,)))
-    before, outputs = this.state.before(stage.gives), [this.state.get(stage.gives)]
-    assert this.audit
-    best_score, best_state = this.audit.findings[stage.name].score, None
+    before, outputs = faulty.state.before(stage.gives), [faulty.state.get(stage.gives)]
+    assert faulty.audit
+    best_score, best_state = faulty.audit.findings[stage.name].score, None
     for number, (view, changed_stage, changed_state) in enumerate(make_views(system, stage, before), start=1):
         became: Became = "unusable"
         score: float | None = None
