@@ -82,7 +82,7 @@ def single(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
 def select(passes: Sequence[Pass], selection: Selection = "lexicographic") -> Pass:
     """Returns the pass with the highest rank; with `last`, the latest pass that has a rank (the paper's row without
     final selection). If no pass has a rank, returns the first."""
-    ranked = [candidate for candidate in passes if candidate.rank()]
+    ranked = [pass_ for pass_ in passes if pass_.rank()]
     if selection == "last" and ranked:
         return ranked[-1]
     return max(passes, key=Pass.rank)
@@ -91,6 +91,6 @@ def select(passes: Sequence[Pass], selection: Selection = "lexicographic") -> Pa
 def finish(sample: str, passes: Sequence[Pass], ended: str, selection: Selection, emit: Emit) -> Outcome:
     """Selects a pass, and emits which one and why. ended: why the loop ended."""
     selected = select(passes, selection)
-    ranks = {candidate.t: rank for candidate in passes if (rank := candidate.rank())}
+    ranks = {pass_.t: rank for pass_ in passes if (rank := pass_.rank())}
     emit(events.Selected(sample=sample, t=selected.t, ranks=ranks, ended=ended, by=selection))
     return Outcome(tuple(passes), selected, ended)
