@@ -34,7 +34,7 @@ def calibrate_labels(run: Path, file: Path) -> LabelPrior:
         counts=dict(Counter(result.gold_emotion for result in results if result.gold_emotion)),
     )
     settings = restore_settings(run, manifest).model_copy(update={"auditor": None})
-    prompts = plan_prompts(settings).label_digests()
+    prompts = plan_prompts(settings).compute_label_digests()
     prompts |= {name: manifest.identity[name] for name in prompts.keys() & manifest.identity.keys()}  # of the run
     if file.exists():
         read_auditor(file).check_engine(manifest.engine, str(file))

@@ -38,7 +38,7 @@ from mmerg.settings.model import FORMS, Form, RunSettings
 from mmerg.storage.files import describe_error
 from mmerg.storage.record import write_record
 from mmerg.systems.audit import Check
-from mmerg.systems.check import form_problem
+from mmerg.systems.check import find_form_problem
 from mmerg.systems.system import FINDING, Stage
 
 DECOYS = 2  # dialogues with the outputs that form=comparison compares with
@@ -119,7 +119,7 @@ def launch(
         auditor_file = update_auditor(
             calibrate,
             manifest.engine,
-            prompts.check_digests(),
+            prompts.compute_check_digests(),
             run=planted.run,
             dialogues=len({case.dialogue for case in cases}),
             seed=seed,
@@ -161,7 +161,8 @@ def _plan_findings(settings: RunSettings) -> Prompts:
     prompts = plan_prompts(settings.model_copy(update={"auditor": None}))
     system = prompts.system
     stages = tuple(
-        stage if form_problem(system, stage, "finding") else replace(stage, verdict=FINDING) for stage in system.stages
+        stage if find_form_problem(system, stage, "finding") else replace(stage, verdict=FINDING)
+        for stage in system.stages
     )
     return Prompts(replace(system, stages=stages), settings.dataset.emotion_of)
 
@@ -189,7 +190,7 @@ def _find_possible_forms(prompts: Prompts, stage: Stage, forms: Sequence[Form]) 
     """The forms that a stage's check can have."""
     auditor = prompts.system.auditor
     has_findings = auditor is not None and prompts.has_template(f"{auditor.name}.j2")
-    possible = [form for form in forms if not form_problem(prompts.system, stage, form)]
+    possible = [form for form in forms if not find_form_problem(prompts.system, stage, form)]
     return [form for form in possible if form != "finding" or has_findings]
 
 
@@ -216,7 +217,7 @@ def _find_auditor(run: Path, prompts: Prompts, manifest: Manifest) -> Stage:
         why_not = f"{auditor.name} gives feedback and checks no stage" if auditor else "it has no auditor"
         what = f"system={system.name} cannot be audited: {why_not}"
         raise RunError(what, where=str(run), hint="use a run of a system that audits its stages, such as merg")
-    digests = prompts.digests()
+    digests = prompts.compute_digests()
     if changed := describe_changes(manifest, manifest.model_copy(update={"identity": manifest.identity | digests})):
         what = f"the run's system has changed since the run: {'; '.join(changed)}"
         folders = ", ".join(map(str, system.prompts))

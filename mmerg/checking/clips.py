@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from mmerg.corpora.dialogue import OVERLONG, Clip, Corpus, Sample
-from mmerg.engine.keyframes import recent_clips
+from mmerg.engine.keyframes import get_recent_clips
 from mmerg.errors import ClipError
 from mmerg.frames.decode import PAST_END
 from mmerg.frames.extract import extract
@@ -87,7 +87,7 @@ def find_bad_clips(
     for clip in doubtful:
         files[clip.path][clip] = None
     for sample in samples:
-        for shown in recent_clips(sample.scene, settings.last_turns).values():
+        for shown in get_recent_clips(sample.scene, settings.last_turns).values():
             if shown:
                 files[shown.path][shown] = None
 

@@ -16,7 +16,7 @@ from mmerg.console.terminal import escape, printable
 from mmerg.corpora.dialogue import OVERLONG, Clip, Corpus
 from mmerg.corpora.protocols import Selection, describe
 from mmerg.corpora.published import PublishedCounts, find_counts, get_bad_clips
-from mmerg.engine.keyframes import COULD_SHOW_TARGET, recent_clips
+from mmerg.engine.keyframes import COULD_SHOW_TARGET, get_recent_clips
 from mmerg.errors import ClipError, preview
 from mmerg.settings.model import ProtocolSettings
 
@@ -95,7 +95,7 @@ def check_targets(
     unusable: Counter[str] = Counter()
     with_clip, excluded = 0, list[str]()
     for sample in selection.samples:
-        turns = recent_clips(sample.scene, last_turns)
+        turns = get_recent_clips(sample.scene, last_turns)
         clips = [clip for clip in turns.values() if clip]
         with_clip += any(clip not in bad for clip in clips)
         unusable.update(bad[clip].reason for clip in clips if clip in bad)

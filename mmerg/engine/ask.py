@@ -25,8 +25,8 @@ from mmerg.errors import Failure, MmergError, ReplyError, SampleError, format_ex
 from mmerg.runs import events
 from mmerg.runs.events import Emit
 from mmerg.storage.words import split_ngrams
-from mmerg.systems.audit import Finding, audit_class
-from mmerg.systems.instantiate import dotted_name
+from mmerg.systems.audit import Finding, make_audit_class
+from mmerg.systems.instantiate import get_dotted_name
 from mmerg.systems.schema import Bounds, build_json_schema, parse_output, validate_output
 from mmerg.systems.system import Stage, StageFunction, StageInput, System
 
@@ -150,9 +150,9 @@ class Asker:
         with user_code(f"{auditor.name}, pass {t}"):
             findings = {stage.name: forms.check(stage, state) for stage in audited if stage.name not in by_finding}
         if by_finding:
-            asked_auditor = replace(auditor, audits=by_finding, output=audit_class(by_finding))
+            asked_auditor = replace(auditor, audits=by_finding, output=make_audit_class(by_finding))
             findings |= dict(cast(BaseModel, self(asked_auditor, state, t, candidate=candidate)))
-        return audit_class(auditor.audits)(**{stage.name: findings[stage.name] for stage in audited})
+        return make_audit_class(auditor.audits)(**{stage.name: findings[stage.name] for stage in audited})
 
     def _get_supplied(self, stage: Stage, state: State, place: Place) -> Inputs:
         """Gets the inputs from sources that the stage sees, and returns them by symbol."""
@@ -281,7 +281,7 @@ def _call_function(
 ) -> Output:
     """Returns the output of a stage's function. Raises ReplyError if it violates the schema, or is no text where the
     stage gives text."""
-    where = f"{stage.name}, pass {t}, {dotted_name(function)}"
+    where = f"{stage.name}, pass {t}, {get_dotted_name(function)}"
     stage_input = StageInput(
         sample=state.scene.id,
         t=t,

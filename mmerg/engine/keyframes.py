@@ -15,7 +15,7 @@ import numpy as np
 
 from mmerg.backends.protocol import Image
 from mmerg.corpora.dialogue import Clip, Sample, Scene
-from mmerg.engine.prompts import frames_form
+from mmerg.engine.prompts import get_frames_form
 from mmerg.engine.state import State
 from mmerg.errors import ClipError, ConfigError, Failure, SampleError
 from mmerg.frames.describe import describe_frame, measure
@@ -30,7 +30,7 @@ from mmerg.storage.files import Snapshot
 COULD_SHOW_TARGET = "could_show_target"  # it is unknown which part of the clip precedes the target
 
 
-def recent_clips(scene: Scene, last_turns: int) -> dict[int, Clip | None]:
+def get_recent_clips(scene: Scene, last_turns: int) -> dict[int, Clip | None]:
     """Returns the clips of the last turns by turn number, from 1; None for a turn without a clip."""
     first = max(0, len(scene.history) - last_turns)
     return {number: turn.clip for number, turn in enumerate(scene.history[first:], start=first + 1)}
@@ -63,10 +63,10 @@ def shuffle_clips(samples: Sequence[Sample], settings: FramesSettings) -> tuple[
 
 
 def _present_clips(scene: Scene, last_turns: int) -> dict[int, Clip]:
-    return {number: clip for number, clip in recent_clips(scene, last_turns).items() if clip}
+    return {number: clip for number, clip in get_recent_clips(scene, last_turns).items() if clip}
 
 
-def clips_by_file(samples: Iterable[Sample], last_turns: int) -> dict[Path, tuple[Clip, ...]]:
+def group_clips_by_file(samples: Iterable[Sample], last_turns: int) -> dict[Path, tuple[Clip, ...]]:
     """Returns the distinct clips of each file that has more than one, so that the file is decoded once for all.
 
     A dialogue of IEMOCAP is one AVI of several minutes, and each decoding starts at its beginning.
@@ -137,7 +137,7 @@ class KeyframeSampler:
         clips = _present_clips(scene, self.settings.last_turns)
         outcomes = self.prefetcher.extract(list(clips.values()), self.settings, self.store)
         extracted = dict(zip(clips, outcomes, strict=True))
-        problems = dict.fromkeys(recent_clips(scene, self.settings.last_turns), "")
+        problems = dict.fromkeys(get_recent_clips(scene, self.settings.last_turns), "")
         problems |= {n: error.reason for n, error in extracted.items() if isinstance(error, ClipError)}
         problems |= dict.fromkeys(dropped, COULD_SHOW_TARGET)
         good = {n: frames for n, frames in extracted.items() if not isinstance(frames, ClipError)}
@@ -172,7 +172,7 @@ class KeyframeSampler:
             images = [_image(add_caption(image.data, caption, quality)) for image, caption in pairs]
         state = State(scene, tuple(keyframes), tuple(images) if vision else ())
         turns = tuple(_turn_frames(turn, keyframes, problem) for turn, problem in sorted(problems.items()))
-        emit(events.FramesTaken(sample=scene.id, form=frames_form(state), turns=turns))
+        emit(events.FramesTaken(sample=scene.id, form=get_frames_form(state), turns=turns))
         return state
 
     def _make_grey(self, frame: Frame) -> Frame:

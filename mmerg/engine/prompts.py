@@ -160,14 +160,14 @@ class Prompts:
         """Returns the message that asks for a valid reply. what: the complaint."""
         return Message("user", self._render("repair.j2", {"complaint": what, "outline": outline}))
 
-    def digests(self) -> Digests:
+    def compute_digests(self) -> Digests:
         """Returns the system's parts of a run's identity, with all templates that it can render."""
         return digest_system(self.system, {name: self._sources[name] for name in self._rendered})
 
     def has_template(self, name: str) -> bool:
         return name in self._sources
 
-    def check_digests(self) -> Digests:
+    def compute_check_digests(self) -> Digests:
         """Returns the digests on which measured checks depend: templates, outputs, inputs, checks and their code."""
         system = self.system
         auditor = f"{OUTPUT}{system.auditor.name}" if system.auditor else ""
@@ -180,11 +180,11 @@ class Prompts:
             digests[name] = f"{digests.get(name, '')}; sees {seen}; {stage.check}; code {code}"
         return {name: digest for name, digest in digests.items() if name != auditor}
 
-    def label_digests(self) -> Digests:
+    def compute_label_digests(self) -> Digests:
         """Returns the digests on which calibrated labels depend: all templates, and the inputs of stages whose labels
         are read."""
         stages = {f"stage {stage.name}" for stage in self.system.stages if stage.label}
-        digests = self.check_digests()
+        digests = self.compute_check_digests()
         return {name: digest for name, digest in digests.items() if name.startswith(PROMPT) or name in stages}
 
     def _read(self) -> dict[str, str]:
@@ -279,7 +279,7 @@ def select_inputs(stage: Stage, state: State) -> Inputs:
             FrameView(number, k.turn, turns[k.turn - 1].speaker, k.frame.time, k.description)
             for number, k in enumerate(state.keyframes, start=1)
         ]
-        inputs["V"] = FramesView(frames_form(state), tuple(views))
+        inputs["V"] = FramesView(get_frames_form(state), tuple(views))
     if "D" in stage.sees:
         inputs["D"] = tuple(turns[-state.turns :] if state.turns else turns)
     return inputs | {symbol: output for symbol, output in state.outputs if symbol in stage.sees}
@@ -304,7 +304,7 @@ def _citable_turns(stage: Stage, state: State) -> tuple[Turn, ...]:
     return state.scene.history[-count:]
 
 
-def frames_form(state: State) -> Form:
+def get_frames_form(state: State) -> Form:
     """Returns the form of V: images, montage, descriptions or none."""
     if not state.keyframes:
         return "none"

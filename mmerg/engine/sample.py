@@ -24,7 +24,7 @@ from mmerg.runs.events import Emit
 from mmerg.runs.facts import NOWHERE, collect_facts
 from mmerg.runs.result import Result
 from mmerg.runs.trace import SampleTrace
-from mmerg.systems.instantiate import dotted_name
+from mmerg.systems.instantiate import get_dotted_name
 from mmerg.systems.system import System
 
 LOOPS: Mapping[str, Loop] = {"audit": audit, "single": single, "refine": refine, "candidates": candidates}
@@ -76,7 +76,7 @@ class Experiment:
             loop, loop_system = get_loop(system), replace(system, greedy=greedy)
             if isinstance(system.loop, str):
                 return _result_fields(system, loop(loop_system, state, ask, record))
-            with user_code(f"loop {dotted_name(system.loop)}"):
+            with user_code(f"loop {get_dotted_name(system.loop)}"):
                 fields = _result_fields(system, loop(loop_system, state, ask, record))
                 Result.model_validate({"id": sample.id, "status": "ok", **fields})  # raises here for invalid fields
                 if not trace.selected:

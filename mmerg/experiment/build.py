@@ -6,7 +6,7 @@ from typing import Any
 
 from mmerg.corpora.dialogue import Corpus, Sample
 from mmerg.corpora.reading import read_corpus
-from mmerg.engine.keyframes import ClipPrefetcher, KeyframeSampler, clips_by_file, snapshot_clips
+from mmerg.engine.keyframes import ClipPrefetcher, KeyframeSampler, group_clips_by_file, snapshot_clips
 from mmerg.engine.prompts import Prompts
 from mmerg.frames.store import FrameStore
 from mmerg.settings.kinds import ClassSpec
@@ -38,5 +38,7 @@ def build_keyframe_sampler(
     """The sampler of keyframes. It decodes a file with clips of several `samples` once, and opens no clip that no agent
     sees."""
     frames = settings if system.sees("V") else settings.model_copy(update={"last_turns": 0})
-    prefetcher = ClipPrefetcher(clips_by_file(samples, frames.last_turns), snapshot_clips(samples, frames.last_turns))
+    prefetcher = ClipPrefetcher(
+        group_clips_by_file(samples, frames.last_turns), snapshot_clips(samples, frames.last_turns)
+    )
     return KeyframeSampler(frames, FrameStore(cache_dir / "frames"), prefetcher)

@@ -112,7 +112,7 @@ class SystemPlan:
         """The parts of a run's identity that are known before a model is asked."""
         prompts, sources = self.prompts, self.sources
         readers = {name: one.embedder if isinstance(one, Exemplars) else one for name, one in sources.items()}
-        return digest_run(settings, corpus.fingerprint, prompts.system, prompts.digests(), sources, readers)
+        return digest_run(settings, corpus.fingerprint, prompts.system, prompts.compute_digests(), sources, readers)
 
     def experiment(
         self, engine: Engine, sampling: Sampling, max_images: int, samples: Sequence[Sample] = ()
@@ -259,7 +259,7 @@ def plan_system(settings: RunSettings, corpus: Corpus) -> SystemPlan:
         auditor.check_corpus(corpus.fingerprint, f"auditor={settings.auditor}")
     if auditor and auditor.labels:
         prompts.system = calibrated(prompts.system, auditor.labels, corpus, f"auditor={settings.auditor}")
-        auditor.check_prompts(prompts.label_digests(), f"auditor={settings.auditor}")
+        auditor.check_prompts(prompts.compute_label_digests(), f"auditor={settings.auditor}")
     sources = build_sources(settings.sources, settings.dataset.memory, prompts.system, corpus, cache_dir)
     return SystemPlan(prompts, settings.frames, sources, cache_dir, auditor)
 
@@ -284,7 +284,7 @@ def plan_prompts(settings: RunSettings) -> Prompts:
             what = "loop=refine uses free-text feedback, so measured checks have no effect"
             raise ConfigError(what, where=f"auditor={settings.auditor}", hint="remove auditor=…, or use another system")
         prompts = Prompts(prompts.system.with_checks(auditor.checks), dataset.emotion_of)
-        auditor.check_prompts(prompts.check_digests(), f"auditor={settings.auditor}")
+        auditor.check_prompts(prompts.compute_check_digests(), f"auditor={settings.auditor}")
     return prompts
 
 

@@ -108,7 +108,7 @@ class Judging:
         parts = {
             "judge": engine.model,
             "digest": engine.digest[:12],
-            "prompts": combine_digests(self.judge.prompts.digests())[:12],
+            "prompts": combine_digests(self.judge.prompts.compute_digests())[:12],
             "temperature": rubric.temperature,
             "repeats": rubric.repeats,
             "seed": self.settings.seed,
@@ -128,7 +128,11 @@ class Judging:
         """Judges the remaining items of a set, and writes and prints the scores. Returns the exit code."""
         out, runs = self.out, judging_set.runs
         settings = self.settings.plain()
-        known = {CONFIG: digest_settings(settings), **self.judge.prompts.digests(), "judged": judging_set.digest()}
+        known = {
+            CONFIG: digest_settings(settings),
+            **self.judge.prompts.compute_digests(),
+            "judged": judging_set.digest(),
+        }
         manifest = JudgingManifest(
             identity={**known, ENGINE: serialize_engine(self.engine)},
             engine=self.engine,

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 from mmerg.corpora.dialogue import Clip, Sample
-from mmerg.engine.keyframes import recent_clips
+from mmerg.engine.keyframes import get_recent_clips
 from mmerg.errors import ClipError, ConfigError, RunError, preview
 from mmerg.experiment.plan import SamplePlan
 from mmerg.frames.picture import crop_picture
@@ -85,7 +85,7 @@ def _put_clips(runs: Sequence[RunResults], samples: Sequence[str], folder: Path,
 
 
 def _clips(sample: Sample, last_turns: int) -> Mapping[int, Clip]:
-    clips = recent_clips(sample.scene, last_turns).items()
+    clips = get_recent_clips(sample.scene, last_turns).items()
     return {turn: clip for turn, clip in clips if clip and clip.path.is_file()}
 
 

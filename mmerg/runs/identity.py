@@ -35,7 +35,7 @@ from mmerg.settings.kinds import PLACE, RUNTIME_ONLY, Plain
 from mmerg.settings.model import LOOPS, RunSettings
 from mmerg.settings.tree import get_path, paths_marked
 from mmerg.storage.files import compute_sha256
-from mmerg.systems.instantiate import dotted_name, unwrap_callable
+from mmerg.systems.instantiate import get_dotted_name, unwrap_callable
 from mmerg.systems.schema import digest_schema
 from mmerg.systems.system import System
 
@@ -137,7 +137,7 @@ def _add_code(digests: Digests, name: str, thing: object) -> None:
     try:
         _add_file(digests, Path(inspect.getsourcefile(unwrap_callable(thing)) or ""))
     except (TypeError, OSError) as error:
-        what = f"{dotted_name(thing)} has no digest, and no file to compute one from"
+        what = f"{get_dotted_name(thing)} has no digest, and no file to compute one from"
         hint = "give it an attribute `digest`: a string that changes whenever its output may change"
         raise ConfigError(what, where="configuration", hint=hint) from error
 

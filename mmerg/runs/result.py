@@ -69,7 +69,7 @@ class Result(SampleLine):
     gold_emotion: str | None = None
     turns_looked_at: Count = 0  # history turns whose clips were requested
     frames: Count = 0
-    frames_form: Form | None = None
+    get_frames_form: Form | None = None
     clip_problems: Count = 0  # turns without frames
     exemplars: Count = 0  # the most that a pass got
     excluded: dict[str, Count] = Field(default_factory=dict)  # withheld exemplars by guard

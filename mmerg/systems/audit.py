@@ -133,7 +133,7 @@ class Audit(Record):
 
 
 @cache
-def audit_class(stages: tuple[str, ...]) -> type[BaseModel]:
+def make_audit_class(stages: tuple[str, ...]) -> type[BaseModel]:
     """Returns the class of an auditor's output, which has a `Finding` for each stage."""
     fields: dict[str, tuple[type[Finding], object]] = dict.fromkeys(stages, (Finding, ...))
     model: type[BaseModel] = create_model("AuditReply", __base__=Record, **fields)  # type: ignore[call-overload]

@@ -15,7 +15,7 @@ from mmerg.errors import ConfigError, did_you_mean
 from mmerg.settings.kinds import ClassSpec
 from mmerg.settings.model import LOOPS, TEXT, AuditorSettings, StageSettings, SystemSettings
 from mmerg.storage.files import locate_folder
-from mmerg.systems.audit import Check, audit_class
+from mmerg.systems.audit import Check, make_audit_class
 from mmerg.systems.check import check_system
 from mmerg.systems.instantiate import import_name, instantiate
 from mmerg.systems.system import Stage, System
@@ -114,7 +114,7 @@ def _build_auditor(settings: AuditorSettings, stages: Mapping[str, StageSettings
     )
     auditor = _build_stage(settings.name, as_stage, f"{where}, auditor")
     checked = tuple(name for name, stage in stages.items() if stage.form)
-    output = auditor.output if settings.output else audit_class(checked)
+    output = auditor.output if settings.output else make_audit_class(checked)
     return replace(auditor, output=output, audits=checked)
 
 

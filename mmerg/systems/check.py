@@ -32,7 +32,7 @@ def _check_loop(system: System, settings: AuditorSettings, where: str) -> None:
         raise ConfigError(what, where=place, hint="remove them, or loop: refine")
     if settings.output is None:
         for stage in system.checked_stages:
-            if problem := form_problem(system, stage, stage.verdict.form):
+            if problem := find_form_problem(system, stage, stage.verdict.form):
                 raise ConfigError(problem[0], where=place, hint=problem[1])
     if system.loop != "refine":
         return
@@ -47,7 +47,7 @@ def _check_loop(system: System, settings: AuditorSettings, where: str) -> None:
             raise ConfigError(what, where=where, hint=hint)
 
 
-def form_problem(system: System, stage: Stage, form: Form | None) -> tuple[str, str] | None:
+def find_form_problem(system: System, stage: Stage, form: Form | None) -> tuple[str, str] | None:
     """Returns why the check of a stage cannot have this form, and what to do; None if it can."""
     setting = f"system.stages.{stage.name}"
     if form in ("finding", "odds", "comparison"):

@@ -79,7 +79,7 @@ def _import_file(file: str) -> ModuleType:
     return module
 
 
-def dotted_name(thing: object) -> str:
+def get_dotted_name(thing: object) -> str:
     """Returns the dotted name of a function, or of an object's class."""
     unwrapped = unwrap_callable(thing)
     return f"{unwrapped.__module__}.{unwrapped.__qualname__}"

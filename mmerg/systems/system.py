@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from mmerg.settings.model import LabelOrder, Rerun, Retain, Selection
-from mmerg.systems.audit import Check, LabelPrior, audit_class
+from mmerg.systems.audit import Check, LabelPrior, make_audit_class
 
 FramesSeenBy = Literal["paper", "all", "none"]
 
@@ -151,7 +151,9 @@ class System:
         """Returns the system with measured checks, which rank passes, and without auditor if no stage has a check."""
         stages = tuple(replace(stage, verdict=checks.get(stage.name, Check(form=None))) for stage in self.stages)
         names = tuple(stage.name for stage in stages if stage.verdict.form)
-        auditor = replace(self.auditor, audits=names, output=audit_class(names)) if self.auditor and names else None
+        auditor = (
+            replace(self.auditor, audits=names, output=make_audit_class(names)) if self.auditor and names else None
+        )
         by: Selection = "calibrated" if self.final_selection == "lexicographic" else self.final_selection
         return replace(self, stages=stages, auditor=auditor, final_selection=by)
 

@@ -130,7 +130,7 @@ def test_a_calibrated_auditor_is_used_with_the_same_model_and_prompts_on_another
 
 def test_a_check_by_code_is_refused_with_other_functions(tmp_path: Path) -> None:
     file, given = tmp_path / "auditor.json", ("dataset=demo", "backend=dry")
-    prompts, checks = plan_prompts(settings_of_run(*given)).check_digests(), {"sgrg": Check(form="code")}
+    prompts, checks = plan_prompts(settings_of_run(*given)).compute_check_digests(), {"sgrg": Check(form="code")}
     update_auditor(file, ENGINE, prompts, checks=checks)
     used = plan_prompts(settings_of_run(*given, f"auditor={file}")).system
     assert [stage.name for stage in used.checked_stages] == ["sgrg"]

@@ -11,7 +11,7 @@ import pytest
 from mmerg.corpora.dialogue import Corpus, Crop, Sample
 from mmerg.corpora.iemocap import LEFT, RIGHT, Iemocap
 from mmerg.corpora.protocols import select
-from mmerg.engine.keyframes import ClipPrefetcher, KeyframeSampler, clips_by_file
+from mmerg.engine.keyframes import ClipPrefetcher, KeyframeSampler, group_clips_by_file
 from mmerg.frames.picture import from_jpeg
 from mmerg.frames.store import FrameStore
 from mmerg.runs import events
@@ -82,7 +82,7 @@ def test_frames_are_of_the_speakers_half_inside_the_turn_and_before_the_target(r
     corpus = Iemocap(root, speaker_side="auto").load()
     samples = select(corpus, build_protocol("all")).samples
     assert len(samples) == len(UTTERANCES) - 1
-    planned = clips_by_file(samples, last_turns=9)
+    planned = group_clips_by_file(samples, last_turns=9)
     sampler = KeyframeSampler(
         FramesSettings(per_clip=4, long_side=320, max_frames=99, last_turns=9),
         FrameStore(tmp_path),

@@ -18,7 +18,7 @@ from mmerg.engine.state import State
 from mmerg.frames.store import Frame, Keyframe
 from mmerg.settings.model import SystemSettings
 from mmerg.settings.problems import read_settings
-from mmerg.systems.audit import audit_class
+from mmerg.systems.audit import make_audit_class
 from mmerg.systems.build import build_system
 from mmerg.systems.merg.schemas import Evidence, Forecast, Plan, TextualCue, VisualCue
 from mmerg.systems.system import System
@@ -105,7 +105,7 @@ def audit(checks: Mapping[str, bool]) -> BaseModel:
         name: {"reason": f"{name} looked at", "passed": passed, "correction": "" if passed else f"mend {name}"}
         for name, passed in checks.items()
     }
-    return audit_class(tuple(checks)).model_validate(findings)
+    return make_audit_class(tuple(checks)).model_validate(findings)
 
 
 def stage_of(request: Request) -> str:

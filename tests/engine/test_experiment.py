@@ -125,7 +125,7 @@ def test_a_finished_sample(lab: Lab) -> None:
         "cleaned": {},
         "turns_looked_at": 3,
         "frames": 0,
-        "frames_form": "none",
+        "get_frames_form": "none",
         "clip_problems": 0,
         "exemplars": 0,
         "excluded": {},

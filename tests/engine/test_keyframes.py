@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mmerg.corpora.dialogue import Clip, Sample, Scene, Turn
 from mmerg.engine.keyframes import KeyframeSampler, limit_frames, shuffle_clips
-from mmerg.engine.prompts import frames_form
+from mmerg.engine.prompts import get_frames_form
 from mmerg.engine.state import State
 from mmerg.errors import ConfigError
 from mmerg.frames.picture import from_jpeg
@@ -102,7 +102,7 @@ def test_a_model_with_vision_gets_images(clips: dict[str, Path], tmp_path: Path)
     ]
     assert {k.description for k in sampled.state.keyframes} == {""}
     assert [k.frame.source for k in sampled.state.keyframes] == ["one.avi", "one.avi", "two.avi", "two.avi"]
-    assert sampled.event.form == frames_form(sampled.state) == "images"
+    assert sampled.event.form == get_frames_form(sampled.state) == "images"
     assert [(t.turn, len(t.frames), t.descriptions, t.problem) for t in sampled.event.turns] == [
         (1, 2, (), ""),
         (2, 0, (), ""),

@@ -11,7 +11,7 @@ from threading import Barrier, Lock
 import pytest
 
 from mmerg.corpora.dialogue import Clip, Dialogue, Sample, Turn, cut_sample
-from mmerg.engine.keyframes import ClipPrefetcher, KeyframeSampler, clips_by_file
+from mmerg.engine.keyframes import ClipPrefetcher, KeyframeSampler, group_clips_by_file
 from mmerg.engine.state import State
 from mmerg.errors import Failure, SampleError
 from mmerg.experiment.build import build_keyframe_sampler
@@ -55,7 +55,7 @@ def initial_state(sampler: KeyframeSampler, sample: Sample) -> State:
 
 
 def sampler(store: FrameStore, samples: Sequence[Sample]) -> KeyframeSampler:
-    return KeyframeSampler(SETTINGS, store, ClipPrefetcher(clips_by_file(samples, 2)))
+    return KeyframeSampler(SETTINGS, store, ClipPrefetcher(group_clips_by_file(samples, 2)))
 
 
 def spoil(film: Path) -> None:
@@ -85,10 +85,10 @@ def test_the_plan_has_each_clip_once_and_only_shared_files() -> None:
         cut_sample(Dialogue("d", turns), 2, ()),
         cut_sample(Dialogue("d", turns), 2, ()),
     ]
-    assert clips_by_file(samples, 9) == {film: (one, two)}
-    assert clips_by_file(samples, 2) == {film: (one, two)}
-    assert clips_by_file(samples, 1) == {}
-    assert clips_by_file(samples, 0) == {}
+    assert group_clips_by_file(samples, 9) == {film: (one, two)}
+    assert group_clips_by_file(samples, 2) == {film: (one, two)}
+    assert group_clips_by_file(samples, 1) == {}
+    assert group_clips_by_file(samples, 0) == {}
 
 
 def test_the_first_sample_extracts_all_clips_of_a_file(film: Path, tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_parallel_samples_decode_a_file_once(film: Path, tmp_path: Path) -> None
         states = list(threads.map(work, samples[:4]))
     assert all(state.keyframes for state in states)
     assert set(store.decodings.values()) == {1}
-    assert len(store.decodings) == len(clips_by_file(samples, 2)[film])
+    assert len(store.decodings) == len(group_clips_by_file(samples, 2)[film])
 
 
 def test_a_span_that_failed_is_not_decoded_again(film: Path, tmp_path: Path) -> None:

@@ -196,14 +196,14 @@ def test_files_that_change_later_do_not_affect_the_prompts(tmp_path: Path) -> No
     part = tmp_path / "part.j2"
     part.write_text("as it was", encoding="utf-8")
     prompts = Prompts(system)
-    digest = prompts.digests()
+    digest = prompts.compute_digests()
     for file in tmp_path.iterdir():
         file.write_text(f"edited{USED}", encoding="utf-8")
     (tmp_path / "new.j2").write_text("new", encoding="utf-8")
     said = prompts.render_messages(stage_named(system, "mpa"), State(SCENE), {}, "", None)
     assert [message.text for message in said] == ["system", "shared\n\nas it was"]
     assert prompts.render_complaint("", "").text == "repair"
-    assert prompts.digests() == digest != Prompts(system).digests()
+    assert prompts.compute_digests() == digest != Prompts(system).compute_digests()
 
 
 def test_the_digest_covers_included_templates_and_files_of_user_classes(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_the_digest_covers_included_templates_and_files_of_user_classes(tmp_path
         output = import_name(f"{tmp_path / 'replies.py'}:Reply", "here", "")
         assert isinstance(output, type)
         stages = (replace(first, check="{% include 'part.j2' %}", output=output), *rest)
-        return combine_digests(Prompts(replace(templates(tmp_path), stages=stages)).digests())
+        return combine_digests(Prompts(replace(templates(tmp_path), stages=stages)).compute_digests())
 
     one = digest("Is it so?", "pass")
     assert digest("Is it so?", "pass") == one

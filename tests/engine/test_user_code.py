@@ -143,7 +143,7 @@ def test_the_digest_or_the_file_of_a_function_is_part_of_the_identity() -> None:
         system = with_function()
         if own:
             classifier(system).digest = own  # type: ignore[attr-defined]
-        return combine_digests(Prompts(system).digests())
+        return combine_digests(Prompts(system).compute_digests())
 
     assert digest("") == digest("")
     assert len({digest(""), digest("one"), digest("two")}) == 3

@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field
 from mmerg.backends.dry import Dry
 from mmerg.backends.protocol import Message, Request, Sampling
 from mmerg.errors import ConfigError, Failure, ReplyError
-from mmerg.systems.audit import audit_class
+from mmerg.systems.audit import make_audit_class
 from mmerg.systems.merg import schemas
 from mmerg.systems.merg.schemas import Evidence, Forecast, Plan
 from mmerg.systems.schema import Bounds, build_json_schema, digest_schema, find_vocabularies, parse_output
@@ -45,7 +45,7 @@ def fields_of(cls: type[BaseModel], bounds: Bounds) -> dict[str, Any]:
     return dict(zip(class_names(fields), fields.values(), strict=True))
 
 
-@pytest.mark.parametrize("cls", [Evidence, Forecast, Plan, audit_class(STAGES)])
+@pytest.mark.parametrize("cls", [Evidence, Forecast, Plan, make_audit_class(STAGES)])
 def test_every_field_is_required_in_class_order(cls: Any) -> None:
     schema = sent(cls, BOUNDS)
     assert schema["required"] == list(schema["properties"])
@@ -144,7 +144,7 @@ def test_lengths_are_in_words_and_the_grammar_leaves_room() -> None:
 
 
 def test_an_incomplete_audit_is_invalid() -> None:
-    cls = audit_class(STAGES)
+    cls = make_audit_class(STAGES)
     good = audit(dict.fromkeys(STAGES, True)).model_dump()
     parse_output(cls, BOUNDS, json.dumps(good))
     for broken in (

@@ -15,7 +15,7 @@ from mmerg.errors import ReplyError
 from mmerg.experiment.launch import launch
 from mmerg.judging.schemas import Preference
 from mmerg.runs.events import Called, Produced
-from mmerg.systems.audit import audit_class
+from mmerg.systems.audit import make_audit_class
 from mmerg.systems.baselines.schemas import Feedback
 from mmerg.systems.esc.schemas import Proposals
 from mmerg.systems.merg.schemas import Plan
@@ -82,7 +82,7 @@ def test_names_get_letters_unless_they_are_sorted(fields: list[str], names: list
 
 
 def test_schema_and_outline_have_the_same_names() -> None:
-    asked = build_json_schema(audit_class(STAGES), UNBOUND)
+    asked = build_json_schema(make_audit_class(STAGES), UNBOUND)
     schema = json.loads(asked.text)
     assert list(schema["properties"]) == schema["required"] == ["a_mpa", "b_caef", "c_psp", "d_sgrg"]
     finding = schema["properties"]["b_caef"]
@@ -107,13 +107,17 @@ AUDIT = json.loads(as_written(audit(dict.fromkeys(STAGES, True))))
         (Plan, {**WRITTEN, "goal": "comfort"}, '"goal" must be named "a_goal", as the other fields are'),
         (Plan, {**WRITTEN, "a_goal": "win"}, "a_goal: 'win' is not one of"),
         (Plan, {**PLAN, "c_goal": "comfort"}, "c_goal: Extra inputs are not permitted"),
-        (audit_class(STAGES), {**AUDIT, "d_sgrg": {"a_reason": "r", "b_passed": True}}, "d_sgrg.c_correction: Field"),
         (
-            audit_class(STAGES),
+            make_audit_class(STAGES),
+            {**AUDIT, "d_sgrg": {"a_reason": "r", "b_passed": True}},
+            "d_sgrg.c_correction: Field",
+        ),
+        (
+            make_audit_class(STAGES),
             {**AUDIT, "d_sgrg": {"a_reason": "r", "b_passed": False, "c_correction": ""}},
             "d_sgrg: a check that fails needs a correction",
         ),
-        (audit_class(STAGES), {"a_mpa": AUDIT["a_mpa"]}, "b_caef: Field required; c_psp: Field required"),
+        (make_audit_class(STAGES), {"a_mpa": AUDIT["a_mpa"]}, "b_caef: Field required; c_psp: Field required"),
     ],
 )
 def test_a_reply_with_mixed_names_is_invalid(cls: type[BaseModel], reply: Any, complaint: str) -> None:

@@ -19,7 +19,7 @@ from mmerg.engine.state import Candidate, Pass, State
 from mmerg.errors import ReplyError
 from mmerg.runs import events
 from mmerg.runs.events import Became, Emit
-from mmerg.systems.audit import audit_class, to_audit
+from mmerg.systems.audit import make_audit_class, to_audit
 from mmerg.systems.schema import find_vocabularies
 from mmerg.systems.system import Stage, System
 
@@ -59,7 +59,7 @@ def rerun_in_views(
     with the best output of all views, provided that it scores higher than the pass. Returns None if no output is
     better. Raises SampleError if a call fails.
     """
-    check = replace(auditor, audits=(stage.name,), output=audit_class((stage.name,)))
+    check = replace(auditor, audits=(stage.name,), output=make_audit_class((stage.name,)))
     before, outputs = faulty.state.before(stage.gives), [faulty.state.get(stage.gives)]
     assert faulty.audit
     best_score, best_state = faulty.audit.findings[stage.name].score, None
