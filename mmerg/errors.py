@@ -141,10 +141,8 @@ def format_exception(error: BaseException) -> str:
 
 
 def locate_error(error: BaseException, file: str | None = None) -> str:
-    """Returns the file and line where an exception was raised; for a SyntaxError, the place of the error.
-
-    If the exception passed through `file`, returns its last line there.
-    """
+    """Returns the file and line where an exception was raised; for a SyntaxError, the place of the error. If the
+    exception passed through `file`, returns its last line there."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}, line {error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)

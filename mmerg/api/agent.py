@@ -64,10 +64,8 @@ class Reply:
 
 
 class Agent:
-    """A system with its model. Close it after use, or use it in a `with` block.
-
-    Several threads may use it at the same time; backbone.concurrency limits the simultaneous calls to the model.
-    """
+    """A system with its model. Close it after use, or use it in a `with` block. Several threads may use it at the same
+    time; backbone.concurrency limits the simultaneous calls to the model."""
 
     def __init__(self, plan: TalkPlan, pool: Pool, engine: Engine) -> None:
         self._plan, self._pool, self._experiment = plan, pool, plan.experiment(engine)

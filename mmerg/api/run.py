@@ -17,10 +17,8 @@ SHOWN_COLUMNS = ["sample", "gold_emotion", "emotion", "response"]
 
 
 class Run(Tidy):
-    """A finished run in the folder `path`, with the data frames of `mmerg.load`.
-
-    If the run has no scores yet, `scores` and other data frames of scores compute and store them first.
-    """
+    """A finished run in the folder `path`, with the data frames of `mmerg.load`. If the run has no scores yet, `scores`
+    and other data frames of scores compute and store them first."""
 
     def __init__(self, path: Path) -> None:
         from mmerg.runs.manifest import read_run_refs
@@ -58,10 +56,8 @@ class Run(Tidy):
 
 
 def run(*overrides: str, config_dir: str | PathLike[str] | None = None, **settings: object) -> Run:
-    """Does what `mmerg run` does: starts a run, resumes an interrupted one, or reads a finished one.
-
-    A failed sample raises no error; it is a row of `failed`. Raises MmergError if the run cannot start.
-    """
+    """Does what `mmerg run` does: starts a run, resumes an interrupted one, or reads a finished one. A failed sample
+    raises no error; it is a row of `failed`. Raises MmergError if the run cannot start."""
     from mmerg.api.overrides import compose_settings
     from mmerg.experiment.launch import launch
     from mmerg.settings.model import RunSettings

@@ -182,10 +182,8 @@ def name_token_limit(system: System, stage: Stage) -> str:
 
 
 def _read_output(stage: Stage, bounds: Bounds, reply: Reply, stops: tuple[str, ...]) -> tuple[Output, tuple[str, ...]]:
-    """Parses a completion, and returns the output and what was removed.
-
-    Raises ReplyError if the completion is blank, violates the schema, or ends neither by itself nor at a stop text.
-    """
+    """Parses a completion, and returns the output and what was removed. Raises ReplyError if the completion is blank,
+    violates the schema, or ends neither by itself nor at a stop text."""
     limit, text = reply.response_tokens, reply.text.strip()
     if not text and (reply.thinking or reply.taken) and reply.finish is not Finish.ABORT:
         if reply.finish is Finish.LENGTH:
@@ -225,10 +223,8 @@ def _check_findings(system: System, stage: Stage, output: Output) -> None:
 def _clean_response(
     system: System, stage: Stage, state: State, supplied: Inputs, output: Output
 ) -> tuple[Output, tuple[str, ...]]:
-    """Cleans the system's response in an output, and returns the output and what was removed.
-
-    Returns outputs without the response unchanged. Raises ReplyError if nothing is left of the response.
-    """
+    """Cleans the system's response in an output, and returns the output and what was removed. Returns outputs without
+    the response unchanged. Raises ReplyError if nothing is left of the response."""
     symbol, _, name = system.result.get("response", "").partition(".")
     if symbol != stage.gives:
         return output, ()

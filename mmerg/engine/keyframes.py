@@ -67,10 +67,8 @@ def _present_clips(scene: Scene, last_turns: int) -> dict[int, Clip]:
 
 
 def group_clips_by_file(samples: Iterable[Sample], last_turns: int) -> dict[Path, tuple[Clip, ...]]:
-    """Returns the distinct clips of each file that has more than one, so that the file is decoded once for all.
-
-    A dialogue of IEMOCAP is one AVI of several minutes, and each decoding starts at its beginning.
-    """
+    """Returns the distinct clips of each file that has more than one, so that the file is decoded once for all. A
+    dialogue of IEMOCAP is one AVI of several minutes, and each decoding starts at its beginning."""
     files: dict[Path, dict[Clip, None]] = {}
     for sample in samples:
         for clip in _present_clips(sample.scene, last_turns).values():
@@ -186,10 +184,8 @@ def _image(data: bytes) -> Image:
 
 
 def limit_frames(frames: dict[int, tuple[Frame, ...]], bound: int) -> dict[int, tuple[Frame, ...]]:
-    """Returns at most `bound` frames by turn. The latest turns get theirs first.
-
-    A turn that loses frames keeps its apex and an even spread of the rest.
-    """
+    """Returns at most `bound` frames by turn. The latest turns get theirs first. A turn that loses frames keeps its
+    apex and an even spread of the rest."""
     kept: dict[int, tuple[Frame, ...]] = {}
     for number in sorted(frames, reverse=True):
         available = frames[number]

@@ -146,10 +146,8 @@ class Prompts:
         return (self._system, Message("user", f"{shared}\n\n{task}", state.images if "V" in inputs else ()))
 
     def _render_check(self, audited: Stage, scope: Inputs) -> tuple[str, str]:
-        """Returns the name of a stage and its check, which may use only the outputs that the stage saw.
-
-        The name also lists earlier stages whose outputs the auditor sees and the stage did not see.
-        """
+        """Returns the name of a stage and its check, which may use only the outputs that the stage saw. The name also
+        lists earlier stages whose outputs the auditor sees and the stage did not see."""
         earlier = takewhile(lambda stage: stage.name != audited.name, self.system.stages)
         unseen = {stage.gives: stage.name for stage in earlier if stage.gives in scope.keys() - set(audited.sees)}
         seen = {name: value for name, value in scope.items() if name not in unseen}
@@ -246,10 +244,8 @@ class Prompts:
 
 @cache
 def _analyse(source: str) -> tuple[frozenset[str | None], frozenset[str]]:
-    """Returns the templates that this one includes or extends, and its variables.
-
-    A computed name is None among the templates, and adds ANY to the variables.
-    """
+    """Returns the templates that this one includes or extends, and its variables. A computed name is None among the
+    templates, and adds ANY to the variables."""
     environment = Environment()
     environment.filters["as_written"] = as_written
     tree = environment.parse(source)

@@ -48,10 +48,8 @@ class Experiment:
     sources: Mapping[str, Source] = field(default_factory=dict)
 
     def run_sample(self, sample: Sample, backend: Backend, emit: Emit, keep_frame: KeepFrame) -> Result:
-        """Runs a sample and returns its result, also if the sample fails.
-
-        Raises CallError if the user interrupts the run, and ConfigError for a problem that affects all samples.
-        """
+        """Runs a sample and returns its result, also if the sample fails. Raises CallError if the user interrupts the
+        run, and ConfigError for a problem that affects all samples."""
         system, store = self.prompts.system, self.sampler.store
 
         def run_loop(record: Emit, trace: SampleTrace) -> Fields:
@@ -111,11 +109,8 @@ def build_result(sample: Sample, make_fields: MakeFields, emit: Emit, paths: Map
 
 
 def run_attempt(started: events.SampleStarted, make_fields: MakeFields, emit: Emit) -> tuple[Fields, SampleTrace]:
-    """Attempts a sample once.
-
-    Returns the fields of its result, with the cost of its calls, and its trace. If the sample fails, the fields
-    describe the failure. Raises CallError if the user interrupts the run.
-    """
+    """Attempts a sample once. Returns the fields of its result, with the cost of its calls, and its trace. If the
+    sample fails, the fields describe the failure. Raises CallError if the user interrupts the run."""
     start = time.monotonic()
     sample = started.sample
     trace = SampleTrace()

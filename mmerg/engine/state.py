@@ -120,10 +120,8 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Pass:
-    """Pass t: a complete state, the correction that led to it, and the audit or score that ranks it.
-
-    It has neither audit nor score if there is no auditor or the audit cannot be read.
-    """
+    """Pass t: a complete state, the correction that led to it, and the audit or score that ranks it. It has neither
+    audit nor score if there is no auditor or the audit cannot be read."""
 
     t: int
     state: State

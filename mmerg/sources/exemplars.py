@@ -98,11 +98,8 @@ class Exemplars:
         return SourceOutput(tuple(map(self._content, nearest.hits)), tuple(excluded), nearest.problem)
 
     def query(self, sample: Sample, emotion: str | None = None) -> Query:
-        """Returns the query for a sample.
-
-        Its text is made from the history that prompts show, which `protocol.history` may shorten. Guards always get the
-        dialogue's last turns.
-        """
+        """Returns the query for a sample. Its text is made from the history that prompts show, which `protocol.history`
+        may shorten. Guards always get the dialogue's last turns."""
         key = self.settings.key
         live = Dialogue(sample.dialogue_id, sample.scene.history)  # a conversation that is in no corpus
         dialogue = self._dialogues.get(sample.dialogue_id, live)

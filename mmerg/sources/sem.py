@@ -23,10 +23,8 @@ DECIMALS = 4  # of a probability
 
 
 class Sem:
-    """The model in `file` as a source. conf/system/hef.yaml explains each setting.
-
-    Raises ConfigError if the file cannot be read, or if the model does not fit the settings.
-    """
+    """The model in `file` as a source. conf/system/hef.yaml explains each setting. Raises ConfigError if the file
+    cannot be read, or if the model does not fit the settings."""
 
     def __init__(self, *, embedder: Embedder | None = None, **settings: Any) -> None:
         self.settings = read_settings(SemSettings, settings, "the small empathetic model")
@@ -59,10 +57,8 @@ class Sem:
         return SourceOutput(({"emotions": emotions, "high": high, "low": low},))
 
     def describe_missing(self, samples: Sequence[Sample]) -> str:
-        """Returns a note on the model's cause words, or "".
-
-        Raises ConfigError if its labels are not those of the samples, or if it was trained on their dialogues.
-        """
+        """Returns a note on the model's cause words, or "". Raises ConfigError if its labels are not those of the
+        samples, or if it was trained on their dialogues."""
         model = self._model
         for sample in samples:
             if set(sample.scene.labels) != set(model.labels):

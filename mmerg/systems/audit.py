@@ -78,10 +78,8 @@ class Check(Record):
     decoys: tuple[Any, ...] = ()
 
     def log_likelihood_ratio(self, verdict: Verdict) -> float | None:
-        """Returns the log-likelihood ratio of clean over faulty; None if not measured.
-
-        A verdict without a score counts as 1 if it passed, and as -1 if it failed.
-        """
+        """Returns the log-likelihood ratio of clean over faulty; None if not measured. A verdict without a score counts
+        as 1 if it passed, and as -1 if it failed."""
         if self.slope is None:
             return None
         score = verdict.score

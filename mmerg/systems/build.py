@@ -140,10 +140,8 @@ def _import_output(dotted: str, where: str) -> type[BaseModel]:
 
 
 def _ablate(settings: SystemSettings, where: str) -> SystemSettings:
-    """Returns the settings without the agents in `without`. No other agent sees their outputs.
-
-    Raises ConfigError for an unknown agent, if a stage would have no input, and if no stage would write the response.
-    """
+    """Returns the settings without the agents in `without`. No other agent sees their outputs. Raises ConfigError for
+    an unknown agent, if a stage would have no input, and if no stage would write the response."""
     without, auditor, place = settings.without, settings.auditor, f"{where}, system.without"
     agents = [*settings.stages, *([auditor.name] if auditor else [])]
     if unknown := [name for name in without if name not in agents]:

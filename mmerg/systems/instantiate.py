@@ -51,10 +51,8 @@ def _build(node: object, where: str) -> object:
 
 
 def import_name(dotted: str, where: str, hint: str) -> object:
-    """Imports a name such as `my_stage.Reply` or `folder/my_stage.py:Reply`, and returns its object.
-
-    Raises ConfigError if the name does not exist, or if its module cannot be imported.
-    """
+    """Imports a name such as `my_stage.Reply` or `folder/my_stage.py:Reply`, and returns its object. Raises ConfigError
+    if the name does not exist, or if its module cannot be imported."""
     file, in_file, name = dotted.rpartition(".py:")
     if not in_file:
         file, _, name = dotted.rpartition(".")

@@ -115,10 +115,8 @@ def digest_schema(cls: type[BaseModel]) -> str:
 
 
 def find_vocabularies(cls: type[BaseModel]) -> set[str]:
-    """Returns the names of the vocabularies from which fields of a class choose, at any depth.
-
-    Raises ConfigError for a field whose type no grammar or outline can express.
-    """
+    """Returns the names of the vocabularies from which fields of a class choose, at any depth. Raises ConfigError for a
+    field whose type no grammar or outline can express."""
     return {_text(node, "x-choice") for node in _nodes(_plain_schema(cls)) if "x-choice" in node}
 
 
@@ -283,10 +281,8 @@ def parse_output(cls: type[Record], bounds: Bounds, text: str) -> tuple[Record, 
 
 
 def validate_output(cls: type[Record], bounds: Bounds, value: object) -> Record:
-    """Returns the record of a `value` that the user's code returns, with class names.
-
-    Raises ReplyError (schema_invalid), and TypeError or ValueError if JSON cannot hold the value.
-    """
+    """Returns the record of a `value` that the user's code returns, with class names. Raises ReplyError
+    (schema_invalid), and TypeError or ValueError if JSON cannot hold the value."""
     return _validate(cls, bounds, json.dumps(value), {}, [])
 
 

@@ -44,10 +44,8 @@ def candidates(system: System, state: State, ask: Ask, emit: Emit) -> Outcome:
 
 
 def _mean_logprob(path: str, candidate: Candidate) -> float:
-    """Returns the mean natural log-probability of the tokens of the response at `path`.
-
-    Raises ReplyError if the log-probabilities do not match the text, and ConfigError if the backend gives none.
-    """
+    """Returns the mean natural log-probability of the tokens of the response at `path`. Raises ReplyError if the
+    log-probabilities do not match the text, and ConfigError if the backend gives none."""
     symbol, _, field = path.partition(".")
     reply, written = candidate.replies[symbol]
     if not reply.logprobs and "log-probabilities" not in reply.taken:

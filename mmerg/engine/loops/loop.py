@@ -58,10 +58,8 @@ def complete(
     correction: Correction | None = None,
     candidate: Candidate | None = None,
 ) -> State:
-    """Runs every stage that has no output yet, and returns the complete state.
-
-    The stage that `correction` names sees the correction; later stages see the outputs that it retains.
-    """
+    """Runs every stage that has no output yet, and returns the complete state. The stage that `correction` names sees
+    the correction; later stages see the outputs that it retains."""
     renewed = {stage.gives for stage in system.stages if correction and correction.stage == stage.name}
     for stage in system.stages:
         if state.get(stage.gives) is None:
