@@ -64,7 +64,7 @@ def run(*overrides: str, config_dir: str | PathLike[str] | None = None, **settin
 
     parsed = compose_settings("config", RunSettings, overrides, settings, config_dir)
     if parsed.repeats > 1 or parsed.shard:
-        what = "mmerg.run makes one whole run"
+        what = "mmerg.run makes a single run of all samples"
         raise ConfigError(what, where="repeats, shard", hint="call it with each seed, or use the command mmerg run")
     [ended] = launch(parsed, brief=True)
     return Run(Path(ended.run))

@@ -1,8 +1,8 @@
-"""Gets the output of one stage: renders the prompt, calls the model, and validates the completion; or calls the user's
-function instead.
+"""Gets the output of one stage from the model, or from the user's function.
 
-If a completion is invalid, the model sees it again with a complaint and tries once more, at most `system.max_repairs`
-times. A failed call raises CallError and is not repaired here.
+For the model, it renders the prompt, makes the call, and validates the completion. If that is invalid, the model sees
+it again with a complaint and tries once more, at most `system.max_repairs` times. A failed call raises CallError and is
+not repaired here.
 """
 
 from collections.abc import Iterator, Mapping

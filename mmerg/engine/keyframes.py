@@ -67,7 +67,7 @@ def _present_clips(scene: Scene, last_turns: int) -> dict[int, Clip]:
 
 
 def group_clips_by_file(samples: Iterable[Sample], last_turns: int) -> dict[Path, tuple[Clip, ...]]:
-    """Returns the distinct clips of each file that has more than one, so that the file is decoded once for all. A
+    """Returns the distinct clips of each file with several clips, so that the file can be decoded once for all. A
     dialogue of IEMOCAP is one AVI of several minutes, and each decoding starts at its beginning."""
     files: dict[Path, dict[Clip, None]] = {}
     for sample in samples:

@@ -26,10 +26,8 @@ from mmerg.frames.video import Video
 from mmerg.settings.model import FramesSettings
 
 Kind = Literal["clip", "picture"]
-PIXELS: dict[Kind, int] = {
-    "picture": 50_000_000,
-    "clip": 9_000_000,
-}  # the most in one frame; a clip in 4K has 8.3 million
+# The most pixels of a frame; a clip in 4K has 8.3 million.
+PIXELS: dict[Kind, int] = {"picture": 50_000_000, "clip": 9_000_000}
 
 
 @dataclass(frozen=True)

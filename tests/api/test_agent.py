@@ -80,7 +80,7 @@ def test_a_run_is_made_scored_and_read_back(tmp_path: Path) -> None:
     assert "2 samples, 0 failed" in repr(made)
     assert "<table" in made._repr_html_()
     assert "data frames: samples, passes" in repr(mmerg.load(made.path))
-    with pytest.raises(mmerg.MmergError, match="makes one whole run"):
+    with pytest.raises(mmerg.MmergError, match="makes a single run"):
         mmerg.run("dataset=demo", backend="dry", repeats=2, runs=tmp_path)
 
 

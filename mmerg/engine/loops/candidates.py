@@ -49,7 +49,7 @@ def _mean_logprob(path: str, candidate: Candidate) -> float:
     symbol, _, field = path.partition(".")
     reply, written = candidate.replies[symbol]
     if not reply.logprobs and "log-probabilities" not in reply.taken:
-        what = "the backend gives no log-probabilities, by which loop=candidates finds the likeliest reply"
+        what = "the backend gives no log-probabilities, which loop=candidates needs to find the likeliest reply"
         hint = "update the server (see mmerg doctor), or use another system"
         raise ConfigError(what, where=reply.host, hint=hint)
     total, tokens = sum_logprobs(reply, getattr(written, field) if field else str(written), field)

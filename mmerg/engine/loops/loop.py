@@ -87,7 +87,7 @@ def select(passes: Sequence[Pass], selection: Selection = "lexicographic") -> Pa
 
 
 def finish(sample: str, passes: Sequence[Pass], ended: str, selection: Selection, emit: Emit) -> Outcome:
-    """Selects a pass, and emits which one and why. ended: why the loop ended."""
+    """Selects a pass, and emits the selection. ended: why the loop ended."""
     selected = select(passes, selection)
     ranks = {pass_.t: rank for pass_ in passes if (rank := pass_.rank())}
     emit(events.Selected(sample=sample, t=selected.t, ranks=ranks, ended=ended, by=selection))
