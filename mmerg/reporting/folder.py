@@ -1,7 +1,7 @@
-"""The folder of a report. A new report is written beside its place and moved there once it is whole, so that after an
-error the earlier one stands.
+"""The folder of a report.
 
-A marker names all files of a report. A folder with any other file is refused.
+A new report is written to a folder beside it, and replaces the earlier report once it is complete. After an error the
+earlier report remains. A marker lists all files of a report; a folder with any other file is refused.
 
     with report_folder(Path("runs/demo/report")) as folder:
         folder.write("index.html", text)
@@ -25,8 +25,10 @@ MARKER = ".mmerg-report"
 
 @contextmanager
 def report_folder(path: Path) -> Iterator[ReportFolder]:
-    """Put a report at `path` if the block succeeds. Raises RunError if something cannot be written, or if the folder
-    holds files that are not a report's."""
+    """Puts a report at `path` if the block succeeds.
+
+    Raises RunError if a file cannot be written, or if the folder holds files that do not belong to a report.
+    """
     place = path.resolve()
     with wrap_os_errors(path):
         make_private_folder(place.parent)
@@ -47,7 +49,7 @@ def report_folder(path: Path) -> Iterator[ReportFolder]:
 
 @dataclass(frozen=True)
 class ReportFolder:
-    """Names of files are relative, with forward slashes."""
+    """A folder to write a report to. Names of files are relative, with forward slashes."""
 
     path: Path
 
@@ -55,7 +57,7 @@ class ReportFolder:
         write_atomically(self.path / name, content)
 
     def link(self, name: str, source: Path) -> None:
-        """Add a file that shares its bytes with `source`, or a copy if the file system has no links."""
+        """Adds a hard link to `source`, or a copy if the file system has no links."""
         path = self.path / name
         if path.exists():
             return
@@ -68,9 +70,9 @@ class ReportFolder:
 
 
 def _refuse_other_files(place: Path) -> None:
-    there = {file.relative_to(place).as_posix() for file in place.rglob("*") if file.is_symlink() or not file.is_dir()}
+    files = {file.relative_to(place).as_posix() for file in place.rglob("*") if file.is_symlink() or not file.is_dir()}
     marker = place / MARKER
-    known = marker.read_text(encoding="utf-8").split("\n") if marker.is_file() else ()
-    if others := sorted(there.difference(known)):
+    listed = marker.read_text(encoding="utf-8").split("\n") if marker.is_file() else ()
+    if others := sorted(files.difference(listed)):
         where = str(place / others[0])
         raise RunError("the folder holds files that are not a report's", where=where, hint="choose another --out")

@@ -1,4 +1,4 @@
-"""What became of a sample: whether a later pass was chosen, and what that did to its label."""
+"""The outcome of a sample: whether a later pass was selected, and how that changed its label."""
 
 from collections.abc import Collection
 from typing import Literal
@@ -17,8 +17,12 @@ OUTCOMES: dict[Outcome, str] = {
 }
 
 
-def outcome(result: Result) -> Outcome:
-    """replied: another system wrote the reply, so that no pass is known. candidate: the passes were independent."""
+def classify_outcome(result: Result) -> Outcome:
+    """Returns the outcome of a sample.
+
+    It is "replied" if another system wrote the reply, so that no pass is known, and "candidate" if the passes were
+    independent.
+    """
     if not result.ok:
         return "failed"
     if not result.passes:
@@ -31,20 +35,26 @@ def outcome(result: Result) -> Outcome:
 
 
 def list_outcomes(present: Collection[Outcome]) -> dict[Outcome, str]:
-    """The outcomes that a page counts, with their names: those that are present, passes of own systems, failures."""
+    """Returns the outcomes that a page counts, with their titles.
+
+    They are those present, and failures. A page with runs of mmerg also has the outcomes of passes.
+    """
     imported = "replied" in present and set(present) <= {"replied", "failed"}
     shown = {"replied", "failed"} if imported else {"passed", "later", "kept", "failed", *present}
-    return {name: words for name, words in OUTCOMES.items() if name in shown}
+    return {name: title for name, title in OUTCOMES.items() if name in shown}
 
 
-def wrong_label(result: Result) -> bool:
-    """Whether the forecast label differs from the gold label, if both are known."""
+def is_label_wrong(result: Result) -> bool:
+    """Returns True if the forecast label and the gold label are known and differ."""
     return None not in (result.gold_emotion, result.emotion) and result.gold_emotion != result.emotion
 
 
-def label_became(result: Result, first: str | None) -> Literal["", "right", "wrong"]:
-    """What the choice of a later pass did to the label, by the gold label. first: the label of pass 0."""
+def classify_label_change(result: Result, first: str | None) -> Literal["", "right", "wrong"]:
+    """Returns what the label became, by the gold label, as a later pass was selected; "" if that changed nothing.
+
+    first: the label of pass 0.
+    """
     before, after = (label == result.gold_emotion for label in (first, result.emotion))
-    if outcome(result) != "later" or first is None or before == after:
+    if classify_outcome(result) != "later" or first is None or before == after:
         return ""
     return "right" if after else "wrong"

@@ -1,6 +1,6 @@
 """The pages of a run: an overview, a table of samples, and a page for each sample.
 
-Only one sample's events are in memory at a time. `RunPages` counts what the overview needs as it goes.
+Only one sample's events are in memory at a time. `RunPages` counts for the overview while it writes the others.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mmerg.plots.matrix import draw_plans
 from mmerg.plots.run_data import RunData, try_read
 from mmerg.rating.rated import read_rated
 from mmerg.reporting.folder import ReportFolder
-from mmerg.reporting.outcome import OUTCOMES, label_became, list_outcomes, outcome
+from mmerg.reporting.outcome import OUTCOMES, classify_label_change, classify_outcome, list_outcomes
 from mmerg.reporting.render import file_name, render
 from mmerg.reporting.sample import FORMS, Agents, SamplePage
 from mmerg.reporting.simple_choice import compare_with_simple
@@ -33,27 +33,35 @@ from mmerg.runs.samples import read_events
 from mmerg.runs.trace import SampleTrace
 from mmerg.scoring.run_results import describe_without_logprobs
 
-WORDS = {"LOOP_ENDS": LOOP_ENDS, "FORMS": FORMS, "OUTCOMES": OUTCOMES, "PASSED": PASSED}
+TEXTS = {"LOOP_ENDS": LOOP_ENDS, "FORMS": FORMS, "OUTCOMES": OUTCOMES, "PASSED": PASSED}
 
 
-class Row(NamedTuple):
-    """A sample in the table. became: what a later pass did to the label. blamed: agents that audits blame. rejected:
-    whether a reply was rejected."""
+class SampleRow(NamedTuple):
+    """A row of the table of samples.
+
+    Attributes:
+        label_change: see `classify_label_change`.
+        blamed: the agents that audits blame.
+        rejected: True if a completion was rejected.
+    """
 
     result: Result
-    became: str
+    label_change: str
     blamed: tuple[str, ...]
     rejected: bool
 
 
 class RunPages(RunData):
-    """A run and the counts that its overview shows. Raises RunError if the folder is no run of this version.
+    """A run and the counts of its overview.
 
-    rejected: rejected replies by stage and reason. forms: samples by how keyframes were shown. problems: history turns
-    without frames, by reason.
+    Attributes:
+        rejected: rejected completions by stage and reason.
+        forms: samples by how keyframes were shown.
+        problems: history turns without frames, by reason.
     """
 
     def __init__(self, path: Path) -> None:
+        """Reads the run in `path`. Raises RunError if the folder is not a run of this version."""
         about = RunRef(path, read_manifest(path))
         super().__init__(about, *label_runs([about]))
         self.name, self.manifest = about.run, about.manifest
@@ -63,29 +71,29 @@ class RunPages(RunData):
         self.judged = judged or {}
         rated, unrated = try_read(lambda: read_rated(path))
         self.rated = rated or {}
-        reasons = (self.unscored, self.unplanted, unjudged, unrated)  # a report must not contain its author's paths
+        reasons = (self.unscored, self.unplanted, unjudged, unrated)  # without paths of the author's machine
         self.unscored, self.unplanted, self.unjudged, self.unrated = (
             why.replace(str(path), self.name) for why in reasons
         )
         results = self.results.values()
-        self.outcomes = Counter(map(outcome, results))
+        self.outcomes = Counter(map(classify_outcome, results))
         self.ended = Counter(result.ended for result in results if result.ended).most_common()
         self.summary = Summary(results, rows=0)
         failed: dict[str, list[Result]] = {}
         for result in self.summary.failed:
             failed.setdefault(str(result.failure), []).append(result)
         self.failures = sorted(failed.values(), key=len, reverse=True)
-        self.made = self.manifest.sessions[0] if self.manifest.sessions else Session()
-        self.rows: list[Row] = []
+        self.first_session = self.manifest.sessions[0] if self.manifest.sessions else Session()
+        self.rows: list[SampleRow] = []
         self.verdicts: list[Verdict] = []
         self.forms: Counter[str] = Counter()
         self.problems: Counter[str] = Counter()
         self.rejected: Counter[tuple[str, str]] = Counter()
 
     def write(self, folder: ReportFolder, prefix: str, others: Mapping[str, RunPages]) -> None:
-        """Write the pages below `prefix`, "" for the top of the report. others: the other runs, by their prefix."""
+        """Writes the pages below `prefix`, "" for the top of the report. others: the other runs, by their prefix."""
         agents, results = Agents(self.manifest), self.results.values()
-        known: dict[str, object] = {"o": self, "results": results, **WORDS}
+        values: dict[str, object] = {"run": self, "results": results, **TEXTS}
         ids: list[str | None] = [None, *self.results, None]
         for number, result in enumerate(results, start=1):
             sample = SamplePage(SampleTrace(read_events(self.ref.path, result.id)), agents, self._has_frame)
@@ -100,17 +108,17 @@ class RunPages(RunData):
                 up="../",
                 top="../../" if prefix else "../",
                 page=sample,
-                row=self._add(result, sample),
+                row=self._add_row(result, sample),
                 number=number,
                 before=ids[number - 1],
                 after=ids[number + 1],
                 elsewhere=elsewhere,
                 images=self._write_frames(folder, prefix, sample),
-                **known,
+                **values,
             )
             folder.write(f"{prefix}samples/{name}", page)
         blame = count_blame(self.ref, self.verdicts)
-        known |= {
+        values |= {
             "blame": blame,
             "audited": count_audits(blame),
             "agents": list_blamed_agents(blame),
@@ -121,36 +129,38 @@ class RunPages(RunData):
             "plots": self._write_plots(folder, prefix),
         }
         for name, template in (("samples.html", "samples.j2"), ("index.html", "run.j2")):
-            folder.write(f"{prefix}{name}", render(template, up="", top="../" if prefix else "", **known))
+            folder.write(f"{prefix}{name}", render(template, up="", top="../" if prefix else "", **values))
 
-    def _add(self, result: Result, sample: SamplePage) -> Row:
-        """Count a sample for the overview. Returns its row in the table."""
+    def _add_row(self, result: Result, sample: SamplePage) -> SampleRow:
+        """Counts a sample for the overview. Returns its row in the table."""
         self.verdicts += iterate_verdicts(sample.trace)
         self.forms[sample.form] += 1
         self.problems.update(sample.problems.values())
         rejected = [call.refused for call in sample.trace.calls if call.refused]
         self.rejected.update((event.stage, str(event.failure)) for event in rejected)
-        self.rows.append(Row(result, label_became(result, sample.first_label), sample.blamed, bool(rejected)))
-        return self.rows[-1]
+        label_change = classify_label_change(result, sample.first_label)
+        row = SampleRow(result, label_change, sample.blamed, bool(rejected))
+        self.rows.append(row)
+        return row
 
     def _has_frame(self, sha256: str) -> bool:
-        """Whether the run's folder holds this frame. A link does not count: it could name any file of this machine."""
+        """Returns True if the run's folder holds this frame. A link does not count: it could name any file."""
         file = self.ref.path / FRAMES / f"{sha256}.jpg"
         return bool(re.fullmatch("[0-9a-f]{64}", sha256)) and file.is_file() and not file.is_symlink()
 
     def _write_frames(self, folder: ReportFolder, prefix: str, page: SamplePage) -> dict[str, str]:
-        """Put the images of a sample into the report if the run has them. Returns the name of each by its hash."""
-        taken = [keyframe.frame.sha256 for keyframe in page.keyframes]
+        """Adds the images of a sample that the run has to the report. Returns the name of each by its hash."""
+        keyframes = [keyframe.frame.sha256 for keyframe in page.keyframes]
         sent = [image for call in page.trace.calls for message in call.event.messages for image in message.images]
         names = dict.fromkeys(sent, "the grid of frames")
-        names |= {image: f"frame {number}" for number, image in enumerate(taken, start=1)}
+        names |= {image: f"frame {number}" for number, image in enumerate(keyframes, start=1)}
         names = {image: name for image, name in names.items() if self._has_frame(image)}
         for image in names:
             folder.link(f"{prefix}frames/{image}.jpg", self.ref.path / FRAMES / f"{image}.jpg")
         return names
 
     def _write_plots(self, folder: ReportFolder, prefix: str) -> dict[str, tuple[int, int]]:
-        """Draw the plans by emotion. Returns the width and height of each plot that has data, in pixels."""
+        """Draws the plans by emotion. Returns the width and height of each plot that has data, in pixels."""
         sizes = {}
         with style.styled():
             for name in ("tone", "stance"):

@@ -1,16 +1,16 @@
-"""A sample's trace as its page shows it: what each stage gave in each pass, and what changed since the pass before.
+"""A sample's trace as its page shows it: the output of each stage in each pass, and its changes.
 
-The stages are those of the settings and the events, so that any system can be shown.
+The stages come from the settings and the events, so that any system can be shown.
 
     page = SamplePage(SampleTrace(read_events(run, "d1/4")), Agents(manifest))
-    [cell.state for cell in page.cells("mpa")]    # ['made', 'kept']
+    [cell.state for cell in page.list_cells("mpa")]    # ['made', 'kept']
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from mmerg.frames.store import Keyframe
-from mmerg.reporting.changes import Field, fields
+from mmerg.reporting.changes import OutputField, compare_fields
 from mmerg.runs import events
 from mmerg.runs.manifest import BaseManifest
 from mmerg.runs.trace import Pass, SampleTrace, Step
@@ -26,8 +26,10 @@ FORMS = {  # sentences without their full stop
 class Agents:
     """The agents of a run by its settings, without those that an ablation removes.
 
-    titles: what each stage gives, by the stage's name in order. auditor: its name, "" for a system without one.
-    emotion: the symbol that holds the forecast label, then the field.
+    Attributes:
+        titles: the title of each stage's output, by the stage's name, in order.
+        auditor: the auditor's name; "" for a system without one.
+        emotion: the symbol of the output with the forecast label, then the field.
     """
 
     def __init__(self, manifest: BaseManifest) -> None:
@@ -46,23 +48,32 @@ def _get_title(stage: Any) -> str:
 class Cell(NamedTuple):
     """A stage in a pass.
 
-    state: made if it gave an output, kept if its output of pass `since` stands, none if it gave nothing usable. since:
-    the pass whose output `fields` are compared with, or this pass if there is none.
+    Attributes:
+        stage_pass: the pass.
+        step: the events of the stage in the pass.
+        state: "made" if the stage gave an output, "kept" if its output of pass `since` remains, "none" without one.
+        since: the pass with the previous output, which `fields` are compared with; this pass if there is none.
+        fields: the output.
     """
 
-    within: Pass
+    stage_pass: Pass
     step: Step
     state: Literal["made", "kept", "none"]
     since: int
-    fields: tuple[Field, ...]
+    fields: tuple[OutputField, ...]
 
 
 class SamplePage:
-    """What a sample's page shows.
+    """The content of a sample's page.
 
-    has_frame: whether the run's folder has a frame with this hash. passes: those that began, or an empty one. order:
-    stages as in the settings, then any others in the events. blamed: agents that audits blame. problems: why turns
-    have no frames, by turn.
+    Attributes:
+        has_frame: returns True if the run's folder has the frame with a hash.
+        form: how keyframes were shown to the model, a key of FORMS.
+        problems: why turns have no frames, by turn.
+        passes: the passes that started, or an empty one.
+        order: the stages as in the settings, then any others of the events.
+        blamed: the agents that audits blame.
+        audited: the passes in which the auditor ran.
     """
 
     def __init__(self, trace: SampleTrace, agents: Agents, has_frame: Callable[[str], bool] = lambda _: True) -> None:
@@ -73,39 +84,42 @@ class SamplePage:
         self.problems = {turn.turn: turn.problem for turn in turns if turn.problem}
         self.keyframes = trace.keyframes
         self.passes = list(trace.passes.values()) or [Pass(0)]
-        active = (stage for this in self.passes for stage in this.steps)
-        self.order = list(dict.fromkeys([*agents.titles, *active]))
+        stages = (stage for this in self.passes for stage in this.steps)
+        self.order = list(dict.fromkeys([*agents.titles, *stages]))
         faults = [this.audited.fault for this in self.passes if this.audited]
         self.blamed = tuple(dict.fromkeys(filter(None, faults)))
         auditor = agents.auditor
         self.audited = [this for this in self.passes if this.audited or this.unaudited or auditor in this.steps]
 
     def list_keyframes(self, turn: int) -> list[tuple[int, Keyframe]]:
-        """The keyframes of a turn, each with its number in the prompts."""
+        """Returns the keyframes of a turn, each with its number in the prompts."""
         return [(number, frame) for number, frame in enumerate(self.keyframes, start=1) if frame.turn == turn]
 
     @property
     def first_label(self) -> str | None:
         """The label that the first pass forecast."""
         symbol, *field = self.agents.emotion
-        made = self.passes[0].outputs.get(symbol)
-        label = made.output.get(*field) if made and field and isinstance(made.output, Mapping) else None
+        event = self.passes[0].outputs.get(symbol)
+        if not event or not field or not isinstance(event.output, Mapping):
+            return None
+        label = event.output.get(*field)
         return label if isinstance(label, str) else None
 
-    def title(self, stage: str) -> str:
-        """What a stage gives, in words."""
+    def get_title(self, stage: str) -> str:
+        """Returns the title of a stage's output; by default its symbol."""
         outputs = [output for this in self.passes for output in this.outputs.values()]
         symbol = next((output.symbol for output in outputs if output.stage == stage), "")
         return self.agents.titles.get(stage) or symbol or stage
 
-    def cells(self, stage: str) -> Iterator[Cell]:
-        """A stage in each pass."""
-        before: events.Produced | None = None
+    def list_cells(self, stage: str) -> Iterator[Cell]:
+        """Yields the cell of a stage in each pass."""
+        previous: events.Produced | None = None
         for this in self.passes:
             step = this.steps.get(stage, Step())
-            made = step.output
-            kept = before in this.outputs.values()
-            output = fields(made.output, before.output if before else None) if made else ()
-            state: Literal["made", "kept", "none"] = "made" if made else "kept" if kept else "none"
-            yield Cell(this, step, state, before.t if before else this.t, output)
-            before = made or before
+            since = previous.t if previous else this.t
+            if step.output:
+                output = compare_fields(step.output.output, previous.output if previous else None)
+                yield Cell(this, step, "made", since, output)
+                previous = step.output
+            else:
+                yield Cell(this, step, "kept" if previous in this.outputs.values() else "none", since, ())

@@ -1,4 +1,4 @@
-"""Compares a run with the simplest system, one_pass_calibrated, if that ran on the same samples."""
+"""Compares a run with a run of the simplest system, one_pass_calibrated, on the same samples."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -15,25 +15,27 @@ from mmerg.scoring.paired import PairedResults, compare_metric
 from mmerg.storage.files import get_name
 
 SIMPLE = "one_pass_calibrated"
-DRAWS = 2000  # of a permutation test
+DRAWS = 2000  # random permutations of a paired test
 
 
-def compare_with_simple(path: Path, own: Manifest, results: Mapping[str, Result]) -> dict[str, object]:
-    """The run in `path` beside the latest run of SIMPLE by the same model on the same corpus, calibrated if there is
-    one.
+def compare_with_simple(path: Path, manifest: Manifest, results: Mapping[str, Result]) -> dict[str, object]:
+    """Compares the run in `path` with the latest run of SIMPLE beside it, by the same model on the same corpus.
 
-    Gives the other run's name, the number of common samples, the accuracy of both with p as in `mmerg compare`, and
-    calls and tokens per sample. Gives {} if there is no such run, or if this run is one itself.
+    A calibrated run has precedence. Returns the name of the other run, the number of common samples, the accuracy of
+    both runs in percent with p as in `mmerg compare`, and calls and tokens per sample. Returns {} if there is no such
+    run, or if this run is one itself.
     """
-    found: dict[bool, tuple[Path, Mapping[str, Result]]] = {}
+    latest: dict[bool, tuple[Path, Mapping[str, Result]]] = {}
     for folder in list_runs(path.resolve().parent):
-        with suppress(RunError):  # of another version, a judging, or changed since
+        with suppress(RunError):  # of another version, of a judge, or changed since
             other = read_manifest(folder)
-            same = other.identity.get(CORPUS) == own.identity.get(CORPUS) and other.engine.digest == own.engine.digest
+            same_corpus = other.identity.get(CORPUS) == manifest.identity.get(CORPUS)
+            same_model = other.engine.digest == manifest.engine.digest
             calibrated = bool(other.setting("auditor"))
-            if other.system == SIMPLE != own.system and same and calibrated not in found:
-                found[calibrated] = folder, read_results(folder)
-    folder, others = found.get(True) or found.get(False) or (path, {})
+            is_simple = other.system == SIMPLE != manifest.system
+            if is_simple and same_corpus and same_model and calibrated not in latest:
+                latest[calibrated] = folder, read_results(folder)
+    folder, others = latest.get(True) or latest.get(False) or (path, {})
     pairs = [(result, others[name]) for name, result in results.items() if name in others]
     if not pairs:
         return {}

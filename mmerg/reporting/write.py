@@ -21,8 +21,11 @@ from mmerg.scoring.standard import Options
 
 
 def write_report(paths: Sequence[Path], out: Path) -> Path:
-    """Write a report and return the path of its first page. Raises RunError if a run cannot be read, if two runs have
-    one name, or if `out` cannot be written or holds files that are not a report's."""
+    """Writes a report, and returns the path of its first page.
+
+    Raises RunError if a run cannot be read, if two runs have one name, or if `out` cannot be written or holds files
+    that do not belong to a report.
+    """
     read_run_refs(paths)
     several = len(paths) > 1
     places = {f"run-{number}/" if several else "": RunPages(path) for number, path in enumerate(paths, start=1)}
@@ -37,20 +40,23 @@ def write_report(paths: Sequence[Path], out: Path) -> Path:
 
 
 def _write_comparison(folder: ReportFolder, places: dict[str, RunPages]) -> None:
-    """Write the first pages of several runs: how they differ in settings, scores and each sample, and paired tests
-    against the first run with the defaults of `mmerg compare`. If runs cannot be compared, the page says why."""
+    """Writes the first pages of several runs: how they differ in settings, scores and each sample.
+
+    Paired tests compare each run with the first one, by the defaults of `mmerg compare`. If runs cannot be compared,
+    the page says why.
+    """
     runs = list(places.values())
-    abouts = [run.ref for run in runs]
-    for run, label in zip(runs, label_runs(abouts), strict=True):
+    refs = [run.ref for run in runs]
+    for run, label in zip(runs, label_runs(refs), strict=True):
         run.label = label
-    lines = compare_samples([run.results for run in runs])
+    rows = compare_samples([run.results for run in runs])
     values: dict[str, object] = {
         "runs": list(places.items()),
         "outcomes": list_outcomes({name for run in runs for name in run.outcomes}),
-        "lines": lines,
-        "judged": {name: (words, sum(getattr(line, name) for line in lines)) for name, words in CHANGES.items()},
+        "rows": rows,
+        "changes": {name: (meaning, sum(getattr(row, name) for row in rows)) for name, meaning in CHANGES.items()},
         "list_inputs": list_inputs,
-        "unequal": describe_unequal_inputs(abouts),
+        "unequal": describe_unequal_inputs(refs),
         "settings": diff_configs([run.manifest for run in runs]),
         "names": list(dict.fromkeys(name for run in runs if run.scores for name in run.scores.overall)),
         "format_p": format_p,

@@ -1,10 +1,10 @@
-"""A sample by its events: which outputs a pass kept or made anew, and why a pass was selected."""
+"""The content of a sample's page by its events: kept and new outputs, outcomes, and why a pass was selected."""
 
 from collections.abc import Sequence
 
 import pytest
 
-from mmerg.reporting.outcome import label_became, outcome, wrong_label
+from mmerg.reporting.outcome import classify_label_change, classify_outcome, is_label_wrong
 from mmerg.reporting.sample import Agents, SamplePage
 from mmerg.runs import events
 from mmerg.runs.trace import SampleTrace, describe_selection
@@ -20,7 +20,7 @@ NONE = Agents(make_manifest([], config={"system": {}}))
     ("ablation", "stages", "auditor"),
     [("without_caef", ["mpa", "psp", "sgrg"], "gra"), ("without_gra", ["mpa", "caef", "psp", "sgrg"], "")],
 )
-def test_an_ablation_leaves_out_its_agents(ablation: str, stages: list[str], auditor: str) -> None:
+def test_an_ablation_removes_its_agents(ablation: str, stages: list[str], auditor: str) -> None:
     settings = parse_settings("+experiment=ablations", "dataset=demo", f"ablation={ablation}")
     agents = Agents(make_manifest([], config=settings.plain()))
     assert (list(agents.titles), agents.auditor) == (stages, auditor)
@@ -35,14 +35,14 @@ def sample_of(told: Told) -> SamplePage:
 
 
 def states(sample: SamplePage) -> dict[str, list[str]]:
-    return {stage: [cell.state for cell in sample.cells(stage)] for stage in stages(sample)}
+    return {stage: [cell.state for cell in sample.list_cells(stage)] for stage in stages(sample)}
 
 
 def stages(sample: SamplePage) -> list[str]:
     return [stage for stage in sample.order if stage != sample.agents.auditor]
 
 
-def test_what_was_kept_and_what_was_made_anew() -> None:
+def test_a_pass_keeps_outputs_before_the_rerun_and_makes_the_others_anew() -> None:
     sample = sample_of(Told("a", ("1011", "1101", "1111")))
     assert states(sample) == {
         "mpa": ["made", "kept", "kept"],
@@ -50,15 +50,15 @@ def test_what_was_kept_and_what_was_made_anew() -> None:
         "psp": ["made", "made", "made"],
         "sgrg": ["made", "made", "made"],
     }
-    assert [cell.since for cell in sample.cells("mpa")] == [0, 0, 0]
-    [first, second, third] = sample.cells("caef")
+    assert [cell.since for cell in sample.list_cells("mpa")] == [0, 0, 0]
+    [first, second, third] = sample.list_cells("caef")
     assert (first.since, second.since, third.since) == (0, 0, 1)
     assert {field.name for field in second.fields if field.changed} == {"emotion"}
     assert sample.first_label == "joy"
     assert sample.blamed == ("caef", "psp")
     assert sample.trace.selected is not None
     assert sample.trace.selected.t == 2
-    assert [sample.trace.rank(this.t) for this in sample.passes] == ["", "", ""]  # the checks say it
+    assert [sample.trace.rank(this.t) for this in sample.passes] == ["", "", ""]  # the checks decide
 
 
 def test_a_system_without_auditor_or_config_is_shown_by_its_events() -> None:
@@ -70,7 +70,7 @@ def test_a_system_without_auditor_or_config_is_shown_by_its_events() -> None:
     ]
     sample = page_of(found, NONE)
     assert states(sample) == {"writer": ["made"]}
-    assert sample.title("writer") == "R"
+    assert sample.get_title("writer") == "R"
     assert not sample.audited
     assert sample.trace.why == "Pass 0 is the only one: the system has no auditor"
     empty = page_of([], NONE)
@@ -110,29 +110,29 @@ DRAWS = [
         *(([], {"ended": "candidates lost"}, *case) for case in DRAWS),
     ],
 )
-def test_why_a_pass_was_selected(
+def test_the_reason_for_a_selection_is_described(
     checks: list[str], more: dict[str, str], ranks: dict[int, tuple[float, ...]], t: int, why: str
 ) -> None:
     event = events.Selected.model_validate({"sample": "a", "t": t, "ranks": ranks, **more})
     assert describe_selection(event, checks) == f"Pass {t} {why}; the loop ended: {events.LOOP_ENDS[more['ended']]}"
 
 
-def test_outcomes() -> None:
+def test_the_outcome_of_a_sample_follows_from_its_passes() -> None:
     results = [
         result("a", emotion="joy", gold="joy"),
         result("b", emotion="joy", gold="anger", selected_pass=1, passes=2),
         result("c", emotion="joy", passes=2),
         result("d", None),
     ]
-    assert [outcome(one) for one in results] == ["passed", "later", "kept", "failed"]
-    assert [wrong_label(one) for one in results] == [False, True, False, False]
+    assert [classify_outcome(item) for item in results] == ["passed", "later", "kept", "failed"]
+    assert [is_label_wrong(item) for item in results] == [False, True, False, False]
 
 
 @pytest.mark.parametrize(
-    ("first", "final", "told"),
+    ("first", "final", "change"),
     [("joy", "anger", "right"), ("anger", "joy", "wrong"), ("joy", "fear", ""), ("anger", "anger", "")],
 )
-def test_what_a_later_pass_did_to_the_label(first: str, final: str, told: str) -> None:
-    assert label_became(result("a", emotion=final, gold="anger", selected_pass=1, passes=2), first) == told
-    assert label_became(result("a", emotion=final, gold=None, selected_pass=1, passes=2), first) == ""
-    assert label_became(result("a", emotion=final, gold="anger", selected_pass=0, passes=2), first) == ""
+def test_a_later_pass_can_make_a_label_right_or_wrong(first: str, final: str, change: str) -> None:
+    assert classify_label_change(result("a", emotion=final, gold="anger", selected_pass=1, passes=2), first) == change
+    assert classify_label_change(result("a", emotion=final, gold=None, selected_pass=1, passes=2), first) == ""
+    assert classify_label_change(result("a", emotion=final, gold="anger", selected_pass=0, passes=2), first) == ""

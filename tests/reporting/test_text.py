@@ -1,4 +1,4 @@
-"""File names, and numbers, times and foreign text as pages show them."""
+"""How pages show file names, numbers, durations and hostile text."""
 
 import re
 
@@ -16,7 +16,7 @@ def test_hostile_ids_have_safe_names_that_differ_in_any_case() -> None:
     assert all(SAFE.fullmatch(name) for name in names), names
 
 
-def test_steering_characters_are_spell_out() -> None:
+def test_control_characters_are_spelled_out() -> None:
     assert spell_out("a\u202eb\x00\ud800") == "a\\u202eb\\u0000\\ud800"
     assert spell_out(Markup("<b>\u202e")) == Markup("<b>\u202e")
 
