@@ -116,8 +116,8 @@ def count_wrong_replies() -> dict[str, int]:
 
 def main() -> None:
     options = parse_options(__doc__, turns=2000, rounds=50)
-    results = {**measure_speed(options.rounds), **measure_memory(options.turns), **count_wrong_replies()}
-    print_results(options, results)
+    speed, memory = measure_speed(options.rounds), measure_memory(options.turns)
+    print_results(options, {**speed, **memory, **count_wrong_replies()})
 
 
 if __name__ == "__main__":

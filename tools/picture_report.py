@@ -1,4 +1,4 @@
-"""Takes docs/report.png: the page of a sample of the demo, with replies written for the picture.
+"""Takes the screenshot docs/report.png: a sample of the demo in a report, with replies written for the picture.
 
 python tools/picture_report.py docs/report.png
 """
@@ -47,11 +47,11 @@ OUTPUTS: dict[str, dict[str, object]] = {
         "note": "name the coat",
     },
 }
-FAULT = {"caef looked at": "neutral overlooks his tears", "mend caef": "weigh his tears above his words"}
+SENTENCES = {"caef looked at": "neutral overlooks his tears", "mend caef": "weigh his tears above his words"}
 
 
-class Played(Dry):
-    """Forecasts neutral in the first pass, which the audit corrects."""
+class WrittenReplies(Dry):
+    """A backend with written replies: CAEF forecasts neutral in the first pass, which the audit corrects."""
 
     def complete(self, request: Request) -> Reply:
         stage, prompt = stage_of(request), request.messages[1].text
@@ -59,26 +59,28 @@ class Played(Dry):
             text = FIRST if "neutral" in prompt else REPLY
         elif stage == "gra":
             text = as_text(audit({name: name != "caef" or FIRST not in prompt for name in STAGES}))
-            for words, plain in FAULT.items():
-                text = text.replace(words, plain)
+            for fragment, sentence in SENTENCES.items():
+                text = text.replace(fragment, sentence)
         else:
-            first = stage == "caef" and "The audit found" not in prompt
-            text = asked_of(OUTPUTS[stage] | ({"emotion": "neutral"} if first else {}), json.loads(request.schema))
+            output = dict(OUTPUTS[stage])
+            if stage == "caef" and "The audit found" not in prompt:
+                output["emotion"] = "neutral"
+            text = asked_of(output, json.loads(request.schema))
         return build_reply(request, text, self.host, logprob=-0.5)
 
 
 def main(out: Path) -> None:
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
-        settings = ["dataset=demo", "backend=dry", "backend.adapter._target_=tools.picture_report.Played"]
+        settings = ["dataset=demo", "backend=dry", "backend.adapter._target_=tools.picture_report.WrittenReplies"]
         run = mmerg.run(*settings, f"ids=[{SAMPLE}]", "frames.last_turns=3", runs=folder, name="demo-merg")
         score([str(run.path)])
         report([str(run.path)])
         page = browser.new_page(viewport={"width": 1280, "height": 800})
         [sample] = (run.path / "report/samples").glob("*.html")
         page.goto(sample.as_uri())
-        taken = Image.open(io.BytesIO(page.screenshot(animations="disabled")))
-        taken.convert("RGB").quantize(256).save(out, optimize=True)
-    print(f"{out}: {out.stat().st_size:,} bytes")  # noqa: T201 - a tool of ours
+        screenshot = Image.open(io.BytesIO(page.screenshot(animations="disabled")))
+        screenshot.convert("RGB").quantize(256).save(out, optimize=True)
+    print(f"{out}: {out.stat().st_size:,} bytes")  # noqa: T201
 
 
 if __name__ == "__main__":

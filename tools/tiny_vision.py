@@ -1,11 +1,11 @@
-"""Write a tiny vision model with random weights as two GGUF files, model and projector: the same bytes every time.
+"""Writes a tiny vision model with random weights as two GGUF files, a model and a projector, always with equal bytes.
 
     python tools/tiny_vision.py MODEL.gguf PROJECTOR.gguf
 
-Qwen2-VL as llama.cpp lays it out, with few layers and one token per byte, so that real servers can be tested with
-images and schemas where no model can be downloaded. Its answers mean nothing. Images change them, and schemas hold.
-Needs numpy alone. The format is that of ggml's docs/gguf.md, version 3; the names of keys and tensors are those of
-llama.cpp's src/models/qwen2vl.cpp and tools/mtmd/clip.cpp.
+The model has the layout of Qwen2-VL in llama.cpp, with few layers and one token per byte. It serves to test real
+servers with images and schemas where no model can be downloaded. Its replies are meaningless, but they depend on the
+images and follow schemas. Needs only numpy. The format is version 3 of ggml's docs/gguf.md; the names of keys and
+tensors are those of llama.cpp's src/models/qwen2vl.cpp and tools/mtmd/clip.cpp.
 """
 
 import math
@@ -23,7 +23,7 @@ Value = str | int | float | bool | list[str] | list[int] | list[float]
 WIDTH, INNER, KEYS, BLOCKS, PATCH, MERGED = 64, 128, 32, 2, 14, 256
 CONTEXT = 32768
 END_OF_TEXT, TURN_START, TURN_END, VOCABULARY = 256, 257, 258, 259
-CONSTANT = 64.0  # the first number of each vector in the vision model, for `without_bias`
+CONSTANT = 64.0  # the first number of each vector in the vision model, for `move_bias`
 ALIGNMENT = 32
 F32, F16, Q8_0 = 0, 1, 8
 U32, I32, FLOAT, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
@@ -34,32 +34,34 @@ CHAT_TEMPLATE = (
 
 
 class Weights:
-    """Near-normal numbers from a bit stream that numpy keeps stable, by exact arithmetic: alike on every machine."""
+    """Generates nearly normal numbers that are equal on every machine: numpy keeps its bit stream stable, and the
+    arithmetic is exact."""
 
     def __init__(self, seed: int) -> None:
         self._bits = np.random.PCG64(seed)
 
     def normal(self, *shape: int) -> Floats:
-        """Mean 0, variance 1: the sum of twelve uniform numbers, less six."""
+        """Returns numbers of mean 0 and variance 1: the sum of twelve uniform numbers, minus six."""
         count = math.prod(shape)
         words = np.asarray(self._bits.random_raw(3 * count)).astype("<u8")
         sums: Floats = words.view("<u2").reshape((*shape, 12)).sum(axis=-1).astype(np.float64)
         return sums / 65536 - 6.0
 
     def matrix(self, *shape: int) -> Floats:
-        """Rows that keep the scale of what they are multiplied with."""
+        """Returns a matrix whose product with a vector has the scale of the vector."""
         return self.normal(*shape) / math.sqrt(math.prod(shape[1:]))
 
 
 def byte_alphabet() -> list[str]:
-    """GPT-2's printable stand-in for each of the 256 bytes."""
+    """Returns GPT-2's printable character for each of the 256 bytes."""
     printable = {*range(33, 127), *range(161, 173), *range(174, 256)}
     spare = iter(range(256, 512))
     return [chr(byte) if byte in printable else chr(next(spare)) for byte in range(256)]
 
 
-def preferences() -> Floats:
-    """The output bias: printable ASCII likely, white space rare, the quotation mark likelier, so that strings close."""
+def output_bias() -> Floats:
+    """Returns the output bias: printable ASCII is likely, white space rare, and quotation marks likelier, so that
+    strings end."""
     bias = np.full(VOCABULARY, -30.0)
     bias[33:127] = 0.0
     bias[[9, 10, 13, 32]] = -6.0
@@ -68,8 +70,8 @@ def preferences() -> Floats:
     return bias
 
 
-def tensors(seed: int) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """The tensors by name, of the language model (Qwen2's) and of the projector (Qwen2-VL's)."""
+def build_tensors(seed: int) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """Returns the tensors of the language model (Qwen2's) and of the projector (Qwen2-VL's), by name."""
     w = Weights(seed)
     embedded = w.normal(VOCABULARY, WIDTH)
     text: dict[str, Floats] = {"token_embd.weight": embedded}
@@ -88,9 +90,9 @@ def tensors(seed: int) -> tuple[dict[str, Floats], dict[str, Floats]]:
         for name, rows, columns in (("ffn_gate", INNER, WIDTH), ("ffn_up", INNER, WIDTH), ("ffn_down", WIDTH, INNER)):
             linear(text, f"{block}.{name}", rows, columns, bias=False)
     text["output_norm.weight"] = np.ones(WIDTH)
-    # Against the embedding: a token makes itself less likely, else the server breaks off a reply of equal tokens.
+    # Minus the embedding: a token makes itself less likely. The server would stop a reply of equal tokens.
     text["output.weight"] = 0.25 * w.normal(VOCABULARY, WIDTH) - 0.25 * embedded
-    text["output.bias"] = preferences()
+    text["output.bias"] = output_bias()
     for name in ("v.patch_embd.weight", "v.patch_embd.weight.1"):
         vision[name] = w.matrix(WIDTH, 3, PATCH, PATCH)
     for norm in ("v.blk.0.ln1", "v.blk.0.ln2", "v.post_ln"):
@@ -101,14 +103,14 @@ def tensors(seed: int) -> tuple[dict[str, Floats], dict[str, Floats]]:
         linear(vision, f"v.blk.0.{name}", rows, columns)
     linear(vision, "mm.0", MERGED, MERGED)
     linear(vision, "mm.2", WIDTH, MERGED)
-    vision["mm.2.weight"] *= 2.0  # else a thousand tokens an image, all much the same, leave the reply as it is
+    vision["mm.2.weight"] *= 2.0  # otherwise an image's thousand tokens are too alike to change the reply
     return text, vision
 
 
-def without_bias(text: dict[str, Floats], vision: dict[str, Floats]) -> None:
-    """Put the output bias into a weight, as llama.cpp computes Qwen2-VL without it: the first number of each vector is
-    CONSTANT from the embedding to the output, and nothing else reads or writes it."""
-    scale = math.sqrt((CONSTANT**2 + WIDTH - 1) / WIDTH)  # what a norm divides by, nearly
+def move_bias(text: dict[str, Floats], vision: dict[str, Floats]) -> None:
+    """Moves the output bias into a weight, because llama.cpp computes Qwen2-VL without a bias. From the embedding to
+    the output, the first number of each vector is CONSTANT, and no other weight reads or writes it."""
+    scale = math.sqrt((CONSTANT**2 + WIDTH - 1) / WIDTH)  # about what a norm divides by
     text["token_embd.weight"][:, 0] = CONSTANT
     vision["mm.2.weight"][0], vision["mm.2.bias"][0] = 0.0, CONSTANT
     for name, values in text.items():
@@ -120,8 +122,8 @@ def without_bias(text: dict[str, Floats], vision: dict[str, Floats]) -> None:
     text["output.weight"][:, 0] = text.pop("output.bias")
 
 
-def language(architecture: str) -> dict[str, Value]:
-    """The key-value pairs of a language model: its sizes, and a tokenizer of one token per byte."""
+def language_metadata(architecture: str) -> dict[str, Value]:
+    """Returns the key-value pairs of a language model: its sizes, and a tokenizer with one token per byte."""
     sizes: dict[str, Value] = {
         "block_count": BLOCKS,
         "context_length": CONTEXT,
@@ -148,8 +150,8 @@ def language(architecture: str) -> dict[str, Value]:
     }
 
 
-def projector() -> dict[str, Value]:
-    """The key-value pairs of the projector."""
+def projector_metadata() -> dict[str, Value]:
+    """Returns the key-value pairs of the projector."""
     sizes: dict[str, Value] = {
         "image_size": 560,
         "patch_size": PATCH,
@@ -172,15 +174,15 @@ def projector() -> dict[str, Value]:
 
 
 def q8_0(rows: Floats) -> bytes:
-    """Blocks of 32 numbers: their scale as a half-float, then 32 signed bytes (ggml's Q8_0)."""
+    """Encodes blocks of 32 numbers in ggml's Q8_0: the scale as a half-float, then 32 signed bytes."""
     blocks = rows.reshape(-1, 32).astype(np.float32)
     scale = np.abs(blocks).max(axis=1, keepdims=True) / np.float32(127)
     steps = np.rint(np.divide(blocks, scale, out=np.zeros_like(blocks), where=scale > 0)).astype(np.int8)
     return np.concatenate([scale.astype("<f2").view(np.int8), steps], axis=1).tobytes()
 
 
-def stored(name: str, values: Floats) -> tuple[int, tuple[int, ...], bytes]:
-    """A tensor's type, its shape from the innermost dimension outwards, and its bytes."""
+def encode_tensor(name: str, values: Floats) -> tuple[int, tuple[int, ...], bytes]:
+    """Returns a tensor's type, its shape from the innermost dimension outwards, and its bytes."""
     if name == "token_embd.weight":
         return Q8_0, values.shape[::-1], q8_0(values)
     if values.ndim > 1:
@@ -188,15 +190,15 @@ def stored(name: str, values: Floats) -> tuple[int, tuple[int, ...], bytes]:
     return F32, values.shape, values.astype("<f4").tobytes()
 
 
-def text_bytes(text: str) -> bytes:
+def encode_text(text: str) -> bytes:
     raw = text.encode()
     return struct.pack("<Q", len(raw)) + raw
 
 
-def value_bytes(value: Value) -> bytes:
-    """A metadata value with its type in front."""
+def encode_value(value: Value) -> bytes:
+    """Encodes a metadata value, after its type."""
     if isinstance(value, str):
-        return struct.pack("<I", STRING) + text_bytes(value)
+        return struct.pack("<I", STRING) + encode_text(value)
     if isinstance(value, bool):
         return struct.pack("<I?", BOOL, value)
     if isinstance(value, int):
@@ -206,7 +208,7 @@ def value_bytes(value: Value) -> bytes:
     kind, form = (FLOAT, "<f") if isinstance(value[0], float) else (I32, "<i")
     if isinstance(value[0], str):
         kind = STRING
-    items = (text_bytes(item) if isinstance(item, str) else struct.pack(form, item) for item in value)
+    items = (encode_text(item) if isinstance(item, str) else struct.pack(form, item) for item in value)
     return struct.pack("<IIQ", ARRAY, kind, len(value)) + b"".join(items)
 
 
@@ -214,27 +216,28 @@ def padding(length: int) -> bytes:
     return bytes(-length % ALIGNMENT)
 
 
-def gguf(pairs: Mapping[str, Value], named: Mapping[str, Floats]) -> bytes:
-    """The whole file: head, metadata, the list of tensors, then their bytes, each aligned."""
-    head = b"GGUF" + struct.pack("<IQQ", 3, len(named), len(pairs))
-    head += b"".join(text_bytes(key) + value_bytes(value) for key, value in pairs.items())
+def encode_gguf(pairs: Mapping[str, Value], tensors: Mapping[str, Floats]) -> bytes:
+    """Encodes a file: the header, the metadata, the list of tensors, then the bytes of each tensor, aligned."""
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(pairs))
+    head += b"".join(encode_text(key) + encode_value(value) for key, value in pairs.items())
     body: list[bytes] = []
     offset = 0
-    for name, values in named.items():
-        kind, shape, raw = stored(name, values)
-        head += text_bytes(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, offset)
+    for name, values in tensors.items():
+        kind, shape, raw = encode_tensor(name, values)
+        head += encode_text(name) + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, offset)
         body += [raw, padding(len(raw))]
         offset += len(raw) + len(padding(len(raw)))
     return b"".join([head, padding(len(head)), *body])
 
 
 def write(model: Path, vision: Path, seed: int = 0) -> None:
-    """Write the language model and its projector."""
-    text, projection = tensors(seed)
-    without_bias(text, projection)
-    pairs = language("qwen2vl") | {"general.name": "tiny-vision", "qwen2vl.rope.dimension_sections": [4, 6, 6, 0]}
-    model.write_bytes(gguf(pairs, text))
-    vision.write_bytes(gguf(projector(), projection))
+    """Writes the language model and its projector."""
+    text, projection = build_tensors(seed)
+    move_bias(text, projection)
+    pairs = language_metadata("qwen2vl")
+    pairs |= {"general.name": "tiny-vision", "qwen2vl.rope.dimension_sections": [4, 6, 6, 0]}
+    model.write_bytes(encode_gguf(pairs, text))
+    vision.write_bytes(encode_gguf(projector_metadata(), projection))
 
 
 if __name__ == "__main__":
